@@ -1,0 +1,1 @@
+"""Properties: Spark jobs, and the kernels that they call."""

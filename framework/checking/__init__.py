@@ -1,0 +1,1 @@
+"""Checking: stored runs and foreign histories, on Spark."""

@@ -1,0 +1,1 @@
+"""Generators: schedules of operations as immutable values."""

@@ -1,0 +1,1 @@
+"""Histories: the events of a run, in one total order."""

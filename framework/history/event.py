@@ -1,0 +1,37 @@
+"""One event of a history, and its line in `history.jsonl`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+Json: TypeAlias = Any
+"""Whatever `json` reads and writes."""
+
+EventType: TypeAlias = Literal["invoke", "ok", "fail", "info"]
+Process: TypeAlias = int | str
+"""A logical single thread: an int for a client, `NEMESIS` for the nemesis."""
+
+NEMESIS: Final = "nemesis"
+EVENT_TYPES: Final[tuple[EventType, ...]] = ("invoke", "ok", "fail", "info")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """An invocation or a completion.
+
+    `ok`: it took effect. `fail`: it did not and never will. `info`: unknown, it may still take
+    effect at any later time. `time` is ns since the run began on the harness's monotonic clock
+    (None: only the order of the file counts). `error` is `(code, message)` of a fail or info.
+    `ext` is what the system revealed beside the result: a leader epoch and log offset, ...
+    """
+
+    type: EventType
+    process: Process
+    f: str
+    index: int = -1
+    time: int | None = None
+    key: Json = None
+    value: Json = None
+    error: tuple[str, str] | None = None
+    node: str | None = None
+    ext: Mapping[str, Json] | None = None

@@ -1,0 +1,1 @@
+"""Kinds of hosts that ship with the engine."""

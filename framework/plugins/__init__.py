@@ -1,0 +1,1 @@
+"""What others plug in: the protocols of systems, hosts, nemeses, workloads and checkers."""

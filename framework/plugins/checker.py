@@ -1,0 +1,74 @@
+"""A checker: one property, over any number of runs at once, on Spark."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from framework.history.event import Json
+
+DataFrame = Any
+"""A `pyspark.sql.DataFrame`; pyspark is imported only where a session is needed."""
+
+OUTCOME_SCHEMA: Final = (
+    "run string, checker string, key string, verdict string, seen long, "
+    "findings string, figures string, note string"
+)
+"""A row says what one checker found for one key of one run. `seen`: how many observations it
+had; `findings`: JSON list of `Finding`; `figures`: JSON object of numbers; `note`: why UNKNOWN."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A violation with the evidence for it."""
+
+    message: str
+    """A sentence that a stranger can verify by hand."""
+    operations: Sequence[int] = ()
+    """Indices of the history events that prove it (invocations)."""
+    events: Sequence[Mapping[str, Json]] = ()
+    """Node events that prove it, as in events.jsonl."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInfo:
+    """A stored run: its id in the tables, its folder, its plan.json."""
+
+    run: str
+    path: str
+    plan: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """What checkers read. Every table has a string column `run`; JSON columns are strings.
+
+    operations: run, op (index of the invocation), end (index of the completion, null: none),
+        process (int), f, key (JSON), value (JSON, of the invocation), type (ok, fail, info),
+        result (JSON, value of the completion), error_code, error_message, node, ext (JSON),
+        invoked_ns, completed_ns (null: none), phase ("main" or "final"). Client operations only.
+    nemesis: run, index, time_ns, type, f, value (JSON).
+    events: run, node, incarnation, seq, time_ns (harness monotonic clock, ns since the run
+        began), type, fields (JSON object: everything else of the line).
+    faults: run, id, fault, shape, victims (JSON), started_ns, injected_ns, healed_ns,
+        bit (bool, null unknown), healed (bool, null unknown), entries (JSON list of the
+        ledger's lines).
+    """
+
+    spark: Any
+    runs: Sequence[RunInfo]
+    operations: DataFrame
+    nemesis: DataFrame
+    events: DataFrame
+    faults: DataFrame
+
+
+class Checker(Protocol):
+    """Entry-point group `framework.checkers`. Built with no arguments."""
+
+    name: str
+    summary: str
+    """What it proves, in a sentence, for the report."""
+
+    def check(self, tables: Tables) -> DataFrame:
+        """Rows of `OUTCOME_SCHEMA`. Lazy: the engine unions all checkers' rows and runs one
+        job. A run without rows, or with `seen` 0 in all, is UNKNOWN for this checker."""

@@ -1,0 +1,53 @@
+"""A workload: what clients do, and who does it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from framework.generators.base import Generator
+from framework.history.event import Event
+from framework.plugins.system import Cluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadOptions:
+    """What the command line says to a workload."""
+
+    seed: int
+    threads: int
+    """Client threads that this workload has to itself."""
+    rate: float
+    """Operations a second, all its threads together."""
+
+
+class Client(Protocol):
+    """One process's connection to the system. Used by one thread at a time."""
+
+    def invoke(self, op: Event) -> Event:
+        """Do it and wait. Returns the completion: same process, f and key, type ok, fail or
+        info. Anything raised becomes an info. Must return within 10 s."""
+
+    def close(self) -> None:
+        """Give back sockets. Never raises."""
+
+
+class Workload(Protocol):
+    """Entry-point group `framework.workloads`. Built with no arguments."""
+
+    name: str
+    checkers: Sequence[str]
+    """Names of the checkers that this workload wants beside the system's own."""
+    min_roles: Mapping[str, int]
+    """Role -> how many nodes of it are needed at least."""
+    min_threads: int
+
+    def generator(self, options: WorkloadOptions) -> Generator:
+        """The main phase. Endless or not; the runner limits it in time. No rate of its own
+        beyond what it must have: the runner staggers by `options.rate`."""
+
+    def final_generator(self, options: WorkloadOptions) -> Generator:
+        """Final reads, after everything is healed and settled. Must end."""
+
+    def client(self, cluster: Cluster, thread: int) -> Client:
+        """A new client. `thread` lets clients spread over nodes; the completion's `node`
+        says which one it used."""

@@ -1,0 +1,1 @@
+"""The active controller's decisions. Pure: records and answers out of requests and time."""

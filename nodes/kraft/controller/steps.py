@@ -1,0 +1,106 @@
+"""Inputs and effects of the controller core: `step(state, event, now_ms)` in `core.py`.
+
+Every answer leaves with proof that this controller still led after the question came: either
+its own records committed, or a read barrier (`Confirm`) passed and the state that the answer
+rests on committed. So no deposed controller can tell a client something stale, success or
+refusal alike.
+"""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from nodes.kraft.metadata.image import Image
+
+Token: TypeAlias = int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Raft says that we lead `epoch`. `image` holds all records below `end_offset`, and that
+    is the end of the log. All registered brokers get a full fresh lease from now (A.7.6)."""
+
+    epoch: int
+    end_offset: int
+    image: Image
+
+
+@dataclass(frozen=True, slots=True)
+class Renounce:
+    """We lead no longer. Pending answers: REQUEST_TIMED_OUT (7) where records of theirs were
+    appended, NOT_CONTROLLER (41) where none were (A.7.17)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request from the control listener, or a forwarded one. `request` is a kio entity
+    (BrokerHeartbeat, AlterPartition, CreateTopics, DeleteTopics, ReadTopics,
+    ControllerHeartbeat). `request_id`: set on forwarded ones, the same on each retry."""
+
+    token: Token
+    request: Any
+    request_id: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """All records below `end_offset` are committed; `image` is the state that they make."""
+
+    end_offset: int
+    image: Image
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierPassed:
+    """Proof of leadership for `Confirm(token)`; `confirmed` False: we do not lead."""
+
+    token: Token
+    confirmed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time passed: leases, request time-outs. Due at `deadline_ms(state)`."""
+
+
+Input: TypeAlias = Claim | Renounce | Ask | Commit | BarrierPassed | Tick
+
+
+@dataclass(frozen=True, slots=True)
+class Propose:
+    """Append these records (encoded with their frame) as one atomic batch, at the log's end."""
+
+    epoch: int
+    base_offset: int
+    records: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Confirm:
+    """Ask Raft for a read barrier; `BarrierPassed(token, ...)` follows."""
+
+    token: Token
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Answer a request with a kio entity."""
+
+    token: Token
+    response: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """For the event log, not for control: what was decided, on which state. `source` holds the
+    epochs that the request carried, `verdict` the error code (0: accepted), `records` the
+    offsets of the records appended for it, `as_of` the end of the log that it was decided on."""
+
+    token: Token
+    api: str
+    source: dict[str, Any]
+    verdict: int
+    as_of: int
+    records: tuple[int, ...]
+
+
+Effect: TypeAlias = Propose | Confirm | Answer | Decided

@@ -1,0 +1,109 @@
+"""What replicas say to each other, without the wire's nesting.
+
+`nodes.kraft.wire.quorum` turns these into Kafka's Vote, BeginQuorumEpoch, EndQuorumEpoch and
+Fetch and back, and refuses foreign clusters, topics and partitions (rule 1 of KIP-595's
+receivers), so that the core sees well-formed messages of its own cluster alone.
+"""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+NO_LEADER: Final = -1
+
+NONE: Final = 0
+NOT_LEADER_OR_FOLLOWER: Final = 6
+BROKER_NOT_AVAILABLE: Final = 8
+INVALID_REQUEST: Final = 42
+FENCED_LEADER_EPOCH: Final = 74
+UNKNOWN_LEADER_EPOCH: Final = 75
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Consecutive records of one leader epoch. `records` are the records' values, in order."""
+
+    base_offset: int
+    epoch: int
+    records: tuple[bytes, ...]
+    control: bool = False
+
+    @property
+    def end_offset(self) -> int:
+        """The offset after the last record."""
+        return self.base_offset + len(self.records)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vote:
+    """A candidate asks for a vote (key 52). `last_offset` is its log's end offset."""
+
+    candidate_epoch: int
+    candidate_id: int
+    last_epoch: int
+    last_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeginQuorumEpoch:
+    """A leader says that it leads (key 53); also its heartbeat and its proof for read barriers."""
+
+    leader_id: int
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndQuorumEpoch:
+    """A leader resigns (key 54); successors in order of preference."""
+
+    leader_id: int
+    leader_epoch: int
+    successors: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetch:
+    """A replica asks for records from `offset` (key 1). `replica_id` of a broker is an
+    observer's. `epoch` is the leader epoch that it believes in; `last_epoch` that of its last
+    record."""
+
+    replica_id: int
+    epoch: int
+    offset: int
+    last_epoch: int
+    max_wait_ms: int
+
+
+Request: TypeAlias = Vote | BeginQuorumEpoch | EndQuorumEpoch | Fetch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteReply:
+    error: int = NONE
+    leader_id: int = NO_LEADER
+    leader_epoch: int = 0
+    granted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumReply:
+    """The answer to BeginQuorumEpoch and EndQuorumEpoch."""
+
+    error: int = NONE
+    leader_id: int = NO_LEADER
+    leader_epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchReply:
+    """`diverging` is (epoch, end offset) of the leader's log to truncate by; no batches then."""
+
+    error: int = NONE
+    leader_id: int = NO_LEADER
+    leader_epoch: int = 0
+    high_watermark: int = -1
+    log_start: int = 0
+    diverging: tuple[int, int] | None = None
+    batches: tuple[Batch, ...] = ()
+
+
+Reply: TypeAlias = VoteReply | QuorumReply | FetchReply

@@ -1,0 +1,1 @@
+"""The node's wire: our own messages and records as kio entities, framing, and translation."""

@@ -1,0 +1,112 @@
+"""BrokerHeartbeat (key 50) and ControllerHeartbeat (key 51) of the KIP-631 draft.
+
+Shipped Kafka gave both keys to other messages, so they are served on the control listener and
+never listed to clients (A.7.11).
+"""
+
+import uuid
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import ClassVar
+
+from kio.schema.request_header.v2.header import RequestHeader
+from kio.schema.response_header.v1.header import ResponseHeader
+from kio.static.constants import EntityType, uuid_zero
+from kio.static.primitive import i8, i16, i32, i64, u16
+
+
+class BrokerState(IntEnum):
+    """The draft's BrokerState; a value that it does not know is UNKNOWN (A.1.80)."""
+
+    UNKNOWN = 0
+    INITIAL = 1
+    FENCED = 2
+    ACTIVE = 3
+    SHUTDOWN = 4
+
+    @classmethod
+    def _missing_(cls, value: object) -> "BrokerState":
+        return cls.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """An endpoint that the broker wants published."""
+
+    __type__: ClassVar = EntityType.nested
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    __api_key__: ClassVar[i16] = i16(50)
+    __header_schema__: ClassVar[type[RequestHeader]] = RequestHeader
+    name: str = field(metadata={"kafka_type": "string"})
+    host: str = field(metadata={"kafka_type": "string"})
+    port: u16 = field(metadata={"kafka_type": "uint16"})
+    security_protocol: i16 = field(metadata={"kafka_type": "int16"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerHeartbeatRequest:
+    """Registration and lease renewal in one.
+
+    `lease_start_time_ms` is the broker's own clock before sending (A.7.7). Tagged 0: the
+    process's incarnation. Tagged 1: the epoch that the process last held, where it asks anew
+    with epoch -1: such a process is no newcomer, and wins no id that another holds.
+    """
+
+    __type__: ClassVar = EntityType.request
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    __api_key__: ClassVar[i16] = i16(50)
+    __header_schema__: ClassVar[type[RequestHeader]] = RequestHeader
+    target_state: i8 = field(metadata={"kafka_type": "int8"})
+    broker_id: i32 = field(metadata={"kafka_type": "int32"})
+    broker_epoch: i64 = field(metadata={"kafka_type": "int64"}, default=i64(-1))
+    lease_start_time_ms: i64 = field(metadata={"kafka_type": "int64"})
+    cur_metadata_offset: i64 = field(metadata={"kafka_type": "int64"})
+    listeners: tuple[Listener, ...]
+    incarnation_id: uuid.UUID | None = field(
+        metadata={"kafka_type": "uuid", "tag": 0}, default=uuid_zero
+    )
+    previous_broker_epoch: i64 = field(metadata={"kafka_type": "int64", "tag": 1}, default=i64(-1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerHeartbeatResponse:
+    """`lease_end_time_ms` is computed from the start that the request named (A.1.79)."""
+
+    __type__: ClassVar = EntityType.response
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    __api_key__: ClassVar[i16] = i16(50)
+    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
+    error_code: i16 = field(metadata={"kafka_type": "int16"})
+    active_controller_id: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))
+    next_state: i8 = field(metadata={"kafka_type": "int8"})
+    broker_epoch: i64 = field(metadata={"kafka_type": "int64"}, default=i64(-1))
+    lease_end_time_ms: i64 = field(metadata={"kafka_type": "int64"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerHeartbeatRequest:
+    """A standby tells the active controller how far its newest snapshot reaches."""
+
+    __type__: ClassVar = EntityType.request
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    __api_key__: ClassVar[i16] = i16(51)
+    __header_schema__: ClassVar[type[RequestHeader]] = RequestHeader
+    controller_id: i32 = field(metadata={"kafka_type": "int32"})
+    last_snapshot_offset: i64 = field(metadata={"kafka_type": "int64"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerHeartbeatResponse:
+    """`start_snapshot`: the standby is to snapshot now."""
+
+    __type__: ClassVar = EntityType.response
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    __api_key__: ClassVar[i16] = i16(51)
+    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
+    error_code: i16 = field(metadata={"kafka_type": "int16"})
+    start_snapshot: bool = field(metadata={"kafka_type": "bool"})

@@ -1,0 +1,203 @@
+"""The metadata log's records: the KIP-631 draft's types 0-5 and the further ones it needs.
+
+The draft declares no flexible versions but relies on tagged fields, so version 0 is flexible
+(A.7.12). What the draft lacks is carried in tagged fields, its own way to grow: a record whose
+tagged fields are at their defaults has exactly the draft's bytes.
+"""
+
+import uuid
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, TypeAlias
+
+from kio.static.constants import EntityType, uuid_zero
+from kio.static.primitive import i8, i16, i32, i64, u16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndPoint:
+    """A listener that a broker publishes. The port is unsigned: the draft's int16 cannot hold
+    Linux's ephemeral ports (A.7.9)."""
+
+    __type__: ClassVar = EntityType.nested
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    name: str = field(metadata={"kafka_type": "string"})
+    host: str = field(metadata={"kafka_type": "string"})
+    port: u16 = field(metadata={"kafka_type": "uint16"})
+    security_protocol: i16 = field(metadata={"kafka_type": "int16"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerRecord:
+    """Type 0: a broker's registration; its epoch is the record's own offset. Until an
+    UnfenceBrokerRecord of the same epoch follows, the broker is fenced (draft, BrokerRecord).
+    Tagged 0: the incarnation of the process that registered."""
+
+    __type__: ClassVar = EntityType.data
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    broker_id: i32 = field(metadata={"kafka_type": "int32"})
+    broker_epoch: i64 = field(metadata={"kafka_type": "int64"})
+    end_points: tuple[EndPoint, ...]
+    rack: str | None = field(metadata={"kafka_type": "string"})
+    incarnation_id: uuid.UUID | None = field(
+        metadata={"kafka_type": "uuid", "tag": 0}, default=uuid_zero
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRecord:
+    """Type 1. `deleting` is true while the topic is being deleted (draft, TopicRecord)."""
+
+    __type__: ClassVar = EntityType.data
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    name: str = field(metadata={"kafka_type": "string"})
+    topic_id: uuid.UUID | None = field(metadata={"kafka_type": "uuid"})
+    deleting: bool = field(metadata={"kafka_type": "bool"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRecord:
+    """Type 2. Replicas in preferred order. Tagged 0: the partition epoch, which rises with
+    every change, where the leader epoch rises only with the leader (A.7.10)."""
+
+    __type__: ClassVar = EntityType.data
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    partition_id: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))
+    topic_id: uuid.UUID | None = field(metadata={"kafka_type": "uuid"})
+    replicas: tuple[i32, ...] = field(metadata={"kafka_type": "int32"})
+    isr: tuple[i32, ...] = field(metadata={"kafka_type": "int32"})
+    removing_replicas: tuple[i32, ...] = field(metadata={"kafka_type": "int32"}, default=())
+    adding_replicas: tuple[i32, ...] = field(metadata={"kafka_type": "int32"}, default=())
+    leader: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))
+    leader_epoch: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))
+    partition_epoch: i32 = field(metadata={"kafka_type": "int32", "tag": 0}, default=i32(0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigRecord:
+    """Type 3: one configuration value of one resource."""
+
+    __type__: ClassVar = EntityType.data
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    resource_type: i8 = field(metadata={"kafka_type": "int8"})
+    resource_name: str = field(metadata={"kafka_type": "string"})
+    name: str = field(metadata={"kafka_type": "string"})
+    value: str = field(metadata={"kafka_type": "string"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsrChangeRecord:
+    """Type 4: a new in-sync set, leader or both. Tagged 0: the partition epoch after it."""
+
+    __type__: ClassVar = EntityType.data
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    partition_id: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))
+    topic_id: uuid.UUID | None = field(metadata={"kafka_type": "uuid"})
+    isr: tuple[i32, ...] = field(metadata={"kafka_type": "int32"})
+    leader: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))
+    leader_epoch: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))
+    partition_epoch: i32 = field(metadata={"kafka_type": "int32", "tag": 0}, default=i32(0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessControlRecord:
+    """Type 5: one access rule. A null resource name is the default resource."""
+
+    __type__: ClassVar = EntityType.data
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    resource_type: i8 = field(metadata={"kafka_type": "int8"})
+    resource_name: str | None = field(metadata={"kafka_type": "string"})
+    pattern_type: i8 = field(metadata={"kafka_type": "int8"})
+    principal: str = field(metadata={"kafka_type": "string"})
+    host: str = field(metadata={"kafka_type": "string"})
+    operation: i8 = field(metadata={"kafka_type": "int8"})
+    permission_type: i8 = field(metadata={"kafka_type": "int8"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FenceBrokerRecord:
+    """Type 7 (number as shipped, A.7.8): the broker of this epoch has no lease."""
+
+    __type__: ClassVar = EntityType.data
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    broker_id: i32 = field(metadata={"kafka_type": "int32"})
+    broker_epoch: i64 = field(metadata={"kafka_type": "int64"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnfenceBrokerRecord:
+    """Type 8 (number as shipped, A.7.8): the broker of this epoch is active."""
+
+    __type__: ClassVar = EntityType.data
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    broker_id: i32 = field(metadata={"kafka_type": "int32"})
+    broker_epoch: i64 = field(metadata={"kafka_type": "int64"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveTopicRecord:
+    """Type 9 (number as shipped, A.7.8): the topic and its partitions are gone."""
+
+    __type__: ClassVar = EntityType.data
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    topic_id: uuid.UUID | None = field(metadata={"kafka_type": "uuid"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoOpRecord:
+    """Type 20 (number as shipped): nothing; moves the high watermark."""
+
+    __type__: ClassVar = EntityType.data
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRecord:
+    """Type 100, ours: last record of a batch that a forwarded request caused. A broker that
+    retries a request whose answer it lost carries the same id, and is told what the first
+    attempt did (B.9.4). `answer` is the encoded response body."""
+
+    __type__: ClassVar = EntityType.data
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    request_id: uuid.UUID | None = field(metadata={"kafka_type": "uuid"})
+    answer: bytes = field(metadata={"kafka_type": "bytes"})
+
+
+Record: TypeAlias = (
+    BrokerRecord
+    | TopicRecord
+    | PartitionRecord
+    | ConfigRecord
+    | IsrChangeRecord
+    | AccessControlRecord
+    | FenceBrokerRecord
+    | UnfenceBrokerRecord
+    | RemoveTopicRecord
+    | NoOpRecord
+    | RequestRecord
+)
+
+RECORD_TYPES: Final[dict[int, type[Record]]] = {
+    0: BrokerRecord,
+    1: TopicRecord,
+    2: PartitionRecord,
+    3: ConfigRecord,
+    4: IsrChangeRecord,
+    5: AccessControlRecord,
+    7: FenceBrokerRecord,
+    8: UnfenceBrokerRecord,
+    9: RemoveTopicRecord,
+    20: NoOpRecord,
+    100: RequestRecord,
+}

@@ -1,0 +1,1 @@
+"""Operations: generators and clients."""
