@@ -1,0 +1,115 @@
+"""Keyed checkers: one pure kernel for each group of rows, run by Spark's Python workers.
+
+A kernel takes the rows of one group as dictionaries, in order, and returns an `Outcome`. It
+knows nothing of Spark, so that it can be tested as a plain function. Kernels travel to the
+workers by reference: define them at the top level of a module, and bind parameters with
+`functools.partial`.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+
+from framework.history.event import Json
+from framework.plugins.checker import OUTCOME_SCHEMA, DataFrame, Finding
+from framework.verdict import Verdict
+
+Row = dict[str, Any]
+Kernel = Callable[[list[Row]], "Outcome"]
+
+OUTCOME_ARROW: Final = pa.schema(
+    [
+        (name, pa.int64() if name == "seen" else pa.string())
+        for name in ("run", "checker", "key", "verdict", "seen", "findings", "figures", "note")
+    ]
+)
+"""`OUTCOME_SCHEMA` in Arrow's words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a kernel found in one group. `seen` counts the observations that it judged."""
+
+    verdict: Verdict
+    seen: int
+    findings: Sequence[Finding] = ()
+    figures: Mapping[str, float] = field(default_factory=dict)
+    note: str = ""
+    """Why UNKNOWN."""
+
+
+def judged(
+    seen: int, findings: Sequence[Finding] = (), figures: Mapping[str, float] | None = None
+) -> Outcome:
+    """INVALID if there are findings, else VALID; UNKNOWN if nothing was seen."""
+    if findings:
+        verdict, note = Verdict.INVALID, ""
+    elif seen:
+        verdict, note = Verdict.VALID, ""
+    else:
+        verdict, note = Verdict.UNKNOWN, "nothing to check was seen"
+    return Outcome(verdict=verdict, seen=seen, findings=findings, figures=figures or {}, note=note)
+
+
+def outcome_row(run: str, checker: str, key: str, outcome: Outcome) -> Row:
+    """A row of `OUTCOME_SCHEMA`."""
+    return {
+        "run": run,
+        "checker": checker,
+        "key": key,
+        "verdict": outcome.verdict.value,
+        "seen": outcome.seen,
+        "findings": json.dumps([asdict(finding) for finding in outcome.findings]),
+        "figures": json.dumps(dict(outcome.figures)),
+        "note": outcome.note,
+    }
+
+
+def keyed(
+    rows: DataFrame,
+    *,
+    checker: str,
+    kernel: Kernel,
+    by: Sequence[str] = (),
+    order: Sequence[str] = (),
+) -> DataFrame:
+    """Outcome rows of `kernel` for each group of `rows` with the same `run` and `by`.
+
+    The rows of a group are sorted by the columns `order` (nulls first). The outcome's key is the
+    group's values of `by` joined with "/", JSON strings without their quotes; without `by` a
+    group is a whole run, and the key is empty. A kernel that raises makes its own group UNKNOWN,
+    with the error as the note; other groups go on.
+    """
+
+    def run_group(group: pa.Table) -> pa.Table:
+        return _run_group(checker, kernel, tuple(by), tuple(order), group)
+
+    return rows.groupBy("run", *by).applyInArrow(run_group, OUTCOME_SCHEMA)
+
+
+def _run_group(
+    checker: str, kernel: Kernel, by: tuple[str, ...], order: tuple[str, ...], group: pa.Table
+) -> pa.Table:
+    rows: list[Row] = group.to_pylist()
+    rows.sort(key=lambda row: [(row[name] is not None, row[name]) for name in order])
+    try:
+        outcome = kernel(rows)
+    except Exception as error:
+        outcome = Outcome(verdict=Verdict.UNKNOWN, seen=0, note=_name_of(error))
+    key = "/".join(unquoted(rows[0][name]) for name in by)
+    row = outcome_row(rows[0]["run"], checker, key, outcome)
+    return pa.Table.from_pylist([row], schema=OUTCOME_ARROW)
+
+
+def unquoted(value: Json) -> str:
+    """A key for people: the JSON string `"t1"` becomes t1, anything else its text."""
+    if isinstance(value, str) and value[:1] == '"':
+        return str(json.loads(value))
+    return str(value)
+
+
+def _name_of(error: Exception) -> str:
+    return f"the checker failed: {type(error).__name__}: {error}".splitlines()[0]
