@@ -1,0 +1,101 @@
+"""A cluster that runs: hosts made, nodes installed and started, the barrier passed."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, TypeVar
+
+from framework.errors import EngineError
+from framework.plugins.host import Fleet, HostProvider
+from framework.plugins.system import Cluster, NodeSpec, System
+from framework.run.faults import await_settled
+
+log: Final = logging.getLogger(__name__)
+T = TypeVar("T")
+
+BARRIER_TIMEOUT_S: Final = 60.0
+
+
+def on_all(cluster: Cluster, deed: Callable[[str], T]) -> dict[str, T]:
+    """Do something on every node at once. The first error is raised, after all have ended."""
+    with ThreadPoolExecutor(len(cluster.nodes)) as pool:
+        return dict(zip(cluster.nodes, pool.map(deed, cluster.nodes), strict=True))
+
+
+@contextmanager
+def cluster_of(
+    system: System,
+    provider: HostProvider,
+    specs: Sequence[NodeSpec],
+    *,
+    run_id: str,
+    seed: int,
+    scratch: Path,
+    options: Mapping[str, str],
+    stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Cluster]:
+    """A cluster in which all nodes serve and agree. Hosts and network are gone on exit.
+
+    Raises `EngineError` when it does not settle within a minute.
+    """
+    with provider.fleet(run_id, [spec.name for spec in specs], scratch) as fleet:
+        cluster = Cluster(
+            fleet=fleet, nodes={spec.name: spec for spec in specs}, seed=seed, options=options
+        )
+        on_all(cluster, lambda node: system.install(cluster, node))
+        on_all(cluster, lambda node: start(system, cluster, node))
+        missing = await_settled(system, cluster, BARRIER_TIMEOUT_S, stop)
+        if missing is not None and not stop():
+            raise EngineError(f"the cluster did not settle in {BARRIER_TIMEOUT_S:.0f} s: {missing}")
+        yield cluster
+
+
+def start(system: System, cluster: Cluster, node: str) -> int:
+    """Start a node's process, and write its pid where nemeses look for it."""
+    pid = system.start(cluster, node)
+    host = cluster.host(node)
+    host.write(f"{host.workdir}/node.pid", f"{pid}\n".encode())
+    return pid
+
+
+def stop_all(system: System, cluster: Cluster) -> None:
+    """End every node that still runs, politely first. Failures are logged."""
+
+    def stop_one(node: str) -> None:
+        host = cluster.host(node)
+        try:
+            pid = int(host.read(f"{host.workdir}/node.pid"))
+            if host.alive(pid):
+                system.stop(cluster, node, pid)
+        except Exception as error:
+            log.warning("%s could not be stopped: %s", node, error)
+
+    on_all(cluster, stop_one)
+
+
+def collect(system: System, cluster: Cluster, into: Callable[[str], Path]) -> None:
+    """Copy what nodes wrote. Failures are logged: a verdict never hangs on them."""
+
+    def collect_one(node: str) -> None:
+        for directory in system.artifacts(cluster, node):
+            try:
+                cluster.host(node).fetch(directory, into(node))
+            except Exception as error:
+                log.warning("%s of %s could not be collected: %s", directory, node, error)
+
+    on_all(cluster, collect_one)
+
+
+def describe(fleet: Fleet, specs: Sequence[NodeSpec]) -> dict[str, dict[str, object]]:
+    """Nodes as plan.json has them."""
+    return {
+        spec.name: {
+            "roles": sorted(spec.roles),
+            "ports": dict(spec.ports),
+            "ids": dict(spec.ids),
+            "address": fleet.hosts[spec.name].address,
+        }
+        for spec in specs
+    }

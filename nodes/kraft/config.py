@@ -1,0 +1,277 @@
+"""A node's configuration: `server.properties` in Kafka's format and names.
+
+The KIP-631 draft's names are used where it has some (`controller.listeners`,
+`controller.connect`, `controller.id`, `broker.id`), Kafka's elsewhere.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+MAX_ID: Final = 2**31 - 1
+SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0}
+"""Name -> id of the protocols that listeners can speak."""
+
+
+class ConfigError(Exception):
+    """A setting is missing or wrong. The message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A listener: its name, where it is, and the security protocol that it speaks."""
+
+    name: str
+    host: str
+    port: int
+    protocol: str
+
+
+@dataclass(frozen=True, slots=True)
+class Voter:
+    """A member of the metadata quorum."""
+
+    id: int
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Every time-out of the node, in ms. Defaults are a tenth to a half of Kafka's, in its
+    ratios (lease : heartbeat = 10 : 1, check quorum = 1.5 x fetch time-out)."""
+
+    fetch_timeout_ms: int = 1000
+    election_timeout_ms: int = 500
+    request_timeout_ms: int = 1000
+    fetch_max_wait_ms: int = 250
+    heartbeat_interval_ms: int = 500
+    lease_ms: int = 5000
+    forward_timeout_ms: int = 4000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """One node, as configured. `broker_id` / `controller_id` None: not in that role."""
+
+    name: str
+    broker_id: int | None
+    controller_id: int | None
+    cluster_id: str
+    log_dir: Path
+    voters: tuple[Voter, ...]
+    client_listeners: tuple[Endpoint, ...]
+    controller_listeners: tuple[Endpoint, ...]
+    advertised: tuple[Endpoint, ...]
+    timing: Timing = Timing()
+    seed: int = 0
+    max_fetch_records: int = 10_000
+    queue_capacity: int = 500
+    control_queue_capacity: int = 20
+    rack: str | None = None
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The node's roles, "broker" before "controller"."""
+        broker = ("broker",) if self.broker_id is not None else ()
+        return (*broker, "controller") if self.controller_id is not None else broker
+
+    @property
+    def replica_id(self) -> int:
+        """The node's id in the metadata quorum: a voter's, or an observer's."""
+        return self.controller_id if self.controller_id is not None else self._broker()
+
+    def _broker(self) -> int:
+        assert self.broker_id is not None
+        return self.broker_id
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """Lines `key=value`; blank lines and lines that begin with # or ! are passed over."""
+    settings: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if not stripped or stripped[0] in "#!":
+            continue
+        key, equals, value = stripped.partition("=")
+        if not equals:
+            raise ConfigError(f"line {number}: {stripped!r} is not of the form key=value")
+        settings[key.strip()] = value.strip()
+    return settings
+
+
+def load(path: Path) -> Config:
+    """Read and check a properties file. Raises `ConfigError`, `OSError`."""
+    return from_settings(parse_properties(path.read_text()))
+
+
+def from_settings(settings: Mapping[str, str]) -> Config:
+    """Check settings and make a `Config`. Raises `ConfigError`."""
+    roles = _roles(settings)
+    protocols = _protocol_map(settings)
+    listeners = _endpoints(settings, "listeners", protocols)
+    control_names = _names(settings.get("controller.listeners", ""))
+    if "controller" in roles and not control_names:
+        raise ConfigError("controller.listeners is missing: a controller needs a listener's name")
+    for name in control_names:
+        if "controller" in roles and name not in {each.name for each in listeners}:
+            raise ConfigError(f"controller.listeners names {name}, which listeners does not have")
+    control = tuple(each for each in listeners if each.name in control_names)
+    client = tuple(each for each in listeners if each.name not in control_names)
+    if "broker" in roles and not client:
+        raise ConfigError("listeners has no listener for clients: a broker needs one")
+    if "broker" not in roles and client:
+        raise ConfigError(
+            f"listener {client[0].name} is for clients, but process.roles has no broker"
+        )
+    advertised = _endpoints(settings, "advertised.listeners", protocols) or client
+    for each in advertised:
+        if each.name not in {known.name for known in listeners}:
+            raise ConfigError(f"advertised.listeners names {each.name}, which is no listener")
+    broker_id = _id(settings, "broker.id") if "broker" in roles else None
+    controller_id = _id(settings, "controller.id") if "controller" in roles else None
+    voters = _voters(settings)
+    _check_ids(broker_id, controller_id, voters)
+    return Config(
+        name=settings.get("node.name", f"node-{controller_id or broker_id}"),
+        broker_id=broker_id,
+        controller_id=controller_id,
+        cluster_id=_required(settings, "cluster.id"),
+        log_dir=Path(_required(settings, "log.dirs")),
+        voters=voters,
+        client_listeners=client,
+        controller_listeners=control,
+        advertised=tuple(each for each in advertised if each.name not in control_names),
+        timing=_timing(settings),
+        seed=_integer(settings, "random.seed", 0, 2**63 - 1, 0),
+        max_fetch_records=_integer(settings, "metadata.max.fetch.records", 1, 10**9, 10_000),
+        queue_capacity=_integer(settings, "queued.max.requests", 1, 10**6, 500),
+        rack=settings.get("broker.rack"),
+    )
+
+
+def _roles(settings: Mapping[str, str]) -> frozenset[str]:
+    text = settings.get("process.roles", "")
+    if not text:
+        raise ConfigError(
+            "process.roles is missing: broker, controller or broker,controller "
+            "(without it Kafka runs in legacy mode, which this node does not have)"
+        )
+    roles = frozenset(_names(text))
+    if not roles <= {"broker", "controller"}:
+        raise ConfigError(
+            f"process.roles={text}: it is one of broker, controller, broker,controller"
+        )
+    return roles
+
+
+def _check_ids(
+    broker_id: int | None, controller_id: int | None, voters: tuple[Voter, ...]
+) -> None:
+    ids = [voter.id for voter in voters]
+    if len(set(ids)) != len(ids):
+        raise ConfigError("controller.quorum.voters names one id twice")
+    if controller_id is not None and controller_id not in ids:
+        raise ConfigError(f"controller.id={controller_id} is not in controller.quorum.voters")
+    if broker_id is not None and broker_id in ids:
+        raise ConfigError(
+            f"broker.id={broker_id} is also a controller's id: brokers and controllers share one "
+            "space of ids"
+        )
+
+
+def _voters(settings: Mapping[str, str]) -> tuple[Voter, ...]:
+    text = settings.get("controller.quorum.voters") or settings.get("controller.connect", "")
+    if not text:
+        raise ConfigError(
+            "controller.quorum.voters is missing: id@host:port of each controller, by commas"
+        )
+    voters = []
+    for item in _names(text):
+        ident, at, address = item.partition("@")
+        host, colon, port = address.rpartition(":")
+        if not (at and colon and ident.isdigit() and port.isdigit() and host):
+            raise ConfigError(f"controller.quorum.voters: {item!r} is not of the form id@host:port")
+        voters.append(Voter(int(ident), host, int(port)))
+    return tuple(voters)
+
+
+def _endpoints(
+    settings: Mapping[str, str], key: str, protocols: Mapping[str, str]
+) -> tuple[Endpoint, ...]:
+    found = []
+    for item in _names(settings.get(key, "")):
+        name, separator, address = item.partition("://")
+        host, colon, port = address.rpartition(":")
+        if not (separator and colon and port.isdigit() and int(port) < 65536):
+            raise ConfigError(f"{key}: {item!r} is not of the form NAME://host:port")
+        if name not in protocols:
+            raise ConfigError(f"{key}: listener.security.protocol.map has no entry for {name}")
+        found.append(Endpoint(name, host, int(port), protocols[name]))
+    if len({each.name for each in found}) != len(found):
+        raise ConfigError(f"{key} names one listener twice")
+    return tuple(found)
+
+
+def _protocol_map(settings: Mapping[str, str]) -> dict[str, str]:
+    found = {name: name for name in SECURITY_PROTOCOLS}
+    for item in _names(settings.get("listener.security.protocol.map", "")):
+        name, colon, protocol = item.partition(":")
+        if not colon or protocol not in SECURITY_PROTOCOLS:
+            known = ", ".join(SECURITY_PROTOCOLS)
+            raise ConfigError(
+                f"listener.security.protocol.map: {item!r} is not NAME:PROTOCOL "
+                f"(protocols: {known})"
+            )
+        found[name] = protocol
+    return found
+
+
+def _timing(settings: Mapping[str, str]) -> Timing:
+    base = Timing()
+    keys = {
+        "fetch_timeout_ms": "controller.quorum.fetch.timeout.ms",
+        "election_timeout_ms": "controller.quorum.election.timeout.ms",
+        "request_timeout_ms": "controller.quorum.request.timeout.ms",
+        "fetch_max_wait_ms": "controller.quorum.fetch.max.wait.ms",
+        "heartbeat_interval_ms": "broker.heartbeat.interval.ms",
+        "forward_timeout_ms": "broker.forward.timeout.ms",
+    }
+    values = {
+        name: _integer(settings, key, 1, 10**7, getattr(base, name)) for name, key in keys.items()
+    }
+    lease_ms = _integer(
+        settings, "broker.lease.ms", 1, 10**8, 10 * values["heartbeat_interval_ms"]
+    )
+    return Timing(**values, lease_ms=lease_ms)
+
+
+def _names(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _required(settings: Mapping[str, str], key: str) -> str:
+    if not settings.get(key):
+        raise ConfigError(f"{key} is missing")
+    return settings[key]
+
+
+def _id(settings: Mapping[str, str], key: str) -> int:
+    _required(settings, key)
+    return _integer(settings, key, 0, MAX_ID, 0)
+
+
+def _integer(
+    settings: Mapping[str, str], key: str, low: int, high: int, default: int
+) -> int:
+    text = settings.get(key)
+    if text is None:
+        return default
+    try:
+        value = int(text)
+    except ValueError:
+        raise ConfigError(f"{key}={text}: it is a whole number") from None
+    if not low <= value <= high:
+        raise ConfigError(f"{key}={text}: it is a whole number from {low} to {high}")
+    return value
