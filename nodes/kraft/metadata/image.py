@@ -1,0 +1,388 @@
+"""The state that the metadata log makes, as one immutable value.
+
+`apply(image, record, offset)` is total and strict: a record that does not fit the state raises
+`ImageError` and changes nothing. The active controller applies its records before it appends
+them, so such a record on the log means a defect, and a node that met one must stop rather than
+guess. Maps are persistent (hash array mapped tries): a change costs O(log n) and old images
+stay valid, which is what lets the controller be ahead of the committed state.
+"""
+
+import uuid
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+from immutables import Map
+
+from nodes.kraft.wire import records as wire
+from nodes.kraft.wire.heartbeats import BrokerState
+
+NO_LEADER: Final = -1
+TOPIC_RESOURCE: Final = 2
+"""Kafka's ConfigResource type of a topic."""
+
+REMEMBERED_REQUESTS: Final = 10_000
+
+PartitionKey: TypeAlias = tuple[uuid.UUID, int]
+ConfigKey: TypeAlias = tuple[int, str]
+
+
+class ImageError(Exception):
+    """A record that does not fit the state."""
+
+
+class UnknownEntity(ImageError):
+    """The record names a broker, topic or partition that there is not."""
+
+
+class DuplicateEntity(ImageError):
+    """The record makes an entity under a key that another has."""
+
+
+class StaleRecord(ImageError):
+    """The record's epochs do not follow those of the state."""
+
+
+class InvalidRecord(ImageError):
+    """The record contradicts itself, or makes a state that must not be."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndPoint:
+    name: str
+    host: str
+    port: int
+    security_protocol: int
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A registration. `activated`: it has been unfenced under this epoch, now or before."""
+
+    broker_id: int
+    epoch: int
+    incarnation_id: uuid.UUID
+    end_points: tuple[EndPoint, ...]
+    rack: str | None
+    fenced: bool = True
+    activated: bool = False
+
+    @property
+    def state(self) -> BrokerState:
+        """INITIAL until first unfenced under this epoch, then ACTIVE or FENCED. A controlled
+        shutdown in progress is soft state of the controller, and not here."""
+        if not self.fenced:
+            return BrokerState.ACTIVE
+        return BrokerState.FENCED if self.activated else BrokerState.INITIAL
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """Partitions are numbered 0..`partitions`-1."""
+
+    name: str
+    topic_id: uuid.UUID
+    partitions: int = 0
+    deleting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """`leader` is -1 where no member of the ISR can lead."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    removing_replicas: tuple[int, ...] = ()
+    adding_replicas: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRule:
+    resource_type: int
+    resource_name: str | None
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """All metadata below some offset.
+
+    `in_sync` (broker id to the partitions that have it in their ISR) and `leaderless` are
+    indexes of `partitions`. `requests` holds the answers of the latest forwarded requests, by
+    request id; `request_order` their ids by number, oldest `first_request`.
+    """
+
+    brokers: Map[int, Broker] = field(default_factory=Map)
+    topics: Map[uuid.UUID, Topic] = field(default_factory=Map)
+    topic_ids: Map[str, uuid.UUID] = field(default_factory=Map)
+    partitions: Map[PartitionKey, Partition] = field(default_factory=Map)
+    in_sync: Map[int, Map[PartitionKey, None]] = field(default_factory=Map)
+    leaderless: Map[PartitionKey, None] = field(default_factory=Map)
+    configs: Map[ConfigKey, Map[str, str]] = field(default_factory=Map)
+    access_rules: Map[AccessRule, None] = field(default_factory=Map)
+    requests: Map[uuid.UUID, bytes] = field(default_factory=Map)
+    request_order: Map[int, uuid.UUID] = field(default_factory=Map)
+    first_request: int = 0
+
+    def topic(self, name: str) -> Topic | None:
+        """The topic of that name."""
+        topic_id = self.topic_ids.get(name)
+        return None if topic_id is None else self.topics[topic_id]
+
+    def partitions_in_sync(self, broker_id: int) -> list[PartitionKey]:
+        """The partitions that have the broker in their ISR, in a fixed order."""
+        return sorted(self.in_sync.get(broker_id, Map()))
+
+    def leads(self, broker_id: int) -> bool:
+        """Whether the broker leads any partition."""
+        keys = self.in_sync.get(broker_id, Map())
+        return any(self.partitions[key].leader == broker_id for key in keys)
+
+
+EMPTY: Final = Image()
+
+
+def apply(image: Image, record: wire.Record, offset: int) -> Image:
+    """The image with the record at `offset` applied. Raises `ImageError`."""
+    match record:
+        case wire.BrokerRecord():
+            return _register(image, record, offset)
+        case wire.FenceBrokerRecord():
+            return _set_fenced(image, record.broker_id, record.broker_epoch, fenced=True)
+        case wire.UnfenceBrokerRecord():
+            return _set_fenced(image, record.broker_id, record.broker_epoch, fenced=False)
+        case wire.TopicRecord(deleting=False):
+            return _add_topic(image, record)
+        case wire.TopicRecord():
+            return _mark_deleting(image, record)
+        case wire.RemoveTopicRecord():
+            return _remove_topic(image, record)
+        case wire.PartitionRecord():
+            return _add_partition(image, record)
+        case wire.IsrChangeRecord():
+            return _change_isr(image, record)
+        case wire.ConfigRecord():
+            return _set_config(image, record)
+        case wire.AccessControlRecord():
+            return _add_rule(image, record)
+        case wire.RequestRecord():
+            return _remember_request(image, record)
+        case wire.NoOpRecord():
+            return image
+
+
+# --- brokers ------------------------------------------------------------------------------
+
+
+def _register(image: Image, record: wire.BrokerRecord, offset: int) -> Image:
+    previous = image.brokers.get(record.broker_id)
+    if record.broker_epoch > offset:
+        raise StaleRecord(f"broker epoch {record.broker_epoch} in a record at offset {offset}")
+    if previous is not None and record.broker_epoch <= previous.epoch:
+        raise StaleRecord(
+            f"broker {record.broker_id}: epoch {record.broker_epoch} after {previous.epoch}"
+        )
+    if previous is not None and not previous.fenced:
+        raise InvalidRecord(f"broker {record.broker_id} registers again while active")
+    broker = Broker(
+        broker_id=record.broker_id,
+        epoch=record.broker_epoch,
+        incarnation_id=record.incarnation_id or uuid.UUID(int=0),
+        end_points=tuple(
+            EndPoint(point.name, point.host, point.port, point.security_protocol)
+            for point in record.end_points
+        ),
+        rack=record.rack,
+    )
+    return replace(image, brokers=image.brokers.set(broker.broker_id, broker))
+
+
+def _set_fenced(image: Image, broker_id: int, epoch: int, *, fenced: bool) -> Image:
+    broker = image.brokers.get(broker_id)
+    if broker is None:
+        raise UnknownEntity(f"broker {broker_id}")
+    if broker.epoch != epoch:
+        raise StaleRecord(f"broker {broker_id}: epoch {epoch}, registered {broker.epoch}")
+    if broker.fenced == fenced:
+        raise InvalidRecord(f"broker {broker_id} is {'fenced' if fenced else 'active'} already")
+    broker = replace(broker, fenced=fenced, activated=broker.activated or not fenced)
+    return replace(image, brokers=image.brokers.set(broker_id, broker))
+
+
+# --- topics and partitions ----------------------------------------------------------------
+
+
+def _known_topic(image: Image, topic_id: uuid.UUID | None) -> Topic:
+    topic = None if topic_id is None else image.topics.get(topic_id)
+    if topic is None:
+        raise UnknownEntity(f"topic id {topic_id}")
+    return topic
+
+
+def _add_topic(image: Image, record: wire.TopicRecord) -> Image:
+    if record.topic_id is None or record.topic_id.int == 0:
+        raise InvalidRecord(f"topic {record.name} has no id")
+    if record.name in image.topic_ids:
+        raise DuplicateEntity(f"topic name {record.name}")
+    if record.topic_id in image.topics:
+        raise DuplicateEntity(f"topic id {record.topic_id}")
+    topic = Topic(record.name, record.topic_id)
+    return replace(
+        image,
+        topics=image.topics.set(topic.topic_id, topic),
+        topic_ids=image.topic_ids.set(topic.name, topic.topic_id),
+    )
+
+
+def _mark_deleting(image: Image, record: wire.TopicRecord) -> Image:
+    topic = _known_topic(image, record.topic_id)
+    if topic.name != record.name:
+        raise InvalidRecord(f"topic id {topic.topic_id} is {topic.name}, not {record.name}")
+    if topic.deleting:
+        raise InvalidRecord(f"topic {topic.name} is being deleted already")
+    topic = replace(topic, deleting=True)
+    return replace(image, topics=image.topics.set(topic.topic_id, topic))
+
+
+def _remove_topic(image: Image, record: wire.RemoveTopicRecord) -> Image:
+    topic = _known_topic(image, record.topic_id)
+    if not topic.deleting:
+        raise InvalidRecord(f"topic {topic.name} is removed, but was not being deleted")
+    for number in range(topic.partitions):
+        image = _put_partition(image, (topic.topic_id, number), None)
+    configs = image.configs
+    if (TOPIC_RESOURCE, topic.name) in configs:
+        configs = configs.delete((TOPIC_RESOURCE, topic.name))
+    return replace(
+        image,
+        topics=image.topics.delete(topic.topic_id),
+        topic_ids=image.topic_ids.delete(topic.name),
+        configs=configs,
+    )
+
+
+def _add_partition(image: Image, record: wire.PartitionRecord) -> Image:
+    topic = _known_topic(image, record.topic_id)
+    where = f"partition {topic.name}/{record.partition_id}"
+    if 0 <= record.partition_id < topic.partitions:
+        raise DuplicateEntity(where)
+    if record.partition_id != topic.partitions:
+        raise InvalidRecord(f"{where}: the next one is {topic.partitions}")
+    partition = Partition(
+        replicas=tuple(record.replicas),
+        isr=tuple(record.isr),
+        leader=record.leader,
+        leader_epoch=record.leader_epoch,
+        partition_epoch=record.partition_epoch,
+        removing_replicas=tuple(record.removing_replicas),
+        adding_replicas=tuple(record.adding_replicas),
+    )
+    _check_members(where, partition)
+    topic = replace(topic, partitions=topic.partitions + 1)
+    image = replace(image, topics=image.topics.set(topic.topic_id, topic))
+    return _put_partition(image, (topic.topic_id, record.partition_id), partition)
+
+
+def _change_isr(image: Image, record: wire.IsrChangeRecord) -> Image:
+    topic = _known_topic(image, record.topic_id)
+    where = f"partition {topic.name}/{record.partition_id}"
+    before = image.partitions.get((topic.topic_id, record.partition_id))
+    if before is None:
+        raise UnknownEntity(where)
+    if record.partition_epoch != before.partition_epoch + 1:
+        raise StaleRecord(
+            f"{where}: partition epoch {record.partition_epoch} after {before.partition_epoch}"
+        )
+    if record.leader_epoch != before.leader_epoch + (record.leader != before.leader):
+        raise StaleRecord(
+            f"{where}: leader {before.leader} of epoch {before.leader_epoch} is followed by "
+            f"{record.leader} of epoch {record.leader_epoch}"
+        )
+    after = replace(
+        before,
+        isr=tuple(record.isr),
+        leader=record.leader,
+        leader_epoch=record.leader_epoch,
+        partition_epoch=record.partition_epoch,
+    )
+    _check_members(where, after)
+    return _put_partition(image, (topic.topic_id, record.partition_id), after)
+
+
+def _check_members(where: str, partition: Partition) -> None:
+    replicas, isr = set(partition.replicas), set(partition.isr)
+    if len(replicas) != len(partition.replicas) or len(isr) != len(partition.isr):
+        raise InvalidRecord(f"{where}: a replica stands twice in {partition}")
+    if not isr or not isr <= replicas:
+        raise InvalidRecord(f"{where}: ISR {partition.isr} of replicas {partition.replicas}")
+    if partition.leader != NO_LEADER and partition.leader not in isr:
+        raise InvalidRecord(f"{where}: leader {partition.leader} is not in ISR {partition.isr}")
+
+
+def _put_partition(image: Image, key: PartitionKey, after: Partition | None) -> Image:
+    """The image with that partition, or without it, its indexes kept in step."""
+    before = image.partitions.get(key)
+    old_isr = set(before.isr) if before else set()
+    new_isr = set(after.isr) if after else set()
+    in_sync = image.in_sync
+    for broker_id in old_isr - new_isr:
+        rest = in_sync[broker_id].delete(key)
+        in_sync = in_sync.set(broker_id, rest) if rest else in_sync.delete(broker_id)
+    for broker_id in new_isr - old_isr:
+        in_sync = in_sync.set(broker_id, in_sync.get(broker_id, Map()).set(key, None))
+    leaderless = image.leaderless
+    if after is not None and after.leader == NO_LEADER:
+        leaderless = leaderless.set(key, None)
+    elif key in leaderless:
+        leaderless = leaderless.delete(key)
+    partitions = image.partitions
+    partitions = partitions.delete(key) if after is None else partitions.set(key, after)
+    return replace(image, partitions=partitions, in_sync=in_sync, leaderless=leaderless)
+
+
+# --- configurations, access rules, requests -----------------------------------------------
+
+
+def _set_config(image: Image, record: wire.ConfigRecord) -> Image:
+    if record.resource_type == TOPIC_RESOURCE and record.resource_name not in image.topic_ids:
+        raise UnknownEntity(f"topic {record.resource_name}")
+    key = (int(record.resource_type), record.resource_name)
+    values = image.configs.get(key, Map()).set(record.name, record.value)
+    return replace(image, configs=image.configs.set(key, values))
+
+
+def _add_rule(image: Image, record: wire.AccessControlRecord) -> Image:
+    rule = AccessRule(
+        resource_type=record.resource_type,
+        resource_name=record.resource_name,
+        pattern_type=record.pattern_type,
+        principal=record.principal,
+        host=record.host,
+        operation=record.operation,
+        permission_type=record.permission_type,
+    )
+    if rule in image.access_rules:
+        raise DuplicateEntity(f"access rule {rule}")
+    return replace(image, access_rules=image.access_rules.set(rule, None))
+
+
+def _remember_request(image: Image, record: wire.RequestRecord) -> Image:
+    if record.request_id is None:
+        raise InvalidRecord("a request record without a request id")
+    if record.request_id in image.requests:
+        raise DuplicateEntity(f"request id {record.request_id}")
+    number = image.first_request + len(image.request_order)
+    requests = image.requests.set(record.request_id, record.answer)
+    order = image.request_order.set(number, record.request_id)
+    first = image.first_request
+    if len(order) > REMEMBERED_REQUESTS:
+        requests = requests.delete(order[first])
+        order = order.delete(first)
+        first += 1
+    return replace(image, requests=requests, request_order=order, first_request=first)

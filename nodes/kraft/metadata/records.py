@@ -1,0 +1,79 @@
+"""Records to the values of the metadata log and back (KIP-631, "Record Formats").
+
+A value is the record's type and version, both unsigned varints, and its body in Kafka's RPC
+encoding. A reader that meets a type or version that it does not know refuses the record: a
+guess would make two nodes disagree on the state (A.1.32-35).
+"""
+
+from typing import Final
+
+from kio.serial import entity_reader
+
+from nodes.kraft.metadata.tags import (
+    read_unsigned_varint,
+    without_unknown_tags,
+    write_unsigned_varint,
+)
+from nodes.kraft.wire.codec import encode_entity
+from nodes.kraft.wire.records import RECORD_TYPES, Record
+
+VERSION: Final = 0
+
+_TYPE_NUMBERS: Final = {schema: number for number, schema in RECORD_TYPES.items()}
+
+
+class RecordError(Exception):
+    """A value of the metadata log that this software cannot read."""
+
+
+class UnknownRecordType(RecordError):
+    """A record type that this software does not know."""
+
+
+class UnsupportedRecordVersion(RecordError):
+    """A known record in a version that this software does not know."""
+
+
+class MalformedRecord(RecordError):
+    """Bytes that are no record of the type and version that they name."""
+
+
+def encode_record(record: Record) -> bytes:
+    """A record as a value of the log."""
+    number = _TYPE_NUMBERS[type(record)]
+    return write_unsigned_varint(number) + write_unsigned_varint(VERSION) + encode_entity(record)
+
+
+def decode_record(data: bytes) -> Record:
+    """The inverse of `encode_record`; tagged fields that are not known are ignored.
+
+    Raises `UnknownRecordType`, `UnsupportedRecordVersion`, `MalformedRecord`.
+    """
+    try:
+        number, at = read_unsigned_varint(data, 0)
+        version, at = read_unsigned_varint(data, at)
+    except ValueError:
+        raise MalformedRecord(f"no record type and version in {data[:10]!r}") from None
+    schema = RECORD_TYPES.get(number)
+    if schema is None:
+        raise UnknownRecordType(f"record type {number}; known: {sorted(RECORD_TYPES)}")
+    if version != VERSION:
+        raise UnsupportedRecordVersion(
+            f"{schema.__name__} version {version}; this software knows version {VERSION}"
+        )
+    return _decode_body(schema, data[at:])
+
+
+def _decode_body(schema: type[Record], body: bytes) -> Record:
+    try:
+        try:
+            record, size = entity_reader(schema)(body, 0)
+        except KeyError:
+            # kio's way to say that it met a tagged field that the schema lacks.
+            body = without_unknown_tags(schema, body)
+            record, size = entity_reader(schema)(body, 0)
+    except Exception as error:
+        raise MalformedRecord(f"{schema.__name__}: {error}") from error
+    if size != len(body):
+        raise MalformedRecord(f"{schema.__name__}: {len(body) - size} bytes after the record")
+    return record
