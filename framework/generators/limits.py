@@ -1,0 +1,152 @@
+"""When a generator ends, and what its operations look like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from framework.generators.base import Context, Generator, Offer, Pending, Source
+from framework.generators.sources import NS_PER_S, lift
+from framework.generators.wrapper import Wrapper
+from framework.history.event import Event, Process
+
+
+@dataclass(frozen=True, slots=True)
+class Limit(Wrapper):
+    """At most `left` more operations."""
+
+    left: int
+
+    def offer(self, context: Context) -> Offer | None:
+        return Wrapper.offer(self, context) if self.left > 0 else None
+
+    def emit(self, context: Context, op: Event, after: Generator) -> Offer:
+        return Offer(op, Limit(after, self.left - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLimit(Wrapper):
+    """Nothing at or after `duration` ns from the first operation."""
+
+    duration: int
+    cutoff: int | None = None
+
+    def offer(self, context: Context) -> Offer | None:
+        cutoff = self.cutoff
+        if cutoff is not None and context.time >= cutoff:
+            return None
+        offer = self.gen.offer(context)
+        if offer is None:
+            return None
+        if isinstance(offer.op, Pending):
+            until = offer.op.until
+            ends = cutoff is not None and (until is None or until > cutoff)
+            return Offer(Pending(cutoff) if ends else offer.op, self.around(offer.after))
+        time = max(context.time, offer.op.time or 0)
+        if cutoff is None:
+            cutoff = time + self.duration
+        if time >= cutoff:
+            return None
+        return Offer(offer.op, TimeLimit(offer.after, self.duration, cutoff))
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessLimit(Wrapper):
+    """Ends before the processes that may have taken part outnumber `most`."""
+
+    most: int
+    seen: frozenset[Process] = frozenset()
+
+    def emit(self, context: Context, op: Event, after: Generator) -> Offer | None:
+        seen = self.seen.union(map(context.processes.__getitem__, context.threads))
+        return Offer(op, ProcessLimit(after, self.most, seen)) if len(seen) <= self.most else None
+
+
+@dataclass(frozen=True, slots=True)
+class UntilOk(Wrapper):
+    """Ends when one of its own operations was ok."""
+
+    open: frozenset[Process] = frozenset()
+    done: bool = False
+
+    def offer(self, context: Context) -> Offer | None:
+        return None if self.done else Wrapper.offer(self, context)
+
+    def emit(self, context: Context, op: Event, after: Generator) -> Offer:
+        return Offer(op, UntilOk(after, self.open | {op.process}))
+
+    def update(self, context: Context, event: Event) -> UntilOk:
+        inner = self.around(self.gen.update(context, event))
+        if event.type == "invoke" or event.process not in self.open:
+            return inner
+        return UntilOk(inner.gen, self.open - {event.process}, done=self.done or event.type == "ok")
+
+
+@dataclass(frozen=True, slots=True)
+class MapOps(Wrapper):
+    """Every operation changed by a function."""
+
+    function: Callable[[Event], Event]
+
+    def emit(self, context: Context, op: Event, after: Generator) -> Offer:
+        return Offer(self.function(op), self.around(after))
+
+
+@dataclass(frozen=True, slots=True)
+class FilterOps(Wrapper):
+    """Only the operations that a predicate holds for."""
+
+    keep: Callable[[Event], bool]
+
+    def emit(self, context: Context, op: Event, after: Generator) -> Offer | None:
+        while not self.keep(op):
+            offer = after.offer(context)
+            if offer is None:
+                return None
+            if isinstance(offer.op, Pending):
+                return Offer(offer.op, self.around(offer.after))
+            op, after = offer.op, offer.after
+        return Offer(op, self.around(after))
+
+
+def limit(count: int, source: Source) -> Generator:
+    """At most `count` operations."""
+    return Limit(lift(source), count)
+
+
+def once(source: Source) -> Generator:
+    """The first operation of `source`, and no more."""
+    return lift(source) if isinstance(source, Event) else limit(1, source)
+
+
+def time_limit(seconds: float, source: Source) -> Generator:
+    """The clock starts with the first operation; nothing is due at or after its end."""
+    return TimeLimit(lift(source), round(seconds * NS_PER_S))
+
+
+def process_limit(count: int, source: Source) -> Generator:
+    """Ends as soon as more than `count` processes might have taken part: all that its threads
+    were while it offered. Bounds how many crashed operations can pile up on one object."""
+    return ProcessLimit(lift(source), count)
+
+
+def until_ok(source: Source) -> Generator:
+    """Ends once one of its operations completed as ok. On several threads, a few more may be
+    under way then."""
+    return UntilOk(lift(source))
+
+
+def map_ops(function: Callable[[Event], Event], source: Source) -> Generator:
+    """Operations changed by a pure function that leaves type, process and time alone."""
+    return MapOps(lift(source), function)
+
+
+def filter_ops(keep: Callable[[Event], bool], source: Source) -> Generator:
+    """Only operations for which `keep` holds. One that never holds, on an endless source, never
+    returns."""
+    return FilterOps(lift(source), keep)
+
+
+def with_key(key: object, source: Source) -> Generator:
+    """Every operation on the object `key`."""
+    return map_ops(lambda op: replace(op, key=key), source)
