@@ -91,7 +91,9 @@ class HostProvider(Protocol):
     def abilities(self) -> Sequence[Ability]:
         """What this machine can do here. Changes nothing."""
 
-    def fleet(self, run_id: str, names: Sequence[str], scratch: Path) -> AbstractContextManager[Fleet]:
+    def fleet(
+        self, run_id: str, names: Sequence[str], scratch: Path
+    ) -> AbstractContextManager[Fleet]:
         """Start a host a name, on a new private network labelled with `run_id`; remove all of
         it on exit. `scratch` is an empty directory for keys, sockets and node directories."""
 

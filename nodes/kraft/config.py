@@ -60,6 +60,7 @@ class Config:
     controller_id: int | None
     cluster_id: str
     log_dir: Path
+    events_file: Path
     voters: tuple[Voter, ...]
     client_listeners: tuple[Endpoint, ...]
     controller_listeners: tuple[Endpoint, ...]
@@ -139,6 +140,7 @@ def from_settings(settings: Mapping[str, str]) -> Config:
         controller_id=controller_id,
         cluster_id=_required(settings, "cluster.id"),
         log_dir=Path(_required(settings, "log.dirs")),
+        events_file=Path(settings.get("events.file") or f"{settings['log.dirs']}/events.jsonl"),
         voters=voters,
         client_listeners=client,
         controller_listeners=control,
@@ -166,9 +168,7 @@ def _roles(settings: Mapping[str, str]) -> frozenset[str]:
     return roles
 
 
-def _check_ids(
-    broker_id: int | None, controller_id: int | None, voters: tuple[Voter, ...]
-) -> None:
+def _check_ids(broker_id: int | None, controller_id: int | None, voters: tuple[Voter, ...]) -> None:
     ids = [voter.id for voter in voters]
     if len(set(ids)) != len(ids):
         raise ConfigError("controller.quorum.voters names one id twice")
@@ -241,9 +241,7 @@ def _timing(settings: Mapping[str, str]) -> Timing:
     values = {
         name: _integer(settings, key, 1, 10**7, getattr(base, name)) for name, key in keys.items()
     }
-    lease_ms = _integer(
-        settings, "broker.lease.ms", 1, 10**8, 10 * values["heartbeat_interval_ms"]
-    )
+    lease_ms = _integer(settings, "broker.lease.ms", 1, 10**8, 10 * values["heartbeat_interval_ms"])
     return Timing(**values, lease_ms=lease_ms)
 
 
@@ -262,9 +260,7 @@ def _id(settings: Mapping[str, str], key: str) -> int:
     return _integer(settings, key, 0, MAX_ID, 0)
 
 
-def _integer(
-    settings: Mapping[str, str], key: str, low: int, high: int, default: int
-) -> int:
+def _integer(settings: Mapping[str, str], key: str, low: int, high: int, default: int) -> int:
     text = settings.get(key)
     if text is None:
         return default

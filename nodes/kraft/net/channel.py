@@ -51,9 +51,7 @@ class Channel:
     ) -> Any:
         done = False
         try:
-            data = encode_request(
-                request, correlation_id=correlation_id, client_id=self._client_id
-            )
+            data = encode_request(request, correlation_id=correlation_id, client_id=self._client_id)
             writer.write(frame(data))
             await writer.drain()
             (size,) = struct.unpack(">i", await reader.readexactly(4))

@@ -1,0 +1,205 @@
+"""All commands, and the exit codes that everything ends in.
+
+0 every verdict VALID, 1 some INVALID, 2 some UNKNOWN and none INVALID, 254 bad arguments (one
+line, before anything is started), 255 the framework itself failed.
+"""
+
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import click
+import typer
+
+from framework.errors import EngineError, UsageError
+from framework.verdict import EXIT_ENGINE, EXIT_USAGE
+
+app: Final = typer.Typer(
+    name="framework",
+    help="A Jepsen-style test framework for Kafka's control plane.",
+    no_args_is_help=False,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+_MASTER_HELP: Final = "Spark master that checks: local[*], spark://host:port, ..."
+_MORE: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+def main(argv: list[str]) -> int:
+    """Run a command; its exit code. Prints one line for what went wrong, never a traceback."""
+    logging.basicConfig(
+        level=os.environ.get("KRAFT_PROOF_LOG", "ERROR"),
+        format="%(levelname)s %(name)s: %(message)s",
+    )
+    try:
+        if not argv:
+            raise UsageError("no command given (run, check, replay, doctor, clean, up; or --help)")
+        code = app(args=argv, standalone_mode=False)
+        return int(code or 0)
+    except UsageError as error:
+        return _fail(str(error), EXIT_USAGE)
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        return _fail(error.format_message(), EXIT_USAGE)
+    except click.Abort:
+        return _fail("interrupted before anything was recorded", EXIT_ENGINE)
+    except KeyboardInterrupt:
+        return _fail("interrupted before anything was recorded", EXIT_ENGINE)
+    except EngineError as error:
+        return _fail(str(error), EXIT_ENGINE)
+    except Exception as error:
+        logging.getLogger(__name__).info("the framework failed", exc_info=error)
+        return _fail(
+            f"the framework failed: {type(error).__name__}: {error} "
+            "(KRAFT_PROOF_LOG=INFO shows where)",
+            EXIT_ENGINE,
+        )
+
+
+def _fail(message: str, code: int) -> int:
+    print("framework: " + " ".join(message.split()), file=sys.stderr)
+    return code
+
+
+@app.command()
+def run(
+    nemesis: Annotated[
+        str, typer.Option(help="Faults, by commas: partition, pause, kill, all, none.")
+    ] = "none",
+    workload: Annotated[str, typer.Option(help="Workloads, by commas, or all.")] = "all",
+    system: Annotated[str, typer.Option(help="The system under test.")] = "kraft",
+    hosts: Annotated[
+        str, typer.Option(help="Where nodes run: docker, namespaces or auto.")
+    ] = "auto",
+    nodes: Annotated[
+        str | None,
+        typer.Option(help="CONTROLLERS+BROKERS, or the number of nodes that are both. [3+3]"),
+    ] = None,
+    target: Annotated[
+        str, typer.Option(help="Whom faults aim at: one, minority, leader, a node's name, ...")
+    ] = "",
+    rate: Annotated[float, typer.Option(help="Operations a second, all clients together.")] = 60.0,
+    concurrency: Annotated[
+        str, typer.Option(help="Client threads; 2n is twice the number of nodes.")
+    ] = "2n",
+    time_limit: Annotated[float, typer.Option(help="Length of the main phase, s.")] = 60.0,
+    interval: Annotated[
+        float, typer.Option(help="Mean time between a fault's start and its end, s.")
+    ] = 5.0,
+    seed: Annotated[int | None, typer.Option(help="Fixes the schedule. [drawn]")] = None,
+    name: Annotated[str | None, typer.Option(help="Folder under results.")] = None,
+    results: Annotated[Path, typer.Option(help="Where runs are stored.")] = Path("results"),
+    keep: Annotated[bool, typer.Option(help="Leave the cluster running afterwards.")] = False,
+    junit: Annotated[Path | None, typer.Option(help="Write a JUnit file.")] = None,
+    spark_master: Annotated[str, typer.Option(help=_MASTER_HELP)] = "local[*]",
+    defect: Annotated[
+        str | None, typer.Option(help="Break the nodes on purpose; see docs/defects.md.")
+    ] = None,
+    budget: Annotated[
+        float, typer.Option(help="Time for the linearizability search of one key, s.")
+    ] = 30.0,
+) -> int:
+    """Run one test: start a cluster, operate on it, break it, heal it, decide."""
+    from framework.cli.run import run_command
+    from framework.run.options import Options
+
+    return run_command(
+        Options(
+            nemesis=nemesis,
+            workload=workload,
+            system=system,
+            hosts=hosts,
+            nodes=nodes,
+            targets=target,
+            rate=rate,
+            concurrency=concurrency,
+            time_limit_s=time_limit,
+            interval_s=interval,
+            seed=seed,
+            name=name,
+            results=results,
+            keep=keep,
+            junit=junit,
+            spark_master=spark_master,
+            defect=defect,
+            budget_s=budget,
+        )
+    )
+
+
+@app.command()
+def replay(
+    run: Annotated[Path, typer.Argument(help="A stored run's folder.")] = Path("results/latest"),
+    hosts: Annotated[str | None, typer.Option(help="Other hosts than then.")] = None,
+) -> int:
+    """Run a stored run's plan again: same seed, same options, same schedule."""
+    from framework.cli.run import replay_command
+
+    return replay_command(run, hosts)
+
+
+@app.command()
+def check(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Runs, folders of runs, or with --model histories.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Check histories: register, kv, topics, set or queue.")
+    ] = None,
+    budget: Annotated[
+        float, typer.Option(help="Time for the linearizability search of one key, s.")
+    ] = 30.0,
+    json: Annotated[bool, typer.Option("--json", help="One JSON line a history.")] = False,
+    junit: Annotated[Path | None, typer.Option(help="Write a JUnit file.")] = None,
+    spark_master: Annotated[str, typer.Option(help=_MASTER_HELP)] = "local[*]",
+) -> int:
+    """Check stored runs again, or histories that somebody else recorded."""
+    from framework.cli.check import check as check_command
+
+    return check_command(
+        paths or [Path("results/latest")],
+        model=model,
+        budget=budget,
+        json=json,
+        junit=junit,
+        spark_master=spark_master,
+    )
+
+
+@app.command(context_settings=_MORE)
+def up(
+    context: typer.Context,
+    hosts: Annotated[
+        str, typer.Option(help="Where nodes run: docker, namespaces or auto.")
+    ] = "auto",
+    nodes: Annotated[str | None, typer.Option(help="As in run. [3+3]")] = None,
+) -> int:
+    """Start the default cluster without a test; run a command where it can be reached.
+
+    `up -- COMMAND`: with BOOTSTRAP_SERVERS and CONTROLLER_SERVERS set; ends with its exit code.
+    """
+    from framework.cli.up import up_command
+
+    return up_command(hosts, nodes, context.args)
+
+
+@app.command()
+def doctor(
+    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> int:
+    """Say what this machine can do, and how to get the rest."""
+    from framework.cli.doctor import doctor as doctor_command
+
+    return int(doctor_command(json=json) or 0)
+
+
+@app.command()
+def clean() -> int:
+    """Remove everything that earlier, killed runs left on this machine."""
+    from framework.cli.clean import clean as clean_command
+
+    return int(clean_command() or 0)

@@ -1,0 +1,40 @@
+"""`run` and `replay`."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from framework.errors import UsageError
+from framework.run.lifecycle import run_test
+from framework.run.options import Options, from_json, resolve
+from framework.run.progress import Progress, summary
+from framework.verdict import EXIT_CODE, Verdict
+
+
+def run_command(options: Options) -> int:
+    """Run one test; the exit code that its verdict means."""
+    test = resolve(options)
+    with Progress(time_limit_s=options.time_limit_s) as progress:
+        verdict = run_test(test, sys.argv, progress)
+        progress.stop()
+        progress.print(summary(verdict))
+    return EXIT_CODE[Verdict(verdict["verdict"])]
+
+
+def replay_command(folder: Path, hosts: str | None) -> int:
+    """Run a stored plan again."""
+    options = from_json(_plan(folder)["options"])
+    return run_command(replace(options, hosts=hosts) if hosts is not None else options)
+
+
+def _plan(folder: Path) -> dict[str, Any]:
+    try:
+        plan: dict[str, Any] = json.loads((folder / "plan.json").read_text())
+        plan["options"]["seed"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UsageError(
+            f"{folder}: not a stored run (a folder with the plan.json that `run` writes)"
+        ) from None
+    return plan

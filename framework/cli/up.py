@@ -1,0 +1,51 @@
+"""`up`: the default cluster without a test."""
+
+import secrets
+import tempfile
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from rich.console import Console
+
+from framework.hosts.choose import choose
+from framework.plugins import registry
+from framework.plugins.system import System
+from framework.run import cluster as clusters
+from framework.run.lifecycle import interruptible
+
+
+def up_command(hosts: str, nodes: str | None, command: Sequence[str]) -> int:
+    """Start, run the command or wait for Ctrl-C, and take everything down again."""
+    console = Console(stderr=True)
+    system: System = registry.load("systems", "kraft")
+    specs = system.layout(nodes)
+    provider, reason = choose(hosts)
+    console.print(reason, highlight=False)
+    for line in provider.clean():
+        console.print(f"left by an earlier run: {line}", highlight=False)
+    with ExitStack() as stack:
+        stop = stack.enter_context(interruptible()) if not command else threading.Event()
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="kraft-proof-"))
+        cluster = stack.enter_context(
+            clusters.cluster_of(
+                system,
+                provider,
+                specs,
+                run_id=f"up-{secrets.token_hex(4)}",
+                seed=secrets.randbelow(2**31),
+                scratch=Path(scratch),
+                options={"system": "kraft"},
+                stop=stop.is_set,
+            )
+        )
+        environment = system.environment(cluster)
+        for name, value in environment.items():
+            Console().print(f"{name}={value}", highlight=False, soft_wrap=True)
+        if command:
+            return cluster.fleet.run_inside(command, environment)
+        console.print("the cluster runs until Ctrl-C", highlight=False)
+        stop.wait()
+        clusters.stop_all(system, cluster)
+        return 0

@@ -1,0 +1,260 @@
+"""One test from beginning to end: set up, barrier, run, heal, verify, settle, final reads,
+collect, check, report.
+
+The runner, not the test's author, owns the end. Whatever goes wrong after the history began, the
+history is checked: neither a failed heal nor a failed collection can lose a verdict.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from framework.checking.engine import check_runs
+from framework.checking.junit import write_junit
+from framework.checking.spark import Background
+from framework.errors import EngineError
+from framework.history.event import Event
+from framework.history.journal import Journal
+from framework.plugins.system import Cluster
+from framework.plugins.workload import Client
+from framework.report.render import render
+from framework.run import cluster as clusters
+from framework.run import interpreter, store
+from framework.run.faults import FaultDriver
+from framework.run.ledger import Ledger
+from framework.run.options import Test, as_json
+from framework.run.progress import Progress
+from framework.run.schedule import schedule
+from framework.run.versions import versions
+
+log: Final = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Timings:
+    """Moments of a run, on the monotonic clock, in s. They end in verdict.json."""
+
+    started: float
+    first_operation: float | None = None
+    last_operation: float | None = None
+    verdict: float | None = None
+
+    def figures(self) -> dict[str, float]:
+        """The two waits that a user feels, in s."""
+        found = {}
+        if self.first_operation is not None:
+            found["start_to_first_operation_s"] = round(self.first_operation - self.started, 2)
+        if self.last_operation is not None and self.verdict is not None:
+            found["last_operation_to_verdict_s"] = round(self.verdict - self.last_operation, 2)
+        return found
+
+
+def run_test(test: Test, argv: list[str], progress: Progress) -> dict[str, Any]:
+    """Run and check; the verdict as in verdict.json. Raises `UsageError`, `EngineError`."""
+    timings = Timings(time.monotonic())
+    folder = store.create(test.options.results, test.name, test.seed)
+    plan = _plan(test, argv)
+    folder.write_plan(plan)
+    progress.say(test.hosts_reason)
+    for line in test.provider.clean():
+        progress.say(f"left by an earlier run: {line}")
+    progress.say(f"seed {test.seed}, results in {folder.path}")
+    with interruptible() as stop, ExitStack() as stack:
+        spark = stack.enter_context(Background(test.options.spark_master))
+        _run_cluster(test, folder, plan, progress, timings, stop)
+        progress.phase("check")
+        result = check_runs(
+            spark.session(), [folder.path], test.checkers, budget_s=test.options.budget_s
+        )[0]
+        timings.verdict = time.monotonic()
+        verdict = result.as_json()
+        verdict["timings"] = timings.figures()
+        verdict["interrupted"] = stop.is_set()
+        store.write_json(folder.path / "verdict.json", verdict)
+    progress.phase("report")
+    _draw(folder.path)
+    if test.options.junit is not None:
+        write_junit(test.options.junit, [result])
+    return verdict
+
+
+def _plan(test: Test, argv: list[str]) -> dict[str, Any]:
+    return {
+        "argv": argv,
+        "seed": test.seed,
+        "name": test.name,
+        "hosts": test.provider.name,
+        "system": test.system_name,
+        "workloads": [workload.name for workload in test.workloads],
+        "nemeses": list(test.nemeses),
+        "checkers": list(test.checkers),
+        "options": {**as_json(test.options), "seed": test.seed, "hosts": test.provider.name},
+        "threads": test.threads,
+        "nodes": {},
+        "time_zero_ns": None,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "harness_pid": os.getpid(),
+        "versions": versions(),
+    }
+
+
+def _run_cluster(
+    test: Test,
+    folder: store.RunFolder,
+    plan: dict[str, Any],
+    progress: Progress,
+    timings: Timings,
+    stop: threading.Event,
+) -> None:
+    """Everything that needs the cluster. An error once the history has begun is logged: what
+    was recorded is checked all the same."""
+    options = {"system": test.system_name}
+    if test.options.defect is not None:
+        options["defect"] = test.options.defect
+    began = False
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kraft-proof-")))
+        try:
+            progress.phase("set up")
+            cluster = stack.enter_context(
+                clusters.cluster_of(
+                    test.system,
+                    test.provider,
+                    test.specs,
+                    run_id=f"{folder.path.parent.name}-{folder.path.name}",
+                    seed=test.seed,
+                    scratch=scratch,
+                    options=options,
+                    stop=stop.is_set,
+                )
+            )
+            plan["nodes"] = clusters.describe(cluster.fleet, test.specs)
+            plan["time_zero_ns"] = time.monotonic_ns()
+            folder.write_plan(plan)
+            began = True
+            _interpret(test, cluster, folder, plan["time_zero_ns"], progress, timings, stop)
+            progress.phase("collect")
+            if test.options.keep:
+                clusters.collect(test.system, cluster, folder.node)
+                stack.pop_all()
+                progress.say("the cluster keeps running; `python -m framework clean` removes it")
+                return
+            clusters.stop_all(test.system, cluster)
+            clusters.collect(test.system, cluster, folder.node)
+        except Exception as error:
+            if not began:
+                raise
+            log.exception("the run ended early")
+            progress.say(f"the run ended early: {type(error).__name__}: {error}")
+
+
+def _interpret(
+    test: Test,
+    cluster: Cluster,
+    folder: store.RunFolder,
+    time_zero_ns: int,
+    progress: Progress,
+    timings: Timings,
+    stop: threading.Event,
+) -> None:
+    def clock() -> int:
+        return time.monotonic_ns() - time_zero_ns
+
+    def on_event(event: Event) -> None:
+        if event.process != "nemesis":
+            timings.first_operation = timings.first_operation or time.monotonic()
+            timings.last_operation = time.monotonic()
+        progress.event(event)
+
+    ledger = Ledger(folder.faults, clock)
+    driver = FaultDriver(
+        system=test.system,
+        cluster=cluster,
+        nemeses=test.nemeses,
+        targets=test.targets,
+        ledger=ledger,
+        on_phase=progress.phase,
+        on_fault=progress.fault,
+    )
+    journal = Journal(folder.path)
+    try:
+        interpreter.run(
+            schedule(test),
+            open_client=_client_factory(test, cluster),
+            nemesis=driver,
+            journal=journal,
+            threads=test.threads,
+            seed=test.seed,
+            clock=clock,
+            stop=stop,
+            on_event=on_event,
+        )
+    finally:
+        progress.phase("heal")
+        driver.heal_all()
+        progress.fault(None)
+        ledger.close()
+        journal.seal()
+
+
+def _client_factory(test: Test, cluster: Cluster) -> Callable[[int], Client]:
+    owner = {
+        thread: (workload, thread - test.threads_of(index).start)
+        for index, workload in enumerate(test.workloads)
+        for thread in test.threads_of(index)
+    }
+
+    def open_client(thread: int) -> Client:
+        workload, own = owner[thread]
+        return workload.client(cluster, own)
+
+    return open_client
+
+
+def _draw(folder: Path) -> None:
+    """Drawing can never change a verdict, nor lose one."""
+    try:
+        render(folder)
+    except Exception:
+        log.exception("the report could not be drawn")
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """Ctrl-C sets the event, and the run ends early in good order; a second one kills."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def on_signal(number: int, frame: object) -> None:
+        if stop.is_set():
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        stop.set()
+        print("\ninterrupted: healing, collecting, checking what there is", file=sys.stderr)
+
+    previous = {each: signal.signal(each, on_signal) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def no_traceback(error: BaseException) -> EngineError:
+    """An unexpected error as the one line that the user sees; the log has the rest."""
+    log.debug("engine failed", exc_info=error)
+    return EngineError(f"{type(error).__name__}: {error}")

@@ -1,0 +1,229 @@
+"""What the user asked for, checked and resolved before anything is started."""
+
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from framework.errors import UsageError
+from framework.hosts.choose import choose
+from framework.plugins import registry
+from framework.plugins.fault import Nemesis
+from framework.plugins.host import HostProvider
+from framework.plugins.system import NodeSpec, System
+from framework.plugins.workload import Workload
+
+DEFAULT_CHECKERS: Final = ("faults-bit", "availability")
+"""Checkers that every run has, beside the system's and the workloads' own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The arguments of `run`, as given."""
+
+    nemesis: str = "none"
+    workload: str = "all"
+    system: str = "kraft"
+    hosts: str = "auto"
+    nodes: str | None = None
+    targets: str = ""
+    rate: float = 60.0
+    concurrency: str = "2n"
+    time_limit_s: float = 60.0
+    interval_s: float = 5.0
+    seed: int | None = None
+    name: str | None = None
+    results: Path = Path("results")
+    keep: bool = False
+    junit: Path | None = None
+    spark_master: str = "local[*]"
+    defect: str | None = None
+    budget_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Test:
+    """A test that can be run: every name looked up, every number resolved."""
+
+    __test__ = False  # not a class of tests, whatever pytest thinks of its name
+
+    options: Options
+    seed: int
+    name: str
+    system_name: str
+    system: System
+    provider: HostProvider
+    hosts_reason: str
+    specs: Sequence[NodeSpec]
+    workloads: Sequence[Workload]
+    nemeses: Mapping[str, Nemesis]
+    targets: Sequence[str]
+    checkers: Sequence[str]
+    threads: int
+
+    def threads_of(self, index: int) -> range:
+        """The threads of the workload at `index`: an equal share, the first ones one more."""
+        share, rest = divmod(self.threads, len(self.workloads))
+        first = index * share + min(index, rest)
+        return range(first, first + share + (index < rest))
+
+
+def resolve(options: Options) -> Test:
+    """Look everything up. Raises `UsageError` with one clear line."""
+    _positive("--rate", options.rate)
+    _positive("--time-limit", options.time_limit_s)
+    _positive("--interval", options.interval_s)
+    _positive("--budget", options.budget_s)
+    if options.seed is not None and options.seed < 0:
+        raise UsageError(f"--seed {options.seed}: it is a whole number from 0 up")
+    nemeses: dict[str, Nemesis] = {
+        name: registry.load("nemeses", name) for name in chosen("nemeses", options.nemesis)
+    }
+    workloads: list[Workload] = [
+        registry.load("workloads", name) for name in chosen("workloads", options.workload)
+    ]
+    if not workloads:
+        raise UsageError("--workload none: a test needs at least one workload")
+    system: System = registry.load("systems", options.system)
+    if options.defect is not None and options.defect not in system.defects:
+        known = ", ".join(sorted(system.defects))
+        raise UsageError(f"unknown defect: {options.defect!r} (known: {known})")
+    specs = system.layout(options.nodes)
+    _check_roles(workloads, specs)
+    targets = [item.strip() for item in options.targets.split(",") if item.strip()]
+    _check_targets(targets, specs)
+    threads = _threads(options.concurrency, len(specs))
+    _check_threads(workloads, threads)
+    provider, reason = choose(options.hosts)
+    _check_abilities(provider, nemeses)
+    return Test(
+        options=options,
+        seed=secrets.randbelow(2**31) if options.seed is None else options.seed,
+        name=options.name or "+".join((*(w.name for w in workloads), *nemeses)),
+        system_name=options.system,
+        system=system,
+        provider=provider,
+        hosts_reason=reason,
+        specs=specs,
+        workloads=workloads,
+        nemeses=nemeses,
+        targets=targets,
+        checkers=_checkers(system, workloads),
+        threads=threads,
+    )
+
+
+def chosen(group: str, text: str) -> list[str]:
+    """Names in a comma-separated list; `all` and `none` are understood."""
+    items = [item.strip() for item in text.split(",") if item.strip()]
+    known = registry.names(group)
+    if items == ["none"]:
+        return []
+    if items == ["all"]:
+        return known
+    for item in items:
+        if item not in known:
+            raise UsageError(
+                f"unknown {_SINGULAR[group]}: {item!r} (known: {', '.join(known)}, all, none)"
+            )
+    if not items:
+        raise UsageError(f"no {_SINGULAR[group]} named (known: {', '.join(known)}, all, none)")
+    return list(dict.fromkeys(items))
+
+
+_SINGULAR: Final = {"nemeses": "nemesis", "workloads": "workload"}
+
+GROUPS: Final = (
+    "one",
+    "minority",
+    "majority",
+    "all",
+    "leader",
+    "followers",
+    "controllers",
+    "brokers",
+)
+"""Targets that are no node's name."""
+
+
+def _checkers(system: System, workloads: Sequence[Workload]) -> list[str]:
+    wanted = [*DEFAULT_CHECKERS, *system.checkers]
+    for workload in workloads:
+        wanted.extend(workload.checkers)
+    known = registry.names("checkers")
+    return [name for name in known if name in set(wanted)]
+
+
+def _threads(text: str, nodes: int) -> int:
+    match = re.fullmatch(r"(\d+)(n?)", text)
+    if match is None or int(match[1]) == 0:
+        raise UsageError(
+            f"--concurrency {text!r}: it is a number, or a number of times n, as in 2n"
+        )
+    return int(match[1]) * (nodes if match[2] else 1)
+
+
+def _check_threads(workloads: Sequence[Workload], threads: int) -> None:
+    for index, workload in enumerate(workloads):
+        share = threads // len(workloads) + (index < threads % len(workloads))
+        if share < workload.min_threads:
+            needed = max(each.min_threads for each in workloads) * len(workloads)
+            raise UsageError(
+                f"workload {workload.name} needs {workload.min_threads} threads and would have "
+                f"{share}: give --concurrency {needed} or more"
+            )
+
+
+def _check_roles(workloads: Sequence[Workload], specs: Sequence[NodeSpec]) -> None:
+    for workload in workloads:
+        for role, needed in workload.min_roles.items():
+            present = sum(role in spec.roles for spec in specs)
+            if present < needed:
+                raise UsageError(
+                    f"workload {workload.name} needs {needed} nodes with role {role}, "
+                    f"--nodes has {present}"
+                )
+
+
+def _check_targets(targets: Sequence[str], specs: Sequence[NodeSpec]) -> None:
+    names = sorted(spec.name for spec in specs)
+    for target in targets:
+        if target not in GROUPS and target not in names:
+            raise UsageError(
+                f"unknown target: {target!r} (known: {', '.join(GROUPS)}, {', '.join(names)})"
+            )
+
+
+def _check_abilities(provider: HostProvider, nemeses: Mapping[str, Nemesis]) -> None:
+    for name, nemesis in nemeses.items():
+        for ability in nemesis.abilities(provider.name):
+            if not ability.works:
+                raise UsageError(
+                    f"nemesis {name} cannot be done on {provider.name} hosts here: "
+                    f"{ability.detail}. {ability.remedy}".strip()
+                )
+
+
+def _positive(name: str, value: float) -> None:
+    if not 0 < value < 1e9:
+        raise UsageError(f"{name} {value:g}: it is a number above 0")
+
+
+def as_json(options: Options) -> dict[str, Any]:
+    """Options as plan.json keeps them; `from_json` reads them back for `replay`."""
+    return {
+        name: str(value) if isinstance(value, Path) else value
+        for name in Options.__dataclass_fields__
+        if (value := getattr(options, name)) is not None
+    }
+
+
+def from_json(stored: Mapping[str, Any]) -> Options:
+    """The inverse of `as_json`; settings that this version does not know are passed over."""
+    known = {key: value for key, value in stored.items() if key in Options.__dataclass_fields__}
+    for key in ("results", "junit"):
+        if key in known:
+            known[key] = Path(known[key])
+    return Options(**known)

@@ -1,0 +1,15 @@
+"""The defects there are: name -> what is wrong then. Each is a module of the same name (with
+underscores) that has a function `install()`."""
+
+from collections.abc import Mapping
+from typing import Final
+
+DEFECTS: Final[Mapping[str, str]] = {
+    "answer-before-commit": "a leader answers before its records are committed",
+    "forget-vote": "a voter forgets its vote over a restart",
+    "ignore-broker-epoch": "a controller accepts requests of a broker's earlier life",
+    "ignore-leader-epoch": "a controller accepts ISR changes of an earlier leader epoch",
+    "serve-after-lease": "a broker serves clients after its lease ended",
+    "isr-applied-twice": "an ISR change is applied twice",
+    "undelete-on-failover": "a new controller brings back topics that were deleted",
+}

@@ -1,0 +1,158 @@
+"""The controller's side of a node: what comes in on the control listener, and what is done."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from kio.schema.envelope.v0.response import EnvelopeResponse
+from kio.schema.errors import ErrorCode
+
+from nodes.kraft.controller import core, steps
+from nodes.kraft.metadata.image import Image
+from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.raft import steps as raft
+from nodes.kraft.runtime.clock import now_ms
+from nodes.kraft.runtime.replica import Replica, Watcher
+from nodes.kraft.wire.codec import (
+    MalformedRequest,
+    UnsupportedVersion,
+    decode_entity,
+    decode_request,
+    encode_response,
+)
+from nodes.kraft.wire.codes import first_error
+from nodes.kraft.wire.forwarding import ForwardedPrincipal
+
+log: Final = logging.getLogger(__name__)
+
+FORWARDABLE: Final = frozenset({19, 20})
+"""Api keys that a broker may forward in an Envelope: CreateTopics, DeleteTopics."""
+
+
+class ControlPlane(Watcher):
+    """Runs the controller core on top of the replica."""
+
+    def __init__(
+        self,
+        config: core.ControllerConfig,
+        *,
+        emit: Callable[..., None],
+        changed: Callable[[], None],
+    ) -> None:
+        self.state = core.initial(config)
+        self.replica: Replica | None = None
+        self._emit = emit
+        self._changed = changed
+        self._waiting: dict[int, tuple[Any, str | None, Callable[[Any], None]]] = {}
+
+    @property
+    def active_epoch(self) -> int | None:
+        """The epoch in which this node is the active controller; None: it is not."""
+        return core.active_epoch(self.state)
+
+    def deadline_ms(self) -> int | None:
+        return core.deadline_ms(self.state)
+
+    def tick(self) -> None:
+        self.feed(steps.Tick())
+
+    # --- from the replica -----------------------------------------------------------------
+
+    def committed(self, end_offset: int, image: Image) -> None:
+        self.feed(steps.Commit(end_offset, image))
+
+    def claimed(self, epoch: int, end_offset: int, image: Image) -> None:
+        log.info("active controller of epoch %d", epoch)
+        self.feed(steps.Claim(epoch, end_offset, image))
+
+    def renounced(self) -> None:
+        log.info("no longer the active controller")
+        self.feed(steps.Renounce())
+
+    def confirmed(self, token: int, confirmed: bool) -> None:
+        self.feed(steps.BarrierPassed(token, confirmed))
+
+    # --- from the control listener --------------------------------------------------------
+
+    def ask(
+        self,
+        request: Any,
+        answer: Callable[[Any], None],
+        request_id: bytes | None = None,
+    ) -> None:
+        """A request for the active controller. `answer` is called once, now or later."""
+        assert self.replica is not None
+        token = self.replica.next_token()
+        self._waiting[token] = (request, request_id.hex() if request_id else None, answer)
+        self.feed(steps.Ask(token, request, request_id))
+
+    def envelope(self, inquiry: Inquiry) -> None:
+        """A request that a broker forwards, with its principal and request id (B.9.4)."""
+        envelope = inquiry.request
+        try:
+            principal = decode_entity(ForwardedPrincipal, envelope.request_principal or b"")
+            header, request = decode_request(envelope.request_data)
+        except (MalformedRequest, UnsupportedVersion, ValueError, TypeError) as error:
+            log.warning("envelope from %s: %s", inquiry.peer, error)
+            inquiry.answer(EnvelopeResponse(error_code=ErrorCode.invalid_request))
+            return
+        if request.__api_key__ not in FORWARDABLE or principal.request_id is None:
+            inquiry.answer(EnvelopeResponse(error_code=ErrorCode.invalid_request))
+            return
+
+        def answer(response: Any) -> None:
+            data = encode_response(response, correlation_id=header.correlation_id)
+            inquiry.answer(EnvelopeResponse(error_code=ErrorCode.none, response_data=data))
+
+        self.ask(request, answer, principal.request_id.bytes)
+
+    # --- the core -------------------------------------------------------------------------
+
+    def feed(self, event: steps.Input) -> None:
+        self.state, effects = core.step(self.state, event, now_ms())
+        for effect in effects:
+            self._carry_out(effect)
+        self._changed()
+
+    def _carry_out(self, effect: steps.Effect) -> None:
+        assert self.replica is not None
+        match effect:
+            case steps.Propose(epoch, base_offset, records):
+                self.replica.propose(epoch, base_offset, records)
+            case steps.Confirm(token):
+                self.replica.feed(raft.Confirm(token))
+            case steps.Answer(token, response):
+                self._answer(token, response)
+            case steps.Decided():
+                self._decided(effect)
+
+    def _answer(self, token: int, response: Any) -> None:
+        assert self.replica is not None
+        request, forwarded, answer = self._waiting.pop(token)
+        self._emit(
+            "answer",
+            request_id=str(token),
+            forwarded=forwarded,
+            api=type(request).__name__.removesuffix("Request"),
+            code=first_error(response),
+            high_watermark=self.replica.state.high_watermark,
+            epoch=self.replica.state.epoch,
+        )
+        answer(response)
+
+    def _decided(self, effect: steps.Decided) -> None:
+        assert self.replica is not None
+        entry = self._waiting.get(effect.token)
+        self._emit(
+            "decide",
+            request_id=str(effect.token),
+            forwarded=entry[1] if entry else None,
+            api=effect.api,
+            source=effect.source,
+            verdict=effect.verdict,
+            as_of=effect.as_of,
+            records=list(effect.records),
+            epoch=self.replica.state.epoch,
+        )

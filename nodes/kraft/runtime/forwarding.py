@@ -1,0 +1,95 @@
+"""Forwarding: a broker carries its clients' creates and deletes to the active controller.
+
+One request id goes with every attempt of one client request, so that a retry after a lost
+answer is told what the first attempt did (B.9.4). What is told to the client is never more
+than is known: once an attempt's fate is unknown, a refusal of a later attempt does not say that
+the first had no effect, so the client hears REQUEST_TIMED_OUT.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable
+from typing import Any, Final
+
+from kio.schema.envelope.v0.request import EnvelopeRequest
+from kio.schema.errors import ErrorCode
+
+from nodes.kraft.config import Config
+from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
+from nodes.kraft.wire.codec import decode_response, encode_entity, encode_request
+from nodes.kraft.wire.codes import codes
+from nodes.kraft.wire.forwarding import ForwardedPrincipal
+
+log: Final = logging.getLogger(__name__)
+
+RETRY_S: Final = 0.05
+"""How long to wait for a new leader to be known before the next attempt."""
+
+
+class Forwarder:
+    """Sends requests to whoever leads; a few connections to each controller, as needed."""
+
+    def __init__(self, config: Config, leader_id: Callable[[], int]) -> None:
+        self._config = config
+        self._leader_id = leader_id
+        self._idle: dict[int, list[Channel]] = {}
+
+    async def forward(self, request: Any, timeout_s: float) -> tuple[Any | None, bool]:
+        """(response, unknown). Response None: there was none in time; `unknown` then says
+        whether an attempt may have taken, or may yet take, effect. With a response, `unknown`
+        says that an earlier attempt's fate is unknown."""
+        request_id = uuid.uuid4()
+        envelope = EnvelopeRequest(
+            request_data=encode_request(request, correlation_id=0, client_id=self._config.name),
+            request_principal=encode_entity(
+                ForwardedPrincipal(type="User", name="ANONYMOUS", request_id=request_id)
+            ),
+            client_host_address=b"",
+        )
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        unknown = False
+        while (left := deadline - loop.time()) > 0:
+            leader = self._leader_id()
+            if leader < 0:
+                await asyncio.sleep(min(RETRY_S, left))
+                continue
+            try:
+                response = await self._attempt(leader, envelope, request, left)
+            except NotSent:
+                await asyncio.sleep(min(RETRY_S, left))
+                continue
+            except FateUnknown as error:
+                log.debug("forwarding %s: %s", request_id, error)
+                unknown = True
+                continue
+            if response is not None and set(codes(response)) != {ErrorCode.not_controller}:
+                return response, unknown
+            await asyncio.sleep(min(RETRY_S, left))
+        return None, unknown
+
+    async def _attempt(
+        self, leader: int, envelope: EnvelopeRequest, request: Any, left_s: float
+    ) -> Any | None:
+        idle = self._idle.setdefault(leader, [])
+        channel = idle.pop() if idle else self._connect(leader)
+        try:
+            timeout_s = min(left_s, self._config.timing.request_timeout_ms / 1000)
+            answer = await channel.call(envelope, timeout_s)
+        finally:
+            idle.append(channel)
+        if answer.error_code != ErrorCode.none or answer.response_data is None:
+            return None
+        return decode_response(request.__api_key__, request.__version__, answer.response_data)[1]
+
+    def _connect(self, leader: int) -> Channel:
+        voter = next(each for each in self._config.voters if each.id == leader)
+        return Channel(voter.host, voter.port, self._config.name)
+
+    def close(self) -> None:
+        for idle in self._idle.values():
+            for channel in idle:
+                channel.close()

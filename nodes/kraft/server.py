@@ -1,0 +1,288 @@
+"""The node: one event loop, the disk and the sockets, around the pure cores.
+
+Control and client listeners are separate sockets with their own queues and handlers, also in a
+combined process (KIP-291): nothing on one plane waits for the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from nodes.kraft.broker import view
+from nodes.kraft.config import Config, Endpoint
+from nodes.kraft.controller.core import ControllerConfig
+from nodes.kraft.events import EventLog
+from nodes.kraft.metadata.digest import digest
+from nodes.kraft.metadata.image import Image
+from nodes.kraft.net.listener import Inquiry, Listener
+from nodes.kraft.raft import steps as raft
+from nodes.kraft.runtime.broker import BrokerPlane
+from nodes.kraft.runtime.clock import now_ms
+from nodes.kraft.runtime.control import ControlPlane
+from nodes.kraft.runtime.replica import Replica, Watcher
+from nodes.kraft.storage.meta_properties import adopt
+from nodes.kraft.wire.apis import CLIENT_APIS, CONTROL_APIS
+from nodes.kraft.wire.codec import API_VERSIONS, UnsupportedVersion, encode_response
+from nodes.kraft.wire.debug import DescribeNodeResponse
+from nodes.kraft.wire.heartbeats import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerState,
+    ControllerHeartbeatResponse,
+)
+
+log: Final = logging.getLogger(__name__)
+
+QUIET_MS: Final = 500
+"""A digest is written when the log has been quiet for this long."""
+SHUTDOWN_TIMEOUT_S: Final = 5.0
+
+RAFT_KEYS: Final = frozenset({1, 52, 53, 54})
+ENVELOPE: Final = 58
+BROKER_HEARTBEAT: Final = 50
+CONTROLLER_HEARTBEAT: Final = 51
+DESCRIBE_NODE: Final = 10001
+
+
+class Node(Watcher):
+    """One process of the cluster."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        adopt(config)
+        self.events = EventLog(config.events_file, config.name)
+        self._stopped = asyncio.Event()
+        self._reason = ""
+        self._timer: asyncio.TimerHandle | None = None
+        self._committed_ms = now_ms()
+        self._listeners: list[Listener] = []
+        self.control: ControlPlane | None = None
+        self.broker: BrokerPlane | None = None
+        self.replica = Replica(
+            config, emit=self.events.emit, watcher=self, stop=self.stop, changed=self._arm
+        )
+        self._boot_event()
+        if config.controller_id is not None:
+            self.control = ControlPlane(
+                ControllerConfig.of(config), emit=self.events.emit, changed=self._arm
+            )
+            self.control.replica = self.replica
+        if config.broker_id is not None:
+            self.broker = BrokerPlane(
+                config,
+                self.replica,
+                incarnation=self.events.incarnation,
+                emit=self.events.emit,
+                changed=self._arm,
+                stop=self.stop,
+            )
+
+    def _boot_event(self) -> None:
+        config = self.config
+        self.events.emit(
+            "boot",
+            roles=list(config.roles),
+            replica_id=config.replica_id,
+            broker_id=config.broker_id,
+            cluster_id=config.cluster_id,
+            pid=os.getpid(),
+            **self.replica.boot_fields(),
+        )
+
+    # --- life -----------------------------------------------------------------------------
+
+    async def run(self) -> str:
+        """Serve until stopped; why it stopped. Raises `OSError` where an address is taken."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._shut_down)
+        for endpoint in self.config.controller_listeners:
+            await self._listen(endpoint, self.config.control_queue_capacity, self._on_control)
+        for endpoint in self.config.client_listeners:
+            await self._listen(endpoint, self.config.queue_capacity, self._on_client)
+        self._tick()
+        await self._stopped.wait()
+        await self._close()
+        return self._reason
+
+    def stop(self, reason: str) -> None:
+        """End the process; the first reason counts."""
+        if not self._stopped.is_set():
+            self._reason = reason
+            self._stopped.set()
+
+    def _shut_down(self) -> None:
+        """SIGTERM: a broker drains first, then leaves; a leader resigns first."""
+        if self.broker is not None:
+            self.broker.shut_down()
+            asyncio.get_running_loop().call_later(
+                SHUTDOWN_TIMEOUT_S, self.stop, "controlled shutdown not granted in time"
+            )
+        else:
+            self.stop("terminated")
+
+    async def _close(self) -> None:
+        if self.replica.leads:
+            self.replica.feed(raft.Resign())
+            await asyncio.sleep(0)  # lets EndQuorumEpoch reach the sockets
+        for listener in self._listeners:
+            await listener.close()
+        if self.broker is not None:
+            self.broker.close()
+        self.replica.close()
+        self.events.emit("exit", reason=self._reason)
+
+    async def _listen(self, endpoint: Endpoint, capacity: int, dispatch: Any) -> None:
+        listener = Listener(
+            endpoint.name, capacity=capacity, dispatch=dispatch, unsupported=self._unsupported
+        )
+        await listener.start(endpoint.host, endpoint.port)
+        self._listeners.append(listener)
+        log.info("listening: %s://%s:%d", endpoint.name, endpoint.host, endpoint.port)
+
+    # --- time -----------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        self._timer = None
+        now = now_ms()
+        if self.replica.deadline_ms() <= now:
+            self.replica.feed(raft.Tick())
+        if self.control is not None:
+            due = self.control.deadline_ms()
+            if due is not None and due <= now:
+                self.control.tick()
+        if self.broker is not None and self.broker.deadline_ms() <= now:
+            self.broker.tick()
+        if now - self._committed_ms >= QUIET_MS:
+            self.replica.emit_digest()
+            self._committed_ms = now
+        self._arm()
+
+    def _arm(self) -> None:
+        """Set the one timer to the earliest deadline."""
+        deadlines = [self.replica.deadline_ms(), self._committed_ms + QUIET_MS]
+        if self.control is not None and (due := self.control.deadline_ms()) is not None:
+            deadlines.append(due)
+        if self.broker is not None:
+            deadlines.append(self.broker.deadline_ms())
+        wait_s = max(0, min(deadlines) - now_ms()) / 1000
+        loop = asyncio.get_event_loop()
+        when = loop.time() + wait_s + 0.0005
+        if self._timer is not None:
+            if abs(self._timer.when() - when) < 0.0005:
+                return
+            self._timer.cancel()
+        self._timer = loop.call_at(when, self._tick)
+
+    # --- from the replica -----------------------------------------------------------------
+
+    def committed(self, end_offset: int, image: Image) -> None:
+        self._committed_ms = now_ms()
+        if self.control is not None:
+            self.control.committed(end_offset, image)
+        if self.broker is not None:
+            self.broker.committed(end_offset, image)
+
+    def claimed(self, epoch: int, end_offset: int, image: Image) -> None:
+        assert self.control is not None
+        self.control.claimed(epoch, end_offset, image)
+
+    def renounced(self) -> None:
+        assert self.control is not None
+        self.control.renounced()
+
+    def confirmed(self, token: int, confirmed: bool) -> None:
+        assert self.control is not None
+        self.control.confirmed(token, confirmed)
+
+    # --- requests -------------------------------------------------------------------------
+
+    def _on_control(self, inquiry: Inquiry) -> None:
+        key = inquiry.request.__api_key__
+        assert self.control is not None
+        if key in RAFT_KEYS:
+            self.replica.ask(inquiry.request, inquiry.answer)
+        elif key == API_VERSIONS:
+            inquiry.answer(view.api_versions_response(CONTROL_APIS, inquiry.request))
+        elif key == DESCRIBE_NODE:
+            inquiry.answer(self._describe())
+        elif key == ENVELOPE:
+            self.control.envelope(inquiry)
+        elif key in CONTROL_APIS or key in (BROKER_HEARTBEAT, CONTROLLER_HEARTBEAT, 10000):
+            self.control.ask(inquiry.request, inquiry.answer)
+        else:
+            self._refuse(inquiry)
+
+    def _on_client(self, inquiry: Inquiry) -> None:
+        key = inquiry.request.__api_key__
+        assert self.broker is not None
+        if key == API_VERSIONS:
+            inquiry.answer(view.api_versions_response(CLIENT_APIS, inquiry.request))
+        elif key == DESCRIBE_NODE:
+            inquiry.answer(self._describe())
+        elif key in (BROKER_HEARTBEAT, CONTROLLER_HEARTBEAT):
+            inquiry.answer(_not_a_controller(inquiry.request))
+        elif key in CLIENT_APIS:
+            self.broker.serve(inquiry)
+        else:
+            self._refuse(inquiry)
+
+    def _refuse(self, inquiry: Inquiry) -> None:
+        log.warning(
+            "%s: %s from %s is not served here",
+            inquiry.listener,
+            type(inquiry.request).__name__,
+            inquiry.peer,
+        )
+        inquiry.answer(None)
+
+    def _unsupported(self, error: UnsupportedVersion) -> bytes | None:
+        """ApiVersions of a version from the future gets the v0 body with error 35 (B.9.1)."""
+        if error.api_key != API_VERSIONS:
+            return None
+        served = CLIENT_APIS if self.broker is not None else CONTROL_APIS
+        response = view.api_versions_refusal(served)
+        return encode_response(response, correlation_id=error.correlation_id)
+
+    def _describe(self) -> DescribeNodeResponse:
+        state, image = self.replica.state, self.replica.image
+        broker = self.broker.state if self.broker is not None else None
+        described = {
+            "node": self.config.name,
+            "incarnation": str(self.events.incarnation),
+            "roles": list(self.config.roles),
+            "replica_id": self.config.replica_id,
+            "broker_id": self.config.broker_id,
+            "role": state.role.value,
+            "epoch": state.epoch,
+            "leader_id": state.leader_id,
+            "log_end": state.log.end_offset,
+            "high_watermark": state.high_watermark,
+            "applied": self.replica.applied,
+            "digest": digest(image),
+            "active_epoch": self.control.active_epoch if self.control is not None else None,
+            "broker_state": broker.broker_state.name if broker is not None else None,
+            "broker_epoch": broker.epoch if broker is not None else None,
+            "active_brokers": sorted(view.active_brokers(image)),
+            "fenced_brokers": sorted(view.fenced_brokers(image)),
+        }
+        return DescribeNodeResponse(state=json.dumps(described))
+
+
+def _not_a_controller(request: Any) -> Any:
+    """What a broker answers to heartbeats (A.1.82, 85)."""
+    code = ErrorCode.not_controller
+    if isinstance(request, BrokerHeartbeatRequest):
+        return BrokerHeartbeatResponse(
+            error_code=code.value,
+            next_state=BrokerState.UNKNOWN,  # type: ignore[arg-type]
+            lease_end_time_ms=request.lease_start_time_ms,
+        )
+    return ControllerHeartbeatResponse(error_code=code.value, start_snapshot=False)

@@ -1,0 +1,207 @@
+"""How the framework lays out, installs, starts, asks and stops Python KRaft nodes."""
+
+import json
+import re
+import signal
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import tenacity
+
+from framework.errors import UsageError
+from framework.plugins.system import Cluster, NodeSpec, NodeState
+from nodes.kraft.defects.catalogue import DEFECTS
+from nodes.kraft.wire.codec import MalformedRequest, decode_response, encode_request, frame
+from nodes.kraft.wire.debug import DescribeNodeRequest
+
+CLIENT_PORT: Final = 9092
+CONTROLLER_PORT: Final = 9093
+DEFAULT_NODES: Final = "3+3"
+STOP_GRACE_S: Final = 1.5
+
+
+class KraftSystem:
+    """The Python KRaft node as a system under test."""
+
+    name = "kraft"
+    defects: Mapping[str, str] = DEFECTS
+    checkers: Sequence[str] = (
+        "one-leader-per-epoch",
+        "one-vote",
+        "log-matching",
+        "committed-never-lost",
+        "monotonic-counters",
+        "convergence",
+        "zombie-fencing",
+    )
+
+    def layout(self, nodes: str | None) -> Sequence[NodeSpec]:
+        """`3+3`: controllers + brokers; `3`: nodes that are both."""
+        text = nodes or DEFAULT_NODES
+        match = re.fullmatch(r"([1-9])(?:\+([1-9]\d?))?", text)
+        if match is None:
+            raise UsageError(
+                f"--nodes {text!r}: it is CONTROLLERS+BROKERS, as in 3+3, or the number of nodes "
+                "that are both, as in 3 (1 to 9 controllers, 1 to 99 brokers)"
+            )
+        voters = int(match[1])
+        if match[2] is None:
+            return [
+                NodeSpec(
+                    name=f"n{number}",
+                    roles=frozenset({"broker", "controller"}),
+                    ports={"client": CLIENT_PORT, "controller": CONTROLLER_PORT},
+                    ids={"controller": number, "broker": voters + number},
+                )
+                for number in range(1, voters + 1)
+            ]
+        controllers = [
+            NodeSpec(
+                name=f"c{number}",
+                roles=frozenset({"controller"}),
+                ports={"controller": CONTROLLER_PORT},
+                ids={"controller": number},
+            )
+            for number in range(1, voters + 1)
+        ]
+        brokers = [
+            NodeSpec(
+                name=f"b{number}",
+                roles=frozenset({"broker"}),
+                ports={"client": CLIENT_PORT},
+                ids={"broker": voters + number},
+            )
+            for number in range(1, int(match[2]) + 1)
+        ]
+        return [*controllers, *brokers]
+
+    def install(self, cluster: Cluster, node: str) -> None:
+        host = cluster.host(node)
+        properties = "".join(
+            f"{key}={value}\n" for key, value in self.settings(cluster, node).items()
+        )
+        host.write(f"{host.workdir}/server.properties", properties.encode())
+
+    def settings(self, cluster: Cluster, node: str) -> dict[str, str]:
+        """The node's server.properties."""
+        host, spec = cluster.host(node), cluster.nodes[node]
+        listeners, names = [], {"client": "CLIENT", "controller": "CONTROLLER"}
+        for listener, port in spec.ports.items():
+            listeners.append(f"{names[listener]}://{host.address}:{port}")
+        voters = [
+            f"{cluster.nodes[each].ids['controller']}@{cluster.host(each).address}"
+            f":{cluster.nodes[each].ports['controller']}"
+            for each in cluster.with_role("controller")
+        ]
+        settings = {
+            "node.name": node,
+            "process.roles": ",".join(sorted(spec.roles)),
+            "cluster.id": "kraft-proof",
+            "listeners": ",".join(listeners),
+            "listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "controller.quorum.voters": ",".join(voters),
+            "log.dirs": f"{host.workdir}/data",
+            "events.file": f"{host.workdir}/events.jsonl",
+            "random.seed": str(cluster.seed),
+        }
+        if "controller" in spec.roles:
+            settings["controller.id"] = str(spec.ids["controller"])
+            settings["controller.listeners"] = "CONTROLLER"
+        if "broker" in spec.roles:
+            settings["broker.id"] = str(spec.ids["broker"])
+        return settings
+
+    def start(self, cluster: Cluster, node: str) -> int:
+        host = cluster.host(node)
+        defect = cluster.options.get("defect")
+        module = ["nodes.kraft.defects", defect] if defect else ["nodes.kraft"]
+        return host.start(
+            [host.python, "-m", *module, "--config", f"{host.workdir}/server.properties"],
+            log=f"{host.workdir}/node.log",
+        )
+
+    def state(self, cluster: Cluster, node: str, timeout_s: float = 1.0) -> NodeState | None:
+        address = cluster.host(node).address
+        port = next(iter(cluster.nodes[node].ports.values()))
+        try:
+            fields = _describe(cluster, address, port, timeout_s)
+        except (OSError, MalformedRequest, ValueError):
+            return None
+        brokers = fields["broker_state"] in (None, "ACTIVE")
+        return NodeState(
+            node=node,
+            ready=fields["leader_id"] >= 0 and fields["high_watermark"] >= 0 and brokers,
+            leader=fields["active_epoch"] is not None,
+            fields=fields,
+        )
+
+    def settled(self, cluster: Cluster) -> str | None:
+        states = {node: self.state(cluster, node) for node in cluster.nodes}
+        silent = [node for node, state in states.items() if state is None]
+        if silent:
+            return f"{_names(silent)} did not answer"
+        answered = [state for state in states.values() if state is not None]
+        unready = [state.node for state in answered if not state.ready]
+        if unready:
+            return f"{_names(unready)} not ready"
+        leaders = [state.node for state in answered if state.leader]
+        if len(leaders) != 1:
+            return f"{len(leaders)} nodes claim to lead"
+        for what in ("epoch", "leader_id", "applied", "digest"):
+            if len({state.fields[what] for state in answered}) != 1:
+                return f"nodes differ in {what}"
+        return None
+
+    def stop(self, cluster: Cluster, node: str, pid: int) -> None:
+        host = cluster.host(node)
+        host.signal(pid, signal.SIGTERM)
+        ended = tenacity.Retrying(
+            retry=tenacity.retry_if_result(bool),
+            stop=tenacity.stop_after_delay(STOP_GRACE_S),
+            wait=tenacity.wait_fixed(0.1),
+            retry_error_callback=lambda _: True,
+        )
+        if ended(host.alive, pid):
+            host.signal(pid, signal.SIGKILL)
+
+    def environment(self, cluster: Cluster) -> Mapping[str, str]:
+        return {
+            "BOOTSTRAP_SERVERS": _servers(cluster, "broker", "client"),
+            "CONTROLLER_SERVERS": _servers(cluster, "controller", "controller"),
+        }
+
+    def artifacts(self, cluster: Cluster, node: str) -> Sequence[str]:
+        return [cluster.host(node).workdir]
+
+
+def _servers(cluster: Cluster, role: str, listener: str) -> str:
+    return ",".join(
+        f"{cluster.host(node).address}:{cluster.nodes[node].ports[listener]}"
+        for node in cluster.with_role(role)
+    )
+
+
+def _names(nodes: Iterable[str]) -> str:
+    return ", ".join(sorted(nodes))
+
+
+def _describe(cluster: Cluster, address: str, port: int, timeout_s: float) -> dict[str, Any]:
+    request = DescribeNodeRequest()
+    with cluster.fleet.connect(address, port, timeout_s) as connection:
+        connection.settimeout(timeout_s)
+        connection.sendall(frame(encode_request(request, correlation_id=0, client_id="framework")))
+        stream = connection.makefile("rb")
+        (size,) = struct.unpack(">i", _exactly(stream, 4))
+        _, response = decode_response(
+            request.__api_key__, request.__version__, _exactly(stream, size)
+        )
+    fields: dict[str, Any] = json.loads(response.state)
+    return fields
+
+
+def _exactly(stream: Any, size: int) -> bytes:
+    data: bytes = stream.read(size)
+    if len(data) != size:
+        raise ConnectionError("the connection closed in the middle of an answer")
+    return data

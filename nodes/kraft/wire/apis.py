@@ -1,0 +1,24 @@
+"""Which api keys each kind of listener serves, and in which versions."""
+
+from typing import Final
+
+CLIENT_APIS: Final[dict[int, tuple[int, int]]] = {
+    3: (0, 12),  # Metadata
+    18: (0, 4),  # ApiVersions
+    19: (2, 7),  # CreateTopics
+    20: (1, 6),  # DeleteTopics
+    60: (0, 1),  # DescribeCluster
+}
+"""Api key -> lowest and highest version, as told to clients."""
+
+CONTROL_APIS: Final[dict[int, tuple[int, int]]] = {
+    1: (17, 17),  # Fetch
+    18: (0, 4),  # ApiVersions
+    52: (1, 1),  # Vote
+    53: (1, 1),  # BeginQuorumEpoch
+    54: (1, 1),  # EndQuorumEpoch
+    56: (3, 3),  # AlterPartition
+    58: (0, 0),  # Envelope
+}
+"""The same on the control listener. Keys 50 and 51, which shipped Kafka gave to other messages,
+and our own above 10000 are served there too, but never listed (A.7.11)."""

@@ -1,0 +1,40 @@
+"""Error codes inside responses, wherever a schema keeps them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+_NESTED: Final = ("topics", "responses", "partitions")
+
+
+def codes(response: Any) -> Iterator[int]:
+    """All error codes of a response, the top-level one first."""
+    code = getattr(response, "error_code", None)
+    if code is not None:
+        yield int(code)
+    for name in _NESTED:
+        for part in getattr(response, name, None) or ():
+            yield from codes(part)
+
+
+def first_error(response: Any) -> int:
+    """The first code that is not 0, or 0."""
+    return next((code for code in codes(response) if code != 0), 0)
+
+
+def with_code(response: Any, code: int) -> Any:
+    """The response with every error of its items replaced by `code`; successes stay."""
+    changes: dict[str, Any] = {}
+    for name in _NESTED:
+        parts = getattr(response, name, None)
+        if parts:
+            changes[name] = tuple(_item_with_code(part, code) for part in parts)
+    return replace(response, **changes)
+
+
+def _item_with_code(item: Any, code: int) -> Any:
+    if int(item.error_code) == 0:
+        return item
+    return replace(item, error_code=ErrorCode(code), error_message=None)
