@@ -260,7 +260,7 @@ class Node(Watcher):
             "roles": list(self.config.roles),
             "replica_id": self.config.replica_id,
             "broker_id": self.config.broker_id,
-            "role": state.role.value,
+            "role": state.role_name,
             "epoch": state.epoch,
             "leader_id": state.leader_id,
             "log_end": state.log.end_offset,

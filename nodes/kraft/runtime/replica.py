@@ -14,24 +14,33 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from nodes.kraft.config import Config
+from nodes.kraft.metadata.describe import describe
 from nodes.kraft.metadata.digest import digest
 from nodes.kraft.metadata.image import EMPTY, Image, apply
 from nodes.kraft.metadata.records import decode_record
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
 from nodes.kraft.raft import core, messages, steps
 from nodes.kraft.raft.config import RaftConfig
+from nodes.kraft.raft.leader_change import decode_leader_change
+from nodes.kraft.raft.state import Leader, QuorumState, RaftState
 from nodes.kraft.runtime.clock import now_ms
-from nodes.kraft.runtime.describe import describe_control, describe_record
 from nodes.kraft.storage.log import MetadataLog
-from nodes.kraft.storage.quorum_state import QuorumState, QuorumStateFile
+from nodes.kraft.storage.quorum_state import QuorumStateFile
 from nodes.kraft.wire import quorum
 from nodes.kraft.wire.batches import decode_batches
+from nodes.kraft.wire.codec import MalformedRequest
 
 log: Final = logging.getLogger(__name__)
 
 DIGEST_EVERY: Final = 10
 """Offsets between two digests of the image in the event log."""
 MAX_FETCH_BYTES: Final = 8 * 2**20
+_REQUESTS: Final = (
+    messages.Vote,
+    messages.BeginQuorumEpoch,
+    messages.EndQuorumEpoch,
+    messages.Fetch,
+)
 
 
 class Watcher:
@@ -71,8 +80,9 @@ class Replica:
         self._changed = changed
         self._inbox: deque[steps.Input] = deque()
         self._pumping = False
+        self._proposed: deque[int] = deque()
         self._tokens = itertools.count(1)
-        self._waiting: dict[int, tuple[Any, Callable[[Any], None]]] = {}
+        self._waiting: dict[int, tuple[Any, messages.Request, Callable[[Any], None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._flushing = False
         self._flush_wanted: steps.Flush | None = None
@@ -116,28 +126,24 @@ class Replica:
     def propose(self, epoch: int, base_offset: int, records: tuple[bytes, ...]) -> None:
         """Records of the state machine. It numbers them before Raft appends them, so both must
         agree on where the log ends; where they do not, going on would corrupt the metadata."""
-        self._expected[epoch, base_offset] = len(records)
+        self._proposed.append(base_offset)
         self.feed(steps.Propose(epoch, records))
 
     def ask(self, entity: Any, answer: Callable[[Any], None]) -> None:
         """A replica's request from the control listener."""
-        request = quorum.request_from_wire(entity, self.config.cluster_id)
-        if not isinstance(
-            request,
-            messages.Vote | messages.BeginQuorumEpoch | messages.EndQuorumEpoch | messages.Fetch,
-        ):
+        request = quorum.request_from_wire(
+            entity, self.config.cluster_id, node_id=self.config.replica_id
+        )
+        if not isinstance(request, _REQUESTS):
             answer(request)  # a refusal, ready to send
             return
         token = next(self._tokens)
-        self._waiting[token] = (entity, answer)
-        before = self.state
+        self._waiting[token] = (entity, request, answer)
         self.feed(steps.Asked(token, request))
-        if isinstance(request, messages.Vote):
-            log.debug("vote asked in epoch %d, was in %d", request.candidate_epoch, before.epoch)
 
     @property
     def leads(self) -> bool:
-        return self.state.role == core.Role.LEADER
+        return isinstance(self.state.role, Leader)
 
     @property
     def leader_id(self) -> int:
@@ -153,6 +159,11 @@ class Replica:
 
     def _step(self, event: steps.Input) -> None:
         before = self.state
+        if isinstance(event, steps.Propose):
+            base_offset = self._proposed.popleft()
+            leads = self.leads and before.epoch == event.epoch
+            if leads and base_offset != before.log.end_offset:
+                self._stop(f"fatal: records for {base_offset}, log ends at {before.log.end_offset}")
         self.state, effects = core.step(before, event, now_ms())
         self._observe(before)
         for effect in effects:
@@ -196,14 +207,14 @@ class Replica:
                 self._stop(f"fatal: {reason}")
 
     def _answer(self, token: int, reply: messages.Reply, data: bytes) -> None:
-        entity, answer = self._waiting.pop(token)
-        if isinstance(reply, messages.VoteReply):
-            self._vote_event(entity, reply)
+        entity, request, answer = self._waiting.pop(token)
+        if isinstance(request, messages.Vote) and isinstance(reply, messages.VoteReply):
+            self._vote_event(request, reply)
         answer(quorum.reply_to_wire(entity, reply, data))
 
     async def _send(self, peer: int, request: messages.Request) -> None:
         fetch = isinstance(request, messages.Fetch)
-        entity = quorum.request_to_wire(request, self.config.cluster_id)
+        entity = quorum.request_to_wire(request, self.config.cluster_id, peer=peer)
         timeout_s = self.config.timing.request_timeout_ms / 1000
         if fetch:
             timeout_s += self.config.timing.fetch_max_wait_ms / 1000
@@ -213,7 +224,7 @@ class Replica:
             reply = quorum.reply_from_wire(request, response)
         except (NotSent, FateUnknown) as error:
             log.debug("%s to %d: %s", type(request).__name__, peer, error)
-        except ValueError as error:
+        except MalformedRequest as error:
             log.warning("%s from %d: %s", type(request).__name__, peer, error)
         self.feed(steps.Replied(peer, request, reply))
 
@@ -243,7 +254,7 @@ class Replica:
     # --- the state machine ----------------------------------------------------------------
 
     def _advance(self, high_watermark: int) -> None:
-        self._emit("hw", offset=high_watermark, role=self.state.role.value, epoch=self.state.epoch)
+        self._emit("hw", offset=high_watermark, role=self.state.role_name, epoch=self.state.epoch)
         while self._unapplied and self.applied < high_watermark:
             batch = self._unapplied[0]
             for offset in range(self.applied, min(batch.end_offset, high_watermark)):
@@ -256,13 +267,14 @@ class Replica:
 
     def _apply(self, offset: int, batch: messages.Batch, value: bytes) -> None:
         if batch.control:
-            described = describe_control(value)
+            described = {"kind": "LeaderChange", "leader_id": decode_leader_change(value).leader_id}
         else:
             record = decode_record(value)
             self.image = apply(self.image, record, offset)
-            described = describe_record(record)
+            described = describe(record)
         self.applied = offset + 1
-        self._emit("apply", offset=offset, epoch=batch.epoch, **described)
+        kind = described.pop("kind")
+        self._emit("apply", offset=offset, epoch=batch.epoch, kind=kind, record=described)
 
     def emit_digest(self) -> None:
         """Write the image's digest down, where it is not the one written last."""
@@ -285,17 +297,13 @@ class Replica:
 
     # --- events ---------------------------------------------------------------------------
 
-    def _observe(self, before: core.RaftState) -> None:
+    def _observe(self, before: RaftState) -> None:
         after = self.state
-        if (before.role, before.epoch, before.leader_id) != (
-            after.role,
-            after.epoch,
-            after.leader_id,
-        ):
-            self._emit("role", role=after.role.value, epoch=after.epoch, leader_id=after.leader_id)
+        was = (before.role_name, before.epoch, before.leader_id)
+        if was != (after.role_name, after.epoch, after.leader_id):
+            self._emit("role", role=after.role_name, epoch=after.epoch, leader_id=after.leader_id)
 
-    def _vote_event(self, entity: Any, reply: messages.VoteReply) -> None:
-        asked = quorum.request_from_wire(entity, self.config.cluster_id)
+    def _vote_event(self, asked: messages.Vote, reply: messages.VoteReply) -> None:
         index = self.state.log
         self._emit(
             "vote",
