@@ -1,0 +1,281 @@
+"""Replication by Fetch (KIP-595): followers ask from their log's end on, leaders answer."""
+
+from dataclasses import replace
+
+from nodes.kraft.raft.barrier import start_round
+from nodes.kraft.raft.messages import (
+    FENCED_LEADER_EPOCH,
+    INVALID_REQUEST,
+    NONE,
+    NOT_LEADER_OR_FOLLOWER,
+    UNKNOWN_LEADER_EPOCH,
+    Batch,
+    Fetch,
+    FetchReply,
+)
+from nodes.kraft.raft.sending import back_off
+from nodes.kraft.raft.state import (
+    NEVER,
+    Follower,
+    Leader,
+    Parked,
+    Progress,
+    RaftState,
+    Turn,
+    Unattached,
+)
+from nodes.kraft.raft.steps import (
+    Advanced,
+    Answer,
+    AnswerFetch,
+    Append,
+    Claimed,
+    Fatal,
+    Flush,
+    Flushed,
+    Propose,
+    Token,
+    Truncate,
+)
+from nodes.kraft.raft.transitions import extend, resign
+
+# --- the leader ---------------------------------------------------------------------------
+
+
+def on_fetch(turn: Turn, token: Token, fetch: Fetch) -> None:
+    """Rules 7-10."""
+    error = _fetch_error(turn.state, fetch)
+    if error != NONE:
+        turn.emit(Answer(token, _reply(turn.state, error)))
+        return
+    epoch, end = turn.state.log.end_of_epoch(fetch.last_epoch)
+    if epoch != fetch.last_epoch or end < fetch.offset:
+        turn.emit(Answer(token, replace(_reply(turn.state), diverging=(epoch, end))))
+        return
+    _note_progress(turn, fetch)
+    advance(turn)
+    _answer_or_park(turn, token, fetch)
+
+
+def _fetch_error(state: RaftState, fetch: Fetch) -> int:
+    numbers = (fetch.replica_id, fetch.max_wait_ms, fetch.offset, fetch.epoch, fetch.last_epoch)
+    if min(numbers) < 0 or fetch.last_epoch > fetch.epoch:
+        return INVALID_REQUEST
+    if fetch.replica_id == state.config.node_id:
+        return INVALID_REQUEST
+    if fetch.epoch < state.epoch:
+        return FENCED_LEADER_EPOCH
+    if fetch.epoch > state.epoch:
+        return UNKNOWN_LEADER_EPOCH
+    return NONE if isinstance(state.role, Leader) else NOT_LEADER_OR_FOLLOWER
+
+
+def _reply(state: RaftState, error: int = NONE) -> FetchReply:
+    return FetchReply(
+        error=error,
+        leader_id=state.leader_id,
+        leader_epoch=state.epoch,
+        high_watermark=state.high_watermark if error == NONE else -1,
+        log_start=state.log.start_offset,
+    )
+
+
+def _leader(turn: Turn) -> Leader:
+    assert isinstance(turn.state.role, Leader)
+    return turn.state.role
+
+
+def _note_progress(turn: Turn, fetch: Fetch) -> None:
+    """Rule 9: a valid fetch says that the voter has everything below its offset on disk."""
+    role = _leader(turn)
+    if fetch.replica_id in role.progress:
+        progress = Progress(fetch.offset, turn.now_ms)
+        turn.set(role=replace(role, progress=role.progress.set(fetch.replica_id, progress)))
+
+
+def advance(turn: Turn) -> None:
+    """Rule 13: the high watermark is what a majority has, once that includes a record of this
+    epoch. Parked fetches take the news to the replicas at once."""
+    state, role = turn.state, _leader(turn)
+    committed = majority_offset(state, role)
+    if committed <= max(state.high_watermark, role.start_offset):
+        return
+    turn.set(high_watermark=committed)
+    turn.emit(Advanced(committed))
+    if not role.claimed:
+        turn.set(role=replace(role, claimed=True))
+        turn.emit(Claimed(state.epoch, committed))
+        start_round(turn)
+    _answer_parked(turn)
+
+
+def majority_offset(state: RaftState, role: Leader) -> int:
+    """The largest offset below which a majority of voters has everything on disk."""
+    offsets = [state.log.flushed, *(progress.offset for progress in role.progress.values())]
+    return sorted(offsets, reverse=True)[state.config.majority - 1]
+
+
+def _answer_or_park(turn: Turn, token: Token, fetch: Fetch) -> None:
+    state, role = turn.state, _leader(turn)
+    told = role.told.get(fetch.replica_id, -1)
+    news = fetch.offset < state.log.end_offset or told < state.high_watermark
+    if news or fetch.max_wait_ms == 0:
+        _answer_fetch(turn, token, fetch)
+        return
+    same = [parked for parked in role.parked if parked.request.replica_id == fetch.replica_id]
+    others = tuple(parked for parked in role.parked if parked not in same)
+    for parked in same:  # its sender has given it up
+        turn.emit(Answer(parked.token, parked.reply))
+    parked = Parked(token, fetch, _reply(state), turn.now_ms + fetch.max_wait_ms)
+    turn.set(role=replace(role, parked=(*others, parked)))
+
+
+def _answer_fetch(turn: Turn, token: Token, fetch: Fetch) -> None:
+    state, role = turn.state, _leader(turn)
+    told = role.told.set(fetch.replica_id, state.high_watermark)
+    turn.set(role=replace(role, told=told))
+    reply, end = _reply(state), state.log.end_offset
+    if fetch.offset < end:
+        turn.emit(AnswerFetch(token, fetch, reply, end))
+    else:
+        turn.emit(Answer(token, reply))
+
+
+def _answer_parked(turn: Turn) -> None:
+    role = _leader(turn)
+    turn.set(role=replace(role, parked=()))
+    for parked in role.parked:
+        _answer_fetch(turn, parked.token, parked.request)
+
+
+def on_propose(turn: Turn, propose: Propose) -> None:
+    """Append for the state machine of the leader, which may act from `Claimed` on."""
+    state = turn.state
+    led = isinstance(state.role, Leader) and state.role.claimed and state.epoch == propose.epoch
+    if led and propose.records:
+        batch = Batch(state.log.end_offset, state.epoch, propose.records)
+        turn.set(log=state.log.append(batch))
+        turn.emit(Append(batch))
+        _answer_parked(turn)
+
+
+def on_leader_timers(turn: Turn) -> None:
+    """Expired fetches, and rule 15: a leader that no majority fetches from resigns."""
+    role = turn.state.role
+    if not isinstance(role, Leader):
+        return
+    if turn.now_ms >= quorum_deadline(turn.state, role):
+        resign(turn)
+        return
+    expired = [parked for parked in role.parked if turn.now_ms >= parked.deadline_ms]
+    if expired:
+        left = tuple(parked for parked in role.parked if parked not in expired)
+        turn.set(role=replace(role, parked=left))
+        for parked in expired:
+            turn.emit(Answer(parked.token, parked.reply))
+
+
+def quorum_deadline(state: RaftState, role: Leader) -> int:
+    """When the leader has lost its majority, unless fetches come."""
+    others_needed = state.config.majority - 1
+    if others_needed == 0:
+        return NEVER
+    latest = sorted((progress.fetched_ms for progress in role.progress.values()), reverse=True)
+    return latest[others_needed - 1] + state.config.check_quorum_ms
+
+
+# --- the follower -------------------------------------------------------------------------
+
+
+def on_fetch_reply(turn: Turn, peer: int, request: Fetch, reply: FetchReply) -> None:
+    """Rules 11 and 12. `reply` is of the current epoch, and answers the outstanding fetch."""
+    state = turn.state
+    answered = (
+        reply.error == NONE
+        and peer == state.leader_id
+        and isinstance(state.role, Follower)
+        and (request.epoch, request.offset, request.last_epoch)
+        == (state.epoch, state.log.end_offset, state.log.last_epoch)
+    )
+    if not answered:
+        on_failed_fetch(turn, peer)
+    elif reply.diverging is not None:
+        extend(turn)
+        _truncate(turn, *reply.diverging)
+    elif _append_all(turn, reply.batches):
+        extend(turn)
+        _follow_high_watermark(turn, reply.high_watermark)
+    else:
+        back_off(turn, peer, Fetch)
+
+
+def on_failed_fetch(turn: Turn, peer: int) -> None:
+    """Retry a little later; an observer without a leader asks the next voter."""
+    back_off(turn, peer, Fetch)
+    state = turn.state
+    if isinstance(state.role, Unattached) and not state.config.is_voter:
+        turn.set(asked_in_turn=state.asked_in_turn + 1)
+        following = state.config.voters[turn.state.asked_in_turn % len(state.config.voters)]
+        back_off(turn, following, Fetch)
+
+
+def lose_contact(turn: Turn) -> None:
+    """An observer's leader does not answer: ask the voters in turn who leads now."""
+    if not turn.state.config.is_voter and isinstance(turn.state.role, Follower):
+        turn.set(role=Unattached(NEVER))
+
+
+def _truncate(turn: Turn, epoch: int, end_offset: int) -> None:
+    state = turn.state
+    end = min(state.log.end_of_epoch(epoch)[1], end_offset)
+    if end < state.high_watermark:
+        leader = f"leader {state.leader_id} of epoch {state.epoch}"
+        turn.emit(Fatal(f"{leader} diverges at {end}, below the high watermark"))
+        return
+    turn.set(log=state.log.truncate(end), truncations=state.truncations + 1)
+    turn.emit(Truncate(end))
+
+
+def _append_all(turn: Turn, batches: tuple[Batch, ...]) -> bool:
+    """Append what the leader sent. False, and nothing appended, where it does not fit."""
+    log, epoch = turn.state.log, turn.state.epoch
+    try:
+        for batch in batches:
+            log = log.append(batch)
+    except ValueError:
+        return False
+    if log.last_epoch > epoch or any(not batch.records for batch in batches):
+        return False
+    turn.set(log=log)
+    for batch in batches:
+        turn.emit(Append(batch))
+    return True
+
+
+def _follow_high_watermark(turn: Turn, high_watermark: int) -> None:
+    """Never back (rule 12), and never beyond the own log's end."""
+    state = turn.state
+    committed = min(high_watermark, state.log.end_offset)
+    if committed > state.high_watermark:
+        turn.set(high_watermark=committed)
+        turn.emit(Advanced(committed))
+
+
+# --- both ---------------------------------------------------------------------------------
+
+
+def on_flushed(turn: Turn, flushed: Flushed) -> None:
+    state = turn.state
+    turn.set(flushing=False)
+    if flushed.truncations == state.truncations:
+        turn.set(log=state.log.flush(flushed.end_offset))
+        if isinstance(state.role, Leader):
+            advance(turn)
+
+
+def flush_due(turn: Turn) -> None:
+    """Start a flush where a voter has records that are not durable; one at a time."""
+    state = turn.state
+    if state.config.is_voter and not state.flushing and state.log.flushed < state.log.end_offset:
+        turn.set(flushing=True)
+        turn.emit(Flush(state.log.end_offset, state.truncations))

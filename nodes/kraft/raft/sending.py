@@ -1,0 +1,128 @@
+"""Requests to peers: what a role wants sent, one outstanding a peer and kind.
+
+Nothing is queued. After each step the state alone says what is wanted, and whatever is due and
+has no predecessor outstanding leaves; a reply or a role that changes takes its want away.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from nodes.kraft.raft.barrier import needs
+from nodes.kraft.raft.messages import BeginQuorumEpoch, EndQuorumEpoch, Fetch, Request, Vote
+from nodes.kraft.raft.state import (
+    NEVER,
+    Candidate,
+    Follower,
+    Leader,
+    Link,
+    RaftState,
+    Resigned,
+    Turn,
+    Unattached,
+)
+from nodes.kraft.raft.steps import Send
+
+_IDLE = Link()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    peer: int
+    request: Request
+    due_ms: int = 0
+
+
+def wanted(state: RaftState) -> Iterator[Wanted]:
+    """What the role wants sent, due at once where it says nothing else."""
+    config, role = state.config, state.role
+    match role:
+        case Follower():
+            if not role.ended and (
+                not config.is_voter or state.log.flushed >= state.log.end_offset
+            ):
+                yield Wanted(state.leader_id, _fetch(state))
+        case Unattached():
+            if not config.is_voter:
+                peer = config.voters[state.asked_in_turn % len(config.voters)]
+                yield Wanted(peer, _fetch(state))
+        case Candidate():
+            if not role.backing_off:
+                vote = _vote(state)
+                for peer in config.other_voters:
+                    if peer not in role.granted and peer not in role.rejected:
+                        yield Wanted(peer, vote)
+        case Leader():
+            begin = BeginQuorumEpoch(leader_id=config.node_id, leader_epoch=state.epoch)
+            for peer in config.other_voters:
+                due = 0 if needs(role.barrier, peer) else role.begin_due_ms[peer]
+                yield Wanted(peer, begin, due)
+        case Resigned():
+            end = EndQuorumEpoch(
+                leader_id=config.node_id, leader_epoch=state.epoch, successors=role.successors
+            )
+            for peer in config.other_voters:
+                if peer not in role.told:
+                    yield Wanted(peer, end)
+
+
+def _fetch(state: RaftState) -> Fetch:
+    return Fetch(
+        replica_id=state.config.node_id,
+        epoch=state.epoch,
+        offset=state.log.end_offset,
+        last_epoch=state.log.last_epoch,
+        max_wait_ms=state.config.fetch_max_wait_ms,
+    )
+
+
+def _vote(state: RaftState) -> Vote:
+    return Vote(
+        candidate_epoch=state.epoch,
+        candidate_id=state.config.node_id,
+        last_epoch=state.log.last_epoch,
+        last_offset=state.log.end_offset,
+    )
+
+
+def _time_to_send(state: RaftState, want: Wanted) -> int:
+    link = state.links.get((want.peer, type(want.request)), _IDLE)
+    return NEVER if link.outstanding is not None else max(want.due_ms, link.not_before_ms)
+
+
+def next_send_ms(state: RaftState) -> int:
+    """When the next request is due to leave; `NEVER` where nothing but an event can tell."""
+    return min((_time_to_send(state, want) for want in wanted(state)), default=NEVER)
+
+
+def send_due(turn: Turn) -> None:
+    """Send what is wanted and due."""
+    for want in tuple(wanted(turn.state)):
+        if _time_to_send(turn.state, want) > turn.now_ms:
+            continue
+        key = (want.peer, type(want.request))
+        turn.set(links=turn.state.links.set(key, Link(want.request)))
+        role = turn.state.role
+        if isinstance(role, Leader):
+            due = turn.now_ms + turn.state.config.begin_resend_ms
+            sent = role.barrier.sent.set(want.peer, role.barrier.round)
+            begin_due = role.begin_due_ms.set(want.peer, due)
+            barrier = replace(role.barrier, sent=sent)
+            turn.set(role=replace(role, barrier=barrier, begin_due_ms=begin_due))
+        turn.emit(Send(want.peer, want.request))
+
+
+def take_reply(turn: Turn, peer: int, request: Request) -> bool:
+    """Free the link for the next request. False: this reply answers nothing outstanding."""
+    key = (peer, type(request))
+    link = turn.state.links.get(key, _IDLE)
+    if link.outstanding != request:
+        return False
+    turn.set(links=turn.state.links.set(key, Link()))
+    return True
+
+
+def back_off(turn: Turn, peer: int, kind: type[Request]) -> None:
+    """Let the next request of this kind wait a little."""
+    link = turn.state.links.get((peer, kind), _IDLE)
+    later = turn.now_ms + turn.state.config.retry_backoff_ms
+    turn.set(links=turn.state.links.set((peer, kind), replace(link, not_before_ms=later)))

@@ -1,0 +1,182 @@
+"""The state of a replica: what it holds on disk, its role, and what it waits for.
+
+Role names as in KIP-595. Times are milliseconds of the caller's monotonic clock.
+"""
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias
+
+from immutables import Map
+
+from nodes.kraft.raft.config import RaftConfig
+from nodes.kraft.raft.log_index import LogIndex
+from nodes.kraft.raft.messages import NO_LEADER, Fetch, FetchReply, Request
+from nodes.kraft.raft.steps import Effect, Token
+
+NEVER: Final = 2**62
+NO_VOTE: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumState:
+    """The part that has to survive a restart (the file `quorum-state`); -1 is none."""
+
+    epoch: int = 0
+    leader_id: int = NO_LEADER
+    voted_id: int = NO_VOTE
+
+
+@dataclass(frozen=True, slots=True)
+class Unattached:
+    """No leader to follow. A voter campaigns at `deadline_ms`; an observer, whose deadline
+    never comes, asks the voters in turn."""
+
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """Fetches from the leader; a voter campaigns at `deadline_ms`, which each successful fetch
+    defers. `ended`: the leader has resigned, so that nothing defers it any more."""
+
+    deadline_ms: int
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Asks for votes until `deadline_ms`. `backing_off`: the election is lost, and the next
+    begins at `deadline_ms`. `retries` counts the elections lost in a row."""
+
+    deadline_ms: int
+    granted: frozenset[int]
+    rejected: frozenset[int] = frozenset()
+    retries: int = 0
+    backing_off: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resigned:
+    """Led this epoch and gave it up: tells the voters so until `deadline_ms`, then campaigns."""
+
+    deadline_ms: int
+    successors: tuple[int, ...]
+    told: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A voter's durable end offset, by its last valid fetch, and when that came."""
+
+    offset: int
+    fetched_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """A fetch that waits at the log's end. `reply` answers it if nothing new has come by
+    `deadline_ms` (KAFKA-15100: as computed when it was parked)."""
+
+    token: Token
+    request: Fetch
+    reply: FetchReply
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """Read barriers. Tokens in `open` are answered once a majority has acknowledged a
+    BeginQuorumEpoch of `round`; those in `waiting` join the round after it. `sent`: the round
+    in which the outstanding one to a peer left. `acked`: the last round that a peer answered."""
+
+    round: int = 0
+    open: tuple[Token, ...] = ()
+    waiting: tuple[Token, ...] = ()
+    sent: Map[int, int] = field(default_factory=Map)
+    acked: Map[int, int] = field(default_factory=Map)
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """Leads the epoch that starts at `start_offset`. `claimed`: a record of it is committed.
+    `told`: the high watermark that each replica was last sent. `begin_due_ms`: when the next
+    BeginQuorumEpoch to a voter is due."""
+
+    start_offset: int
+    progress: Map[int, Progress]
+    begin_due_ms: Map[int, int]
+    claimed: bool = False
+    told: Map[int, int] = field(default_factory=Map)
+    parked: tuple[Parked, ...] = ()
+    barrier: Barrier = field(default_factory=Barrier)
+
+
+Role: TypeAlias = Unattached | Follower | Candidate | Leader | Resigned
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Requests of one kind to one peer: the outstanding one, and when the next may leave."""
+
+    outstanding: Request | None = None
+    not_before_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaftState:
+    """Everything the core knows. `truncations` counts them; `flushing`: a `Flush` is under way;
+    `draws` counts the random numbers drawn; `asked_in_turn` is an observer's place in its round
+    of the voters."""
+
+    config: RaftConfig
+    epoch: int
+    leader_id: int
+    voted_id: int
+    role: Role
+    log: LogIndex
+    high_watermark: int = 0
+    truncations: int = 0
+    flushing: bool = False
+    draws: int = 0
+    asked_in_turn: int = 0
+    links: Map[tuple[int, type[Request]], Link] = field(default_factory=Map)
+
+    @property
+    def role_name(self) -> str:
+        """As in docs/events.md."""
+        if not self.config.is_voter:
+            return "observer"
+        return type(self.role).__name__.lower()
+
+
+class Turn:
+    """One step in the making: the state so far and the effects so far. It lives no longer than
+    a call of `step`, which is pure to its caller."""
+
+    __slots__ = ("effects", "now_ms", "state")
+
+    def __init__(self, state: RaftState, now_ms: int) -> None:
+        self.state = state
+        self.now_ms = now_ms
+        self.effects: list[Effect] = []
+
+    def set(self, **changes: Any) -> None:
+        self.state = replace(self.state, **changes)
+
+    def emit(self, effect: Effect) -> None:
+        self.effects.append(effect)
+
+    def draw(self, below: int) -> int:
+        """A random number in [0, below), a function of the seed and of how many came before."""
+        number, state = draw(self.state, below)
+        self.state = state
+        return number
+
+
+def draw(state: RaftState, below: int) -> tuple[int, RaftState]:
+    """The next random number in [0, below), and the state that has drawn it."""
+    config = state.config
+    text = f"{config.seed}/{config.node_id}/{state.draws}".encode()
+    number = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
+    return number % max(1, below), replace(state, draws=state.draws + 1)
