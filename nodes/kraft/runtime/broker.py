@@ -20,12 +20,11 @@ from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.runtime.replica import Replica, Watcher
 from nodes.kraft.wire.codes import first_error, with_code
 from nodes.kraft.wire.heartbeats import BrokerState
+from nodes.kraft.wire.versions import NEWEST, newest_request, response_for
 
 log: Final = logging.getLogger(__name__)
 
 METADATA: Final = 3
-CREATE_TOPICS: Final = 19
-DELETE_TOPICS: Final = 20
 DESCRIBE_CLUSTER: Final = 60
 
 
@@ -141,7 +140,7 @@ class BrokerPlane(Watcher):
         """A client's request."""
         request = inquiry.request
         if not self.serving():
-            self._reply(inquiry, view.refusal(request))
+            self._reply(inquiry, self._refusal(request))
         elif request.__api_key__ == METADATA:
             self._reply(
                 inquiry, view.metadata_response(self._image(), request, self._config.cluster_id)
@@ -158,7 +157,7 @@ class BrokerPlane(Watcher):
         return self._replica.image
 
     async def _forward(self, inquiry: Inquiry) -> None:
-        request = inquiry.request
+        request = newest_request(inquiry.request)
         timeout_s = min(
             request.timeout.total_seconds(), self._config.timing.forward_timeout_ms / 1000
         )
@@ -171,7 +170,13 @@ class BrokerPlane(Watcher):
         if not self.serving():
             # The lease ended meanwhile: a fenced broker vouches for nothing.
             response = with_code(view.refusal(request), ErrorCode.request_timed_out)
-        self._reply(inquiry, response)
+        self._reply(inquiry, response_for(inquiry.request, response))
+
+    def _refusal(self, request: Any) -> Any | None:
+        """How a fenced broker answers (A.7.5)."""
+        if request.__api_key__ not in NEWEST:
+            return view.refusal(request)
+        return response_for(request, view.refusal(newest_request(request)))
 
     def _reply(self, inquiry: Inquiry, response: Any | None) -> None:
         end_ms = self.state.lease_end_ms

@@ -1,0 +1,78 @@
+"""CreateTopics and DeleteTopics of older clients, as the newest version and back.
+
+Kafka's schemas keep a field's name over versions, so an entity is carried over field by field:
+what the target does not have is dropped, what the source lacks takes the target's default.
+"""
+
+import uuid
+from dataclasses import MISSING, fields, is_dataclass
+from types import UnionType
+from typing import Any, Final, get_args, get_origin
+
+from kio.schema.delete_topics.v6 import request as delete_request
+from kio.static.constants import uuid_zero
+
+from nodes.kraft.wire.codec import request_schema, response_schema
+
+DELETE_TOPICS: Final = 20
+NEWEST: Final = {19: 7, DELETE_TOPICS: 6}
+"""Api key -> the version that the controller understands."""
+
+
+def newest_request(request: Any) -> Any:
+    """The request in the controller's version."""
+    key = request.__api_key__
+    schema = request_schema(key, NEWEST[key])
+    if type(request) is schema:
+        return request
+    if key == DELETE_TOPICS:
+        names = request.topic_names
+        return schema(
+            topics=tuple(
+                delete_request.DeleteTopicState(name=name, topic_id=uuid_zero) for name in names
+            ),
+            timeout=request.timeout,
+        )
+    return carry_over(request, schema)
+
+
+def response_for(request: Any, response: Any) -> Any:
+    """The response in the version in which the client asked."""
+    schema = response_schema(request.__api_key__, request.__version__)
+    return response if type(response) is schema else carry_over(response, schema)
+
+
+def carry_over(entity: Any, schema: type[Any]) -> Any:
+    """`entity` as an instance of another version's schema."""
+    values = {}
+    for field in fields(schema):
+        if hasattr(entity, field.name):
+            values[field.name] = _value(getattr(entity, field.name), field.type)
+        elif field.default is MISSING:
+            values[field.name] = _empty(field.type)
+    return schema(**values)
+
+
+def _value(value: Any, wanted: Any) -> Any:
+    if isinstance(value, tuple):
+        (inner, *_) = get_args(_without_none(wanted))
+        return tuple(_value(item, inner) for item in value)
+    if is_dataclass(value) and isinstance(wanted, type):
+        return carry_over(value, wanted)
+    return value
+
+
+def _empty(wanted: Any) -> Any:
+    if get_origin(wanted) is UnionType:
+        return None
+    if get_origin(wanted) is tuple:
+        return ()
+    return uuid_zero if wanted is uuid.UUID else wanted(0)
+
+
+def _without_none(wanted: Any) -> Any:
+    if get_origin(wanted) is not UnionType:
+        return wanted
+    return next(each for each in get_args(wanted) if each is not type(None))
+
+

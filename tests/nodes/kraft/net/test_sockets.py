@@ -1,0 +1,192 @@
+"""Listeners and channels on real sockets."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
+from nodes.kraft.net.listener import Inquiry, Listener
+from nodes.kraft.wire.codec import encode_request, frame
+from nodes.kraft.wire.debug import DescribeNodeRequest, DescribeNodeResponse
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def with_listener(
+    dispatch: Callable[[Inquiry], None],
+    body: Callable[[Listener, int], Awaitable[None]],
+    **options: Any,
+) -> None:
+    async def main() -> None:
+        port = free_port()
+        settings: dict[str, Any] = {"capacity": 20, "unsupported": lambda _: None, **options}
+        listener = Listener("TEST", dispatch=dispatch, **settings)
+        await listener.start("127.0.0.1", port)
+        try:
+            async with asyncio.timeout(20):
+                await body(listener, port)
+        finally:
+            await listener.close()
+
+    asyncio.run(main())
+
+
+def echo(inquiry: Inquiry) -> None:
+    inquiry.answer(DescribeNodeResponse(state=str(inquiry.header.correlation_id)))
+
+
+def asking(correlation_id: int) -> bytes:
+    request = DescribeNodeRequest()
+    return frame(encode_request(request, correlation_id=correlation_id, client_id="t"))
+
+
+async def read_frame(reader: asyncio.StreamReader) -> bytes:
+    (size,) = struct.unpack(">i", await reader.readexactly(4))
+    return await reader.readexactly(size)
+
+
+def test_a_channel_is_answered() -> None:
+    async def body(_: Listener, port: int) -> None:
+        channel = Channel("127.0.0.1", port, "t")
+        assert (await channel.call(DescribeNodeRequest(), 5)).state == "0"
+        assert (await channel.call(DescribeNodeRequest(), 5)).state == "1"
+        channel.close()
+
+    with_listener(echo, body)
+
+
+def test_pipelined_requests_are_answered_in_order() -> None:
+    async def body(_: Listener, port: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"".join(map(asking, range(50))))
+        answers = [struct.unpack(">i", (await read_frame(reader))[:4])[0] for _ in range(50)]
+        assert answers == list(range(50))
+        writer.close()
+
+    with_listener(echo, body)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        struct.pack(">i", -5),
+        struct.pack(">i", 2**30) + b"x",
+        frame(b"\x00"),
+        frame(b"\x00\x12\x7f\xff\x00\x00\x00\x01"),
+        frame(b"\x27\x11\x00\x00\x00\x00\x00\x01\xff\xff\xff\xff"),
+    ],
+)
+def test_garbage_closes_its_connection_and_no_other(garbage: bytes) -> None:
+    async def body(_: Listener, port: int) -> None:
+        channel = Channel("127.0.0.1", port, "t")
+        await channel.call(DescribeNodeRequest(), 5)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(garbage)
+        assert await reader.read() == b""
+        assert (await channel.call(DescribeNodeRequest(), 5)).state == "1"
+        writer.close()
+        channel.close()
+
+    with_listener(echo, body)
+
+
+def test_a_full_queue_delays_its_own_listener_alone() -> None:
+    """KIP-291: nothing on one plane waits for the other."""
+    held: list[Inquiry] = []
+
+    async def body(_: Listener, port: int) -> None:
+        other_port = free_port()
+        other = Listener("OTHER", capacity=1, dispatch=echo, unsupported=lambda _: None)
+        await other.start("127.0.0.1", other_port)
+        clients = [await asyncio.open_connection("127.0.0.1", port) for _ in range(30)]
+        for _, writer in clients:
+            writer.write(asking(1))
+        channel = Channel("127.0.0.1", other_port, "t")
+        assert (await channel.call(DescribeNodeRequest(), 5)).state == "0"
+        channel.close()
+        for _, writer in clients:
+            writer.close()
+        await other.close()
+
+    with_listener(held.append, body, capacity=2)
+
+
+def test_connections_beyond_the_limit_are_refused() -> None:
+    async def body(_: Listener, port: int) -> None:
+        first = Channel("127.0.0.1", port, "t")
+        await first.call(DescribeNodeRequest(), 5)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        assert await reader.read() == b""
+        writer.close()
+        first.close()
+
+    with_listener(echo, body, max_connections=1)
+
+
+def test_a_request_whose_sender_hung_up_is_not_carried_out() -> None:
+    served: list[int] = []
+
+    async def body(listener: Listener, port: int) -> None:
+        held: list[Inquiry] = []
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(asking(1) + asking(2))
+        while not first:
+            await asyncio.sleep(0.001)
+        writer.close()
+        while listener._connections:
+            await asyncio.sleep(0.001)
+        held.extend(first)
+        held[0].answer(DescribeNodeResponse(state=""))
+        channel = Channel("127.0.0.1", port, "t")
+        task = asyncio.ensure_future(channel.call(DescribeNodeRequest(), 5))
+        while len(first) < 2:
+            await asyncio.sleep(0.001)
+        first[1].answer(DescribeNodeResponse(state=""))
+        await task
+        channel.close()
+
+    first: list[Inquiry] = []
+
+    def dispatch(inquiry: Inquiry) -> None:
+        served.append(inquiry.header.correlation_id)
+        first.append(inquiry)
+
+    with_listener(dispatch, body)
+    assert served == [1, 0]
+
+
+def test_no_listener_means_not_sent() -> None:
+    async def main() -> None:
+        with pytest.raises(NotSent):
+            await Channel("127.0.0.1", free_port(), "t").call(DescribeNodeRequest(), 1)
+
+    asyncio.run(main())
+
+
+def test_no_answer_means_fate_unknown_and_a_late_answer_is_nobodys() -> None:
+    held: list[Inquiry] = []
+
+    def dispatch(inquiry: Inquiry) -> None:
+        if held:
+            echo(inquiry)
+        else:
+            held.append(inquiry)
+
+    async def body(_: Listener, port: int) -> None:
+        channel = Channel("127.0.0.1", port, "t")
+        with pytest.raises(FateUnknown):
+            await channel.call(DescribeNodeRequest(), 0.1)
+        held[0].answer(DescribeNodeResponse(state="late"))
+        assert (await channel.call(DescribeNodeRequest(), 5)).state == "1"
+        channel.close()
+
+    with_listener(dispatch, body)

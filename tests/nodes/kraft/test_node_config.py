@@ -1,0 +1,108 @@
+"""server.properties: what is accepted, and that every mistake gets one clear line."""
+
+import pytest
+
+from nodes.kraft.config import ConfigError, from_settings, parse_properties
+
+CONTROLLER = {
+    "process.roles": "controller",
+    "controller.id": "1",
+    "cluster.id": "c",
+    "listeners": "CONTROLLER://10.0.0.1:9093",
+    "controller.listeners": "CONTROLLER",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT",
+    "controller.quorum.voters": "1@10.0.0.1:9093,2@10.0.0.2:9093",
+    "log.dirs": "/tmp/x",
+}
+BROKER = {
+    "process.roles": "broker",
+    "broker.id": "4",
+    "cluster.id": "c",
+    "listeners": "PLAINTEXT://10.0.0.4:9092",
+    "controller.quorum.voters": "1@10.0.0.1:9093",
+    "log.dirs": "/tmp/x",
+}
+BOTH = {
+    **CONTROLLER,
+    "process.roles": "broker,controller",
+    "broker.id": "4",
+    "listeners": "CONTROLLER://10.0.0.1:9093,CLIENT://10.0.0.1:9092",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,CLIENT:PLAINTEXT",
+    "advertised.listeners": "CLIENT://public.example:19092",
+}
+
+
+def test_a_controller_is_a_voter_and_has_no_client_listener() -> None:
+    """A.1.1, 71, 73."""
+    config = from_settings(CONTROLLER)
+    assert config.roles == ("controller",)
+    assert config.replica_id == 1
+    assert [each.port for each in config.controller_listeners] == [9093]
+    assert config.client_listeners == ()
+
+
+def test_a_broker_is_an_observer() -> None:
+    config = from_settings(BROKER)
+    assert config.replica_id == 4
+    assert config.advertised == config.client_listeners
+
+
+def test_a_combined_process_has_two_ids_and_separate_listeners() -> None:
+    """A.1.7, 14, 16."""
+    config = from_settings(BOTH)
+    assert (config.broker_id, config.controller_id, config.replica_id) == (4, 1, 1)
+    assert {each.name for each in config.client_listeners} == {"CLIENT"}
+    assert {each.name for each in config.controller_listeners} == {"CONTROLLER"}
+    assert config.advertised[0].host == "public.example"
+
+
+def test_the_lease_is_ten_heartbeat_intervals() -> None:
+    """A.1.52."""
+    config = from_settings({**BROKER, "broker.heartbeat.interval.ms": "3000"})
+    assert config.timing.lease_ms == 30_000
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"process.roles": ""}, "process.roles is missing"),
+        ({"process.roles": "observer"}, "broker, controller, broker,controller"),
+        ({"controller.id": "-1"}, "controller.id=-1"),
+        ({"controller.id": "x"}, "whole number"),
+        ({"controller.id": "7"}, "not in controller.quorum.voters"),
+        ({"broker.id": "1"}, "share one space"),
+        ({"broker.id": ""}, "broker.id is missing"),
+        ({"controller.quorum.voters": ""}, "id@host:port"),
+        ({"controller.quorum.voters": "1@a:1,1@b:2"}, "one id twice"),
+        ({"controller.quorum.voters": "nonsense"}, "id@host:port"),
+        ({"controller.listeners": ""}, "controller.listeners is missing"),
+        ({"controller.listeners": "OTHER"}, "which listeners does not have"),
+        ({"listeners": "CONTROLLER://10.0.0.1:9093"}, "no listener for clients"),
+        ({"listeners": "CONTROLLER:9093"}, "NAME://host:port"),
+        ({"listeners": "X://a:1"}, "no entry for X"),
+        ({"listener.security.protocol.map": "CONTROLLER:TELEPATHY"}, "NAME:PROTOCOL"),
+        ({"advertised.listeners": "PLAINTEXT://a:1"}, "which is no listener"),
+        ({"cluster.id": ""}, "cluster.id is missing"),
+        ({"log.dirs": ""}, "log.dirs is missing"),
+    ],
+)
+def test_mistakes_get_one_clear_line(change: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_settings({**BOTH, **change})
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_broker_without_controllers_fails_at_start() -> None:
+    """A.1.8."""
+    with pytest.raises(ConfigError, match=r"controller\.quorum\.voters is missing"):
+        from_settings({**BROKER, "controller.quorum.voters": ""})
+
+
+def test_properties_have_comments_and_spaces() -> None:
+    assert parse_properties("# c\n\n a = b=c \n!x\n") == {"a": "b=c"}
+
+
+def test_a_line_without_equals_is_named() -> None:
+    with pytest.raises(ConfigError, match="line 2: 'nonsense'"):
+        parse_properties("a=b\nnonsense\n")
