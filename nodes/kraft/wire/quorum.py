@@ -338,19 +338,10 @@ def reply_from_wire(request: Request, entity: QuorumResponse) -> Reply:
                 leader_epoch=voted.leader_epoch,
                 granted=voted.vote_granted,
             )
-        case (BeginQuorumEpoch(), begin_response.BeginQuorumEpochResponse()) | (
-            EndQuorumEpoch(),
-            end_response.EndQuorumEpochResponse(),
-        ):
-            if error:
-                return QuorumReply(error=error)
-            topics: Any = entity.topics
-            quorum = _answered(topics)
-            return QuorumReply(
-                error=int(quorum.error_code),
-                leader_id=quorum.leader_id,
-                leader_epoch=quorum.leader_epoch,
-            )
+        case BeginQuorumEpoch(), begin_response.BeginQuorumEpochResponse():
+            return QuorumReply(error=error) if error else _quorum_reply(_answered(entity.topics))
+        case EndQuorumEpoch(), end_response.EndQuorumEpochResponse():
+            return QuorumReply(error=error) if error else _quorum_reply(_answered(entity.topics))
         case Fetch(), fetch_response.FetchResponse():
             return FetchReply(error=error) if error else _fetch_reply(_answered(entity.responses))
         case _:
@@ -370,6 +361,16 @@ def _answered(topics: Any) -> Any:
     ):
         raise MalformedRequest("a quorum response about another topic than the metadata log")
     return topic.partitions[0]
+
+
+def _quorum_reply(
+    partition: begin_response.PartitionData | end_response.PartitionData,
+) -> QuorumReply:
+    return QuorumReply(
+        error=int(partition.error_code),
+        leader_id=partition.leader_id,
+        leader_epoch=partition.leader_epoch,
+    )
 
 
 def _fetch_reply(partition: fetch_response.PartitionData) -> FetchReply:

@@ -1,0 +1,125 @@
+"""One file of record batches, named after its first offset.
+
+The file is the batches' bytes, one after the other. Opening it drops a torn or damaged tail:
+what follows the first batch that is not whole cannot have been acknowledged, for the log was
+not flushed past it.
+"""
+
+import os
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from nodes.kraft.storage.files import sync_directory, write_all
+from nodes.kraft.wire.batches import BatchHeader, CorruptBatch, read_header
+
+_CACHE_BYTES: Final = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A batch and where in the file it begins."""
+
+    header: BatchHeader
+    position: int
+
+
+class Segment:
+    """Batches from `base_offset` on. Appends and reads belong to one thread; `sync` may be
+    called from another at the same time."""
+
+    def __init__(self, directory: Path, base_offset: int) -> None:
+        """Open, or create, and recover. Durable up to `end_offset` afterwards."""
+        self.base_offset = base_offset
+        self.path = directory / f"{base_offset:020d}.log"
+        self._bases: list[int] = []
+        self._places: list[Place] = []
+        self._recent: deque[bytes] = deque()  # the last batches' bytes, oldest first
+        self._recent_bytes = 0
+        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        self.dropped_bytes = self._recover()
+        sync_directory(directory)
+
+    def _recover(self) -> int:
+        data = self.path.read_bytes()
+        position, last_epoch = 0, 0
+        while position < len(data):
+            try:
+                header = read_header(data, position)
+            except CorruptBatch:
+                break
+            if header.base_offset != self.end_offset or header.epoch < last_epoch:
+                break
+            self._note(header, data[position : position + header.size])
+            position, last_epoch = position + header.size, header.epoch
+        if position < len(data):
+            os.ftruncate(self._descriptor, position)
+        os.fsync(self._descriptor)
+        return len(data) - position
+
+    @property
+    def end_offset(self) -> int:
+        return self._places[-1].header.end_offset if self._places else self.base_offset
+
+    @property
+    def size(self) -> int:
+        """Bytes in the file."""
+        return self._places[-1].position + self._places[-1].header.size if self._places else 0
+
+    def places(self) -> Iterator[Place]:
+        return iter(self._places)
+
+    def append(self, header: BatchHeader, data: bytes) -> None:
+        """Write one batch at the end. It is with the operating system, not yet durable."""
+        write_all(self._descriptor, data)
+        self._note(header, data)
+
+    def _note(self, header: BatchHeader, data: bytes) -> None:
+        self._places.append(Place(header, self.size))
+        self._bases.append(header.base_offset)
+        self._recent.append(data)
+        self._recent_bytes += len(data)
+        while self._recent_bytes > _CACHE_BYTES and len(self._recent) > 1:
+            self._recent_bytes -= len(self._recent.popleft())
+
+    def index_of(self, offset: int) -> int:
+        """The number of the batch that holds `offset`; as many as there are where none does."""
+        return bisect_right(self._bases, offset) - 1 if offset < self.end_offset else len(self)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def place(self, index: int) -> Place:
+        return self._places[index]
+
+    def read(self, first: int, after: int) -> bytes:
+        """The bytes of the batches numbered [first, after)."""
+        cached_from = len(self._places) - len(self._recent)
+        if first >= cached_from:
+            return b"".join(self._recent[n - cached_from] for n in range(first, after))
+        start, last = self._places[first], self._places[after - 1]
+        size = last.position + last.header.size - start.position
+        return os.pread(self._descriptor, size, start.position)
+
+    def truncate(self, end_offset: int) -> None:
+        """Drop the batches from the one that holds `end_offset` on; durable on return."""
+        keep = self.index_of(end_offset)
+        if keep == len(self):
+            return
+        os.ftruncate(self._descriptor, self._places[keep].position)
+        while len(self._places) > keep:
+            self._places.pop()
+            self._bases.pop()
+            if self._recent:
+                self._recent_bytes -= len(self._recent.pop())
+        os.fsync(self._descriptor)
+
+    def sync(self) -> None:
+        """Make all that was appended before this call durable."""
+        os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
