@@ -1,0 +1,33 @@
+"""What the controller core is told once, at its start."""
+
+from dataclasses import dataclass
+
+from nodes.kraft.config import Config
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerConfig:
+    """`seed` feeds topic ids and replica placement. `controller_ids`: the voters, whose ids no
+    broker may take (KIP-631, "Controller and Broker IDs"). A broker whose metadata is more than
+    `max_metadata_lag_offsets` behind the high watermark is fenced."""
+
+    controller_id: int
+    cluster_id: str
+    seed: int = 0
+    lease_ms: int = 5000
+    max_metadata_lag_offsets: int = 10_000
+    default_partitions: int = 1
+    default_replication: int = 3
+    controller_ids: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, config: Config) -> "ControllerConfig":
+        """The controller's part of a node's configuration."""
+        assert config.controller_id is not None
+        return cls(
+            controller_id=config.controller_id,
+            cluster_id=config.cluster_id,
+            seed=config.seed,
+            lease_ms=config.timing.lease_ms,
+            controller_ids=frozenset(voter.id for voter in config.voters),
+        )

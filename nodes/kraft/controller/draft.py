@@ -1,0 +1,35 @@
+"""Records gathered for one atomic batch, each checked against the state that it will meet."""
+
+from nodes.kraft.metadata.image import Image, apply
+from nodes.kraft.metadata.records import encode_record
+from nodes.kraft.wire.records import Record
+
+
+class Draft:
+    """A batch in the making: `image` is the speculative state with `records` applied.
+
+    Lives within one step of the core, which is pure: a draft never outlives it.
+    """
+
+    def __init__(self, image: Image, base_offset: int) -> None:
+        self.image = image
+        self.base_offset = base_offset
+        self.records: list[Record] = []
+
+    @property
+    def next_offset(self) -> int:
+        """The offset that the next record will have."""
+        return self.base_offset + len(self.records)
+
+    def add(self, record: Record) -> None:
+        """Append a record. Raises `ImageError` where it does not fit: a defect of the caller."""
+        self.image = apply(self.image, record, self.next_offset)
+        self.records.append(record)
+
+    def offsets(self) -> tuple[int, ...]:
+        """The records' offsets."""
+        return tuple(range(self.base_offset, self.next_offset))
+
+    def encoded(self) -> tuple[bytes, ...]:
+        """The records as values of the log."""
+        return tuple(encode_record(record) for record in self.records)

@@ -1,0 +1,315 @@
+"""Broker membership: registration, leases, fencing and controlled shutdown by heartbeat.
+
+KIP-631's draft, "Broker Registration and Heartbeats" and "The Broker State Machine". What the
+draft leaves open is decided here:
+
+- A process that never had an answer (epoch -1, no previous one) takes the id at once, and its
+  epoch fences the process that had it.
+- A process that had the id and lost it (epoch -1, a previous one) gets it back only where
+  nobody else holds a lease of it.
+- A broker that was fenced becomes active again under a new epoch only (A.1.68); one that
+  fenced itself says so with target FENCED before it asks for ACTIVE.
+- Leases are soft state: they run on this controller's clock from the receipt of the heartbeat,
+  which is later than the broker's own start, so this end is never before the broker's.
+"""
+
+import uuid
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from immutables import Map
+from kio.schema.errors import ErrorCode
+from kio.static.primitive import i8, i16, i32, i64
+
+from nodes.kraft.controller.config import ControllerConfig
+from nodes.kraft.controller.draft import Draft
+from nodes.kraft.controller.elections import broker_leaves, broker_returns
+from nodes.kraft.metadata.image import Broker, Image
+from nodes.kraft.wire.heartbeats import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerState,
+)
+from nodes.kraft.wire.records import (
+    BrokerRecord,
+    EndPoint,
+    FenceBrokerRecord,
+    UnfenceBrokerRecord,
+)
+
+NO_EPOCH: Final = -1
+TARGETS: Final = frozenset({BrokerState.ACTIVE, BrokerState.FENCED, BrokerState.SHUTDOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The soft state. `leases`: broker id to the lease's end on our clock, ms.
+    `shutting_down`: broker id to the epoch under which it asked for controlled shutdown."""
+
+    leases: Map[int, int] = field(default_factory=Map)
+    shutting_down: Map[int, int] = field(default_factory=Map)
+
+    def can_lead(self, image: Image, broker_id: int) -> bool:
+        """Whether the broker may lead, join an ISR or be assigned replicas."""
+        broker = image.brokers.get(broker_id)
+        return (
+            broker is not None
+            and not broker.fenced
+            and self.shutting_down.get(broker_id) != broker.epoch
+        )
+
+    def with_lease(self, broker_id: int, end_ms: int) -> "Members":
+        return replace(self, leases=self.leases.set(broker_id, end_ms))
+
+    def without_lease(self, broker_id: int) -> "Members":
+        if broker_id not in self.leases:
+            return self
+        return replace(self, leases=self.leases.delete(broker_id))
+
+    def with_shutdown(self, broker: Broker) -> "Members":
+        shutting_down = self.shutting_down.set(broker.broker_id, broker.epoch)
+        return replace(self, shutting_down=shutting_down)
+
+    def without_shutdown(self, broker_id: int) -> "Members":
+        if broker_id not in self.shutting_down:
+            return self
+        return replace(self, shutting_down=self.shutting_down.delete(broker_id))
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The committed state, for what must not rest on uncommitted records."""
+
+    image: Image
+    end_offset: int
+
+
+def fresh_leases(image: Image, now_ms: int, lease_ms: int) -> Members:
+    """A new active controller grants all registered brokers a full lease (A.7.6)."""
+    return Members(leases=Map(dict.fromkeys(image.brokers, now_ms + lease_ms)))
+
+
+def expired(members: Members, now_ms: int) -> list[int]:
+    """The brokers whose lease is over."""
+    return sorted(broker_id for broker_id, end in members.leases.items() if end <= now_ms)
+
+
+def expire(draft: Draft, members: Members, broker_id: int) -> Members:
+    """End a broker's lease: fence it, where it is active."""
+    members = members.without_lease(broker_id)
+    broker = draft.image.brokers[broker_id]
+    if not broker.fenced:
+        fence(draft, members, broker)
+    return members
+
+
+def fence(draft: Draft, members: Members, broker: Broker) -> None:
+    """Fence an active broker and move what it leads, in one batch."""
+    draft.add(FenceBrokerRecord(broker_id=i32(broker.broker_id), broker_epoch=i64(broker.epoch)))
+    broker_leaves(draft, broker.broker_id, members.can_lead)
+
+
+def heartbeat(
+    draft: Draft,
+    members: Members,
+    request: BrokerHeartbeatRequest,
+    config: ControllerConfig,
+    committed: Committed,
+    now_ms: int,
+) -> tuple[BrokerHeartbeatResponse, Members]:
+    """Decide a heartbeat: the response and the soft state after it; records go to `draft`."""
+    decision = _Decision(draft, members, request, config, committed, now_ms)
+    return decision.decide(), decision.members
+
+
+class _Decision:
+    """One heartbeat being decided. `members` is the soft state so far."""
+
+    def __init__(
+        self,
+        draft: Draft,
+        members: Members,
+        request: BrokerHeartbeatRequest,
+        config: ControllerConfig,
+        committed: Committed,
+        now_ms: int,
+    ) -> None:
+        self.draft = draft
+        self.members = members
+        self.request = request
+        self.config = config
+        self.committed = committed
+        self.now_ms = now_ms
+        self.broker_id = int(request.broker_id)
+        self.target = BrokerState(request.target_state)
+
+    def decide(self) -> BrokerHeartbeatResponse:
+        if not self._well_formed():
+            return self._refuse(ErrorCode.invalid_request)
+        broker = self.draft.image.brokers.get(self.broker_id)
+        if self.request.broker_epoch == NO_EPOCH:
+            if broker is not None and self._is_asker(broker):
+                return self._remind(broker)
+            if broker is not None and not self._may_take_over(broker):
+                return self._refuse(ErrorCode.stale_broker_epoch)
+            return self._register(broker)
+        if broker is None or broker.epoch != self.request.broker_epoch:
+            return self._refuse(ErrorCode.stale_broker_epoch)
+        if self.target == BrokerState.SHUTDOWN:
+            return self._shut_down(broker)
+        if broker.state == BrokerState.ACTIVE:
+            return self._keep(broker)
+        return self._activate(broker)
+
+    def _well_formed(self) -> bool:
+        request = self.request
+        return (
+            self.target in TARGETS
+            and self.broker_id >= 0
+            and self.broker_id not in self.config.controller_ids
+            and request.broker_epoch >= NO_EPOCH
+            and request.previous_broker_epoch >= NO_EPOCH
+        )
+
+    # --- without an epoch -----------------------------------------------------------------
+
+    def _is_asker(self, broker: Broker) -> bool:
+        """Whether the registration is the asking process's own, its answer lost."""
+        incarnation_id = self.request.incarnation_id or uuid.UUID(int=0)
+        return incarnation_id.int != 0 and broker.incarnation_id == incarnation_id
+
+    def _remind(self, broker: Broker) -> BrokerHeartbeatResponse:
+        """Tell the process what it is registered as; nothing changes but its lease."""
+        if broker.state == BrokerState.FENCED:
+            return self._answer(BrokerState.FENCED, broker.epoch, leased=False)
+        return self._answer(broker.state, broker.epoch, leased=True)
+
+    def _may_take_over(self, broker: Broker) -> bool:
+        if self.request.previous_broker_epoch == NO_EPOCH:
+            return True
+        if broker.state == BrokerState.INITIAL:
+            return self.members.leases.get(self.broker_id, self.now_ms) <= self.now_ms
+        return broker.state == BrokerState.FENCED
+
+    def _register(self, previous: Broker | None) -> BrokerHeartbeatResponse:
+        """Failure handling of the id's former life first, then the new one (KIP-380)."""
+        self.members = self.members.without_shutdown(self.broker_id)
+        if previous is not None and not previous.fenced:
+            fence(self.draft, self.members, previous)
+        epoch = self._record(
+            self.request.incarnation_id or uuid.UUID(int=0),
+            rack=None,
+            end_points=tuple(
+                EndPoint(
+                    name=listener.name,
+                    host=listener.host,
+                    port=listener.port,
+                    security_protocol=listener.security_protocol,
+                )
+                for listener in self.request.listeners
+            ),
+        )
+        return self._answer(BrokerState.INITIAL, epoch, leased=True)
+
+    def _record(
+        self, incarnation_id: uuid.UUID, rack: str | None, end_points: tuple[EndPoint, ...]
+    ) -> int:
+        """Add a registration; its epoch, which is its own offset: unique and rising."""
+        epoch = self.draft.next_offset
+        self.draft.add(
+            BrokerRecord(
+                broker_id=self.request.broker_id,
+                broker_epoch=i64(epoch),
+                end_points=end_points,
+                rack=rack,
+                incarnation_id=incarnation_id,
+            )
+        )
+        return epoch
+
+    # --- with the registered epoch --------------------------------------------------------
+
+    def _activate(self, broker: Broker) -> BrokerHeartbeatResponse:
+        """A broker that is not active asks for ACTIVE (or stays as it is)."""
+        ready = (
+            self.target == BrokerState.ACTIVE
+            and self.request.cur_metadata_offset >= broker.epoch
+            and not self._too_stale()
+        )
+        if not ready:
+            leased = broker.state == BrokerState.INITIAL
+            return self._answer(broker.state, broker.epoch, leased=leased)
+        epoch = broker.epoch
+        if broker.state == BrokerState.FENCED:
+            epoch = self._record(
+                broker.incarnation_id,
+                broker.rack,
+                tuple(
+                    EndPoint(
+                        name=point.name,
+                        host=point.host,
+                        port=point.port,  # type: ignore[arg-type]
+                        security_protocol=i16(point.security_protocol),
+                    )
+                    for point in broker.end_points
+                ),
+            )
+        self.draft.add(
+            UnfenceBrokerRecord(broker_id=self.request.broker_id, broker_epoch=i64(epoch))
+        )
+        self.members = self.members.without_shutdown(self.broker_id)
+        broker_returns(self.draft, self.broker_id)
+        return self._answer(BrokerState.ACTIVE, epoch, leased=True)
+
+    def _keep(self, broker: Broker) -> BrokerHeartbeatResponse:
+        """An active broker renews its lease, or loses it."""
+        if self.target == BrokerState.FENCED or self._too_stale():
+            fence(self.draft, self.members, broker)
+            return self._answer(BrokerState.FENCED, broker.epoch, leased=False)
+        self.members = self.members.without_shutdown(self.broker_id)
+        broker_returns(self.draft, self.broker_id)
+        return self._answer(BrokerState.ACTIVE, broker.epoch, leased=True)
+
+    def _shut_down(self, broker: Broker) -> BrokerHeartbeatResponse:
+        """Move everything off the broker; let it go once that is committed."""
+        if broker.fenced:
+            return self._answer(BrokerState.SHUTDOWN, broker.epoch, leased=False)
+        self.members = self.members.with_shutdown(broker)
+        broker_leaves(self.draft, self.broker_id, self.members.can_lead)
+        if self.draft.records or self.committed.image.leads(self.broker_id):
+            return self._answer(BrokerState.ACTIVE, broker.epoch, leased=True)
+        fence(self.draft, self.members, broker)
+        return self._answer(BrokerState.SHUTDOWN, broker.epoch, leased=False)
+
+    def _too_stale(self) -> bool:
+        newest = self.committed.end_offset - 1
+        lag = newest - self.request.cur_metadata_offset
+        return lag > self.config.max_metadata_lag_offsets
+
+    # --- answers --------------------------------------------------------------------------
+
+    def _answer(self, state: BrokerState, epoch: int, *, leased: bool) -> BrokerHeartbeatResponse:
+        """A lease runs from the start that the broker named; without one it ends there."""
+        length_ms = self.config.lease_ms if leased else 0
+        if leased:
+            end_ms = self.now_ms + self.config.lease_ms
+            self.members = self.members.with_lease(self.broker_id, end_ms)
+        else:
+            self.members = self.members.without_lease(self.broker_id)
+        return BrokerHeartbeatResponse(
+            error_code=i16(0),
+            active_controller_id=i32(self.config.controller_id),
+            next_state=i8(state),
+            broker_epoch=i64(epoch),
+            lease_end_time_ms=i64(self.request.lease_start_time_ms + length_ms),
+        )
+
+    def _refuse(self, code: ErrorCode) -> BrokerHeartbeatResponse:
+        """No effect: the lease of whoever holds the id stays as it is."""
+        return BrokerHeartbeatResponse(
+            error_code=i16(code),
+            active_controller_id=i32(self.config.controller_id),
+            next_state=i8(BrokerState.FENCED),
+            broker_epoch=i64(NO_EPOCH),
+            lease_end_time_ms=self.request.lease_start_time_ms,
+        )

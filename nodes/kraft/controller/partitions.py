@@ -1,0 +1,129 @@
+"""AlterPartition (key 56): a leader changes the in-sync set of a partition (KIP-497, KIP-841).
+
+The request is a compare-and-set on the broker's epoch, the leader's and its epoch, and the
+partition's epoch. The checks and their order are those of Kafka's ReplicationControlManager.
+"""
+
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from nodes.kraft.controller.answers import NO_THROTTLE, Refusal, item_schema, make, schema_of
+from nodes.kraft.controller.draft import Draft
+from nodes.kraft.controller.elections import CanLead, change
+from nodes.kraft.metadata.image import NO_LEADER, Image, Partition
+
+
+def alter_partitions(draft: Draft, request: Any, can_lead: CanLead) -> Any:
+    """Decide an AlterPartition request; adds a record a partition that changes."""
+    schema = schema_of(request)
+    if stale_broker(draft.image, request.broker_id, request.broker_epoch):
+        return make(
+            schema,
+            throttle_time=NO_THROTTLE,
+            error_code=ErrorCode.stale_broker_epoch,
+            topics=(),
+        )
+    topic_schema = item_schema(schema, "topics")
+    topics = tuple(
+        topic_schema(
+            topic_id=topic.topic_id,
+            partitions=tuple(
+                _alter(draft, request, topic.topic_id, asked, can_lead)
+                for asked in topic.partitions
+            ),
+        )
+        for topic in request.topics
+    )
+    return make(schema, throttle_time=NO_THROTTLE, error_code=ErrorCode.none, topics=topics)
+
+
+def stale_broker(image: Image, broker_id: int, epoch: int) -> bool:
+    """Whether `epoch` is not the one that the broker is registered under."""
+    broker = image.brokers.get(broker_id)
+    return broker is None or broker.epoch != epoch
+
+
+def _alter(draft: Draft, request: Any, topic_id: Any, asked: Any, can_lead: CanLead) -> Any:
+    schema = item_schema(item_schema(schema_of(request), "topics"), "partitions")
+    try:
+        before = find(draft.image, topic_id, asked.partition_index)
+        check_epochs(before, request.broker_id, asked)
+        check_members(draft.image, before, asked, can_lead)
+    except Refusal as refusal:
+        return schema(
+            partition_index=asked.partition_index,
+            error_code=refusal.code,
+            leader_id=NO_LEADER,
+            leader_epoch=-1,
+            partition_epoch=-1,
+        )
+    # A record even where the set is as before: each success is then one record (D.2).
+    isr = tuple(member for member, _ in _proposed(asked))
+    after = change(draft, (topic_id, asked.partition_index), isr, before.leader)
+    return schema(
+        partition_index=asked.partition_index,
+        error_code=ErrorCode.none,
+        leader_id=after.leader,
+        leader_epoch=after.leader_epoch,
+        isr=after.isr,
+        partition_epoch=after.partition_epoch,
+    )
+
+
+def find(image: Image, topic_id: Any, number: int) -> Partition:
+    """The partition. Raises `Refusal`: 100 for the topic, 3 for the partition."""
+    if topic_id is None or topic_id not in image.topics:
+        raise Refusal(ErrorCode.unknown_topic_id, f"there is no topic {topic_id}")
+    partition = image.partitions.get((topic_id, number))
+    if partition is None:
+        raise Refusal(
+            ErrorCode.unknown_topic_or_partition, f"topic {topic_id} has no partition {number}"
+        )
+    return partition
+
+
+def check_epochs(partition: Partition, broker_id: int, asked: Any) -> None:
+    """Raises `Refusal` where the asker is ahead of us (41), not the leader of that epoch (74,
+    42), or knows an older state of the partition (95)."""
+    if (
+        asked.leader_epoch > partition.leader_epoch
+        or asked.partition_epoch > partition.partition_epoch
+    ):
+        raise Refusal(ErrorCode.not_controller, "the request knows more than this controller")
+    if asked.leader_epoch < partition.leader_epoch:
+        raise Refusal(
+            ErrorCode.fenced_leader_epoch,
+            f"leader epoch {asked.leader_epoch} is over; it is {partition.leader_epoch}",
+        )
+    if broker_id != partition.leader:
+        raise Refusal(ErrorCode.invalid_request, f"the leader is {partition.leader}")
+    if asked.partition_epoch < partition.partition_epoch:
+        raise Refusal(
+            ErrorCode.invalid_update_version,
+            f"partition epoch {asked.partition_epoch} is over; it is {partition.partition_epoch}",
+        )
+
+
+def check_members(image: Image, partition: Partition, asked: Any, can_lead: CanLead) -> None:
+    """Raises `Refusal` where the proposed set is no ISR of the partition (42), or has a member
+    that may not join (107)."""
+    members = [member for member, _ in _proposed(asked)]
+    if len(set(members)) != len(members) or not set(members) <= set(partition.replicas):
+        raise Refusal(ErrorCode.invalid_request, f"{members} of {partition.replicas}")
+    if partition.leader not in members:
+        raise Refusal(ErrorCode.invalid_request, f"{members} is without the leader")
+    if asked.leader_recovery_state != 0 and len(members) > 1:
+        raise Refusal(ErrorCode.invalid_request, "the set grows while the leader recovers")
+    for member, epoch in _proposed(asked):
+        # Epoch -1: the leader does not know it (AlterPartition v2), as in Kafka.
+        stale = epoch != -1 and stale_broker(image, member, epoch)
+        if stale or not can_lead(image, member):
+            raise Refusal(ErrorCode.ineligible_replica, f"broker {member} may not join")
+
+
+def _proposed(asked: Any) -> list[tuple[int, int]]:
+    """(broker id, broker epoch) of each proposed member."""
+    if hasattr(asked, "new_isr"):
+        return [(member, -1) for member in asked.new_isr]
+    return [(member.broker_id, member.broker_epoch) for member in asked.new_isr_with_epochs]

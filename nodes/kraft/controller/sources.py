@@ -1,0 +1,55 @@
+"""What a request named of the state it rests on, for the event log (`decide.source`)."""
+
+from typing import Any
+
+from nodes.kraft.controller.answers import (
+    ALTER_PARTITION,
+    BROKER_HEARTBEAT,
+    CONTROLLER_HEARTBEAT,
+    CREATE_TOPICS,
+    DELETE_TOPICS,
+    topics_to_delete,
+)
+from nodes.kraft.wire.heartbeats import BrokerState
+
+
+def api_of(request: Any) -> str:
+    """The request's name without "Request"."""
+    return type(request).__name__.removesuffix("Request")
+
+
+def source_of(request: Any) -> dict[str, Any]:
+    """The fields of `docs/events.md` that the request has; of several topics or partitions,
+    the first."""
+    key = int(request.__api_key__)
+    if key == BROKER_HEARTBEAT:
+        return {
+            "broker_id": int(request.broker_id),
+            "broker_epoch": int(request.broker_epoch),
+            "target": BrokerState(request.target_state).name,
+        }
+    if key == CONTROLLER_HEARTBEAT:
+        return {"controller_id": int(request.controller_id)}
+    if key == ALTER_PARTITION:
+        return _alter_partition(request)
+    if key == DELETE_TOPICS:
+        name, topic_id = next(iter(topics_to_delete(request)), (None, None))
+        named = {"topic": name, "topic_id": str(topic_id) if topic_id else None}
+        return {field: value for field, value in named.items() if value is not None}
+    if key == CREATE_TOPICS:
+        return {"topic": request.topics[0].name} if request.topics else {}
+    return {"topic": request.names[0]} if request.names else {}
+
+
+def _alter_partition(request: Any) -> dict[str, Any]:
+    source: dict[str, Any] = {
+        "broker_id": int(request.broker_id),
+        "broker_epoch": int(request.broker_epoch),
+    }
+    for topic in request.topics[:1]:
+        source["topic_id"] = str(topic.topic_id)
+        for partition in topic.partitions[:1]:
+            source["partition"] = int(partition.partition_index)
+            source["leader_epoch"] = int(partition.leader_epoch)
+            source["partition_epoch"] = int(partition.partition_epoch)
+    return source
