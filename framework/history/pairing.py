@@ -1,0 +1,107 @@
+"""Operations: invocations paired with their completions, one open operation a process."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from framework.history.event import Event, Json
+
+CompletionType: TypeAlias = Literal["ok", "fail", "info"]
+Phase: TypeAlias = Literal["main", "final"]
+PHASE: Final = "phase"
+"""The `f` of the nemesis events that mark phases."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Operation:
+    """What one client process asked for, and what came of it.
+
+    `op` and `end` are the indices of the two events; an operation that never completed has
+    `end` None and type info, and counts as concurrent with everything after its invocation, as
+    does every other info.
+    """
+
+    op: int
+    process: int
+    f: str
+    key: Json = None
+    value: Json = None
+    type: CompletionType = "info"
+    end: int | None = None
+    result: Json = None
+    error: tuple[str, str] | None = None
+    node: str | None = None
+    ext: Mapping[str, Json] | None = None
+    invoked_ns: int | None = None
+    completed_ns: int | None = None
+    phase: Phase = "main"
+
+
+class PairingError(Exception):
+    """An event that cannot follow the ones before it. One line, without file and line number."""
+
+
+class Pairing:
+    """Folds events, in order, into operations and the events of named processes."""
+
+    def __init__(self) -> None:
+        self.operations: list[Operation] = []
+        self.named: list[Event] = []
+        """Events of the nemesis and of other processes with a name; they are not paired."""
+        self._open: dict[int, Operation] = {}
+        self._phase: Phase = "main"
+
+    def add(self, event: Event) -> None:
+        """Raises `PairingError`."""
+        process = event.process
+        if isinstance(process, str):
+            self.named.append(event)
+            if event.f == PHASE and event.value == "final":
+                self._phase = "final"
+        elif event.type == "invoke":
+            self._invoke(event, process)
+        else:
+            self._complete(event, process)
+
+    def _invoke(self, event: Event, process: int) -> None:
+        pending = self._open.get(process)
+        if pending is not None:
+            raise PairingError(
+                f"process {process} invokes {event.f!r} while its {pending.f!r} of index "
+                f"{pending.op} is open; a process has at most one open operation"
+            )
+        operation = Operation(
+            op=event.index,
+            process=process,
+            f=event.f,
+            key=event.key,
+            value=event.value,
+            node=event.node,
+            ext=event.ext,
+            invoked_ns=event.time,
+            phase=self._phase,
+        )
+        self._open[process] = operation
+        self.operations.append(operation)
+
+    def _complete(self, event: Event, process: int) -> None:
+        operation = self._open.pop(process, None)
+        if operation is None:
+            raise PairingError(
+                f"{event.type} of {event.f!r} by process {process}, which has no open operation; "
+                "an invoke must come first"
+            )
+        if event.f != operation.f or (event.key is not None and event.key != operation.key):
+            raise PairingError(
+                f"{event.type} of {event.f!r} on key {event.key!r} by process {process}, whose "
+                f"open operation (index {operation.op}) is {operation.f!r} on key "
+                f"{operation.key!r}; a completion repeats f and key of its invocation"
+            )
+        assert event.type != "invoke"
+        operation.type = event.type
+        operation.end = event.index
+        operation.result = event.value
+        operation.error = event.error
+        operation.node = event.node or operation.node
+        operation.ext = event.ext if event.ext is not None else operation.ext
+        operation.completed_ns = event.time
