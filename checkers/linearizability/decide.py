@@ -1,8 +1,8 @@
 """The decision for one key: linearizable with a witness, refuted with the evidence, or unknown."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from checkers.linearizability.levels import Level, Open, lay_out
 from checkers.linearizability.model import Model, State
@@ -10,6 +10,7 @@ from checkers.linearizability.search import (
     Budget,
     Linearizable,
     OutOfBudget,
+    Pending,
     Refuted,
     breadth_first,
     depth_first,
@@ -45,7 +46,8 @@ class Unknown:
     why: str
 
 
-Decision = Valid | Invalid | Unknown
+Decision: TypeAlias = Valid | Invalid | Unknown
+Search: TypeAlias = Callable[[Model, Sequence[Level], Budget, Pending], Linearizable | Refuted]
 
 
 def decide(
@@ -60,22 +62,36 @@ def decide(
     The two searches take turns, with time slices that grow. Raises `NotInModel`.
     """
     levels = lay_out(model, operations)
-    spent, slice_s = 0.0, _FIRST_SLICE_S
     ran_out = "time"
-    while spent < budget_s:
-        for search in (depth_first, breadth_first):
-            seconds = min(slice_s, budget_s - spent)
-            spent += seconds
-            try:
-                result = search(model, levels, Budget(seconds, budget_bytes))
-            except OutOfBudget as error:
-                ran_out = str(error)
-                continue
-            if isinstance(result, Refuted):
+    for search, policy, seconds in _plan(budget_s, any(level.pending for level in levels)):
+        try:
+            result = search(model, levels, Budget(seconds, budget_bytes), policy)
+        except OutOfBudget as error:
+            ran_out = str(error)
+            continue
+        if isinstance(result, Refuted):
+            if policy is not Pending.THRIFTY:
                 return _invalid(model, levels, result)
+        elif policy is not Pending.ENDLESS:
             return Valid(witness(model, levels, result))
-        slice_s *= 4
     return Unknown(f"the {ran_out} budget of the search ran out ({budget_s:g} s a key)")
+
+
+def _plan(budget_s: float, has_pending: bool) -> Iterator[tuple[Search, Pending, float]]:
+    """Searches in turn, with time slices that grow, until the budget is spent."""
+    plan: list[tuple[Search, Pending]] = [
+        (depth_first, Pending.EXACT),
+        (breadth_first, Pending.EXACT),
+    ]
+    if has_pending:
+        plan += [(depth_first, Pending.THRIFTY), (breadth_first, Pending.ENDLESS)]
+    slice_s = _FIRST_SLICE_S
+    while budget_s > 0:
+        for search, policy in plan:
+            seconds = min(slice_s, budget_s)
+            budget_s -= seconds
+            yield search, policy, seconds
+        slice_s *= 4
 
 
 def witness(model: Model, levels: Sequence[Level], found: Linearizable) -> list[Operation]:

@@ -11,11 +11,15 @@ order already, the pending operations that are. Two rules keep configurations fe
 Depth-first wins on histories that are linearizable and have many pending operations,
 breadth-first on those that are not. A search that returns has decided; one that cannot within
 its budget raises `OutOfBudget`.
+
+Pending operations are what makes a search explode, so both can also run with a `Pending` policy
+that bounds them, and then decide one way only.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from time import monotonic
 from typing import Any, Final, TypeAlias
 
@@ -26,6 +30,17 @@ Step: TypeAlias = Callable[[State, Action], Any]
 Config: TypeAlias = tuple[State, int, int]
 Trail: TypeAlias = tuple[int, Sequence[Open], Any] | None
 """What was chosen at a level, and the trail before it."""
+
+
+class Pending(Enum):
+    """How pending operations are counted. Without any, all policies are the same."""
+
+    EXACT = "each takes effect once or never"
+    THRIFTY = "once or never; of two ways to one state only the shorter is tried"
+    """Finds orders fast. That it finds none proves nothing."""
+    ENDLESS = "each takes effect as often as it helps"
+    """Refutes fast. That it finds an order proves nothing."""
+
 
 _BYTES_A_CONFIG: Final = 400
 _STEPS_A_LOOK: Final = 512
@@ -91,7 +106,7 @@ def settle(step: Step, observers: Sequence[Open], state: State, done: int) -> in
 
 
 def successors(
-    step: Step, level: Level, config: Config, budget: Budget
+    step: Step, level: Level, config: Config, budget: Budget, policy: Pending
 ) -> Iterator[tuple[Config, tuple[Open, ...]]]:
     """Configurations after a level, with what was put to get there; shortest first.
 
@@ -99,7 +114,7 @@ def successors(
     """
     target = level.completes.bit
     queue: deque[tuple[Config, tuple[Open, ...]]] = deque([(config, ())])
-    seen = {config}
+    seen = {_identity(config, policy)}
     while queue:
         (state, done, used), put = queue.popleft()
         for group in level.changers:
@@ -116,8 +131,8 @@ def successors(
             found = (after, now_done, used)
             if now_done & target:
                 yield (after, now_done ^ target, used), (*put, call)
-            elif found not in seen:
-                seen.add(found)
+            elif (identity := _identity(found, policy)) not in seen:
+                seen.add(identity)
                 queue.append((found, (*put, call)))
         for group in level.pending:
             call = _first_unset(group, used)
@@ -128,12 +143,17 @@ def successors(
                 continue
             budget.step()
             now_done = settle(step, level.observers, after, done)
-            found = (after, now_done, used | call.bit)
+            now_used = used if policy is Pending.ENDLESS else used | call.bit
+            found = (after, now_done, now_used)
             if now_done & target:
-                yield (after, now_done ^ target, used | call.bit), (*put, call)
-            elif found not in seen:
-                seen.add(found)
+                yield (after, now_done ^ target, now_used), (*put, call)
+            elif (identity := _identity(found, policy)) not in seen:
+                seen.add(identity)
                 queue.append((found, (*put, call)))
+
+
+def _identity(config: Config, policy: Pending) -> Config:
+    return (config[0], config[1], 0) if policy is Pending.THRIFTY else config
 
 
 def _first_unset(group: Sequence[Open], mask: int) -> Open | None:
@@ -143,7 +163,9 @@ def _first_unset(group: Sequence[Open], mask: int) -> Open | None:
     return None
 
 
-def breadth_first(model: Model, levels: Sequence[Level], budget: Budget) -> Linearizable | Refuted:
+def breadth_first(
+    model: Model, levels: Sequence[Level], budget: Budget, policy: Pending = Pending.EXACT
+) -> Linearizable | Refuted:
     """All configurations of a level at once. Raises `OutOfBudget`."""
     step = model.step
     frontier: dict[Config, Trail] = {(model.initial, 0, 0): None}
@@ -157,7 +179,7 @@ def breadth_first(model: Model, levels: Sequence[Level], budget: Budget) -> Line
             if done & target:
                 after.setdefault((state, done ^ target, used), trail)
                 continue
-            for config, put in successors(step, level, (state, done, used), budget):
+            for config, put in successors(step, level, (state, done, used), budget, policy):
                 if config not in after:
                     budget.keep(config)
                     after[config] = (number, put, trail)
@@ -213,7 +235,9 @@ class _Branch:
     """The untried ones; None before the first return here, when only the first was tried."""
 
 
-def depth_first(model: Model, levels: Sequence[Level], budget: Budget) -> Linearizable | Refuted:
+def depth_first(
+    model: Model, levels: Sequence[Level], budget: Budget, policy: Pending = Pending.EXACT
+) -> Linearizable | Refuted:
     """One configuration at a time, with a memory of those that led nowhere.
 
     Raises `OutOfBudget`.
@@ -239,11 +263,11 @@ def depth_first(model: Model, levels: Sequence[Level], budget: Budget) -> Linear
             continue
         config = (state, done, used)
         found = None
-        if (number, config) not in failed:
+        if (number, _identity(config, policy)) not in failed:
             branch = _Branch(number, config, len(choices))
-            found = next(successors(step, level, config, budget), None)
+            found = next(successors(step, level, config, budget, policy), None)
             if found is None:
-                failed.add((number, config))
+                failed.add((number, _identity(config, policy)))
                 budget.keep(config)
             else:
                 branches.append(branch)
@@ -252,11 +276,11 @@ def depth_first(model: Model, levels: Sequence[Level], budget: Budget) -> Linear
                 return Refuted(deepest, list(states), trail)
             branch = branches[-1]
             if branch.rest is None:
-                branch.rest = successors(step, levels[branch.level], branch.config, budget)
+                branch.rest = successors(step, levels[branch.level], branch.config, budget, policy)
                 next(branch.rest, None)
             found = next(branch.rest, None)
             if found is None:
-                failed.add((branch.level, branch.config))
+                failed.add((branch.level, _identity(branch.config, policy)))
                 budget.keep(branch.config)
                 branches.pop()
         number = branches[-1].level
