@@ -1,0 +1,1 @@
+"""The broker's decisions: its life cycle, and what it tells clients from its image."""

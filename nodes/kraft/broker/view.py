@@ -1,0 +1,236 @@
+"""What a broker tells its clients: answers made from the metadata image alone. Pure.
+
+These are reads of a cache: as of whatever the broker has applied, with no promise of recency.
+Fenced brokers are shown to nobody (KAFKA-15220); the "controller" of client protocols is any
+active broker, which forwards (B.9.3).
+"""
+
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kio.schema.api_versions.v0.response import ApiVersion as ApiVersionV0
+from kio.schema.api_versions.v0.response import ApiVersionsResponse as ApiVersionsResponseV0
+from kio.schema.errors import ErrorCode
+from kio.static.primitive import i16
+
+from nodes.kraft.controller.answers import (
+    CREATE_TOPICS,
+    DELETE_TOPICS,
+    NO_THROTTLE,
+    item_schema,
+    make,
+    refused,
+    schema_of,
+)
+from nodes.kraft.metadata.image import NO_LEADER, Broker, EndPoint, Image, Partition, Topic
+
+METADATA: Final = 3
+DESCRIBE_CLUSTER: Final = 60
+BROKERS: Final = 1
+"""DescribeCluster's endpoint type that asks for brokers; 2 asks for controllers."""
+CONTROLLERS: Final = 2
+
+HIDDEN_KEYS: Final = frozenset({50, 51})
+"""Heartbeats of the draft, under keys that shipped Kafka gave to other messages (A.7.11)."""
+FIRST_OWN_KEY: Final = 10_000
+
+
+def active_brokers(image: Image) -> list[int]:
+    """The ids of the brokers that are not fenced."""
+    return sorted(each for each, broker in image.brokers.items() if not broker.fenced)
+
+
+def fenced_brokers(image: Image) -> list[int]:
+    """The ids of the brokers that are registered, but fenced."""
+    return sorted(each for each, broker in image.brokers.items() if broker.fenced)
+
+
+# --- Metadata -----------------------------------------------------------------------------
+
+
+def metadata_response(
+    image: Image, request: Any, cluster_id: str, listener: str | None = None
+) -> Any:
+    """The answer to Metadata v0-13. `listener`: whose endpoints to tell (None: the first)."""
+    schema = schema_of(request)
+    return make(
+        schema,
+        throttle_time=NO_THROTTLE,
+        brokers=_brokers(image, item_schema(schema, "brokers"), "node_id", listener),
+        cluster_id=cluster_id,
+        controller_id=_controller(image),
+        topics=tuple(_topics(image, request)),
+        error_code=ErrorCode.none,
+    )
+
+
+def _controller(image: Image) -> int:
+    return next(iter(active_brokers(image)), -1)
+
+
+def _brokers(image: Image, schema: Any, id_field: str, listener: str | None) -> tuple[Any, ...]:
+    described = []
+    for broker_id in active_brokers(image):
+        broker = image.brokers[broker_id]
+        point = _endpoint(broker, listener)
+        if point is not None:
+            named = {id_field: broker_id}
+            described.append(
+                make(schema, host=point.host, port=point.port, rack=broker.rack, **named)
+            )
+    return tuple(described)
+
+
+def _endpoint(broker: Broker, listener: str | None) -> EndPoint | None:
+    points = [point for point in broker.end_points if listener in (None, point.name)]
+    return points[0] if points else None
+
+
+def _topics(image: Image, request: Any) -> list[Any]:
+    schema = item_schema(schema_of(request), "topics")
+    asked = request.topics
+    if asked is None or (not asked and request.__version__ == 0):
+        return [_topic(image, schema, image.topic(name)) for name in sorted(image.topic_ids)]
+    return [_asked_topic(image, schema, each) for each in asked]
+
+
+def _asked_topic(image: Image, schema: Any, asked: Any) -> Any:
+    topic_id = getattr(asked, "topic_id", None)
+    if asked.name is None or (not asked.name and topic_id):
+        topic = image.topics.get(topic_id) if topic_id else None
+        if topic is None:
+            return _no_topic(schema, ErrorCode.unknown_topic_id, None, topic_id)
+        return _topic(image, schema, topic)
+    topic = image.topic(asked.name)
+    if topic is None:
+        # Never created on the way: a client that asks does not thereby create (D.1).
+        return _no_topic(schema, ErrorCode.unknown_topic_or_partition, asked.name, None)
+    return _topic(image, schema, topic)
+
+
+def _no_topic(schema: Any, code: ErrorCode, name: str | None, topic_id: uuid.UUID | None) -> Any:
+    nullable = schema.__version__ >= 12
+    return make(
+        schema,
+        error_code=code,
+        name=name if name is not None or nullable else "",
+        topic_id=topic_id,
+        partitions=(),
+    )
+
+
+def _topic(image: Image, schema: Any, topic: Topic | None) -> Any:
+    assert topic is not None
+    partition_schema = item_schema(schema, "partitions")
+    return make(
+        schema,
+        error_code=ErrorCode.none,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=False,
+        partitions=tuple(
+            _partition(image, partition_schema, number, image.partitions[topic.topic_id, number])
+            for number in range(topic.partitions)
+        ),
+    )
+
+
+def _partition(image: Image, schema: Any, number: int, partition: Partition) -> Any:
+    led = partition.leader != NO_LEADER
+    return make(
+        schema,
+        error_code=ErrorCode.none if led else ErrorCode.leader_not_available,
+        partition_index=number,
+        leader_id=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=partition.replicas,
+        isr_nodes=partition.isr,
+        offline_replicas=tuple(each for each in partition.replicas if _offline(image, each)),
+    )
+
+
+def _offline(image: Image, broker_id: int) -> bool:
+    broker = image.brokers.get(broker_id)
+    return broker is None or broker.fenced
+
+
+# --- DescribeCluster, ApiVersions ---------------------------------------------------------
+
+
+def describe_cluster_response(
+    image: Image, request: Any, cluster_id: str, listener: str | None = None
+) -> Any:
+    """The answer to DescribeCluster v0-1: brokers alone, for controllers are not for clients."""
+    endpoint_type = getattr(request, "endpoint_type", BROKERS)
+    if endpoint_type != BROKERS:
+        known = endpoint_type == CONTROLLERS
+        code = ErrorCode.mismatched_endpoint_type if known else ErrorCode.unsupported_endpoint_type
+        return _describe_cluster(request, code, cluster_id, -1, ())
+    schema = item_schema(schema_of(request), "brokers")
+    brokers = _brokers(image, schema, "broker_id", listener)
+    return _describe_cluster(request, ErrorCode.none, cluster_id, _controller(image), brokers)
+
+
+def _describe_cluster(
+    request: Any, code: ErrorCode, cluster_id: str, controller_id: int, brokers: tuple[Any, ...]
+) -> Any:
+    return make(
+        schema_of(request),
+        throttle_time=NO_THROTTLE,
+        error_code=code,
+        error_message=None if code == ErrorCode.none else code.name.upper(),
+        endpoint_type=getattr(request, "endpoint_type", BROKERS),
+        cluster_id=cluster_id,
+        controller_id=controller_id,
+        brokers=brokers,
+    )
+
+
+def api_versions_response(table: Mapping[int, tuple[int, int]], request: Any) -> Any:
+    """The answer to ApiVersions v0-4. `table`: api key to its lowest and highest version."""
+    schema = schema_of(request)
+    return make(
+        schema,
+        error_code=ErrorCode.none,
+        api_keys=_api_keys(table, item_schema(schema, "api_keys")),
+        throttle_time=NO_THROTTLE,
+    )
+
+
+def api_versions_refusal(table: Mapping[int, tuple[int, int]]) -> ApiVersionsResponseV0:
+    """The answer to ApiVersions of an unknown version: error 35, the v0 body, and the versions
+    that are known, so that the client can ask again (KIP-511, B.9.1)."""
+    return ApiVersionsResponseV0(
+        error_code=ErrorCode.unsupported_version, api_keys=_api_keys(table, ApiVersionV0)
+    )
+
+
+def _api_keys(table: Mapping[int, tuple[int, int]], schema: Any) -> tuple[Any, ...]:
+    return tuple(
+        schema(api_key=i16(key), min_version=i16(lowest), max_version=i16(highest))
+        for key, (lowest, highest) in sorted(table.items())
+        if key not in HIDDEN_KEYS and key < FIRST_OWN_KEY
+    )
+
+
+# --- a fenced broker ----------------------------------------------------------------------
+
+
+def refusal(request: Any) -> Any | None:
+    """What a broker that may not serve answers (A.7.5): a definite error where the response has
+    room for one. None: close the connection, for there is no way to say no."""
+    key = int(request.__api_key__)
+    if key in (CREATE_TOPICS, DELETE_TOPICS):
+        return refused(request, ErrorCode.not_controller)
+    if key == DESCRIBE_CLUSTER:
+        return _describe_cluster(request, ErrorCode.broker_not_available, "", -1, ())
+    if key == METADATA and request.__version__ >= 13:
+        return make(
+            schema_of(request),
+            throttle_time=NO_THROTTLE,
+            brokers=(),
+            topics=(),
+            error_code=ErrorCode.broker_not_available,
+        )
+    return None
