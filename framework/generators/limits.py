@@ -52,13 +52,14 @@ class TimeLimit(Wrapper):
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimit(Wrapper):
-    """Ends before the processes that may have taken part outnumber `most`."""
+    """Ends before the client processes that may have taken part outnumber `most`."""
 
     most: int
     seen: frozenset[Process] = frozenset()
 
     def emit(self, context: Context, op: Event, after: Generator) -> Offer | None:
-        seen = self.seen.union(map(context.processes.__getitem__, context.threads))
+        processes = (context.processes[thread] for thread in context.threads)
+        seen = self.seen.union(process for process in processes if isinstance(process, int))
         return Offer(op, ProcessLimit(after, self.most, seen)) if len(seen) <= self.most else None
 
 
@@ -125,8 +126,8 @@ def time_limit(seconds: float, source: Source) -> Generator:
 
 
 def process_limit(count: int, source: Source) -> Generator:
-    """Ends as soon as more than `count` processes might have taken part: all that its threads
-    were while it offered. Bounds how many crashed operations can pile up on one object."""
+    """Ends as soon as more than `count` client processes might have taken part: all that its
+    threads were while it offered. Bounds how many crashed operations pile up on one object."""
     return ProcessLimit(lift(source), count)
 
 

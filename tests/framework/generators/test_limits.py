@@ -1,0 +1,97 @@
+from dataclasses import replace
+
+from schedules import fs, invocations, some, timed
+
+from framework.generators import (
+    delay,
+    filter_ops,
+    generate,
+    limit,
+    map_ops,
+    op,
+    ops,
+    process_limit,
+    repeat,
+    simulate,
+    sleep,
+    stagger,
+    time_limit,
+    until_ok,
+    with_key,
+)
+from framework.generators.simulate import Completion, completes, imperfect, perfect_info, quick
+
+S = 1_000_000_000
+
+
+def test_limit_counts_operations_not_answers() -> None:
+    assert fs(simulate(limit(5, repeat(op("a"))), threads=2)) == ["a"] * 5
+    assert fs(simulate(limit(5, some("ab")))) == ["a", "b"]
+    assert simulate(limit(0, repeat(op("a")))) == []
+
+
+def test_time_limit_begins_with_the_first_operation() -> None:
+    once_a_second = delay(1, repeat(op("a")))
+    history = simulate(time_limit(3, once_a_second), completion=quick)
+    assert timed(history) == [(0, "a"), (S, "a"), (2 * S, "a")]  # 3 s is too late
+    history = simulate(time_limit(3, ops([sleep(10), once_a_second])), completion=quick)
+    assert timed(history) == [(10 * S, "a"), (11 * S, "a"), (12 * S, "a")]
+
+
+def test_time_limit_ends_a_generator_that_waits() -> None:
+    waits = ops([op("a"), sleep(100), op("b")])
+    history = simulate(ops([time_limit(3, waits), op("c")]), completion=quick)
+    assert timed(history) == [(0, "a"), (3 * S, "c")]
+
+
+def test_time_limit_does_not_begin_again_for_what_is_late() -> None:
+    history = simulate(time_limit(3, stagger(2, repeat(op("a")))), completion=quick, seed=5)
+    assert all((e.time or 0) < 3 * S for e in history)
+
+
+def test_process_limit_bounds_the_processes_that_may_have_taken_part() -> None:
+    history = simulate(process_limit(4, repeat(op("a"))), threads=2, completion=perfect_info)
+    assert {e.process for e in history} == {0, 1, 2, 3}  # the next would have been a fifth
+    history = simulate(process_limit(2, repeat(op("a"))), threads=2, max_ops=50)
+    assert len(invocations(history)) == 50
+
+
+def test_until_ok_ends_with_an_ok_of_its_own() -> None:
+    history = simulate(until_ok(repeat(op("a"))), threads=1, completion=imperfect)
+    assert [e.type for e in history] == ["invoke", "fail", "invoke", "info", "invoke", "ok"]
+
+
+def test_until_ok_does_not_mind_the_oks_of_others() -> None:
+    def completion(event: object, n: int) -> tuple[int, object]:
+        return 10, replace(event, type="ok" if event.f == "b" or n > 6 else "fail")  # type: ignore
+
+    from framework.generators import reserve
+
+    both = reserve((1, until_ok(repeat(op("a")))), (1, limit(3, repeat(op("b")))))
+    typed: Completion = completion  # type: ignore[assignment]
+    history = simulate(both, threads=2, completion=typed)
+    of_a = [e.type for e in history if e.f == "a" and e.type != "invoke"]
+    assert of_a.count("ok") == 1
+    assert of_a[-1] == "ok"
+    assert len(of_a) > 3
+
+
+def test_operations_under_way_may_still_come_after_until_ok() -> None:
+    slow = completes("ok", after_s=1)
+    history = simulate(until_ok(repeat(op("a"))), threads=3, completion=slow)
+    assert timed(history) == [(0, "a")] * 3
+
+
+def test_map_and_filter() -> None:
+    shout = map_ops(lambda each: replace(each, f=each.f.upper()), some("abc"))
+    assert fs(simulate(shout)) == ["A", "B", "C"]
+    assert fs(simulate(filter_ops(lambda each: each.f != "b", some("abcb")))) == ["a", "c"]
+    numbers = generate(lambda rng, context: op("w", value=rng.randrange(10)))
+    even = filter_ops(lambda each: each.value % 2 == 0, numbers)
+    values = [e.value for e in invocations(simulate(even, max_ops=40))]
+    assert len(values) == 40
+    assert set(values) == {0, 2, 4, 6, 8}
+
+
+def test_with_key_marks_every_operation() -> None:
+    assert {e.key for e in simulate(with_key("t1", some("ab")))} == {"t1"}
