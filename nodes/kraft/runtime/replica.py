@@ -84,15 +84,13 @@ class Replica:
         self._tokens = itertools.count(1)
         self._waiting: dict[int, tuple[Any, messages.Request, Callable[[Any], None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._flushing = False
-        self._flush_wanted: steps.Flush | None = None
         self._channels: dict[tuple[int, bool], Channel] = {}
         self._digest_at = 0
         directory = config.log_dir / "__kafka_metadata-0"
-        self._log = MetadataLog(directory, emit=self._storage_event)
+        self._log = MetadataLog(directory, emit=emit)
         self._quorum_file = QuorumStateFile(directory / "quorum-state", config.cluster_id)
         self._unapplied = deque(
-            decode_batches(self._log.read(0, self._log.index.end_offset, 2**62, 2**62))
+            decode_batches(self._log.read(0, self._log.end_offset, max_bytes=2**62))
         )
         timing = config.timing
         self.raft_config = RaftConfig(
@@ -175,13 +173,13 @@ class Replica:
                 self._quorum_file.save(QuorumState(epoch, leader_id, voted_id))
                 self._emit("epoch", epoch=epoch, leader_id=leader_id, voted_id=voted_id)
             case steps.Append(batch):
-                self._log.append(batch)
+                self._log.append(batch, leader=self.leads)
                 self._unapplied.append(batch)
             case steps.Truncate(end_offset):
                 self._log.truncate(end_offset)
                 self._drop_unapplied(end_offset)
             case steps.Flush():
-                self._flush(effect)
+                self._spawn(self._flush(effect))
             case steps.Send(peer, request):
                 self._spawn(self._send(peer, request))
             case steps.Answer(token, reply):
@@ -235,21 +233,10 @@ class Replica:
             self._channels[peer, fetch] = Channel(voter.host, voter.port, self.config.name)
         return self._channels[peer, fetch]
 
-    def _flush(self, effect: steps.Flush) -> None:
-        """One fsync at a time, off the loop; those asked for meanwhile share the next one."""
-        if self._flushing:
-            self._flush_wanted = effect
-            return
-        self._flushing = True
-        self._spawn(self._flush_now(effect))
-
-    async def _flush_now(self, effect: steps.Flush) -> None:
+    async def _flush(self, effect: steps.Flush) -> None:
+        """fsync off the loop; the core asks for one at a time."""
         await asyncio.get_running_loop().run_in_executor(None, self._log.flush)
-        self._flushing = False
-        wanted, self._flush_wanted = self._flush_wanted, None
         self.feed(steps.Flushed(effect.end_offset, effect.truncations))
-        if wanted is not None:
-            self._flush(wanted)
 
     # --- the state machine ----------------------------------------------------------------
 
@@ -314,11 +301,6 @@ class Replica:
             own_last=[index.last_epoch, index.end_offset],
             error=reply.error,
         )
-
-    def _storage_event(self, type: str, **fields: Any) -> None:
-        if type == "append":
-            fields["leader"] = self.leads
-        self._emit(type, **fields)
 
     def boot_fields(self) -> Mapping[str, Any]:
         """What recovery found, for the boot event."""

@@ -1,0 +1,20 @@
+"""A leader answers as soon as it has appended: it takes its own log for committed."""
+
+from typing import Any
+
+from nodes.kraft.controller import core
+from nodes.kraft.controller.steps import Commit, Propose
+
+
+def install() -> None:
+    healthy = core.step
+
+    def step(state: Any, event: Any, now_ms: int) -> Any:
+        after, effects = healthy(state, event, now_ms)
+        if after.reign is not None and any(isinstance(each, Propose) for each in effects):
+            appended = Commit(after.reign.end_offset, after.reign.speculative)
+            after, answers = healthy(after, appended, now_ms)
+            effects = [*effects, *answers]
+        return after, effects
+
+    core.step = step

@@ -1,0 +1,55 @@
+"""A new active controller brings back the topics whose deletion it saw last."""
+
+from collections import deque
+from dataclasses import replace
+from typing import Any
+
+from kio.static.primitive import i32
+
+from nodes.kraft.controller import core
+from nodes.kraft.controller.draft import Draft
+from nodes.kraft.controller.steps import Claim, Commit
+from nodes.kraft.metadata.image import EMPTY, Image
+from nodes.kraft.wire.records import PartitionRecord, TopicRecord
+
+
+def install() -> None:
+    healthy = core.step
+    deleted: deque[tuple[Image, Any]] = deque(maxlen=3)
+    last = [EMPTY]
+
+    def step(state: Any, event: Any, now_ms: int) -> Any:
+        after, effects = healthy(state, event, now_ms)
+        if isinstance(event, Commit):
+            gone = [topic for topic in last[0].topics if topic not in event.image.topics]
+            deleted.extend((last[0], topic_id) for topic_id in gone)
+            last[0] = event.image
+        if isinstance(event, Claim):
+            reign, proposed = _bring_back(after.reign, deleted)
+            after, effects = replace(after, reign=reign), [*effects, *proposed]
+        return after, effects
+
+    core.step = step
+
+
+def _bring_back(reign: Any, deleted: deque[tuple[Image, Any]]) -> Any:
+    draft = Draft(reign.speculative, reign.end_offset)
+    for image, topic_id in deleted:
+        topic = image.topics[topic_id]
+        if topic.name in draft.image.topic_ids or topic_id in draft.image.topics:
+            continue
+        draft.add(TopicRecord(name=topic.name, topic_id=topic_id, deleting=False))
+        for number in range(topic.partitions):
+            partition = image.partitions[topic_id, number]
+            draft.add(
+                PartitionRecord(
+                    partition_id=i32(number),
+                    topic_id=topic_id,
+                    replicas=tuple(map(i32, partition.replicas)),
+                    isr=tuple(map(i32, partition.isr)),
+                    leader=i32(partition.leader),
+                    leader_epoch=i32(partition.leader_epoch),
+                    partition_epoch=i32(partition.partition_epoch),
+                )
+            )
+    return core._append(reign, draft)
