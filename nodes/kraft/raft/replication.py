@@ -226,8 +226,11 @@ def lose_contact(turn: Turn) -> None:
 
 
 def _truncate(turn: Turn, epoch: int, end_offset: int) -> None:
+    """Rule 11. Where this log lacks `epoch`, it is cut after the epoch before, and the next
+    fetch compares that: `end_offset` may lie inside a batch of it, and batches die whole."""
     state = turn.state
-    end = min(state.log.end_of_epoch(epoch)[1], end_offset)
+    found, own_end = state.log.end_of_epoch(epoch)
+    end = min(own_end, end_offset) if found == epoch else own_end
     if end < state.high_watermark:
         leader = f"leader {state.leader_id} of epoch {state.epoch}"
         turn.emit(Fatal(f"{leader} diverges at {end}, below the high watermark"))
