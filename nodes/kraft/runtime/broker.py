@@ -143,12 +143,17 @@ class BrokerPlane(Watcher):
             self._reply(inquiry, self._refusal(request))
         elif request.__api_key__ == METADATA:
             self._reply(
-                inquiry, view.metadata_response(self._image(), request, self._config.cluster_id)
+                inquiry,
+                view.metadata_response(
+                    self._image(), request, self._config.cluster_id, inquiry.listener
+                ),
             )
         elif request.__api_key__ == DESCRIBE_CLUSTER:
             self._reply(
                 inquiry,
-                view.describe_cluster_response(self._image(), request, self._config.cluster_id),
+                view.describe_cluster_response(
+                    self._image(), request, self._config.cluster_id, inquiry.listener
+                ),
             )
         else:
             self._spawn(self._forward(inquiry))
