@@ -1,0 +1,57 @@
+"""Raft on a simulated network: the rules hold on every seed, and broken cores break them."""
+
+import pytest
+
+from tests.simulation.raft_invariants import Violation
+from tests.simulation.raft_variants import VARIANTS, Variant
+from tests.simulation.raft_world import World
+
+SEEDS = 200
+CHUNK = 25
+ENOUGH = 400
+"""Seeds within which each broken variant has to be caught."""
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+def test_rules_hold(first: int) -> None:
+    committed = reads = 0
+    for seed in range(first, first + CHUNK):
+        world = World(seed)
+        try:
+            world.run()
+        except Violation as violation:
+            pytest.fail(f"seed {seed}: {violation}")
+        committed += world.invariants.committed
+        reads += world.reads
+    assert committed > CHUNK * 10, "hardly anything was committed: the check saw nothing"
+    assert reads > CHUNK * 5, "hardly any read was confirmed: the check saw nothing"
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_broken_core_is_caught(variant: Variant) -> None:
+    caught: str | None = None
+    with variant.broken():
+        for seed in range(ENOUGH):
+            try:
+                variant.world(seed, variant.profile).run()
+            except Violation as violation:
+                if violation.rule in variant.rules:
+                    caught = violation.rule
+                    break
+    assert caught is not None
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_healthy_core_holds_where_the_variant_breaks(variant: Variant) -> None:
+    for seed in range(12):
+        World(seed, variant.profile).run()
+
+
+def test_a_seed_fixes_the_history() -> None:
+    histories = []
+    for _ in range(2):
+        world = World(7)
+        world.run()
+        disks = {node_id: node.disk.prefixes.digests for node_id, node in world.nodes.items()}
+        histories.append((world.steps, world.reads, disks))
+    assert histories[0] == histories[1]
