@@ -1,0 +1,28 @@
+"""The examples of docs/generators.md do what the page says."""
+
+import doctest
+import re
+from pathlib import Path
+
+import framework.generators
+
+GUIDE = Path(__file__).parents[3] / "docs" / "generators.md"
+BLOCKS = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def test_examples_of_the_guide() -> None:
+    text = "\n".join(BLOCKS.findall(GUIDE.read_text()))
+    test = doctest.DocTestParser().get_doctest(text, {}, GUIDE.name, str(GUIDE), 0)
+    assert len(test.examples) > 5
+    result = doctest.DocTestRunner().run(test)
+    assert result.failed == 0
+
+
+def test_the_guide_names_everything_that_there_is() -> None:
+    text = GUIDE.read_text()
+    missing = [
+        name
+        for name in framework.generators.__all__
+        if not re.search(rf"`[^`]*\b{name}\b[^`]*`", text) and not re.search(rf"\b{name}\(", text)
+    ]
+    assert set(missing) <= {"Context", "Generator", "GeneratorError", "Source", "Thread"}

@@ -1,0 +1,679 @@
+"""The interpreter with clients in memory."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from framework.errors import UsageError
+from framework.generators import (
+    Context,
+    Generator,
+    GeneratorError,
+    Offer,
+    Source,
+    assign,
+    clients,
+    each_thread,
+    generate,
+    limit,
+    map_ops,
+    mix,
+    nemesis,
+    on_threads,
+    op,
+    ops,
+    phases,
+    repeat,
+    reserve,
+    sleep,
+    stagger,
+    time_limit,
+    until_ok,
+)
+from framework.history.event import Event
+from framework.history.jsonl import encode
+from framework.run.interpreter import RunSummary, run
+
+ZERO_NS = time.monotonic_ns()
+WRITE = repeat(op("write", "x", 1))
+
+
+@dataclass
+class Memory:
+    """A journal in memory, as strict as the real one."""
+
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def next_index(self) -> int:
+        return len(self.events)
+
+    def write(self, event: Event) -> None:
+        assert event.index == len(self.events)
+        encode(event)
+        self.events.append(event)
+
+
+@dataclass
+class Clients:
+    """Opens clients that answer through a function, and counts what becomes of them."""
+
+    answer: Callable[[Event], Any]
+    opened: list[int] = field(default_factory=list)
+    closed: list[int] = field(default_factory=list)
+    refuse: Callable[[int], bool] = lambda count: False
+
+    def open(self, thread: int) -> "OneClient":
+        self.opened.append(thread)
+        if self.refuse(len(self.opened)):
+            raise ConnectionRefusedError("nobody listens")
+        return OneClient(self, thread)
+
+
+@dataclass
+class OneClient:
+    clients: Clients
+    thread: int
+    busy: bool = False
+
+    def invoke(self, op: Event) -> Event:
+        assert not self.busy, "one operation at a time"
+        self.busy = True
+        try:
+            return self.clients.answer(op)  # type: ignore[no-any-return]
+        finally:
+            self.busy = False
+
+    def close(self) -> None:
+        self.clients.closed.append(self.thread)
+
+
+class Idle:
+    """A nemesis that does nothing, well."""
+
+    def invoke(self, op: Event) -> Event:
+        return replace(op, type="info")
+
+
+def ok(op: Event) -> Event:
+    return replace(op, type="ok")
+
+
+def interpret(
+    generator: Source,
+    answer: Callable[[Event], Any] | Clients = ok,
+    *,
+    threads: int = 3,
+    nemesis: Any = None,
+    stop: threading.Event | None = None,
+    journal: Memory | None = None,
+    **options: Any,
+) -> tuple[list[Event], RunSummary]:
+    journal = journal if journal is not None else Memory()
+    source = answer if isinstance(answer, Clients) else Clients(answer)
+    summary = run(
+        generator,
+        open_client=source.open,
+        nemesis=nemesis or Idle(),
+        journal=journal,
+        threads=threads,
+        seed=1,
+        clock=lambda: time.monotonic_ns() - ZERO_NS,
+        stop=stop or threading.Event(),
+        **options,
+    )
+    well_formed(journal.events)
+    return journal.events, summary
+
+
+def well_formed(history: list[Event]) -> None:
+    """Dense indices, times in order, each invocation completed once, no life after an info."""
+    assert [event.index for event in history] == list(range(len(history)))
+    times = [event.time or 0 for event in history]
+    assert times == sorted(times)
+    open_ops: dict[int | str, Event] = {}
+    retired = set()
+    for event in history:
+        assert event.process not in retired
+        if event.type == "invoke":
+            assert event.process not in open_ops
+            open_ops[event.process] = event
+        else:
+            begun = open_ops.pop(event.process)
+            assert (begun.f, begun.key) == (event.f, event.key)
+            if event.type == "info" and event.process != "nemesis":
+                retired.add(event.process)
+    assert not open_ops
+
+
+def errors(history: list[Event]) -> list[tuple[str, str] | None]:
+    return [event.error for event in history if event.type in ("fail", "info")]
+
+
+def after_threads_end(condition: Callable[[], bool]) -> None:
+    """Wait for a thread of ours that ends on its own."""
+    deadline = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+# -- order and time
+
+
+def test_recorded_intervals_contain_the_real_ones() -> None:
+    """A counter under a lock says the true order. Whatever the history says was over before
+    another operation began was so in truth."""
+    count = 0
+    lock = threading.Lock()
+
+    def counter(op: Event) -> Event:
+        nonlocal count
+        with lock:
+            count += 1
+            return replace(op, type="ok", value=count)
+
+    history, summary = interpret(clients(limit(2000, repeat(op("next")))), counter, threads=8)
+    over = 0
+    began: dict[int | str, int] = {}
+    for event in history:
+        if event.type == "invoke":
+            began[event.process] = over
+        else:
+            assert event.value > began[event.process]
+            over = max(over, event.value)
+    assert sorted(e.value for e in history if e.type == "ok") == list(range(1, 2001))
+    assert summary.invoked == 2000
+    assert summary.completed == {"ok": 2000, "fail": 0, "info": 0}
+    assert not summary.stopped
+    assert summary.processes == {thread: thread for thread in range(8)}
+
+
+def test_one_thread_runs_a_register_exactly() -> None:
+    value: Any = None
+
+    def register(op: Event) -> Event:
+        nonlocal value
+        if op.f == "write":
+            value = op.value
+        return replace(op, type="ok", value=value, node="n1", ext={"epoch": 4})
+
+    script = [op("read", "x"), op("write", "x", 1), op("read", "x"), op("write", "x", 2)]
+    history, _ = interpret(clients(ops([*script, op("read", "x")])), register, threads=1)
+    assert [(e.type, e.process, e.f, e.key, e.value) for e in history] == [
+        (kind, 0, f, "x", shown)
+        for f, argument, result in (
+            ("read", None, None),
+            ("write", 1, 1),
+            ("read", None, 1),
+            ("write", 2, 2),
+            ("read", None, 2),
+        )
+        for kind, shown in (("invoke", argument), ("ok", result))
+    ]
+    assert {(e.node, str(e.ext)) for e in history if e.type == "ok"} == {("n1", "{'epoch': 4}")}
+
+
+def test_an_invocation_is_written_before_the_client_sees_it() -> None:
+    journal = Memory()
+
+    def looks(op: Event) -> Event:
+        assert journal.events[op.index] == op
+        return replace(op, type="ok")
+
+    history, summary = interpret(clients(limit(200, WRITE)), looks, journal=journal)
+    assert summary.completed["ok"] == 200
+    assert len(history) == 400
+
+
+def test_the_same_seed_gives_one_thread_the_same_history() -> None:
+    gen = clients(limit(100, mix(repeat(op("a")), generate(lambda r, c: op("b", r.random())))))
+    one, other = (interpret(gen, threads=1)[0] for _ in range(2))
+    assert [replace(e, time=0) for e in one] == [replace(e, time=0) for e in other]
+
+
+def test_rates_and_pauses_in_real_time() -> None:
+    history, _ = interpret(clients(time_limit(0.5, stagger(0.005, WRITE))))
+    assert 30 < sum(e.type == "invoke" for e in history) < 150
+    history, _ = interpret(clients(ops([op("a"), sleep(0.2), op("b")])))
+    begun = [e.time or 0 for e in history if e.type == "invoke"]
+    assert 0.2e9 <= begun[1] - begun[0] < 1e9
+
+
+def test_threads_are_used_fairly() -> None:
+    history, _ = interpret(clients(time_limit(1, stagger(0.0005, WRITE))), threads=4)
+    counts = Counter(e.process for e in history)
+    assert set(counts) == {0, 1, 2, 3}
+    assert max(counts.values()) < 1.5 * min(counts.values())
+
+
+def test_a_barrier_waits_for_all() -> None:
+    def slow(op: Event) -> Event:
+        time.sleep(0.01)
+        return replace(op, type="ok")
+
+    history, _ = interpret(clients(phases(each_thread(op("a")), op("b"))), slow)
+    fs = [(e.type, e.f) for e in history]
+    assert fs.index(("invoke", "b")) == 6
+
+
+def test_operations_under_way_are_awaited_at_the_end() -> None:
+    def slow(op: Event) -> Event:
+        time.sleep(0.05)
+        return replace(op, type="ok")
+
+    _, summary = interpret(clients(ops([op("a"), op("b")])), slow)
+    assert summary.completed == {"ok": 2, "fail": 0, "info": 0}
+
+
+def test_generators_see_free_thread_and_old_process() -> None:
+    seen: list[tuple[str, int | str, Any, bool]] = []
+
+    @dataclass(frozen=True)
+    class Watch:
+        gen: Generator
+
+        def offer(self, context: Context) -> Offer | None:
+            offer = self.gen.offer(context)
+            return offer and Offer(offer.op, Watch(offer.after))
+
+        def update(self, context: Context, event: Event) -> Generator:
+            thread = context.thread_of(event.process)
+            assert context.time == event.time
+            seen.append((event.type, event.process, thread, thread in context.free))
+            return Watch(self.gen.update(context, event))
+
+    interpret(
+        Watch(clients(ops([op("a"), op("a")]))),
+        lambda op: replace(op, type="info"),
+        threads=1,
+    )
+    assert seen == [
+        ("invoke", 0, 0, False),
+        ("info", 0, 0, True),
+        ("invoke", 1, 0, False),
+        ("info", 1, 0, True),
+    ]
+
+
+# -- clients that crash
+
+
+def test_an_exception_is_an_info_and_retires_the_process() -> None:
+    def crashes(op: Event) -> Event:
+        if op.value == "boom":
+            raise TimeoutError("no answer in 5 s")
+        return replace(op, type="ok")
+
+    source = Clients(crashes)
+    script = ops([op("w", "x", "boom"), op("w", "x", 1), op("w", "x", "boom"), op("w", "x", 2)])
+    history, summary = interpret(clients(on_threads([1], script)), source, threads=3)
+    assert [(e.type, e.process) for e in history] == [
+        ("invoke", 1),
+        ("info", 1),
+        ("invoke", 4),
+        ("ok", 4),
+        ("invoke", 4),
+        ("info", 4),
+        ("invoke", 7),
+        ("ok", 7),
+    ]
+    assert errors(history) == [("TimeoutError", "no answer in 5 s")] * 2
+    assert summary.processes == {0: 0, 1: 7, 2: 2}
+    assert source.opened == [1, 1, 1]  # one client a process, opened when first needed
+    assert source.closed == [1, 1, 1]
+
+
+def test_an_assertion_or_exit_in_a_client_is_an_info_too() -> None:
+    def crashes(op: Event) -> Event:
+        raise {"a": AssertionError, "b": SystemExit, "c": KeyboardInterrupt}[op.f](op.f)
+
+    history, _ = interpret(clients(ops(map(op, "abc"))), crashes, threads=1)
+    assert errors(history) == [
+        ("AssertionError", "a"),
+        ("SystemExit", "b"),
+        ("KeyboardInterrupt", "c"),
+    ]
+
+
+def test_an_info_of_the_clients_own_retires_too() -> None:
+    unsure = Clients(lambda op: replace(op, type="info", error=("REQUEST_TIMED_OUT", "5 s")))
+    history, _ = interpret(clients(limit(3, WRITE)), unsure, threads=1)
+    assert [e.process for e in history] == [0, 0, 1, 1, 2, 2]
+    assert unsure.opened == unsure.closed == [0, 0, 0]
+
+
+def test_a_fail_keeps_process_and_client() -> None:
+    refused = Clients(lambda op: replace(op, type="fail", error=("TOPIC_EXISTS", "t1")))
+    history, summary = interpret(clients(limit(3, WRITE)), refused, threads=1)
+    assert {e.process for e in history} == {0}
+    assert summary.completed["fail"] == 3
+    assert refused.opened == refused.closed == [0]
+
+
+def test_failing_to_open_is_a_fail_without_effect() -> None:
+    source = Clients(ok, refuse=lambda count: count in (1, 2))
+    history, _ = interpret(clients(limit(4, WRITE)), source, threads=1)
+    assert [(e.type, e.process) for e in history if e.type != "invoke"] == [
+        ("fail", 0),
+        ("fail", 0),
+        ("ok", 0),
+        ("ok", 0),
+    ]
+    assert errors(history) == [("NO_CLIENT", "ConnectionRefusedError: nobody listens")] * 2
+    assert source.opened == [0, 0, 0]
+
+
+def test_a_client_that_cannot_be_closed_does_no_harm() -> None:
+    class Sticky:
+        def invoke(self, op: Event) -> Event:
+            return replace(op, type="info")
+
+        def close(self) -> None:
+            raise OSError("already gone")
+
+    journal = Memory()
+    run(
+        clients(limit(3, WRITE)),
+        open_client=lambda thread: Sticky(),
+        nemesis=Idle(),
+        journal=journal,
+        threads=1,
+        seed=0,
+        clock=time.monotonic_ns,
+        stop=threading.Event(),
+    )
+    well_formed(journal.events)
+    assert len(journal.events) == 6
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (lambda op: None, "not an event: None"),
+        (lambda op: op, "type 'invoke' is none of ok, fail, info"),
+        (lambda op: replace(op, type="ok", process=77), "process 77 is not 0"),
+        (lambda op: replace(op, type="ok", f="read"), "f 'read' is not 'write'"),
+        (lambda op: replace(op, type="ok", key="y"), "key 'y' is not 'x'"),
+        (lambda op: replace(op, type="fail", error="no"), "error 'no' is not (code, message)"),
+        (lambda op: replace(op, type="ok", value={1, 2}), "not JSON: Object of type set"),
+        (lambda op: replace(op, type="ok", value=float("nan")), "not JSON: Out of range"),
+    ],
+)
+def test_a_completion_that_cannot_be_one_is_an_info(
+    answer: Callable[[Event], Any], problem: str
+) -> None:
+    history, summary = interpret(clients(limit(2, WRITE)), answer, threads=1)
+    assert [e.process for e in history] == [0, 0, 1, 1]
+    assert summary.completed["info"] == 2
+    code, message = errors(history)[0] or ("", "")
+    assert code == "INVALID_COMPLETION"
+    assert problem in message
+
+
+# -- clients that hang
+
+
+def test_a_stuck_worker_is_given_up_and_its_late_answer_dropped() -> None:
+    release = threading.Event()
+    answered = threading.Event()
+
+    def stuck_once(op: Event) -> Event:
+        if op.process == 0 and op.value == "stick":
+            release.wait(10)
+            answered.set()
+        return replace(op, type="ok")
+
+    source = Clients(stuck_once)
+
+    def script(key: int) -> Event:
+        return op("w", "x", "stick" if key == 0 else key)
+
+    gen = clients(ops([*map(script, range(3)), sleep(0.8), op("w", "x", 9)]))
+    threading.Timer(0.6, release.set).start()
+    history, summary = interpret(gen, source, threads=1, op_timeout_s=0.15)
+    assert [(e.type, e.process, e.value) for e in history] == [
+        ("invoke", 0, "stick"),
+        ("info", 0, None),
+        ("invoke", 1, 1),
+        ("ok", 1, 1),
+        ("invoke", 1, 2),
+        ("ok", 1, 2),
+        ("invoke", 1, 9),
+        ("ok", 1, 9),
+    ]
+    assert errors(history) == [("TIMEOUT", "the client did not return within 0.15 s")]
+    waited = (history[1].time or 0) - (history[0].time or 0)
+    assert 0.15e9 <= waited < 0.6e9
+    assert summary.given_up == 1
+    assert summary.processes == {0: 1}
+    answered.wait(5)
+    after_threads_end(lambda: source.closed == [0, 0])  # the old worker closes its own client
+
+
+def test_others_go_on_beside_a_stuck_worker() -> None:
+    release = threading.Event()
+
+    def stuck(op: Event) -> Event:
+        if op.f == "stick":
+            release.wait(10)
+        return replace(op, type="ok")
+
+    gen = clients(reserve((1, repeat(op("stick"))), default=stagger(0.002, WRITE)))
+    history, summary = interpret(time_limit(0.4, gen), stuck, threads=3, op_timeout_s=0.1)
+    release.set()
+    assert summary.given_up >= 2
+    assert summary.completed["ok"] > 20
+    assert {e.error[0] for e in history if e.type == "info" and e.error} == {"TIMEOUT"}
+
+
+def test_a_stuck_open_is_given_up_too() -> None:
+    release = threading.Event()
+
+    class Hangs(Clients):
+        def open(self, thread: int) -> OneClient:
+            release.wait(10)
+            return super().open(thread)
+
+    history, _ = interpret(clients(op("w")), Hangs(ok), threads=1, op_timeout_s=0.05)
+    release.set()
+    assert [error and error[0] for error in errors(history)] == ["TIMEOUT"]
+
+
+# -- the nemesis
+
+
+def test_the_nemesis_runs_beside_clients() -> None:
+    class Slow:
+        def invoke(self, op: Event) -> Event:
+            time.sleep(0.05)
+            return replace(op, type="info", value={"did": op.f})
+
+    gen = clients(time_limit(0.4, stagger(0.001, WRITE)), ops([op("start"), op("stop")]))
+    history, _ = interpret(gen, nemesis=Slow(), op_timeout_s=0.01)
+    of_nemesis = [(e.type, e.f, e.value) for e in history if e.process == "nemesis"]
+    assert of_nemesis == [
+        ("invoke", "start", None),
+        ("info", "start", {"did": "start"}),
+        ("invoke", "stop", None),
+        ("info", "stop", {"did": "stop"}),
+    ]
+    inside = [e for e in history if e.process != "nemesis" and e.type == "ok"]
+    assert len(inside) > 20
+
+
+def test_a_nemesis_that_fails_says_so_and_goes_on() -> None:
+    class Fails:
+        def invoke(self, op: Event) -> Event:
+            if op.f == "start":
+                raise OSError("no such interface")
+            return replace(op, type="ok")
+
+    history, _ = interpret(nemesis(ops([op("start"), op("stop")])), nemesis=Fails())
+    assert {e.process for e in history} == {"nemesis"}
+    assert errors(history) == [
+        ("OSError", "no such interface"),
+        ("INVALID_COMPLETION", "type 'ok' is none of info"),
+    ]
+
+
+# -- the end
+
+
+def test_stop_ends_an_endless_run_in_order() -> None:
+    stop = threading.Event()
+    threading.Timer(0.2, stop.set).start()
+    began = time.monotonic()
+    history, summary = interpret(clients(stagger(0.002, WRITE)), stop=stop)
+    assert time.monotonic() - began < 3
+    assert summary.stopped
+    assert summary.completed["info"] == 0
+    assert summary.invoked > 15
+    assert history[-1].type == "ok"
+
+
+def test_stop_gives_what_is_under_way_a_grace() -> None:
+    stop = threading.Event()
+    release = threading.Event()
+
+    def answer(op: Event) -> Event:
+        if op.f == "slow":
+            time.sleep(0.3)
+        if op.f == "never":
+            release.wait(10)
+        return replace(op, type="ok")
+
+    class Never:
+        def invoke(self, op: Event) -> Event:
+            release.wait(10)
+            return replace(op, type="info")
+
+    threading.Timer(0.1, stop.set).start()
+    began = time.monotonic()
+    gen = clients(reserve((1, op("slow")), (1, op("never"))), op("start"))
+    history, summary = interpret(gen, answer, nemesis=Never(), stop=stop, grace_s=0.6)
+    took = time.monotonic() - began
+    release.set()
+    assert 0.7 <= took < 5
+    ends = {e.f: (e.type, e.error and e.error[0]) for e in history if e.type != "invoke"}
+    assert ends == {
+        "slow": ("ok", None),
+        "never": ("info", "INTERRUPTED"),
+        "start": ("info", "INTERRUPTED"),
+    }
+    assert summary.stopped
+
+
+def test_stop_before_the_beginning() -> None:
+    stop = threading.Event()
+    stop.set()
+    assert interpret(clients(WRITE), stop=stop)[0] == []
+
+
+def test_stop_while_nothing_is_offered() -> None:
+    stop = threading.Event()
+    threading.Timer(0.1, stop.set).start()
+    began = time.monotonic()
+    interpret(clients(ops([sleep(100), op("a")])), stop=stop)
+    assert time.monotonic() - began < 3
+
+
+def test_no_thread_is_left_behind() -> None:
+    before = set(threading.enumerate())
+    interpret(clients(limit(50, WRITE), op("start")), threads=10)
+    assert set(threading.enumerate()) <= before
+
+
+# -- what is not the clients' fault
+
+
+def test_a_generator_that_raises_ends_the_run_and_is_named() -> None:
+    journal = Memory()
+    begun = threading.Event()
+
+    def slow(op: Event) -> Event:
+        begun.set()
+        time.sleep(0.1)
+        return replace(op, type="ok")
+
+    def draw(rng: Any, context: Context) -> Event:
+        if begun.is_set():
+            raise ZeroDivisionError("division by zero")
+        return op("a")
+
+    with pytest.raises(GeneratorError, match="ZeroDivisionError: division by zero when asked"):
+        interpret(clients(generate(draw)), slow, journal=journal, threads=2)
+    well_formed(journal.events)  # what was under way completed
+    assert {e.type for e in journal.events} == {"invoke", "ok"}
+
+
+def test_a_generator_that_raises_on_an_event_is_named_with_it() -> None:
+    class Touchy:
+        def offer(self, context: Context) -> Offer | None:
+            return Offer(assign(context, op("a")), self)
+
+        def update(self, context: Context, event: Event) -> Generator:
+            if event.type == "ok":
+                raise KeyError("unknown")
+            return self
+
+    with pytest.raises(GeneratorError, match=r"KeyError: 'unknown' when asked about Event"):
+        interpret(clients(Touchy()), threads=1)
+
+
+def test_nonsense_from_a_generator_is_refused() -> None:
+    stray = map_ops(lambda each: replace(each, process=99), op("a"))
+    with pytest.raises(GeneratorError, match="busy or unknown process"):
+        interpret(clients(stray))
+    with pytest.raises(GeneratorError, match="not JSON"):
+        interpret(clients(op("a", value={1, 2})))
+
+
+def test_a_usage_error_of_a_generator_stays_one() -> None:
+    with pytest.raises(UsageError, match="raise the concurrency"):
+        interpret(clients(reserve((5, op("a")))), threads=2)
+
+
+def test_a_journal_that_cannot_write_ends_the_run() -> None:
+    class Full(Memory):
+        def write(self, event: Event) -> None:
+            if event.index == 7:
+                raise OSError(28, "No space left on device")
+            super().write(event)
+
+    began = time.monotonic()
+    with pytest.raises(OSError, match="No space left"):
+        interpret(clients(WRITE), journal=Full())
+    assert time.monotonic() - began < 3
+
+
+def test_a_listener_that_fails_does_no_harm() -> None:
+    heard: list[int] = []
+
+    def listen(event: Event) -> None:
+        heard.append(event.index)
+        if event.index == 5:
+            raise ValueError("cannot draw this")
+
+    history, _ = interpret(clients(limit(10, WRITE)), on_event=listen)
+    assert len(history) == 20
+    assert heard == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_run_goes_on_with_history_and_processes_of_another() -> None:
+    journal = Memory()
+    crash = Clients(lambda op: replace(op, type="info"))
+    _, first = interpret(clients(each_thread(op("a"))), crash, journal=journal, threads=2)
+    assert first.processes == {0: 2, 1: 3}
+    interpret(
+        clients(each_thread(until_ok(op("b")))),
+        threads=2,
+        journal=journal,
+        processes=first.processes,
+    )
+    assert {e.process for e in journal.events if e.f == "b"} == {2, 3}
