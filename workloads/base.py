@@ -1,0 +1,72 @@
+"""What all our workloads have in common: their client, and final reads of every topic that was
+ever named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from framework.generators import PENDING, Context, Generator, Offer, Pending, assign, op
+from framework.history.event import Event, Process
+from framework.plugins.system import Cluster
+from framework.plugins.workload import Client, WorkloadOptions
+from workloads.kafka.client import KafkaClient
+
+ATTEMPTS: Final = 3
+TOPIC_OPERATIONS: Final = frozenset({"create", "delete", "describe", "metadata"})
+
+
+class KafkaWorkload:
+    """Remembers the topics that its clients named, which are the universe of the final reads:
+    what was acknowledged on any of them must be there, and nothing else."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, None] = {}
+
+    def client(self, cluster: Cluster, thread: int) -> Client:
+        """A client for any operation of ours."""
+        return KafkaClient(cluster, thread, self._started)
+
+    def final_generator(self, options: WorkloadOptions) -> Generator:
+        """A describe of each topic, again where it had no result."""
+        return FinalReads(names=lambda: tuple(self._named))
+
+    def _started(self, op: Event) -> None:
+        if op.f in TOPIC_OPERATIONS:
+            self._named[op.key] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalReads:
+    """Describes each name once, and again, up to `ATTEMPTS` times, where that was not ok.
+
+    `names` is asked at the first offer, when the main phase is over: the schedule as a whole is
+    built before it begins.
+    """
+
+    names: Callable[[], Sequence[str]]
+    left: tuple[tuple[str, int], ...] | None = None
+    """(name, attempts left), in order; None before the first offer."""
+    open: Mapping[Process, tuple[str, int]] = field(default_factory=dict)
+
+    def offer(self, context: Context) -> Offer | None:
+        left = self.left
+        if left is None:
+            left = tuple((name, ATTEMPTS) for name in self.names())
+        if not left:
+            return Offer(PENDING, self) if self.open else None
+        chosen = assign(context, op("describe", key=left[0][0]))
+        if isinstance(chosen, Pending):
+            return Offer(chosen, replace(self, left=left))
+        under_way = {**self.open, chosen.process: left[0]}
+        return Offer(chosen, replace(self, left=left[1:], open=under_way))
+
+    def update(self, context: Context, event: Event) -> Generator:
+        if event.type == "invoke" or event.process not in self.open or self.left is None:
+            return self
+        name, attempts = self.open[event.process]
+        rest = {process: each for process, each in self.open.items() if process != event.process}
+        again = event.type != "ok" and attempts > 1
+        left = (*self.left, (name, attempts - 1)) if again else self.left
+        return replace(self, left=left, open=rest)

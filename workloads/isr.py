@@ -1,0 +1,99 @@
+"""ISR changes: brokers of the workload's own lead partitions and change their in-sync sets.
+
+The brokers (ids 101, 102, 103) are no processes: they register and keep their leases by
+heartbeats, and hold no data. As leaders they send AlterPartition with the broker epoch, leader
+epoch and partition epoch that they were last told; often two threads at once with the same
+version, of which at most one may win.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from framework.generators import Context, Generator, Offer, Pending, assign, op
+from framework.history.event import Event
+from framework.plugins.workload import WorkloadOptions
+from workloads.base import KafkaWorkload
+from workloads.scene.scene import Scene, scene
+
+BROKER_IDS: Final = (101, 102, 103)
+PARTITIONS: Final = 3
+CHANGES_A_TOPIC: Final = 200
+DESCRIBE_SHARE: Final = 0.12
+RIVAL_SHARE: Final = 0.4
+"""How many of the ISR changes go beside another one with the same version."""
+
+
+class Isr(KafkaWorkload):
+    """The `isr` workload."""
+
+    name: str = "isr"
+    checkers: Sequence[str] = (
+        "isr-linearizability",
+        "topic-linearizability",
+        "acknowledged-never-lost",
+    )
+    min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
+    min_threads: int = 2
+
+    def generator(self, options: WorkloadOptions) -> Generator:
+        return IsrChanges(
+            scene=scene(
+                seed=options.seed,
+                rate=options.rate,
+                topic="isr",
+                broker_ids=BROKER_IDS,
+                partitions=PARTITIONS,
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsrChanges:
+    """Endless. `finished`: topics that are to be deleted, since others took their place."""
+
+    scene: Scene
+    finished: tuple[str, ...] = ()
+    taken: int = 0
+
+    def offer(self, context: Context) -> Offer:
+        template = self._next(context.rng(self.taken), context.time)
+        if template is None:
+            return Offer(Pending(self.scene.next_due_ns()), self)
+        chosen = assign(context, template)
+        if isinstance(chosen, Pending):
+            return Offer(chosen, self)
+        return Offer(chosen, replace(self, taken=self.taken + 1))
+
+    def _next(self, rng: random.Random, now_ns: int) -> Event | None:
+        urgent = self.scene.due_heartbeat(now_ns) or self.scene.upkeep()
+        if urgent is not None:
+            return urgent
+        if self.finished and not any(each.f == "delete" for each in self.scene.open.values()):
+            return op("delete", key=self.finished[0])
+        if self.scene.topic.partitions and rng.random() < DESCRIBE_SHARE:
+            return self.scene.describe()
+        return self.scene.alter(rng, rival=rng.random() < RIVAL_SHARE)
+
+    def update(self, context: Context, event: Event) -> Generator:
+        if event.type == "invoke":
+            return replace(self, scene=self.scene.invoked(event))
+        after, asked = self.scene.completed(event, context.time)
+        if asked is None:
+            return self
+        finished = self.finished
+        if asked.f == "delete" and _is_gone(event):
+            finished = tuple(name for name in finished if name != asked.key)
+        before = after.topic.name
+        after = after.turned_over(CHANGES_A_TOPIC)
+        if after.topic.name != before:
+            finished = (*finished, before)
+        return replace(self, scene=after, finished=finished)
+
+
+def _is_gone(deletion: Event) -> bool:
+    absent = deletion.error is not None and deletion.error[0] == "UNKNOWN_TOPIC_OR_PARTITION"
+    return deletion.type == "ok" or absent

@@ -1,0 +1,1 @@
+"""A small synchronous Kafka client for histories: it never guesses what became of a request."""

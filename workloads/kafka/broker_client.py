@@ -1,0 +1,31 @@
+"""Requests that go to any broker: creates and deletes, which it forwards, and metadata."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from workloads.kafka.connection import Breakdown, Connection
+
+DEADLINE_S: Final = 3.0
+
+
+class BrokerClient:
+    """Asks the brokers in turn, once each: what one answers, or fails to, is the operation's
+    result. For one thread at a time."""
+
+    def __init__(self, connections: Mapping[str, Connection], first: int = 0) -> None:
+        """`connections`: a broker's name to a connection to its client listener. `first`: the
+        position of the one to ask first."""
+        self._connections = connections
+        self._names = list(connections)
+        self._position = first % len(self._names)
+
+    def call(self, request: Any, *, deadline_s: float = DEADLINE_S) -> tuple[str, Any]:
+        """(node, response). Raises `NotSent`, `FateUnknown`."""
+        name = self._names[self._position]
+        self._position = (self._position + 1) % len(self._names)
+        try:
+            return name, self._connections[name].call(request, time.monotonic() + deadline_s)
+        except Breakdown as error:
+            error.node = name
+            raise

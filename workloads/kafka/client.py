@@ -1,0 +1,78 @@
+"""The client of all our workloads: does any of their operations, at any node that serves it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from framework.history.event import Event
+from framework.plugins.system import Cluster
+from workloads.kafka.broker_client import BrokerClient
+from workloads.kafka.connection import Breakdown, Connection
+from workloads.kafka.controller_client import ControllerClient
+from workloads.kafka.messages import EXCHANGES, Ok, UnexpectedResponse
+from workloads.kafka.results import MALFORMED_RESPONSE, READS, Failure, broke_down
+
+
+class KafkaClient:
+    """One process's connections, made when first used. Implements the engine's `Client`."""
+
+    def __init__(
+        self, cluster: Cluster, thread: int, started: Callable[[Event], None] = lambda _: None
+    ) -> None:
+        """`thread` spreads clients over the nodes. `started` hears of every operation before it
+        is sent."""
+        self._started = started
+        name = f"workload-{thread}"
+        self._controllers = _connections(cluster, "controller", "controller", name)
+        self._brokers = _connections(cluster, "broker", "client", name)
+        self._controller = ControllerClient(self._controllers, thread)
+        self._broker = BrokerClient(self._brokers, thread)
+
+    def invoke(self, op: Event) -> Event:
+        """The completion, within about 3 s."""
+        exchange = EXCHANGES[op.f]
+        request = exchange.request(op)
+        self._started(op)
+        node: str | None = None
+        try:
+            node, response = self._call(exchange.at, request, read=op.f in READS)
+            result = exchange.result(op, response)
+        except Breakdown as error:
+            node = error.node
+            result = broke_down(op.f, error.code, str(error))
+        except UnexpectedResponse as error:
+            result = broke_down(op.f, MALFORMED_RESPONSE, str(error))
+        return completion(op, result, node)
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in (*self._controllers.values(), *self._brokers.values()):
+            connection.close()
+
+    def _call(self, at: str, request: Any, *, read: bool) -> tuple[str, Any]:
+        if at == "broker":
+            return self._broker.call(request)
+        return self._controller.call(request, read=read)
+
+
+def completion(op: Event, result: Ok | Failure, node: str | None) -> Event:
+    """The event that ends `op`."""
+    if isinstance(result, Ok):
+        return replace(op, type="ok", value=result.value, node=node, ext=result.ext)
+    ext = {"asserts": result.asserts} if result.asserts is not None else None
+    return replace(op, type=result.type, value=None, error=result.error, node=node, ext=ext)
+
+
+def _connections(
+    cluster: Cluster, role: str, listener: str, client_id: str
+) -> Mapping[str, Connection]:
+    """A connection, not yet open, to that listener of each node with the role."""
+    return {
+        node: Connection(
+            partial(cluster.fleet.connect, cluster.host(node).address, spec.ports[listener]),
+            client_id,
+        )
+        for node in cluster.with_role(role)
+        for spec in (cluster.nodes[node],)
+    }

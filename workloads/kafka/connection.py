@@ -1,0 +1,158 @@
+"""One blocking connection to a node: one request, then its response, before a deadline.
+
+Two errors are told apart, because a history needs to know which one it was: `NotSent` (the node
+cannot have seen the request) and `FateUnknown` (it may have). After either the socket is closed,
+so that a late answer can never be taken for the answer to a later request.
+"""
+
+import select
+import socket
+import struct
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from nodes.kraft.wire.codec import MalformedRequest, decode_response, encode_request, frame
+from workloads.kafka.results import (
+    CLIENT_TIMED_OUT,
+    CONNECTION_FAILED,
+    CONNECTION_LOST,
+    MALFORMED_RESPONSE,
+)
+
+Open = Callable[[float], socket.socket]
+"""Connects within so many seconds, or raises `OSError`."""
+
+CONNECT_TIMEOUT_S: Final = 1.0
+MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
+
+
+class Breakdown(Exception):
+    """There is no answer. `code` is one of the names in `workloads.kafka.results`; `node` says
+    who was asked, where the caller knows its name."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.node: str | None = None
+
+
+class NotSent(Breakdown):
+    """Not a byte of the request left: it certainly has no effect."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(CONNECTION_FAILED, message)
+
+
+class FateUnknown(Breakdown):
+    """The request, or some of it, was sent: it may take effect, now or later."""
+
+
+class Connection:
+    """Connects when needed, and again after an error. For one thread at a time."""
+
+    def __init__(self, open_socket: Open, client_id: str) -> None:
+        self._open = open_socket
+        self._client_id = client_id
+        self._socket: socket.socket | None = None
+        self._correlation_id = 0
+
+    def call(self, request: Any, deadline: float) -> Any:
+        """Send a kio request entity; its response entity. `deadline` is on the clock of
+        `time.monotonic`. Raises `NotSent`, `FateUnknown`."""
+        connected = self._connected(deadline)
+        self._correlation_id += 1
+        data = frame(
+            encode_request(request, correlation_id=self._correlation_id, client_id=self._client_id)
+        )
+        try:
+            _send(connected, data, deadline)
+            return self._response(request, _receive(connected, deadline))
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Give the socket back. Never raises."""
+        connected, self._socket = self._socket, None
+        if connected is not None:
+            with suppress(OSError):
+                connected.close()
+
+    def _connected(self, deadline: float) -> socket.socket:
+        if self._socket is not None and _gone(self._socket):
+            self.close()
+        if self._socket is None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise NotSent("no time was left to connect")
+            try:
+                self._socket = self._open(min(left, CONNECT_TIMEOUT_S))
+            except OSError as error:
+                raise NotSent(f"connect: {error}") from error
+        return self._socket
+
+    def _response(self, request: Any, data: bytes) -> Any:
+        try:
+            correlation_id, response = decode_response(
+                request.__api_key__, request.__version__, data
+            )
+        except MalformedRequest as error:
+            raise FateUnknown(MALFORMED_RESPONSE, str(error)) from error
+        if correlation_id != self._correlation_id:
+            raise FateUnknown(
+                MALFORMED_RESPONSE,
+                f"correlation id {correlation_id} answers {self._correlation_id}",
+            )
+        return response
+
+
+def _gone(connected: socket.socket) -> bool:
+    """Whether an idle connection was closed by its peer: then, and only then, is there
+    something to read. Seen before sending, this keeps a restarted node from turning the next
+    request's fate unknown."""
+    return bool(select.select([connected], [], [], 0)[0])
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _send(connected: socket.socket, data: bytes, deadline: float) -> None:
+    sent = 0
+    try:
+        while sent < len(data):
+            connected.settimeout(_left(deadline))
+            sent += connected.send(data[sent:])
+    except OSError as error:
+        if sent == 0:
+            raise NotSent(f"send: {error}") from error
+        code = CLIENT_TIMED_OUT if isinstance(error, TimeoutError) else CONNECTION_LOST
+        raise FateUnknown(code, f"{sent} of {len(data)} bytes were sent: {error}") from error
+
+
+def _receive(connected: socket.socket, deadline: float) -> bytes:
+    (size,) = struct.unpack(">i", _read(connected, 4, deadline))
+    if not 4 <= size <= MAX_RESPONSE_BYTES:
+        raise FateUnknown(MALFORMED_RESPONSE, f"a response of {size} bytes")
+    return _read(connected, size, deadline)
+
+
+def _read(connected: socket.socket, size: int, deadline: float) -> bytes:
+    data = bytearray()
+    try:
+        while len(data) < size:
+            connected.settimeout(_left(deadline))
+            chunk = connected.recv(size - len(data))
+            if not chunk:
+                raise FateUnknown(CONNECTION_LOST, "the node closed the connection")
+            data += chunk
+    except TimeoutError as error:
+        raise FateUnknown(CLIENT_TIMED_OUT, "no answer before the deadline") from error
+    except OSError as error:
+        raise FateUnknown(CONNECTION_LOST, f"receive: {error}") from error
+    return bytes(data)

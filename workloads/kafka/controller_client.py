@@ -1,0 +1,78 @@
+"""Requests that go to the active controller: heartbeats, ISR changes, linearizable reads.
+
+Controllers are asked in turn, starting with the one that answered last, until one is active.
+NOT_CONTROLLER at the top of a response, and a connection that could not be made, say that there
+was certainly no effect, so asking the next controller is still the same request. After anything
+less certain a request is over, but for reads, which have no effect.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+import tenacity
+from kio.schema.errors import ErrorCode
+
+from workloads.kafka.connection import Breakdown, Connection, FateUnknown, NotSent
+
+DEADLINE_S: Final = 3.0
+READ_ATTEMPT_S: Final = 1.0
+"""A read waits no longer for one controller: it may be paused or cut off."""
+ROUND_PAUSE_S: Final = 0.05
+"""Pause after all controllers were asked in vain."""
+
+
+class NotActive(Exception):
+    """The controller `node` answered that it is not the active one."""
+
+    def __init__(self, node: str, response: Any) -> None:
+        super().__init__(f"{node} is not the active controller")
+        self.node = node
+        self.response = response
+
+
+class ControllerClient:
+    """Finds the active controller. For one thread at a time."""
+
+    def __init__(self, connections: Mapping[str, Connection], first: int = 0) -> None:
+        """`connections`: a controller's name to a connection to its control listener. `first`:
+        the position of the one to ask first."""
+        self._connections = connections
+        self._names = list(connections)
+        self._position = first % len(self._names)
+
+    def call(
+        self, request: Any, *, read: bool = False, deadline_s: float = DEADLINE_S
+    ) -> tuple[str, Any]:
+        """(node, response). The response is NOT_CONTROLLER where no controller was active in
+        time. Raises `NotSent`, `FateUnknown` (of a read: the last of several)."""
+        harmless = (NotActive, NotSent, FateUnknown) if read else (NotActive, NotSent)
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(harmless),
+            stop=tenacity.stop_after_delay(deadline_s - ROUND_PAUSE_S),
+            wait=self._pause,
+            reraise=True,
+        )
+        deadline = time.monotonic() + deadline_s
+        try:
+            return retrying(self._attempt, request, read, deadline)
+        except NotActive as inactive:
+            return inactive.node, inactive.response
+
+    def _attempt(self, request: Any, read: bool, deadline: float) -> tuple[str, Any]:
+        """Ask the controller whose turn it is; after a failure it is the next one's turn."""
+        name = self._names[self._position]
+        if read:
+            deadline = min(deadline, time.monotonic() + READ_ATTEMPT_S)
+        try:
+            response = self._connections[name].call(request, deadline)
+            if response.error_code == ErrorCode.not_controller:
+                raise NotActive(name, response)
+        except (NotActive, Breakdown) as error:
+            self._position = (self._position + 1) % len(self._names)
+            error.node = name
+            raise
+        return name, response
+
+    def _pause(self, state: tenacity.RetryCallState) -> float:
+        return 0.0 if state.attempt_number % len(self._names) else ROUND_PAUSE_S

@@ -1,0 +1,1 @@
+"""What generators that play brokers know: learned from completions alone, as values."""

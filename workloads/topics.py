@@ -1,0 +1,103 @@
+"""Topics: creates, deletes and reads on a rolling set of names, by everybody at once.
+
+Creates and deletes go to the brokers in turn, which forward them. `describe` is the
+linearizable read at the active controller, `metadata` a broker's cache, of which nothing is
+promised but that it does not go back. Few names live at a time, so that operations on one name
+collide; each retires soon, so that the history of one name stays small enough to check.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from framework.generators import Context, Generator, Offer, Pending, assign, op
+from framework.history.event import Event
+from framework.plugins.workload import WorkloadOptions
+from workloads.base import KafkaWorkload
+
+LIVE_NAMES: Final = 5
+FEWEST_OPERATIONS, MOST_OPERATIONS = 40, 60
+MOST_UNKNOWN: Final = 8
+"""Operations of unknown fate after which a name retires: each of them doubles, at worst, what
+there is to search."""
+WEIGHTS: Final = {"create": 6, "delete": 5, "describe": 6, "metadata": 3}
+MOST_PARTITIONS: Final = 3
+MOST_REPLICAS: Final = 3
+
+
+class Topics(KafkaWorkload):
+    """The `topics` workload."""
+
+    name: str = "topics"
+    checkers: Sequence[str] = ("topic-linearizability", "acknowledged-never-lost")
+    min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
+    min_threads: int = 1
+
+    def generator(self, options: WorkloadOptions) -> Generator:
+        return RollingNames()
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A live name: how many more operations it gets, and how many more may end unknown."""
+
+    number: int
+    left: int = 0
+    unknown_left: int = MOST_UNKNOWN
+
+    @property
+    def name(self) -> str:
+        return f"topic-{self.number}"
+
+    @property
+    def retired(self) -> bool:
+        return self.left <= 0 or self.unknown_left <= 0
+
+
+@dataclass(frozen=True, slots=True)
+class RollingNames:
+    """Endless. `next`: the number of the next name."""
+
+    live: tuple[Name, ...] = ()
+    next: int = 0
+    taken: int = 0
+
+    def offer(self, context: Context) -> Offer:
+        rng = context.rng(self.taken)
+        live, number = list(self.live), self.next
+        slot = rng.randrange(LIVE_NAMES)
+        while len(live) < LIVE_NAMES:
+            # Not all of the first ones end at about the same time.
+            live.append(Name(number, rng.randint(1, MOST_OPERATIONS)))
+            number += 1
+        if live[slot].retired:
+            live[slot] = Name(number, rng.randint(FEWEST_OPERATIONS, MOST_OPERATIONS))
+            number += 1
+        chosen = assign(context, _operation(live[slot].name, rng))
+        if isinstance(chosen, Pending):
+            return Offer(chosen, self)
+        live[slot] = replace(live[slot], left=live[slot].left - 1)
+        return Offer(chosen, RollingNames(tuple(live), number, self.taken + 1))
+
+    def update(self, context: Context, event: Event) -> Generator:
+        if event.type != "info":
+            return self
+        live = tuple(
+            replace(each, unknown_left=each.unknown_left - 1) if each.name == event.key else each
+            for each in self.live
+        )
+        return replace(self, live=live)
+
+
+def _operation(name: str, rng: random.Random) -> Event:
+    f = rng.choices(list(WEIGHTS), weights=list(WEIGHTS.values()))[0]
+    value: dict[str, Any] | None = None
+    if f == "create":
+        value = {
+            "partitions": rng.randint(1, MOST_PARTITIONS),
+            "replication": rng.randint(1, MOST_REPLICAS),
+        }
+    return op(f, key=name, value=value)
