@@ -20,6 +20,9 @@ from framework.verdict import Verdict
 Row = dict[str, Any]
 Kernel = Callable[[list[Row]], "Outcome"]
 
+BUDGET_CONF: Final = "kraftproof.budget_s"
+DEFAULT_BUDGET_S: Final = 30.0
+
 OUTCOME_ARROW: Final = pa.schema(
     [
         (name, pa.int64() if name == "seen" else pa.string())
@@ -102,6 +105,11 @@ def _run_group(
     key = "/".join(unquoted(rows[0][name]) for name in by)
     row = outcome_row(rows[0]["run"], checker, key, outcome)
     return pa.Table.from_pylist([row], schema=OUTCOME_ARROW)
+
+
+def budget_s(spark: Any) -> float:
+    """Seconds that a search may spend on one key: `--budget`, through the session."""
+    return float(spark.conf.get(BUDGET_CONF, str(DEFAULT_BUDGET_S)))
 
 
 def unquoted(value: Json) -> str:

@@ -1,0 +1,151 @@
+"""Checking stored runs: all checkers over all runs in one Spark job."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import reduce
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from framework.checking.keyed import BUDGET_CONF
+from framework.checking.results import (
+    CheckerResult,
+    RunResult,
+    checker_result,
+    failed_result,
+    run_result,
+    write_verdict,
+)
+from framework.checking.runs import StoredRun, read_runs, tables
+from framework.errors import UsageError
+from framework.plugins import registry
+from framework.plugins.checker import Checker, DataFrame, Tables
+
+Row = Mapping[str, Any]
+
+
+def check_runs(
+    spark: Any,
+    folders: Iterable[Path],
+    checkers: Sequence[str] | None = None,
+    *,
+    budget_s: float | None = None,
+) -> list[RunResult]:
+    """Checks runs, writes each one's verdict.json, and returns the results in the same order.
+
+    Without names each run is checked by the checkers of its plan. Raises `UsageError` for a
+    folder that is not a run's, a malformed history or an unknown checker name. A checker that
+    fails is UNKNOWN with the error named, and stops no other.
+    """
+    return check_stored(spark, read_runs(folders), checkers, budget_s=budget_s)
+
+
+def check_stored(
+    spark: Any,
+    runs: Sequence[StoredRun],
+    checkers: Sequence[str] | None = None,
+    *,
+    budget_s: float | None = None,
+) -> list[RunResult]:
+    """`check_runs` for runs that were read already."""
+    began = monotonic()
+    wanted = {run.info.run: _wanted(run, checkers) for run in runs}
+    names = sorted(set().union(*wanted.values()))
+    if budget_s is not None:
+        spark.conf.set(BUDGET_CONF, str(budget_s))
+    plugins, broken = _load(names, strict=checkers is not None)
+    stored = tables(spark, runs)
+    was_read = monotonic()
+    rows, failed = _outcomes(stored, plugins)
+    broken |= failed
+    by_run: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        by_run.setdefault((row["run"], row["checker"]), []).append(row)
+    timings = {
+        "read_s": round(was_read - began, 3),
+        "check_s": round(monotonic() - was_read, 3),
+    }
+    results = []
+    for run in runs:
+        judged: list[CheckerResult] = []
+        for name in sorted(wanted[run.info.run]):
+            summary = plugins[name].summary if name in plugins else ""
+            if name in broken:
+                judged.append(failed_result(name, summary, broken[name]))
+            else:
+                judged.append(checker_result(name, summary, by_run.get((run.info.run, name), [])))
+        result = run_result(
+            run.info.run,
+            Path(run.info.path),
+            judged,
+            operations=run.history.operations,
+            notes=run.history.notes,
+            timings=timings,
+        )
+        write_verdict(result)
+        results.append(result)
+    return results
+
+
+def _wanted(run: StoredRun, checkers: Sequence[str] | None) -> set[str]:
+    if checkers is not None:
+        return set(checkers)
+    return set(run.info.plan.get("checkers") or registry.names("checkers"))
+
+
+def _load(names: Sequence[str], *, strict: bool) -> tuple[dict[str, Checker], dict[str, str]]:
+    """The checkers, and why the others could not be loaded."""
+    plugins: dict[str, Checker] = {}
+    broken: dict[str, str] = {}
+    for name in names:
+        try:
+            plugins[name] = registry.load("checkers", name)
+        except Exception as error:
+            if strict and isinstance(error, UsageError):
+                raise
+            broken[name] = _why(error)
+    return plugins, broken
+
+
+def _outcomes(stored: Tables, plugins: Mapping[str, Checker]) -> tuple[list[Row], dict[str, str]]:
+    """All outcome rows in one job; if that fails, in a job for each checker."""
+    frames: dict[str, DataFrame] = {}
+    broken: dict[str, str] = {}
+    for name, checker in plugins.items():
+        try:
+            frames[name] = checker.check(stored).selectExpr(f"'{name}' as checker", *_COLUMNS)
+        except Exception as error:
+            broken[name] = _why(error)
+    if not frames:
+        return [], broken
+    with suppress(Exception):
+        return _collect(reduce(lambda left, right: left.unionAll(right), frames.values())), broken
+    rows: list[Row] = []
+    for name, frame in frames.items():
+        try:
+            rows.extend(_collect(frame))
+        except Exception as error:
+            broken[name] = _why(error)
+    return rows, broken
+
+
+_COLUMNS = (
+    "run",
+    "key",
+    "verdict",
+    "cast(seen as long) as seen",
+    "findings",
+    "figures",
+    "note",
+)
+
+
+def _collect(frame: DataFrame) -> list[Row]:
+    return [row.asDict() for row in frame.collect()]
+
+
+def _why(error: Exception) -> str:
+    """One line that names an error; Spark's say what matters in their last lines."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if not line.startswith(("File ", "at ", "SQLSTATE"))]
+    return f"the checker failed: {type(error).__name__}: {(telling or ['?'])[-1]}"[:500]

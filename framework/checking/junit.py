@@ -1,0 +1,44 @@
+"""Results as JUnit XML: a suite for each run or file, a test case for each checker."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+from framework.checking.results import CheckerResult, RunResult
+from framework.verdict import Verdict
+
+
+def write_junit(results: Sequence[RunResult], target: Path) -> None:
+    """INVALID is a failure, UNKNOWN an error: neither passes."""
+    root = ElementTree.Element("testsuites", name="kraft-proof")
+    for result in results:
+        verdicts = [checker.verdict for checker in result.checkers]
+        suite = ElementTree.SubElement(
+            root,
+            "testsuite",
+            name=result.run,
+            tests=str(len(verdicts)),
+            failures=str(sum(verdict is Verdict.INVALID for verdict in verdicts)),
+            errors=str(sum(verdict is Verdict.UNKNOWN for verdict in verdicts)),
+            time=str(round(sum(result.timings.values()), 3)),
+        )
+        for checker in result.checkers:
+            _case(suite, result, checker)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    ElementTree.indent(root)
+    ElementTree.ElementTree(root).write(target, encoding="utf-8", xml_declaration=True)
+
+
+def _case(suite: ElementTree.Element, result: RunResult, checker: CheckerResult) -> None:
+    case = ElementTree.SubElement(suite, "testcase", classname=result.run, name=checker.name)
+    if checker.verdict is Verdict.INVALID:
+        message = checker.findings[0].message if checker.findings else "INVALID"
+        problem = ElementTree.SubElement(case, "failure", type="INVALID", message=_xml(message))
+        problem.text = _xml("\n".join(finding.message for finding in checker.findings))
+    elif checker.verdict is Verdict.UNKNOWN:
+        ElementTree.SubElement(case, "error", type="UNKNOWN", message=_xml(checker.note))
+
+
+def _xml(text: str) -> str:
+    """Without the control characters that XML cannot hold."""
+    return "".join(c if c in "\t\n" or c >= " " else "?" for c in text)

@@ -1,0 +1,165 @@
+"""What checkers' outcome rows add up to: a verdict for each run and checker."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from framework.history.event import Json
+from framework.history.pairing import Operation
+from framework.verdict import Verdict, worst
+
+VERDICT_FILE: Final = "verdict.json"
+MAX_FINDINGS: Final = 100
+"""Findings kept of one checker; a note tells of the rest."""
+_MAX_NOTES: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyedFinding:
+    """A finding and the key it is about."""
+
+    key: str
+    message: str
+    operations: Sequence[int] = ()
+    events: Sequence[Mapping[str, Json]] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckerResult:
+    """What one checker says of one run."""
+
+    name: str
+    summary: str
+    verdict: Verdict
+    seen: int
+    keys: int
+    note: str = ""
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    findings: Sequence[KeyedFinding] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """What all checkers say of one run, or one model of one history file."""
+
+    run: str
+    path: Path
+    verdict: Verdict
+    checkers: Sequence[CheckerResult]
+    notes: Sequence[str] = ()
+    timings: Mapping[str, float] = field(default_factory=dict)
+    cited: Mapping[int, Operation] = field(default_factory=dict)
+    """The operations that findings name."""
+
+
+def checker_result(name: str, summary: str, rows: Sequence[Mapping[str, Any]]) -> CheckerResult:
+    """The rows of one checker and run, added up.
+
+    The worst verdict counts; one that saw nothing is UNKNOWN. Figures of several rows are
+    added, but for names that begin with `max_` or `min_`.
+    """
+    rows = sorted(rows, key=lambda row: row["key"])
+    seen = sum(row["seen"] for row in rows)
+    verdict = worst(Verdict(row["verdict"]) for row in rows)
+    notes = list(dict.fromkeys(row["note"] for row in rows if row["note"]))
+    if len(notes) > _MAX_NOTES:
+        notes[_MAX_NOTES:] = [f"and {len(notes) - _MAX_NOTES} more"]
+    if not seen and verdict is not Verdict.INVALID:
+        verdict = Verdict.UNKNOWN
+        notes = notes or ["nothing to check was seen"]
+    findings = _findings(rows)
+    if len(findings) > MAX_FINDINGS:
+        notes.append(f"{len(findings)} findings, of which the first {MAX_FINDINGS} are kept")
+    return CheckerResult(
+        name=name,
+        summary=summary,
+        verdict=verdict,
+        seen=seen,
+        keys=len({row["key"] for row in rows if row["key"]}),
+        note="; ".join(notes),
+        figures=_figures(rows),
+        findings=findings[:MAX_FINDINGS],
+    )
+
+
+def failed_result(name: str, summary: str, why: str) -> CheckerResult:
+    """A checker that did not work."""
+    return CheckerResult(
+        name=name, summary=summary, verdict=Verdict.UNKNOWN, seen=0, keys=0, note=why
+    )
+
+
+def run_result(
+    run: str,
+    path: Path,
+    checkers: Sequence[CheckerResult],
+    *,
+    operations: Sequence[Operation] = (),
+    notes: Sequence[str] = (),
+    timings: Mapping[str, float] | None = None,
+) -> RunResult:
+    """The results of one run, with the operations that findings name."""
+    named = {op for checker in checkers for found in checker.findings for op in found.operations}
+    return RunResult(
+        run=run,
+        path=path,
+        verdict=worst(checker.verdict for checker in checkers),
+        checkers=checkers,
+        notes=notes,
+        timings=timings or {},
+        cited={operation.op: operation for operation in operations if operation.op in named},
+    )
+
+
+def verdict_document(result: RunResult) -> dict[str, Json]:
+    """`verdict.json`."""
+    return {
+        "verdict": result.verdict.value,
+        "run": result.run,
+        "checkers": [
+            asdict(checker) | {"verdict": checker.verdict.value} for checker in result.checkers
+        ],
+        "notes": list(result.notes),
+        "timings": dict(result.timings),
+    }
+
+
+def write_verdict(result: RunResult) -> None:
+    """Replaces the run's verdict.json, whole or not at all."""
+    target = result.path / VERDICT_FILE
+    draft = target.with_suffix(".json.tmp")
+    draft.write_text(json.dumps(verdict_document(result), indent=1, sort_keys=False) + "\n")
+    draft.replace(target)
+
+
+def _findings(rows: Iterable[Mapping[str, Any]]) -> list[KeyedFinding]:
+    found = [
+        KeyedFinding(
+            key=row["key"],
+            message=finding["message"],
+            operations=finding.get("operations") or [],
+            events=finding.get("events") or [],
+        )
+        for row in rows
+        for finding in json.loads(row["findings"] or "[]")
+    ]
+    return sorted(found, key=lambda finding: (min(finding.operations, default=0), finding.key))
+
+
+def _figures(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    total: dict[str, Any] = {}
+    for row in rows:
+        for name, value in json.loads(row["figures"] or "{}").items():
+            if name not in total:
+                total[name] = value
+            elif not isinstance(value, int | float):
+                continue
+            elif name.startswith("max_"):
+                total[name] = max(total[name], value)
+            elif name.startswith("min_"):
+                total[name] = min(total[name], value)
+            else:
+                total[name] += value
+    return dict(sorted(total.items()))

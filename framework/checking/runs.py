@@ -1,0 +1,256 @@
+"""Stored runs: finding their folders, and reading many of them into one set of tables."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from framework.checking.columns import Columns, as_json, as_text
+from framework.errors import UsageError
+from framework.history.pairing import Operation
+from framework.history.reader import History, read_history
+from framework.plugins.checker import RunInfo, Tables
+
+PLAN: Final = "plan.json"
+HISTORY: Final = "history.jsonl"
+LEDGER: Final = "faults.jsonl"
+NODE_EVENTS: Final = "nodes/*/events.jsonl"
+_PLAN_KEYS: Final = ("seed", "workloads", "nodes", "time_zero_ns")
+
+OPERATIONS: Final = pa.schema(
+    {
+        "run": pa.string(),
+        "op": pa.int64(),
+        "end": pa.int64(),
+        "process": pa.int64(),
+        "f": pa.string(),
+        "key": pa.string(),
+        "value": pa.string(),
+        "type": pa.string(),
+        "result": pa.string(),
+        "error_code": pa.string(),
+        "error_message": pa.string(),
+        "node": pa.string(),
+        "ext": pa.string(),
+        "invoked_ns": pa.int64(),
+        "completed_ns": pa.int64(),
+        "phase": pa.string(),
+    }
+)
+NEMESIS: Final = pa.schema(
+    {
+        "run": pa.string(),
+        "index": pa.int64(),
+        "time_ns": pa.int64(),
+        "type": pa.string(),
+        "f": pa.string(),
+        "value": pa.string(),
+    }
+)
+EVENTS: Final = pa.schema(
+    {
+        "run": pa.string(),
+        "node": pa.string(),
+        "incarnation": pa.string(),
+        "seq": pa.int64(),
+        "time_ns": pa.int64(),
+        "type": pa.string(),
+        "fields": pa.string(),
+    }
+)
+FAULTS: Final = pa.schema(
+    {
+        "run": pa.string(),
+        "id": pa.int64(),
+        "fault": pa.string(),
+        "shape": pa.string(),
+        "victims": pa.string(),
+        "started_ns": pa.int64(),
+        "injected_ns": pa.int64(),
+        "healed_ns": pa.int64(),
+        "bit": pa.bool_(),
+        "healed": pa.bool_(),
+        "entries": pa.string(),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """A run's folder, read but for its nodes' events."""
+
+    info: RunInfo
+    history: History
+
+
+def find_runs(paths: Iterable[Path]) -> list[Path]:
+    """The run folders at and below `paths`, resolved, sorted, each once. Raises `UsageError`."""
+    found: set[Path] = set()
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"{path}: no such file or folder")
+        if not path.is_dir():
+            raise UsageError(
+                f"{path}: not the folder of a run; to check a history file say --model NAME"
+            )
+        if (path / PLAN).exists():
+            found.add(path.resolve())
+            continue
+        below = [plan.parent.resolve() for plan in path.rglob(PLAN)]
+        runs = [folder for folder in below if (folder / HISTORY).exists()]
+        if not runs:
+            raise UsageError(f"{path}: holds no run; a run's folder has {PLAN} and {HISTORY}")
+        found.update(runs)
+    return sorted(found)
+
+
+def read_run(folder: Path) -> StoredRun:
+    """Raises `UsageError` if the folder is not a run's, or its history is malformed."""
+    plan = _read_plan(folder / PLAN)
+    if not (folder / HISTORY).exists():
+        raise UsageError(f"{folder}: not the folder of a run: it has no {HISTORY}")
+    run = "/".join(folder.parts[-2:])
+    history = read_history(folder / HISTORY, allow_empty=True)
+    return StoredRun(info=RunInfo(run=run, path=str(folder), plan=plan), history=history)
+
+
+def read_runs(folders: Iterable[Path]) -> list[StoredRun]:
+    """The runs, each with an id of its own. Raises `UsageError`."""
+    runs = [read_run(folder) for folder in folders]
+    ids = [run.info.run for run in runs]
+    if len(set(ids)) == len(ids):
+        return runs
+    return [
+        StoredRun(
+            info=RunInfo(run=run.info.path, path=run.info.path, plan=run.info.plan),
+            history=run.history,
+        )
+        for run in runs
+    ]
+
+
+def tables(spark: Any, runs: Sequence[StoredRun]) -> Tables:
+    """What checkers read, for all runs together. Nothing is computed yet."""
+    operations, nemesis = Columns(OPERATIONS), Columns(NEMESIS)
+    events, faults = Columns(EVENTS), Columns(FAULTS)
+    for run in runs:
+        for operation in run.history.operations:
+            add_operation(operations, run.info.run, operation)
+        for event in run.history.named:
+            nemesis.add(
+                run.info.run, event.index, event.time, event.type, event.f, as_json(event.value)
+            )
+        _add_events(events, run.info)
+        _add_faults(faults, run.info)
+    return Tables(
+        spark=spark,
+        runs=[run.info for run in runs],
+        operations=spark.createDataFrame(operations.table()),
+        nemesis=spark.createDataFrame(nemesis.table()),
+        events=spark.createDataFrame(events.table()),
+        faults=spark.createDataFrame(faults.table()),
+    )
+
+
+def add_operation(columns: Columns, run: str, operation: Operation) -> None:
+    """A row of `OPERATIONS`."""
+    code, message = operation.error or (None, None)
+    columns.add(
+        run,
+        operation.op,
+        operation.end,
+        operation.process,
+        as_text(operation.f),
+        as_json(operation.key),
+        as_json(operation.value),
+        operation.type,
+        None if operation.end is None else as_json(operation.result),
+        as_text(code),
+        as_text(message),
+        as_text(operation.node),
+        None if operation.ext is None else as_json(operation.ext),
+        operation.invoked_ns,
+        operation.completed_ns,
+        operation.phase,
+    )
+
+
+def _read_plan(path: Path) -> Mapping[str, Any]:
+    try:
+        plan = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: not the plan of a run: {error}") from None
+    missing = [key for key in _PLAN_KEYS if not isinstance(plan, dict) or key not in plan]
+    if missing:
+        raise UsageError(f"{path}: not the plan of a run: it has no {', '.join(missing)}")
+    assert isinstance(plan, dict)
+    return plan
+
+
+def _add_events(columns: Columns, info: RunInfo) -> None:
+    zero = int(info.plan["time_zero_ns"])
+    for path in sorted(Path(info.path).glob(NODE_EVENTS)):
+        for line in _json_lines(path):
+            columns.add(
+                info.run,
+                as_text(line.pop("node", path.parent.name)),
+                as_text(line.pop("incarnation", "")),
+                line.pop("seq", None),
+                line.pop("time_ns", zero) - zero,
+                as_text(line.pop("type", "")),
+                as_json(line),
+            )
+
+
+def _add_faults(columns: Columns, info: RunInfo) -> None:
+    path = Path(info.path) / LEDGER
+    entries: dict[int, list[dict[str, Any]]] = {}
+    for line in _json_lines(path) if path.exists() else ():
+        entries.setdefault(line["id"], []).append(line)
+    for number, lines in sorted(entries.items()):
+        steps = {line["step"]: line for line in lines}
+        during, after = _bites(steps, "probed-during"), _bites(steps, "probed-after")
+        columns.add(
+            info.run,
+            number,
+            as_text(lines[0].get("fault")),
+            as_text(lines[0].get("shape")),
+            as_json(lines[0].get("victims", {})),
+            _time(steps, "planned"),
+            _time(steps, "injected"),
+            _time(steps, "healed"),
+            during,
+            None if after is None else not after,
+            as_json(lines),
+        )
+
+
+def _time(steps: Mapping[str, Mapping[str, Any]], step: str) -> int | None:
+    return steps.get(step, {}).get("time")
+
+
+def _bites(steps: Mapping[str, Mapping[str, Any]], step: str) -> bool | None:
+    return (steps.get(step, {}).get("probe") or {}).get("bites")
+
+
+def _json_lines(path: Path) -> Iterable[dict[str, Any]]:
+    """Objects of a file whose writers may be killed and begin again at any point.
+
+    A killed writer leaves half a line, and its successor's first line may follow in the same
+    line; the half is dropped, the rest kept.
+    """
+    for line in path.read_bytes().split(b"\n"):
+        start = 0
+        while start >= 0 and start < len(line):
+            try:
+                parsed = json.loads(line[start:])
+            except ValueError:
+                start = line.find(b'{"', start + 1)
+                continue
+            if isinstance(parsed, dict) and (start == 0 or "type" in parsed or "step" in parsed):
+                yield parsed
+                break
+            start = line.find(b'{"', start + 1)

@@ -1,0 +1,226 @@
+"""Starting Spark without a sound: its own noise never reaches the terminal.
+
+The JVM is started here rather than by pyspark, so that its standard output and error go to a
+file of ours (shown in part if it cannot start), and so that Ctrl-C reaches us and not the JVM.
+"""
+
+import atexit
+import importlib.util
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import warnings
+import zipfile
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, Final
+
+from framework.errors import EngineError, UsageError
+
+LOCAL_MASTER: Final = "local[*]"
+SHIPPED_PACKAGES: Final = ("framework", "checkers")
+"""Packages that kernels are made of; remote workers get them as a zip file."""
+
+_JAVA_HINT: Final = "Spark needs a Java 17+ runtime: apt-get install openjdk-17-jre-headless"
+
+
+def start(master: str = LOCAL_MASTER, quiet: bool = True) -> Any:
+    """A `SparkSession`. Raises `UsageError` without Java, `EngineError` if Spark fails to start.
+
+    There is one session a process: a second start returns the first. With `quiet` False the
+    JVM writes to our standard error.
+    """
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    _need_java()
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    warnings.filterwarnings("ignore", module="pyspark.*")
+    scratch = tempfile.mkdtemp(prefix="spark-")
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    conf = SparkConf().setAll(list(_settings(master, scratch).items()))
+    if master.startswith("local"):
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    interrupt = signal.getsignal(signal.SIGINT)
+    log = tempfile.TemporaryFile() if quiet else sys.stderr.buffer  # noqa: SIM115
+    try:
+        gateway = launch_gateway(
+            conf, {"stdout": log, "stderr": subprocess.STDOUT, "start_new_session": True}
+        )
+        context = SparkContext(conf=conf, gateway=gateway)
+    except Exception as error:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise EngineError(f"Spark did not start: {_last_words(log) or error}") from error
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, interrupt)
+    context.setLogLevel("OFF" if quiet else "WARN")
+    if not master.startswith("local"):
+        context.addPyFile(str(_package_zip(Path(scratch))))
+    return SparkSession(context)
+
+
+def stop(session: Any) -> None:
+    """Ends the session and its JVM, and removes its scratch files. Never raises."""
+    from pyspark import SparkContext
+
+    scratch = session.conf.get("spark.local.dir")
+    gateway = SparkContext._gateway
+    try:
+        session.stop()
+        if gateway is not None:
+            gateway.shutdown()
+            gateway.proc.stdin.close()
+            gateway.proc.wait(timeout=20)
+    except Exception:
+        if gateway is not None:
+            gateway.proc.kill()
+    finally:
+        SparkContext._gateway = SparkContext._jvm = None
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
+def running(master: str = LOCAL_MASTER, quiet: bool = True) -> Iterator[Any]:
+    """A session for a `with` block."""
+    session = start(master, quiet)
+    try:
+        yield session
+    finally:
+        stop(session)
+
+
+class Background:
+    """A session that starts in a thread while something else happens.
+
+    with Background() as spark:
+        ...                     # the run
+        check_runs(spark.session(), folders)
+    """
+
+    def __init__(self, master: str = LOCAL_MASTER) -> None:
+        self.future: Future[Any] = Future()
+        self._thread = threading.Thread(
+            target=self._start, args=(master,), name="spark-start", daemon=True
+        )
+        self._thread.start()
+
+    def _start(self, master: str) -> None:
+        try:
+            session = start(master)
+        except BaseException as error:
+            self.future.set_exception(error)
+            return
+        with suppress(Exception):  # what it would have said, the first real job says
+            _warm_up(session)
+        self.future.set_result(session)
+
+    def session(self, timeout_s: float = 120) -> Any:
+        """The session. Raises what starting raised, `EngineError` if it takes too long."""
+        try:
+            return self.future.result(timeout_s)
+        except TimeoutError:
+            raise EngineError(f"Spark did not start within {timeout_s:g} s") from None
+
+    def close(self) -> None:
+        """Ends it, whether it has started or not. Never raises."""
+        self._thread.join(timeout=120)
+        if self.future.done() and self.future.exception() is None:
+            stop(self.future.result())
+
+    def __enter__(self) -> "Background":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _settings(master: str, scratch: str) -> dict[str, str]:
+    local = master.startswith("local")
+    settings = {
+        "spark.master": master,
+        "spark.app.name": "kraft-proof",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": scratch,
+        "spark.sql.warehouse.dir": f"{scratch}/warehouse",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", "2g"),
+        # A history is small beside what Spark is made for: few partitions, merged further.
+        "spark.sql.shuffle.partitions": str(_cores(master) * 2),
+        "spark.sql.adaptive.enabled": "true",
+    }
+    if local:
+        settings |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+        }
+    return settings
+
+
+def _cores(master: str) -> int:
+    inside = master.partition("[")[2].rstrip("]").partition(",")[0]
+    if inside.isdigit():
+        return int(inside)
+    return os.cpu_count() or 2
+
+
+def _need_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin" if home else None)
+    if java is None:
+        where = f"JAVA_HOME={home} has no bin/java" if home else "no java on the PATH"
+        raise UsageError(f"{where}. {_JAVA_HINT}")
+    version = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    major = version.stderr.partition('version "')[2].partition(".")[0].strip('"')
+    if major.isdigit() and int(major) < 17:
+        raise UsageError(f"{java} is Java {major}. {_JAVA_HINT}")
+
+
+def _last_words(log: IO[bytes]) -> str:
+    """The line of a JVM's output that is most likely to say why it ended."""
+    if not log.readable():
+        return ""
+    log.seek(0)
+    lines = [line for line in log.read().decode(errors="replace").splitlines() if line.strip()]
+    telling = [line for line in lines if "rror" in line or "xception" in line]
+    return (telling or lines or [""])[0].strip()
+
+
+def _package_zip(folder: Path) -> Path:
+    """A zip file of the packages that remote workers need."""
+    target = folder / "kraft-proof.zip"
+    with zipfile.ZipFile(target, "w") as archive:
+        for package in SHIPPED_PACKAGES:
+            spec = importlib.util.find_spec(package)
+            for root in spec.submodule_search_locations or () if spec else ():
+                for source in sorted(Path(root).rglob("*.py")):
+                    archive.write(source, Path(package) / source.relative_to(root))
+    return target
+
+
+def _warm_up(session: Any) -> None:
+    """Has the first query and the first Python worker behind us before they are waited for."""
+    from framework.checking.keyed import keyed
+
+    one = session.createDataFrame([("", "")], "run string, key string")
+    keyed(one, checker="", kernel=_nothing, by=["key"]).collect()
+
+
+def _nothing(rows: list[dict[str, Any]]) -> Any:
+    from framework.checking.keyed import judged
+
+    return judged(len(rows))

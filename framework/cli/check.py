@@ -1,0 +1,135 @@
+"""`check`: stored runs again, or histories that anyone recorded against a model."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from framework.checking import spark as spark_session
+from framework.checking.engine import check_stored
+from framework.checking.foreign import (
+    check_histories,
+    find_histories,
+    need_model,
+    read_histories,
+)
+from framework.checking.junit import write_junit
+from framework.checking.keyed import DEFAULT_BUDGET_S
+from framework.checking.results import KeyedFinding, RunResult, verdict_document
+from framework.checking.runs import find_runs, read_runs
+from framework.errors import UsageError
+from framework.history.event import Json
+from framework.history.pairing import Operation
+from framework.verdict import EXIT_CODE, worst
+
+_FINDINGS_SHOWN = 10
+_OPERATIONS_SHOWN = 12
+
+
+def check(
+    paths: Sequence[Path],
+    model: str | None = None,
+    budget: float = DEFAULT_BUDGET_S,
+    json: bool = False,
+    junit: Path | None = None,
+    spark_master: str = spark_session.LOCAL_MASTER,
+) -> int:
+    """Checks and prints; returns the exit code of the worst verdict.
+
+    Raises `UsageError` before Spark starts if there is nothing sound to check.
+    """
+    if not paths:
+        raise UsageError("nothing to check: name a run's folder, or --model NAME and a history")
+    if not budget > 0:
+        raise UsageError(f"--budget is {budget:g}; it must be more than 0 seconds")
+    if model is None:
+        results = _check_runs([Path(path) for path in paths], budget, spark_master)
+    else:
+        results = _check_files([Path(path) for path in paths], model, budget, spark_master)
+    if junit is not None:
+        write_junit(results, junit)
+    for result in results:
+        print(json_line(result) if json else told(result))
+    sys.stdout.flush()
+    return EXIT_CODE[worst(result.verdict for result in results)]
+
+
+def _check_runs(paths: Sequence[Path], budget: float, master: str) -> list[RunResult]:
+    runs = read_runs(find_runs(paths))
+    with spark_session.running(master) as spark:
+        return check_stored(spark, runs, budget_s=budget)
+
+
+def _check_files(paths: Sequence[Path], model: str, budget: float, master: str) -> list[RunResult]:
+    need_model(model)
+    histories = read_histories(find_histories(paths), model)
+    with spark_session.running(master) as spark:
+        return check_histories(spark, histories, model, budget)
+
+
+def json_line(result: RunResult) -> str:
+    """One line of `--json`."""
+    document = verdict_document(result)
+    line = {
+        "path": str(result.path),
+        "verdict": result.verdict.value,
+        "checkers": {
+            checker.name: {
+                "verdict": checker.verdict.value,
+                "seen": checker.seen,
+                "keys": checker.keys,
+                "note": checker.note,
+                "figures": dict(checker.figures),
+            }
+            for checker in result.checkers
+        },
+        "findings": [
+            {"checker": checker["name"], **finding}
+            for checker in document["checkers"]
+            for finding in checker["findings"]
+        ],
+        "seen": sum(checker.seen for checker in result.checkers),
+        "notes": list(result.notes),
+    }
+    return json.dumps(line)
+
+
+def told(result: RunResult) -> str:
+    """A result for people: a line of verdict, then what is not VALID and why."""
+    lines = [f"{result.verdict.value}  {result.path}"]
+    lines += [f"  note: {note}" for note in result.notes]
+    for checker in result.checkers:
+        what = f"{checker.seen} observations, {checker.keys} keys"
+        note = f" ({checker.note})" if checker.note else ""
+        lines.append(f"  {checker.verdict.value:8}{checker.name}: {what}{note}")
+        for finding in checker.findings[:_FINDINGS_SHOWN]:
+            lines += _told_finding(finding, result)
+        if len(checker.findings) > _FINDINGS_SHOWN:
+            lines.append(f"    ... and {len(checker.findings) - _FINDINGS_SHOWN} more findings")
+    return "\n".join(lines)
+
+
+def _told_finding(finding: KeyedFinding, result: RunResult) -> list[str]:
+    key = f"{finding.key}: " if finding.key else ""
+    lines = [f"    {key}{finding.message}"]
+    for op in sorted(finding.operations)[:_OPERATIONS_SHOWN]:
+        if op in result.cited:
+            lines.append(f"      {_told_operation(result.cited[op])}")
+    if len(finding.operations) > _OPERATIONS_SHOWN:
+        lines.append(f"      ... and {len(finding.operations) - _OPERATIONS_SHOWN} more operations")
+    return lines
+
+
+def _told_operation(operation: Operation) -> str:
+    outcome = operation.type if operation.end is not None else "no completion"
+    error = f" {operation.error[0]}" if operation.error else ""
+    result = "" if operation.result is None else f" {_short(operation.result)}"
+    return (
+        f"index {operation.op}: process {operation.process} {operation.f} "
+        f"key {_short(operation.key)} value {_short(operation.value)} -> {outcome}{error}{result}"
+    )
+
+
+def _short(value: Json) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else text[:77] + "..."
