@@ -11,7 +11,7 @@ from nodes.kraft.controller.elections import CanLead
 from nodes.kraft.metadata.image import Image
 
 MAX_PARTITIONS: Final = 10_000
-"""Partitions that one topic may be created with: Kafka's limit of records an operation."""
+"""Partitions that one request may create: Kafka's limit of records an operation (B.10)."""
 
 Assignment: TypeAlias = tuple[tuple[int, ...], ...]
 """The replicas of each partition, in preferred order."""

@@ -25,7 +25,7 @@ from nodes.kraft.controller.draft import Draft
 from nodes.kraft.controller.draws import Draws
 from nodes.kraft.controller.elections import CanLead
 from nodes.kraft.controller.naming import check_name
-from nodes.kraft.controller.placement import Assignment, assign
+from nodes.kraft.controller.placement import MAX_PARTITIONS, Assignment, assign
 from nodes.kraft.metadata.image import TOPIC_RESOURCE, Image, Topic
 from nodes.kraft.wire.records import (
     ConfigRecord,
@@ -45,6 +45,7 @@ def create_topics(
     judged = Draft(draft.image, draft.next_offset) if request.validate_only else draft
     times = Counter(topic.name for topic in request.topics)
     results = []
+    made = 0
     for topic in {topic.name: topic for topic in request.topics}.values():
         try:
             if times[topic.name] > 1:
@@ -52,9 +53,13 @@ def create_topics(
             check_name(judged.image, topic.name)
             _check_configs(topic)
             assignment = assign(judged.image, topic, config, draws, can_lead)
+            if made + len(assignment) > MAX_PARTITIONS:
+                limit = f"one request may create {MAX_PARTITIONS} partitions"
+                raise Refusal(ErrorCode.invalid_partitions, limit)
         except Refusal as refusal:
             results.append(topic_result(request, name=topic.name, refusal=refusal))
             continue
+        made += len(assignment)
         topic_id = draws.topic_id()
         _add_topic(judged, topic, topic_id, assignment, can_lead)
         told_id = None if request.validate_only else topic_id

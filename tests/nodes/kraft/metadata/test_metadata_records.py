@@ -1,5 +1,6 @@
 """Records of the metadata log as bytes (A.1.31-35)."""
 
+import contextlib
 import uuid
 
 import pytest
@@ -151,10 +152,8 @@ def test_unknown_tagged_fields_inside_arrays_are_ignored():
 
 @given(st.binary(max_size=60))
 def test_walking_arbitrary_bytes_ends_in_a_clear_error_or_bytes(data):
-    try:
+    with contextlib.suppress(ValueError):
         without_unknown_tags(BrokerRecord, data)
-    except ValueError:
-        pass
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
