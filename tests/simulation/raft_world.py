@@ -10,6 +10,7 @@ import itertools
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from nodes.kraft.raft import core
@@ -341,7 +342,9 @@ class World:
         token = next(self._tokens)
         self._asked[token] = (call, call.callee, node.incarnation)
         patience = node.config.fetch_max_wait_ms + 10
-        self._at_node(node, patience, lambda: self._check_answered(token))
+        check = partial(self._check_answered, token)
+        # Twice: after a pause, the first may come before the timer that answers.
+        self._at_node(node, patience, lambda: self._at_node(node, 1, check))
         self.feed(node, Asked(token, call.request))
 
     def _answer(self, node: Node, token: int, reply: Reply) -> None:
@@ -394,7 +397,8 @@ class World:
         if kind == "crash":
             self._crash(victim)
         elif kind == "pause":
-            victim.paused_until = self.now + self.rng.randrange(50, 2500)
+            until = self.now + self.rng.randrange(50, 2500)
+            victim.paused_until = max(victim.paused_until, until)
         elif victim.state is not None and self.rng.random() < 0.05:
             self.feed(victim, Resign())
         else:
@@ -420,8 +424,6 @@ class World:
     def end_faults(self) -> None:
         self.faults = False
         self._blocked = set()
-        for node in self.nodes.values():
-            node.paused_until = 0
 
     def _check_recovery(self) -> None:
         """After peace: one leader takes a record, and everyone hears that it is committed."""
