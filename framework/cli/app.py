@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Annotated, Final
 
-import click
 import typer
+from typer.exceptions import TyperException
 
 from framework.errors import EngineError, UsageError
 from framework.verdict import EXIT_ENGINE, EXIT_USAGE
@@ -41,13 +41,11 @@ def main(argv: list[str]) -> int:
         return int(code or 0)
     except UsageError as error:
         return _fail(str(error), EXIT_USAGE)
-    except click.exceptions.Exit as error:
+    except typer.Exit as error:
         return error.exit_code
-    except click.ClickException as error:
-        return _fail(error.format_message(), EXIT_USAGE)
-    except click.Abort:
-        return _fail("interrupted before anything was recorded", EXIT_ENGINE)
-    except KeyboardInterrupt:
+    except TyperException as error:
+        return _fail(getattr(error, "format_message", error.__str__)(), EXIT_USAGE)
+    except (typer.Abort, KeyboardInterrupt):
         return _fail("interrupted before anything was recorded", EXIT_ENGINE)
     except EngineError as error:
         return _fail(str(error), EXIT_ENGINE)

@@ -13,7 +13,7 @@ from framework.hosts.choose import choose
 from framework.plugins import registry
 from framework.plugins.system import System
 from framework.run import cluster as clusters
-from framework.run.lifecycle import interruptible
+from framework.run.interrupt import interruptible
 
 
 def up_command(hosts: str, nodes: str | None, command: Sequence[str]) -> int:

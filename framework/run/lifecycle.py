@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,8 +21,8 @@ from typing import Any, Final
 
 from framework.checking.engine import check_runs
 from framework.checking.junit import write_junit
+from framework.checking.results import verdict_document
 from framework.checking.spark import Background
-from framework.errors import EngineError
 from framework.history.event import Event
 from framework.history.journal import Journal
 from framework.plugins.system import Cluster
@@ -33,6 +31,7 @@ from framework.report.render import render
 from framework.run import cluster as clusters
 from framework.run import interpreter, store
 from framework.run.faults import FaultDriver
+from framework.run.interrupt import interruptible
 from framework.run.ledger import Ledger
 from framework.run.options import Test, as_json
 from framework.run.progress import Progress
@@ -79,14 +78,14 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> dict[str, Any]:
             spark.session(), [folder.path], test.checkers, budget_s=test.options.budget_s
         )[0]
         timings.verdict = time.monotonic()
-        verdict = result.as_json()
-        verdict["timings"] = timings.figures()
+        verdict = verdict_document(result)
+        verdict["timings"] = {**verdict["timings"], **timings.figures()}
         verdict["interrupted"] = stop.is_set()
         store.write_json(folder.path / "verdict.json", verdict)
     progress.phase("report")
     _draw(folder.path)
     if test.options.junit is not None:
-        write_junit(test.options.junit, [result])
+        write_junit([result], test.options.junit)
     return verdict
 
 
@@ -229,32 +228,3 @@ def _draw(folder: Path) -> None:
         render(folder)
     except Exception:
         log.exception("the report could not be drawn")
-
-
-@contextmanager
-def interruptible() -> Iterator[threading.Event]:
-    """Ctrl-C sets the event, and the run ends early in good order; a second one kills."""
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-
-    def on_signal(number: int, frame: object) -> None:
-        if stop.is_set():
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
-        stop.set()
-        print("\ninterrupted: healing, collecting, checking what there is", file=sys.stderr)
-
-    previous = {each: signal.signal(each, on_signal) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-
-
-def no_traceback(error: BaseException) -> EngineError:
-    """An unexpected error as the one line that the user sees; the log has the rest."""
-    log.debug("engine failed", exc_info=error)
-    return EngineError(f"{type(error).__name__}: {error}")

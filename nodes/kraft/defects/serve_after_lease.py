@@ -7,6 +7,6 @@ from nodes.kraft.broker import lifecycle
 
 def install() -> None:
     def serving(state: Any, now_ms: int) -> bool:
-        return state.epoch >= 0
+        return bool(state.epoch >= 0)
 
     lifecycle.serving = serving
