@@ -1,0 +1,182 @@
+"""quorum-state and meta.properties: durable replacement, refusals in one clear line."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodes.kraft.raft.state import QuorumState
+from nodes.kraft.storage.errors import StorageError
+from nodes.kraft.storage.meta_properties import adopt
+from nodes.kraft.storage.quorum_state import QuorumStateFile
+
+CLUSTER = "6PMpHYL9QkeyXRj9Nrp4KA"
+
+
+@dataclass(frozen=True)
+class Identity:
+    log_dir: Path
+    cluster_id: str = CLUSTER
+    broker_id: int | None = None
+    controller_id: int | None = 1
+
+
+# --- quorum-state -------------------------------------------------------------------------
+
+
+def test_nothing_saved_is_none(tmp_path: Path) -> None:
+    assert QuorumStateFile(tmp_path / "quorum-state", CLUSTER).load() is None
+
+
+@given(st.integers(0, 2**31 - 1), st.integers(-1, 100), st.integers(-1, 100))
+def test_saved_state_is_loaded(
+    tmp_path_factory: pytest.TempPathFactory, epoch: int, leader: int, voted: int
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "quorum-state"
+    state = QuorumState(epoch, leader, voted)
+    QuorumStateFile(path, CLUSTER).save(state)
+    assert QuorumStateFile(path, CLUSTER).load() == state
+
+
+def test_saved_file_is_one_json_line(tmp_path: Path) -> None:
+    path = tmp_path / "quorum-state"
+    QuorumStateFile(path, CLUSTER).save(QuorumState(5, 2, 3))
+    (line,) = path.read_text().splitlines()
+    assert json.loads(line) == {
+        "clusterId": CLUSTER,
+        "leaderId": 2,
+        "leaderEpoch": 5,
+        "votedId": 3,
+        "data_version": 1,
+    }
+
+
+def test_save_syncs_then_renames_then_syncs_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    fsync, rename = os.fsync, Path.rename
+
+    def watched_fsync(descriptor: int) -> None:
+        kind = "directory" if Path(f"/proc/self/fd/{descriptor}").is_dir() else "file"
+        calls.append(f"fsync {kind}")
+        fsync(descriptor)
+
+    def watched_rename(path: Path, target: Path) -> Any:
+        assert json.loads(path.read_text())["leaderEpoch"] == 6, "whole before it takes the name"
+        calls.append(f"rename {path.name} {target.name}")
+        return rename(path, target)
+
+    file = QuorumStateFile(tmp_path / "quorum-state", CLUSTER)
+    file.save(QuorumState(5))
+    monkeypatch.setattr(os, "fsync", watched_fsync)
+    monkeypatch.setattr(Path, "rename", watched_rename)
+    file.save(QuorumState(6))
+    assert calls == ["fsync file", "rename quorum-state.tmp quorum-state", "fsync directory"]
+
+
+def test_crash_before_the_rename_leaves_the_old_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = QuorumStateFile(tmp_path / "quorum-state", CLUSTER)
+    file.save(QuorumState(5, -1, 2))
+
+    def crash(path: Path, target: Path) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "rename", crash)
+    with pytest.raises(KeyboardInterrupt):
+        file.save(QuorumState(6, -1, 3))
+    assert file.load() == QuorumState(5, -1, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"data_version": 2}, "data_version 2; expected 1"),
+        ({"data_version": None}, "data_version None; expected 1"),
+        ({"clusterId": "other"}, "of cluster other"),
+        ({"leaderEpoch": -4}, "leaderEpoch is -4"),
+        ({"votedId": "x"}, "votedId is 'x'"),
+        ({"leaderId": True}, "leaderId is True"),
+    ],
+)
+def test_unusable_state_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    file = QuorumStateFile(tmp_path / "quorum-state", CLUSTER)
+    file.save(QuorumState(5, 2, 3))
+    file.path.write_text(json.dumps(json.loads(file.path.read_text()) | change))
+    with pytest.raises(StorageError, match=message):
+        file.load()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "\xff"])
+def test_damaged_state_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "quorum-state"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(StorageError, match="JSON"):
+        QuorumStateFile(path, CLUSTER).load()
+
+
+# --- meta.properties ----------------------------------------------------------------------
+
+
+def test_new_directory_is_adopted_and_found_again(tmp_path: Path) -> None:
+    for _ in range(2):
+        adopt(Identity(tmp_path / "new" / "data", broker_id=4, controller_id=1))
+    text = (tmp_path / "new" / "data" / "meta.properties").read_text()
+    assert set(text.split()) == {
+        "version=2",
+        f"cluster.id={CLUSTER}",
+        "broker.id=4",
+        "controller.id=1",
+    }
+
+
+def test_directory_with_files_of_the_launcher_is_adopted(tmp_path: Path) -> None:
+    for name in ("server.properties", "events.jsonl", "node.log"):
+        (tmp_path / name).touch()
+    adopt(Identity(tmp_path))
+    assert (tmp_path / "meta.properties").exists()
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"cluster_id": "other"}, "cluster.id is 6PMpHYL9QkeyXRj9Nrp4KA; this node's is other"),
+        ({"controller_id": 2}, "controller.id is 1; this node's is 2"),
+        ({"controller_id": None, "broker_id": 1}, "broker.id is absent; this node's is 1"),
+    ],
+)
+def test_directory_of_another_node_is_refused(
+    tmp_path: Path, other: dict[str, Any], message: str
+) -> None:
+    adopt(Identity(tmp_path))
+    with pytest.raises(StorageError, match=message):
+        adopt(Identity(tmp_path, **other))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("version=0\nbroker.id=1\n", "ZooKeeper mode"),
+        (f"version=1\nnode.id=1\ncluster.id={CLUSTER}\n", "version is 1; expected 2"),
+        ("", "version is absent"),
+    ],
+)
+def test_legacy_directory_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "meta.properties").write_text(text)
+    with pytest.raises(StorageError, match=message):
+        adopt(Identity(tmp_path))
+    assert (tmp_path / "meta.properties").read_text() == text
+
+
+@pytest.mark.parametrize("name", ["orders-0", "quorum-state", "recovery-point-offset-checkpoint"])
+def test_nameless_directory_with_logs_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    with pytest.raises(StorageError, match=f"holds {name} but no meta.properties"):
+        adopt(Identity(tmp_path))
