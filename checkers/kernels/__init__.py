@@ -1,0 +1,1 @@
+"""Pure kernels: plain observations in, an `Outcome` out. No Spark here."""

@@ -1,0 +1,61 @@
+"""A fault that was not seen to bite is not a fault; one not seen to end still holds.
+
+Never INVALID: it says what the other verdicts are worth.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from checkers.kernels.evidence import Evidence, Injection
+from framework.checking.keyed import Outcome
+from framework.history.event import Json
+from framework.verdict import Verdict
+
+NO_FAULTS: Final = "no faults asked"
+
+
+def faults_bit(evidence: Evidence) -> Outcome:
+    injections = sorted(evidence.injections, key=lambda each: each.id)
+    asked = [name for name in evidence.plan.get("nemeses") or () if name != "none"]
+    if not asked and not injections:
+        return Outcome(verdict=Verdict.VALID, seen=1, note=NO_FAULTS)
+    bit = [each for each in injections if _bit(each)]
+    open_ended = [each for each in injections if each.healed is not True]
+    notes = []
+    if not injections:
+        notes.append(f"faults were asked for ({', '.join(asked)}), and none was injected")
+    elif not bit:
+        notes.append("faults were injected, and none was seen to bite")
+    if open_ended:
+        notes.append(f"not seen to be healed: {_names(open_ended)}")
+    verdict = Verdict.UNKNOWN if notes else Verdict.VALID
+    dull = [each for each in injections if not _bit(each)]
+    if bit and dull:
+        notes.append(f"not seen to bite: {_names(dull)}")
+    idle = sorted(set(asked) - {each.fault for each in bit})
+    if bit and idle:
+        notes.append(f"never seen to bite: {', '.join(idle)}")
+    figures: dict[str, float] = {
+        "injections": len(injections),
+        "bit": len(bit),
+        "healed": len(injections) - len(open_ended),
+    }
+    for fault in sorted({each.fault for each in bit}):
+        figures[f"bit.{fault}"] = sum(each.fault == fault for each in bit)
+    return Outcome(verdict=verdict, seen=len(injections), figures=figures, note="; ".join(notes))
+
+
+def _bit(injection: Injection) -> bool:
+    """It was seen to hold, and had not held before."""
+    return injection.bit is True and _probed(injection.entries, "probed-before") is not True
+
+
+def _probed(entries: Sequence[Mapping[str, Json]], step: str) -> bool | None:
+    for entry in entries:
+        if entry.get("step") == step:
+            return (entry.get("probe") or {}).get("bites")
+    return None
+
+
+def _names(injections: Sequence[Injection]) -> str:
+    return ", ".join(f"{each.fault} {each.shape} (injection {each.id})" for each in injections)

@@ -1,0 +1,118 @@
+"""A broker serves clients only under a lease (D.10's unlogged part; KIP-631, fencing).
+
+A `serve` event is written just after the answer was decided on, and a process may be stopped in
+between. So an answer counts as given after the lease's end only where something shows that the
+process began on it later: a client operation that was invoked after the lease's end, or an
+earlier event of the same process that is itself later than the lease's end.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from checkers.kernels.evidence import Evidence, NodeEvent, Operation, finding, incarnations
+from framework.plugins.checker import Finding
+
+EXEMPT: Final = frozenset({"DescribeNode", "ApiVersions"})
+"""They tell of the process, not of the cluster."""
+ROUNDING_NS: Final = 2_000_000
+"""Leases are kept in whole ms."""
+_OPERATIONS: Final = {"Metadata": "metadata", "CreateTopics": "create", "DeleteTopics": "delete"}
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """When it ends, ns since the run began; the event that granted it."""
+
+    end_ns: int
+    event: NodeEvent
+
+
+def served_without_lease(evidence: Evidence) -> tuple[int, list[Finding]]:
+    """How many successes were judged, and those that no lease covers. None are where the plan
+    does not tie the nodes' clock, in which leases end, to the run's."""
+    zero = evidence.plan.get("time_zero_ns")
+    if zero is None:
+        return 0, []
+    by_node = _by_node(evidence.operations)
+    judged, findings = 0, []
+    for node, lives in incarnations(evidence.events).items():
+        for life in lives:
+            lease: Lease | None = None
+            latest_ns: int | None = None
+            for event in life:
+                if event.type == "lease":
+                    lease = Lease(event.fields["end_ns"] - zero, event)
+                elif event.type == "serve" and _is_success(event):
+                    judged += 1
+                    findings += _judge(event, lease, latest_ns, by_node.get(node, []))
+                latest_ns = event.time_ns
+    return judged, findings
+
+
+def _is_success(serve: NodeEvent) -> bool:
+    """UNKNOWN_TOPIC_OR_PARTITION (3) to Metadata is an answer from the image as well."""
+    api, code = serve.fields["api"], serve.fields["code"]
+    return api not in EXEMPT and (code == 0 or (api == "Metadata" and code == 3))
+
+
+def _judge(
+    serve: NodeEvent, lease: Lease | None, latest_ns: int | None, operations: list[Operation]
+) -> list[Finding]:
+    if lease is None:
+        return [_never_leased(serve, operations)]
+    if serve.time_ns <= lease.end_ns + ROUNDING_NS:
+        return []
+    under_way = _under_way(serve, operations)
+    after = [each for each in under_way if (each.invoked_ns or 0) > lease.end_ns + ROUNDING_NS]
+    if not after and (latest_ns is None or latest_ns <= lease.end_ns + ROUNDING_NS):
+        return []
+    late_ms = (serve.time_ns - lease.end_ns) / 1e6
+    named = after or under_way
+    who = ", ".join(str(each.op) for each in named) or "none recorded"
+    return [
+        finding(
+            f"{serve.node} served {serve.fields['api']} {late_ms:.1f} ms after its lease had "
+            f"ended (operations: {who})",
+            named,
+            [lease.event, serve],
+        )
+    ]
+
+
+def _never_leased(serve: NodeEvent, operations: list[Operation]) -> Finding:
+    named = _under_way(serve, operations)
+    who = ", ".join(str(each.op) for each in named) or "none recorded"
+    return finding(
+        f"{serve.node} served {serve.fields['api']} before it was granted any lease "
+        f"(operations: {who})",
+        named,
+        [serve],
+    )
+
+
+def _by_node(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
+    found: dict[str, list[Operation]] = defaultdict(list)
+    for operation in operations:
+        if operation.node is not None and operation.completed_ns is not None:
+            found[operation.node].append(operation)
+    for group in found.values():
+        group.sort(key=lambda each: each.completed_ns or 0)
+    return found
+
+
+def _under_way(serve: NodeEvent, operations: list[Operation]) -> list[Operation]:
+    """Client operations on that node that were under way at the moment of the answer."""
+    f = _OPERATIONS.get(serve.fields["api"])
+    topic = serve.fields.get("topic")
+    found = []
+    start = bisect_left(operations, serve.time_ns, key=lambda each: each.completed_ns or 0)
+    for operation in operations[start:]:
+        begins = operation.invoked_ns
+        if begins is None or begins > serve.time_ns or operation.f != f or not operation.ok:
+            continue
+        if topic is None or topic == operation.key:
+            found.append(operation)
+    return found

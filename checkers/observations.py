@@ -1,0 +1,192 @@
+"""From Spark's tables to kernels: the rows that a checker needs, of one shape, in one shuffle.
+
+Operations, node events, nemesis events, injections and the plan of a run become rows of one
+table, told apart by `source`; only what a checker asks for is read. In the worker, `observed`
+turns a group's rows back into an `Evidence` and calls the kernel.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
+from typing import Any, Final
+
+from checkers.kernels.evidence import Evidence, Injection, Mark, NodeEvent, Operation, loads
+from framework.checking.keyed import Outcome, Row, keyed
+from framework.plugins.checker import DataFrame, Tables
+
+EvidenceKernel = Callable[[Evidence], Outcome]
+
+COLUMNS: Final[Mapping[str, str]] = {
+    "run": "string",
+    "source": "string",
+    "number": "long",
+    "end": "long",
+    "f": "string",
+    "type": "string",
+    "key": "string",
+    "value": "string",
+    "result": "string",
+    "error_code": "string",
+    "ext": "string",
+    "phase": "string",
+    "process": "long",
+    "node": "string",
+    "incarnation": "string",
+    "from_ns": "long",
+    "to_ns": "long",
+    "yes": "boolean",
+    "no": "boolean",
+}
+"""What each column holds differs by source; see the functions below."""
+
+
+def operation_rows(tables: Tables, fs: Sequence[str] | None = None) -> DataFrame:
+    """Client operations, of the given `f`s (None: all)."""
+    rows = tables.operations
+    if fs is not None:
+        rows = rows.where(rows.f.isin(list(fs)))
+    renamed = {"number": "op", "from_ns": "invoked_ns", "to_ns": "completed_ns"}
+    return _shaped(rows, "operation", renamed)
+
+
+def event_rows(tables: Tables, types: Sequence[str]) -> DataFrame:
+    """Node events of the given types; `value` holds their fields."""
+    rows = tables.events.where(tables.events.type.isin(list(types)))
+    return _shaped(rows, "event", {"number": "seq", "from_ns": "time_ns", "value": "fields"})
+
+
+def mark_rows(tables: Tables) -> DataFrame:
+    return _shaped(tables.nemesis, "mark", {"number": "index", "from_ns": "time_ns"})
+
+
+def injection_rows(tables: Tables) -> DataFrame:
+    """Injections; `yes`: it bit, `no`: it healed, `value`: victims, `result`: its entries."""
+    renamed = {
+        "number": "id",
+        "f": "fault",
+        "type": "shape",
+        "value": "victims",
+        "result": "entries",
+        "from_ns": "injected_ns",
+        "to_ns": "healed_ns",
+        "yes": "bit",
+        "no": "healed",
+    }
+    return _shaped(tables.faults, "injection", renamed)
+
+
+def plan_rows(tables: Tables) -> DataFrame:
+    """One row a run, so that a run in which nothing was seen still gets an outcome."""
+    plans = [(info.run, json.dumps(dict(info.plan), default=str)) for info in tables.runs]
+    rows = tables.spark.createDataFrame(plans, "run string, value string")
+    return _shaped(rows, "plan", {})
+
+
+def together(*parts: DataFrame) -> DataFrame:
+    return reduce(lambda left, right: left.unionByName(right), parts)
+
+
+def _shaped(rows: DataFrame, source: str, renamed: Mapping[str, str]) -> DataFrame:
+    from pyspark.sql import functions as sql
+
+    def column(name: str, kind: str) -> Any:
+        if name == "source":
+            return sql.lit(source).alias(name)
+        origin = renamed.get(name, name)
+        have = sql.col(f"`{origin}`") if origin in rows.columns else sql.lit(None)
+        return have.cast(kind).alias(name)
+
+    return rows.select(*(column(name, kind) for name, kind in COLUMNS.items()))
+
+
+def check_runs(rows: DataFrame, checker: str, kernel: EvidenceKernel) -> DataFrame:
+    """One outcome a run."""
+    return check_keys(rows, checker, kernel, by=())
+
+
+def check_keys(
+    rows: DataFrame, checker: str, kernel: EvidenceKernel, by: Sequence[str]
+) -> DataFrame:
+    """One outcome for each group of rows with equal `by`."""
+    return keyed(
+        rows,
+        checker=checker,
+        kernel=partial(observed, kernel),
+        by=by,
+        order=("source", "node", "incarnation", "number"),
+    )
+
+
+def observed(kernel: EvidenceKernel, rows: list[Row]) -> Outcome:
+    """Call a kernel of evidence with rows."""
+    return kernel(evidence_of(rows))
+
+
+def evidence_of(rows: Sequence[Row]) -> Evidence:
+    by_source: dict[str, list[Row]] = {}
+    for row in rows:
+        by_source.setdefault(row["source"], []).append(row)
+    plans = by_source.get("plan", [])
+    return Evidence(
+        operations=sorted(
+            map(_operation, by_source.get("operation", [])), key=lambda each: each.op
+        ),
+        events=[_event(row) for row in by_source.get("event", [])],
+        marks=[_mark(row) for row in by_source.get("mark", [])],
+        injections=[_injection(row) for row in by_source.get("injection", [])],
+        plan=loads(plans[0]["value"]) if plans else {},
+    )
+
+
+def _operation(row: Row) -> Operation:
+    return Operation(
+        op=row["number"],
+        end=row["end"],
+        f=row["f"],
+        key=loads(row["key"]),
+        value=loads(row["value"]),
+        type=row["type"] or "info",
+        result=loads(row["result"]),
+        error_code=row["error_code"],
+        node=row["node"],
+        ext=loads(row["ext"]) or {},
+        invoked_ns=row["from_ns"],
+        completed_ns=row["to_ns"],
+        phase=row["phase"] or "main",
+        process=row["process"] or 0,
+    )
+
+
+def _event(row: Row) -> NodeEvent:
+    return NodeEvent(
+        node=row["node"],
+        incarnation=row["incarnation"],
+        seq=row["number"],
+        time_ns=row["from_ns"],
+        type=row["type"],
+        fields=loads(row["value"]) or {},
+    )
+
+
+def _mark(row: Row) -> Mark:
+    return Mark(
+        index=row["number"],
+        time_ns=row["from_ns"] or 0,
+        type=row["type"],
+        f=row["f"],
+        value=loads(row["value"]),
+    )
+
+
+def _injection(row: Row) -> Injection:
+    return Injection(
+        id=row["number"],
+        fault=row["f"],
+        shape=row["type"] or "",
+        victims=loads(row["value"]),
+        injected_ns=row["from_ns"],
+        healed_ns=row["to_ns"],
+        bit=row["yes"],
+        healed=row["no"],
+        entries=loads(row["result"]) or (),
+    )
