@@ -1,0 +1,200 @@
+"""What a report shows, read from a run's folder. Whatever is missing or cut short is named in
+`Run.missing`, never an error: a killed run has a report too.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from framework.errors import UsageError
+from framework.history.event import Json
+from framework.history.pairing import PHASE, Operation
+from framework.history.reader import History, read_history
+from framework.report.nodes import Span, spans
+
+NS: Final = 1e9
+"""ns in a second."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Injection:
+    """One fault from plan to healing, folded from its lines in the ledger. Times in s."""
+
+    id: int
+    fault: str
+    shape: str
+    victims: Mapping[str, Json]
+    steps: dict[str, float] = field(default_factory=dict)
+    """Step -> when it was first written."""
+    probes: dict[str, Mapping[str, Json]] = field(default_factory=dict)
+    """Probe step -> {"bites": true | false | null, "evidence": {...}}, the latest."""
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def start_s(self) -> float | None:
+        """When the fault began; None if nothing was done. A failed injection may be half done."""
+        return self.steps.get("injected", self.steps.get("failed"))
+
+    @property
+    def end_s(self) -> float | None:
+        """When it was healed; None: never, as far as the ledger says."""
+        return self.steps.get("healed")
+
+    def bites(self, step: str) -> bool | None:
+        """What a probe saw; None: it could not tell, or was not made."""
+        seen = self.probes.get(step, {}).get("bites")
+        return seen if isinstance(seen, bool) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """Everything that the page is made of. Times are s since the run began."""
+
+    folder: Path
+    plan: Mapping[str, Any]
+    verdict: Mapping[str, Any] | None
+    operations: Sequence[Operation]
+    phases: Sequence[tuple[str, float]]
+    injections: Sequence[Injection]
+    spans: Sequence[Span]
+    missing: Sequence[str]
+
+    @property
+    def end_s(self) -> float:
+        """The last moment of which anything is known; at least 1."""
+        times = [1.0, *(time for _, time in self.phases), *(span.end_s for span in self.spans)]
+        times.extend(time for each in self.injections for time in each.steps.values())
+        for op in self.operations:
+            times.extend(ns / NS for ns in (op.invoked_ns, op.completed_ns) if ns is not None)
+        return max(times)
+
+
+def read_run(folder: Path) -> Run:
+    """Read what there is. Raises `UsageError` only where there is no such folder."""
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder; a report is drawn of a run's folder")
+    missing: list[str] = []
+    plan = _object(folder / "plan.json", "what was run is not known", missing)
+    verdict = _object(
+        folder / "verdict.json",
+        f"the run ended before it was checked; `python -m framework check {folder}` checks what "
+        "there is",
+        missing,
+    )
+    history = _history(folder / "history.jsonl", missing)
+    return Run(
+        folder=folder,
+        plan=plan or {},
+        verdict=verdict,
+        operations=history.operations if history else (),
+        phases=_phases(history) if history else (),
+        injections=_injections(folder / "faults.jsonl", missing),
+        spans=_spans(folder, plan or {}, missing),
+        missing=missing,
+    )
+
+
+def _object(path: Path, without: str, missing: list[str]) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_bytes())
+        if isinstance(found, dict):
+            return found
+        missing.append(f"{path.name} is not a JSON object: {without}")
+    except FileNotFoundError:
+        missing.append(f"no {path.name}: {without}")
+    except (OSError, ValueError) as error:
+        missing.append(f"{path.name} cannot be read ({error}): {without}")
+    return None
+
+
+def _history(path: Path, missing: list[str]) -> History | None:
+    if not path.exists():
+        missing.append(f"no {path.name}: the run ended before its first operation")
+        return None
+    try:
+        history = read_history(path, allow_empty=True)
+    except UsageError as error:
+        missing.append(f"{path.name} cannot be drawn: {error}")
+        return None
+    missing.extend(history.notes)
+    return history
+
+
+def _phases(history: History) -> list[tuple[str, float]]:
+    """Phase marks in order, each once: its invocation or completion, whichever came first."""
+    found: dict[str, float] = {}
+    for event in history.named:
+        if event.f == PHASE and event.time is not None:
+            found.setdefault(str(event.value), event.time / NS)
+    return list(found.items())
+
+
+def _injections(path: Path, missing: list[str]) -> list[Injection]:
+    if not path.exists():
+        missing.append(f"no {path.name}: no fault was planned")
+        return []
+    found: dict[int, Injection] = {}
+    for line in _lines(path, missing):
+        try:
+            _fold(found, line)
+        except (KeyError, TypeError, ValueError):
+            missing.append(f"{path.name}: a line that is no entry of a ledger was left out")
+    return list(found.values())
+
+
+def _fold(found: dict[int, Injection], line: Mapping[str, Any]) -> None:
+    ident, step, time_s = int(line["id"]), str(line["step"]), line["time"] / NS
+    injection = found.get(ident)
+    if injection is None:
+        injection = found[ident] = Injection(
+            id=ident,
+            fault=str(line["fault"]),
+            shape=str(line.get("shape", "")),
+            victims=dict(line.get("victims") or {}),
+        )
+    injection.steps.setdefault(step, time_s)
+    if isinstance(line.get("probe"), dict):
+        injection.probes[step] = line["probe"]
+    if line.get("error"):
+        injection.errors.append(str(line["error"]))
+
+
+def _spans(folder: Path, plan: Mapping[str, Any], missing: list[str]) -> list[Span]:
+    zero_ns = plan.get("time_zero_ns")
+    named = {path.name for path in (folder / "nodes").glob("*") if path.is_dir()}
+    found: list[Span] = []
+    for node in sorted({*named, *(plan.get("nodes") or {})}):
+        paths = sorted((folder / "nodes" / node).rglob("events.jsonl"))
+        if not paths:
+            missing.append(f"no events of node {node}: its log was not collected")
+        elif not isinstance(zero_ns, int):
+            missing.append(f"events of node {node} cannot be placed: no time_zero_ns in plan.json")
+        else:
+            for path in paths:
+                found.extend(spans(node, _lines(path, missing), zero_ns))
+    if not named and not plan.get("nodes"):
+        missing.append("no nodes/: no node's log was collected")
+    return found
+
+
+def _lines(path: Path, missing: list[str]) -> Iterator[Mapping[str, Any]]:
+    """The JSON objects of a file, one a line. Broken lines are passed over; a note says so."""
+    broken = 0
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                try:
+                    parsed = json.loads(line)
+                except ValueError:
+                    parsed = None
+                if isinstance(parsed, dict):
+                    yield parsed
+                else:
+                    broken += 1
+    except OSError as error:
+        missing.append(f"{path.name} cannot be read: {error}")
+    if broken:
+        where = path.name if path.parent.name == "" else f"{path.parent.name}/{path.name}"
+        missing.append(f"{where}: {broken} line{'s' * (broken > 1)} cut short, left out")

@@ -1,0 +1,364 @@
+"""The page's figures, as plain Plotly dictionaries ({"data": [...], "layout": {...}}). Pure.
+
+Every figure has time since the run began (s) on x, and the same range, so that the page can zoom
+them together. Text of histories is escaped here: Plotly reads a little HTML in its labels.
+"""
+
+import html
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from framework.history.pairing import Operation
+from framework.report.bands import (
+    LABEL_PX,
+    band_labels,
+    bands,
+    fault_colours,
+    fault_end_s,
+    fault_hover,
+)
+from framework.report.data import NS, Run
+from framework.report.nodes import DOWN, Span
+from framework.report.text import shorten
+
+Figure = dict[str, Any]
+
+MAX_DRAWN: Final = 6000
+"""Operations drawn at most, beside those of findings."""
+
+OUTCOMES: Final = ("ok", "fail", "info")
+OUTCOME_COLOUR: Final = {"ok": "#3987c9", "fail": "#c45a9d", "info": "#e5a000"}
+"""Apart for every kind of colour vision, on white and on black."""
+
+STATE_COLOUR: Final = {
+    "leader": "#137a4b",
+    "candidate": "#e5a000",
+    "follower": "#8fbfa6",
+    "observer": "#a9bcd3",
+    "resigned": "#b79a6a",
+    "unattached": "#b5b5b5",
+    "ACTIVE": "#137a4b",
+    "FENCED": "#c8442f",
+    "INITIAL": "#d9c27a",
+    "SHUTDOWN": "#7d7d8a",
+    "UNKNOWN": "#b5b5b5",
+    "starting": "#d9c27a",
+    DOWN: "#3c3c46",
+}
+_PLAIN: Final = "#9a9aa5"
+_WHITE_ON: Final = {"leader", "ACTIVE", "FENCED", "SHUTDOWN", DOWN}
+_GRID: Final = "rgba(128,128,128,0.22)"
+_BOTTOM_PX: Final = 74
+_SYMBOLS: Final = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon", "x")
+
+
+def drawn(operations: Sequence[Operation], keep: frozenset[int]) -> list[Operation]:
+    """Those that are drawn: all in `keep` (indices), the others thinned evenly to
+    `MAX_DRAWN`. Operations without times cannot be placed."""
+    placed = [op for op in operations if op.invoked_ns is not None]
+    others = sum(op.op not in keep for op in placed)
+    step = max(1, -(-others // MAX_DRAWN))
+    found, position = [], 0
+    for op in placed:
+        if op.op in keep:
+            found.append(op)
+        else:
+            if position % step == 0:
+                found.append(op)
+            position += 1
+    return found
+
+
+def row_of(process: int, threads: int | None) -> int:
+    """The thread of a process: after an info, a thread goes on as process + threads."""
+    return process % threads if threads else process
+
+
+def timeline(
+    run: Run, operations: Sequence[Operation], keep: frozenset[int], threads: int | None
+) -> Figure:
+    """A row a client thread, a bar an operation; an info goes on, faintly, to the end."""
+    end_s = run.end_s
+    rows = sorted({row_of(op.process, threads) for op in operations})
+    traces = [_tails(operations, threads, end_s)]
+    for outcome in OUTCOMES:
+        chosen = [op for op in operations if op.type == outcome]
+        traces.append(_bars(outcome, chosen, threads))
+    traces.append(_proof([op for op in operations if op.op in keep], threads))
+    figure = _figure(run, traces, height=110 + 26 * max(len(rows), 3))
+    figure["layout"]["yaxis"] |= {
+        "tickvals": rows,
+        "ticktext": [_row_label(row, operations, threads) for row in rows],
+        "range": [(rows[-1] if rows else 0) + 0.7, (rows[0] if rows else 0) - 0.7],
+        "zeroline": False,
+    }
+    figure["layout"]["barmode"] = "overlay"
+    return figure
+
+
+def _row_label(row: int, operations: Sequence[Operation], threads: int | None) -> str:
+    processes = sorted({op.process for op in operations if row_of(op.process, threads) == row})
+    names = ", ".join(map(str, processes[:3])) + (", …" if len(processes) > 3 else "")
+    return f"p {names}"
+
+
+def _bars(outcome: str, operations: Sequence[Operation], threads: int | None) -> dict[str, Any]:
+    starts = [_start_s(op) for op in operations]
+    lengths = [_end_s(op) - _start_s(op) for op in operations]
+    colour = OUTCOME_COLOUR[outcome]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": outcome,
+        "base": starts,
+        "x": lengths,
+        "y": [row_of(op.process, threads) for op in operations],
+        "width": 0.62,
+        "marker": {"color": colour, "line": {"color": colour, "width": 1}},
+        "customdata": [op.op for op in operations],
+        "hovertext": [hover(op) for op in operations],
+        "hoverinfo": "text",
+    }
+
+
+def _tails(operations: Sequence[Operation], threads: int | None, end_s: float) -> dict[str, Any]:
+    """From the completion of each info to the end: it may still take effect."""
+    pending = [op for op in operations if op.type == "info"]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": "info, may still take effect",
+        "base": [_end_s(op) for op in pending],
+        "x": [max(0.0, end_s - _end_s(op)) for op in pending],
+        "y": [row_of(op.process, threads) for op in pending],
+        "width": 0.2,
+        "marker": {"color": OUTCOME_COLOUR["info"], "opacity": 0.22},
+        "hoverinfo": "skip",
+    }
+
+
+def _proof(operations: Sequence[Operation], threads: int | None) -> dict[str, Any]:
+    """Marks over the operations that findings name."""
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "proves a finding",
+        "x": [(_start_s(op) + _end_s(op)) / 2 for op in operations],
+        "y": [row_of(op.process, threads) - 0.42 for op in operations],
+        "marker": {
+            "symbol": "triangle-down",
+            "size": 10,
+            "color": "#c8442f",
+            "line": {"color": "#ffffff", "width": 1},
+        },
+        "customdata": [op.op for op in operations],
+        "hovertext": [hover(op) for op in operations],
+        "hoverinfo": "text",
+        "visible": True if operations else "legendonly",
+        "showlegend": bool(operations),
+    }
+
+
+def lanes(run: Run) -> Figure:
+    """A lane a fault on top, then one a node: its role with its epoch, its broker state."""
+    names = [*dict.fromkeys(f"fault: {each.fault}" for each in run.injections)]
+    names += [*dict.fromkeys(_lane_name(span) for span in run.spans)]
+    row = {name: number for number, name in enumerate(names)}
+    traces = [_fault_lane(run, row)]
+    by_state: dict[str, list[Span]] = defaultdict(list)
+    for span in run.spans:
+        by_state[span.state].append(span)
+    traces += [_state_lane(state, spans, row) for state, spans in by_state.items()]
+    figure = _figure(run, traces, height=110 + 28 * max(len(names), 2), labels=False)
+    figure["layout"]["yaxis"] |= {
+        "tickvals": list(row.values()),
+        "ticktext": [html.escape(name) for name in names],
+        "range": [len(names) - 0.4, -0.6],
+        "zeroline": False,
+    }
+    figure["layout"] |= {
+        "barmode": "overlay",
+        "uniformtext": {"mode": "hide", "minsize": 9},
+    }
+    return figure
+
+
+def _lane_name(span: Span) -> str:
+    return span.node if span.lane == "role" else f"{span.node} {span.lane}"
+
+
+def _fault_lane(run: Run, row: Mapping[str, int]) -> dict[str, Any]:
+    shown = [each for each in run.injections if each.start_s is not None]
+    colours = fault_colours(run.injections)
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": "fault",
+        "showlegend": False,
+        "base": [each.start_s for each in shown],
+        "x": [fault_end_s(each, run.end_s) - (each.start_s or 0.0) for each in shown],
+        "y": [row[f"fault: {each.fault}"] for each in shown],
+        "width": 0.7,
+        "marker": {"color": [colours[each.fault] for each in shown]},
+        "text": [html.escape(each.shape) for each in shown],
+        "textposition": "inside",
+        "insidetextanchor": "start",
+        "insidetextfont": {"color": "#ffffff"},
+        "hovertext": [fault_hover(each) for each in shown],
+        "hoverinfo": "text",
+    }
+
+
+def _state_lane(state: str, spans: Sequence[Span], row: Mapping[str, int]) -> dict[str, Any]:
+    down = state == DOWN
+    text = "#ffffff" if state in _WHITE_ON else "#15202b"
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": html.escape(state),
+        "base": [span.start_s for span in spans],
+        "x": [span.end_s - span.start_s for span in spans],
+        "y": [row[_lane_name(span)] for span in spans],
+        "width": 0.3 if down else 0.7,
+        "marker": {"color": STATE_COLOUR.get(state, _PLAIN)},
+        "text": [_state_text(span) for span in spans],
+        "textposition": "none" if down else "inside",
+        "insidetextanchor": "start",
+        "insidetextfont": {"color": text},
+        "hovertext": [
+            f"<b>{html.escape(_lane_name(span))}</b>: {_state_text(span)}<br>"
+            f"{span.start_s:.3f} to {span.end_s:.3f} s"
+            for span in spans
+        ],
+        "hoverinfo": "text",
+    }
+
+
+def _state_text(span: Span) -> str:
+    epoch = "" if span.epoch is None else f" e{span.epoch}"
+    return html.escape(span.state) + epoch
+
+
+def latency(run: Run, operations: Sequence[Operation]) -> Figure:
+    """A point a completed operation: when it was invoked, how long it took (ms, log)."""
+    groups: dict[tuple[str, str], list[Operation]] = defaultdict(list)
+    for op in operations:
+        if op.completed_ns is not None:
+            groups[op.f, op.type].append(op)
+    names = sorted({f for f, _ in groups})
+    traces = [
+        _points(f, outcome, groups[f, outcome], _SYMBOLS[number % len(_SYMBOLS)])
+        for outcome in OUTCOMES
+        for number, f in enumerate(names)
+        if (f, outcome) in groups
+    ]
+    figure = _figure(run, traces, height=420)
+    figure["layout"]["yaxis"] |= {"type": "log", "title": {"text": "latency, ms"}, "dtick": 1}
+    return figure
+
+
+def _points(f: str, outcome: str, operations: Sequence[Operation], symbol: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": f"{html.escape(f)} {outcome}",
+        "x": [_start_s(op) for op in operations],
+        "y": [max((_end_s(op) - _start_s(op)) * 1000, 0.001) for op in operations],
+        "marker": {"symbol": symbol, "size": 5, "color": OUTCOME_COLOUR[outcome], "opacity": 0.75},
+        "customdata": [op.op for op in operations],
+        "hovertemplate": f"{html.escape(f)} {outcome}, index %{{customdata}}<br>"
+        "%{y:.3~f} ms at %{x:.3f} s<extra></extra>",
+    }
+
+
+def rate(run: Run) -> Figure:
+    """Completions a second by outcome; of all operations, also of those not drawn elsewhere."""
+    width_s = max(1.0, round(run.end_s / 600))
+    counts: dict[str, Counter[int]] = {outcome: Counter() for outcome in OUTCOMES}
+    for op in run.operations:
+        if op.completed_ns is not None:
+            counts[op.type][int(op.completed_ns / NS // width_s)] += 1
+    buckets = range(int(run.end_s // width_s) + 1)
+    traces = [
+        {
+            "type": "bar",
+            "name": outcome,
+            "x": [bucket * width_s for bucket in buckets],
+            "y": [counts[outcome][bucket] / width_s for bucket in buckets],
+            "width": width_s,
+            "offset": 0,
+            "marker": {"color": OUTCOME_COLOUR[outcome], "line": {"width": 0}},
+            "hovertemplate": f"{outcome}: %{{y:.4~g}} /s from %{{x}} s<extra></extra>",
+        }
+        for outcome in OUTCOMES
+    ]
+    figure = _figure(run, traces, height=320)
+    figure["layout"]["barmode"] = "stack"
+    figure["layout"]["yaxis"] |= {"title": {"text": "completions a second"}, "rangemode": "tozero"}
+    return figure
+
+
+def hover(op: Operation) -> str:
+    """What an operation shows under the pointer."""
+    lines = [
+        f"<b>{html.escape(op.f)}</b> {op.type} · index {op.op} · process {op.process}"
+        + (f" · node {html.escape(op.node)}" if op.node else "")
+    ]
+    fields = {"key": op.key, "value": op.value, "result": op.result, "ext": op.ext}
+    for name, value in fields.items():
+        if value is not None:
+            lines.append(f"{name} {html.escape(shorten(value, 110))}")
+    if op.error is not None:
+        lines.append(f"error {html.escape(shorten(': '.join(op.error), 110))}")
+    until = "never completed" if op.completed_ns is None else f"{_end_s(op):.4f} s"
+    lines.append(f"{_start_s(op):.4f} s to {until}")
+    return "<br>".join(lines)
+
+
+def _start_s(op: Operation) -> float:
+    return (op.invoked_ns or 0) / NS
+
+
+def _end_s(op: Operation) -> float:
+    """Completion in s; of an operation that never completed, its invocation: what follows is
+    its tail."""
+    if op.completed_ns is None:
+        return _start_s(op)
+    return max(op.completed_ns / NS, _start_s(op))
+
+
+def _figure(
+    run: Run, traces: Sequence[Mapping[str, Any]], *, height: int, labels: bool = True
+) -> Figure:
+    notes = band_labels(run) if labels else []
+    rows = 1 + max((note["yshift"] // LABEL_PX for note in notes), default=-1)
+    top = 14 + LABEL_PX * rows
+    axis = {"gridcolor": _GRID, "zeroline": False, "automargin": True}
+    return {
+        "data": list(traces),
+        "layout": {
+            "height": height + top,
+            "margin": {"l": 104, "r": 16, "t": top, "b": _BOTTOM_PX},
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "font": {"family": "system-ui, sans-serif", "size": 12, "color": "#808080"},
+            "xaxis": {
+                **axis,
+                "range": [-run.end_s * 0.01, run.end_s * 1.01],
+                "title": {"text": "time since the run began, s", "standoff": 6},
+            },
+            "yaxis": {**axis, "automargin": False},
+            "legend": {
+                "orientation": "h",
+                "x": 0,
+                "y": -44 / (height - _BOTTOM_PX),
+                "yanchor": "top",
+            },
+            "hovermode": "closest",
+            "hoverlabel": {"bgcolor": "#1d2430", "font": {"color": "#ffffff"}, "align": "left"},
+            "shapes": bands(run),
+            "annotations": notes,
+            "dragmode": "zoom",
+        },
+    }

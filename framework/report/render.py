@@ -1,0 +1,246 @@
+"""A run's folder as one page, `report.html`: works offline, in any browser, from any place.
+
+Drawing reads what is stored and writes that one file; it decides nothing.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+from plotly.offline import get_plotlyjs
+
+from framework.history.pairing import Operation
+from framework.report import figures
+from framework.report.data import NS, Injection, Run, read_run
+from framework.report.text import full, shorten
+
+FILE: Final = "report.html"
+MAX_FINDINGS: Final = 100
+"""Findings of one checker on the page; all of them are in verdict.json."""
+
+MEANING: Final = {
+    "VALID": "Every checker saw enough, and found nothing wrong.",
+    "INVALID": "A property was broken. The findings name the operations that prove it.",
+    "UNKNOWN": "Nothing was found wrong, but not everything could be decided.",
+}
+_NOT_CHECKED: Final = "This run was not checked."
+_ORDER: Final = {"INVALID": 0, "UNKNOWN": 1, "VALID": 2}
+_BIT: Final = {True: "yes", False: "no", None: "not known"}
+_HEALED: Final = {True: "no, still there", False: "yes", None: "not known"}
+_STEPS: Final = ("planned", "probed-before", "injected", "probed-during", "healed", "probed-after")
+
+
+def render(folder: Path) -> Path:
+    """Draw `folder`/report.html, whole or not at all; its path. Folders of killed runs are drawn
+    too, and the page says what is missing. Raises `UsageError` if there is no such folder."""
+    page = folder / FILE
+    temporary = page.with_name(f".{FILE}.tmp")
+    temporary.write_text(to_html(read_run(folder)), encoding="utf-8", errors="replace")
+    return temporary.replace(page)
+
+
+def to_html(run: Run) -> str:
+    """The page. Pure, but for the template and plotly.js, which come with the packages."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {"full": full, "shorten": shorten}
+    return environment.get_template("report.html").render(_page(run))
+
+
+def _page(run: Run) -> dict[str, Any]:
+    checkers = _checkers(run)
+    keep = _named(run)
+    placed = figures.drawn(run.operations, keep)
+    threads = run.plan.get("threads")
+    threads = threads if isinstance(threads, int) and threads > 0 else None
+    return {
+        "run": run,
+        "name": f"{run.plan.get('name', run.folder.resolve().parent.name)}",
+        "stamp": run.folder.resolve().name,
+        "verdict": _verdict(run),
+        "meaning": MEANING[_verdict(run)] if run.verdict else _NOT_CHECKED,
+        "repeat": _repeat(run),
+        "facts": _facts(run),
+        "checkers": checkers,
+        "findings": sum(each["total"] for each in checkers),
+        "ledger": [_ledger_row(each) for each in run.injections],
+        "steps": _STEPS,
+        "drawn": len(placed),
+        "total": len(run.operations),
+        "figures": {
+            name: _script_safe(figure)
+            for name, figure in {
+                "timeline": figures.timeline(run, placed, keep, threads),
+                "lanes": figures.lanes(run),
+                "latency": figures.latency(run, placed),
+                "rate": figures.rate(run),
+            }.items()
+        },
+        "places": _script_safe(_places(placed, keep)),
+        "plotly_js": get_plotlyjs(),
+    }
+
+
+def _verdict(run: Run) -> str:
+    said = str((run.verdict or {}).get("verdict"))
+    return said if said in MEANING else "UNKNOWN"
+
+
+def _repeat(run: Run) -> list[str]:
+    """Command lines that do it again: what was typed with the seed that was drawn, and replay."""
+    commands = []
+    argv = [str(word) for word in run.plan.get("argv") or ()]
+    if "run" in argv[:2] and "seed" in run.plan:
+        words = argv[argv.index("run") :]
+        for option, value in (("--seed", run.plan["seed"]), ("--hosts", run.plan.get("hosts"))):
+            if value is not None and not any(re.match(f"{option}(=|$)", word) for word in words):
+                words += [option, str(value)]
+        commands.append(shlex.join(["python", "-m", "framework", *words]))
+    if run.plan:
+        commands.append(shlex.join(["python", "-m", "framework", "replay", str(run.folder)]))
+    return commands
+
+
+def _facts(run: Run) -> list[tuple[str, Any]]:
+    """What was run, for the box below the header."""
+    plan = run.plan
+    outcomes = {name: sum(op.type == name for op in run.operations) for name in figures.OUTCOMES}
+    facts = [
+        ("started", plan.get("started")),
+        ("length", f"{run.end_s:.1f} s"),
+        ("operations", f"{len(run.operations):,}"),
+        *((name, f"{count:,}") for name, count in outcomes.items()),
+        ("system", plan.get("system")),
+        ("hosts", plan.get("hosts")),
+        ("nodes", ", ".join(plan.get("nodes") or {})),
+        ("workloads", ", ".join(plan.get("workloads") or ())),
+        ("nemeses", ", ".join(plan.get("nemeses") or ()) or "none"),
+        ("seed", plan.get("seed")),
+        ("defect put in", (plan.get("options") or {}).get("defect")),
+    ]
+    facts += [
+        (key.removesuffix("_s").replace("_", " "), f"{value} s" if key.endswith("_s") else value)
+        for key, value in ((run.verdict or {}).get("timings") or {}).items()
+    ]
+    return [(name, value) for name, value in facts if value not in (None, "")]
+
+
+def _checkers(run: Run) -> list[dict[str, Any]]:
+    """The checkers' entries, worst first, their findings with the operations looked up."""
+    by_index = _by_index(run)
+    zero_ns = run.plan.get("time_zero_ns") or 0
+    found = []
+    for entry in (run.verdict or {}).get("checkers") or ():
+        all_findings = entry.get("findings") or ()
+        found.append(
+            {
+                "name": entry.get("name", ""),
+                "verdict": entry.get("verdict", "UNKNOWN"),
+                "summary": entry.get("summary", ""),
+                "seen": entry.get("seen", 0),
+                "keys": entry.get("keys"),
+                "note": entry.get("note") or "",
+                "figures": entry.get("figures") or {},
+                "total": len(all_findings),
+                "findings": [
+                    _finding(each, by_index, zero_ns) for each in all_findings[:MAX_FINDINGS]
+                ],
+            }
+        )
+    return sorted(found, key=lambda each: _ORDER.get(each["verdict"], 1))
+
+
+def _by_index(run: Run) -> dict[int, Operation]:
+    """Operations by the index of either of their events."""
+    found = {op.end: op for op in run.operations if op.end is not None}
+    return found | {op.op: op for op in run.operations}
+
+
+def _named(run: Run) -> frozenset[int]:
+    """Indices of the invocations of all operations that findings name."""
+    by_index = _by_index(run)
+    return frozenset(
+        by_index[number].op
+        for entry in (run.verdict or {}).get("checkers") or ()
+        for finding in entry.get("findings") or ()
+        for number in finding.get("operations") or ()
+        if number in by_index
+    )
+
+
+def _finding(
+    finding: Mapping[str, Any], by_index: Mapping[int, Operation], zero_ns: int
+) -> dict[str, Any]:
+    numbers = list(dict.fromkeys(finding.get("operations") or ()))
+    operations = list({by_index[n].op: by_index[n] for n in numbers if n in by_index}.values())
+    return {
+        "key": finding.get("key"),
+        "message": finding.get("message", ""),
+        "operations": [_operation_row(op) for op in operations],
+        "absent": [n for n in numbers if n not in by_index],
+        "events": [_event_row(event, zero_ns) for event in finding.get("events") or ()],
+    }
+
+
+def _operation_row(op: Operation) -> dict[str, Any]:
+    return {
+        "index": op.op,
+        "from_s": None if op.invoked_ns is None else op.invoked_ns / NS,
+        "to_s": None if op.completed_ns is None else op.completed_ns / NS,
+        "process": op.process,
+        "node": op.node or "",
+        "f": op.f,
+        "key": op.key,
+        "value": op.value,
+        "outcome": op.type,
+        "result": list(op.error) if op.error is not None else op.result,
+        "ext": op.ext,
+    }
+
+
+def _event_row(event: Mapping[str, Any], zero_ns: int) -> dict[str, Any]:
+    """A node event. Its clock is the machine's as nodes write it, or already the run's: told
+    apart by which of the two is nearer, as runs are short beside the time since boot."""
+    time_ns = event.get("time_ns")
+    if isinstance(time_ns, int) and time_ns > zero_ns / 2:
+        time_ns -= zero_ns
+    shown = ("time_ns", "node", "type", "incarnation", "run")
+    return {
+        "time_s": time_ns / NS if isinstance(time_ns, int) else None,
+        "node": event.get("node", ""),
+        "type": event.get("type", ""),
+        "fields": {key: value for key, value in event.items() if key not in shown},
+        "all": event,
+    }
+
+
+def _ledger_row(injection: Injection) -> dict[str, Any]:
+    return {
+        "injection": injection,
+        "bit": _BIT[injection.bites("probed-during")],
+        "healed": _HEALED[injection.bites("probed-after")],
+    }
+
+
+def _places(operations: Sequence[Operation], keep: frozenset[int]) -> dict[int, list[float]]:
+    """Where the timeline shows the operations that findings name: from, to (s)."""
+    return {
+        op.op: [(op.invoked_ns or 0) / NS, (op.completed_ns or op.invoked_ns or 0) / NS]
+        for op in operations
+        if op.op in keep
+    }
+
+
+def _script_safe(value: Any) -> str:
+    """JSON that cannot end the script element that holds it."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, default=str)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
