@@ -71,11 +71,16 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> dict[str, Any]:
         progress.say(f"left by an earlier run: {line}")
     progress.say(f"seed {test.seed}, results in {folder.path}")
     with interruptible() as stop, ExitStack() as stack:
-        spark = stack.enter_context(Background(test.options.spark_master))
-        _run_cluster(test, folder, plan, progress, timings, stop)
+        spark: list[Background] = []
+
+        def ready() -> None:
+            """Spark starts while the cluster runs: not before, for it would slow the start."""
+            spark.append(stack.enter_context(Background(test.options.spark_master)))
+
+        _run_cluster(test, folder, plan, progress, timings, stop, ready)
         progress.phase("check")
         result = check_runs(
-            spark.session(), [folder.path], test.checkers, budget_s=test.options.budget_s
+            spark[0].session(), [folder.path], test.checkers, budget_s=test.options.budget_s
         )[0]
         timings.verdict = time.monotonic()
         verdict = verdict_document(result)
@@ -116,6 +121,7 @@ def _run_cluster(
     progress: Progress,
     timings: Timings,
     stop: threading.Event,
+    ready: Callable[[], None],
 ) -> None:
     """Everything that needs the cluster. An error once the history has begun is logged: what
     was recorded is checked all the same."""
@@ -143,6 +149,7 @@ def _run_cluster(
             plan["time_zero_ns"] = time.monotonic_ns()
             folder.write_plan(plan)
             began = True
+            ready()
             _interpret(test, cluster, folder, plan["time_zero_ns"], progress, timings, stop)
             progress.phase("collect")
             if test.options.keep:

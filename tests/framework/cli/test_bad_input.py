@@ -1,0 +1,108 @@
+"""Bad input: one clear line, exit code 254, nothing started."""
+
+from pathlib import Path
+
+import pytest
+
+from framework.cli.app import main
+
+OPEN_TWICE = (
+    '{"index":0,"type":"invoke","process":0,"f":"read","key":"x","value":null}\n'
+    '{"index":1,"type":"invoke","process":0,"f":"read","key":"x","value":null}\n'
+)
+TRUNCATED = '{"index":0,"type":"inv\n{"index":1,"type":"invoke","process":0,"f":"read"}\n'
+
+
+def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    """The one line that a refused command prints."""
+    assert main(list(argv)) == 254
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    lines = printed.err.splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        ((), "no command given"),
+        (("bogus",), "bogus"),
+        (("run", "--nemesis", "meteor"), "unknown nemesis: 'meteor' (known: kill, partition"),
+        (("run", "--nemesis", ""), "no nemesis named"),
+        (("run", "--workload", "bank"), "unknown workload: 'bank'"),
+        (("run", "--workload", "none"), "at least one workload"),
+        (("run", "--hosts", "moon"), "moon"),
+        (("run", "--nodes", "many"), "CONTROLLERS+BROKERS"),
+        (("run", "--nodes", "0+3"), "CONTROLLERS+BROKERS"),
+        (("run", "--concurrency", "n"), "multiple of n"),
+        (("run", "--concurrency", "1"), "threads"),
+        (("run", "--rate", "0"), "--rate 0"),
+        (("run", "--rate", "x"), "--rate"),
+        (("run", "--time-limit", "-1"), "--time-limit"),
+        (("run", "--interval", "0"), "--interval"),
+        (("run", "--seed", "-1"), "--seed -1"),
+        (("run", "--target", "king"), "unknown target: 'king'"),
+        (("run", "--defect", "all-of-them"), "unknown defect"),
+        (("run", "--system", "zookeeper"), "zookeeper"),
+        (("run", "--frobnicate",), "--frobnicate"),
+        (("run", "extra"), "extra"),
+        (("replay", "/nonexistent"), "not a stored run"),
+        (("check", "/nonexistent"), "/nonexistent"),
+        (("check", "--model", "bank", "/tmp"), "bank"),
+    ],
+)
+def test_arguments_that_cannot_be(
+    capsys: pytest.CaptureFixture[str],
+    argv: tuple[str, ...],
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert says in refused(capsys, *argv)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_workload_that_needs_more_nodes(capsys: pytest.CaptureFixture[str]) -> None:
+    from framework.errors import UsageError
+    from framework.plugins import registry
+    from framework.run import options
+
+    workload = registry.load("workloads", "topics")
+    workload.min_roles = {"broker": 4}
+    specs = registry.load("systems", "kraft").layout("3+3")
+    with pytest.raises(UsageError, match="needs 4 nodes with role broker, --nodes has 3"):
+        options._check_roles([workload], specs)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [(OPEN_TWICE, "line 2"), (TRUNCATED, "line 1"), ("", "empty")],
+)
+def test_histories_that_are_none(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, says: str
+) -> None:
+    history = tmp_path / "history.jsonl"
+    history.write_text(text)
+    line = refused(capsys, "check", "--model", "register", str(history))
+    assert says in line
+    assert "history.jsonl" in line
+
+
+def test_a_folder_of_something_else(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "holiday.jpg").write_bytes(b"\xff\xd8")
+    assert str(tmp_path) in refused(capsys, "check", str(tmp_path))
+
+
+def test_results_that_cannot_be_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    from framework.errors import UsageError
+    from framework.run import store
+
+    with pytest.raises(UsageError, match="cannot be written"):
+        store.create(tmp_path / "file", "x", 1)
+    with pytest.raises(UsageError, match="without /"):
+        store.create(tmp_path, "a/b", 1)
