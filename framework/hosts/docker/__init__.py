@@ -1,0 +1,5 @@
+"""Hosts that are containers."""
+
+from framework.hosts.docker.provider import DockerProvider
+
+__all__ = ["DockerProvider"]

@@ -1,0 +1,285 @@
+"""Nodes in containers on a private bridge without a way out, driven over SSH.
+
+Everything made carries two labels: the run, and the harness that made it. What belongs to a dead
+harness is a leftover. See docs/hosts.md.
+"""
+
+import io
+import logging
+import shutil
+import tarfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any, Final
+
+import paramiko
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from docker.errors import APIError, DockerException, NotFound
+from docker.models.containers import Container
+from docker.models.networks import Network
+from docker.types import IPAMConfig, IPAMPool
+
+import docker
+from framework.errors import EngineError
+from framework.hosts import runs
+from framework.hosts.docker import image
+from framework.hosts.docker.host import DockerFleet, SshHost
+from framework.hosts.processes import ProcessId
+from framework.plugins.host import Ability, Fleet
+
+KIND: Final = "docker"
+RUN: Final = "kraft-proof.run"
+HARNESS: Final = "kraft-proof.harness"
+SUBNETS: Final = [IPv4Network((0x0A580000 + (number << 8), 24)) for number in range(256)]
+"""10.88.0.0/24 and on: a network takes the first that is free."""
+ENGINE_REMEDY: Final = (
+    "apt-get install docker.io (or docker-ce), start the engine, and be root or in group docker"
+)
+
+logging.getLogger("paramiko").setLevel(logging.CRITICAL)  # errors reach us as exceptions
+
+
+class DockerProvider:
+    """Entry point `docker` of `framework.hosts`."""
+
+    name = KIND
+
+    def abilities(self) -> Sequence[Ability]:
+        try:
+            client = docker.from_env(timeout=20)
+            info = client.info()
+        except DockerException as error:
+            return [Ability("docker engine", False, _brief(error), ENGINE_REMEDY)]
+        with _closing(client):
+            system = str(info.get("OperatingSystem", ""))
+            reachable = "Docker Desktop" not in system
+            engine = Ability(
+                "docker engine",
+                reachable,
+                f"{info['ServerVersion']} on {system}"
+                if reachable
+                else "Docker Desktop keeps containers in a machine that this one cannot reach",
+                "run the framework inside that machine, or take --hosts namespaces",
+            )
+            return [engine, image.ability(client)]
+
+    @contextmanager
+    def fleet(self, run_id: str, names: Sequence[str], scratch: Path) -> Iterator[Fleet]:
+        run = runs.Run(
+            run_id=run_id, kind=KIND, harness=ProcessId.current(), scratch=str(scratch.absolute())
+        )
+        with ExitStack() as stack:
+            client = stack.enter_context(_closing(_engine()))
+            tag = image.ensure(client)
+            stack.enter_context(runs.registered(run))
+            stack.callback(_remove_all, client, lambda labels: _belongs(labels, run))
+            network, subnet = _make_network(client, run)
+            user_key, host_key = _keys(scratch)
+
+            def make(position: int) -> SshHost:
+                name, address = names[position], str(subnet[11 + position])
+                _start(client, run, tag, name, address, network, (user_key, host_key))
+                host = SshHost(name, address, key=user_key, host_key=host_key)
+                stack.callback(host.close)
+                return host
+
+            with ThreadPoolExecutor(len(names)) as pool:
+                hosts = dict(zip(names, pool.map(make, range(len(names))), strict=True))
+            yield DockerFleet(hosts)
+
+    def leftovers(self) -> Sequence[str]:
+        return [_describe(thing) for thing in _found(_dead)] + [
+            f"files of run {run.run_id}" for run in runs.orphans(KIND)
+        ]
+
+    def clean(self) -> Sequence[str]:
+        try:
+            client = docker.from_env()
+        except DockerException:
+            return []
+        with _closing(client):
+            removed = _remove_all(client, _dead)
+        for run in runs.orphans(KIND):
+            shutil.rmtree(run.scratch, ignore_errors=True)
+            run.forget()
+            removed.append(f"files of run {run.run_id}")
+        return removed
+
+
+Labels = dict[str, str]
+
+
+def _belongs(labels: Labels, run: runs.Run) -> bool:
+    return labels.get(RUN) == run.run_id and labels.get(HARNESS) == str(run.harness)
+
+
+def _dead(labels: Labels) -> bool:
+    try:
+        return not ProcessId.parse(labels[HARNESS]).alive()
+    except (KeyError, ValueError):
+        return True
+
+
+@contextmanager
+def _closing(client: docker.DockerClient) -> Iterator[docker.DockerClient]:
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def _engine() -> docker.DockerClient:
+    try:
+        client = docker.from_env()
+        client.ping()
+    except DockerException as error:
+        raise EngineError(f"no Docker engine answers: {_brief(error)}") from error
+    return client
+
+
+def _brief(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
+
+
+def _make_network(client: docker.DockerClient, run: runs.Run) -> tuple[str, IPv4Network]:
+    """An internal bridge on the first free subnet: its name and the subnet."""
+    routed = _routed()
+    for subnet in SUBNETS:
+        if any(subnet.overlaps(route) for route in routed):
+            continue
+        try:
+            network = client.networks.create(
+                f"kraft-proof-{run.run_id}",
+                driver="bridge",
+                internal=True,
+                labels={RUN: run.run_id, HARNESS: str(run.harness)},
+                ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=str(subnet))]),
+            )
+        except APIError as error:
+            if "overlaps" in str(error) or "conflicts" in str(error):
+                continue
+            raise EngineError(f"no network for the run: {_brief(error)}") from error
+        return str(network.name), subnet
+    raise EngineError("no network for the run: all of 10.88.0.0/16 is taken")
+
+
+def _routed() -> list[IPv4Network]:
+    """Where this machine already has routes to, the default route apart."""
+    lines = Path("/proc/net/route").read_text().splitlines()[1:]
+    routes = []
+    for line in lines:
+        fields = line.split()
+        target, mask = (int.from_bytes(bytes.fromhex(fields[at]), "little") for at in (1, 7))
+        if mask:
+            routes.append(IPv4Network((target, mask.bit_count())))
+    return routes
+
+
+def _keys(scratch: Path) -> tuple[paramiko.PKey, paramiko.PKey]:
+    """Two key pairs made for the run: the user's and the hosts'."""
+
+    def make(name: str) -> paramiko.PKey:
+        path = scratch / name
+        path.touch(mode=0o600)
+        path.write_bytes(
+            Ed25519PrivateKey.generate().private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.OpenSSH,
+                serialization.NoEncryption(),
+            )
+        )
+        return paramiko.Ed25519Key.from_private_key_file(str(path))
+
+    return make("user_key"), make("host_key")
+
+
+def _start(
+    client: docker.DockerClient,
+    run: runs.Run,
+    tag: str,
+    name: str,
+    address: str,
+    network: str,
+    keys: tuple[paramiko.PKey, paramiko.PKey],
+) -> None:
+    """Create one container, put the keys into it, and start it."""
+    user_key, _ = keys
+    container = client.containers.create(
+        tag,
+        name=f"kraft-proof-{run.run_id}-{name}",
+        hostname=name,
+        labels={RUN: run.run_id, HARNESS: str(run.harness)},
+        cap_add=["NET_ADMIN"],
+        init=True,
+        network=network,
+        networking_config={
+            network: client.api.create_endpoint_config(ipv4_address=address, aliases=[name])
+        },
+    )
+    files = {
+        "host_key": (Path(run.scratch) / "host_key").read_bytes(),
+        "authorized_keys": f"{user_key.get_name()} {user_key.get_base64()}\n".encode(),
+    }
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for path, data in files.items():
+            member = tarfile.TarInfo(path)
+            member.size, member.mode = len(data), 0o600
+            tar.addfile(member, io.BytesIO(data))
+    container.put_archive("/etc/ssh/kraft-proof", packed.getvalue())
+    container.start()
+
+
+def _found(wanted: Callable[[Labels], bool]) -> list[Any]:
+    try:
+        client = docker.from_env()
+    except DockerException:
+        return []
+    with _closing(client):
+        return [*_containers(client, wanted), *_networks(client, wanted)]
+
+
+def _containers(client: docker.DockerClient, wanted: Callable[[Labels], bool]) -> list[Container]:
+    found = client.containers.list(all=True, filters={"label": HARNESS}, ignore_removed=True)
+    return [container for container in found if wanted(container.labels)]
+
+
+def _networks(client: docker.DockerClient, wanted: Callable[[Labels], bool]) -> list[Network]:
+    found = client.networks.list(filters={"label": HARNESS})
+    return [network for network in found if wanted((network.attrs or {}).get("Labels") or {})]
+
+
+def _remove_all(client: docker.DockerClient, wanted: Callable[[Labels], bool]) -> list[str]:
+    """Remove containers, then networks, by their labels; what was removed, a line each."""
+
+    def remove(container: Container) -> str:
+        line = _describe(container)
+        try:
+            container.remove(force=True, v=True)
+        except NotFound:
+            pass
+        except APIError as error:
+            if error.status_code != 409:  # 409: somebody else is removing it
+                raise
+        return line
+
+    removed: list[str] = []
+    if containers := _containers(client, wanted):
+        with ThreadPoolExecutor(len(containers)) as pool:
+            removed += pool.map(remove, containers)
+    for network in _networks(client, wanted):
+        removed.append(_describe(network))
+        try:
+            network.remove()
+        except NotFound:
+            continue
+    return removed
+
+
+def _describe(thing: Any) -> str:
+    kind = "container" if isinstance(thing, Container) else "network"
+    return f"{kind} {thing.name}"
