@@ -66,7 +66,7 @@ class Zombies:
     soon as all work."""
 
     scene: Scene
-    past: Past = Past()
+    past: Past = field(default_factory=Past)
     granted: Mapping[int, dict[str, Any]] = field(default_factory=dict)
     turn: int = 0
     turn_ns: int | None = None
@@ -86,7 +86,7 @@ class Zombies:
         urgent = self.scene.due_heartbeat(now_ns) or self.scene.upkeep()
         if urgent is not None:
             return urgent
-        back = zombie(self.past, self.scene, rng) if rng.random() < ZOMBIE_SHARE else None
+        back = zombie(self.past, self.scene, rng, now_ns) if rng.random() < ZOMBIE_SHARE else None
         if back is not None:
             return back
         if self.scene.topic.partitions and rng.random() < DESCRIBE_SHARE:

@@ -16,6 +16,8 @@ from kio.schema.errors import ErrorCode
 from workloads.kafka.connection import Breakdown, Connection, FateUnknown, NotSent
 
 DEADLINE_S: Final = 3.0
+SEARCH_S: Final = 2.0
+"""No new attempt later than this, so that the last one has time for its answer too."""
 READ_ATTEMPT_S: Final = 1.0
 """A read waits no longer for one controller: it may be paused or cut off."""
 ROUND_PAUSE_S: Final = 0.05
@@ -42,14 +44,19 @@ class ControllerClient:
         self._position = first % len(self._names)
 
     def call(
-        self, request: Any, *, read: bool = False, deadline_s: float = DEADLINE_S
+        self,
+        request: Any,
+        *,
+        read: bool = False,
+        search_s: float = SEARCH_S,
+        deadline_s: float = DEADLINE_S,
     ) -> tuple[str, Any]:
         """(node, response). The response is NOT_CONTROLLER where no controller was active in
         time. Raises `NotSent`, `FateUnknown` (of a read: the last of several)."""
         harmless = (NotActive, NotSent, FateUnknown) if read else (NotActive, NotSent)
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(harmless),
-            stop=tenacity.stop_after_delay(deadline_s - ROUND_PAUSE_S),
+            stop=tenacity.stop_after_delay(search_s),
             wait=self._pause,
             reraise=True,
         )

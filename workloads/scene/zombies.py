@@ -54,7 +54,7 @@ MOST_GHOSTS: Final = 12
 MOST_CHANGES: Final = 24
 
 
-def zombie(past: Past, scene: Scene, rng: random.Random) -> Event | None:
+def zombie(past: Past, scene: Scene, rng: random.Random, now_ns: int) -> Event | None:
     """A request that is certainly stale now, of a kind drawn among those that can be made."""
     stale = [ghost for ghost in past.ghosts if ghost.surely_stale(scene)]
     ghost = rng.choice(stale) if stale else None
@@ -65,8 +65,8 @@ def zombie(past: Past, scene: Scene, rng: random.Random) -> Event | None:
     ]
     if ghost is not None:
         kinds += [
-            lambda: _heartbeat(ghost, "ACTIVE", scene),
-            lambda: _heartbeat(ghost, "SHUTDOWN", scene),
+            lambda: _heartbeat(ghost, "ACTIVE", now_ns),
+            lambda: _heartbeat(ghost, "SHUTDOWN", now_ns),
             lambda: _replayed_heartbeat(ghost),
             lambda: _stale_leader(ghost, scene, rng),
         ]
@@ -78,8 +78,7 @@ def zombie(past: Past, scene: Scene, rng: random.Random) -> Event | None:
 # --- from lives that are over -------------------------------------------------------------
 
 
-def _heartbeat(ghost: Ghost, target: str, scene: Scene) -> Event:
-    lease_start_ms = scene.brokers[ghost.broker_id].lease_end_ns // NS_PER_MS
+def _heartbeat(ghost: Ghost, target: str, now_ns: int) -> Event:
     value = {
         "broker_id": ghost.broker_id,
         "broker_epoch": ghost.epoch,
@@ -87,7 +86,7 @@ def _heartbeat(ghost: Ghost, target: str, scene: Scene) -> Event:
         "target": target,
         "incarnation": ghost.incarnation,
         "offset": OFFSET,
-        "lease_start_ms": lease_start_ms,
+        "lease_start_ms": now_ns // NS_PER_MS,
     }
     return _heartbeat_op(value, ghost.why, ["broker_epoch"])
 

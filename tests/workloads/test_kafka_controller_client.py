@@ -1,0 +1,142 @@
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from kio.static.primitive import i8, i16, i32, i64
+from loopback_server import CLOSE, HANG, LoopbackServer
+
+from nodes.kraft.wire.debug import ReadTopicsRequest, ReadTopicsResponse
+from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from workloads.kafka.connection import Connection, FateUnknown, NotSent
+from workloads.kafka.controller_client import ControllerClient
+
+READ = ReadTopicsRequest(names=("t",))
+WRITE = BrokerHeartbeatRequest(
+    target_state=i8(3),
+    broker_id=i32(101),
+    lease_start_time_ms=i64(0),
+    cur_metadata_offset=i64(0),
+    listeners=(),
+)
+
+
+def answer(code: int) -> Any:
+    def respond(request: Any) -> Any:
+        if isinstance(request, ReadTopicsRequest):
+            return ReadTopicsResponse(error_code=i16(code), epoch=i32(1), offset=i64(2), topics=())
+        return BrokerHeartbeatResponse(
+            error_code=i16(code), next_state=i8(3), lease_end_time_ms=i64(0)
+        )
+
+    return respond
+
+
+def always(what: object) -> Any:
+    return lambda _: what
+
+
+class Controllers:
+    """Three servers and a client of theirs that asks c1 first."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self.servers = {
+            name: stack.enter_context(LoopbackServer(answer(41))) for name in ("c1", "c2", "c3")
+        }
+        self.client = ControllerClient(
+            {name: Connection(server.open, "test") for name, server in self.servers.items()}
+        )
+
+    def set(self, **answers: Any) -> None:
+        for name, each in answers.items():
+            self.servers[name].answer = each
+
+    def asked(self) -> list[int]:
+        return [len(server.seen) for server in self.servers.values()]
+
+
+@pytest.fixture
+def controllers() -> Iterator[Controllers]:
+    with ExitStack() as stack:
+        yield Controllers(stack)
+
+
+def test_the_active_one_is_found_and_remembered(controllers: Controllers) -> None:
+    controllers.set(c3=answer(0))
+    for _ in range(2):
+        node, response = controllers.client.call(WRITE)
+        assert (node, response.error_code) == ("c3", 0)
+    assert controllers.asked() == [1, 1, 2]
+
+
+def test_where_the_active_one_refuses_that_is_the_answer(controllers: Controllers) -> None:
+    controllers.set(c2=answer(77))
+    assert controllers.client.call(WRITE)[1].error_code == 77
+    assert controllers.asked() == [1, 1, 0]
+
+
+def test_controllers_that_are_gone_are_passed_over(controllers: Controllers) -> None:
+    controllers.set(c2=answer(0))
+    controllers.servers["c1"].stop()
+    assert controllers.client.call(WRITE)[0] == "c2"
+
+
+def _refused(timeout_s: float) -> Any:
+    raise ConnectionRefusedError("refused")
+
+
+def test_no_active_one_in_time_is_not_controller(controllers: Controllers) -> None:
+    begun = time.monotonic()
+    _, response = controllers.client.call(WRITE, search_s=0.4)
+    assert response.error_code == 41
+    assert 0.4 <= time.monotonic() - begun < 3
+    assert min(controllers.asked()) >= 2
+
+
+def test_one_that_becomes_active_meanwhile_is_found(controllers: Controllers) -> None:
+    asked = 0
+
+    def elected_later(request: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return answer(0 if asked > 3 else 41)(request)
+
+    controllers.set(c2=elected_later)
+    node, response = controllers.client.call(WRITE)
+    assert (node, response.error_code) == ("c2", 0)
+
+
+def test_nobody_to_connect_to_is_definite() -> None:
+    client = ControllerClient({name: Connection(_refused, "test") for name in ("c1", "c2")})
+    with pytest.raises(NotSent) as caught:
+        client.call(WRITE, search_s=0.3)
+    assert caught.value.node in ("c1", "c2")
+
+
+@pytest.mark.parametrize("breakdown", [CLOSE, HANG])
+def test_a_write_of_unknown_fate_is_never_sent_again(
+    controllers: Controllers, breakdown: object
+) -> None:
+    controllers.set(c2=always(breakdown), c3=answer(0))
+    with pytest.raises(FateUnknown) as caught:
+        controllers.client.call(WRITE, deadline_s=1.0)
+    assert caught.value.node == "c2"
+    assert controllers.asked() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("breakdown", [CLOSE, HANG])
+def test_a_read_of_unknown_fate_is_sent_to_the_next(
+    controllers: Controllers, breakdown: object
+) -> None:
+    controllers.set(c2=always(breakdown), c3=answer(0))
+    node, response = controllers.client.call(READ, read=True)
+    assert (node, response.offset) == ("c3", 2)
+    assert controllers.asked() == [1, 1, 1]
+
+
+def test_after_a_breakdown_another_one_is_asked_first(controllers: Controllers) -> None:
+    controllers.set(c1=always(CLOSE), c2=answer(0))
+    with pytest.raises(FateUnknown):
+        controllers.client.call(WRITE)
+    assert controllers.client.call(WRITE)[0] == "c2"

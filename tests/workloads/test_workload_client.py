@@ -1,0 +1,144 @@
+"""The client end to end, against a cluster of loopback sockets."""
+
+import socket
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kio.schema.create_topics.v7.request import CreateTopicsRequest
+from kio.schema.create_topics.v7.response import CreatableTopicResult, CreateTopicsResponse
+from kio.schema.errors import ErrorCode
+from kio.schema.metadata.v12.request import MetadataRequest
+from kio.static.primitive import i16, i32, i64
+from loopback_server import CLOSE, LoopbackServer
+
+from framework.generators import clients, simulate
+from framework.history.event import Event, EventType
+from framework.plugins.system import Cluster, NodeSpec
+from framework.plugins.workload import WorkloadOptions
+from nodes.kraft.controller.answers import NO_THROTTLE
+from nodes.kraft.wire.debug import ReadTopic, ReadTopicsRequest, ReadTopicsResponse
+from workloads.topics import Topics
+
+OPTIONS = WorkloadOptions(seed=0, threads=2, rate=10)
+
+
+def serve(request: Any) -> Any:
+    """A node of every role: creates of t succeed, of u find it there; nothing is read."""
+    if isinstance(request, CreateTopicsRequest):
+        (topic,) = request.topics
+        result = CreatableTopicResult(
+            name=topic.name,
+            topic_id=uuid.UUID(int=7),
+            error_code=ErrorCode(0 if topic.name == "t" else 36),
+            error_message=None,
+            configs=(),
+        )
+        return CreateTopicsResponse(throttle_time=NO_THROTTLE, topics=(result,))
+    if isinstance(request, ReadTopicsRequest):
+        topics = tuple(
+            ReadTopic(error_code=i16(3), name=name, topic_id=None, partitions=())
+            for name in request.names
+        )
+        return ReadTopicsResponse(error_code=i16(0), epoch=i32(1), offset=i64(2), topics=topics)
+    return CLOSE
+
+
+@pytest.fixture
+def servers() -> Iterator[dict[str, LoopbackServer]]:
+    with ExitStack() as stack:
+        yield {name: stack.enter_context(LoopbackServer(serve)) for name in ("b1", "b2", "c1")}
+
+
+@pytest.fixture
+def cluster(servers: dict[str, LoopbackServer]) -> Cluster:
+    ports = {name: server.port for name, server in servers.items()}
+
+    def connect(address: str, port: int, timeout_s: float) -> socket.socket:
+        listener = {"b": 9092, "c": 9093}[address[0]]
+        assert port == listener
+        return socket.create_connection(("127.0.0.1", ports[address]), timeout_s)
+
+    fleet: Any = SimpleNamespace(
+        connect=connect, hosts={name: SimpleNamespace(address=name) for name in servers}
+    )
+    nodes = {
+        name: NodeSpec(name=name, roles=frozenset({role}), ports={listener: port})
+        for name, role, listener, port in [
+            ("b1", "broker", "client", 9092),
+            ("b2", "broker", "client", 9092),
+            ("c1", "controller", "controller", 9093),
+        ]
+    }
+    return Cluster(fleet=fleet, nodes=nodes, seed=0, options={})
+
+
+def op(f: str, key: str, value: Any = None) -> Event:
+    return Event(type="invoke", process=3, f=f, key=key, value=value)
+
+
+CREATE = {"partitions": 1, "replication": 1}
+
+
+def test_completions(cluster: Cluster, servers: dict[str, LoopbackServer]) -> None:
+    client = Topics().client(cluster, 0)
+    made = client.invoke(op("create", "t", CREATE))
+    assert (made.type, made.process, made.f, made.key, made.node) == ("ok", 3, "create", "t", "b1")
+    assert made.value == {"topic_id": str(uuid.UUID(int=7))}
+    there = client.invoke(op("create", "u", CREATE))
+    assert (there.type, there.node, there.value) == ("fail", "b2", None)
+    assert there.error == ("TOPIC_ALREADY_EXISTS", "")
+    assert there.ext == {"asserts": "present"}
+    read = client.invoke(op("describe", "t"))
+    assert (read.type, read.value, read.node) == ("ok", None, "c1")
+    assert read.ext == {"epoch": 1, "offset": 2}
+    client.close()
+
+
+def test_a_closed_connection(cluster: Cluster, servers: dict[str, LoopbackServer]) -> None:
+    client = Topics().client(cluster, 1)
+    deleted = client.invoke(op("delete", "t"))
+    assert (deleted.type, deleted.node) == ("info", "b2")
+    assert deleted.error is not None and deleted.error[0] == "CONNECTION_LOST"
+    cached = client.invoke(op("metadata", "t"))
+    assert (cached.type, cached.node) == ("fail", "b1")
+    assert isinstance(servers["b1"].seen[-1], MetadataRequest)
+
+
+def test_a_node_that_is_gone(cluster: Cluster, servers: dict[str, LoopbackServer]) -> None:
+    servers["b1"].stop()
+    refused = Topics().client(cluster, 0).invoke(op("create", "t", CREATE))
+    assert (refused.type, refused.node) == ("fail", "b1")
+    assert refused.error is not None and refused.error[0] == "CONNECTION_FAILED"
+
+
+def test_final_reads_are_of_every_topic_that_was_named(cluster: Cluster) -> None:
+    workload = Topics()
+    final = clients(workload.final_generator(OPTIONS))  # built first, as a schedule is
+    client = workload.client(cluster, 0)
+    for name in ("t", "u", "t"):
+        client.invoke(op("create", name, CREATE))
+    client.invoke(op("describe", "v"))
+    history = simulate(final, threads=2)
+    asked = [event for event in history if event.type == "invoke"]
+    assert sorted(event.key for event in asked) == ["t", "u", "v"]
+    assert {event.f for event in asked} == {"describe"}
+
+
+def test_final_reads_are_tried_again(cluster: Cluster) -> None:
+    workload = Topics()
+    workload.client(cluster, 0).invoke(op("create", "t", CREATE))
+    types: Iterator[EventType] = iter(("fail", "info", "ok", "ok"))
+
+    def completion(invoked: Event, n: int) -> tuple[int, Event]:
+        return 10, Event(type=next(types), process=invoked.process, f=invoked.f, key=invoked.key)
+
+    history = simulate(clients(workload.final_generator(OPTIONS)), threads=2, completion=completion)
+    assert [event.type for event in history if event.type != "invoke"] == ["fail", "info", "ok"]
+
+
+def test_nothing_named_nothing_read() -> None:
+    assert simulate(clients(Topics().final_generator(OPTIONS))) == []

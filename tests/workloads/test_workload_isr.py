@@ -1,0 +1,121 @@
+from collections import Counter, defaultdict
+
+import pytest
+from histories import assert_encodable, invocations, pairs, run
+from reference_controller import ReferenceController
+
+from framework.history.event import Event
+from workloads.isr import BROKER_IDS, CHANGES_A_TOPIC, PARTITIONS, Isr
+
+
+@pytest.fixture(scope="module")
+def history() -> list[Event]:
+    """A minute with nothing going wrong."""
+    return run(Isr(), ReferenceController())
+
+
+def codes(history: list[Event], f: str) -> Counter[str]:
+    return Counter(
+        end.error[0] if end.error else end.type for op, end in pairs(history) if op.f == f
+    )
+
+
+def test_brokers_register_become_active_and_keep_their_leases() -> None:
+    controller = ReferenceController()
+    history = run(Isr(), controller)
+    assert controller.fenced == 0
+    assert codes(history, "heartbeat").keys() == {"ok"}
+    last: dict[str, float] = {}
+    for op in invocations(history, "heartbeat"):
+        assert op.time is not None
+        if op.key in last and op.value["broker_epoch"] != -1:
+            assert op.time - last[op.key] < 2.5e9
+        last[op.key] = op.time
+    assert last.keys() == {f"broker-{broker_id}" for broker_id in BROKER_IDS}
+
+
+def test_first_heartbeats_register_a_process_of_its_own() -> None:
+    history = run(Isr(), ReferenceController(), seconds=5)
+    first = {op.key: op.value for op in reversed(invocations(history, "heartbeat"))}
+    assert {value["broker_epoch"] for value in first.values()} == {-1}
+    assert len({value["incarnation"] for value in first.values()}) == len(BROKER_IDS)
+
+
+def test_leaders_change_the_isr_with_what_they_know(history: list[Event]) -> None:
+    done = codes(history, "alter-isr")
+    assert done["ok"] >= 400
+    assert done["INVALID_UPDATE_VERSION"] >= 50
+    assert done.keys() == {"ok", "INVALID_UPDATE_VERSION"}
+    for op in invocations(history, "alter-isr"):
+        assert op.value["isr"][0] == op.value["broker_id"]
+        assert set(op.value["isr"]) <= set(BROKER_IDS)
+        assert op.value["zombie"] is None
+    sizes = Counter(len(op.value["isr"]) for op in invocations(history, "alter-isr"))
+    assert min(sizes[size] for size in (1, 2, 3)) >= 20
+
+
+def test_several_threads_try_the_same_version_and_one_wins(history: list[Event]) -> None:
+    rivals = 0
+    winners: defaultdict[tuple[str, int], int] = defaultdict(int)
+    open_: dict[object, tuple[str, str, int]] = {}
+    for event in history:
+        if event.type != "invoke":
+            open_.pop(event.process, None)
+        elif event.f == "alter-isr":
+            attempt = (event.key, event.value["topic_id"], event.value["partition_epoch"])
+            rivals += attempt in open_.values()
+            open_[event.process] = attempt
+    for op, end in pairs(history):
+        if op.f == "alter-isr" and end.type == "ok":
+            winners[op.key, op.value["partition_epoch"]] += 1
+    assert rivals >= 50
+    assert set(winners.values()) == {1}
+
+
+def test_topics_take_turns_and_the_old_ones_are_deleted(history: list[Event]) -> None:
+    assert codes(history, "create")["ok"] >= 3
+    assert codes(history, "delete")["ok"] >= 2
+    for op in invocations(history, "create"):
+        assert sorted(map(sorted, op.value["assignment"])) == [list(BROKER_IDS)] * PARTITIONS
+    per_topic = Counter(op.key.split("/")[0] for op in invocations(history, "alter-isr"))
+    assert max(per_topic.values()) <= CHANGES_A_TOPIC + 4
+
+
+def test_brokers_that_were_fenced_come_back_under_a_new_epoch() -> None:
+    class Fencing(ReferenceController):
+        """Fences 101 once, in the middle, and gives its id a new epoch behind its back once."""
+
+        def __call__(self, op: Event, n: int) -> tuple[int, Event]:
+            if n == 300:
+                self.fence(101)
+            if n == 500:
+                self.fence(102)
+                self.brokers[102].epoch = self._next()
+            return super().__call__(op, n)
+
+    controller = Fencing()
+    history = run(Isr(), controller)
+    assert codes(history, "heartbeat")["STALE_BROKER_EPOCH"] >= 1
+    assert [controller.brokers[each].state for each in BROKER_IDS] == ["ACTIVE"] * 3
+    refused = codes(history, "alter-isr")
+    assert refused.keys() & {"STALE_BROKER_EPOCH", "FENCED_LEADER_EPOCH", "INELIGIBLE_REPLICA"}
+    late = [op for op, end in pairs(history) if op.f == "alter-isr" and end.type == "ok"][-50:]
+    assert {op.value["broker_id"] for op in late} & {101, 102, 103}
+    epochs = {broker_id: controller.brokers[broker_id].epoch for broker_id in BROKER_IDS}
+    assert {op.value["broker_epoch"] for op in late} <= set(epochs.values())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_lost_answers_do_not_stop_the_work(seed: int) -> None:
+    history = run(Isr(), ReferenceController(seed, lose=0.1), seed=seed)
+    done = [op.f for op, end in list(pairs(history))[-200:] if end.type == "ok"]
+    assert done.count("alter-isr") >= 30, Counter(done)
+
+
+def test_every_operation_is_a_request_that_a_node_can_read() -> None:
+    assert_encodable(run(Isr(), ReferenceController(lose=0.05)))
+
+
+def test_the_seed_fixes_the_schedule() -> None:
+    runs = [run(Isr(), ReferenceController(), seed=seed, seconds=10) for seed in (1, 1, 2)]
+    assert runs[0] == runs[1] != runs[2]

@@ -1,0 +1,66 @@
+from collections import Counter
+
+import pytest
+from histories import assert_encodable, invocations, pairs, run
+from reference_controller import ReferenceController
+
+from framework.history.event import Event
+from workloads.topics import LIVE_NAMES, MOST_OPERATIONS, MOST_UNKNOWN, Topics
+
+
+@pytest.fixture(scope="module")
+def history() -> list[Event]:
+    """A minute with nothing going wrong."""
+    return run(Topics(), ReferenceController())
+
+
+def test_every_operation_happens_and_meets_both_states_of_a_topic(history: list[Event]) -> None:
+    seen = Counter((op.f, end.type) for op, end in pairs(history))
+    for f in ("create", "delete"):
+        assert seen[f, "ok"] >= 100 and seen[f, "fail"] >= 100, seen
+    reads = Counter((op.f, end.value is None) for op, end in pairs(history) if end.type == "ok")
+    for f in ("describe", "metadata"):
+        assert reads[f, True] >= 50 and reads[f, False] >= 50, reads
+
+
+def test_every_operation_is_a_request_that_a_node_can_read() -> None:
+    assert_encodable(run(Topics(), ReferenceController()))
+
+
+def test_names_are_few_at_a_time_and_retire() -> None:
+    history = run(Topics(), ReferenceController(), seconds=300)
+    names = [event.key for event in history if event.type == "invoke"]
+    assert max(Counter(names).values()) <= MOST_OPERATIONS
+    assert len(set(names)) >= len(names) / MOST_OPERATIONS
+    last = {name: position for position, name in enumerate(names)}
+    first = {name: names.index(name) for name in last}
+    for position in range(len(names)):
+        assert sum(first[name] <= position <= last[name] for name in last) <= LIVE_NAMES
+
+
+def test_operations_on_one_name_overlap(history: list[Event]) -> None:
+    open_keys: dict[object, str] = {}
+    together = 0
+    for event in history:
+        if event.type == "invoke":
+            together += event.key in open_keys.values()
+            open_keys[event.process] = event.key
+        else:
+            del open_keys[event.process]
+    assert together >= 50
+
+
+def test_a_name_with_too_many_unknown_operations_retires() -> None:
+    history = run(Topics(), ReferenceController(lose=0.5), seconds=120)
+    unknown = Counter(op.key for op, end in pairs(history) if end.type == "info")
+    assert max(unknown.values()) >= MOST_UNKNOWN / 2  # else this test tests nothing
+    # Those under way when it retires may still end unknown.
+    assert max(unknown.values()) <= MOST_UNKNOWN + 4
+
+
+@pytest.mark.parametrize("other_seed, same", [(5, True), (6, False)])
+def test_the_seed_fixes_the_schedule(other_seed: int, same: bool) -> None:
+    first = run(Topics(), ReferenceController(), seed=5, seconds=10)
+    second = run(Topics(), ReferenceController(), seed=other_seed, seconds=10)
+    assert (invocations(first, "create") == invocations(second, "create")) is same
+    assert (first == second) is same
