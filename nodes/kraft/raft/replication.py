@@ -212,17 +212,29 @@ def on_fetch_reply(turn: Turn, peer: int, request: Fetch, reply: FetchReply) -> 
 def on_failed_fetch(turn: Turn, peer: int) -> None:
     """Retry a little later; an observer without a leader asks the next voter."""
     back_off(turn, peer, Fetch)
-    state = turn.state
-    if isinstance(state.role, Unattached) and not state.config.is_voter:
-        turn.set(asked_in_turn=state.asked_in_turn + 1)
-        following = state.config.voters[turn.state.asked_in_turn % len(state.config.voters)]
-        back_off(turn, following, Fetch)
+    if isinstance(turn.state.role, Unattached) and not turn.state.config.is_voter:
+        back_off(turn, _turn_to_next_voter(turn), Fetch)
 
 
 def lose_contact(turn: Turn) -> None:
     """An observer's leader does not answer: ask the voters in turn who leads now."""
     if not turn.state.config.is_voter and isinstance(turn.state.role, Follower):
         turn.set(role=Unattached(NEVER))
+        _turn_to_next_voter(turn)
+
+
+def _turn_to_next_voter(turn: Turn) -> int:
+    """The next voter to ask: not the one that was lost, nor one that owes an answer, where
+    there is another. If the leader is back, the others say so."""
+    voters, links = turn.state.config.voters, turn.state.links
+    asked = turn.state.asked_in_turn
+    for ahead in range(1, len(voters) + 1):
+        peer = voters[(asked + ahead) % len(voters)]
+        link = links.get((peer, Fetch))
+        if peer != turn.state.leader_id and (link is None or link.outstanding is None):
+            break
+    turn.set(asked_in_turn=(asked + ahead) % len(voters))
+    return peer
 
 
 def _truncate(turn: Turn, epoch: int, end_offset: int) -> None:

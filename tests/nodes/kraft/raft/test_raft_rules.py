@@ -740,6 +740,24 @@ def test_observer_finds_the_leader_by_asking_the_voters_in_turn() -> None:
     assert sent is None or sent.peer == 3
 
 
+def test_observer_that_loses_its_leader_asks_the_others() -> None:
+    observer = follower(node_id=7)
+    asked_at_first = observer.one(Send)
+    observer.timeout()
+    others = [observer.one(Send)]
+    observer.do(Replied(2, asked_at_first.request, None))
+    for _ in range(3):
+        last = others[-1]
+        observer.do(Replied(last.peer, last.request, FetchReply(leader_epoch=1, error=6)))
+        observer.wait(20)
+        others.append(observer.one(Send))
+    assert {send.peer for send in others} == {1, 3}, "2 is the one that was lost"
+    last = others[-1]
+    hint = FetchReply(leader_epoch=1, leader_id=2, error=NOT_LEADER_OR_FOLLOWER)
+    observer.do(Replied(last.peer, last.request, hint))
+    assert observer.one(Send).peer == 2, "it is back, says another"
+
+
 # --- read barriers ------------------------------------------------------------------------
 
 
