@@ -1,3 +1,4 @@
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import pytest
@@ -5,6 +6,11 @@ from schedules import invocations, some
 
 from framework.errors import UsageError
 from framework.generators import (
+    Context,
+    Generator,
+    Offer,
+    Pending,
+    assign,
     concurrent_keys,
     each_thread,
     limit,
@@ -15,6 +21,7 @@ from framework.generators import (
     until_ok,
 )
 from framework.generators.simulate import imperfect
+from framework.history.event import Event
 
 
 def test_sequential_keys_one_after_another() -> None:
@@ -56,6 +63,43 @@ def test_events_reach_the_keys_generator() -> None:
     gen = sequential_keys(range(4), lambda key: until_ok(repeat(op("a"))))
     history = simulate(gen, threads=1, completion=imperfect)
     assert [e.key for e in history if e.type == "ok"] == [0, 1, 2, 3]
+
+
+@dataclass(frozen=True)
+class OnlyMine:
+    """Two operations on a key. Must not hear of other keys."""
+
+    key: int
+    left: int = 2
+
+    def offer(self, context: Context) -> Offer | None:
+        if self.left == 0:
+            return None
+        chosen = assign(context, op("a"))
+        taken = not isinstance(chosen, Pending)
+        return Offer(chosen, OnlyMine(self.key, self.left - taken))
+
+    def update(self, context: Context, event: Event) -> Generator:
+        assert event.key == self.key
+        return self
+
+
+@pytest.mark.parametrize("concurrent", [False, True])
+def test_a_key_does_not_hear_of_the_last_one(concurrent: bool) -> None:
+    """A slow operation on one key completes when its threads are at the next."""
+
+    def completion(event: Event, n: int) -> tuple[int, Event]:
+        return 100 if n % 3 == 0 else 10, replace(event, type="ok")
+
+    make = (
+        concurrent_keys(2, range(6), OnlyMine)
+        if concurrent
+        else sequential_keys(range(6), OnlyMine)
+    )
+    history = simulate(make, threads=2, completion=completion)
+    keys = [e.key for e in history]
+    assert keys != sorted(keys)  # there was such an operation
+    assert set(keys) == set(range(6))
 
 
 def test_groups_see_only_their_threads() -> None:

@@ -231,6 +231,24 @@ def test_an_invocation_is_written_before_the_client_sees_it() -> None:
     assert len(history) == 400
 
 
+def test_completions_go_before_new_operations() -> None:
+    """What has ended by the time that something new could begin is not concurrent with it."""
+    answered = threading.Event()
+
+    def answer(op: Event) -> Event:
+        answered.set()
+        return replace(op, type="ok")
+
+    def dawdle(event: Event) -> None:
+        if event.type == "invoke":
+            assert answered.wait(5)
+            answered.clear()
+            time.sleep(0.05)  # for the worker to hand its answer in
+
+    history, _ = interpret(clients(limit(6, WRITE)), answer, threads=3, on_event=dawdle)
+    assert [e.type for e in history] == ["invoke", "ok"] * 6
+
+
 def test_the_same_seed_gives_one_thread_the_same_history() -> None:
     gen = clients(limit(100, mix(repeat(op("a")), generate(lambda r, c: op("b", r.random())))))
     one, other = (interpret(gen, threads=1)[0] for _ in range(2))
@@ -348,6 +366,20 @@ def test_an_info_of_the_clients_own_retires_too() -> None:
     assert unsure.opened == unsure.closed == [0, 0, 0]
 
 
+def test_the_client_of_a_retired_process_is_closed_at_once() -> None:
+    closed: list[int] = []
+
+    def answer(op: Event) -> Event:
+        if op.f == "look":
+            closed.extend(source.closed)
+        return replace(op, type="info" if op.f == "crash" else "ok")
+
+    source = Clients(answer)
+    script = ops([on_threads([0], op("crash")), sleep(0.3), on_threads([1], op("look"))])
+    interpret(clients(script), source, threads=2)
+    assert closed == [0]
+
+
 def test_a_fail_keeps_process_and_client() -> None:
     refused = Clients(lambda op: replace(op, type="fail", error=("TOPIC_EXISTS", "t1")))
     history, summary = interpret(clients(limit(3, WRITE)), refused, threads=1)
@@ -408,7 +440,9 @@ def test_a_client_that_cannot_be_closed_does_no_harm() -> None:
 def test_a_completion_that_cannot_be_one_is_an_info(
     answer: Callable[[Event], Any], problem: str
 ) -> None:
-    history, summary = interpret(clients(limit(2, WRITE)), answer, threads=1)
+    source = Clients(answer)
+    history, summary = interpret(clients(limit(2, WRITE)), source, threads=1)
+    assert source.opened == source.closed == [0, 0]  # a new process has a new client
     assert [e.process for e in history] == [0, 0, 1, 1]
     assert summary.completed["info"] == 2
     code, message = errors(history)[0] or ("", "")
@@ -454,6 +488,29 @@ def test_a_stuck_worker_is_given_up_and_its_late_answer_dropped() -> None:
     assert summary.processes == {0: 1}
     answered.wait(5)
     after_threads_end(lambda: source.closed == [0, 0])  # the old worker closes its own client
+
+
+def test_a_late_answer_does_not_complete_another_operation() -> None:
+    release, answered = threading.Event(), threading.Event()
+
+    def answer(op: Event) -> Event:
+        if op.value == "stick":
+            release.wait(10)
+            answered.set()
+        else:
+            release.set()
+            assert answered.wait(5)
+            time.sleep(0.1)  # the late answer arrives while this operation is under way
+        return replace(op, type="ok")
+
+    script = ops([op("w", "x", "stick"), op("w", "x", "next")])
+    history, _ = interpret(clients(script), answer, threads=1, op_timeout_s=1)
+    assert [(e.type, e.process, e.value) for e in history] == [
+        ("invoke", 0, "stick"),
+        ("info", 0, None),
+        ("invoke", 1, "next"),
+        ("ok", 1, "next"),
+    ]
 
 
 def test_others_go_on_beside_a_stuck_worker() -> None:
