@@ -81,11 +81,12 @@ def stop(session: Any) -> None:
         session.stop()
         if gateway is not None:
             gateway.shutdown()
-            gateway.proc.stdin.close()
-            gateway.proc.wait(timeout=20)
+            gateway.proc.stdin.close()  # which ends the JVM
+            gateway.proc.wait(timeout=5)
     except Exception:
         if gateway is not None:
             gateway.proc.kill()
+            gateway.proc.wait()
     finally:
         SparkContext._gateway = SparkContext._jvm = None
         shutil.rmtree(scratch, ignore_errors=True)
@@ -147,7 +148,6 @@ class Background:
 
 
 def _settings(master: str, scratch: str) -> dict[str, str]:
-    local = master.startswith("local")
     settings = {
         "spark.master": master,
         "spark.app.name": "kraft-proof",
@@ -159,12 +159,16 @@ def _settings(master: str, scratch: str) -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", "2g"),
-        # A history is small beside what Spark is made for: few partitions, merged further.
-        "spark.sql.shuffle.partitions": str(_cores(master) * 2),
-        "spark.sql.adaptive.enabled": "true",
     }
-    if local:
+    if master.startswith("local"):
+        # A history is small beside what Spark is made for, and the time goes into kernels in
+        # Python: what prepares the JVM for long queries costs more here than it saves (half of
+        # all processor time of a check).
         settings |= {
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.adaptive.enabled": "false",
+            "spark.sql.shuffle.partitions": str(_cores(master)),
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
         }

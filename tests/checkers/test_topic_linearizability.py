@@ -1,0 +1,255 @@
+"""Topic linearizability: planted violations, honest histories, and brute force."""
+
+import json
+import random
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+
+from checkers.topic_linearizability import TopicLinearizability, check_name
+from framework.checking.columns import Columns
+from framework.checking.results import checker_result
+from framework.checking.runs import OPERATIONS, add_operation
+from framework.history.pairing import Operation
+from framework.plugins.checker import RunInfo, Tables
+from framework.verdict import Verdict
+from tests.checkers.linearizability.oracle import linearizable, random_history
+
+EXISTS, UNKNOWN, UNKNOWN_ID = (
+    "TOPIC_ALREADY_EXISTS",
+    "UNKNOWN_TOPIC_OR_PARTITION",
+    "UNKNOWN_TOPIC_ID",
+)
+
+
+def op(f: str, op: int, end: int | None, outcome: str = "", *, name: str = "t") -> Operation:
+    """`outcome`: "" (ok, nothing shown), "=id" (ok), "info", or the code of a fail."""
+    operation = Operation(op=op, end=end, process=op, f=f, key=name)
+    if end is None or outcome == "info":
+        return operation
+    operation.type = "ok" if outcome == "" or outcome.startswith("=") else "fail"
+    if outcome.startswith("="):
+        operation.result = {"topic_id": outcome[1:], "partitions": []}
+    elif outcome:
+        operation.error = (outcome, "said the node")
+    return operation
+
+
+def rows(operations: Iterable[Operation]) -> list[dict[str, Any]]:
+    columns = Columns(OPERATIONS)
+    for operation in operations:
+        add_operation(columns, "r", operation)
+    found: list[dict[str, Any]] = columns.table().to_pylist()
+    return found
+
+
+HONEST = {
+    "one life after another": [
+        op("describe", 0, 1),
+        op("create", 2, 3, "=A"),
+        op("describe", 4, 5, "=A"),
+        op("create", 6, 7, EXISTS),
+        op("delete", 8, 9, "=A"),
+        op("delete", 10, 11, UNKNOWN),
+        op("create", 12, 13, "=B"),
+        op("describe", 14, 15, "=B"),
+    ],
+    "a pending create that took effect late": [
+        op("create", 0, 1, "info"),
+        op("describe", 2, 3),
+        op("describe", 4, 5, "=X"),
+        op("create", 6, 7, EXISTS),
+    ],
+    "a pending create that never did": [op("create", 0, None), op("describe", 1, 2)],
+    "a pending delete explains an absence": [
+        op("create", 0, 1, "=A"),
+        op("delete", 2, None),
+        op("describe", 3, 4, "=A"),
+        op("describe", 5, 6),
+    ],
+    "reads that overlap a create see either": [
+        op("create", 0, 9, "=A"),
+        op("describe", 1, 2),
+        op("describe", 3, 4, "=A"),
+        op("delete", 5, 6, "=A"),
+    ],
+    "other failures say nothing": [
+        op("create", 0, 1, "=A"),
+        op("create", 2, 3, "NOT_CONTROLLER"),
+        op("delete", 4, 5, "INVALID_REQUEST"),
+        op("describe", 6, 7, "NOT_CONTROLLER"),
+        op("describe", 8, 9, "=A"),
+    ],
+    "two pending creates, a delete of each": [
+        op("create", 0, None),
+        op("create", 1, None),
+        op("describe", 2, 3, "=X"),
+        op("delete", 4, 5, "=X"),
+        op("describe", 6, 7, "=Y"),
+        op("delete", 8, 9),
+        op("delete", 10, 11, UNKNOWN_ID),
+    ],
+}
+
+PLANTED = {
+    "stale describe": [
+        op("create", 0, 1, "=A"),
+        op("delete", 2, 3, "=A"),
+        op("create", 4, 5, "=B"),
+        op("describe", 6, 7, "=A"),
+    ],
+    "stale absence": [op("create", 0, 1, "=A"), op("describe", 2, 3)],
+    "lost create": [
+        op("create", 0, 1, "=A"),
+        op("describe", 2, 3, "=A"),
+        op("create", 4, 5, "=B"),
+    ],
+    "resurrected topic": [
+        op("create", 0, 1, "=A"),
+        op("delete", 2, 3, ""),
+        op("describe", 4, 5, "=A"),
+    ],
+    "resurrected beside a pending create": [
+        op("create", 0, 1, "=A"),
+        op("create", 2, None),
+        op("delete", 3, 4, ""),
+        op("describe", 5, 6, "=A"),
+    ],
+    "a pending create's id comes back": [
+        op("create", 0, None),
+        op("create", 1, None),
+        op("describe", 2, 3, "=X"),
+        op("delete", 4, 5, "=X"),
+        op("describe", 6, 7),
+        op("describe", 8, 9, "=X"),
+    ],
+    "two creates ok": [op("create", 0, 3, "=A"), op("create", 1, 2, "=B")],
+    "id reused": [
+        op("create", 0, 1, "=A"),
+        op("delete", 2, 3, "=A"),
+        op("create", 4, 5, "=A"),
+    ],
+    "delete ok of an absent topic": [op("describe", 0, 1), op("delete", 2, 3, "")],
+    "deleted twice": [
+        op("create", 0, 1, "=A"),
+        op("delete", 2, 3, "=A"),
+        op("delete", 4, 5, "=A"),
+    ],
+    "dirty read": [op("describe", 0, 1, "=Z")],
+    "read before its create": [op("describe", 0, 1, "=A"), op("create", 2, 3, "=A")],
+    "wrong 36": [op("create", 0, 1, EXISTS)],
+    "wrong 36 after a delete": [
+        op("create", 0, 1, "=A"),
+        op("delete", 2, 3, "=A"),
+        op("create", 4, 5, EXISTS),
+    ],
+    "wrong 3": [op("create", 0, 1, "=A"), op("delete", 2, 3, UNKNOWN)],
+    "wrong 3 of a describe": [op("create", 0, 1, "=A"), op("describe", 2, 3, UNKNOWN)],
+    "delete names another id": [op("create", 0, 1, "=A"), op("delete", 2, 3, "=B")],
+}
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_accepts(name: str) -> None:
+    outcome = check_name(rows(HONEST[name]), budget_s=10)
+    assert outcome.verdict is Verdict.VALID, outcome.findings
+    assert outcome.seen == sum(o.type != "info" for o in HONEST[name])
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_rejects_and_names_the_operations(name: str) -> None:
+    outcome = check_name(rows(PLANTED[name]), budget_s=10)
+    assert outcome.verdict is Verdict.INVALID
+    named = {o for finding in outcome.findings for o in finding.operations}
+    assert PLANTED[name][-1].op in named or len(named) > 1
+    assert named <= {o.op for o in PLANTED[name]}
+    for finding in outcome.findings:
+        assert all(f"index {o}" in finding.message for o in finding.operations)
+
+
+def test_a_spent_budget_is_unknown() -> None:
+    # 40 lives need 39 ends, and only 20 are there; in any order of any of them.
+    crowd = [op("create", i, None) for i in range(60)]
+    crowd += [op("delete", 100 + i, None) for i in range(20)]
+    crowd += [op("describe", 200 + i, 400 + i, f"=id{i}") for i in range(40)]
+    outcome = check_name(rows(crowd), budget_s=0.2)
+    assert outcome.verdict is Verdict.UNKNOWN and "budget" in outcome.note
+
+
+# Brute force: the state is the present id and every id that was ever installed.
+
+
+def explain(state: Any, operation: Operation, ids: Sequence[str]) -> Iterable[Any]:
+    present, used = state
+    result = operation.result
+    shown = result.get("topic_id") if isinstance(result, dict) else None
+    code = operation.error[0] if operation.error else ""
+    match operation.f, operation.type:
+        case "create", "ok" | "info":
+            fresh = [i for i in ([shown] if shown else ids) if i not in used]
+            if present is None:
+                return [(i, used | {i}) for i in fresh]
+            return []
+        case "delete", "ok":
+            return [(None, used)] if present and shown in (None, present) else []
+        case "delete", "info":
+            return [(None, used)]
+        case "describe", "ok":
+            if not result:
+                return [] if present else [state]
+            return [state] if present and shown in (None, present) else []
+    if code == EXISTS:
+        return [state] if present else []
+    if code in (UNKNOWN, UNKNOWN_ID):
+        return [] if present else [state]
+    return [state]
+
+
+def test_agrees_with_brute_force() -> None:
+    verdicts = []
+    for seed in range(1_500):
+        rng = random.Random(f"topics of kafka/{seed}")
+        operations = random_history("topics", rng)
+        for number, operation in enumerate(operations):
+            if operation.type == "fail":
+                code = EXISTS if operation.f == "create" else UNKNOWN
+                operation.error = (code if rng.random() < 0.8 else "NOT_CONTROLLER", "")
+            # Mostly unique ids, as they should be.
+            elif operation.f == "create" and operation.result and rng.random() < 0.3:
+                operation.result = {"topic_id": f"own{number}"}
+        ids = {o.result["topic_id"] for o in operations if isinstance(o.result, dict)}
+        # As many unseen ids as there are operations: they never run out.
+        every = [*sorted(ids), *(f"unseen{i}" for i in range(len(operations)))]
+        expected = linearizable(
+            lambda state, o, every=every: explain(state, o, every), (None, frozenset()), operations
+        )
+        outcome = check_name(rows(operations), budget_s=10)
+        got = outcome.verdict is Verdict.VALID
+        if outcome.seen:
+            assert got is expected, f"seed {seed}: {operations}"
+            verdicts.append(expected)
+    assert 200 < sum(verdicts) < 1_300
+
+
+def test_on_spark_every_name_is_judged_by_itself(spark: Any) -> None:
+    operations = [op("create", 0, 1, "=A", name="good"), op("metadata", 2, 3, name="good")]
+    operations += [op("describe", 4, 5, "=Z", name="bad")]
+    columns = Columns(OPERATIONS)
+    for operation in operations:
+        add_operation(columns, "r", operation)
+    tables = Tables(
+        spark=spark,
+        runs=[RunInfo(run="r", path="", plan={})],
+        operations=spark.createDataFrame(columns.table()),
+        nemesis=None,
+        events=None,
+        faults=None,
+    )
+    checker = TopicLinearizability()
+    found = [row.asDict() for row in checker.check(tables).collect()]
+    assert {row["key"]: row["verdict"] for row in found} == {"good": "VALID", "bad": "INVALID"}
+    result = checker_result(checker.name, checker.summary, found)
+    assert (result.verdict, result.seen, result.keys) == (Verdict.INVALID, 2, 2)
+    assert [(f.key, list(f.operations)) for f in result.findings] == [("bad", [4])]
+    assert json.loads(found[0]["figures"])["operations"] == 1

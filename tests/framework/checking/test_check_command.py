@@ -1,0 +1,224 @@
+"""`check` on files and folders: verdicts, exit codes, output and refusals."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from framework.cli import check as command
+from framework.cli.check import check
+from framework.errors import UsageError
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def here(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`check` in this process uses the tests' own session."""
+
+    @contextmanager
+    def running(master: str) -> Any:
+        yield spark
+
+    monkeypatch.setattr(command.spark_session, "running", running)
+
+
+def events(*calls: tuple[Any, str, Any, str, Any]) -> list[dict[str, Any]]:
+    """One after another: (key, f, value, completion, result)."""
+    found = []
+    for key, f, value, kind, result in calls:
+        common = {"process": 0, "f": f, "key": key}
+        found.append({**common, "type": "invoke", "value": value})
+        if kind != "info":
+            found.append({**common, "type": kind, "value": result})
+            continue
+        found[-1]["process"] = 1_000 + len(found)
+    return found
+
+
+def save(path: Path, lines: list[dict[str, Any]]) -> Path:
+    text = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    return path
+
+
+GOOD = {
+    "register": [
+        ("x", "read", None, "ok", None),
+        ("x", "write", {"deep": [1]}, "ok", None),
+        ("x", "cas", [{"deep": [1]}, 2], "ok", None),
+        ("x", "cas", [7, 8], "fail", None),
+        ("x", "write", 5, "info", None),
+        ("x", "read", None, "ok", 2),
+        ("x", "read", None, "ok", 5),
+        ("y", "read", None, "ok", None),
+    ],
+    "kv": [
+        ("x", "read", None, "ok", ""),
+        ("x", "append", "a", "ok", None),
+        ("x", "append", "b", "info", None),
+        ("x", "read", None, "ok", "ab"),
+        ("x", "write", "c", "fail", None),
+    ],
+    "topics": [
+        ("t", "describe", None, "ok", False),
+        ("t", "create", {"partitions": 1}, "ok", {"topic_id": "A"}),
+        ("t", "create", None, "fail", None),
+        ("t", "describe", None, "ok", True),
+        ("t", "delete", None, "ok", None),
+        ("t", "delete", None, "fail", None),
+        ("t", "describe", None, "ok", None),
+    ],
+    "set": [
+        ("e", "contains", None, "ok", False),
+        ("e", "add", None, "ok", None),
+        ("e", "add", None, "fail", None),
+        ("e", "remove", None, "ok", None),
+        ("f", "remove", None, "fail", None),
+    ],
+    "queue": [
+        ("q", "dequeue", None, "ok", None),
+        ("q", "enqueue", 1, "ok", None),
+        ("q", "enqueue", 2, "info", None),
+        ("q", "enqueue", 3, "ok", None),
+        ("q", "dequeue", None, "ok", 1),
+        ("q", "dequeue", None, "ok", 3),
+        ("q", "dequeue", None, "fail", None),
+    ],
+}
+BAD = {
+    "register": [("x", "write", 1, "ok", None), ("x", "read", None, "ok", True)],
+    "kv": [("x", "append", "a", "ok", None), ("x", "read", None, "ok", "")],
+    "topics": [("t", "create", None, "fail", None)],
+    "set": [("e", "remove", None, "ok", None)],
+    "queue": [
+        ("q", "enqueue", 1, "ok", None),
+        ("q", "enqueue", 2, "ok", None),
+        ("q", "dequeue", None, "ok", 2),
+    ],
+}
+
+
+@pytest.mark.parametrize("model", sorted(GOOD))
+def test_models(here: None, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = save(tmp_path / "good.jsonl", events(*GOOD[model]))
+    bad = save(tmp_path / "bad.jsonl.gz", events(*BAD[model]))
+    assert check([good], model, json=True) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "VALID"
+    assert check([good, bad], model, json=True) == 1
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (first["path"], first["verdict"], first["findings"]) == (str(good), "VALID", [])
+    assert first["seen"] == sum(call[3] != "info" for call in GOOD[model])
+    assert (second["path"], second["verdict"]) == (str(bad), "INVALID")
+    assert second["findings"][0]["operations"][0] == 2 * (len(BAD[model]) - 1)
+
+
+def test_output_for_people_names_the_operations(
+    here: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(tmp_path / "bad.jsonl", events(*BAD["queue"]))
+    report = tmp_path / "out" / "junit.xml"
+    assert check([tmp_path], "queue", junit=report) == 1
+    out = capsys.readouterr().out
+    assert out.startswith(f"INVALID  {tmp_path}/bad.jsonl\n")
+    assert 'index 4: process 0 dequeue key "q" value null -> ok 2' in out
+    suite = ElementTree.parse(report).getroot()[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "1", "0")
+    failure = suite[0][0]
+    assert failure.tag == "failure" and "dequeue" in (failure.get("message") or "")
+
+
+def test_nothing_seen_is_unknown(here: None, tmp_path: Path) -> None:
+    path = save(tmp_path / "h.jsonl", events(("x", "write", 1, "info", None)))
+    assert check([path], "register") == 2
+
+
+def test_a_half_last_line_is_noted(
+    here: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = save(tmp_path / "h.jsonl", events(*GOOD["set"]))
+    with path.open("a") as file:
+        file.write('{"type":"inv')
+    assert check([path], "set") == 0
+    assert "cut short" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("model", "calls", "wrong"),
+    [
+        ("register", [("x", "append", 1, "ok", None)], "read, write, cas"),
+        ("register", [("x", "cas", 1, "ok", None)], "[from, to]"),
+        ("kv", [("x", "write", 1, "ok", None)], "must be a string"),
+        ("topics", [("x", "describe", None, "ok", "yes")], "true, false, null"),
+        ("set", [("x", "contains", None, "ok", 1)], "true or false"),
+        ("queue", [("x", "enqueue", None, "ok", None)], "needs a value"),
+    ],
+)
+def test_refuses_operations_of_another_model(
+    model: str, calls: list[Any], wrong: str, tmp_path: Path
+) -> None:
+    path = save(tmp_path / "h.jsonl", events(*calls))
+    with pytest.raises(UsageError) as refusal:
+        check([path], model)
+    assert wrong in str(refusal.value) and f"{path}: index 0: " in str(refusal.value)
+
+
+def test_refuses_other_nonsense(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("")
+    for paths, model, budget, wrong in [
+        ([], None, 1.0, "nothing to check"),
+        ([tmp_path], "stack", 1.0, "unknown model: 'stack' (known: register"),
+        ([tmp_path], "set", 1.0, "holds no history"),
+        ([tmp_path / "notes.txt"], "set", 1.0, "must end in .jsonl"),
+        ([tmp_path / "gone"], "set", 1.0, "no such file"),
+        ([tmp_path], None, 1.0, "holds no run"),
+        ([tmp_path], None, 0.0, "--budget is 0"),
+    ]:
+        with pytest.raises(UsageError) as refusal:
+            check(paths, model, budget)
+        assert wrong in str(refusal.value)
+
+
+def test_alone_it_starts_spark_without_a_sound(tmp_path: Path) -> None:
+    path = save(tmp_path / "h.jsonl", events(*GOOD["register"]))
+    program = (
+        "import sys; from pathlib import Path; from framework.cli.check import check; "
+        f"sys.exit(check([Path({str(path)!r})], 'register'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("VALID")
+    assert not list(tmp_path.glob("spark-*"))
+
+
+def test_without_java_it_says_what_to_install(tmp_path: Path) -> None:
+    path = save(tmp_path / "h.jsonl", events(*GOOD["register"]))
+    program = (
+        "from pathlib import Path; from framework.cli.check import check; "
+        "from framework.errors import UsageError\n"
+        f"try: check([Path({str(path)!r})], 'register')\n"
+        "except UsageError as error: print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert "apt-get install openjdk-17-jre-headless" in done.stdout

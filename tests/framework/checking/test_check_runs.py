@@ -1,0 +1,233 @@
+"""Stored runs into verdicts: real folders, a real Spark session, checkers of our own."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.cloudpickle import register_pickle_by_value
+
+from framework.checking import engine
+from framework.checking.engine import check_runs
+from framework.checking.keyed import Outcome, budget_s, judged, keyed
+from framework.checking.runs import find_runs, read_runs, tables
+from framework.errors import UsageError
+from framework.plugins.checker import DataFrame, Finding, Tables
+from framework.verdict import Verdict
+
+# Workers cannot import a test module, so its kernels travel by value.
+register_pickle_by_value(sys.modules[__name__])
+
+PLAN = {"seed": 1, "workloads": ["topics"], "nodes": {}, "time_zero_ns": 1_000, "checkers": []}
+
+
+def lines(*objects: Mapping[str, Any]) -> str:
+    return "".join(json.dumps(thing) + "\n" for thing in objects)
+
+
+def make_run(folder: Path, *events: Mapping[str, Any], **plan: Any) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "plan.json").write_text(json.dumps({**PLAN, **plan}))
+    (folder / "history.jsonl").write_text(lines(*events))
+    return folder
+
+
+def call(process: int, key: str, value: Any = None) -> list[dict[str, Any]]:
+    common = {"process": process, "f": "look", "key": key}
+    return [
+        {**common, "type": "invoke"},
+        {**common, "type": "ok", "value": value, "node": "c1", "ext": {"epoch": 2}},
+    ]
+
+
+class NoNines:
+    """No result is 9. Counts what it looked at."""
+
+    name = "no-nines"
+    summary = "no result is 9"
+
+    def check(self, tables: Tables) -> DataFrame:
+        return keyed(
+            tables.operations, checker=self.name, by=["key"], order=["op"], kernel=no_nines
+        )
+
+
+def no_nines(rows: list[dict[str, Any]]) -> Outcome:
+    if rows[0]["key"] == '"odd"':
+        raise ValueError("an odd key")
+    nines = [row["op"] for row in rows if row["result"] == "9"]
+    found = [Finding(message="a nine", operations=nines)] if nines else []
+    return judged(len(rows), found, {"rows": len(rows), "max_op": max(row["op"] for row in rows)})
+
+
+class Silent:
+    name = "silent"
+    summary = "sees nothing"
+
+    def check(self, tables: Tables) -> DataFrame:
+        return keyed(tables.operations.where("f = 'no such'"), checker=self.name, kernel=no_nines)
+
+
+class BreaksEarly:
+    name = "breaks-early"
+    summary = "fails before Spark runs"
+
+    def check(self, tables: Tables) -> DataFrame:
+        raise KeyError("what it needs")
+
+
+class BreaksLate:
+    name = "breaks-late"
+    summary = "fails while Spark runs"
+
+    def check(self, tables: Tables) -> DataFrame:
+        return tables.operations.selectExpr(
+            "run", "'x' as checker", "key", "raise_error('out of luck') as verdict",
+            "1L as seen", "'[]' as findings", "'{}' as figures", "'' as note",
+        )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = {plugin.name: plugin for plugin in (NoNines, Silent, BreaksEarly, BreaksLate)}
+
+    def load(group: str, name: str) -> Any:
+        if name not in ours:
+            raise UsageError(f"unknown {group}: {name!r} (known: {', '.join(ours)})")
+        return ours[name]()
+
+    monkeypatch.setattr(engine.registry, "load", load)
+
+
+def test_many_runs_in_one_go(spark: Any, tmp_path: Path) -> None:
+    good = make_run(tmp_path / "n" / "a", *call(0, "x", 1), *call(0, "y", 2))
+    bad = make_run(tmp_path / "n" / "b", *call(0, "x", 1), *call(1, "y", 9), *call(0, "y", 9))
+    empty = make_run(tmp_path / "n" / "c")
+    results = check_runs(spark, [good, bad, empty], ["no-nines"])
+    assert [result.run for result in results] == ["n/a", "n/b", "n/c"]
+    verdicts = [Verdict.VALID, Verdict.INVALID, Verdict.UNKNOWN]
+    assert [result.verdict for result in results] == verdicts
+    checker = results[1].checkers[0]
+    assert (checker.seen, checker.keys, checker.summary) == (3, 2, "no result is 9")
+    assert checker.figures == {"max_op": 4, "rows": 3}
+    assert [(f.key, f.message, f.operations) for f in checker.findings] == [("y", "a nine", [2, 4])]
+    assert {op.op: op.result for op in results[1].cited.values()} == {2: 9, 4: 9}
+    assert "nothing" in results[2].checkers[0].note
+    for folder, verdict in zip((good, bad, empty), verdicts, strict=True):
+        written = json.loads((folder / "verdict.json").read_text())
+        assert written["verdict"] == verdict.value
+        assert written["checkers"][0]["name"] == "no-nines"
+        names = {path.name for path in folder.iterdir()}
+        assert names == {"plan.json", "history.jsonl", "verdict.json"}
+
+
+def test_a_broken_checker_stops_no_other(spark: Any, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "n" / "a", *call(0, "x", 9))
+    names = ["breaks-early", "breaks-late", "no-nines", "silent"]
+    [result] = check_runs(spark, [run], names)
+    early, late, nines, silent = result.checkers
+    assert [checker.name for checker in result.checkers] == names
+    assert result.verdict is Verdict.INVALID and nines.verdict is Verdict.INVALID
+    assert early.verdict is late.verdict is silent.verdict is Verdict.UNKNOWN
+    assert "KeyError" in early.note and "what it needs" in early.note
+    assert "out of luck" in late.note and "\n" not in late.note
+
+
+def test_a_broken_kernel_is_unknown_for_its_key_alone(spark: Any, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "n" / "a", *call(0, "odd"), *call(0, "x", 1))
+    [result] = check_runs(spark, [run], ["no-nines"])
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.checkers[0].note == "the checker failed: ValueError: an odd key"
+    assert result.checkers[0].seen == 1
+
+
+def test_the_plan_says_which_checkers(spark: Any, tmp_path: Path) -> None:
+    one = make_run(tmp_path / "n" / "a", *call(0, "x", 1), checkers=["no-nines"])
+    two = make_run(tmp_path / "n" / "b", *call(0, "x", 1), checkers=["silent", "gone"])
+    results = check_runs(spark, [one, two])
+    assert [[checker.name for checker in result.checkers] for result in results] == [
+        ["no-nines"],
+        ["gone", "silent"],
+    ]
+    assert "unknown checkers: 'gone'" in results[1].checkers[0].note
+    with pytest.raises(UsageError, match="gone"):
+        check_runs(spark, [one], ["gone"])
+
+
+def test_the_budget_reaches_checkers(spark: Any, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "n" / "a", *call(0, "x", 1))
+    check_runs(spark, [run], ["no-nines"], budget_s=1.5)
+    assert budget_s(spark) == 1.5
+
+
+def test_tables_hold_everything(spark: Any, tmp_path: Path) -> None:
+    run = make_run(
+        tmp_path / "n" / "a",
+        *call(0, "x", {"b": 1, "a": [2]}),
+        {"type": "invoke", "process": 1, "f": "look", "key": None, "value": True, "time": 7},
+        {"type": "fail", "process": 1, "f": "look", "error": ["GONE", "it left"], "time": 9},
+        {"type": "info", "process": "nemesis", "f": "phase", "value": "final", "time": 10},
+        {"type": "invoke", "process": 2, "f": "look", "key": "z"},
+    )
+    with (run / "history.jsonl").open("a") as file:
+        file.write('{"type":"ok","process":2,"f":"lo')
+    events = run / "nodes" / "c1" / "events.jsonl"
+    events.parent.mkdir(parents=True)
+    boot = {"time_ns": 5_000, "node": "c1", "incarnation": "i", "seq": 0, "type": "boot", "pid": 3}
+    events.write_text(lines(boot) + '{"time_ns":5100,"no' + lines({**boot, "incarnation": "j"}))
+    ledger = [
+        {"id": 7, "time": 1, "step": "planned", "fault": "pause", "shape": "one", "victims": {}},
+        {"id": 7, "time": 2, "step": "injected"},
+        {"id": 7, "time": 3, "step": "probed-during", "probe": {"bites": True, "evidence": {}}},
+        {"id": 7, "time": 4, "step": "healed"},
+        {"id": 7, "time": 5, "step": "probed-after", "probe": {"bites": False, "evidence": {}}},
+        {"id": 8, "time": 6, "step": "planned", "fault": "kill", "shape": "one", "victims": {}},
+    ]
+    (run / "faults.jsonl").write_text(lines(*ledger) + '{"id":9')
+    stored = tables(spark, read_runs([run]))
+    looked, failed, pending = (r.asDict() for r in stored.operations.orderBy("op").collect())
+    assert (looked["key"], looked["result"]) == ('"x"', '{"a":[2],"b":1}')
+    assert (looked["node"], looked["ext"], looked["phase"]) == ("c1", '{"epoch":2}', "main")
+    assert (failed["key"], failed["value"], failed["result"]) == ("null", "true", "null")
+    assert (failed["error_code"], failed["error_message"]) == ("GONE", "it left")
+    assert (failed["invoked_ns"], failed["completed_ns"], failed["ext"]) == (7, 9, None)
+    assert (pending["type"], pending["end"], pending["result"]) == ("info", None, None)
+    assert (pending["phase"], pending["process"]) == ("final", 2)
+    [mark] = stored.nemesis.collect()
+    assert (mark["f"], mark["value"], mark["time_ns"], mark["index"]) == ("phase", '"final"', 10, 4)
+    seen = [(e["incarnation"], e["time_ns"], e["fields"]) for e in stored.events.collect()]
+    assert sorted(seen) == [("i", 4_000, '{"pid":3}'), ("j", 4_000, '{"pid":3}')]
+    seven, eight = (r.asDict() for r in stored.faults.orderBy("id").collect())
+    assert (seven["started_ns"], seven["injected_ns"], seven["healed_ns"]) == (1, 2, 4)
+    assert (seven["bit"], seven["healed"]) == (True, True)
+    assert (eight["bit"], eight["healed"], eight["injected_ns"]) == (None, None, None)
+    assert json.loads(seven["entries"]) == ledger[:5]
+
+
+def test_finds_runs(tmp_path: Path) -> None:
+    first = make_run(tmp_path / "results" / "n" / "a")
+    second = make_run(tmp_path / "results" / "n" / "b")
+    (tmp_path / "results" / "latest").symlink_to(second)
+    assert find_runs([tmp_path / "results"]) == [first, second]
+    assert find_runs([tmp_path / "results" / "latest", second]) == [second]
+
+
+def test_refuses_folders_of_something_else(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    with pytest.raises(UsageError, match="holds no run"):
+        find_runs([other])
+    with pytest.raises(UsageError, match="no such file or folder"):
+        find_runs([tmp_path / "nowhere"])
+    (other / "file").write_text("")
+    with pytest.raises(UsageError, match="--model"):
+        find_runs([other / "file"])
+    for text, wrong in (("[]", "has no seed"), ("{", "not the plan"), ('{"seed": 1}', "workloads")):
+        (other / "plan.json").write_text(text)
+        with pytest.raises(UsageError, match=wrong):
+            read_runs(find_runs([other]))
+    (other / "plan.json").write_text(json.dumps(PLAN))
+    with pytest.raises(UsageError, match=r"no history\.jsonl"):
+        read_runs(find_runs([other]))
