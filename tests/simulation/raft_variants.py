@@ -14,7 +14,8 @@ from nodes.kraft.raft import barrier, replication, sending, voting
 from nodes.kraft.raft.messages import Vote
 from nodes.kraft.raft.state import NO_VOTE, Follower, Leader, QuorumState, RaftState, Turn
 from nodes.kraft.raft.steps import Advanced, Claimed
-from tests.simulation.raft_world import Profile, World
+from tests.simulation.raft_parts import Profile
+from tests.simulation.raft_world import World
 
 HOSTILE: Final = Profile(
     voters=3,

@@ -74,7 +74,7 @@ def batch_lists(draw: Any) -> tuple[Batch, ...]:
     return tuple(batches)
 
 
-def sample(kind: str) -> Request:
+def sample(kind: str) -> Any:
     return {
         "vote": Vote(candidate_epoch=3, candidate_id=1, last_epoch=2, last_offset=9),
         "begin": BeginQuorumEpoch(leader_id=1, leader_epoch=3),
