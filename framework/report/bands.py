@@ -1,11 +1,10 @@
 """Fault bands: shading while faults were active, their names, and the marks of phases. Pure."""
 
-import html
 from collections.abc import Iterable
 from typing import Any, Final
 
 from framework.report.data import Injection, Run
-from framework.report.text import shorten
+from framework.report.text import escaped, shorten
 
 FAULT_COLOURS: Final = ("#d94f3d", "#7c5cd6", "#2f9c95", "#b8860b", "#5b7083", "#c2417e")
 LABEL_PX: Final = 16
@@ -87,7 +86,7 @@ def band_labels(run: Run) -> list[dict[str, Any]]:
                 "yanchor": "bottom",
                 "yshift": 1 + row * LABEL_PX,
                 "showarrow": False,
-                "text": html.escape(text),
+                "text": escaped(text),
                 "font": {"size": 11, **({"color": colour} if colour else {})},
                 **({"hovertext": fault_hover(injection)} if injection else {}),
             }
@@ -99,9 +98,9 @@ def fault_hover(injection: Injection) -> str:
     seen = _SEEN[injection.bites("probed-during")]
     end = "never healed" if injection.end_s is None else f"{injection.end_s:.3f} s"
     return (
-        f"<b>{html.escape(injection.fault)} {html.escape(injection.shape)}</b> "
+        f"<b>{escaped(injection.fault)} {escaped(injection.shape)}</b> "
         f"(id {injection.id}), {seen}<br>{injection.start_s:.3f} s to {end}<br>"
-        f"{html.escape(shorten(injection.victims, 120))}"
+        f"{escaped(shorten(injection.victims, 120))}"
     )
 
 

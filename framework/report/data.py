@@ -165,15 +165,18 @@ def _spans(folder: Path, plan: Mapping[str, Any], missing: list[str]) -> list[Sp
     zero_ns = plan.get("time_zero_ns")
     named = {path.name for path in (folder / "nodes").glob("*") if path.is_dir()}
     found: list[Span] = []
-    for node in sorted({*named, *(plan.get("nodes") or {})}):
+    absent: list[str] = []
+    for node in dict.fromkeys([*(plan.get("nodes") or {}), *sorted(named)]):
         paths = sorted((folder / "nodes" / node).rglob("events.jsonl"))
         if not paths:
-            missing.append(f"no events of node {node}: its log was not collected")
+            absent.append(node)
         elif not isinstance(zero_ns, int):
             missing.append(f"events of node {node} cannot be placed: no time_zero_ns in plan.json")
         else:
             for path in paths:
                 found.extend(spans(node, _lines(path, missing), zero_ns))
+    if absent:
+        missing.append(f"no events of {', '.join(absent)}: these nodes' logs were not collected")
     if not named and not plan.get("nodes"):
         missing.append("no nodes/: no node's log was collected")
     return found

@@ -4,7 +4,6 @@ Every figure has time since the run began (s) on x, and the same range, so that 
 them together. Text of histories is escaped here: Plotly reads a little HTML in its labels.
 """
 
-import html
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -20,7 +19,7 @@ from framework.report.bands import (
 )
 from framework.report.data import NS, Run
 from framework.report.nodes import DOWN, Span
-from framework.report.text import shorten
+from framework.report.text import escaped, shorten
 
 Figure = dict[str, Any]
 
@@ -123,18 +122,24 @@ def _bars(outcome: str, operations: Sequence[Operation], threads: int | None) ->
 
 
 def _tails(operations: Sequence[Operation], threads: int | None, end_s: float) -> dict[str, Any]:
-    """From the completion of each info to the end: it may still take effect."""
-    pending = [op for op in operations if op.type == "info"]
+    """From the completion of a row's first info to the end: it may take effect all that time.
+    Later ones of the row would only cover it."""
+    first: dict[int, float] = {}
+    for op in operations:
+        if op.type == "info":
+            row = row_of(op.process, threads)
+            first[row] = min(first.get(row, end_s), _end_s(op))
     return {
         "type": "bar",
         "orientation": "h",
-        "name": "info, may still take effect",
-        "base": [_end_s(op) for op in pending],
-        "x": [max(0.0, end_s - _end_s(op)) for op in pending],
-        "y": [row_of(op.process, threads) for op in pending],
-        "width": 0.2,
-        "marker": {"color": OUTCOME_COLOUR["info"], "opacity": 0.22},
+        "name": "an info may still take effect",
+        "base": list(first.values()),
+        "x": [end_s - start_s for start_s in first.values()],
+        "y": list(first),
+        "width": 0.16,
+        "marker": {"color": OUTCOME_COLOUR["info"], "opacity": 0.3},
         "hoverinfo": "skip",
+        "legendrank": 1001,
     }
 
 
@@ -155,8 +160,8 @@ def _proof(operations: Sequence[Operation], threads: int | None) -> dict[str, An
         "customdata": [op.op for op in operations],
         "hovertext": [hover(op) for op in operations],
         "hoverinfo": "text",
-        "visible": True if operations else "legendonly",
         "showlegend": bool(operations),
+        "legendrank": 1002,
     }
 
 
@@ -168,12 +173,13 @@ def lanes(run: Run) -> Figure:
     traces = [_fault_lane(run, row)]
     by_state: dict[str, list[Span]] = defaultdict(list)
     for span in run.spans:
-        by_state[span.state].append(span)
+        if span.end_s > 0:
+            by_state[span.state].append(span)
     traces += [_state_lane(state, spans, row) for state, spans in by_state.items()]
     figure = _figure(run, traces, height=110 + 28 * max(len(names), 2), labels=False)
     figure["layout"]["yaxis"] |= {
         "tickvals": list(row.values()),
-        "ticktext": [html.escape(name) for name in names],
+        "ticktext": [escaped(name) for name in names],
         "range": [len(names) - 0.4, -0.6],
         "zeroline": False,
     }
@@ -201,7 +207,7 @@ def _fault_lane(run: Run, row: Mapping[str, int]) -> dict[str, Any]:
         "y": [row[f"fault: {each.fault}"] for each in shown],
         "width": 0.7,
         "marker": {"color": [colours[each.fault] for each in shown]},
-        "text": [html.escape(each.shape) for each in shown],
+        "text": [escaped(each.shape) for each in shown],
         "textposition": "inside",
         "insidetextanchor": "start",
         "insidetextfont": {"color": "#ffffff"},
@@ -216,9 +222,9 @@ def _state_lane(state: str, spans: Sequence[Span], row: Mapping[str, int]) -> di
     return {
         "type": "bar",
         "orientation": "h",
-        "name": html.escape(state),
-        "base": [span.start_s for span in spans],
-        "x": [span.end_s - span.start_s for span in spans],
+        "name": escaped(state),
+        "base": [max(span.start_s, 0.0) for span in spans],
+        "x": [span.end_s - max(span.start_s, 0.0) for span in spans],
         "y": [row[_lane_name(span)] for span in spans],
         "width": 0.3 if down else 0.7,
         "marker": {"color": STATE_COLOUR.get(state, _PLAIN)},
@@ -227,7 +233,7 @@ def _state_lane(state: str, spans: Sequence[Span], row: Mapping[str, int]) -> di
         "insidetextanchor": "start",
         "insidetextfont": {"color": text},
         "hovertext": [
-            f"<b>{html.escape(_lane_name(span))}</b>: {_state_text(span)}<br>"
+            f"<b>{escaped(_lane_name(span))}</b>: {_state_text(span)}<br>"
             f"{span.start_s:.3f} to {span.end_s:.3f} s"
             for span in spans
         ],
@@ -237,7 +243,7 @@ def _state_lane(state: str, spans: Sequence[Span], row: Mapping[str, int]) -> di
 
 def _state_text(span: Span) -> str:
     epoch = "" if span.epoch is None else f" e{span.epoch}"
-    return html.escape(span.state) + epoch
+    return escaped(span.state) + epoch
 
 
 def latency(run: Run, operations: Sequence[Operation]) -> Figure:
@@ -262,12 +268,12 @@ def _points(f: str, outcome: str, operations: Sequence[Operation], symbol: str) 
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": f"{html.escape(f)} {outcome}",
+        "name": f"{escaped(f)} {outcome}",
         "x": [_start_s(op) for op in operations],
         "y": [max((_end_s(op) - _start_s(op)) * 1000, 0.001) for op in operations],
         "marker": {"symbol": symbol, "size": 5, "color": OUTCOME_COLOUR[outcome], "opacity": 0.75},
         "customdata": [op.op for op in operations],
-        "hovertemplate": f"{html.escape(f)} {outcome}, index %{{customdata}}<br>"
+        "hovertemplate": f"{escaped(f)} {outcome}, index %{{customdata}}<br>"
         "%{y:.3~f} ms at %{x:.3f} s<extra></extra>",
     }
 
@@ -302,15 +308,15 @@ def rate(run: Run) -> Figure:
 def hover(op: Operation) -> str:
     """What an operation shows under the pointer."""
     lines = [
-        f"<b>{html.escape(op.f)}</b> {op.type} · index {op.op} · process {op.process}"
-        + (f" · node {html.escape(op.node)}" if op.node else "")
+        f"<b>{escaped(op.f)}</b> {op.type} · index {op.op} · process {op.process}"
+        + (f" · node {escaped(op.node)}" if op.node else "")
     ]
     fields = {"key": op.key, "value": op.value, "result": op.result, "ext": op.ext}
     for name, value in fields.items():
         if value is not None:
-            lines.append(f"{name} {html.escape(shorten(value, 110))}")
+            lines.append(f"{name} {escaped(shorten(value, 110))}")
     if op.error is not None:
-        lines.append(f"error {html.escape(shorten(': '.join(op.error), 110))}")
+        lines.append(f"error {escaped(shorten(': '.join(op.error), 110))}")
     until = "never completed" if op.completed_ns is None else f"{_end_s(op):.4f} s"
     lines.append(f"{_start_s(op):.4f} s to {until}")
     return "<br>".join(lines)

@@ -115,7 +115,7 @@ def _facts(run: Run) -> list[tuple[str, Any]]:
     plan = run.plan
     outcomes = {name: sum(op.type == name for op in run.operations) for name in figures.OUTCOMES}
     facts = [
-        ("started", plan.get("started")),
+        ("started", str(plan.get("started") or "").replace("T", " ").replace("+00:00", " UTC")),
         ("length", f"{run.end_s:.1f} s"),
         ("operations", f"{len(run.operations):,}"),
         *((name, f"{count:,}") for name, count in outcomes.items()),

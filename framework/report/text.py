@@ -1,5 +1,6 @@
 """Values of histories as text for people."""
 
+import html
 import json
 from typing import Final
 
@@ -19,3 +20,8 @@ def shorten(value: Json, length: int = 60) -> str:
     """The beginning of it, in one line."""
     text = " ".join(full(value).split())
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def escaped(text: str) -> str:
+    """Text for Plotly's labels, which read a little HTML. Quotes mean nothing there."""
+    return html.escape(text, quote=False)

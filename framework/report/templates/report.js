@@ -1,8 +1,7 @@
 // Figures, zoomed together; links to an operation (#op-123) show it on the timeline.
 const plots = {};
 const options = {
-  responsive: true, displaylogo: false, doubleClick: "reset",
-  modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+  responsive: true, displayModeBar: false, doubleClick: "reset",
 };
 let following = false;
 
@@ -32,7 +31,7 @@ function showOperation() {
   if (!match || !plot || !places[match[1]]) return;
   const [from, to] = places[match[1]];
   const room = Math.max(0.25, (to - from) * 2);
-  plot.scrollIntoView({block: "center"});
+  plot.scrollIntoView({block: "center", behavior: "instant"});
   Plotly.relayout(plot, {"xaxis.range": [from - room, to + room]}).then(() => {
     const marks = plot.data.length - 1;
     const point = plot.data[marks].customdata.indexOf(Number(match[1]));

@@ -1,0 +1,231 @@
+"""The page as a browser's parser sees it: its facts, and that nothing of a history runs."""
+
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+import pytest
+from sample_runs import EVIL, write_run
+
+from framework.errors import UsageError
+from framework.report.render import FILE, MAX_FINDINGS, render
+
+
+class Page(HTMLParser):
+    """Texts of a page by the id of the innermost element that has one; all its elements."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self._ids: list[str] = []
+        self._texts: dict[str, list[str]] = {}
+        self._script = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._script = tag == "script"
+        if self._script:
+            self.scripts.append("")
+        if tag == "section" or dict(attrs).get("id") == "verdict":
+            self._ids.append(str(dict(attrs).get("id")))
+
+    def handle_endtag(self, tag: str) -> None:
+        self._script = False
+        if tag == "section" or (tag == "div" and self._ids[-1:] == ["verdict"]):
+            self._ids.pop()
+
+    def handle_data(self, data: str) -> None:
+        if self._script:
+            self.scripts[-1] += data
+        for each in self._ids:
+            self._texts.setdefault(each, []).append(data)
+
+    def text(self, ident: str) -> str:
+        return " ".join(" ".join(self._texts.get(ident, ())).split())
+
+    def attributes(self, name: str) -> list[str]:
+        return [value for _, found in self.elements if (value := found.get(name))]
+
+    def figures(self) -> dict[str, Any]:
+        pairs = re.findall(r"^ *(\w+): (\{.*\}),$", self.scripts[-1], re.MULTILINE)
+        return {name: json.loads(text) for name, text in pairs}
+
+
+def drawn(folder: Path) -> Page:
+    return Page(render(folder).read_text())
+
+
+@pytest.fixture(scope="module")
+def invalid_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("runs") / "invalid", invalid=True, seconds=30)
+
+
+@pytest.fixture(scope="module")
+def invalid(invalid_folder: Path) -> Page:
+    return drawn(invalid_folder)
+
+
+def test_valid_run_says_so_and_how_to_repeat_it(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", seconds=20)
+    page = drawn(folder)
+    assert page.text("verdict") == "VALID"
+    assert "--nemesis partition,kill --seed 7 --hosts namespaces" in page.text("again")
+    assert f"replay {folder}" in page.text("again")
+    assert not page.text("findings")
+    assert not page.text("missing")
+
+
+def test_size_of_an_ordinary_run(tmp_path: Path) -> None:
+    page = render(write_run(tmp_path / "run", seconds=60))
+    assert page.name == FILE
+    assert page.stat().st_size < 8_000_000
+
+
+def test_checkers_are_listed_worst_first(invalid: Page) -> None:
+    text = invalid.text("checkers")
+    assert text.index("INVALID topic-linearizability") < text.index("VALID one-leader-per-epoch")
+    assert "1,702" in text
+    assert "worst recovery s 1.42" in text
+
+
+def test_findings_show_their_operations(invalid: Page, invalid_folder: Path) -> None:
+    stored = json.loads((invalid_folder / "verdict.json").read_text())
+    history = [json.loads(line) for line in (invalid_folder / "history.jsonl").open()]
+    text = invalid.text("findings")
+    links = invalid.attributes("href")
+    for finding in stored["checkers"][1]["findings"]:
+        assert " ".join(finding["message"].split()) in text
+        for index in finding["operations"]:
+            op = history[index]
+            assert f"#op-{index}" in links
+            row = rf"{index} {op['time'] / 1e9:.4f} \S+ {op['process']} \w+ {op['f']} {op['key']} "
+            assert re.search(row, text), row
+    assert "31.2500 c2 apply" in text  # the event's clock is the machine's, the page's the run's
+
+
+def test_links_to_operations_have_places_on_the_timeline(invalid: Page) -> None:
+    places = json.loads(re.search(r"const places = (\{.*?\});", invalid.scripts[-1])[1])  # type: ignore[index]
+    linked = {href.removeprefix("#op-") for href in invalid.attributes("href") if "#op-" in href}
+    assert linked == set(places)
+    marks = invalid.figures()["timeline"]["data"][-1]
+    assert {str(index) for index in marks["customdata"]} == linked
+
+
+def test_nothing_of_a_history_becomes_markup(invalid: Page) -> None:
+    assert len([tag for tag, _ in invalid.elements if tag == "script"]) == 2
+    assert all("onclick" not in attributes for _, attributes in invalid.elements)
+    assert EVIL in invalid.text("findings")
+    hovers = [
+        text
+        for trace in invalid.figures()["timeline"]["data"]
+        for text in trace.get("hovertext", ())
+    ]
+    assert any("&lt;/script&gt;" in text for text in hovers)
+    assert not any("<script" in text for text in hovers)
+
+
+def test_page_loads_nothing(invalid: Page) -> None:
+    for tag, attributes in invalid.elements:
+        assert tag not in ("link", "img", "iframe")
+        assert not attributes.get("src")
+        assert not str(attributes.get("href", "")).startswith(("http", "//"))
+
+
+def test_long_values_are_short_with_all_on_hover(invalid: Page) -> None:
+    titles = invalid.attributes("title")
+    assert any("no answer in 300 ms" in title and "10.66.0.4" in title for title in titles)
+    assert "10.66.0.4" not in invalid.text("faults")
+
+
+def test_ledger_says_what_bit(invalid: Page) -> None:
+    text = invalid.text("faults")
+    for heading in ("Planned", "Before", "Injected", "During", "Healed", "After", "Did it bite"):
+        assert heading in text
+    assert "partition" in text
+    assert "yes yes" in text
+
+
+def test_figures_are_valid_plotly(invalid: Page) -> None:
+    figures = invalid.figures()
+    assert set(figures) == {"timeline", "lanes", "latency", "rate"}
+    for figure in figures.values():
+        assert go.Figure(figure).data
+
+
+def test_fault_that_did_not_bite_is_told(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", seconds=20)
+    path = folder / "faults.jsonl"
+    path.write_text(path.read_text().replace('"bites": true', '"bites": false'))
+    assert " no " in drawn(folder).text("faults").split("Evidence")[1]
+
+
+def test_killed_run_is_drawn_and_says_what_is_missing(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", killed=True, seconds=30)
+    page = drawn(folder)
+    assert page.text("verdict") == "UNKNOWN"
+    missing = page.text("missing")
+    assert "verdict.json" in missing
+    assert "the last line is cut short" in missing
+    assert "no events of c1, c2, c3, b1, b2, b3" in missing
+    assert page.figures()["timeline"]["data"][1]["x"]
+
+
+@pytest.mark.parametrize(
+    "gone", ["plan.json", "history.jsonl", "faults.jsonl", "verdict.json", "nodes"]
+)
+def test_any_part_may_be_missing(tmp_path: Path, gone: str) -> None:
+    folder = write_run(tmp_path / "run", seconds=10, invalid=True)
+    path = folder / gone
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    page = drawn(folder)
+    named = "c1, c2, c3" if gone == "nodes" else gone
+    assert named in page.text("missing")
+    assert page.text("verdict") == ("UNKNOWN" if gone == "verdict.json" else "INVALID")
+
+
+def test_empty_folder(tmp_path: Path) -> None:
+    page = drawn(tmp_path)
+    assert page.text("verdict") == "UNKNOWN"
+    assert "No operation was recorded" in page.text("timeline-part")
+
+
+def test_broken_parts_are_named(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", seconds=10)
+    (folder / "verdict.json").write_text('{"verdict": "VAL')
+    (folder / "faults.jsonl").write_text('{"id": 1}\n[]\n{"id":')
+    with (folder / "nodes/c1/events.jsonl").open("a") as file:
+        file.write('{"time_ns": 12')
+    page = drawn(folder)
+    assert page.text("verdict") == "UNKNOWN"
+    for part in ("verdict.json", "faults.jsonl", "c1/events.jsonl"):
+        assert part in page.text("missing")
+
+
+def test_no_such_folder(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such folder"):
+        render(tmp_path / "nowhere")
+
+
+def test_drawing_changes_nothing_that_is_stored(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", seconds=10, invalid=True)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    page = render(folder)
+    after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert after.pop(page)
+    assert after == before
+
+
+def test_many_findings_are_capped_on_the_page(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", seconds=10, invalid=True)
+    verdict = json.loads((folder / "verdict.json").read_text())
+    verdict["checkers"][1]["findings"] *= MAX_FINDINGS
+    (folder / "verdict.json").write_text(json.dumps(verdict))
+    page = drawn(folder)
+    assert len([tag for tag, _ in page.elements if tag == "article"]) == MAX_FINDINGS
+    assert f"{MAX_FINDINGS} more" in page.text("findings")
