@@ -133,6 +133,9 @@ def _collect(ledger: Ledger, lives: list[list[NodeEvent]]) -> Iterator[Finding]:
             if highest is not None:
                 yield from _dropped(event, highest, flushed)
             log.feed(event)
+            if event.type in ("append", "truncate"):
+                kept = event.fields.get("base_offset", event.fields["end_offset"])
+                checked = min(checked, kept)
             match event.type:
                 case "hw":
                     offset = event.fields["offset"]

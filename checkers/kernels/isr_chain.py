@@ -74,6 +74,7 @@ def isr_chain(evidence: Evidence) -> Outcome:
     findings += _one_winner(changes)
     findings += _never_back(sights)
     findings += _one_state(sights, links)
+    findings += _premises(changes, sights)
     findings += _chain(links, changes, decides)
     findings += _decisions(decides, links)
     findings += _refused(changes, decides, links)
@@ -230,6 +231,27 @@ def _one_state(sights: list[Sight], links: list[Link]) -> Iterator[Finding]:
             [sight.operation, *([source] if isinstance(source, Operation) else [])],
             [source.event] if isinstance(source, Link) else [],
         )
+
+
+def _premises(changes: Iterable[Operation], sights: Iterable[Sight]) -> Iterator[Finding]:
+    """A change was accepted from the leader, in the leader epoch, of the version that it named,
+    as far as clients were shown that version."""
+    shown: dict[int, Sight] = {}
+    for sight in sights:
+        shown.setdefault(sight.version, sight)
+    for change in changes:
+        before = shown.get(change.value["partition_epoch"])
+        if not change.ok or before is None:
+            continue
+        named = (change.value["broker_id"], change.value["leader_epoch"])
+        found = (before.state.leader, before.state.leader_epoch)
+        if named != found:
+            yield finding(
+                f"ISR change {change.op} of {change.key} was accepted from (leader, leader epoch) "
+                f"{named}; operation {before.operation.op} shows {found} at version "
+                f"{before.version}, which it named",
+                [before.operation, change],
+            )
 
 
 # --- records ------------------------------------------------------------------------------

@@ -1,0 +1,382 @@
+"""Small runs written by hand: operations and node events on one clock, a ms a step."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from checkers.kernels.evidence import Evidence, Injection, Mark, NodeEvent, Operation
+from framework.checking.keyed import Outcome
+from framework.verdict import Verdict
+
+MS = 1_000_000
+TOPIC = "11111111-1111-1111-1111-111111111111"
+OTHER = "22222222-2222-2222-2222-222222222222"
+ZERO_NS = 5_000 * MS
+"""The nodes' clock at the start of the run."""
+
+NODES: dict[str, Any] = {
+    **{f"c{i}": {"roles": ["controller"], "ids": {"controller": i}} for i in (1, 2, 3)},
+    **{f"b{i}": {"roles": ["broker"], "ids": {"broker": 3 + i}} for i in (1, 2, 3)},
+}
+PLAN: dict[str, Any] = {"nodes": NODES, "time_zero_ns": ZERO_NS, "nemeses": ["partition"]}
+
+
+@dataclass
+class Story:
+    """Appends what happens, in order. Methods return what they added."""
+
+    index: int = 0
+    now_ns: int = 0
+    operations: list[Operation] = field(default_factory=list)
+    events: list[NodeEvent] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    injections: list[Injection] = field(default_factory=list)
+    plan: dict[str, Any] = field(default_factory=lambda: dict(PLAN))
+    phase: str = "main"
+    _lives: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def _next(self) -> int:
+        self.index += 1
+        self.now_ns += MS
+        return self.index - 1
+
+    def wait(self, ms: float) -> None:
+        self.now_ns += round(ms * MS)
+
+    # --- operations -----------------------------------------------------------------------
+
+    def invoke(self, f: str, key: Any, value: Any = None, node: str = "c1") -> Operation:
+        operation = Operation(
+            op=self._next(),
+            f=f,
+            key=key,
+            value=value,
+            node=node,
+            invoked_ns=self.now_ns,
+            phase=self.phase,
+        )
+        self.operations.append(operation)
+        return operation
+
+    def complete(
+        self,
+        operation: Operation,
+        type: str = "ok",
+        result: Any = None,
+        error: str | None = None,
+        ext: Any = None,
+    ) -> Operation:
+        done = replace(
+            operation,
+            end=self._next(),
+            type=type,
+            result=result,
+            error_code=error,
+            ext=ext or {},
+            completed_ns=self.now_ns,
+        )
+        self.operations[self.operations.index(operation)] = done
+        return done
+
+    def op(
+        self,
+        f: str,
+        key: Any,
+        value: Any = None,
+        result: Any = None,
+        *,
+        type: str = "ok",
+        error: str | None = None,
+        node: str = "c1",
+        ext: Any = None,
+    ) -> Operation:
+        return self.complete(self.invoke(f, key, value, node), type, result, error, ext)
+
+    def create(self, name: str, topic_id: str = TOPIC, **more: Any) -> Operation:
+        value = {"partitions": 1, "replication": 3}
+        return self.op("create", name, value, {"topic_id": topic_id}, node="b1", **more)
+
+    def delete(self, name: str, topic_id: str | None = TOPIC, **more: Any) -> Operation:
+        return self.op("delete", name, None, {"topic_id": topic_id}, node="b1", **more)
+
+    def describe(self, name: str, *shown: dict[str, Any], topic_id: str = TOPIC) -> Operation:
+        result = {"topic_id": topic_id, "partitions": list(shown)} if shown else None
+        return self.op("describe", name, None, result, ext={"epoch": 1, "offset": 9})
+
+    def alter(
+        self,
+        version: int,
+        isr: list[int],
+        *,
+        answer: dict[str, Any] | None = None,
+        type: str = "ok",
+        error: str | None = None,
+        **named: Any,
+    ) -> Operation:
+        """An ISR change of t/0 by broker 4 in leader epoch 0, accepted as it should be."""
+        value = change(version, isr, **named)
+        result = accepted(value) | (answer or {}) if type == "ok" else None
+        return self.op("alter-isr", "t/0", value, result, type=type, error=error)
+
+    def heartbeat(
+        self,
+        broker: int,
+        epoch: int,
+        answered: int | None = None,
+        zombie: str | None = None,
+        **more: Any,
+    ) -> Operation:
+        value = {
+            "broker_id": broker,
+            "broker_epoch": epoch,
+            "target": "ACTIVE",
+            "incarnation": "i",
+            "offset": 0,
+            "zombie": zombie,
+        }
+        result = {"broker_epoch": answered if answered is not None else epoch}
+        if more.get("type", "ok") != "ok":
+            result = None
+        return self.op("heartbeat", f"broker-{broker}", value, result, **more)
+
+    def heartbeat_open(self, broker: int) -> Operation:
+        """A registration that is under way."""
+        return self.invoke(
+            "heartbeat", f"broker-{broker}", {"broker_id": broker, "broker_epoch": -1}
+        )
+
+    # --- nodes ----------------------------------------------------------------------------
+
+    def event(self, node: str, type: str, **fields: Any) -> NodeEvent:
+        life, seq = self._lives.get(node, (1, -1))
+        if type == "boot":
+            life, seq = (life + 1 if node in self._lives else 1), -1
+        self._lives[node] = (life, seq + 1)
+        self.now_ns += MS
+        event = NodeEvent(
+            node=node,
+            incarnation=f"{node}#{life}",
+            seq=seq + 1,
+            time_ns=self.now_ns,
+            type=type,
+            fields=fields,
+        )
+        self.events.append(event)
+        return event
+
+    def boot(
+        self,
+        node: str,
+        quorum: tuple[int, int, int] | None = None,
+        log_end: int = 0,
+        last_epoch: int = 0,
+    ) -> NodeEvent:
+        ids = NODES[node]["ids"]
+        saved = (
+            dict(zip(("epoch", "leader_id", "voted_id"), quorum, strict=True)) if quorum else None
+        )
+        return self.event(
+            node,
+            "boot",
+            replica_id=next(iter(ids.values())),
+            broker_id=ids.get("broker"),
+            quorum=saved,
+            log_start=0,
+            log_end=log_end,
+            last_epoch=last_epoch,
+        )
+
+    def saved(self, node: str, epoch: int, leader: int = -1, voted: int = -1) -> NodeEvent:
+        return self.event(node, "epoch", epoch=epoch, leader_id=leader, voted_id=voted)
+
+    def append(
+        self, node: str, base: int, epoch: int, *crcs: int, leader: bool = False
+    ) -> NodeEvent:
+        return self.event(
+            node,
+            "append",
+            base_offset=base,
+            end_offset=base + len(crcs),
+            epoch=epoch,
+            control=False,
+            crcs=list(crcs),
+            leader=leader,
+        )
+
+    def hw(self, node: str, offset: int, epoch: int, role: str = "leader") -> NodeEvent:
+        return self.event(node, "hw", offset=offset, role=role, epoch=epoch)
+
+    def apply(self, node: str, offset: int, kind: str, epoch: int = 1, **record: Any) -> NodeEvent:
+        return self.event(node, "apply", offset=offset, epoch=epoch, kind=kind, record=record)
+
+    def partition(
+        self, offset: int, version: int, isr: list[int], *, node: str = "c1", **more: Any
+    ) -> NodeEvent:
+        """An IsrChangeRecord of t/0 (at version 0: its PartitionRecord)."""
+        record = {"leader": 4, "leader_epoch": 0, **more}
+        epoch = record.pop("epoch", 1)
+        return self.apply(
+            node,
+            offset,
+            "IsrChangeRecord" if version else "PartitionRecord",
+            epoch,
+            topic_id=TOPIC,
+            partition_id=0,
+            isr=isr,
+            partition_epoch=version,
+            **record,
+        )
+
+    def broker(self, offset: int, broker: int, epoch: int, node: str = "c1") -> NodeEvent:
+        return self.apply(node, offset, "BrokerRecord", broker_id=broker, broker_epoch=epoch)
+
+    def decide(
+        self,
+        api: str,
+        source: dict[str, Any],
+        records: list[int],
+        *,
+        node: str = "c1",
+        verdict: int = 0,
+        epoch: int = 1,
+        as_of: int | None = None,
+        request_id: str = "1",
+    ) -> NodeEvent:
+        return self.event(
+            node,
+            "decide",
+            request_id=request_id,
+            api=api,
+            source=source,
+            verdict=verdict,
+            as_of=as_of if as_of is not None else min(records, default=1000),
+            records=records,
+            epoch=epoch,
+        )
+
+    def answer(
+        self, api: str, high_watermark: int, *, node: str = "c1", code: int = 0, request: str = "1"
+    ) -> NodeEvent:
+        return self.event(
+            node,
+            "answer",
+            request_id=request,
+            api=api,
+            code=code,
+            high_watermark=high_watermark,
+            epoch=1,
+        )
+
+    def lease(self, node: str, lasts_ms: float, epoch: int = 7) -> NodeEvent:
+        now = self.now_ns + MS + ZERO_NS
+        return self.event(
+            node,
+            "lease",
+            broker_id=4,
+            broker_epoch=epoch,
+            start_ns=now,
+            end_ns=now + round(lasts_ms * MS),
+            granted_by=1,
+        )
+
+    def serve(self, node: str, api: str = "Metadata", code: int = 0, **more: Any) -> NodeEvent:
+        fields = {"topic": None, "topic_id": None, "lease_left_ns": None, **more}
+        return self.event(node, "serve", listener="CLIENT", api=api, code=code, **fields)
+
+    def state(self, node: str, offset: int, digest: str = "d") -> NodeEvent:
+        return self.event(node, "state", offset=offset, digest=digest)
+
+    def bstate(self, node: str, after: str, before: str = "INITIAL") -> NodeEvent:
+        return self.event(node, "bstate", before=before, after=after, broker_epoch=7, why="")
+
+    # --- the nemesis ----------------------------------------------------------------------
+
+    def mark(self, f: str, value: Any, type: str = "info") -> Mark:
+        mark = Mark(index=self._next(), time_ns=self.now_ns, type=type, f=f, value=value)
+        self.marks.append(mark)
+        if f == "phase" and value == "final":
+            self.phase = "final"
+        return mark
+
+    def final(self, settled: bool = True) -> None:
+        self.mark("phase", "settle")
+        self.mark("settle", None, type="invoke")
+        self.mark("settle", {"settled": settled, "missing": None if settled else "b1 is silent"})
+        self.mark("phase", "final")
+
+    def inject(self, number: int = 1, *, lasts_ms: float = 10, **more: Any) -> Injection:
+        """An injection from now on; time moves on to its end."""
+        begin = self.now_ns
+        self.wait(lasts_ms)
+        fields: dict[str, Any] = {
+            "fault": "partition",
+            "shape": "halves",
+            "bit": True,
+            "healed": True,
+            "injected_ns": begin,
+            "healed_ns": self.now_ns,
+            "entries": [{"step": "probed-before", "probe": {"bites": False}}],
+        }
+        injection = Injection(id=number, **{**fields, **more})
+        self.injections.append(injection)
+        return injection
+
+    def evidence(self) -> Evidence:
+        return Evidence(
+            operations=self.operations,
+            events=self.events,
+            marks=self.marks,
+            injections=self.injections,
+            plan=self.plan,
+        )
+
+
+def change(version: int, isr: list[int], **named: Any) -> dict[str, Any]:
+    """What an ISR change of t/0 says."""
+    return {
+        "topic_id": TOPIC,
+        "partition": 0,
+        "broker_id": 4,
+        "broker_epoch": 7,
+        "leader_epoch": 0,
+        "partition_epoch": version,
+        "isr": isr,
+        "zombie": None,
+        **named,
+    }
+
+
+def accepted(value: dict[str, Any]) -> dict[str, Any]:
+    """The right answer to it."""
+    return {
+        "leader": value["broker_id"],
+        "leader_epoch": value["leader_epoch"],
+        "partition_epoch": value["partition_epoch"] + 1,
+        "isr": value["isr"],
+    }
+
+
+def shown(version: int, isr: list[int], **more: Any) -> dict[str, Any]:
+    """A partition in a describe's answer."""
+    return {
+        "partition": 0,
+        "leader": 4,
+        "leader_epoch": 0,
+        "partition_epoch": version,
+        "replicas": [4, 5, 6],
+        "isr": isr,
+        **more,
+    }
+
+
+def assert_valid(outcome: Outcome) -> None:
+    assert outcome.verdict is Verdict.VALID, [each.message for each in outcome.findings]
+    assert outcome.seen > 0
+
+
+def assert_invalid(outcome: Outcome, *words: str) -> None:
+    """INVALID, and one finding says all the words."""
+    assert outcome.verdict is Verdict.INVALID, outcome.note
+    messages = [finding.message for finding in outcome.findings]
+    assert any(all(word in message for word in words) for message in messages), messages
+    for finding in outcome.findings:
+        assert finding.operations or finding.events, "a finding without evidence"

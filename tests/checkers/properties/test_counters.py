@@ -1,0 +1,256 @@
+"""Counters only rise (D.8)."""
+
+from itertools import combinations, pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid, shown
+
+from checkers.kernels.counters import monotonic_counters
+from framework.verdict import Verdict
+
+
+def clean() -> Story:
+    story = Story()
+    for node in ("c1", "c2", "b1"):
+        story.boot(node)
+    story.saved("c1", 1)
+    story.saved("c1", 1, voted=2)
+    story.saved("c1", 1, leader=2, voted=2)
+    story.hw("c2", 5, 1)
+    story.hw("c1", 4, 1, role="follower")
+    story.state("c1", 4)
+    story.event("b1", "publish", offset=4, digest="d")
+    metadata(story, 0)
+    story.broker(0, 4, 0)
+    story.partition(1, 0, [4, 5])
+    story.partition(2, 1, [4])
+    story.partition(3, 2, [4], leader=-1, leader_epoch=1)
+    story.heartbeat(4, -1, answered=0)
+    story.boot("c1", (2, 3, -1), log_end=5, last_epoch=1)
+    story.hw("c1", 2, 2, role="follower")
+    story.broker(0, 4, 0)
+    story.broker(9, 4, 9)
+    story.hw("c1", 10, 2, role="leader")
+    story.hw("c2", 6, 2, role="follower")
+    story.heartbeat(4, -1, answered=9)
+    metadata(story, 1)
+    story.boot("b1", (2, 1, -1))
+    metadata(story, 0)
+    return story
+
+
+def metadata(story: Story, epoch: int, topic_id: str = TOPIC) -> Any:
+    result = {"topic_id": topic_id, "partitions": [shown(0, [4], leader_epoch=epoch)]}
+    return story.op("metadata", "t", None, result, node="b1")
+
+
+def test_clean_counters_are_accepted() -> None:
+    assert_valid(monotonic_counters(clean().evidence()))
+
+
+def test_nothing_seen_is_unknown() -> None:
+    assert monotonic_counters(Story().evidence()).verdict is Verdict.UNKNOWN
+
+
+# --- quorum state -------------------------------------------------------------------------
+
+
+def test_saved_epoch_goes_back() -> None:
+    story = clean()
+    story.saved("c1", 1)
+    assert_invalid(monotonic_counters(story.evidence()), "c1 saved epoch 1 after epoch 2")
+
+
+def test_epoch_is_older_after_a_restart() -> None:
+    story = clean()
+    story.boot("c1", (1, -1, -1))
+    assert_invalid(monotonic_counters(story.evidence()), "c1 came back with epoch 1 after epoch 2")
+
+
+def test_vote_forgotten_over_a_restart() -> None:
+    story = clean()
+    story.saved("c1", 3, voted=2)
+    story.boot("c1", (3, -1, -1))
+    assert_invalid(monotonic_counters(story.evidence()), "c1 forgot its vote of epoch 3")
+
+
+def test_vote_changed() -> None:
+    story = clean()
+    story.saved("c1", 3, voted=2)
+    story.saved("c1", 3, voted=3)
+    assert_invalid(monotonic_counters(story.evidence()), "c1 changed its vote of epoch 3")
+
+
+def test_leader_changed_within_an_epoch() -> None:
+    story = clean()
+    story.saved("c1", 2, leader=1)
+    assert_invalid(monotonic_counters(story.evidence()), "c1 changed its leader of epoch 2")
+
+
+def test_quorum_state_gone_after_a_restart() -> None:
+    story = clean()
+    story.boot("c1")
+    assert_invalid(monotonic_counters(story.evidence()), "c1 came back without its quorum state")
+
+
+def test_boot_may_know_more_than_the_events_before_it() -> None:
+    story = clean()
+    story.saved("c1", 3)
+    story.boot("c1", (3, 2, 2))
+    assert_valid(monotonic_counters(story.evidence()))
+
+
+# --- within an incarnation, and in the quorum ---------------------------------------------
+
+
+@pytest.mark.parametrize("type_", ["state", "publish"])
+def test_offset_goes_back_within_an_incarnation(type_: str) -> None:
+    story = clean()
+    story.event("c2", type_, offset=7, digest="d")
+    story.event("c2", type_, offset=6, digest="d")
+    assert_invalid(monotonic_counters(story.evidence()), "c2's", "from 7 to 6")
+
+
+def test_high_watermark_goes_back_within_an_incarnation() -> None:
+    story = clean()
+    story.hw("c2", 5, 2, role="follower")
+    assert_invalid(monotonic_counters(story.evidence()), "c2's high watermark went from 6 to 5")
+
+
+def test_record_applied_again_in_one_incarnation() -> None:
+    story = clean()
+    story.broker(9, 4, 9)
+    assert_invalid(monotonic_counters(story.evidence()), "c1's applied record went from 9 to 9")
+
+
+def test_high_watermark_of_the_quorum_goes_back() -> None:
+    story = clean()
+    story.boot("c2", (3, -1, 2))
+    story.hw("c2", 8, 3, role="leader")
+    assert_invalid(monotonic_counters(story.evidence()), "quorum's high watermark went back")
+
+
+# --- the log ------------------------------------------------------------------------------
+
+
+def test_broker_epoch_does_not_rise() -> None:
+    story = clean()
+    story.broker(12, 4, 9)
+    assert_invalid(monotonic_counters(story.evidence()), "broker 4", "epoch 9 at offset 12")
+
+
+def test_partition_epoch_jumps() -> None:
+    story = clean()
+    story.partition(12, 4, [4], leader=-1, leader_epoch=1)
+    assert_invalid(monotonic_counters(story.evidence()), "partition epoch 4 after 2")
+
+
+def test_leader_epoch_goes_back() -> None:
+    story = clean()
+    story.partition(12, 3, [4], leader=-1, leader_epoch=0)
+    assert_invalid(monotonic_counters(story.evidence()), "leader epoch 0 after 1")
+
+
+def test_leader_changes_within_a_leader_epoch() -> None:
+    story = clean()
+    story.partition(12, 3, [4], leader=4, leader_epoch=1)
+    assert_invalid(monotonic_counters(story.evidence()), "leader changed from -1 to 4")
+
+
+# --- clients ------------------------------------------------------------------------------
+
+
+def test_answered_broker_epoch_goes_back() -> None:
+    story = clean()
+    story.heartbeat(4, -1, answered=5)
+    assert_invalid(monotonic_counters(story.evidence()), "broker 4 was answered epoch 5")
+
+
+def test_metadata_of_one_incarnation_goes_back() -> None:
+    story = clean()
+    first = metadata(story, 3)
+    second = metadata(story, 2)
+    outcome = monotonic_counters(story.evidence())
+    assert_invalid(outcome, "b1 showed leader epoch 2", "after 3")
+    assert outcome.findings[0].operations == (first.op, second.op)
+
+
+def test_metadata_of_another_topic_of_the_name_is_another_counter() -> None:
+    story = clean()
+    metadata(story, 3)
+    metadata(story, 0, topic_id=OTHER)
+    assert_valid(monotonic_counters(story.evidence()))
+
+
+def test_concurrent_metadata_may_cross() -> None:
+    story = clean()
+    slow = story.invoke("metadata", "t", node="b1")
+    metadata(story, 3)
+    result = {"topic_id": TOPIC, "partitions": [shown(0, [4], leader_epoch=2)]}
+    story.complete(slow, "ok", result)
+    assert_valid(monotonic_counters(story.evidence()))
+
+
+# --- brute force --------------------------------------------------------------------------
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(1, 3), st.sampled_from([-1, 1, 2]), st.sampled_from([-1, 1]), st.booleans()
+        ),
+        min_size=2,
+        max_size=6,
+    )
+)
+def test_quorum_state_is_what_it_says(saves: list[tuple[int, int, int, bool]]) -> None:
+    story = Story()
+    for epoch, leader, voted, restart in saves:
+        if restart:
+            story.boot("c1", (epoch, leader, voted))
+        else:
+            story.saved("c1", epoch, leader, voted)
+
+    def may_follow(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+        kept = all(was in (-1, now) for was, now in zip(a[1:3], b[1:3], strict=True))
+        return b[0] > a[0] or (b[0] == a[0] and kept)
+
+    right = all(may_follow(a, b) for a, b in combinations(saves, 2))
+    assert (monotonic_counters(story.evidence()).verdict is Verdict.VALID) == right
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=6),
+    st.data(),
+)
+def test_answered_epochs_are_what_they_say(
+    values: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    story = Story()
+    open_ = []
+    for value, wait in values:
+        open_.append((story.heartbeat_open(4), value))
+        for _ in range(wait):
+            if open_ and data.draw(st.booleans()):
+                operation, answered = open_.pop(0)
+                story.complete(operation, "ok", {"broker_epoch": answered})
+    for operation, answered in open_:
+        story.complete(operation, "ok", {"broker_epoch": answered})
+    right = not any(
+        a.precedes(b) and b.result["broker_epoch"] < a.result["broker_epoch"]
+        for a in story.operations
+        for b in story.operations
+    )
+    assert (monotonic_counters(story.evidence()).verdict is Verdict.VALID) == right
+
+
+@given(st.lists(st.integers(0, 4), min_size=2, max_size=6))
+def test_watermarks_are_what_they_say(offsets: list[int]) -> None:
+    story = Story()
+    for offset in offsets:
+        story.hw("c1", offset, 1, role="follower")
+    right = all(a <= b for a, b in pairwise(offsets))
+    assert (monotonic_counters(story.evidence()).verdict is Verdict.VALID) == right

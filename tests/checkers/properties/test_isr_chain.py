@@ -1,0 +1,306 @@
+"""ISR changes are a chain of compare-and-sets (D.2)."""
+
+from itertools import permutations
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planted_runs import TOPIC, Story, accepted, assert_invalid, assert_valid, change, shown
+
+from checkers.kernels.evidence import Evidence, Operation
+from checkers.kernels.isr_chain import isr_chain
+from framework.verdict import Verdict
+
+SOURCE = {"broker_id": 4, "broker_epoch": 7, "topic_id": TOPIC, "partition": 0}
+
+
+def source(version: int, **more: Any) -> dict[str, Any]:
+    return {**SOURCE, "leader_epoch": 0, "partition_epoch": version, **more}
+
+
+def clean(records: bool = True) -> Story:
+    """Accepted, refused and indeterminate changes, one of the controller's own, reads."""
+    story = Story()
+    story.describe("t", shown(0, [4, 5, 6]))
+    story.alter(0, [4, 5])
+    story.alter(0, [4, 6], type="fail", error="INVALID_UPDATE_VERSION")
+    lost = story.invoke("alter-isr", "t/0", change(1, [4]))
+    rival = story.invoke("alter-isr", "t/0", change(1, [4, 6]))
+    story.complete(rival, "fail", error="INVALID_UPDATE_VERSION")
+    story.complete(lost, "info")
+    story.describe("t", shown(2, [4]))
+    story.alter(2, [4])
+    story.alter(3, [5], leader_epoch=1, broker_id=5, type="fail", error="FENCED_LEADER_EPOCH")
+    story.describe("t", shown(4, [4], leader=-1, leader_epoch=1))
+    if records:
+        story.partition(10, 0, [4, 5, 6])
+        for node in ("c1", "c2"):
+            story.partition(11, 1, [5, 4], node=node)
+        story.partition(12, 2, [4])
+        story.partition(14, 3, [4])
+        story.partition(15, 4, [4], leader=-1, leader_epoch=1)
+        story.decide("AlterPartition", source(0), [11])
+        story.decide("AlterPartition", source(0), [], verdict=95)
+        story.decide("AlterPartition", source(1), [12])
+        story.decide("AlterPartition", source(2), [14])
+        story.decide("AlterPartition", source(1), [12], node="c2", epoch=0)
+    return story
+
+
+def test_clean_changes_are_accepted() -> None:
+    assert_valid(isr_chain(clean().evidence()))
+
+
+def test_clean_clients_alone_are_accepted() -> None:
+    assert_valid(isr_chain(clean(records=False).evidence()))
+
+
+def test_nothing_seen_is_unknown() -> None:
+    assert isr_chain(Evidence()).verdict is Verdict.UNKNOWN
+
+
+# --- from clients alone -------------------------------------------------------------------
+
+
+def test_answer_skips_a_version() -> None:
+    story = Story()
+    story.alter(3, [4], answer={"partition_epoch": 5})
+    assert_invalid(isr_chain(story.evidence()), "named version 3", "answered version 5")
+
+
+def test_answer_has_another_isr() -> None:
+    story = Story()
+    story.alter(3, [4, 5], answer={"isr": [4]})
+    assert_invalid(isr_chain(story.evidence()), "asked for ISR [4, 5]")
+
+
+def test_accepted_in_another_leader_epoch() -> None:
+    story = Story()
+    story.alter(3, [4, 5], answer={"leader_epoch": 2})
+    assert_invalid(isr_chain(story.evidence()), "named leader epoch 0", "leader epoch 2")
+
+
+def test_accepted_from_a_broker_that_does_not_lead() -> None:
+    story = Story()
+    story.alter(3, [4, 5], answer={"leader": 5})
+    assert_invalid(isr_chain(story.evidence()), "of broker 4")
+
+
+def test_two_winners_of_one_version() -> None:
+    story = Story()
+    one = story.invoke("alter-isr", "t/0", change(3, [4]))
+    other = story.invoke("alter-isr", "t/0", change(3, [4]))
+    one = story.complete(one, "ok", accepted(one.value))
+    other = story.complete(other, "ok", accepted(other.value))
+    outcome = isr_chain(story.evidence())
+    assert_invalid(outcome, "2 ISR changes", "version 3")
+    assert outcome.findings[0].operations == (one.op, other.op)
+
+
+def test_read_goes_back() -> None:
+    story = Story()
+    story.alter(3, [4])
+    story.describe("t", shown(3, [4, 5]))
+    assert_invalid(isr_chain(story.evidence()), "read version 3", "version 4")
+
+
+def test_change_of_a_version_that_is_over() -> None:
+    story = Story()
+    story.describe("t", shown(5, [4]))
+    story.alter(4, [4, 5])
+    assert_invalid(isr_chain(story.evidence()), "changed version 4", "version 5")
+
+
+def test_concurrent_reads_may_cross() -> None:
+    story = Story()
+    read = story.invoke("describe", "t")
+    story.alter(3, [4])
+    story.complete(read, "ok", {"topic_id": TOPIC, "partitions": [shown(3, [4, 5])]})
+    assert_valid(isr_chain(story.evidence()))
+
+
+def test_two_reads_of_one_version_disagree() -> None:
+    story = Story()
+    story.describe("t", shown(5, [4]))
+    story.describe("t", shown(5, [4, 5]))
+    assert_invalid(isr_chain(story.evidence()), "version 5 has two states")
+
+
+def test_read_disagrees_with_the_answer_of_the_change() -> None:
+    story = Story()
+    story.alter(4, [4])
+    story.describe("t", shown(5, [4, 5]))
+    assert_invalid(isr_chain(story.evidence()), "version 5 has two states")
+
+
+def test_change_accepted_from_what_the_version_shows_to_be_no_leader() -> None:
+    story = Story()
+    story.describe("t", shown(5, [4, 5], leader=5, leader_epoch=1))
+    story.alter(5, [4])
+    assert_invalid(isr_chain(story.evidence()), "(4, 0)", "(5, 1)")
+
+
+# --- with records -------------------------------------------------------------------------
+
+
+def test_acknowledged_change_is_no_record() -> None:
+    story = clean()
+    story.alter(4, [4, 5], leader_epoch=1)
+    assert_invalid(isr_chain(story.evidence()), "answered version 5", "0 committed records")
+
+
+def test_record_has_another_isr_than_asked() -> None:
+    story = Story()
+    story.alter(0, [4, 5])
+    story.partition(10, 0, [4, 5, 6])
+    story.partition(11, 1, [4])
+    assert_invalid(isr_chain(story.evidence()), "asked for ISR [4, 5]", "offset 11")
+
+
+def test_predecessor_has_another_leader_epoch() -> None:
+    story = Story()
+    story.alter(0, [4, 5])
+    story.partition(10, 0, [4, 5, 6], leader_epoch=3)
+    story.partition(11, 1, [4, 5])
+    assert_invalid(isr_chain(story.evidence()), "named (version, leader epoch, leader) (0, 0, 4)")
+
+
+def test_record_skips_a_version() -> None:
+    story = clean()
+    story.partition(20, 6, [4, 5])
+    assert_invalid(isr_chain(story.evidence()), "offset 20 has version 6")
+
+
+def test_change_applied_twice_under_one_version() -> None:
+    story = clean()
+    story.partition(13, 2, [4])
+    assert_invalid(isr_chain(story.evidence()), "offset 13 has version 2")
+
+
+def test_change_applied_twice_under_two_versions() -> None:
+    story = Story()
+    done = story.alter(0, [4, 5])
+    story.partition(10, 0, [4, 5, 6])
+    story.partition(11, 1, [4, 5])
+    story.partition(12, 2, [4, 5])
+    outcome = isr_chain(story.evidence())
+    assert_invalid(outcome, "applied twice")
+    assert outcome.findings[0].operations == (done.op,)
+
+
+def test_one_decision_made_two_records() -> None:
+    story = clean()
+    story.partition(16, 5, [4, 5], leader=-1, leader_epoch=1)
+    story.partition(17, 6, [4], leader=-1, leader_epoch=1)
+    story.decide("AlterPartition", source(4), [16, 17])
+    assert_invalid(isr_chain(story.evidence()), "applied one ISR change 2 times")
+
+
+def test_refused_decision_appended_records() -> None:
+    story = clean()
+    story.decide("AlterPartition", source(1), [12], verdict=95)
+    assert_invalid(isr_chain(story.evidence()), "refused an ISR change with error 95")
+
+
+def test_decision_rests_on_another_version() -> None:
+    story = clean()
+    story.partition(16, 5, [4, 5], leader=-1, leader_epoch=1)
+    story.decide("AlterPartition", source(3), [16])
+    assert_invalid(isr_chain(story.evidence()), "names version 3 on top of version 4")
+
+
+def test_refused_change_took_effect() -> None:
+    story = clean()
+    refused = story.alter(4, [4, 5], leader_epoch=1, type="fail", error="INVALID_UPDATE_VERSION")
+    story.partition(16, 5, [4, 5], leader=-1, leader_epoch=1)
+    story.decide("AlterPartition", source(4), [16])
+    outcome = isr_chain(story.evidence())
+    assert_invalid(outcome, "were refused (INVALID_UPDATE_VERSION)", "offset 16")
+    assert refused.op in outcome.findings[0].operations
+
+
+def test_nodes_disagree_on_a_record() -> None:
+    story = clean()
+    story.partition(12, 2, [4, 6], node="c3")
+    assert_invalid(isr_chain(story.evidence()), "nodes disagree on offset 12")
+
+
+def test_decision_whose_record_was_truncated_says_nothing() -> None:
+    story = clean()
+    story.decide("AlterPartition", source(9), [15], epoch=0)
+    assert_valid(isr_chain(story.evidence()))
+
+
+# --- brute force --------------------------------------------------------------------------
+
+
+def fits(operations: list[Operation]) -> bool:
+    """Whether some order that keeps real time is a run of the object, in which a controller may
+    change anything by itself as long as the version rises."""
+    return any(_runs(order) for order in permutations(operations) if _keeps_time(order))
+
+
+def _keeps_time(order: tuple[Operation, ...]) -> bool:
+    return not any(
+        later.precedes(earlier) for at, earlier in enumerate(order) for later in order[at:]
+    )
+
+
+def _runs(order: tuple[Operation, ...]) -> bool:
+    version, states = -1, dict[int, tuple[Any, ...]]()
+
+    def agrees(at: int, fields: dict[str, Any]) -> bool:
+        state = (fields["leader"], fields["leader_epoch"], frozenset(fields["isr"]))
+        return states.setdefault(at, state) == state
+
+    premises = []
+    for operation in order:
+        if operation.f == "describe":
+            read = operation.result["partitions"][0]
+            if read["partition_epoch"] < version or not agrees(read["partition_epoch"], read):
+                return False
+            version = read["partition_epoch"]
+            continue
+        asked, answer = operation.value, operation.result
+        named = asked["partition_epoch"]
+        right = accepted(asked)
+        if named < version or right != answer or not agrees(named + 1, answer):
+            return False
+        premises.append((named, (asked["broker_id"], asked["leader_epoch"])))
+        version = named + 1
+    return all(at not in states or states[at][:2] == leader for at, leader in premises)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> Story:
+    """Up to five operations that overlap at will, mostly right."""
+    story, open_ = Story(), list[Operation]()
+    for _ in range(draw(st.integers(1, 5))):
+        version = draw(st.integers(0, 3))
+        isr = draw(st.sampled_from([[4], [4, 5]]))
+        epoch = draw(st.sampled_from([0, 0, 0, 1]))
+        if draw(st.booleans()):
+            open_.append(story.invoke("alter-isr", "t/0", change(version, isr, leader_epoch=epoch)))
+        else:
+            read = story.invoke("describe", "t", shown(version, isr, leader_epoch=epoch))
+            open_.append(read)
+        while open_ and draw(st.booleans()):
+            _finish(story, open_.pop(draw(st.integers(0, len(open_) - 1))))
+    for operation in open_:
+        _finish(story, operation)
+    return story
+
+
+def _finish(story: Story, operation: Operation) -> None:
+    if operation.f == "describe":
+        result = {"topic_id": TOPIC, "partitions": [operation.value]}
+    else:
+        result = accepted(operation.value)
+    story.complete(operation, "ok", result)
+
+
+@settings(max_examples=400)
+@given(histories())
+def test_isr_chain_is_what_it_says(story: Story) -> None:
+    right = fits(story.operations)
+    assert (isr_chain(story.evidence()).verdict is Verdict.VALID) == right
