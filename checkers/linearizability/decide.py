@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from checkers.linearizability.levels import Level, Open, lay_out
+from checkers.linearizability import zones
+from checkers.linearizability.levels import Call, Level, Open, calls_of, lay_out
 from checkers.linearizability.model import Model, State
+from checkers.linearizability.models import Register
 from checkers.linearizability.search import (
     Budget,
     Linearizable,
@@ -31,14 +33,15 @@ class Valid:
 
 @dataclass(frozen=True, slots=True)
 class Invalid:
-    """`culprit` is the operation whose completion no order explains; everything before it in
-    the history has an order."""
+    """`culprit` is the operation whose completion no order explains. Everything that completed
+    before it has an order, but where time was short for finding the very first."""
 
     culprit: Operation
     states: Sequence[str]
-    """What the object could have been just before, in words."""
+    """What the object could have been just before, in words. Empty if that was not worked out."""
     around: Sequence[Operation]
-    """Operations that were open then, and the last ones of one order that lead there."""
+    """The operations that show it: those open then and the last ones of an order that leads
+    there, or those whose real-time order excludes every order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +62,22 @@ def decide(
 ) -> Decision:
     """Whether one key's operations, in the order of their invocations, are linearizable.
 
-    The two searches take turns, with time slices that grow. Raises `NotInModel`.
+    Registers of unique values are decided without a search where that can be. The searches
+    take turns, with time slices that grow. Raises `NotInModel`.
     """
-    levels = lay_out(model, operations)
+    calls = calls_of(model, operations)
+    by_zones = _by_zones(model, calls) if isinstance(model, Register) else None
+    if isinstance(by_zones, Valid):
+        return by_zones
+    levels = lay_out(model, calls)
+    if by_zones is None:
+        return _search(model, levels, budget_s, budget_bytes)
+    # The verdict is known. A search says more, if it comes to an end soon.
+    searched = _search(model, levels, min(budget_s, _FIRST_SLICE_S), budget_bytes)
+    return searched if isinstance(searched, Invalid) else by_zones
+
+
+def _search(model: Model, levels: Sequence[Level], budget_s: float, budget_bytes: int) -> Decision:
     ran_out = "time"
     for search, policy, seconds in _plan(budget_s, any(level.pending for level in levels)):
         try:
@@ -75,6 +91,18 @@ def decide(
         elif policy is not Pending.ENDLESS:
             return Valid(witness(model, levels, result))
     return Unknown(f"the {ran_out} budget of the search ran out ({budget_s:g} s a key)")
+
+
+def _by_zones(model: Model, calls: Sequence[Call]) -> Valid | Invalid | None:
+    if not zones.applies(calls, model.initial):
+        return None
+    try:
+        order = zones.order_of(calls, model.initial)
+    except zones.Clash:
+        culprit, around = zones.earliest_clash(calls, model.initial)
+        return Invalid(culprit, [], [op for op in around if op.op != culprit.op])
+    # Zones place no failed cas, which may have seen what this order cannot show.
+    return None if any(action.kind == "differs" for _, action in calls) else Valid(order)
 
 
 def _plan(budget_s: float, has_pending: bool) -> Iterator[tuple[Search, Pending, float]]:

@@ -52,10 +52,9 @@ def finding(invalid: Invalid) -> Finding:
     states = invalid.states[:5]
     more = f" or {len(invalid.states) - 5} others" if len(invalid.states) > 5 else ""
     around = "; ".join(map(told, invalid.around))
-    message = (
-        f"no order of the operations explains {told(culprit)}. Before it the object could only "
-        f"be {' or '.join(states)}{more}"
-    )
+    message = f"no order of the operations explains {told(culprit)}"
+    if states:
+        message += f". Before it the object could only be {' or '.join(states)}{more}"
     if around:
         message += f". Beside it and just before: {around}"
     return Finding(message=message, operations=[culprit.op, *(op.op for op in invalid.around)])

@@ -12,10 +12,12 @@ only the earliest unused one is ever tried, since they are interchangeable.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from checkers.linearizability.model import Action, Model
 from framework.history.pairing import Operation
+
+Call: TypeAlias = tuple[Operation, Action]
 
 
 class Open(NamedTuple):
@@ -43,16 +45,17 @@ class Level:
     """Bits of the open observers: to have put more of them is never worse."""
 
 
-def lay_out(model: Model, operations: Sequence[Operation]) -> list[Level]:
-    """The levels of one key, whose operations come in the order of their invocations.
-
-    Raises `NotInModel`.
-    """
-    calls = [
+def calls_of(model: Model, operations: Sequence[Operation]) -> list[Call]:
+    """The operations that say or do something, with what they do. Raises `NotInModel`."""
+    return [
         (operation, action)
         for operation in operations
         if (action := model.action(operation)) is not None
     ]
+
+
+def lay_out(model: Model, calls: Sequence[Call]) -> list[Level]:
+    """The levels of one key, whose calls come in the order of their invocations."""
     completed = {action for operation, action in calls if not _is_pending(operation)}
     useful = set(
         model.useful({action for operation, action in calls if _is_pending(operation)}, completed)

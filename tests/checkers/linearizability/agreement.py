@@ -3,14 +3,16 @@
 import random
 from collections.abc import Sequence
 
+from checkers.linearizability import zones
 from checkers.linearizability.decide import Invalid, Valid, decide
-from checkers.linearizability.levels import lay_out
+from checkers.linearizability.levels import calls_of, lay_out
 from checkers.linearizability.model import Model
-from checkers.linearizability.models import MODELS
+from checkers.linearizability.models import MODELS, Register
 from checkers.linearizability.search import Budget, Refuted, breadth_first, depth_first
 from framework.history.pairing import Operation
 from tests.checkers.linearizability.oracle import (
     INITIAL,
+    UNIQUE,
     is_linearizable,
     random_history,
     spec_of,
@@ -43,13 +45,35 @@ def check_evidence(model: str, operations: Sequence[Operation], invalid: Invalid
     assert not is_linearizable(model, operations, until=end + 1)
 
 
+def check_zones(operations: Sequence[Operation], expected: bool) -> None:
+    """Zones decide exactly what has no failed cas, and refute nothing that has an order."""
+    placed = [op for op in operations if op.f != "cas" or op.type != "fail"]
+    calls = calls_of(Register(), placed)
+    assert zones.applies(calls, None)
+    has_order = is_linearizable(UNIQUE, placed)
+    assert has_order or not expected
+    try:
+        order = zones.order_of(calls, None)
+    except zones.Clash as clash:
+        assert not has_order and clash.operations
+        culprit, around = zones.earliest_clash(calls, None)
+        check_evidence(UNIQUE, placed, Invalid(culprit, [], around))
+    else:
+        assert has_order
+        check_witness(UNIQUE, placed, order)
+
+
+NAMES = (*sorted(MODELS), UNIQUE)
+"""What there are random histories of."""
+
+
 def compare(name: str, seed: int) -> bool:
     """One random history; returns whether it is linearizable."""
     operations = random_history(name, random.Random(f"{name}/{seed}"))
     expected = is_linearizable(name, operations)
-    model: Model = MODELS[name]()
+    model: Model = (MODELS | {UNIQUE: Register})[name]()
     where = f"{name}, seed {seed}: {operations}"
-    levels = lay_out(model, operations)
+    levels = lay_out(model, calls_of(model, operations))
     for search in (depth_first, breadth_first):
         refuted = isinstance(search(model, levels, Budget(60, 1 << 30)), Refuted)
         assert refuted is not expected, f"{search.__name__} is wrong on {where}"
@@ -60,4 +84,6 @@ def compare(name: str, seed: int) -> bool:
     else:
         assert isinstance(decision, Invalid), where
         check_evidence(name, operations, decision)
+    if name == UNIQUE:
+        check_zones(operations, expected)
     return expected

@@ -108,14 +108,16 @@ def queue(state: tuple[Any, ...], op: Operation) -> list[tuple[Any, ...]]:
     return [state[1:]] if state and state[0] == op.result else []
 
 
-INITIAL = {"register": None, "kv": "", "topics": None, "set": False, "queue": ()}
+UNIQUE = "register of unique values"
+INITIAL = {"register": None, UNIQUE: None, "kv": "", "topics": None, "set": False, "queue": ()}
 
 
 def spec_of(model: str, operations: Sequence[Operation]) -> Spec:
     if model == "topics":
         shown = {op.result["topic_id"] for op in operations if isinstance(op.result, dict)}
         return partial(topics, ids=[*sorted(shown), "some other"])
-    return {"register": register, "kv": kv, "set": set_, "queue": queue}[model]
+    specs = {"register": register, UNIQUE: register, "kv": kv, "set": set_, "queue": queue}
+    return specs[model]
 
 
 def is_linearizable(model: str, operations: Sequence[Operation], until: int | None = None) -> bool:
@@ -139,7 +141,7 @@ def random_history(model: str, rng: random.Random) -> list[Operation]:
         if op is None:
             if len(operations) == total:
                 continue
-            f, value = _random_call(model, rng)
+            f, value = _random_call(model, rng, len(operations) + 1)
             op = Operation(op=index, process=len(operations), f=f, value=value)
             operations.append(op)
             open_ops[thread] = op
@@ -162,9 +164,13 @@ def random_history(model: str, rng: random.Random) -> list[Operation]:
     return operations
 
 
-def _random_call(model: str, rng: random.Random) -> tuple[str, Any]:
+def _random_call(model: str, rng: random.Random, number: int) -> tuple[str, Any]:
     small = rng.randint(1, 3)
     match model:
+        case "register of unique values":
+            f = rng.choice(["read", "write", "cas"])
+            before = rng.choice([None, *range(max(1, number - 3), number + 2)])
+            return f, {"read": None, "write": number, "cas": [before, number]}[f]
         case "register":
             f = rng.choice(["read", "write", "cas"])
             return f, {"read": None, "write": small, "cas": [rng.randint(1, 3), small]}[f]
@@ -182,11 +188,11 @@ def _random_call(model: str, rng: random.Random) -> tuple[str, Any]:
 def _act(model: str, state: Any, op: Operation, rng: random.Random) -> tuple[Any, str, Any]:
     """What a correct object does: the state after, and the completion."""
     match model, op.f:
-        case ("register" | "kv", "read"):
+        case ("register" | "kv" | "register of unique values", "read"):
             return state, "ok", state
-        case ("register" | "kv", "write"):
+        case ("register" | "kv" | "register of unique values", "write"):
             return op.value, "ok", op.value
-        case "register", "cas":
+        case (("register" | "register of unique values"), "cas"):
             fits = state == op.value[0]
             return (op.value[1], "ok", None) if fits else (state, "fail", None)
         case "kv", "append":
@@ -217,6 +223,8 @@ def _lie(model: str, op: Operation, rng: random.Random) -> None:
     match model, op.f:
         case ("register", "read") | ("queue", "dequeue"):
             op.type, op.result = "ok", rng.choice([None, 1, 2, 3])
+        case "register of unique values", "read":
+            op.type, op.result = "ok", rng.choice([None, *range(1, 9)])
         case "kv", "read":
             op.type, op.result = "ok", "".join(rng.choices("ab", k=rng.randint(0, 3)))
         case "topics", "describe":
