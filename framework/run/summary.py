@@ -1,0 +1,76 @@
+"""The end of a run or a check on the terminal: checkers, findings, and the verdict in a line."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+OUTCOME_STYLE: Final = {"ok": "green", "fail": "magenta", "info": "yellow"}
+VERDICT_STYLE: Final = {"VALID": "bold green", "INVALID": "bold red", "UNKNOWN": "bold yellow"}
+MEANING: Final = {
+    "VALID": "every checker saw enough, and found nothing wrong (exit 0)",
+    "INVALID": "a property was broken; the operations above prove it (exit 1)",
+    "UNKNOWN": "nothing was found wrong, but not everything could be decided (exit 2)",
+}
+MAX_FINDINGS: Final = 5
+"""Findings of one checker on the terminal; verdict.json and the report have all."""
+_MAX_OPERATIONS: Final = 12
+
+
+def summary(verdict: Mapping[str, Any], report: Path | None = None) -> RenderableType:
+    """What a verdict (as in verdict.json) says. `report`: where the page is, if it was drawn."""
+    said = str(verdict.get("verdict", "UNKNOWN"))
+    checkers: Sequence[Mapping[str, Any]] = verdict.get("checkers") or ()
+    parts: list[RenderableType] = [_table(checkers)]
+    parts += [part for each in checkers if each.get("findings") for part in _findings(each)]
+    parts += [Text(str(note), "yellow") for note in verdict.get("notes") or ()]
+    for name, value in (verdict.get("timings") or {}).items():
+        label = name.removesuffix("_s").replace("_", " ")
+        parts.append(Text(f"{label}: {value}{' s' if name.endswith('_s') else ''}", "dim"))
+    if verdict.get("interrupted"):
+        parts.append(Text("The run was interrupted; what there was has been checked.", "yellow"))
+    if report is not None:
+        parts.append(Text(f"report: {report}", overflow="fold"))
+    last = Text(said, VERDICT_STYLE.get(said, "bold")).append(f"  {MEANING.get(said, '')}", "none")
+    return Group(*parts, last)
+
+
+def _table(checkers: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("checker", no_wrap=True)
+    table.add_column("saw", justify="right", no_wrap=True)
+    table.add_column("note", overflow="fold")
+    for each in checkers:
+        said = str(each.get("verdict", "UNKNOWN"))
+        count = len(each.get("findings") or ())
+        note = str(each.get("note") or "")
+        if count:
+            note = f"{count} finding{'s' * (count > 1)}. {note}".strip()
+        table.add_row(
+            Text(said, VERDICT_STYLE.get(said, "")),
+            Text(str(each.get("name", ""))),
+            f"{int(each.get('seen') or 0):,}",
+            Text(note),
+        )
+    return table
+
+
+def _findings(checker: Mapping[str, Any]) -> list[RenderableType]:
+    findings: Sequence[Mapping[str, Any]] = checker["findings"]
+    parts: list[RenderableType] = [Text(f"\n{checker.get('name', '')}", "bold")]
+    for finding in findings[:MAX_FINDINGS]:
+        line = Text("✗ ", "red").append(str(finding.get("message", "")), "none")
+        operations = [str(number) for number in finding.get("operations") or ()]
+        if operations:
+            more = ", ..." if len(operations) > _MAX_OPERATIONS else ""
+            shown = ", ".join(operations[:_MAX_OPERATIONS]) + more
+            line.append(f"\n  operations {shown}", "cyan")
+        parts.append(Padding(line, (0, 0, 0, 1)))
+    if len(findings) > MAX_FINDINGS:
+        parts.append(Text(f" and {len(findings) - MAX_FINDINGS} more", "dim"))
+    return [*parts, Text("")]
