@@ -112,7 +112,9 @@ def _gone(connected: socket.socket) -> bool:
     """Whether an idle connection was closed by its peer: then, and only then, is there
     something to read. Seen before sending, this keeps a restarted node from turning the next
     request's fate unknown."""
-    return bool(select.select([connected], [], [], 0)[0])
+    poller = select.poll()
+    poller.register(connected, select.POLLIN)
+    return bool(poller.poll(0))
 
 
 def _left(deadline: float) -> float:
