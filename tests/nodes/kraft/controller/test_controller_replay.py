@@ -186,7 +186,7 @@ def test_replay_invariants(operations):
         records = [decode_record(data) for data in harness.log[start:end]]
         replay.batch(records, start)
     assert len(harness.answers) == harness.token  # each request is answered, once
-    assert {n: i for n, i in harness.committed.topic_ids.items()} == replay.names
+    assert dict(harness.committed.topic_ids.items()) == replay.names
     for key, partition in harness.committed.partitions.items():
         assert partition.isr == tuple(replay.partitions[key]["isr"])
         assert partition.leader == replay.partitions[key]["leader"]

@@ -1,0 +1,346 @@
+"""The broker's life cycle, heartbeat by heartbeat (A.1.47-70, A.7.2, A.7.7, B.6)."""
+
+import uuid
+
+import pytest
+
+from nodes.kraft.broker import lifecycle
+from nodes.kraft.broker.lifecycle import (
+    Applied,
+    Exit,
+    HeartbeatAnswered,
+    LeaseGranted,
+    LifecycleConfig,
+    SendHeartbeat,
+    ShutDown,
+    Tick,
+    Transition,
+)
+from nodes.kraft.wire.codec import encode_entity
+from nodes.kraft.wire.heartbeats import BrokerHeartbeatResponse
+from nodes.kraft.wire.heartbeats import BrokerState as State
+
+LEASE_MS = 5000
+PROCESS = uuid.UUID(int=10)
+
+
+class Broker:
+    """A life cycle with a clock; `sent` are the heartbeats, `effects` all the rest."""
+
+    def __init__(self, now_ms=1000):
+        self.now_ms = now_ms
+        config = LifecycleConfig(broker_id=4, incarnation_id=PROCESS)
+        self.state = lifecycle.initial(config, now_ms)
+        self.sent = []
+        self.effects = []
+        self.feed(Tick())
+
+    def feed(self, event, after_ms=0):
+        self.now_ms += after_ms
+        self.state, effects = lifecycle.step(self.state, event, self.now_ms)
+        for effect in effects:
+            if isinstance(effect, SendHeartbeat):
+                encode_entity(effect.request)
+                self.sent.append(effect.request)
+            else:
+                self.effects.append(effect)
+        return effects
+
+    def answer(self, state=State.ACTIVE, epoch=7, error=0, lease_ms=LEASE_MS, after_ms=10):
+        request = self.sent[-1]
+        assert request == self.state.in_flight
+        response = BrokerHeartbeatResponse(
+            error_code=error,
+            active_controller_id=1,
+            next_state=state,
+            broker_epoch=epoch,
+            lease_end_time_ms=request.lease_start_time_ms + lease_ms,
+        )
+        return self.feed(HeartbeatAnswered(request, response), after_ms)
+
+    def fail(self, after_ms=10):
+        return self.feed(HeartbeatAnswered(self.sent[-1], None), after_ms)
+
+    def next_beat(self):
+        """Wait until the next heartbeat is sent; how long that took."""
+        assert self.state.in_flight is None, "one is in flight"
+        count, start = len(self.sent), self.now_ms
+        while len(self.sent) == count:
+            self.feed(Tick(), max(0, lifecycle.deadline_ms(self.state) - self.now_ms))
+        return self.now_ms - start
+
+    def moves(self):
+        return [(e.before, e.after) for e in self.effects if isinstance(e, Transition)]
+
+    @property
+    def serving(self):
+        return lifecycle.serving(self.state, self.now_ms)
+
+
+@pytest.fixture
+def broker():
+    return Broker()
+
+
+@pytest.fixture
+def active():
+    """Registered under epoch 7 and active since."""
+    broker = Broker()
+    broker.answer(State.INITIAL, 7)
+    broker.feed(Applied(9))
+    broker.answer(State.ACTIVE, 7)
+    assert broker.serving
+    return broker
+
+
+def test_first_heartbeat_is_the_registration(broker):
+    """A.1.47, 77: no epoch yet; the lease's start is the broker's clock before sending."""
+    (request,) = broker.sent
+    assert (request.broker_epoch, request.previous_broker_epoch) == (-1, -1)
+    assert (request.lease_start_time_ms, request.target_state) == (1000, State.ACTIVE)
+    assert request.incarnation_id == PROCESS
+    assert not broker.serving
+
+
+def test_registered_but_not_active(broker):
+    """A.1.57, A.7.2: INITIAL serves nobody, lease or not."""
+    broker.answer(State.INITIAL, 7)
+    assert broker.effects == [LeaseGranted(7, 1000, 6000, 1)]
+    assert not broker.serving
+
+
+def test_asks_again_once_its_registration_is_applied(broker):
+    """A.1.48: with the highest offset that it applied."""
+    broker.answer(State.INITIAL, 7)
+    broker.feed(Applied(6), 20)
+    assert len(broker.sent) == 1
+    broker.feed(Applied(7), 20)
+    assert broker.sent[-1].cur_metadata_offset == 7
+    assert broker.sent[-1].broker_epoch == 7
+
+
+def test_applied_before_the_answer_came(broker):
+    broker.feed(Applied(8))
+    broker.answer(State.INITIAL, 7)
+    assert broker.sent[-1].cur_metadata_offset == 8
+
+
+def test_active(active):
+    """A.1.66: INITIAL -> ACTIVE, with an epoch and a lease."""
+    assert active.moves() == [(State.INITIAL, State.ACTIVE)]
+    assert active.state.epoch == 7
+    granted = [e for e in active.effects if isinstance(e, LeaseGranted)][-1]
+    assert granted.end_ms - granted.start_ms == LEASE_MS
+
+
+def test_one_heartbeat_in_flight(active):
+    """B.6 (KAFKA-15950)."""
+    active.next_beat()
+    count = len(active.sent)
+    active.feed(Tick(), 3000)
+    active.feed(Applied(50))
+    assert len(active.sent) == count
+
+
+def test_interval(active):
+    """B.6: from one sending to the next."""
+    active.next_beat()
+    start = active.now_ms
+    active.answer()
+    active.next_beat()
+    assert active.now_ms - start == 500
+
+
+def test_backoff(active):
+    """B.6: from 100 ms, doubled, up to the interval; a success ends it."""
+    active.next_beat()
+    waits = []
+    for _ in range(5):
+        active.fail()
+        waits.append(active.next_beat())
+    assert waits == [100, 200, 400, 500, 500]
+    active.answer()
+    active.next_beat()
+    active.fail()
+    assert active.next_beat() == 100
+
+
+@pytest.mark.parametrize("error", [41, 7, 31])
+def test_errors_change_nothing(active, error):
+    """A.1.53: only an accepted heartbeat renews."""
+    active.next_beat()
+    end_ms = active.state.lease_end_ms
+    active.answer(State.UNKNOWN, -1, error=error)
+    assert (active.state.lease_end_ms, active.state.epoch) == (end_ms, 7)
+    assert active.serving
+
+
+def test_renewal(active):
+    active.next_beat()
+    start = active.now_ms
+    active.answer(after_ms=100)
+    assert active.state.lease_end_ms == start + LEASE_MS
+
+
+def test_lease_ends_by_the_clock_at_that_moment(active):
+    """A.1.55, 56: no tick is needed to stop serving."""
+    active.now_ms = active.state.lease_end_ms - 1
+    assert active.serving
+    active.now_ms += 1
+    assert not active.serving
+    assert active.state.broker_state == State.ACTIVE  # nobody told it yet
+
+
+def test_expiry_is_due(active):
+    active.next_beat()
+    assert lifecycle.deadline_ms(active.state) == active.state.lease_end_ms
+    active.feed(Tick(), LEASE_MS)
+    assert active.moves()[-1] == (State.ACTIVE, State.FENCED)
+
+
+def test_answer_after_expiry_does_not_revive(active):
+    """A.1.68: the controller renewed in time, the answer came too late: same epoch, so no."""
+    active.next_beat()
+    active.answer(State.ACTIVE, 7, lease_ms=3 * LEASE_MS, after_ms=2 * LEASE_MS)
+    assert active.moves()[-1] == (State.ACTIVE, State.FENCED)
+    assert not active.serving
+    assert active.sent[-1].target_state == State.FENCED
+    active.answer(State.FENCED, 7)
+    assert active.sent[-1].target_state == State.ACTIVE
+    active.answer(State.ACTIVE, 12)
+    assert active.moves()[-1] == (State.FENCED, State.ACTIVE)
+    assert active.serving and active.state.epoch == 12
+
+
+def test_answer_whose_lease_is_over(broker):
+    """A.1.55: a lease that ended on the way is none."""
+    broker.answer(State.INITIAL, 7)
+    broker.next_beat()
+    broker.answer(State.ACTIVE, 7, after_ms=LEASE_MS)
+    assert not broker.serving
+    assert broker.moves() == []
+
+
+def test_fenced_by_the_controller(active):
+    """A.1.54, 67: refused renewal without an error."""
+    active.next_beat()
+    active.answer(State.FENCED, 7, lease_ms=0)
+    assert active.moves()[-1] == (State.ACTIVE, State.FENCED)
+    assert not active.serving
+    active.next_beat()
+    assert (active.sent[-1].target_state, active.sent[-1].broker_epoch) == (State.ACTIVE, 7)
+
+
+def test_fenced_and_taken_back_unnoticed(active):
+    """A.1.68: the answer FENCED was lost; a new epoch means that it was fenced between."""
+    active.next_beat()
+    active.answer(State.ACTIVE, 12)
+    assert active.moves()[-2:] == [(State.ACTIVE, State.FENCED), (State.FENCED, State.ACTIVE)]
+    assert active.state.epoch == 12
+
+
+def test_stale(active):
+    """A.1.62, 64: told that the id is another's; asks as one who had it."""
+    active.next_beat()
+    active.answer(State.FENCED, -1, error=77)
+    assert active.moves()[-1] == (State.ACTIVE, State.FENCED)
+    assert not active.serving
+    assert active.next_beat() == 100
+    request = active.sent[-1]
+    assert (request.broker_epoch, request.previous_broker_epoch) == (-1, 7)
+    active.answer(State.FENCED, -1, error=77)
+    active.next_beat()
+    assert active.sent[-1].previous_broker_epoch == 7
+
+
+def test_registered_anew(active):
+    """A.1.68: back by a new registration."""
+    active.next_beat()
+    active.answer(State.FENCED, -1, error=77)
+    active.next_beat()
+    active.answer(State.INITIAL, 30)
+    assert active.state.broker_state == State.FENCED
+    active.feed(Applied(30))
+    request = active.sent[-1]
+    assert (request.broker_epoch, request.previous_broker_epoch) == (30, -1)
+    active.answer(State.ACTIVE, 30)
+    assert active.moves()[-1] == (State.FENCED, State.ACTIVE)
+
+
+def test_stale_before_ever_active(broker):
+    """A.1.70: no edge leads from INITIAL to FENCED."""
+    broker.answer(State.INITIAL, 7)
+    broker.next_beat()
+    broker.answer(State.FENCED, -1, error=77)
+    assert broker.moves() == []
+    broker.next_beat()
+    assert broker.sent[-1].previous_broker_epoch == 7
+
+
+def test_controlled_shutdown(active):
+    """A.1.59, 61: asks at once, again until granted, and exits only then."""
+    active.feed(ShutDown(), 50)
+    assert active.sent[-1].target_state == State.SHUTDOWN
+    active.answer(State.ACTIVE, 7)
+    assert active.serving
+    active.next_beat()
+    assert active.sent[-1].target_state == State.SHUTDOWN
+    active.answer(State.SHUTDOWN, 7, lease_ms=0)
+    assert active.moves()[-1] == (State.ACTIVE, State.SHUTDOWN)
+    assert isinstance(active.effects[-1], Exit)
+    assert not active.serving
+
+
+def test_nothing_follows_shutdown(active):
+    """A.1.70: no SHUTDOWN -> anything."""
+    active.feed(ShutDown(), 500)
+    active.answer(State.SHUTDOWN, 7)
+    assert active.feed(Tick(), 10_000) == []
+    assert lifecycle.deadline_ms(active.state) == lifecycle.NEVER_MS
+
+
+def test_unasked_shutdown_is_ignored(active):
+    active.next_beat()
+    active.answer(State.SHUTDOWN, 7)
+    assert active.state.broker_state == State.ACTIVE
+
+
+def test_shutdown_while_fenced(active):
+    """A.1.69: FENCED -> SHUTDOWN."""
+    active.next_beat()
+    active.fail()
+    active.feed(Tick(), LEASE_MS)
+    active.fail()
+    active.feed(ShutDown())
+    active.answer(State.SHUTDOWN, 7)
+    assert active.moves()[-1] == (State.FENCED, State.SHUTDOWN)
+
+
+def test_shutdown_before_registration(broker):
+    """A.1.70: no edge leads from INITIAL to SHUTDOWN; there is nothing to hand over."""
+    broker.feed(ShutDown())
+    assert broker.moves() == []
+    assert isinstance(broker.effects[-1], Exit)
+
+
+def test_shutdown_without_the_id(active):
+    """A.1.62: another process has it; nothing is left to shut down."""
+    active.feed(ShutDown(), 500)
+    active.answer(State.FENCED, -1, error=77)
+    assert isinstance(active.effects[-1], Exit)
+
+
+def test_answer_to_another_heartbeat_is_dropped(active):
+    """B.2.17 in spirit: answers belong to the one request in flight."""
+    old = active.sent[-1]
+    active.next_beat()
+    response = BrokerHeartbeatResponse(error_code=77, next_state=State.FENCED, lease_end_time_ms=0)
+    active.feed(HeartbeatAnswered(old, response))
+    assert active.serving and active.state.in_flight is not None
+
+
+def test_unknown_state_is_tolerated(active):
+    """A.1.80, D.14."""
+    active.next_beat()
+    active.answer(9, 7)
+    assert active.serving
