@@ -3,6 +3,7 @@
 import datetime
 import importlib
 import uuid
+from dataclasses import fields
 
 import pytest
 from kio.schema.describe_cluster.v1.request import DescribeClusterRequest
@@ -139,9 +140,9 @@ def test_every_version_of_metadata_can_be_written(image, version):
     more = {"topic_id": None} if version >= 10 else {}
     topics = tuple(topic_schema(name=name, **more) for name in ("t", "nobody"))
     flags = {
-        name: False
-        for name in request_schema.__dataclass_fields__
-        if name.startswith(("allow", "include"))
+        item.name: False
+        for item in fields(request_schema)
+        if item.name.startswith(("allow", "include"))
     }
     request = request_schema(topics=topics, **flags)
     response = view.metadata_response(image, request, "cluster")
