@@ -158,7 +158,7 @@ def _may_be(operation: Operation, decide: NodeEvent) -> bool:
     begin, end = operation.invoked_ns, operation.completed_ns
     if begin is None or begin > decide.time_ns:
         return False
-    if end is not None and operation.ok and end < decide.time_ns:
+    if end is not None and operation.type != "info" and end < decide.time_ns:
         return False
     names = ("broker_id", "broker_epoch", "leader_epoch", "partition_epoch", "partition")
     return all(

@@ -1,0 +1,180 @@
+"""What was acknowledged stays (D.7)."""
+
+from planted_runs import OTHER, TOPIC, Story, accepted, assert_invalid, assert_valid, change, shown
+
+from checkers.kernels.acknowledged import acknowledged_never_lost
+from framework.verdict import Verdict
+
+
+def clean() -> Story:
+    story = Story()
+    story.create("t")
+    story.describe("t", shown(0, [4]))
+    story.alter(0, [4, 5])
+    story.describe("t", shown(1, [4, 5]))
+    story.create("gone", OTHER)
+    story.op("metadata", "gone", None, {"topic_id": OTHER, "partitions": []}, node="b2")
+    story.delete("gone", OTHER)
+    story.op("metadata", "gone", None, {"topic_id": OTHER, "partitions": []}, node="b2")
+    story.describe("gone")
+    decided = {"topic": "t"}
+    story.decide("CreateTopics", decided, [5, 6], request_id="1")
+    story.answer("CreateTopics", 7, request="1")
+    story.decide("CreateTopics", decided, [], verdict=36, request_id="2")
+    story.answer("CreateTopics", 0, code=36, request="2")
+    story.decide("DeleteTopics", decided, [9], request_id="3")
+    story.answer("DeleteTopics", 9, code=7, request="3")
+    story.final()
+    story.describe("t", shown(4, [4]))
+    story.describe("gone")
+    story.op("metadata", "gone", None, None, node="b2")
+    return story
+
+
+def test_clean_run_is_accepted() -> None:
+    outcome = acknowledged_never_lost(clean().evidence())
+    assert_valid(outcome)
+    assert outcome.figures["acknowledged_and_read"] == 4
+
+
+def test_nothing_seen_is_unknown() -> None:
+    assert acknowledged_never_lost(Story().evidence()).verdict is Verdict.UNKNOWN
+
+
+def test_acknowledgements_that_nobody_read_are_unknown() -> None:
+    story = Story()
+    story.create("t")
+    assert acknowledged_never_lost(story.evidence()).verdict is Verdict.UNKNOWN
+
+
+# --- topics -------------------------------------------------------------------------------
+
+
+def test_created_topic_is_lost() -> None:
+    story = clean()
+    made = story.create("lost")
+    read = story.describe("lost")
+    outcome = acknowledged_never_lost(story.evidence())
+    assert_invalid(outcome, "topic lost", "no such topic")
+    assert outcome.findings[0].operations == (made.op, read.op)
+
+
+def test_created_topic_was_replaced() -> None:
+    story = clean()
+    story.create("lost")
+    story.describe("lost", shown(0, [4]), topic_id=OTHER)
+    assert_invalid(acknowledged_never_lost(story.evidence()), "another id")
+
+
+def test_created_topic_is_missing_in_a_final_cache() -> None:
+    story = clean()
+    story.op("metadata", "t", None, None, node="b2")
+    assert_invalid(acknowledged_never_lost(story.evidence()), "topic t", "no such topic")
+
+
+def test_delete_of_another_id_does_not_excuse() -> None:
+    story = Story()
+    story.create("t")
+    story.delete("t", OTHER)
+    story.describe("t")
+    assert_invalid(acknowledged_never_lost(story.evidence()), "topic t")
+
+
+def test_delete_that_was_refused_does_not_excuse() -> None:
+    story = Story()
+    story.create("t")
+    story.op("delete", "t", type="fail", error="NOT_CONTROLLER")
+    story.describe("t")
+    assert_invalid(acknowledged_never_lost(story.evidence()), "topic t")
+
+
+def test_delete_that_began_after_the_read_does_not_excuse() -> None:
+    story = Story()
+    story.create("t")
+    story.describe("t")
+    story.delete("t")
+    assert_invalid(acknowledged_never_lost(story.evidence()), "topic t")
+
+
+def test_indeterminate_delete_may_act_much_later() -> None:
+    story = Story()
+    story.op("delete", "t", type="info")
+    story.create("t")
+    story.describe("t", shown(0, [4]))
+    story.describe("t")
+    assert_valid(acknowledged_never_lost(story.evidence()))
+
+
+def test_pending_delete_excuses() -> None:
+    story = Story()
+    story.create("t")
+    story.invoke("delete", "t")
+    story.describe("t")
+    assert_valid(acknowledged_never_lost(story.evidence()))
+
+
+def test_deleted_topic_comes_back() -> None:
+    story = clean()
+    back = story.describe("gone", shown(0, [4]), topic_id=OTHER)
+    outcome = acknowledged_never_lost(story.evidence())
+    assert_invalid(outcome, "topic gone", "is back")
+    assert back.op in outcome.findings[0].operations
+
+
+def test_deleted_topic_stays_in_a_settled_cache() -> None:
+    story = clean()
+    story.op("metadata", "gone", None, {"topic_id": OTHER, "partitions": []}, node="b2")
+    assert_invalid(acknowledged_never_lost(story.evidence()), "is back")
+
+
+def test_caches_of_a_cluster_that_did_not_settle_promise_nothing() -> None:
+    story = Story()
+    story.create("t")
+    story.delete("t")
+    story.describe("t")
+    story.final(settled=False)
+    story.op("metadata", "t", None, {"topic_id": TOPIC, "partitions": []}, node="b2")
+    assert_valid(acknowledged_never_lost(story.evidence()))
+
+
+def test_read_that_began_before_the_delete_was_answered_may_see_it() -> None:
+    story = Story()
+    story.create("t")
+    read = story.invoke("describe", "t")
+    story.delete("t")
+    story.complete(read, "ok", {"topic_id": TOPIC, "partitions": []})
+    story.describe("t")
+    assert_valid(acknowledged_never_lost(story.evidence()))
+
+
+# --- versions and answers -----------------------------------------------------------------
+
+
+def test_acknowledged_version_is_lost() -> None:
+    story = clean()
+    story.alter(7, [4])
+    story.describe("t", shown(7, [4, 5]))
+    assert_invalid(acknowledged_never_lost(story.evidence()), "version 8", "found version 7")
+
+
+def test_answer_before_commit() -> None:
+    story = Story()
+    create = story.invoke("create", "t", {}, node="b1")
+    story.decide("CreateTopics", {"topic": "t"}, [5, 6])
+    story.answer("CreateTopics", 6)
+    create = story.complete(create, "ok", {"topic_id": TOPIC})
+    story.describe("t", shown(0, [4]))
+    outcome = acknowledged_never_lost(story.evidence())
+    assert_invalid(outcome, "offset 6 not committed", "high watermark was 6")
+    assert outcome.findings[0].operations == (create.op,)
+
+
+def test_isr_change_answered_before_commit_names_its_operation() -> None:
+    story = Story()
+    asked = story.invoke("alter-isr", "t/0", change(3, [4]))
+    story.decide("AlterPartition", {"topic_id": TOPIC, "partition": 0}, [5])
+    story.answer("AlterPartition", 5)
+    asked = story.complete(asked, "ok", accepted(asked.value))
+    outcome = acknowledged_never_lost(story.evidence())
+    assert_invalid(outcome, "AlterPartition", "not committed")
+    assert outcome.findings[0].operations == (asked.op,)

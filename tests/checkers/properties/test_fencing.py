@@ -1,0 +1,258 @@
+"""Zombie requests have no effect (D.10), and brokers serve under a lease only."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from planted_runs import TOPIC, Story, assert_invalid, assert_valid, shown
+
+from checkers.kernels.evidence import Operation
+from checkers.kernels.fencing import zombie_fencing
+from framework.verdict import Verdict
+
+
+def clean() -> Story:
+    """A broker's second life; its first one comes back in vain."""
+    story = Story()
+    story.boot("c1")
+    story.broker(3, 4, 3)
+    story.heartbeat(4, -1, answered=3)
+    story.alter(0, [4, 5], broker_epoch=3)
+    story.decide("BrokerHeartbeat", {"broker_id": 4, "broker_epoch": -1}, [8], as_of=8)
+    story.broker(8, 4, 8)
+    story.heartbeat(4, -1, answered=8)
+    story.heartbeat(4, 3, zombie="replaced", type="fail", error="STALE_BROKER_EPOCH")
+    story.decide("BrokerHeartbeat", {"broker_id": 4, "broker_epoch": 3}, [], verdict=77)
+    story.alter(0, [4], zombie="replay", type="fail", error="INVALID_UPDATE_VERSION")
+    story.alter(1, [4], zombie="paused", broker_epoch=3, type="info")
+    story.decide("AlterPartition", source(1, broker_epoch=8), [9])
+    story.partition(9, 2, [4])
+    story.alter(1, [4], broker_epoch=8)
+    story.boot("b1")
+    story.lease("b1", 50)
+    story.serve("b1")
+    story.wait(100)
+    story.serve("b1", code=6)
+    story.serve("b1", "DescribeNode")
+    story.lease("b1", 50)
+    story.serve("b1")
+    return story
+
+
+def source(version: int, **more: Any) -> dict[str, Any]:
+    named = {"topic_id": TOPIC, "partition": 0, "leader_epoch": 0, "partition_epoch": version}
+    return {"broker_id": 4, "broker_epoch": 3, **named, **more}
+
+
+def test_clean_run_is_accepted() -> None:
+    outcome = zombie_fencing(clean().evidence())
+    assert_valid(outcome)
+    assert outcome.figures["zombies"] == 3
+    assert outcome.figures["refused.STALE_BROKER_EPOCH"] == 1
+    assert outcome.figures["refused.INVALID_UPDATE_VERSION"] == 1
+
+
+def test_no_zombies_and_no_serves_are_unknown() -> None:
+    story = Story()
+    story.heartbeat(4, -1, answered=3)
+    assert zombie_fencing(story.evidence()).verdict is Verdict.UNKNOWN
+
+
+# --- what clients were answered -----------------------------------------------------------
+
+
+def test_stale_broker_epoch_in_a_heartbeat() -> None:
+    story = clean()
+    zombie = story.heartbeat(4, 3, zombie="killed")
+    outcome = zombie_fencing(story.evidence())
+    assert_invalid(outcome, "zombie (killed)", "broker epoch 3 of broker 4", "broker epoch 8")
+    assert zombie.op in outcome.findings[0].operations
+
+
+def test_stale_broker_epoch_in_an_isr_change() -> None:
+    story = clean()
+    story.alter(2, [4], zombie="replaced", broker_epoch=3)
+    assert_invalid(zombie_fencing(story.evidence()), "alter-isr", "broker epoch 3 of broker 4")
+
+
+def test_stale_leader_epoch() -> None:
+    story = clean()
+    story.describe("t", shown(3, [4], leader_epoch=2))
+    story.alter(3, [4, 5], zombie="replay", broker_epoch=8, leader_epoch=1)
+    assert_invalid(zombie_fencing(story.evidence()), f"leader epoch 1 of {TOPIC}/0")
+
+
+def test_stale_version() -> None:
+    story = clean()
+    story.alter(1, [4, 5], zombie="replay", broker_epoch=8)
+    assert_invalid(zombie_fencing(story.evidence()), f"version 1 of {TOPIC}/0", "version 2")
+
+
+def test_honest_request_may_be_stale_as_well() -> None:
+    story = clean()
+    story.heartbeat(4, 3)
+    assert_invalid(zombie_fencing(story.evidence()), "broker epoch 3 of broker 4")
+
+
+def test_accepted_zombie_of_whose_generation_nothing_is_known() -> None:
+    story = clean()
+    story.heartbeat(77, 5, zombie="replaced")
+    assert_invalid(zombie_fencing(story.evidence()), "was a zombie's (replaced)")
+
+
+def test_zombie_that_history_shows_to_be_current_is_none() -> None:
+    story = clean()
+    story.heartbeat(4, 8, zombie="paused")
+    outcome = zombie_fencing(story.evidence())
+    assert_valid(outcome)
+    assert outcome.figures["zombies_current"] == 1
+
+
+def test_request_that_began_before_the_newer_epoch_was_acknowledged() -> None:
+    story = clean()
+    slow = story.invoke("heartbeat", "broker-4", {"broker_id": 4, "broker_epoch": 8})
+    story.heartbeat(4, -1, answered=20)
+    story.complete(slow, "ok", {"broker_epoch": 8})
+    assert_valid(zombie_fencing(story.evidence()))
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([-1, 1, 2, 3]), st.integers(1, 3), st.integers(0, 2)),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_heartbeats_are_fenced_as_it_says(beats: list[tuple[int, int, int]]) -> None:
+    """(epoch carried, epoch answered, how many of those under way end after it began)."""
+    story = Story()
+    story.heartbeat(9, 1, zombie="replay", type="fail", error="STALE_BROKER_EPOCH")
+    open_: list[tuple[Operation, int]] = []
+    for carried, answered, ended in beats:
+        value = {"broker_id": 4, "broker_epoch": carried}
+        open_.append((story.invoke("heartbeat", "broker-4", value), answered))
+        for operation, epoch in open_[:ended]:
+            story.complete(operation, "ok", {"broker_epoch": epoch})
+        del open_[:ended]
+    for operation, epoch in open_:
+        story.complete(operation, "ok", {"broker_epoch": epoch})
+    right = not any(
+        a.precedes(b) and -1 < b.value["broker_epoch"] < a.result["broker_epoch"]
+        for a in story.operations
+        for b in story.operations
+        if a.ok and b.ok
+    )
+    assert (zombie_fencing(story.evidence()).verdict is Verdict.VALID) == right
+
+
+# --- what controllers had applied ---------------------------------------------------------
+
+
+def test_decision_on_a_broker_epoch_that_it_had_applied_a_newer_one_of() -> None:
+    story = clean()
+    beat = story.invoke("heartbeat", "broker-4", {"broker_id": 4, "broker_epoch": 3})
+    story.decide("BrokerHeartbeat", {"broker_id": 4, "broker_epoch": 3}, [])
+    story.complete(beat, "info")
+    outcome = zombie_fencing(story.evidence())
+    assert_invalid(outcome, "c1 accepted BrokerHeartbeat", "broker epoch of broker 4 at 3", "to 8")
+    assert outcome.findings[0].operations == (beat.op,)
+
+
+@pytest.mark.parametrize(
+    ("stale", "what"),
+    [
+        ({"leader_epoch": -1}, "leader epoch"),
+        ({"partition_epoch": 1}, "version"),
+        ({"broker_epoch": 3}, "broker epoch"),
+    ],
+)
+def test_decision_on_a_stale_isr_change(stale: dict[str, Any], what: str) -> None:
+    story = clean()
+    story.decide("AlterPartition", source(2, broker_epoch=8) | stale, [12])
+    assert_invalid(zombie_fencing(story.evidence()), "accepted AlterPartition", what)
+
+
+def test_record_above_a_newer_generation_that_another_node_applied() -> None:
+    """The controller's own events do not show it, the log does."""
+    story = clean()
+    story.boot("c2")
+    story.decide("AlterPartition", source(1, broker_epoch=8), [12], node="c2", as_of=12)
+    story.apply("c1", 12, "NoOpRecord")
+    assert_invalid(zombie_fencing(story.evidence()), "c2 accepted", "offset 9")
+
+
+def test_decision_whose_record_was_never_committed_is_not_judged_by_the_log() -> None:
+    story = clean()
+    story.decide("AlterPartition", source(1, broker_epoch=8), [12], node="c2", as_of=12, epoch=0)
+    story.apply("c1", 12, "NoOpRecord")
+    assert_valid(zombie_fencing(story.evidence()))
+
+
+def test_own_record_may_be_applied_before_the_decision_is_written_down() -> None:
+    story = clean()
+    story.partition(12, 3, [4])
+    story.decide("AlterPartition", source(2, broker_epoch=8), [12], as_of=12)
+    assert_valid(zombie_fencing(story.evidence()))
+
+
+# --- leases -------------------------------------------------------------------------------
+
+
+def test_serves_after_its_lease_by_its_own_events() -> None:
+    story = clean()
+    story.wait(100)
+    story.event("b1", "heartbeat", error=41)
+    story.serve("b1")
+    assert_invalid(zombie_fencing(story.evidence()), "b1 served Metadata", "after its lease")
+
+
+def test_serves_an_operation_that_began_after_its_lease() -> None:
+    story = clean()
+    story.wait(100)
+    read = story.invoke("metadata", "t", node="b1")
+    story.serve("b1", topic="t")
+    read = story.complete(read, "ok", {"topic_id": TOPIC, "partitions": []})
+    outcome = zombie_fencing(story.evidence())
+    assert_invalid(outcome, "b1 served Metadata", f"operations: {read.op}")
+    assert outcome.findings[0].operations == (read.op,)
+
+
+def test_serves_without_ever_having_had_a_lease() -> None:
+    story = clean()
+    story.boot("b1")
+    create = story.invoke("create", "t", node="b1")
+    story.serve("b1", "CreateTopics", topic="t")
+    create = story.complete(create, "ok", {"topic_id": TOPIC})
+    outcome = zombie_fencing(story.evidence())
+    assert_invalid(outcome, "before it was granted any lease")
+    assert outcome.findings[0].operations == (create.op,)
+
+
+def test_serves_absence_after_its_lease() -> None:
+    story = clean()
+    story.wait(100)
+    story.event("b1", "heartbeat", error=41)
+    story.serve("b1", code=3, topic="t")
+    assert_invalid(zombie_fencing(story.evidence()), "b1 served Metadata")
+
+
+def test_process_stopped_between_answer_and_event_is_no_false_alarm() -> None:
+    """It answered in time, was paused, and wrote the event down when it went on."""
+    story = clean()
+    read = story.invoke("metadata", "t", node="b1")
+    story.wait(100)
+    story.serve("b1", topic="t")
+    story.complete(read, "ok", None)
+    assert_valid(zombie_fencing(story.evidence()))
+
+
+def test_without_the_clock_of_the_run_leases_are_not_judged() -> None:
+    story = clean()
+    story.plan = {}
+    story.wait(100)
+    story.event("b1", "heartbeat", error=41)
+    story.serve("b1")
+    outcome = zombie_fencing(story.evidence())
+    assert outcome.verdict is Verdict.VALID
+    assert outcome.figures["serves"] == 0
