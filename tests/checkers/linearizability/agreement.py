@@ -1,5 +1,6 @@
 """The checker against brute force on random histories."""
 
+import math
 import random
 from collections.abc import Sequence
 
@@ -32,9 +33,11 @@ def check_witness(model: str, operations: Sequence[Operation], order: Sequence[O
     for op in left_out:
         says_nothing = op.type == "fail" or (op.type == "ok" and op.f in ("read", "describe"))
         assert op.type == "info" or says_nothing, f"{op} is not in the witness"
-    for i, op in enumerate(order):
-        for later in order[i + 1 :]:
-            assert later.type == "info" or later.end is None or later.end > op.op
+    earliest = math.inf
+    for op in reversed(order):
+        assert op.op < earliest, f"something that returned before {op} comes after it"
+        if op.type != "info" and op.end is not None:
+            earliest = min(earliest, op.end)
 
 
 def check_evidence(model: str, operations: Sequence[Operation], invalid: Invalid) -> None:
