@@ -1,0 +1,39 @@
+# make run     set up, then one test: a cluster, operations, network partitions, a verdict
+# make test    set up with Docker and the test extras, then the whole suite
+# make lint    only ruff and mypy
+# make setup   only the set-up of `make run`
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+# Arguments of `python -m framework run`.
+ARGS ?= --nemesis partition
+
+# Two workers. A group of tests stays in one worker, one after the other: those that start
+# clusters are a group, so that no two clusters compete for the machine.
+PYTEST_ARGS ?= -n 2 --dist loadgroup
+
+.PHONY: help run test lint setup setup-test
+help:
+	@sed -n 's/^# //p' Makefile | head -n 4
+
+run: setup
+	$(BIN)/python -m framework run $(ARGS)
+
+test: setup-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+lint: setup-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+setup:
+	@PYTHON=$(PYTHON) VENV=$(VENV) scripts/setup.sh run
+
+setup-test:
+	@PYTHON=$(PYTHON) VENV=$(VENV) scripts/setup.sh test

@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# Makes this checkout ready: system packages, a virtual environment, the project in it.
+#
+#   scripts/setup.sh run     what `make run` needs
+#   scripts/setup.sh test    the same, Docker with an engine that answers, and the test extras
+#
+# As root, on Debian and Ubuntu, missing packages are installed. Otherwise they are named, and this
+# fails. Says what it does; says nothing and takes no time when there is nothing to do.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# System tools live there, and an ordinary user's PATH may leave it out.
+PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+PYTHON="${PYTHON:-python3}"
+VENV="${VENV:-.venv}"
+DOCKER_WAIT_S="${DOCKER_WAIT_S:-60}"
+DOCKERD_LOG="${TMPDIR:-/tmp}/kraft-proof-dockerd.log"
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+fail() {
+    say "$*"
+    exit 1
+}
+has() { command -v "$1" >/dev/null 2>&1; }
+
+python_is_new_enough() {
+    has "$PYTHON" && "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+}
+
+java_is_new_enough() {
+    local java=java version
+    if [[ -n "${JAVA_HOME:-}" ]]; then java="$JAVA_HOME/bin/java"; fi
+    version="$("$java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1)" || true
+    [[ "${version:-0}" -ge 17 ]]
+}
+
+known_to_apt() { apt-cache show "$1" >/dev/null 2>&1; }
+
+java_package() {
+    if ! has apt-cache || known_to_apt openjdk-17-jre-headless; then
+        echo openjdk-17-jre-headless
+    else
+        echo default-jre-headless
+    fi
+}
+
+venv_works() { "$VENV/bin/python" -m pip --version >/dev/null 2>&1; }
+docker_answers() { has docker && timeout 20 docker info >/dev/null 2>&1; }
+
+# Debian packages that are missing, one a line. Which Java package there is may be known only
+# after `apt-get update`.
+missing_packages() {
+    java_is_new_enough || java_package
+    has ip || echo iproute2
+    has nft || echo nftables
+    venv_works || "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
+    if [[ "$1" == test ]]; then
+        has mmdebstrap || echo mmdebstrap
+        docker_answers || has dockerd || echo docker.io
+        # Newer releases keep the client in a package of its own.
+        has docker || if has apt-cache && known_to_apt docker-cli; then echo docker-cli; else echo docker.io; fi
+    fi
+}
+
+install_packages() {
+    local packages
+    packages="$(missing_packages "$1" | sort -u | tr '\n' ' ')"
+    if [[ -z "$packages" ]]; then return; fi
+    if [[ "$(id -u)" -ne 0 ]] || ! has apt-get; then
+        fail "missing system packages: ${packages% }. As root: apt-get install ${packages% }"
+    fi
+    say "apt-get update"
+    apt-get update -qq >&2
+    packages="$(missing_packages "$1" | sort -u | tr '\n' ' ')"
+    say "apt-get install ${packages% }"
+    # shellcheck disable=SC2086 # a list of words
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >&2
+    hash -r
+    packages="$(missing_packages "$1" | sort -u | tr '\n' ' ')"
+    if [[ -n "$packages" ]]; then
+        fail "still missing after apt-get install: ${packages% }"
+    fi
+}
+
+# Wait until the engine answers, at most so many seconds.
+await_docker() {
+    local end=$((SECONDS + $1))
+    until docker_answers; do
+        if ((SECONDS >= end)); then return 1; fi
+        sleep 0.5
+    done
+}
+
+start_docker() {
+    if docker_answers; then return; fi
+    if [[ "$(id -u)" -ne 0 ]]; then
+        fail "no Docker engine answers ('docker info' says why). Start it, and let this user reach it"
+    fi
+    if has service; then
+        say "service docker start"
+        if service docker start >&2 && await_docker "$((DOCKER_WAIT_S / 3))"; then return; fi
+    fi
+    say "dockerd, its log in $DOCKERD_LOG"
+    nohup dockerd >"$DOCKERD_LOG" 2>&1 </dev/null &
+    await_docker "$DOCKER_WAIT_S" ||
+        fail "dockerd does not answer after $DOCKER_WAIT_S s: $(tail -n 1 "$DOCKERD_LOG")"
+}
+
+make_venv() {
+    if venv_works; then return; fi
+    say "$PYTHON -m venv $VENV"
+    "$PYTHON" -m venv --clear "$VENV"
+}
+
+# Install the project, unless that was done since pyproject.toml last changed.
+install_project() {
+    local stamp="$VENV/.installed-$1" other="$VENV/.installed-test" what=.
+    if [[ "$stamp" -nt pyproject.toml || "$other" -nt pyproject.toml && "$1" == run ]]; then return; fi
+    if [[ "$1" == test ]]; then what='.[test]'; fi
+    say "pip install -e '$what'"
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check -e "$what" >&2
+    touch "$stamp"
+}
+
+main() {
+    case "${1:-}" in
+    run | test) ;;
+    *) fail "usage: scripts/setup.sh run|test" ;;
+    esac
+    python_is_new_enough || fail "Python 3.11 or newer is needed, and $PYTHON is not (PYTHON=... names another)"
+    install_packages "$1"
+    if [[ "$1" == test ]]; then start_docker; fi
+    make_venv
+    install_project "$1"
+}
+
+main "$@"
