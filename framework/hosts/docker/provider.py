@@ -85,6 +85,8 @@ class DockerProvider:
                 _start(client, run, tag, name, address, network, (user_key, host_key))
                 host = SshHost(name, address, key=user_key, host_key=host_key)
                 stack.callback(host.close)
+                # Some engines give internal networks a default route, which leads nowhere.
+                host.run(["ip", "route", "del", "default"], check=False)
                 return host
 
             with ThreadPoolExecutor(len(names)) as pool:

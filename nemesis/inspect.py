@@ -1,0 +1,74 @@
+"""Looking at a node from its own machine: processes and packet-filter rules, by testinfra.
+
+A testinfra backend over `Host.run` gives its modules to every kind of host.
+"""
+
+import json
+from typing import Any, Final
+
+import testinfra.host
+from testinfra.backend.base import BaseBackend, CommandResult
+
+from framework.plugins.host import Host
+
+PID_FILE: Final = "node.pid"
+"""In a host's workdir: the pid of the node's main process, written by whoever started it."""
+
+TABLE: Final = "kraft_proof"
+"""Our own table of the packet filter. No other table is ever touched."""
+
+
+class HostBackend(BaseBackend):  # type: ignore[misc]
+    """Runs testinfra's commands on a host of ours."""
+
+    NAME = "kraft-proof"
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host.name)
+        self._on = host
+
+    def run(self, command: str, *args: str, **kwargs: Any) -> CommandResult:
+        line = self.get_command(command, *args)
+        done = self._on.run(["sh", "-c", line], check=False)
+        return self.result(done.code, line.encode(), done.out.encode(), done.err.encode())
+
+
+def inspect(host: Host) -> Any:
+    """The host as a `testinfra.host.Host`."""
+    return testinfra.host.Host(HostBackend(host))
+
+
+def node_pid(host: Host) -> int | None:
+    """Pid of the node's main process, as it was started last. None: never started."""
+    try:
+        return int(host.read(f"{host.workdir}/{PID_FILE}"))
+    except FileNotFoundError:
+        return None
+
+
+def process_state(host: Host, pid: int) -> str | None:
+    """The letter that `ps` gives (R, S, D, T, ...). None: there is no such process, or only the
+    zombie of one."""
+    found = inspect(host).process.filter(pid=pid)
+    if not found:
+        return None
+    try:
+        state = str(found[0].state)
+    except (AssertionError, IndexError, RuntimeError):  # it ended between two looks
+        return None
+    return None if state in "ZX" else state
+
+
+def dropped(host: Host) -> dict[str, int]:
+    """Our drop rules on a host: source address -> packets dropped so far."""
+    listing = inspect(host).run("nft -j list table inet %s", TABLE)
+    if listing.rc != 0:  # there is no such table
+        return {}
+    found = {}
+    for entry in json.loads(listing.stdout)["nftables"]:
+        parts: dict[str, Any] = {}
+        for part in entry.get("rule", {}).get("expr", ()):
+            parts |= part
+        if "drop" in parts and "match" in parts and "counter" in parts:
+            found[str(parts["match"]["right"])] = int(parts["counter"]["packets"])
+    return found

@@ -1,0 +1,101 @@
+"""Who does not hear whom. A grudge maps a node to the nodes whose packets it drops.
+
+Pure functions. Shapes are drawn over the control plane, where a cut decides who can lead; the
+other nodes are strewn over its sides. The shapes are Jepsen's, with its small-cluster traps
+closed: see `majorities_ring`.
+"""
+
+import random
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+Grudge: TypeAlias = dict[str, list[str]]
+
+
+def cut(drops: Iterable[tuple[str, str]]) -> Grudge:
+    """A grudge from pairs (node, the node whose packets it drops)."""
+    grudge: dict[str, set[str]] = {}
+    for node, source in drops:
+        if node != source:
+            grudge.setdefault(node, set()).add(source)
+    return {node: sorted(grudge[node]) for node in sorted(grudge)}
+
+
+def apart(sides: Sequence[Sequence[str]]) -> Grudge:
+    """Nobody hears anybody on another side."""
+    return cut(
+        (node, source)
+        for here in sides
+        for there in sides
+        if here is not there
+        for node in here
+        for source in there
+    )
+
+
+def isolate(group: Sequence[str], nodes: Iterable[str]) -> Grudge:
+    """A group hears only itself. A group of everybody falls apart into single nodes."""
+    others = [node for node in nodes if node not in group]
+    return apart([group, others] if others else [[node] for node in group])
+
+
+def _halves(nodes: Sequence[str], rng: random.Random) -> tuple[list[str], list[str]]:
+    shuffled = rng.sample(list(nodes), len(nodes))
+    middle = len(nodes) // 2
+    return shuffled[:middle], shuffled[middle:]
+
+
+def _strew(rest: Iterable[str], sides: Sequence[list[str]], rng: random.Random) -> None:
+    for node in rest:
+        rng.choice(sides).append(node)
+
+
+def halves(core: Sequence[str], rest: Sequence[str], rng: random.Random) -> Grudge:
+    """Two sides, the smaller one a minority. Needs a core of 2."""
+    sides = _halves(core, rng)
+    _strew(rest, sides, rng)
+    return apart(sides)
+
+
+def one_way(core: Sequence[str], rest: Sequence[str], rng: random.Random) -> Grudge:
+    """Two sides; one does not hear the other, but is heard. Needs a core of 2.
+
+    No TCP connection survives between the sides, yet what the deaf side sends still arrives.
+    """
+    sides = _halves(core, rng)
+    _strew(rest, sides, rng)
+    deaf, heard = rng.sample(sides, 2)
+    return cut((node, source) for node in deaf for source in heard)
+
+
+def bridge(core: Sequence[str], rest: Sequence[str], rng: random.Random) -> Grudge:
+    """Two sides and one node of the core between them that hears both. Needs a core of 3."""
+    middle, *others = rng.sample(list(core), len(core))
+    sides = _halves(others, rng)
+    _strew(rest, [*sides, [middle]], rng)
+    return apart(sides)
+
+
+def majorities_ring(core: Sequence[str], rest: Sequence[str], rng: random.Random) -> Grudge:
+    """Every node of the core hears a majority of it, no two the same one. Needs a core of 4.
+
+    The nodes stand in a ring and hear as many neighbours on the left as on the right, so that
+    whoever is heard hears too. The textbook window of exactly a majority is lopsided when a
+    majority is even: with 3 nodes it cuts one direction of each pair, and no connection at all
+    survives. With 3, every node hearing a majority of its own is the shape `bridge`.
+    """
+    ring = rng.sample(list(core), len(core))
+    size = len(ring)
+    radius = -(-(size // 2) // 2)
+
+    def hears(one: int, other: int) -> bool:
+        return min((one - other) % size, (other - one) % size) <= radius
+
+    places = {node: place for place, node in enumerate(ring)}
+    places |= {node: rng.randrange(size) for node in rest}  # beside a node of the core
+    return cut(
+        (node, source)
+        for node in places
+        for source in places
+        if (node in ring or source in ring) and not hears(places[node], places[source])
+    )
