@@ -1,7 +1,5 @@
 """ISR changes of each partition are linearizable compare-and-sets."""
 
-from typing import Any
-
 from checkers.kernels.isr_chain import EVENTS, FS, isr_chain
 from checkers.observations import COLUMNS, check_keys, event_rows, operation_rows, together
 from framework.plugins.checker import DataFrame, Tables
@@ -25,47 +23,43 @@ class IsrLinearizability:
         return check_keys(rows, self.name, isr_chain, by=("topic_id", "partition"))
 
 
-def _keyed(rows: DataFrame, topic_id: Any, partition: Any) -> DataFrame:
-    """Rows that are of a partition, with its key."""
-    keyed = rows.select(
-        *COLUMNS, topic_id.alias("topic_id"), partition.cast("int").alias("partition")
+def _keyed(rows: DataFrame, topic_id: str, partition: str) -> DataFrame:
+    """Rows that are of a partition, with its key; both are SQL expressions."""
+    keyed = rows.selectExpr(
+        *(f"`{name}`" for name in COLUMNS),
+        f"{topic_id} as topic_id",
+        f"cast({partition} as int) as partition",
     )
-    return keyed.where(keyed.topic_id.isNotNull() & keyed.partition.isNotNull())
+    return keyed.where("topic_id is not null and partition is not null")
 
 
-def _at(rows: DataFrame, *paths: str) -> Any:
-    from pyspark.sql import functions as sql
-
-    return sql.coalesce(*(sql.get_json_object(rows.value, path) for path in paths))
+def _at(path: str) -> str:
+    return f"get_json_object(value, '$.{path}')"
 
 
 def _changes(operations: DataFrame) -> DataFrame:
-    rows = operations.where(operations.f == "alter-isr")
-    return _keyed(rows, _at(rows, "$.topic_id"), _at(rows, "$.partition"))
+    rows = operations.where("f = 'alter-isr'")
+    return _keyed(rows, _at("topic_id"), _at("partition"))
 
 
 def _describes(operations: DataFrame) -> DataFrame:
     """A read for each partition that it shows."""
-    from pyspark.sql import functions as sql
-
-    rows = operations.where((operations.f == "describe") & (operations.type == "ok"))
     shape = "topic_id string, partitions array<struct<partition:int>>"
-    shown = rows.withColumn("shown", sql.from_json(rows.result, shape))
-    each = shown.withColumn("number_shown", sql.explode("shown.partitions.partition"))
-    return _keyed(each, sql.col("shown.topic_id"), sql.col("number_shown"))
+    rows = operations.where("f = 'describe' and type = 'ok'")
+    shown = rows.selectExpr("*", f"from_json(result, '{shape}') as shown")
+    each = shown.selectExpr("*", "explode(shown.partitions.partition) as each")
+    return _keyed(each, "shown.topic_id", "each")
 
 
 def _records(events: DataFrame) -> DataFrame:
-    rows = events.where(events.type == "apply")
-    rows = rows.where(_at(rows, "$.kind").isin("PartitionRecord", "IsrChangeRecord"))
-    return _keyed(
-        rows,
-        _at(rows, "$.record.topic_id", "$.topic_id"),
-        _at(rows, "$.record.partition_id", "$.partition_id"),
+    rows = events.where(
+        f"type = 'apply' and {_at('kind')} in ('PartitionRecord', 'IsrChangeRecord')"
     )
+    topic_id = f"coalesce({_at('record.topic_id')}, {_at('topic_id')})"
+    partition = f"coalesce({_at('record.partition_id')}, {_at('partition_id')})"
+    return _keyed(rows, topic_id, partition)
 
 
 def _decides(events: DataFrame) -> DataFrame:
-    rows = events.where(events.type == "decide")
-    rows = rows.where(_at(rows, "$.api") == "AlterPartition")
-    return _keyed(rows, _at(rows, "$.source.topic_id"), _at(rows, "$.source.partition"))
+    rows = events.where(f"type = 'decide' and {_at('api')} = 'AlterPartition'")
+    return _keyed(rows, _at("source.topic_id"), _at("source.partition"))

@@ -8,7 +8,7 @@ turns a group's rows back into an `Evidence` and calls the kernel.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
-from typing import Any, Final
+from typing import Final
 
 from checkers.kernels.evidence import Evidence, Injection, Mark, NodeEvent, Operation, loads
 from framework.checking.keyed import Outcome, Row, keyed
@@ -44,14 +44,14 @@ def operation_rows(tables: Tables, fs: Sequence[str] | None = None) -> DataFrame
     """Client operations, of the given `f`s (None: all)."""
     rows = tables.operations
     if fs is not None:
-        rows = rows.where(rows.f.isin(list(fs)))
+        rows = rows.where(f"f in ({quoted(fs)})")
     renamed = {"number": "op", "from_ns": "invoked_ns", "to_ns": "completed_ns"}
     return _shaped(rows, "operation", renamed)
 
 
 def event_rows(tables: Tables, types: Sequence[str]) -> DataFrame:
     """Node events of the given types; `value` holds their fields."""
-    rows = tables.events.where(tables.events.type.isin(list(types)))
+    rows = tables.events.where(f"type in ({quoted(types)})")
     return _shaped(rows, "event", {"number": "seq", "from_ns": "time_ns", "value": "fields"})
 
 
@@ -87,16 +87,20 @@ def together(*parts: DataFrame) -> DataFrame:
 
 
 def _shaped(rows: DataFrame, source: str, renamed: Mapping[str, str]) -> DataFrame:
-    from pyspark.sql import functions as sql
+    """One call to Spark, in SQL: a call for each column would take seconds."""
+    have = set(rows.columns)
 
-    def column(name: str, kind: str) -> Any:
-        if name == "source":
-            return sql.lit(source).alias(name)
+    def column(name: str, kind: str) -> str:
         origin = renamed.get(name, name)
-        have = sql.col(f"`{origin}`") if origin in rows.columns else sql.lit(None)
-        return have.cast(kind).alias(name)
+        value = f"'{source}'" if name == "source" else f"`{origin}`" if origin in have else "null"
+        return f"cast({value} as {kind}) as `{name}`"
 
-    return rows.select(*(column(name, kind) for name, kind in COLUMNS.items()))
+    return rows.selectExpr(*(column(name, kind) for name, kind in COLUMNS.items()))
+
+
+def quoted(names: Sequence[str]) -> str:
+    """A list of SQL strings."""
+    return ", ".join(f"'{name}'" for name in names)
 
 
 def check_runs(rows: DataFrame, checker: str, kernel: EvidenceKernel) -> DataFrame:
