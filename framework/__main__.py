@@ -2,7 +2,11 @@
 
 import sys
 
-from framework.cli.app import main
+# Libraries of plugins register their types with hypothesis wherever that is installed, which
+# takes seconds. No command of ours generates examples.
+sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
+
+from framework.cli.app import main  # noqa: E402
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

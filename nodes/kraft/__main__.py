@@ -1,9 +1,15 @@
 """`python -m nodes.kraft --config server.properties`"""
 
+import sys
+
+# kio registers its types with hypothesis wherever that is installed. A node has no use for it,
+# and would start seconds later.
+sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
+
+# ruff: noqa: E402
 import argparse
 import asyncio
 import logging
-import sys
 from pathlib import Path
 
 from nodes.kraft.config import Config, ConfigError, load
