@@ -1,0 +1,154 @@
+"""What plans promise, for clusters of any size."""
+
+import json
+import random
+from collections.abc import Callable
+
+import pytest
+from echoes import on_paper, specs
+from hypothesis import given
+from hypothesis import strategies as st
+
+from framework.errors import UsageError
+from framework.plugins.fault import Nemesis, Plan
+from framework.plugins.system import Cluster
+from nemesis.kill import Kill
+from nemesis.partition import SHAPES, Partition, grudges
+from nemesis.pause import Pause
+from nemesis.targets import resolve
+
+GROUPS = ("one", "minority", "majority", "all", "leader", "followers", "controllers", "brokers")
+NEMESES: list[Callable[[], Nemesis]] = [Partition, Pause, Kill]
+
+Situation = tuple[Cluster, list[str], str | None, int]
+"""Cluster, targets, leader, seed."""
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> Situation:
+    cluster = on_paper(specs(draw(st.integers(1, 7)), draw(st.integers(1, 5))))
+    names = sorted(cluster.nodes)
+    targets = draw(st.lists(st.sampled_from([*GROUPS, *names]), max_size=3))
+    leader = draw(st.none() | st.sampled_from(cluster.with_role("controller")))
+    return cluster, targets, leader, draw(st.integers(0, 2**32))
+
+
+def draw_plan(make: Callable[[], Nemesis], situation: Situation) -> Plan:
+    cluster, targets, leader, seed = situation
+    return make().plan(cluster, targets, leader, random.Random(seed))
+
+
+@pytest.mark.parametrize("make", NEMESES)
+@given(situation=situations())
+def test_plans_hurt_somebody_and_only_the_cluster(
+    make: Callable[[], Nemesis], situation: Situation
+) -> None:
+    cluster = situation[0]
+    plan = draw_plan(make, situation)
+    assert plan.victims
+    assert set(plan.victims) <= set(cluster.nodes)
+    assert json.loads(json.dumps(plan.victims)) == plan.victims
+    assert draw_plan(make, situation) == plan, "the seed does not fix it"
+
+
+@given(situation=situations())
+def test_partitions_drop_packets_of_others(
+    situation: Situation,
+) -> None:
+    cluster = situation[0]
+    plan = draw_plan(Partition, situation)
+    for node, victim in plan.victims.items():
+        assert victim["drops"], "a victim that hears everybody"
+        assert node not in victim["drops"]
+        assert victim["addresses"] == [cluster.host(name).address for name in victim["drops"]]
+
+
+@given(situation=situations())
+def test_partitions_matter_to_the_control_plane(
+    situation: Situation,
+) -> None:
+    """Untargeted, they always cut voters from voters, if there are two."""
+    cluster, _, leader, seed = situation
+    plan = Partition().plan(cluster, [], leader, random.Random(seed))
+    voters = set(cluster.with_role("controller"))
+    touched = {(node, source) for node, v in plan.victims.items() for source in v["drops"]}
+    assert any(voters & set(pair) for pair in touched)
+    if len(voters) > 1:
+        assert any(voters >= set(pair) for pair in touched)
+
+
+@given(size=st.integers(2, 9), rest=st.integers(0, 6), seed=st.integers(0, 2**32))
+def test_shapes(size: int, rest: int, seed: int) -> None:
+    core = [f"c{number}" for number in range(size)]
+    others = [f"b{number}" for number in range(rest)]
+    majority = size // 2 + 1
+    for name, (least, draw) in SHAPES.items():
+        if size < least:
+            continue
+        grudge = draw(core, others, random.Random(seed))
+        pairs = {(node, source) for node, sources in grudge.items() for source in sources}
+        hears = {node: {c for c in core if (node, c) not in pairs} for node in core}
+        symmetric = pairs == {(source, node) for node, source in pairs}
+        assert symmetric == (name != "one-way")
+        if name == "halves":
+            small, large = sorted({frozenset(heard) for heard in hears.values()}, key=len)
+            assert small | large == set(core) and not small & large
+            assert len(small) == size // 2
+        if name == "one-way":
+            assert not pairs & {(source, node) for node, source in pairs}
+        if name == "bridge":
+            assert sum(len(heard) == size for heard in hears.values()) == 1
+        if name == "majorities-ring":
+            assert all(majority <= len(heard) < size for heard in hears.values())
+            assert len({frozenset(heard) for heard in hears.values()}) == size
+
+
+def test_three_voters_have_no_ring_but_a_bridge() -> None:
+    cluster = on_paper(specs(3, 3))
+    drawn = {Partition().plan(cluster, [], "c1", random.Random(seed)).shape for seed in range(200)}
+    assert drawn == {"halves", "one-way", "bridge", "isolate-one", "isolate-leader"}
+    grudge = grudges.bridge(["c1", "c2", "c3"], [], random.Random(1))
+    assert sorted(map(len, grudge.values())) == [1, 1], "each side loses just the other"
+
+
+def test_no_leader_no_isolated_leader() -> None:
+    cluster = on_paper(specs(3, 3))
+    for seed in range(100):
+        plan = Partition().plan(cluster, [], None, random.Random(seed))
+        assert plan.shape != "isolate-leader"
+    assert Partition().plan(cluster, ["leader"], None, random.Random(1)).shape == "isolate-one"
+    assert Pause().plan(cluster, ["leader"], None, random.Random(1)).shape == "one"
+
+
+def test_targets() -> None:
+    cluster = on_paper(specs(5, 2))
+    rng = random.Random(1)
+    assert resolve(cluster, "leader", "c2", rng) == ["c2"]
+    assert resolve(cluster, "followers", "c2", rng) == ["c1", "c3", "c4", "c5"]
+    assert len(resolve(cluster, "minority", None, rng)) == 2
+    assert len(resolve(cluster, "majority", None, rng)) == 3
+    assert resolve(cluster, "brokers", None, rng) == ["b1", "b2"]
+    assert resolve(cluster, "b2", None, rng) == ["b2"]
+    assert resolve(on_paper(specs(4, 0)), "minority", None, rng), "half of four is no minority"
+    assert len(resolve(on_paper(specs(4, 0)), "minority", None, rng)) == 1
+    with pytest.raises(UsageError, match="b9"):
+        resolve(cluster, "b9", None, rng)
+
+
+def test_the_target_decides_whom_a_partition_isolates() -> None:
+    cluster = on_paper(specs(3, 1))
+    plan = Partition().plan(cluster, ["leader"], "c2", random.Random(0))
+    assert plan.shape == "isolate-leader"
+    assert {node: v["drops"] for node, v in plan.victims.items()} == {
+        "b1": ["c2"],
+        "c1": ["c2"],
+        "c2": ["b1", "c1", "c3"],
+        "c3": ["c2"],
+    }
+    everybody = Partition().plan(cluster, ["all"], "c2", random.Random(0))
+    assert all(len(victim["drops"]) == 3 for victim in everybody.victims.values())
+
+
+def test_one_node_cannot_be_partitioned() -> None:
+    with pytest.raises(UsageError, match="two nodes or more"):
+        Partition().plan(on_paper(specs(1, 0)), [], None, random.Random(0))
