@@ -6,6 +6,7 @@ harness is a leftover. See docs/hosts.md.
 
 import io
 import logging
+import os
 import shutil
 import tarfile
 from collections.abc import Callable, Iterator, Sequence
@@ -144,7 +145,13 @@ def _engine() -> docker.DockerClient:
 
 
 def _brief(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
+    text = " ".join(str(error).split())
+    where = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    if "Permission denied" in text:
+        return f"no permission to use {where}"
+    if "Connection aborted" in text or "Connection refused" in text:
+        return f"nobody answers at {where}"
+    return text[:200]
 
 
 def _make_network(client: docker.DockerClient, run: runs.Run) -> tuple[str, IPv4Network]:

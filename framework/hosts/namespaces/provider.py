@@ -168,6 +168,15 @@ def _isolation() -> tuple[Sequence[str] | None, str]:
     return None, complaint
 
 
+def trial(script: str) -> tuple[bool, str]:
+    """Whether a shell script works as root of a short-lived network namespace; else why not."""
+    flags, complaint = _isolation()
+    if flags is None:
+        return False, complaint
+    code, complaint = _try(flags, script)
+    return code == 0, complaint if code else ""
+
+
 def _packet_filter(flags: Sequence[str]) -> Ability:
     code, complaint = _try(flags, "nft add table inet kraft_proof")
     return Ability(
