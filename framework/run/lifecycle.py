@@ -63,13 +63,6 @@ class Timings:
 def run_test(test: Test, argv: list[str], progress: Progress) -> dict[str, Any]:
     """Run and check; the verdict as in verdict.json. Raises `UsageError`, `EngineError`."""
     timings = Timings(time.monotonic())
-    folder = store.create(test.options.results, test.name, test.seed)
-    plan = _plan(test, argv)
-    folder.write_plan(plan)
-    progress.say(test.hosts_reason)
-    for line in test.provider.clean():
-        progress.say(f"left by an earlier run: {line}")
-    progress.say(f"seed {test.seed}, results in {folder.path}")
     with interruptible() as stop, ExitStack() as stack:
         spark: list[Background] = []
 
@@ -77,7 +70,7 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> dict[str, Any]:
             """Spark starts while the cluster runs: not before, for it would slow the start."""
             spark.append(stack.enter_context(Background(test.options.spark_master)))
 
-        _run_cluster(test, folder, plan, progress, timings, stop, ready)
+        folder = record(test, argv, progress, timings=timings, stop=stop, ready=ready)
         progress.phase("check")
         result = check_runs(
             spark[0].session(), [folder.path], test.checkers, budget_s=test.options.budget_s
@@ -87,11 +80,34 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> dict[str, Any]:
         verdict["timings"] = {**verdict["timings"], **timings.figures()}
         verdict["interrupted"] = stop.is_set()
         store.write_json(folder.path / "verdict.json", verdict)
-    progress.phase("report")
-    _draw(folder.path)
+        progress.phase("report")
+        _draw(folder.path)
     if test.options.junit is not None:
         write_junit([result], test.options.junit)
     return verdict
+
+
+def record(
+    test: Test,
+    argv: list[str],
+    progress: Progress,
+    *,
+    timings: Timings | None = None,
+    stop: threading.Event | None = None,
+    ready: Callable[[], None] = lambda: None,
+) -> store.RunFolder:
+    """Run without checking; the run's folder. `ready` is called when the cluster serves; `stop`
+    ends the run early. Raises `UsageError`, `EngineError`."""
+    folder = store.create(test.options.results, test.name, test.seed)
+    plan = _plan(test, argv)
+    folder.write_plan(plan)
+    progress.say(test.hosts_reason)
+    for line in test.provider.clean():
+        progress.say(f"left by an earlier run: {line}")
+    progress.say(f"seed {test.seed}, results in {folder.path}")
+    timings = timings or Timings(time.monotonic())
+    _run_cluster(test, folder, plan, progress, timings, stop or threading.Event(), ready)
+    return folder
 
 
 def _plan(test: Test, argv: list[str]) -> dict[str, Any]:

@@ -1,6 +1,8 @@
-"""A voter comes back from a restart without its vote: the file is there, nobody reads it."""
+"""A voter comes back from a restart without its vote: the file has it, nobody reads it."""
 
-from nodes.kraft.raft.state import QuorumState
+from dataclasses import replace
+
+from nodes.kraft.raft.state import NO_VOTE, QuorumState
 from nodes.kraft.storage.quorum_state import QuorumStateFile
 
 
@@ -9,6 +11,6 @@ def install() -> None:
 
     def load(self: QuorumStateFile) -> QuorumState | None:
         saved = healthy(self)
-        return None if saved is None else QuorumState(epoch=saved.epoch)
+        return None if saved is None else replace(saved, voted_id=NO_VOTE)
 
     QuorumStateFile.load = load  # type: ignore[method-assign]

@@ -45,7 +45,13 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         (("run", "--target", "king"), "unknown target: 'king'"),
         (("run", "--defect", "all-of-them"), "unknown defect"),
         (("run", "--system", "zookeeper"), "zookeeper"),
-        (("run", "--frobnicate",), "--frobnicate"),
+        (
+            (
+                "run",
+                "--frobnicate",
+            ),
+            "--frobnicate",
+        ),
         (("run", "extra"), "extra"),
         (("replay", "/nonexistent"), "not a stored run"),
         (("check", "/nonexistent"), "/nonexistent"),
@@ -95,9 +101,7 @@ def test_a_folder_of_something_else(capsys: pytest.CaptureFixture[str], tmp_path
     assert str(tmp_path) in refused(capsys, "check", str(tmp_path))
 
 
-def test_results_that_cannot_be_written(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_results_that_cannot_be_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     from framework.errors import UsageError
     from framework.run import store
