@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from checkers.linearizability import zones
+from checkers.linearizability import failed_cas, zones
+from checkers.linearizability.budget import Budget, OutOfBudget
 from checkers.linearizability.levels import Call, Level, Open, calls_of, lay_out
 from checkers.linearizability.model import Model, State
 from checkers.linearizability.models import Register
 from checkers.linearizability.search import (
-    Budget,
     Linearizable,
-    OutOfBudget,
     Pending,
     Refuted,
     breadth_first,
@@ -23,6 +22,7 @@ from framework.history.pairing import Operation
 DEFAULT_BUDGET_S: Final = 30.0
 DEFAULT_BUDGET_BYTES: Final = 1 << 30
 _FIRST_SLICE_S: Final = 0.25
+_EVIDENCE_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,28 +69,31 @@ def decide(
     by_zones = _by_zones(model, calls) if isinstance(model, Register) else None
     if isinstance(by_zones, Valid):
         return by_zones
-    levels = lay_out(model, calls)
     if by_zones is None:
-        return _search(model, levels, budget_s, budget_bytes)
+        return _search(model, calls, Budget(budget_s, budget_bytes))
     # The verdict is known. A search says more, if it comes to an end soon.
-    searched = _search(model, levels, min(budget_s, _FIRST_SLICE_S), budget_bytes)
+    searched = _search(model, calls, Budget(min(budget_s, _EVIDENCE_S), budget_bytes))
     return searched if isinstance(searched, Invalid) else by_zones
 
 
-def _search(model: Model, levels: Sequence[Level], budget_s: float, budget_bytes: int) -> Decision:
+def _search(model: Model, calls: Sequence[Call], budget: Budget) -> Decision:
     ran_out = "time"
-    for search, policy, seconds in _plan(budget_s, any(level.pending for level in levels)):
-        try:
-            result = search(model, levels, Budget(seconds, budget_bytes), policy)
-        except OutOfBudget as error:
-            ran_out = str(error)
-            continue
-        if isinstance(result, Refuted):
-            if policy is not Pending.THRIFTY:
-                return _invalid(model, levels, result)
-        elif policy is not Pending.ENDLESS:
-            return Valid(witness(model, levels, result))
-    return Unknown(f"the {ran_out} budget of the search ran out ({budget_s:g} s a key)")
+    try:
+        levels = lay_out(model, calls, budget)
+        for search, policy, seconds in _plan(budget, any(level.pending for level in levels)):
+            try:
+                result = search(model, levels, Budget(seconds, budget.max_bytes), policy)
+            except OutOfBudget as error:
+                ran_out = str(error)
+                continue
+            if isinstance(result, Refuted):
+                if policy is not Pending.THRIFTY:
+                    return _invalid(model, levels, result)
+            elif policy is not Pending.ENDLESS:
+                return Valid(witness(model, levels, result))
+    except OutOfBudget as error:
+        ran_out = str(error)
+    return Unknown(f"the {ran_out} budget of the search ran out ({budget.seconds:g} s a key)")
 
 
 def _by_zones(model: Model, calls: Sequence[Call]) -> Valid | Invalid | None:
@@ -101,11 +104,13 @@ def _by_zones(model: Model, calls: Sequence[Call]) -> Valid | Invalid | None:
     except zones.Clash:
         culprit, around = zones.earliest_clash(calls, model.initial)
         return Invalid(culprit, [], [op for op in around if op.op != culprit.op])
-    # Zones place no failed cas, which may have seen what this order cannot show.
-    return None if any(action.kind == "differs" for _, action in calls) else Valid(order)
+    failed = [call for call in calls if call[1].kind == "differs"]
+    actions = {operation.op: action for operation, action in calls}
+    whole = failed_cas.fitted(order, actions, failed, model.initial)
+    return None if whole is None else Valid(whole)
 
 
-def _plan(budget_s: float, has_pending: bool) -> Iterator[tuple[Search, Pending, float]]:
+def _plan(budget: Budget, has_pending: bool) -> Iterator[tuple[Search, Pending, float]]:
     """Searches in turn, with time slices that grow, until the budget is spent."""
     plan: list[tuple[Search, Pending]] = [
         (depth_first, Pending.EXACT),
@@ -114,11 +119,11 @@ def _plan(budget_s: float, has_pending: bool) -> Iterator[tuple[Search, Pending,
     if has_pending:
         plan += [(depth_first, Pending.THRIFTY), (breadth_first, Pending.ENDLESS)]
     slice_s = _FIRST_SLICE_S
-    while budget_s > 0:
+    while True:
         for search, policy in plan:
-            seconds = min(slice_s, budget_s)
-            budget_s -= seconds
-            yield search, policy, seconds
+            if budget.left_s <= 0:
+                return
+            yield search, policy, min(slice_s, budget.left_s)
         slice_s *= 4
 
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from checkers.linearizability.budget import Budget
 from checkers.linearizability.model import Action, Model
 from framework.history.pairing import Operation
 
@@ -54,8 +55,11 @@ def calls_of(model: Model, operations: Sequence[Operation]) -> list[Call]:
     ]
 
 
-def lay_out(model: Model, calls: Sequence[Call]) -> list[Level]:
-    """The levels of one key, whose calls come in the order of their invocations."""
+def lay_out(model: Model, calls: Sequence[Call], budget: Budget) -> list[Level]:
+    """The levels of one key, whose calls come in the order of their invocations.
+
+    Their size is that of the history times the operations open at once. Raises `OutOfBudget`.
+    """
     completed = {action for operation, action in calls if not _is_pending(operation)}
     useful = set(
         model.useful({action for operation, action in calls if _is_pending(operation)}, completed)
@@ -66,14 +70,16 @@ def lay_out(model: Model, calls: Sequence[Call]) -> list[Level]:
             assert operation.end is not None
             events.append((operation.end, operation, action))
     events.sort(key=lambda event: event[0])
-    return _walk(events, useful)
+    return _walk(events, useful, budget)
 
 
 def _is_pending(operation: Operation) -> bool:
     return operation.type == "info"
 
 
-def _walk(events: list[tuple[int, Operation, Action]], useful: set[Action]) -> list[Level]:
+def _walk(
+    events: list[tuple[int, Operation, Action]], useful: set[Action], budget: Budget
+) -> list[Level]:
     levels: list[Level] = []
     free: list[int] = []
     bits = 0
@@ -83,10 +89,12 @@ def _walk(events: list[tuple[int, Operation, Action]], useful: set[Action]) -> l
     classes: tuple[tuple[Open, ...], ...] = ()
     pending_bit = 1
     for index, operation, action in events:
+        budget.step()
         if _is_pending(operation):
             if action in useful:
                 pending.setdefault(action, []).append(Open(pending_bit, action, operation))
                 pending_bit <<= 1
+                budget.keep(100 * len(pending))
                 classes = tuple(tuple(members) for members in pending.values())
         elif index == operation.op:
             if not free:
@@ -98,6 +106,7 @@ def _walk(events: list[tuple[int, Operation, Action]], useful: set[Action]) -> l
                 fresh.append(call)
         else:
             call = opened[operation.op]
+            budget.keep(200 + 100 * len(opened))
             levels.append(_level(call, fresh, opened, classes))
             del opened[operation.op]
             free.append(call.bit)

@@ -18,11 +18,11 @@ that bounds them, and then decide one way only.
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
-from time import monotonic
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
+from checkers.linearizability.budget import Budget
 from checkers.linearizability.levels import Level, Open
 from checkers.linearizability.model import IMPOSSIBLE, Action, Model, State
 
@@ -40,44 +40,6 @@ class Pending(Enum):
     """Finds orders fast. That it finds none proves nothing."""
     ENDLESS = "each takes effect as often as it helps"
     """Refutes fast. That it finds an order proves nothing."""
-
-
-_BYTES_A_CONFIG: Final = 400
-_STEPS_A_LOOK: Final = 512
-
-
-class OutOfBudget(Exception):
-    """Undecided. The argument says what ran out."""
-
-
-@dataclass(slots=True)
-class Budget:
-    """What a search may spend."""
-
-    seconds: float
-    max_bytes: int
-    _steps: int = 0
-    _bytes: int = 0
-    _deadline: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._deadline = monotonic() + self.seconds
-
-    def step(self) -> None:
-        self._steps += 1
-        if self._steps % _STEPS_A_LOOK == 0 and monotonic() > self._deadline:
-            raise OutOfBudget("time")
-
-    def keep(self, config: Config) -> None:
-        state, _, used = config
-        self._bytes += _BYTES_A_CONFIG + used.bit_length() // 8
-        if isinstance(state, tuple | str):
-            self._bytes += 8 * len(state)
-        if self._bytes > self.max_bytes:
-            raise OutOfBudget("memory")
-
-    def forget(self) -> None:
-        self._bytes = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +118,13 @@ def _identity(config: Config, policy: Pending) -> Config:
     return (config[0], config[1], 0) if policy is Pending.THRIFTY else config
 
 
+def _size(config: Config) -> int:
+    """Bytes, roughly, of a configuration that is kept."""
+    state, _, used = config
+    inside = len(state) if isinstance(state, tuple | str) else 0
+    return 400 + used.bit_length() // 8 + 8 * inside
+
+
 def _first_unset(group: Sequence[Open], mask: int) -> Open | None:
     for call in group:
         if not mask & call.bit:
@@ -181,7 +150,7 @@ def breadth_first(
                 continue
             for config, put in successors(step, level, (state, done, used), budget, policy):
                 if config not in after:
-                    budget.keep(config)
+                    budget.keep(_size(config))
                     after[config] = (number, put, trail)
         if not after:
             return _refuted(number, frontier)
@@ -268,7 +237,7 @@ def depth_first(
             found = next(successors(step, level, config, budget, policy), None)
             if found is None:
                 failed.add((number, _identity(config, policy)))
-                budget.keep(config)
+                budget.keep(_size(config))
             else:
                 branches.append(branch)
         while found is None:
@@ -281,7 +250,7 @@ def depth_first(
             found = next(branch.rest, None)
             if found is None:
                 failed.add((branch.level, _identity(branch.config, policy)))
-                budget.keep(branch.config)
+                budget.keep(_size(branch.config))
                 branches.pop()
         number = branches[-1].level
         del choices[branches[-1].choices :]

@@ -5,11 +5,12 @@ import random
 from collections.abc import Sequence
 
 from checkers.linearizability import zones
+from checkers.linearizability.budget import Budget
 from checkers.linearizability.decide import Invalid, Valid, decide
 from checkers.linearizability.levels import calls_of, lay_out
 from checkers.linearizability.model import Model
 from checkers.linearizability.models import MODELS, Register
-from checkers.linearizability.search import Budget, Refuted, breadth_first, depth_first
+from checkers.linearizability.search import Refuted, breadth_first, depth_first
 from framework.history.pairing import Operation
 from tests.checkers.linearizability.oracle import (
     INITIAL,
@@ -76,7 +77,7 @@ def compare(name: str, seed: int) -> bool:
     expected = is_linearizable(name, operations)
     model: Model = (MODELS | {UNIQUE: Register})[name]()
     where = f"{name}, seed {seed}: {operations}"
-    levels = lay_out(model, calls_of(model, operations))
+    levels = lay_out(model, calls_of(model, operations), Budget(60, 1 << 30))
     for search in (depth_first, breadth_first):
         refuted = isinstance(search(model, levels, Budget(60, 1 << 30)), Refuted)
         assert refuted is not expected, f"{search.__name__} is wrong on {where}"
