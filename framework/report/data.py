@@ -60,15 +60,15 @@ class Run:
     injections: Sequence[Injection]
     spans: Sequence[Span]
     missing: Sequence[str]
+    end_s: float = field(init=False)
+    """The last moment of which anything is known; at least 1."""
 
-    @property
-    def end_s(self) -> float:
-        """The last moment of which anything is known; at least 1."""
+    def __post_init__(self) -> None:
         times = [1.0, *(time for _, time in self.phases), *(span.end_s for span in self.spans)]
         times.extend(time for each in self.injections for time in each.steps.values())
         for op in self.operations:
             times.extend(ns / NS for ns in (op.invoked_ns, op.completed_ns) if ns is not None)
-        return max(times)
+        object.__setattr__(self, "end_s", max(times))
 
 
 def read_run(folder: Path) -> Run:
