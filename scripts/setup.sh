@@ -44,7 +44,7 @@ java_package() {
     fi
 }
 
-venv_works() { "$VENV/bin/python" -m pip --version >/dev/null 2>&1; }
+venv_works() { "$VENV/bin/python" -c 'import pip' >/dev/null 2>&1; }
 docker_answers() { has docker && timeout 20 docker info >/dev/null 2>&1; }
 
 # Debian packages that are missing, one a line. Which Java package there is may be known only
