@@ -165,7 +165,8 @@ def _settings(master: str, scratch: str) -> dict[str, str]:
         # Python: what prepares the JVM for long queries costs more here than it saves (half of
         # all processor time of a check).
         settings |= {
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+            f"-Djava.io.tmpdir={scratch}",
             "spark.sql.codegen.wholeStage": "false",
             "spark.sql.adaptive.enabled": "false",
             "spark.sql.shuffle.partitions": str(_cores(master)),
