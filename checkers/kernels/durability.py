@@ -107,6 +107,7 @@ def committed_never_lost(evidence: Evidence) -> Outcome:
     for lives in nodes.values():
         findings += _collect(ledger, lives)
     findings += [conflict for _, conflict in sorted(ledger.conflicts.items())]
+    ledger.entries = dict(sorted(ledger.entries.items()))
     elections = 0
     deadline = _settled_ns(evidence)
     for node, lives in nodes.items():
@@ -179,7 +180,7 @@ def _dropped(event: NodeEvent, highest: NodeEvent, flushed: int) -> Iterator[Fin
 
 def _leader_lacks(ledger: Ledger, log: LogFold, elected: NodeEvent) -> Iterator[Finding]:
     epoch = elected.fields["epoch"]
-    for offset, entry in sorted(ledger.entries.items()):
+    for offset, entry in ledger.entries.items():
         if entry.by_epoch is None or entry.by_epoch >= epoch:
             continue
         held = _differs(log, offset, entry)
@@ -196,7 +197,7 @@ def _leader_lacks(ledger: Ledger, log: LogFold, elected: NodeEvent) -> Iterator[
 def _end_lacks(
     ledger: Ledger, log: LogFold, node: str, deadline: int, last: NodeEvent
 ) -> Iterator[Finding]:
-    for offset, entry in sorted(ledger.entries.items()):
+    for offset, entry in ledger.entries.items():
         if entry.by_ns > deadline:
             continue
         held = _differs(log, offset, entry)
