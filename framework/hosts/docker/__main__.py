@@ -3,7 +3,6 @@
 import sys
 
 import docker
-
 from framework.errors import EngineError
 from framework.hosts.docker.image import ensure
 

@@ -109,6 +109,7 @@ class NamespaceFleet:
             answer, _ = receive(peer)
             raise_error(answer)
             _, (handle,), _, _ = socket.recv_fds(peer, 1, 1)
+        os.set_inheritable(handle, False)
         connection = socket.socket(fileno=handle)
         connection.settimeout(timeout_s)
         return connection
