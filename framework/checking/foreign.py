@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from pkgutil import resolve_name
 from time import monotonic
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from framework.checking.columns import Columns
 from framework.checking.keyed import DEFAULT_BUDGET_S, Kernel, keyed
@@ -13,12 +12,12 @@ from framework.checking.runs import OPERATIONS, add_operation
 from framework.errors import UsageError
 from framework.history.pairing import Operation
 from framework.history.reader import SUFFIXES, History, read_history
-
-MODELS: Final = "checkers.linearizability.kernel:Models"
-"""Who knows the models. Resolved by name: the engine imports nothing of the checkers."""
+from framework.plugins import registry
 
 
 class ModelSet(Protocol):
+    """Sequential models for `check --model` (entry-point group `framework.models`)."""
+
     names: Sequence[str]
 
     def validate(self, model: str, operation: Operation) -> None:
@@ -47,7 +46,7 @@ def find_histories(paths: Iterable[Path]) -> list[Path]:
 
 
 def models() -> ModelSet:
-    found: ModelSet = resolve_name(MODELS)()
+    found: ModelSet = registry.load("models", "builtin")
     return found
 
 

@@ -1,0 +1,34 @@
+"""Whole runs, short ones, for tests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from framework.history.event import Event
+from framework.run.lifecycle import record
+from framework.run.options import Options, resolve
+
+
+class Silent:
+    """A progress that says nothing."""
+
+    def phase(self, name: str) -> None: ...
+
+    def event(self, event: Event) -> None: ...
+
+    def fault(self, text: str | None) -> None: ...
+
+    def say(self, line: str) -> None: ...
+
+
+def recorded(results: Path, name: str, **options: Any) -> Path:
+    """The folder of a run that was recorded, not checked."""
+    test = resolve(Options(name=name, results=results, hosts="namespaces", **options))
+    return record(test, ["test"], Silent()).path  # type: ignore[arg-type]
+
+
+def verdict_of(folder: Path) -> dict[str, Any]:
+    verdict: dict[str, Any] = json.loads((folder / "verdict.json").read_text())
+    return verdict

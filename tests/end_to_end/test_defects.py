@@ -1,0 +1,75 @@
+"""Every switchable defect ends in INVALID with evidence; the same without it is VALID.
+
+All runs are recorded first, then checked in one Spark job.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+
+from framework.checking.engine import check_runs
+from framework.checking.results import RunResult
+from framework.verdict import Verdict
+from nodes.kraft.defects.catalogue import DEFECTS
+from tests.end_to_end.runs import recorded
+
+pytestmark = [pytest.mark.xdist_group("clusters"), pytest.mark.timeout(900)]
+
+RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
+    "answer-before-commit": (
+        {"nemesis": "partition", "targets": "leader", "time_limit_s": 16, "interval_s": 4},
+        {"acknowledged-never-lost", "topic-linearizability", "isr-linearizability"},
+    ),
+    "forget-vote": (
+        {"nemesis": "kill", "targets": "controllers", "time_limit_s": 12, "interval_s": 3},
+        {"monotonic-counters"},
+    ),
+    "ignore-broker-epoch": ({"time_limit_s": 12}, {"zombie-fencing"}),
+    "ignore-leader-epoch": ({"time_limit_s": 16}, {"zombie-fencing"}),
+    "serve-after-lease": (
+        {"nemesis": "partition", "targets": "brokers", "time_limit_s": 24, "interval_s": 9},
+        {"zombie-fencing"},
+    ),
+    "isr-applied-twice": ({"time_limit_s": 10}, {"isr-linearizability"}),
+    "undelete-on-failover": (
+        {"nemesis": "kill", "targets": "leader", "time_limit_s": 16, "interval_s": 4},
+        {"topic-linearizability", "acknowledged-never-lost"},
+    ),
+}
+HEALTHY: Final = {"nemesis": "partition,pause,kill", "time_limit_s": 20, "interval_s": 4}
+SEED: Final = 11
+
+
+@pytest.fixture(scope="module")
+def results(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunResult]:
+    """What came of each run, by the defect's name; "" is the healthy one."""
+    into = tmp_path_factory.mktemp("defects")
+    folders = {
+        name: recorded(into, name, defect=name, seed=SEED, **options)
+        for name, (options, _) in RUNS.items()
+    }
+    folders[""] = recorded(into, "healthy", seed=SEED, **HEALTHY)
+    return dict(zip(folders, check_runs(spark, folders.values()), strict=True))
+
+
+def test_every_defect_has_a_run() -> None:
+    assert set(RUNS) == set(DEFECTS)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_defect_is_found_and_proved(results: dict[str, RunResult], name: str) -> None:
+    result = results[name]
+    assert result.verdict is Verdict.INVALID
+    convicting = {each.name for each in result.checkers if each.verdict is Verdict.INVALID}
+    assert convicting & RUNS[name][1], f"found by {convicting}"
+    for checker in result.checkers:
+        for finding in checker.findings:
+            assert finding.message
+            assert finding.operations or finding.events
+
+
+def test_without_a_defect_the_run_is_valid(results: dict[str, RunResult]) -> None:
+    result = results[""]
+    told = {each.name: (each.verdict, each.note, each.findings[:2]) for each in result.checkers}
+    assert result.verdict is Verdict.VALID, told

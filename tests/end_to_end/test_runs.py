@@ -1,0 +1,191 @@
+"""The command line, on real clusters: what a user sees, and what is left when things go wrong."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.xdist_group("clusters"), pytest.mark.timeout(600)]
+
+
+def framework(*argv: str, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "framework", *argv],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+
+
+def only_run(results: Path) -> Path:
+    return (results / "latest").resolve()
+
+
+def verdict_of(folder: Path) -> dict[str, Any]:
+    verdict: dict[str, Any] = json.loads((folder / "verdict.json").read_text())
+    return verdict
+
+
+@pytest.fixture
+def others() -> set[int]:
+    """Node processes that are none of ours."""
+    return node_processes()
+
+
+@pytest.fixture
+def started(tmp_path: Path, others: set[int]) -> Iterator[subprocess.Popen[str]]:
+    """A long run in namespaces that is in the middle of its operations."""
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "framework", "run", "--hosts", "namespaces"),
+            *("--nemesis", "kill", "--interval", "3", "--time-limit", "300"),
+            *("--results", str(tmp_path), "--name", "cut", "--seed", "5"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    deadline = time.monotonic() + 90
+    while True:
+        histories = list(tmp_path.glob("cut/*/history.jsonl"))
+        if histories and histories[0].read_bytes().count(b"\n") > 300:
+            break
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline, "the run did not begin"
+        time.sleep(0.1)
+    yield process
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+    framework("clean")
+
+
+def test_a_partition_in_containers_is_survived(tmp_path: Path) -> None:
+    done = framework(
+        *("run", "--hosts", "docker", "--nemesis", "partition", "--time-limit", "20"),
+        *("--interval", "4", "--results", str(tmp_path), "--seed", "21"),
+        *("--junit", str(tmp_path / "junit.xml")),
+        timeout_s=500,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "hosts: docker" in done.stdout
+    assert "VALID" in done.stdout
+    folder = only_run(tmp_path)
+    verdict = verdict_of(folder)
+    assert {each["verdict"] for each in verdict["checkers"]} == {"VALID"}
+    assert all(each["seen"] > 0 for each in verdict["checkers"])
+    assert (folder / "report.html").stat().st_size > 100_000
+    assert list(folder.glob("history/part-*.parquet"))
+    assert {path.name for path in (folder / "nodes").iterdir()} == {
+        *("b1", "b2", "b3", "c1", "c2", "c3")
+    }
+    assert "<testsuite" in (tmp_path / "junit.xml").read_text()
+    label = '{{.Label "kraft-proof.run"}}'
+    left = subprocess.run(
+        ["docker", "ps", "-a", "--format", label], capture_output=True, text=True, check=True
+    )
+    assert folder.name not in left.stdout
+
+    again = framework("check", "--json", str(folder))
+    assert again.returncode == 0, again.stderr
+    (line,) = again.stdout.splitlines()
+    assert json.loads(line)["verdict"] == "VALID"
+
+
+def test_a_shared_role_cluster_survives_a_pause(tmp_path: Path) -> None:
+    done = framework(
+        *("run", "--hosts", "namespaces", "--nodes", "3", "--nemesis", "pause"),
+        *("--concurrency", "3n", "--time-limit", "15", "--interval", "3"),
+        *("--results", str(tmp_path), "--seed", "4"),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_killed_harness_leaves_a_history_that_checks(
+    started: subprocess.Popen[str], tmp_path: Path, others: set[int]
+) -> None:
+    started.kill()
+    started.wait()
+    folder = next(tmp_path.glob("cut/*"))
+    assert not (folder / "verdict.json").exists()
+    checked = framework("check", "--json", str(folder))
+    assert checked.returncode in (0, 2), checked.stdout + checked.stderr
+    told = json.loads(checked.stdout.splitlines()[0])
+    assert told["verdict"] in ("VALID", "UNKNOWN")
+    cleaned = framework("clean")
+    assert cleaned.returncode == 0, cleaned.stderr
+    assert framework("clean").stdout.strip().startswith("nothing to clean")
+    assert node_processes() <= others
+
+
+def test_ctrl_c_heals_collects_and_checks(
+    started: subprocess.Popen[str], tmp_path: Path, others: set[int]
+) -> None:
+    started.send_signal(signal.SIGINT)
+    output, _ = started.communicate(timeout=200)
+    assert started.returncode in (0, 2), output
+    folder = only_run(tmp_path)
+    verdict = verdict_of(folder)
+    assert verdict["interrupted"] is True
+    assert (folder / "report.html").exists()
+    assert list((folder / "nodes").glob("*/events.jsonl"))
+    ledger = [json.loads(line) for line in (folder / "faults.jsonl").read_text().splitlines()]
+    planned = {each["id"] for each in ledger if each["step"] == "planned"}
+    healed = {each["id"] for each in ledger if each["step"] == "healed"}
+    assert planned == healed
+    assert "Traceback" not in output
+    assert node_processes() <= others
+
+
+def test_up_runs_a_command_where_the_cluster_can_be_reached() -> None:
+    script = (
+        "import os, socket\n"
+        "for name in ('BOOTSTRAP_SERVERS', 'CONTROLLER_SERVERS'):\n"
+        "    for server in os.environ[name].split(','):\n"
+        "        host, port = server.split(':')\n"
+        "        socket.create_connection((host, int(port)), 5).close()\n"
+        "raise SystemExit(7)\n"
+    )
+    done = framework("up", "--hosts", "namespaces", "--", sys.executable, "-c", script)
+    assert done.returncode == 7, done.stdout + done.stderr
+
+
+def test_a_replay_has_the_same_plan(tmp_path: Path) -> None:
+    first = framework(
+        *("run", "--hosts", "namespaces", "--workload", "topics", "--time-limit", "3"),
+        *("--results", str(tmp_path), "--seed", "8", "--name", "once"),
+    )
+    assert first.returncode == 0, first.stdout + first.stderr
+    original = only_run(tmp_path)
+    second = framework("replay", str(original))
+    assert second.returncode == 0, second.stdout + second.stderr
+    repeated = only_run(tmp_path)
+    assert repeated != original
+    assert _schedule(repeated) == _schedule(original)
+
+
+def _schedule(folder: Path) -> list[tuple[str, str]]:
+    """The first operations of a run: what the seed fixes whatever the cluster's pace."""
+    events = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
+    invoked = [event for event in events if event["type"] == "invoke"]
+    return [(event["f"], event.get("key")) for event in invoked[:25]]
+
+
+def node_processes() -> set[int]:
+    """Pids of all node processes on this machine, in whatever namespace."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
+        except OSError:
+            continue
+        if b"-m nodes.kraft --config" in line:
+            found.add(int(entry.name))
+    return found
