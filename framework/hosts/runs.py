@@ -6,6 +6,7 @@ whose harness is dead names what `clean` has to remove. The files are per user.
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,8 +27,14 @@ class Run:
     keeper: ProcessId | None = None
     """The process that holds the run's hosts, where one does."""
 
+    @property
+    def label(self) -> str:
+        """The run's id fit for names of files, containers and networks. The end of an id, where
+        the time and the seed are, is kept."""
+        return re.sub(r"[^A-Za-z0-9_.-]+", "-", self.run_id)[-80:].strip("-.")
+
     def path(self) -> Path:
-        return directory() / f"{self.kind}-{self.harness.pid}-{self.run_id}.json"
+        return directory() / f"{self.kind}-{self.harness.pid}-{self.label}.json"
 
     def save(self) -> None:
         """Write the file, in one step."""

@@ -162,7 +162,7 @@ def _make_network(client: docker.DockerClient, run: runs.Run) -> tuple[str, IPv4
             continue
         try:
             network = client.networks.create(
-                f"kraft-proof-{run.run_id}",
+                f"kraft-proof-{run.label}",
                 driver="bridge",
                 internal=True,
                 labels={RUN: run.run_id, HARNESS: str(run.harness)},
@@ -219,7 +219,7 @@ def _start(
     user_key, _ = keys
     container = client.containers.create(
         tag,
-        name=f"kraft-proof-{run.run_id}-{name}",
+        name=f"kraft-proof-{run.label}-{name}",
         hostname=name,
         labels={RUN: run.run_id, HARNESS: str(run.harness)},
         cap_add=["NET_ADMIN"],

@@ -23,7 +23,9 @@ def provider(request: pytest.FixtureRequest) -> HostProvider:
 
 @pytest.fixture(scope="module")
 def fleet(provider: HostProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    """Two hosts, a and b."""
+    """Two hosts, a and b, of a run whose id is fit for no file and no container."""
     scratch: Path = tmp_path_factory.mktemp("fleet")
     with ExitStack() as stack:
-        yield stack.enter_context(provider.fleet(f"test-{scratch.name}", ["a", "b"], scratch))
+        yield stack.enter_context(
+            provider.fleet(f"any: +/name {scratch.name}", ["a", "b"], scratch)
+        )
