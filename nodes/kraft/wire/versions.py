@@ -74,5 +74,3 @@ def _without_none(wanted: Any) -> Any:
     if get_origin(wanted) is not UnionType:
         return wanted
     return next(each for each in get_args(wanted) if each is not type(None))
-
-
