@@ -70,11 +70,11 @@ install_packages() {
         fail "missing system packages: ${packages% }. As root: apt-get install ${packages% }"
     fi
     say "apt-get update"
-    apt-get update -qq >&2
+    apt-get update -qq >/dev/null
     packages="$(missing_packages "$1" | sort -u | tr '\n' ' ')"
     say "apt-get install ${packages% }"
     # shellcheck disable=SC2086 # a list of words
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >&2
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
     hash -r
     packages="$(missing_packages "$1" | sort -u | tr '\n' ' ')"
     if [[ -n "$packages" ]]; then
