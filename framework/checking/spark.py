@@ -44,7 +44,7 @@ def start(master: str = LOCAL_MASTER, quiet: bool = True) -> Any:
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    _need_java()
+    need_java()
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     warnings.filterwarnings("ignore", module="pyspark.*")
     scratch = tempfile.mkdtemp(prefix="spark-")
@@ -183,7 +183,8 @@ def _cores(master: str) -> int:
     return os.cpu_count() or 2
 
 
-def _need_java() -> None:
+def need_java() -> None:
+    """Raises `UsageError` where Spark could not start for want of Java 17 or newer."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin" if home else None)
     if java is None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from framework.checking.spark import need_java
 from framework.errors import UsageError
 from framework.run.lifecycle import run_test
 from framework.run.options import Options, from_json, resolve
@@ -16,6 +17,7 @@ from framework.verdict import EXIT_CODE, Verdict
 def run_command(options: Options) -> int:
     """Run one test; the exit code that its verdict means."""
     test = resolve(options)
+    need_java()
     with Progress(time_limit_s=options.time_limit_s) as progress:
         verdict = run_test(test, sys.argv, progress)
         progress.stop()

@@ -1,6 +1,7 @@
 """The command line, on real clusters: what a user sees, and what is left when things go wrong."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -51,6 +52,7 @@ def started(tmp_path: Path, others: set[int]) -> Iterator[subprocess.Popen[str]]
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        start_new_session=True,
     )
     deadline = time.monotonic() + 90
     while True:
@@ -128,7 +130,7 @@ def test_a_killed_harness_leaves_a_history_that_checks(
 def test_ctrl_c_heals_collects_and_checks(
     started: subprocess.Popen[str], tmp_path: Path, others: set[int]
 ) -> None:
-    started.send_signal(signal.SIGINT)
+    os.killpg(started.pid, signal.SIGINT)  # as a terminal does: to the whole group
     output, _ = started.communicate(timeout=200)
     assert started.returncode in (0, 2), output
     folder = only_run(tmp_path)
