@@ -15,11 +15,17 @@ from framework.checking.foreign import (
 )
 from framework.checking.junit import write_junit
 from framework.checking.keyed import DEFAULT_BUDGET_S
-from framework.checking.results import KeyedFinding, RunResult, verdict_document
+from framework.checking.results import (
+    VERDICT_FILE,
+    KeyedFinding,
+    RunResult,
+    verdict_document,
+)
 from framework.checking.runs import find_runs, read_runs
 from framework.errors import UsageError
 from framework.history.event import Json
 from framework.history.pairing import Operation
+from framework.report.render import draw
 from framework.verdict import EXIT_CODE, worst
 
 _FINDINGS_SHOWN = 10
@@ -55,9 +61,23 @@ def check(
 
 
 def _check_runs(paths: Sequence[Path], budget: float, master: str) -> list[RunResult]:
+    """Also draws the reports anew whose verdict is another than it was."""
     runs = read_runs(find_runs(paths))
+    before = [_stored_verdict(Path(run.info.path)) for run in runs]
     with spark_session.running(master) as spark:
-        return check_stored(spark, runs, budget_s=budget)
+        results = check_stored(spark, runs, budget_s=budget)
+    for verdict, result in zip(before, results, strict=True):
+        if verdict != result.verdict.value:
+            draw(result.path)
+    return results
+
+
+def _stored_verdict(folder: Path) -> Json:
+    """The verdict that a run has so far; None: none that can be read."""
+    try:
+        return json.loads((folder / VERDICT_FILE).read_text())["verdict"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _check_files(paths: Sequence[Path], model: str, budget: float, master: str) -> list[RunResult]:

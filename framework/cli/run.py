@@ -19,9 +19,9 @@ def run_command(options: Options) -> int:
     test = resolve(options)
     need_java()
     with Progress(time_limit_s=options.time_limit_s) as progress:
-        verdict = run_test(test, sys.argv, progress)
+        verdict, folder = run_test(test, sys.argv, progress)
         progress.stop()
-        progress.print(summary(verdict))
+        progress.print(summary(verdict, folder / "report.html"))
     return EXIT_CODE[Verdict(verdict["verdict"])]
 
 

@@ -4,6 +4,7 @@ Drawing reads what is stored and writes that one file; it decides nothing.
 """
 
 import json
+import logging
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,8 @@ from framework.history.pairing import Operation
 from framework.report import figures
 from framework.report.data import NS, Injection, Run, read_run
 from framework.report.text import full, shorten
+
+log: Final = logging.getLogger(__name__)
 
 FILE: Final = "report.html"
 MAX_FINDINGS: Final = 100
@@ -41,6 +44,14 @@ def render(folder: Path) -> Path:
     temporary = page.with_name(f".{FILE}.tmp")
     temporary.write_text(to_html(read_run(folder)), encoding="utf-8", errors="replace")
     return temporary.replace(page)
+
+
+def draw(folder: Path) -> None:
+    """`render`, with every failure logged: drawing can never change a verdict, nor lose one."""
+    try:
+        render(folder)
+    except Exception:
+        log.exception("the report of %s could not be drawn", folder)
 
 
 def to_html(run: Run) -> str:

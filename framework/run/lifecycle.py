@@ -27,7 +27,7 @@ from framework.history.event import Event
 from framework.history.journal import Journal
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client
-from framework.report.render import render
+from framework.report.render import draw
 from framework.run import cluster as clusters
 from framework.run import interpreter, store
 from framework.run.faults import FaultDriver
@@ -60,8 +60,11 @@ class Timings:
         return found
 
 
-def run_test(test: Test, argv: list[str], progress: Progress) -> dict[str, Any]:
-    """Run and check; the verdict as in verdict.json. Raises `UsageError`, `EngineError`."""
+def run_test(test: Test, argv: list[str], progress: Progress) -> tuple[dict[str, Any], Path]:
+    """Run, check and draw: the verdict as in verdict.json, and the run's folder.
+
+    Raises `UsageError`, `EngineError`.
+    """
     timings = Timings(time.monotonic())
     with interruptible() as stop, ExitStack() as stack:
         spark: list[Background] = []
@@ -81,10 +84,10 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> dict[str, Any]:
         verdict["interrupted"] = stop.is_set()
         store.write_json(folder.path / "verdict.json", verdict)
         progress.phase("report")
-        _draw(folder.path)
+        draw(folder.path)
     if test.options.junit is not None:
         write_junit([result], test.options.junit)
-    return verdict
+    return verdict, folder.path
 
 
 def record(
@@ -243,11 +246,3 @@ def _client_factory(test: Test, cluster: Cluster) -> Callable[[int], Client]:
         return workload.client(cluster, own)
 
     return open_client
-
-
-def _draw(folder: Path) -> None:
-    """Drawing can never change a verdict, nor lose one."""
-    try:
-        render(folder)
-    except Exception:
-        log.exception("the report could not be drawn")

@@ -14,7 +14,7 @@ from framework.verdict import Verdict
 from nodes.kraft.defects.catalogue import DEFECTS
 from tests.end_to_end.runs import recorded
 
-pytestmark = [pytest.mark.xdist_group("clusters"), pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
     "answer-before-commit": (

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.xdist_group("clusters"), pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 
 def framework(*argv: str, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
