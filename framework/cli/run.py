@@ -1,6 +1,7 @@
 """`run` and `replay`."""
 
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 from framework.checking.spark import need_java
 from framework.errors import UsageError
-from framework.run.lifecycle import run_test
+from framework.run.lifecycle import KEPT, run_test
 from framework.run.options import Options, from_json, resolve
 from framework.run.progress import Progress, summary
 from framework.verdict import EXIT_CODE, Verdict
@@ -22,7 +23,11 @@ def run_command(options: Options) -> int:
         verdict, folder = run_test(test, sys.argv, progress)
         progress.stop()
         progress.print(summary(verdict, folder / "report.html"))
-    return EXIT_CODE[Verdict(verdict["verdict"])]
+    code = EXIT_CODE[Verdict(verdict["verdict"])]
+    if KEPT:
+        sys.stdout.flush()
+        os._exit(code)
+    return code
 
 
 def replay_command(folder: Path, hosts: str | None) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import tempfile
 import threading
 import time
@@ -39,6 +40,10 @@ from framework.run.schedule import schedule
 from framework.run.versions import versions
 
 log: Final = logging.getLogger(__name__)
+
+KEPT: Final[list[ExitStack]] = []
+"""Clusters that outlive their run (`--keep`). They would be taken down when this list goes, so a
+process that has some must leave by `os._exit`."""
 
 
 @dataclass(slots=True)
@@ -149,7 +154,8 @@ def _run_cluster(
         options["defect"] = test.options.defect
     began = False
     with ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kraft-proof-")))
+        scratch = Path(tempfile.mkdtemp(prefix="kraft-proof-"))
+        stack.callback(shutil.rmtree, scratch, ignore_errors=True)
         try:
             progress.phase("set up")
             cluster = stack.enter_context(
@@ -173,7 +179,7 @@ def _run_cluster(
             progress.phase("collect")
             if test.options.keep:
                 clusters.collect(test.system, cluster, folder.node)
-                stack.pop_all()
+                KEPT.append(stack.pop_all())
                 progress.say("the cluster keeps running; `python -m framework clean` removes it")
                 return
             clusters.stop_all(test.system, cluster)
