@@ -16,12 +16,13 @@ from checkers.kernels.evidence import (
     concluded,
     finding,
     incarnations,
+    record_of,
     settled,
 )
 from framework.checking.keyed import Outcome
 from framework.plugins.checker import Finding
 
-EVENTS = ("decide", "answer")
+EVENTS = ("decide", "answer", "apply")
 FS = ("create", "delete", "describe", "metadata", "alter-isr")
 _FAR = 2**62
 
@@ -52,7 +53,7 @@ def acknowledged_never_lost(evidence: Evidence) -> Outcome:
         seen += judged
         findings += found
     judged, found = _versions(evidence.operations, reads)
-    early = list(_answered_early(evidence))
+    early = [*_answered_early(evidence), *_back_in_the_log(evidence)]
     answers = sum(1 for _ in evidence.of("answer"))
     return concluded(
         seen + judged + answers,
@@ -90,15 +91,15 @@ def _topic(name: str, writes: list[Operation], reads: list[Read]) -> tuple[int, 
     seen = 0
     findings: list[Finding] = []
     for write in writes:
-        topic_id = (write.result or {}).get("topic_id") if write.ok else None
+        topic_id = _shown_id(write) if write.ok else None
         if topic_id is None:
             continue
         later = [read for read in reads if write.precedes(read.operation)]
         seen += bool(later)
         if write.f == "create":
-            findings += _created(name, write, str(topic_id), writes, later)
+            findings += _created(name, write, topic_id, writes, later)
         else:
-            findings += _deleted(name, write, str(topic_id), later)
+            findings += _deleted(name, write, topic_id, later)
     return seen, findings
 
 
@@ -127,7 +128,7 @@ def _can_delete(write: Operation, topic_id: str, create: Operation) -> bool:
         return False
     if not write.ok:
         return True
-    removed = (write.result or {}).get("topic_id")
+    removed = _shown_id(write)
     return removed == topic_id if removed is not None else not write.precedes(create)
 
 
@@ -140,6 +141,40 @@ def _deleted(name: str, delete: Operation, topic_id: str, later: list[Read]) -> 
                 [delete, read.operation],
             )
             return
+
+
+def _back_in_the_log(evidence: Evidence) -> Iterator[Finding]:
+    """A committed record of a topic above the one that removed it: the same story, told by the
+    log, also where nobody read the topic in time."""
+    by_offset: dict[int, NodeEvent] = {}
+    for event in evidence.of("apply"):
+        if record_of(event).get("topic_id") is not None:
+            by_offset.setdefault(event.fields["offset"], event)
+    removed: dict[str, NodeEvent] = {}
+    told: set[str] = set()
+    for offset, event in sorted(by_offset.items()):
+        topic_id = str(record_of(event)["topic_id"])
+        if event.fields.get("kind") == "RemoveTopicRecord":
+            removed.setdefault(topic_id, event)
+        elif topic_id in removed and topic_id not in told:
+            told.add(topic_id)
+            deletes = [
+                each
+                for each in evidence.operations
+                if each.f == "delete" and each.ok and _shown_id(each) == topic_id
+            ]
+            yield finding(
+                f"topic id {topic_id}, removed by the record at offset "
+                f"{removed[topic_id].fields['offset']}, is back: {event.fields['kind']} at offset "
+                f"{offset}",
+                deletes,
+                [removed[topic_id], event],
+            )
+
+
+def _shown_id(operation: Operation) -> str | None:
+    topic_id = (operation.result or {}).get("topic_id")
+    return None if topic_id is None else str(topic_id)
 
 
 # --- ISR changes --------------------------------------------------------------------------

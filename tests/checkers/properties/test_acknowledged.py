@@ -147,6 +147,20 @@ def test_read_that_began_before_the_delete_was_answered_may_see_it() -> None:
     assert_valid(acknowledged_never_lost(story.evidence()))
 
 
+def test_deleted_topic_comes_back_in_the_log() -> None:
+    story = Story()
+    story.create("t")
+    gone = story.delete("t")
+    story.describe("t")
+    story.apply("c1", 5, "TopicRecord", topic_id=TOPIC, name="t")
+    story.apply("c1", 9, "RemoveTopicRecord", topic_id=TOPIC)
+    assert_valid(acknowledged_never_lost(story.evidence()))
+    story.apply("c2", 12, "TopicRecord", topic_id=TOPIC, name="t")
+    outcome = acknowledged_never_lost(story.evidence())
+    assert_invalid(outcome, "removed by the record at offset 9", "TopicRecord at offset 12")
+    assert outcome.findings[0].operations == (gone.op,)
+
+
 # --- versions and answers -----------------------------------------------------------------
 
 
