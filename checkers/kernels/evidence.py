@@ -173,9 +173,11 @@ def unhealed(injections: Iterable[Injection]) -> list[Injection]:
 def concluded(
     seen: int, findings: Sequence[Finding], figures: Mapping[str, float] | None = None
 ) -> Outcome:
-    """`judged`, with the findings in a fixed order and no more of them than a reader can use."""
+    """`judged`, with the findings in a fixed order - those that name operations first - and no
+    more of them than a reader can use."""
     ordered = sorted(
-        findings, key=lambda finding: (list(finding.operations)[:1] or [-1], finding.message)
+        findings,
+        key=lambda each: (not each.operations, list(each.operations)[:1], each.message),
     )
     numbers = dict(figures or {})
     if len(ordered) > MAX_FINDINGS:

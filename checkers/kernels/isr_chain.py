@@ -11,35 +11,14 @@ Judged from clients alone where nodes left no events.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
 
-from checkers.kernels.evidence import (
-    Evidence,
-    NodeEvent,
-    Operation,
-    concluded,
-    finding,
-    record_of,
-)
+from checkers.kernels.evidence import Evidence, Operation, concluded, finding, record_of
+from checkers.kernels.isr_records import Link, State, is_change, links_of, records, state_of
 from framework.checking.keyed import Outcome
 from framework.plugins.checker import Finding
 
 EVENTS = ("apply", "decide")
 FS = ("alter-isr", "describe")
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """What a version stands for. The ISR is a set: its order says nothing."""
-
-    leader: int
-    leader_epoch: int
-    isr: frozenset[int]
-
-    def __str__(self) -> str:
-        members = ", ".join(map(str, sorted(self.isr)))
-        return f"leader {self.leader}, leader epoch {self.leader_epoch}, ISR [{members}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,33 +32,18 @@ class Sight:
     state: State
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A committed record of the partition."""
-
-    offset: int
-    epoch: int
-    version: int
-    state: State
-    event: NodeEvent
-
-
 def isr_chain(evidence: Evidence) -> Outcome:
     """`evidence` of one partition; describes as they came, with all their partitions."""
     changes = [each for each in evidence.operations if each.f == "alter-isr"]
     sights = list(_sights(evidence.operations, _partition_of(evidence)))
-    links, findings = _links(evidence.of("apply"))
-    decides = [event for event in evidence.of("decide") if _is_change(event)]
+    links, findings = links_of(evidence.of("apply"))
+    decides = [event for event in evidence.of("decide") if is_change(event)]
     findings += _answers(changes)
     findings += _one_winner(changes)
     findings += _never_back(sights)
     findings += _one_state(sights, links)
     findings += _premises(changes, sights)
-    findings += _chain(links, changes, decides)
-    findings += _decisions(decides, links)
-    findings += _refused(changes, decides, links)
-    if links:
-        findings += _recorded(changes, links)
+    findings += records(links, changes, decides)
     accepted = sum(change.ok for change in changes)
     figures = {"changes_ok": accepted, "changes": len(changes), "records": len(links)}
     return concluded(len(changes) + len(sights) + len(links) + len(decides), findings, figures)
@@ -107,48 +71,12 @@ def _sights(operations: Iterable[Operation], partition: int | None) -> Iterator[
             continue
         if operation.f == "alter-isr":
             answer, named = operation.result, operation.value["partition_epoch"]
-            yield Sight(operation, answer["partition_epoch"], named, _state(answer))
+            yield Sight(operation, answer["partition_epoch"], named, state_of(answer))
             continue
         for shown in operation.result.get("partitions") or ():
             if shown["partition"] == partition and "partition_epoch" in shown:
                 version = shown["partition_epoch"]
-                yield Sight(operation, version, version, _state(shown))
-
-
-def _state(fields: Any) -> State:
-    return State(fields["leader"], fields["leader_epoch"], frozenset(fields["isr"]))
-
-
-def _links(events: Iterable[NodeEvent]) -> tuple[list[Link], list[Finding]]:
-    """The union of what nodes applied, in log order, and where they disagree."""
-    links: dict[int, Link] = {}
-    findings: dict[int, Finding] = {}
-    for event in events:
-        record = record_of(event)
-        link = Link(
-            event.fields["offset"],
-            event.fields["epoch"],
-            record["partition_epoch"],
-            _state(record),
-            event,
-        )
-        known = links.setdefault(link.offset, link)
-        if (known.epoch, known.version, known.state) != (link.epoch, link.version, link.state):
-            findings.setdefault(
-                link.offset,
-                finding(
-                    f"nodes disagree on offset {link.offset}: {known.event.node} applied version "
-                    f"{known.version} ({known.state}), {link.event.node} version {link.version} "
-                    f"({link.state})",
-                    events=[known.event, link.event],
-                ),
-            )
-    return [links[offset] for offset in sorted(links)], list(findings.values())
-
-
-def _is_change(event: NodeEvent) -> bool:
-    source = event.fields.get("source") or {}
-    return event.fields.get("api") == "AlterPartition" and "partition_epoch" in source
+                yield Sight(operation, version, version, state_of(shown))
 
 
 # --- clients ------------------------------------------------------------------------------
@@ -252,148 +180,3 @@ def _premises(changes: Iterable[Operation], sights: Iterable[Sight]) -> Iterator
                 f"{before.version}, which it named",
                 [before.operation, change],
             )
-
-
-# --- records ------------------------------------------------------------------------------
-
-
-def _chain(
-    links: list[Link], changes: list[Operation], decides: list[NodeEvent]
-) -> Iterator[Finding]:
-    for before, link in pairwise(links):
-        if link.version != before.version + 1:
-            yield finding(
-                f"the record at offset {link.offset} has version {link.version}, the one before "
-                f"it (offset {before.offset}) version {before.version}",
-                _asking(changes, before.version - 1, link.state)
-                if link.state == before.state
-                else (),
-                [before.event, link.event],
-            )
-        elif link.state == before.state and not _asked_for(link, before.version, changes, decides):
-            yield finding(
-                f"the record at offset {link.offset} repeats the one at offset {before.offset} "
-                f"under version {link.version}, and nobody asked for that: the change was "
-                "applied twice",
-                _asking(changes, before.version - 1, link.state),
-                [before.event, link.event],
-            )
-
-
-def _asking(changes: Iterable[Operation], version: int, state: State) -> list[Operation]:
-    """Requests that name this version and ask for this ISR."""
-    return [
-        each
-        for each in changes
-        if each.value["partition_epoch"] == version and set(each.value["isr"]) == state.isr
-    ]
-
-
-def _asked_for(
-    link: Link, version: int, changes: list[Operation], decides: list[NodeEvent]
-) -> bool:
-    """Controllers of their own accord write no record that changes nothing."""
-    if any(not change.failed for change in _asking(changes, version, link.state)):
-        return True
-    return any(
-        event.fields["verdict"] == 0 and event.fields["source"]["partition_epoch"] == version
-        for event in decides
-    )
-
-
-def _recorded(changes: Iterable[Operation], links: list[Link]) -> Iterator[Finding]:
-    """Each ok answer is exactly one record, on the predecessor that the request named."""
-    by_version: dict[int, list[int]] = defaultdict(list)
-    for at, link in enumerate(links):
-        by_version[link.version].append(at)
-    for change in changes:
-        if not change.ok:
-            continue
-        asked, version = change.value, change.result["partition_epoch"]
-        places = by_version.get(version, [])
-        what = f"ISR change {change.op} of {change.key}, answered version {version},"
-        if len(places) != 1:
-            yield finding(
-                f"{what} is {len(places)} committed records, not one",
-                [change],
-                [links[at].event for at in places],
-            )
-            continue
-        link = links[places[0]]
-        if link.state.isr != set(asked["isr"]):
-            yield finding(
-                f"{what} asked for ISR {sorted(asked['isr'])}; the record at offset "
-                f"{link.offset} has {sorted(link.state.isr)}",
-                [change],
-                [link.event],
-            )
-        if places[0] > 0:
-            before = links[places[0] - 1]
-            named = (asked["partition_epoch"], asked["leader_epoch"], asked["broker_id"])
-            found = (before.version, before.state.leader_epoch, before.state.leader)
-            if named != found:
-                yield finding(
-                    f"{what} named (version, leader epoch, leader) {named}; the record before "
-                    f"it, at offset {before.offset}, has {found}",
-                    [change],
-                    [before.event, link.event],
-                )
-
-
-def _decisions(decides: Iterable[NodeEvent], links: list[Link]) -> Iterator[Finding]:
-    """What controllers decided: a refusal appends nothing, an acceptance one record here, on
-    the version that it named. Records that were truncated have no say."""
-    places = {(link.epoch, link.offset): at for at, link in enumerate(links)}
-    for event in decides:
-        fields = event.fields
-        made = [
-            places[fields["epoch"], offset]
-            for offset in fields["records"]
-            if (fields["epoch"], offset) in places
-        ]
-        if fields["verdict"] != 0 and fields["records"]:
-            yield finding(
-                f"{event.node} refused an ISR change with error {fields['verdict']}, and "
-                f"appended records {fields['records']} for it",
-                events=[event],
-            )
-        elif len(made) > 1:
-            yield finding(
-                f"{event.node} applied one ISR change {len(made)} times, at offsets "
-                f"{[links[at].offset for at in made]}",
-                events=[event, *(links[at].event for at in made)],
-            )
-        elif made and made[0] > 0:
-            before, named = links[made[0] - 1], fields["source"]["partition_epoch"]
-            if before.version != named:
-                yield finding(
-                    f"{event.node} accepted an ISR change that names version {named} on top of "
-                    f"version {before.version}",
-                    events=[before.event, event, links[made[0]].event],
-                )
-
-
-def _refused(
-    changes: list[Operation], decides: Iterable[NodeEvent], links: list[Link]
-) -> Iterator[Finding]:
-    """A record that only refused requests asked for."""
-    places = {(link.epoch, link.offset): link for link in links}
-    for event in decides:
-        source = event.fields["source"]
-        for offset in event.fields["records"]:
-            link = places.get((event.fields["epoch"], offset))
-            if link is None:
-                continue
-            asking = [
-                each
-                for each in _asking(changes, source["partition_epoch"], link.state)
-                if each.value["broker_id"] == source.get("broker_id")
-            ]
-            if asking and all(each.failed for each in asking):
-                who = ", ".join(str(each.op) for each in asking)
-                yield finding(
-                    f"operations {who} were refused ({asking[0].error_code}), yet the record at "
-                    f"offset {offset} carries out what they asked for",
-                    asking,
-                    [event, link.event],
-                )

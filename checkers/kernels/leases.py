@@ -104,15 +104,15 @@ def _by_node(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
 
 
 def _under_way(serve: NodeEvent, operations: list[Operation]) -> list[Operation]:
-    """Client operations on that node that were under way at the moment of the answer."""
-    f = _OPERATIONS.get(serve.fields["api"])
-    topic = serve.fields.get("topic")
-    found = []
-    start = bisect_left(operations, serve.time_ns, key=lambda each: each.completed_ns or 0)
-    for operation in operations[start:]:
-        begins = operation.invoked_ns
-        if begins is None or begins > serve.time_ns or operation.f != f or not operation.ok:
-            continue
-        if topic is None or topic == operation.key:
-            found.append(operation)
-    return found
+    """Client operations on that node that had this answer: those that were under way at that
+    moment and ended well, else the last one whose client had given it up before."""
+    f, topic = _OPERATIONS.get(serve.fields["api"]), serve.fields.get("topic")
+    asked = [
+        each
+        for each in operations
+        if each.f == f and topic in (None, each.key) and (each.invoked_ns or 0) <= serve.time_ns
+    ]
+    ended = bisect_left(asked, serve.time_ns, key=lambda each: each.completed_ns or 0)
+    answered = [each for each in asked[ended:] if each.ok]
+    given_up = [each for each in asked[:ended] if not each.ok]
+    return answered or given_up[-1:]

@@ -133,7 +133,7 @@ class Story:
             "offset": 0,
             "zombie": zombie,
         }
-        result = {"broker_epoch": answered if answered is not None else epoch}
+        result: Any = {"broker_epoch": answered if answered is not None else epoch}
         if more.get("type", "ok") != "ok":
             result = None
         return self.op("heartbeat", f"broker-{broker}", value, result, **more)

@@ -218,6 +218,17 @@ def test_serves_an_operation_that_began_after_its_lease() -> None:
     assert outcome.findings[0].operations == (read.op,)
 
 
+def test_serves_a_client_that_gave_up_before() -> None:
+    story = clean()
+    create = story.op("create", "t", {}, type="info", error="CLIENT_TIMED_OUT", node="b1")
+    story.wait(100)
+    story.event("b1", "heartbeat", error=41)
+    story.serve("b1", "CreateTopics", topic="t")
+    outcome = zombie_fencing(story.evidence())
+    assert_invalid(outcome, "b1 served CreateTopics", f"operations: {create.op}")
+    assert outcome.findings[0].operations == (create.op,)
+
+
 def test_serves_without_ever_having_had_a_lease() -> None:
     story = clean()
     story.boot("b1")

@@ -192,8 +192,11 @@ def test_one_decision_made_two_records() -> None:
     story = clean()
     story.partition(16, 5, [4, 5], leader=-1, leader_epoch=1)
     story.partition(17, 6, [4], leader=-1, leader_epoch=1)
+    asked = story.invoke("alter-isr", "t/0", change(4, [4, 5]))
     story.decide("AlterPartition", source(4), [16, 17])
-    assert_invalid(isr_chain(story.evidence()), "applied one ISR change 2 times")
+    outcome = isr_chain(story.evidence())
+    assert_invalid(outcome, "applied one ISR change 2 times")
+    assert (asked.op,) in [finding.operations for finding in outcome.findings]
 
 
 def test_refused_decision_appended_records() -> None:

@@ -1,0 +1,244 @@
+"""The committed records of one partition, against what was asked and decided (D.2).
+
+See `isr_chain` for the property; this is the part of it that needs node events.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from checkers.kernels.evidence import NodeEvent, Operation, finding, record_of
+from framework.plugins.checker import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a version stands for. The ISR is a set: its order says nothing."""
+
+    leader: int
+    leader_epoch: int
+    isr: frozenset[int]
+
+    def __str__(self) -> str:
+        members = ", ".join(map(str, sorted(self.isr)))
+        return f"leader {self.leader}, leader epoch {self.leader_epoch}, ISR [{members}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A committed record of the partition."""
+
+    offset: int
+    epoch: int
+    version: int
+    state: State
+    event: NodeEvent
+
+
+def records(
+    links: list[Link], changes: list[Operation], decides: list[NodeEvent]
+) -> Iterator[Finding]:
+    """All that records and decisions tell."""
+    yield from _chain(links, changes, decides)
+    yield from _decisions(decides, links, changes)
+    yield from _refused(changes, decides, links)
+    if links:
+        yield from _recorded(changes, links)
+
+
+def state_of(fields: Any) -> State:
+    return State(fields["leader"], fields["leader_epoch"], frozenset(fields["isr"]))
+
+
+def links_of(events: Iterable[NodeEvent]) -> tuple[list[Link], list[Finding]]:
+    """The union of what nodes applied, in log order, and where they disagree."""
+    links: dict[int, Link] = {}
+    findings: dict[int, Finding] = {}
+    for event in events:
+        record = record_of(event)
+        link = Link(
+            event.fields["offset"],
+            event.fields["epoch"],
+            record["partition_epoch"],
+            state_of(record),
+            event,
+        )
+        known = links.setdefault(link.offset, link)
+        if (known.epoch, known.version, known.state) != (link.epoch, link.version, link.state):
+            findings.setdefault(
+                link.offset,
+                finding(
+                    f"nodes disagree on offset {link.offset}: {known.event.node} applied version "
+                    f"{known.version} ({known.state}), {link.event.node} version {link.version} "
+                    f"({link.state})",
+                    events=[known.event, link.event],
+                ),
+            )
+    return [links[offset] for offset in sorted(links)], list(findings.values())
+
+
+def is_change(event: NodeEvent) -> bool:
+    source = event.fields.get("source") or {}
+    return event.fields.get("api") == "AlterPartition" and "partition_epoch" in source
+
+
+def _chain(
+    links: list[Link], changes: list[Operation], decides: list[NodeEvent]
+) -> Iterator[Finding]:
+    for before, link in pairwise(links):
+        if link.version != before.version + 1:
+            yield finding(
+                f"the record at offset {link.offset} has version {link.version}, the one before "
+                f"it (offset {before.offset}) version {before.version}",
+                _asking(changes, before.version - 1, link.state)
+                if link.state == before.state
+                else (),
+                [before.event, link.event],
+            )
+        elif link.state == before.state and not _asked_for(link, before.version, changes, decides):
+            yield finding(
+                f"the record at offset {link.offset} repeats the one at offset {before.offset} "
+                f"under version {link.version}, and nobody asked for that: the change was "
+                "applied twice",
+                _asking(changes, before.version - 1, link.state),
+                [before.event, link.event],
+            )
+
+
+def _asking(changes: Iterable[Operation], version: int, state: State) -> list[Operation]:
+    """Requests that name this version and ask for this ISR."""
+    return [
+        each
+        for each in changes
+        if each.value["partition_epoch"] == version and set(each.value["isr"]) == state.isr
+    ]
+
+
+def _asked_for(
+    link: Link, version: int, changes: list[Operation], decides: list[NodeEvent]
+) -> bool:
+    """Controllers of their own accord write no record that changes nothing."""
+    if any(not change.failed for change in _asking(changes, version, link.state)):
+        return True
+    return any(
+        event.fields["verdict"] == 0 and event.fields["source"]["partition_epoch"] == version
+        for event in decides
+    )
+
+
+def _recorded(changes: Iterable[Operation], links: list[Link]) -> Iterator[Finding]:
+    """Each ok answer is exactly one record, on the predecessor that the request named."""
+    by_version: dict[int, list[int]] = defaultdict(list)
+    for at, link in enumerate(links):
+        by_version[link.version].append(at)
+    for change in changes:
+        if not change.ok:
+            continue
+        asked, version = change.value, change.result["partition_epoch"]
+        places = by_version.get(version, [])
+        what = f"ISR change {change.op} of {change.key}, answered version {version},"
+        if len(places) != 1:
+            yield finding(
+                f"{what} is {len(places)} committed records, not one",
+                [change],
+                [links[at].event for at in places],
+            )
+            continue
+        link = links[places[0]]
+        if link.state.isr != set(asked["isr"]):
+            yield finding(
+                f"{what} asked for ISR {sorted(asked['isr'])}; the record at offset "
+                f"{link.offset} has {sorted(link.state.isr)}",
+                [change],
+                [link.event],
+            )
+        if places[0] > 0:
+            before = links[places[0] - 1]
+            named = (asked["partition_epoch"], asked["leader_epoch"], asked["broker_id"])
+            found = (before.version, before.state.leader_epoch, before.state.leader)
+            if named != found:
+                yield finding(
+                    f"{what} named (version, leader epoch, leader) {named}; the record before "
+                    f"it, at offset {before.offset}, has {found}",
+                    [change],
+                    [before.event, link.event],
+                )
+
+
+def _decisions(
+    decides: Iterable[NodeEvent], links: list[Link], changes: list[Operation]
+) -> Iterator[Finding]:
+    """What controllers decided: a refusal appends nothing, an acceptance one record here, on
+    the version that it named. Records that were truncated have no say."""
+    places = {(link.epoch, link.offset): at for at, link in enumerate(links)}
+    for event in decides:
+        fields = event.fields
+        made = [
+            places[fields["epoch"], offset]
+            for offset in fields["records"]
+            if (fields["epoch"], offset) in places
+        ]
+        if fields["verdict"] != 0 and fields["records"]:
+            yield finding(
+                f"{event.node} refused an ISR change with error {fields['verdict']}, and "
+                f"appended records {fields['records']} for it",
+                _asked_by(event, changes),
+                [event],
+            )
+        elif len(made) > 1:
+            yield finding(
+                f"{event.node} applied one ISR change {len(made)} times, at offsets "
+                f"{[links[at].offset for at in made]}",
+                _asked_by(event, changes),
+                [event, *(links[at].event for at in made)],
+            )
+        elif made and made[0] > 0:
+            before, named = links[made[0] - 1], fields["source"]["partition_epoch"]
+            if before.version != named:
+                yield finding(
+                    f"{event.node} accepted an ISR change that names version {named} on top of "
+                    f"version {before.version}",
+                    _asked_by(event, changes),
+                    [before.event, event, links[made[0]].event],
+                )
+
+
+def _asked_by(decide: NodeEvent, changes: Iterable[Operation]) -> list[Operation]:
+    """The operations whose request this may have been: same epochs, not yet answered."""
+    names = ("broker_id", "broker_epoch", "leader_epoch", "partition_epoch")
+    source = decide.fields["source"]
+    return [
+        each
+        for each in changes
+        if all(each.value.get(name) == source.get(name) for name in names)
+        and (each.invoked_ns or 0) <= decide.time_ns
+        and (each.type == "info" or (each.completed_ns or 0) >= decide.time_ns)
+    ]
+
+
+def _refused(
+    changes: list[Operation], decides: Iterable[NodeEvent], links: list[Link]
+) -> Iterator[Finding]:
+    """A record that only refused requests asked for."""
+    places = {(link.epoch, link.offset): link for link in links}
+    for event in decides:
+        source = event.fields["source"]
+        for offset in event.fields["records"]:
+            link = places.get((event.fields["epoch"], offset))
+            if link is None:
+                continue
+            asking = [
+                each
+                for each in _asking(changes, source["partition_epoch"], link.state)
+                if each.value["broker_id"] == source.get("broker_id")
+            ]
+            if asking and all(each.failed for each in asking):
+                who = ", ".join(str(each.op) for each in asking)
+                yield finding(
+                    f"operations {who} were refused ({asking[0].error_code}), yet the record at "
+                    f"offset {offset} carries out what they asked for",
+                    asking,
+                    [event, link.event],
+                )
