@@ -25,6 +25,7 @@ CLUSTER_FOLDERS = ("end_to_end", "nemesis", "framework/hosts")
 CLUSTER_FILES = ("test_node_process.py",)
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups for `--dist loadgroup`: tests that start clusters follow one another in one worker,
     so that no two clusters compete for the machine; so do those that use Spark, so that there is
