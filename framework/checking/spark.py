@@ -16,7 +16,7 @@ import tempfile
 import threading
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -110,21 +110,27 @@ class Background:
         check_runs(spark.session(), folders)
     """
 
-    def __init__(self, master: str = LOCAL_MASTER) -> None:
+    def __init__(
+        self, master: str = LOCAL_MASTER, rehearse: Callable[[Any], None] | None = None
+    ) -> None:
+        """`rehearse` is done with the session before it is ready; its errors do not count."""
         self.future: Future[Any] = Future()
         self._thread = threading.Thread(
-            target=self._start, args=(master,), name="spark-start", daemon=True
+            target=self._start,
+            args=(master, rehearse or _warm_up),
+            name="spark-start",
+            daemon=True,
         )
         self._thread.start()
 
-    def _start(self, master: str) -> None:
+    def _start(self, master: str, rehearse: Callable[[Any], None]) -> None:
         try:
             session = start(master)
         except BaseException as error:
             self.future.set_exception(error)
             return
         with suppress(Exception):  # what it would have said, the first real job says
-            _warm_up(session)
+            rehearse(session)
         self.future.set_result(session)
 
     def session(self, timeout_s: float = 120) -> Any:

@@ -93,6 +93,11 @@ class FaultDriver:
             value = self._stop(fault)
         return replace(op, type="info", value=value)
 
+    @property
+    def active(self) -> bool:
+        """Whether any fault is not healed yet."""
+        return bool(self._active)
+
     def heal_all(self) -> Json:
         """Heal every active fault; what came of each."""
         return [self._stop(fault) for fault in list(self._active)]

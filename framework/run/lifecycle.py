@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from framework.checking.engine import check_runs
+from framework.checking.engine import check_runs, rehearse
 from framework.checking.junit import write_junit
 from framework.checking.results import verdict_document
 from framework.checking.spark import Background
@@ -40,6 +40,9 @@ from framework.run.schedule import schedule
 from framework.run.versions import versions
 
 log: Final = logging.getLogger(__name__)
+
+REHEARSAL_S: Final = 20.0
+"""Main phases from this length on leave time to check once for practice."""
 
 KEPT: Final[list[ExitStack]] = []
 """Clusters that outlive their run (`--keep`). They would be taken down when this list goes, so a
@@ -74,9 +77,14 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> tuple[dict[str,
     with interruptible() as stop, ExitStack() as stack:
         spark: list[Background] = []
 
-        def ready() -> None:
+        def ready(folder: store.RunFolder) -> None:
             """Spark starts while the cluster runs: not before, for it would slow the start."""
-            spark.append(stack.enter_context(Background(test.options.spark_master)))
+            master, long = test.options.spark_master, test.options.time_limit_s >= REHEARSAL_S
+
+            def first(session: Any) -> None:
+                rehearse(session, folder.path, test.checkers)
+
+            spark.append(stack.enter_context(Background(master, first if long else None)))
 
         folder = record(test, argv, progress, timings=timings, stop=stop, ready=ready)
         progress.phase("check")
@@ -102,7 +110,7 @@ def record(
     *,
     timings: Timings | None = None,
     stop: threading.Event | None = None,
-    ready: Callable[[], None] = lambda: None,
+    ready: Callable[[store.RunFolder], None] = lambda _: None,
 ) -> store.RunFolder:
     """Run without checking; the run's folder. `ready` is called when the cluster serves; `stop`
     ends the run early. Raises `UsageError`, `EngineError`."""
@@ -145,7 +153,7 @@ def _run_cluster(
     progress: Progress,
     timings: Timings,
     stop: threading.Event,
-    ready: Callable[[], None],
+    ready: Callable[[store.RunFolder], None],
 ) -> None:
     """Everything that needs the cluster. An error once the history has begun is logged: what
     was recorded is checked all the same."""
@@ -174,7 +182,7 @@ def _run_cluster(
             plan["time_zero_ns"] = time.monotonic_ns()
             folder.write_plan(plan)
             began = True
-            ready()
+            ready(folder)
             _interpret(test, cluster, folder, plan["time_zero_ns"], progress, timings, stop)
             progress.phase("collect")
             if test.options.keep:
@@ -233,9 +241,9 @@ def _interpret(
             on_event=on_event,
         )
     finally:
-        progress.phase("heal")
-        driver.heal_all()
-        progress.fault(None)
+        if driver.active:  # cut short before the schedule came to it
+            progress.phase("heal")
+            driver.heal_all()
         ledger.close()
         journal.seal()
 
