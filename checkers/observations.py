@@ -29,7 +29,7 @@ COLUMNS: Final[Mapping[str, str]] = {
     "error_code": "string",
     "ext": "string",
     "phase": "string",
-    "process": "long",
+    "process": "string",
     "node": "string",
     "incarnation": "string",
     "from_ns": "long",
@@ -157,7 +157,7 @@ def _operation(row: Row) -> Operation:
         invoked_ns=row["from_ns"],
         completed_ns=row["to_ns"],
         phase=row["phase"] or "main",
-        process=row["process"] or 0,
+        process=row["process"] or "",
     )
 
 

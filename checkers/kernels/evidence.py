@@ -38,7 +38,7 @@ class Operation:
     invoked_ns: int | None = None
     completed_ns: int | None = None
     phase: str = "main"
-    process: int = 0
+    process: str = ""
 
     @property
     def ok(self) -> bool:

@@ -9,7 +9,8 @@ Json: TypeAlias = Any
 
 EventType: TypeAlias = Literal["invoke", "ok", "fail", "info"]
 Process: TypeAlias = int | str
-"""A logical single thread: an int for a client, `NEMESIS` for the nemesis."""
+"""A logical single thread: `NEMESIS` for the nemesis; for a client an int, or, in a history that
+somebody else recorded, any other name."""
 
 NEMESIS: Final = "nemesis"
 EVENT_TYPES: Final[tuple[EventType, ...]] = ("invoke", "ok", "fail", "info")

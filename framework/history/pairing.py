@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from framework.history.event import Event, Json
+from framework.history.event import NEMESIS, Event, Json, Process
 
 CompletionType: TypeAlias = Literal["ok", "fail", "info"]
 Phase: TypeAlias = Literal["main", "final"]
@@ -22,7 +22,7 @@ class Operation:
     """
 
     op: int
-    process: int
+    process: Process
     f: str
     key: Json = None
     value: Json = None
@@ -42,19 +42,19 @@ class PairingError(Exception):
 
 
 class Pairing:
-    """Folds events, in order, into operations and the events of named processes."""
+    """Folds events, in order, into operations of clients and the events of the nemesis."""
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
         self.named: list[Event] = []
-        """Events of the nemesis and of other processes with a name; they are not paired."""
-        self._open: dict[int, Operation] = {}
+        """Events of the nemesis; they are not paired."""
+        self._open: dict[Process, Operation] = {}
         self._phase: Phase = "main"
 
     def add(self, event: Event) -> None:
         """Raises `PairingError`."""
         process = event.process
-        if isinstance(process, str):
+        if process == NEMESIS:
             self.named.append(event)
             if event.f == PHASE and event.value == "final":
                 self._phase = "final"
@@ -63,7 +63,7 @@ class Pairing:
         else:
             self._complete(event, process)
 
-    def _invoke(self, event: Event, process: int) -> None:
+    def _invoke(self, event: Event, process: Process) -> None:
         pending = self._open.get(process)
         if pending is not None:
             raise PairingError(
@@ -84,7 +84,7 @@ class Pairing:
         self._open[process] = operation
         self.operations.append(operation)
 
-    def _complete(self, event: Event, process: int) -> None:
+    def _complete(self, event: Event, process: Process) -> None:
         operation = self._open.pop(process, None)
         if operation is None:
             raise PairingError(

@@ -31,7 +31,7 @@ class History:
     operations: Sequence[Operation]
     """Of clients, in the order of their invocations."""
     named: Sequence[Event]
-    """Events of the nemesis and of other processes with a name."""
+    """Events of the nemesis."""
     notes: Sequence[str]
     """What was forgiven."""
 
@@ -117,10 +117,7 @@ def _event(fields: dict[str, Any], index: int, now: int | None) -> Event:
     if not (isinstance(kind, str) and kind in _TYPES):
         raise _Malformed(f"type is {_shown(fields, 'type')}; it must be one of {_listed()}")
     if not isinstance(process, int | str) or isinstance(process, bool):
-        raise _Malformed(
-            f"process is {_shown(fields, 'process')}; it must be an integer, or a name such as "
-            '"nemesis"'
-        )
+        raise _Malformed(f"process is {_shown(fields, 'process')}; it must be an integer or a name")
     if not isinstance(f, str) or not f:
         raise _Malformed(f"f is {_shown(fields, 'f')}; it must be the operation's name")
     _check_index(fields, index)

@@ -43,7 +43,7 @@ class Tables:
     """What checkers read. Every table has a string column `run`; JSON columns are strings.
 
     operations: run, op (index of the invocation), end (index of the completion, null: none),
-        process (int), f, key (JSON), value (JSON, of the invocation), type (ok, fail, info),
+        process (as text), f, key (JSON), value (JSON, of the invocation), type (ok, fail, info),
         result (JSON, value of the completion), error_code, error_message, node, ext (JSON),
         invoked_ns, completed_ns (null: none), phase ("main" or "final"). Client operations only.
     nemesis: run, index, time_ns, type, f, value (JSON).

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from framework.history.event import Process
 from framework.history.pairing import Operation
 from framework.report.bands import (
     LABEL_PX,
@@ -69,9 +70,17 @@ def drawn(operations: Sequence[Operation], keep: frozenset[int]) -> list[Operati
     return found
 
 
-def row_of(process: int, threads: int | None) -> int:
-    """The thread of a process: after an info, a thread goes on as process + threads."""
+def row_of(process: Process, threads: int | None) -> int:
+    """The thread of a process: after an info, a thread goes on as process + threads. Processes
+    with a name share a row; our own runs have none."""
+    if isinstance(process, str):
+        return -1
     return process % threads if threads else process
+
+
+def _by_kind(process: Process) -> tuple[bool, Process]:
+    """A sort key: numbers before names."""
+    return isinstance(process, str), process
 
 
 def timeline(
@@ -97,7 +106,9 @@ def timeline(
 
 
 def _row_label(row: int, operations: Sequence[Operation], threads: int | None) -> str:
-    processes = sorted({op.process for op in operations if row_of(op.process, threads) == row})
+    processes = sorted(
+        {op.process for op in operations if row_of(op.process, threads) == row}, key=_by_kind
+    )
     names = ", ".join(map(str, processes[:3])) + (", …" if len(processes) > 3 else "")
     return f"p {names}"
 

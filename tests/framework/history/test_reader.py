@@ -38,7 +38,20 @@ def test_pairs_each_process_by_itself(tmp_path: Path) -> None:
     assert (pending.op, pending.end, pending.type) == (4, None, "info")
 
 
-def test_named_processes_are_kept_apart_and_mark_the_final_phase(tmp_path: Path) -> None:
+def test_clients_may_have_names(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "h.jsonl",
+        event(process="client a", f="write", value=1),
+        event(process="0"),
+        event(type="ok", process="0", value=1),
+        event(type="ok", process="client a", f="write"),
+        event(process=0),
+    )
+    found = [(op.process, op.type, op.end) for op in read_history(path).operations]
+    assert found == [("client a", "ok", 3), ("0", "ok", 2), (0, "info", None)]
+
+
+def test_the_nemesis_is_kept_apart_and_marks_the_final_phase(tmp_path: Path) -> None:
     path = write(
         tmp_path / "h.jsonl",
         event(process="nemesis", f="start-partition"),
@@ -46,11 +59,10 @@ def test_named_processes_are_kept_apart_and_mark_the_final_phase(tmp_path: Path)
         event(process=0),
         event(process="nemesis", f="phase", type="info", value="final"),
         event(process=1),
-        event(process="observer", f="look"),
     )
     history = read_history(path)
     assert [op.phase for op in history.operations] == ["main", "final"]
-    assert [named.index for named in history.named] == [0, 1, 3, 5]
+    assert [named.index for named in history.named] == [0, 1, 3]
 
 
 def test_reads_gzip_and_blank_lines_and_given_indices(tmp_path: Path) -> None:
