@@ -194,7 +194,7 @@ def test_tables_hold_everything(spark: Any, tmp_path: Path) -> None:
     assert (failed["error_code"], failed["error_message"]) == ("GONE", "it left")
     assert (failed["invoked_ns"], failed["completed_ns"], failed["ext"]) == (7, 9, None)
     assert (pending["type"], pending["end"], pending["result"]) == ("info", None, None)
-    assert (pending["phase"], pending["process"]) == ("final", 2)
+    assert (pending["phase"], pending["process"]) == ("final", "2")
     [mark] = stored.nemesis.collect()
     assert (mark["f"], mark["value"], mark["time_ns"], mark["index"]) == ("phase", '"final"', 10, 4)
     seen = [(e["incarnation"], e["time_ns"], e["fields"]) for e in stored.events.collect()]
