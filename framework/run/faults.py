@@ -1,6 +1,8 @@
 """The nemesis worker: carries out fault operations, and sees whether they bit and healed."""
 
 import logging
+import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -73,7 +75,12 @@ class FaultDriver:
         self._on_phase = on_phase
         self._on_fault = on_fault
         self._active: dict[str, tuple[int, Plan]] = {}
-        self._drawn = 0
+        self._drawn: Counter[str] = Counter()
+        """Plans made of each fault. Each has a source of its own, so that its victims do not
+        depend on when another one's turn happened to come."""
+        self._lock = threading.RLock()
+        """One deed at a time: who ends a run early waits for an injection under way, and then
+        heals it."""
 
     def invoke(self, op: Event) -> Event:
         """Carry out one operation. Never raises for a fault that failed: the ledger says so."""
@@ -87,27 +94,36 @@ class FaultDriver:
         elif op.f == "settle":
             missing = await_settled(self._system, self._cluster, SETTLE_TIMEOUT_S)
             value = {"settled": missing is None, "missing": missing}
-        elif verb == "start":
-            value = self._start(fault)
         else:
-            value = self._stop(fault)
+            with self._lock:
+                value = self._start(fault) if verb == "start" else self._stop(fault)
         return replace(op, type="info", value=value)
 
     @property
     def active(self) -> bool:
         """Whether any fault is not healed yet."""
-        return bool(self._active)
+        with self._lock:
+            return bool(self._active)
 
     def heal_all(self) -> Json:
-        """Heal every active fault; what came of each."""
-        return [self._stop(fault) for fault in list(self._active)]
+        """Heal every active fault; what came of each. A ledger that cannot be written, on a full
+        disk, keeps none from being healed."""
+        found = []
+        with self._lock:
+            for fault in list(self._active):
+                try:
+                    found.append(self._stop(fault))
+                except OSError as error:
+                    log.warning("the healing of %s could not be written down: %s", fault, error)
+                    found.append({"error": str(error)})
+        return found
 
     def _start(self, fault: str) -> Json:
         if fault in self._active:
             return {"skipped": f"{fault} is already active"}
         nemesis = self._nemeses[fault]
-        rng = stream(self._cluster.seed, "nemesis", fault, self._drawn)
-        self._drawn += 1
+        rng = stream(self._cluster.seed, "nemesis", fault, self._drawn[fault])
+        self._drawn[fault] += 1
         leader = find_leader(self._system, self._cluster)
         plan = nemesis.plan(self._cluster, self._targets, leader, rng)
         ident = self._ledger.plan(plan)

@@ -42,7 +42,9 @@ class Ledger:
         self._write(ident, "failed", plan, error=f"{type(error).__name__}: {error}")
 
     def close(self) -> None:
+        """What is written from now on raises `OSError`: nothing is done that is not written."""
         os.close(self._file)
+        self._file = -1  # the number may soon be another file's
 
     def _write(self, ident: int, step: str, plan: Plan, **more: Any) -> None:
         line = {

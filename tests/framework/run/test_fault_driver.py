@@ -1,0 +1,162 @@
+"""The nemesis worker: what it draws, and that nothing keeps it from healing."""
+
+import errno
+import json
+import random
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framework.errors import UsageError
+from framework.history.event import Event
+from framework.plugins.fault import Plan, Probe
+from framework.plugins.host import Ability
+from framework.plugins.system import Cluster, NodeSpec
+from framework.run.faults import FaultDriver
+from framework.run.ledger import Ledger
+
+
+class Paper:
+    """A fault that holds from inject to heal, and is aimed at one node."""
+
+    shapes: Sequence[str] = ("one",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.holds = False
+        self.during_inject: Callable[[], Any] = lambda: None
+
+    def abilities(self, kind: str) -> Sequence[Ability]:
+        return []
+
+    def plan(
+        self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
+    ) -> Plan:
+        if "nobody" in targets:
+            raise UsageError("nobody is no node")
+        return Plan(fault=self.name, shape="one", victims={f"n{rng.randrange(10**6)}": None})
+
+    def inject(self, cluster: Cluster, plan: Plan) -> None:
+        self.during_inject()
+        self.holds = True
+
+    def heal(self, cluster: Cluster, plan: Plan) -> None:
+        self.holds = False
+
+    def probe(self, cluster: Cluster, plan: Plan) -> Probe:
+        return Probe(bites=self.holds, evidence={})
+
+
+class Silent:
+    """A system whose nodes do not answer."""
+
+    def state(self, cluster: Cluster, node: str, timeout_s: float = 1.0) -> None:
+        return None
+
+
+def driver_of(
+    folder: Path, *nemeses: Paper, targets: Sequence[str] = ()
+) -> tuple[FaultDriver, Ledger]:
+    ledger = Ledger(folder / "faults.jsonl", lambda: 0)
+    cluster = Cluster(
+        fleet=None,  # type: ignore[arg-type]
+        nodes={"n1": NodeSpec(name="n1", roles=frozenset(), ports={})},
+        seed=7,
+        options={},
+    )
+    driver = FaultDriver(
+        system=Silent(),  # type: ignore[arg-type]
+        cluster=cluster,
+        nemeses={each.name: each for each in nemeses},
+        targets=targets,
+        ledger=ledger,
+        on_phase=lambda _: None,
+        on_fault=lambda _: None,
+    )
+    return driver, ledger
+
+
+def do(driver: FaultDriver, f: str) -> Any:
+    return driver.invoke(Event(type="invoke", process="nemesis", f=f)).value
+
+
+def steps(folder: Path) -> list[tuple[str, str]]:
+    lines = (folder / "faults.jsonl").read_text().splitlines()
+    return [(line["fault"], line["step"]) for line in map(json.loads, lines)]
+
+
+def test_victims_of_a_fault_do_not_depend_on_when_others_come(tmp_path: Path) -> None:
+    def victims(name: str, *fs: str) -> list[Any]:
+        (tmp_path / name).mkdir()
+        driver, _ = driver_of(tmp_path / name, Paper("a"), Paper("b"))
+        found = [(f, do(driver, f)) for f in fs]
+        return sorted((f, list(value["victims"])) for f, value in found if f.startswith("start"))
+
+    one = victims("one", "start-a", "start-b", "stop-a", "start-a")
+    other = victims("other", "start-b", "start-a", "stop-a", "start-a")
+    assert one == other
+    assert len({str(each) for _, each in one}) == 3
+
+
+def test_a_disk_that_is_full_keeps_no_fault_from_being_healed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = Paper("a"), Paper("b")
+    driver, ledger = driver_of(tmp_path, first, second)
+    do(driver, "start-a")
+    do(driver, "start-b")
+    assert first.holds and second.holds
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(ledger, "_write", full)
+    driver.heal_all()
+    assert not first.holds and not second.holds
+
+
+def test_healing_waits_for_an_injection_under_way(tmp_path: Path) -> None:
+    """The run was interrupted, and its nemesis did not come back in time."""
+    fault = Paper("a")
+    inside, go_on = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        inside.set()
+        go_on.wait(5)
+
+    fault.during_inject = wait
+    driver, _ = driver_of(tmp_path, fault)
+    worker = threading.Thread(target=do, args=(driver, "start-a"))
+    healer = threading.Thread(target=driver.heal_all)
+    worker.start()
+    assert inside.wait(5)
+    healer.start()
+    healer.join(0.1)
+    go_on.set()
+    worker.join(5)
+    healer.join(5)
+    assert not fault.holds
+    assert not driver.active
+    assert steps(tmp_path)[-2:] == [("a", "healed"), ("a", "probed-after")]
+
+
+def test_nothing_is_injected_once_the_ledger_is_closed(tmp_path: Path) -> None:
+    fault = Paper("a")
+    driver, ledger = driver_of(tmp_path, fault)
+    ledger.close()
+    with (tmp_path / "other").open("w") as other, pytest.raises(OSError):
+        assert other.fileno()  # what the ledger's descriptor may be by now
+        do(driver, "start-a")
+    assert (tmp_path / "other").read_text() == ""
+    assert not fault.holds
+
+
+def test_a_plan_that_cannot_be_is_told_and_nothing_is_active(tmp_path: Path) -> None:
+    driver, _ = driver_of(tmp_path, Paper("a"), targets=["nobody"])
+    with pytest.raises(UsageError):
+        do(driver, "start-a")
+    assert not driver.active
+    assert do(driver, "stop-a") == {"skipped": "a is not active"}
