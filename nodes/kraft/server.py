@@ -151,6 +151,15 @@ class Node(Watcher):
 
     def _tick(self) -> None:
         self._timer = None
+        try:
+            self._do_what_is_due()
+        except Exception as error:  # no timer would be set again: a node half alive
+            log.exception("the node cannot go on")
+            self.stop(f"fatal: {type(error).__name__}: {error}")
+        else:
+            self._arm()
+
+    def _do_what_is_due(self) -> None:
         now = now_ms()
         if self.replica.deadline_ms() <= now:
             self.replica.feed(raft.Tick())
@@ -163,7 +172,6 @@ class Node(Watcher):
         if now - self._committed_ms >= QUIET_MS:
             self.replica.emit_digest()
             self._committed_ms = now
-        self._arm()
 
     def _arm(self) -> None:
         """Set the one timer to the earliest deadline."""

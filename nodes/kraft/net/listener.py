@@ -132,8 +132,14 @@ class Listener:
         def answer(response: Any | None) -> None:
             if response is None:
                 connection.close()
+                return
+            try:
+                body = encode_response(response, correlation_id=correlation_id)
+            except Exception:
+                log.exception("%s: answer to %s cannot be written", self.name, connection.peer)
+                connection.close()
             else:
-                connection.reply(encode_response(response, correlation_id=correlation_id))
+                connection.reply(body)
 
         self._dispatch(Inquiry(self.name, connection.peer, header, request, answer))
 

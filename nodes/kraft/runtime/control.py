@@ -15,13 +15,7 @@ from nodes.kraft.net.listener import Inquiry
 from nodes.kraft.raft import steps as raft
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.replica import Replica, Watcher
-from nodes.kraft.wire.codec import (
-    MalformedRequest,
-    UnsupportedVersion,
-    decode_entity,
-    decode_request,
-    encode_response,
-)
+from nodes.kraft.wire.codec import decode_entity, decode_request, encode_response
 from nodes.kraft.wire.codes import first_error
 from nodes.kraft.wire.forwarding import ForwardedPrincipal
 
@@ -86,7 +80,11 @@ class ControlPlane(Watcher):
         assert self.replica is not None
         token = self.replica.next_token()
         self._waiting[token] = (request, request_id.hex() if request_id else None, answer)
-        self.feed(steps.Ask(token, request, request_id))
+        try:
+            self.feed(steps.Ask(token, request, request_id))
+        except Exception:
+            self._waiting.pop(token, None)
+            raise
 
     def envelope(self, inquiry: Inquiry) -> None:
         """A request that a broker forwards, with its principal and request id (B.9.4)."""
@@ -94,7 +92,7 @@ class ControlPlane(Watcher):
         try:
             principal = decode_entity(ForwardedPrincipal, envelope.request_principal or b"")
             header, request = decode_request(envelope.request_data)
-        except (MalformedRequest, UnsupportedVersion, ValueError, TypeError) as error:
+        except Exception as error:  # whatever a decoder makes of a stranger's bytes
             log.warning("envelope from %s: %s", inquiry.peer, error)
             inquiry.answer(EnvelopeResponse(error_code=ErrorCode.invalid_request))
             return
@@ -103,17 +101,28 @@ class ControlPlane(Watcher):
             return
 
         def answer(response: Any) -> None:
-            data = encode_response(response, correlation_id=header.correlation_id)
-            inquiry.answer(EnvelopeResponse(error_code=ErrorCode.none, response_data=data))
+            try:
+                data = encode_response(response, correlation_id=header.correlation_id)
+            except Exception:
+                log.exception("answer to %s cannot be written", inquiry.peer)
+                inquiry.answer(None)
+            else:
+                inquiry.answer(EnvelopeResponse(error_code=ErrorCode.none, response_data=data))
 
         self.ask(request, answer, principal.request_id.bytes)
 
     # --- the core -------------------------------------------------------------------------
 
     def feed(self, event: steps.Input) -> None:
+        assert self.replica is not None
         self.state, effects = core.step(self.state, event, now_ms())
-        for effect in effects:
-            self._carry_out(effect)
+        try:
+            for effect in effects:
+                self._carry_out(effect)
+        except Exception as error:
+            # The core takes them all for carried out: what it holds is true no more.
+            self.replica.fail(f"{type(error).__name__}: {error}")
+            raise
         self._changed()
 
     def _carry_out(self, effect: steps.Effect) -> None:

@@ -80,6 +80,7 @@ class Replica:
         self._changed = changed
         self._inbox: deque[steps.Input] = deque()
         self._pumping = False
+        self._failed = False
         self._proposed: deque[int] = deque()
         self._tokens = itertools.count(1)
         self._waiting: dict[int, tuple[Any, messages.Request, Callable[[Any], None]]] = {}
@@ -109,17 +110,28 @@ class Replica:
 
     def feed(self, event: steps.Input) -> None:
         """Give the core an input; its effects are carried out before this returns, unless it
-        is called from one of them."""
+        is called from one of them. Where one cannot be carried out the replica is done for: the
+        core takes it for done, and would answer a repeated Vote that is on no disk."""
+        if self._failed:
+            return
         self._inbox.append(event)
         if self._pumping:
             return
         self._pumping = True
         try:
-            while self._inbox:
+            while self._inbox and not self._failed:
                 self._step(self._inbox.popleft())
+        except Exception as error:
+            self.fail(f"{type(error).__name__}: {error}")
+            raise
         finally:
             self._pumping = False
         self._changed()
+
+    def fail(self, why: str) -> None:
+        """End the process; until it has ended, take no more inputs."""
+        self._failed = True
+        self._stop(f"fatal: {why}")
 
     def propose(self, epoch: int, base_offset: int, records: tuple[bytes, ...]) -> None:
         """Records of the state machine. It numbers them before Raft appends them, so both must
@@ -161,7 +173,9 @@ class Replica:
             base_offset = self._proposed.popleft()
             leads = self.leads and before.epoch == event.epoch
             if leads and base_offset != before.log.end_offset:
-                self._stop(f"fatal: records for {base_offset}, log ends at {before.log.end_offset}")
+                raise RuntimeError(
+                    f"records for {base_offset}, log ends at {before.log.end_offset}"
+                )
         self.state, effects = core.step(before, event, now_ms())
         self._observe(before)
         for effect in effects:
@@ -202,7 +216,7 @@ class Replica:
             case steps.Confirmed(token, epoch, _):
                 self._watcher.confirmed(token, epoch is not None)
             case steps.Fatal(reason):
-                self._stop(f"fatal: {reason}")
+                self.fail(reason)
 
     def _answer(self, token: int, reply: messages.Reply, data: bytes) -> None:
         entity, request, answer = self._waiting.pop(token)
@@ -325,7 +339,7 @@ class Replica:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._stop(f"fatal: {type(error).__name__}: {error}")
+            self.fail(f"{type(error).__name__}: {error}")
 
     def close(self) -> None:
         for task in self._tasks:
