@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import reduce
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 from framework.checking.keyed import BUDGET_CONF
 from framework.checking.results import (
@@ -22,6 +22,8 @@ from framework.plugins import registry
 from framework.plugins.checker import Checker, DataFrame, Tables
 
 Row = Mapping[str, Any]
+WHOLE: Final = "whole-run"
+"""The name under which a run is UNKNOWN that the framework's own failure cut short."""
 
 
 def check_runs(
@@ -82,6 +84,9 @@ def check_stored(
                 judged.append(failed_result(name, summary, broken[name]))
             else:
                 judged.append(checker_result(name, summary, by_run.get((run.info.run, name), [])))
+        if ended_early := run.info.plan.get("ended_early"):
+            note = f"the framework itself failed: {ended_early}"
+            judged.append(failed_result(WHOLE, "The run came to its end", note))
         result = run_result(
             run.info.run,
             Path(run.info.path),

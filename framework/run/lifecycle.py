@@ -160,7 +160,6 @@ def _run_cluster(
     options = {"system": test.system_name}
     if test.options.defect is not None:
         options["defect"] = test.options.defect
-    began = False
     with ExitStack() as stack:
         scratch = Path(tempfile.mkdtemp(prefix="kraft-proof-"))
         stack.callback(shutil.rmtree, scratch, ignore_errors=True)
@@ -181,9 +180,13 @@ def _run_cluster(
             plan["nodes"] = clusters.describe(cluster.fleet, test.specs)
             plan["time_zero_ns"] = time.monotonic_ns()
             folder.write_plan(plan)
-            began = True
             ready(folder)
-            _interpret(test, cluster, folder, plan["time_zero_ns"], progress, timings, stop)
+            try:
+                _interpret(test, cluster, folder, plan["time_zero_ns"], progress, timings, stop)
+            except Exception as error:
+                if not folder.history.exists():
+                    raise
+                _ended_early(folder, plan, progress, error)
             progress.phase("collect")
             if test.options.keep:
                 clusters.collect(test.system, cluster, folder.node)
@@ -193,10 +196,23 @@ def _run_cluster(
             clusters.stop_all(test.system, cluster)
             clusters.collect(test.system, cluster, folder.node)
         except Exception as error:
-            if not began:
+            if not folder.history.exists():
                 raise
-            log.exception("the run ended early")
-            progress.say(f"the run ended early: {type(error).__name__}: {error}")
+            log.info("the cluster could not be taken down in good order", exc_info=error)
+            progress.say(f"taking the cluster down: {type(error).__name__}: {error}")
+
+
+def _ended_early(
+    folder: store.RunFolder, plan: dict[str, Any], progress: Progress, error: Exception
+) -> None:
+    """The framework's own failure is said, and kept in plan.json: such a run is never VALID."""
+    log.info("the run ended early", exc_info=error)
+    plan["ended_early"] = f"{type(error).__name__}: {error}"
+    progress.say(f"the run ended early: {plan['ended_early']}")
+    try:
+        folder.write_plan(plan)
+    except OSError as also:
+        log.error("%s cannot be written: %s", folder.path, also)
 
 
 def _interpret(

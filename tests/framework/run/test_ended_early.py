@@ -1,0 +1,106 @@
+"""A run in which the framework itself fails: what there is is collected and checked, and it is
+never VALID."""
+
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from framework.checking.engine import check_stored
+from framework.checking.runs import read_run
+from framework.errors import EngineError
+from framework.run import cluster as clusters
+from framework.run import lifecycle
+from framework.run.options import Options
+from framework.verdict import Verdict
+
+
+@pytest.fixture
+def deeds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is done to a cluster of no nodes."""
+    done: list[str] = []
+
+    @contextmanager
+    def cluster_of(*_: Any, **__: Any) -> Any:
+        yield SimpleNamespace(fleet=SimpleNamespace(hosts={}), nodes={})
+        done.append("taken down")
+
+    monkeypatch.setattr(clusters, "cluster_of", cluster_of)
+    monkeypatch.setattr(clusters, "stop_all", lambda *_: done.append("stopped"))
+    monkeypatch.setattr(clusters, "collect", lambda *_: done.append("collected"))
+    return done
+
+
+class Said:
+    """A display that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+    def phase(self, name: str) -> None:
+        pass
+
+
+def a_test(results: Path) -> Any:
+    return SimpleNamespace(
+        options=Options(results=results, time_limit_s=1.0),
+        seed=1,
+        name="x",
+        system_name="none",
+        system=None,
+        provider=SimpleNamespace(name="nowhere", clean=list),
+        hosts_reason="",
+        specs=[],
+        workloads=[],
+        nemeses={},
+        targets=[],
+        checkers=["faults-bit"],
+        threads=1,
+    )
+
+
+def test_is_collected_and_says_so_in_its_plan(
+    tmp_path: Path, deeds: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(test: Any, cluster: Any, folder: Any, *_: Any) -> None:
+        folder.history.write_text("")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(lifecycle, "_interpret", fail)
+    said = Said()
+    folder = lifecycle.record(a_test(tmp_path), [], said)  # type: ignore[arg-type]
+    assert deeds == ["stopped", "collected", "taken down"]
+    assert any("No space left" in line for line in said.lines)
+    assert "No space left" in read_run(folder.path).info.plan["ended_early"]
+
+
+def test_without_a_history_there_is_nothing_to_check(
+    tmp_path: Path, deeds: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise EngineError("cannot begin a history")
+
+    monkeypatch.setattr(lifecycle, "_interpret", fail)
+    with pytest.raises(EngineError, match="cannot begin"):
+        lifecycle.record(a_test(tmp_path), [], Said())  # type: ignore[arg-type]
+
+
+def test_is_never_valid(tmp_path: Path, spark: Any, deeds: list[str]) -> None:
+    def checked(ended_early: str | None) -> Any:
+        folder = tmp_path / "x" / str(bool(ended_early))
+        folder.mkdir(parents=True)
+        plan = {"seed": 1, "workloads": [], "nodes": {}, "time_zero_ns": 0, "nemeses": []}
+        plan |= {"checkers": ["faults-bit"]} | ({"ended_early": ended_early} if ended_early else {})
+        lifecycle.store.write_json(folder / "plan.json", plan)
+        (folder / "history.jsonl").write_text("")
+        return check_stored(spark, [read_run(folder)])[0]
+
+    assert checked(None).verdict is Verdict.VALID
+    result = checked("OSError: No space left on device")
+    assert result.verdict is Verdict.UNKNOWN
+    assert any("No space left" in checker.note for checker in result.checkers)
