@@ -3,9 +3,11 @@
 import asyncio
 import itertools
 import struct
-from typing import Any
+from typing import Any, Final
 
 from nodes.kraft.wire.codec import MalformedRequest, decode_response, encode_request, frame
+
+MAX_ANSWER_BYTES: Final = 100 * 2**20
 
 
 class NotSent(Exception):
@@ -34,7 +36,7 @@ class Channel:
             try:
                 async with asyncio.timeout(timeout_s):
                     reader, writer = await self._connected()
-            except (OSError, TimeoutError) as error:
+            except (OSError, TimeoutError, UnicodeError) as error:  # the last: no host's name
                 raise NotSent(f"{self._host}:{self._port}: {error}") from error
             try:
                 async with asyncio.timeout(timeout_s):
@@ -55,6 +57,8 @@ class Channel:
             writer.write(frame(data))
             await writer.drain()
             (size,) = struct.unpack(">i", await reader.readexactly(4))
+            if not 0 < size <= MAX_ANSWER_BYTES:
+                raise MalformedRequest(f"answer of {size} bytes")
             body = await reader.readexactly(size)
             answered, response = decode_response(request.__api_key__, request.__version__, body)
             if answered != correlation_id:

@@ -2,7 +2,8 @@
 
 A connection is muted while its request waits for the answer, as in Kafka: answers leave in the
 order of the requests, and one client fills at most one place of the queue. A full queue stops
-the reading, not the node.
+the reading, not the node; so does a client that does not read its answers. Between two requests
+the handler lets the loop go round, so that listeners take turns.
 """
 
 from __future__ import annotations
@@ -111,6 +112,7 @@ class Listener:
             except Exception:
                 log.exception("%s: request from %s failed", self.name, connection.peer)
                 connection.close()
+            await asyncio.sleep(0)  # `get` of a queue that is not empty does not wait
 
     def _serve(self, connection: _Connection, data: bytes) -> None:
         try:
@@ -152,6 +154,7 @@ class _Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
         self._muted = False
+        self._full = False
         self.waiting: asyncio.Future[None] | None = None
         self.peer = "?"
         self.open = False
@@ -173,9 +176,18 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
-        if self._muted and len(self._buffer) > READ_AHEAD_BYTES and self._transport is not None:
+        held = self._muted or self._full
+        if held and len(self._buffer) > READ_AHEAD_BYTES and self._transport is not None:
             self._transport.pause_reading()
         self._next()
+
+    def pause_writing(self) -> None:
+        """The answers wait for their reader; so do its further requests."""
+        self._full = True
+
+    def resume_writing(self) -> None:
+        self._full = False
+        self._go_on()
 
     def reply(self, body: bytes) -> None:
         """Send the answer to the request in hand and go on to the next."""
@@ -183,8 +195,12 @@ class _Connection(asyncio.Protocol):
             return
         self._transport.write(frame(body))
         self._muted = False
-        self._transport.resume_reading()
-        self._next()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._transport is not None and not self._muted and not self._full:
+            self._transport.resume_reading()
+            self._next()
 
     def close(self) -> None:
         self.open = False
@@ -192,7 +208,7 @@ class _Connection(asyncio.Protocol):
             self._transport.close()
 
     def _next(self) -> None:
-        if self._muted or not self.open or len(self._buffer) < 4:
+        if self._muted or self._full or not self.open or len(self._buffer) < 4:
             return
         (size,) = struct.unpack_from(">i", self._buffer)
         if not 0 < size <= self._listener.max_request_bytes:

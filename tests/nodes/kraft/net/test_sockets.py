@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import struct
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -190,3 +191,99 @@ def test_no_answer_means_fate_unknown_and_a_late_answer_is_nobodys() -> None:
         channel.close()
 
     with_listener(dispatch, body)
+
+
+def test_a_long_queue_of_one_listener_lets_the_other_take_turns() -> None:
+    """KIP-291 on one event loop: a request on the wire waits for one of the other plane's."""
+    order: list[str] = []
+
+    def slow(inquiry: Inquiry) -> None:
+        order.append("client")
+        time.sleep(0.002)
+        echo(inquiry)
+
+    def control(inquiry: Inquiry) -> None:
+        order.append("control")
+        echo(inquiry)
+
+    async def body(_: Listener, port: int) -> None:
+        other_port = free_port()
+        other = Listener("OTHER", capacity=20, dispatch=control, unsupported=lambda _: None)
+        await other.start("127.0.0.1", other_port)
+        channel = Channel("127.0.0.1", other_port, "t")
+        await channel.call(DescribeNodeRequest(), 5)
+        order.clear()
+        clients = [await asyncio.open_connection("127.0.0.1", port) for _ in range(100)]
+        for _, writer in clients:
+            writer.write(asking(1))
+        await channel.call(DescribeNodeRequest(), 5)
+        assert order.index("control") < 50
+        channel.close()
+        for reader, writer in clients:
+            await read_frame(reader)
+            writer.close()
+        await other.close()
+
+    with_listener(slow, body, capacity=500)
+
+
+def test_a_client_that_does_not_read_is_not_served_for_ever() -> None:
+    """Its answers would pile up in memory."""
+    served: list[int] = []
+
+    def dispatch(inquiry: Inquiry) -> None:
+        served.append(inquiry.header.correlation_id)
+        inquiry.answer(DescribeNodeResponse(state="x" * 2**20))
+
+    async def body(_: Listener, port: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        reader._transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(b"".join(map(asking, range(100))))
+        other = Channel("127.0.0.1", port, "t")
+        for _ in range(10):
+            await other.call(DescribeNodeRequest(), 5)
+        assert len(served) < 60, "10 of them for the other"
+        reader._transport.resume_reading()  # type: ignore[attr-defined]
+        answers = [struct.unpack(">i", (await read_frame(reader))[:4])[0] for _ in range(100)]
+        assert answers == list(range(100))
+        other.close()
+        writer.close()
+
+    with_listener(dispatch, body)
+
+
+def test_an_answer_that_cannot_be_written_closes_the_connection() -> None:
+    def dispatch(inquiry: Inquiry) -> None:
+        inquiry.answer(DescribeNodeResponse(state=None))  # type: ignore[arg-type]
+
+    async def body(_: Listener, port: int) -> None:
+        with pytest.raises(FateUnknown):
+            await Channel("127.0.0.1", port, "t").call(DescribeNodeRequest(), 5)
+
+    with_listener(dispatch, body)
+
+
+@pytest.mark.parametrize("answer", [struct.pack(">i", -1), struct.pack(">i", 2**31 - 1), b""])
+def test_a_senseless_answer_means_fate_unknown(answer: bytes) -> None:
+    async def main() -> None:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await read_frame(reader)
+            writer.write(answer)
+            await writer.drain()
+            if not answer:
+                writer.close()
+
+        port = free_port()
+        async with await asyncio.start_server(serve, "127.0.0.1", port):
+            with pytest.raises(FateUnknown, match=r"bytes|Incomplete"):
+                await Channel("127.0.0.1", port, "t").call(DescribeNodeRequest(), 5)
+
+    asyncio.run(main())
+
+
+def test_an_address_that_is_none_means_not_sent() -> None:
+    async def main() -> None:
+        with pytest.raises(NotSent):
+            await Channel("a..b", 9093, "t").call(DescribeNodeRequest(), 1)
+
+    asyncio.run(main())
