@@ -11,6 +11,8 @@ import json
 import logging
 import os
 import signal
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
@@ -49,6 +51,8 @@ ENVELOPE: Final = 58
 BROKER_HEARTBEAT: Final = 50
 CONTROLLER_HEARTBEAT: Final = 51
 DESCRIBE_NODE: Final = 10001
+CONTROLLER_KEYS: Final = frozenset({BROKER_HEARTBEAT, CONTROLLER_HEARTBEAT, 10000})
+"""What the controller answers without listing it."""
 
 
 class Node(Watcher):
@@ -141,7 +145,10 @@ class Node(Watcher):
 
     async def _listen(self, endpoint: Endpoint, capacity: int, dispatch: Any) -> None:
         listener = Listener(
-            endpoint.name, capacity=capacity, dispatch=dispatch, unsupported=self._unsupported
+            endpoint.name,
+            capacity=capacity,
+            dispatch=dispatch,
+            unsupported=partial(self._unsupported, endpoint.name),
         )
         await listener.start(endpoint.host, endpoint.port)
         self._listeners.append(listener)
@@ -215,48 +222,51 @@ class Node(Watcher):
     def _on_control(self, inquiry: Inquiry) -> None:
         key = inquiry.request.__api_key__
         assert self.control is not None
-        if key in RAFT_KEYS:
+        if key == DESCRIBE_NODE:
+            inquiry.answer(self._describe())
+        elif key in CONTROLLER_KEYS:
+            self.control.ask(inquiry.request, inquiry.answer)
+        elif not _listed(CONTROL_APIS, inquiry.request):
+            self._refuse(inquiry)
+        elif key in RAFT_KEYS:
             self.replica.ask(inquiry.request, inquiry.answer)
         elif key == API_VERSIONS:
             inquiry.answer(view.api_versions_response(CONTROL_APIS, inquiry.request))
-        elif key == DESCRIBE_NODE:
-            inquiry.answer(self._describe())
         elif key == ENVELOPE:
             self.control.envelope(inquiry)
-        elif key in CONTROL_APIS or key in (BROKER_HEARTBEAT, CONTROLLER_HEARTBEAT, 10000):
-            self.control.ask(inquiry.request, inquiry.answer)
         else:
-            self._refuse(inquiry)
+            self.control.ask(inquiry.request, inquiry.answer)
 
     def _on_client(self, inquiry: Inquiry) -> None:
         key = inquiry.request.__api_key__
         assert self.broker is not None
-        if key == API_VERSIONS:
-            inquiry.answer(view.api_versions_response(CLIENT_APIS, inquiry.request))
-        elif key == DESCRIBE_NODE:
+        if key == DESCRIBE_NODE:
             inquiry.answer(self._describe())
         elif key in (BROKER_HEARTBEAT, CONTROLLER_HEARTBEAT):
             inquiry.answer(_not_a_controller(inquiry.request))
-        elif key in CLIENT_APIS:
-            self.broker.serve(inquiry)
-        else:
+        elif not _listed(CLIENT_APIS, inquiry.request):
             self._refuse(inquiry)
+        elif key == API_VERSIONS:
+            inquiry.answer(view.api_versions_response(CLIENT_APIS, inquiry.request))
+        else:
+            self.broker.serve(inquiry)
 
     def _refuse(self, inquiry: Inquiry) -> None:
         log.warning(
-            "%s: %s from %s is not served here",
+            "%s: %s version %d from %s is not served here",
             inquiry.listener,
             type(inquiry.request).__name__,
+            inquiry.request.__version__,
             inquiry.peer,
         )
         inquiry.answer(None)
 
-    def _unsupported(self, error: UnsupportedVersion) -> bytes | None:
+    def _unsupported(self, listener: str, error: UnsupportedVersion) -> bytes | None:
         """ApiVersions of a version from the future gets the v0 body with error 35 (B.9.1)."""
         if error.api_key != API_VERSIONS:
             return None
-        served = CLIENT_APIS if self.broker is not None else CONTROL_APIS
-        response = view.api_versions_refusal(served)
+        control = listener in {each.name for each in self.config.controller_listeners}
+        response = view.api_versions_refusal(CONTROL_APIS if control else CLIENT_APIS)
         return encode_response(response, correlation_id=error.correlation_id)
 
     def _describe(self) -> DescribeNodeResponse:
@@ -282,6 +292,12 @@ class Node(Watcher):
             "fenced_brokers": sorted(view.fenced_brokers(image)),
         }
         return DescribeNodeResponse(state=json.dumps(described))
+
+
+def _listed(table: Mapping[int, tuple[int, int]], request: Any) -> bool:
+    lowest, highest = table.get(request.__api_key__, (0, -1))
+    version: int = request.__version__
+    return lowest <= version <= highest
 
 
 def _not_a_controller(request: Any) -> Any:

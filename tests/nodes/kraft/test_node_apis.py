@@ -1,0 +1,77 @@
+"""Which listener serves what, asked of a node without sockets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodes.kraft.config import from_settings
+from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.server import Node
+from nodes.kraft.wire.apis import CLIENT_APIS, CONTROL_APIS
+from nodes.kraft.wire.codec import UnsupportedVersion, decode_response
+
+UNLISTED = {"CLIENT": {50, 51, 10001}, "CONTROLLER": {50, 51, 10000, 10001}}
+KNOWN = [(key, version) for key in (*range(80), 10000, 10001) for version in range(25)]
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    return Node(
+        from_settings(
+            {
+                "process.roles": "broker,controller",
+                "broker.id": "4",
+                "controller.id": "1",
+                "cluster.id": "test",
+                "listeners": "CLIENT://127.0.0.1:0,CONTROLLER://127.0.0.1:0",
+                "controller.listeners": "CONTROLLER",
+                "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,CLIENT:PLAINTEXT",
+                "controller.quorum.voters": "1@127.0.0.1:1,2@127.0.0.1:1,3@127.0.0.1:1",
+                "log.dirs": str(tmp_path / "data"),
+            }
+        )
+    )
+
+
+class Anything:
+    """A request of which nothing may be looked at but what it is."""
+
+    def __init__(self, key: int, version: int) -> None:
+        self.__api_key__ = key
+        self.__version__ = version
+
+
+@pytest.mark.parametrize("listener", ["CLIENT", "CONTROLLER"])
+def test_what_is_not_listed_closes_the_connection(node: Node, listener: str) -> None:
+    """Also a version that Kafka has and this node does not serve."""
+    table = CLIENT_APIS if listener == "CLIENT" else CONTROL_APIS
+    refused = 0
+    for key, version in KNOWN:
+        lowest, highest = table.get(key, (0, -1))
+        if lowest <= version <= highest or key in UNLISTED[listener]:
+            continue
+        answers: list[Any] = []
+        inquiry = Inquiry(listener, "test", None, Anything(key, version), answers.append)
+        (node._on_client if listener == "CLIENT" else node._on_control)(inquiry)
+        assert answers == [None], (key, version)
+        refused += 1
+    assert refused > 1000
+
+
+@pytest.mark.parametrize(("listener", "served"), [("CLIENT", {3, 19}), ("CONTROLLER", {52, 56})])
+def test_api_versions_of_the_future_lists_what_this_listener_serves(
+    node: Node, listener: str, served: set[int]
+) -> None:
+    """B.9.1, also in a combined process: each listener has its own table."""
+    body = node._unsupported(listener, UnsupportedVersion(18, 99, 7))
+    assert body is not None
+    correlation_id, response = decode_response(18, 0, body)
+    keys = {int(each.api_key) for each in response.api_keys}
+    other = {3, 19, 52, 56} - served
+    assert (correlation_id, int(response.error_code)) == (7, 35)
+    assert served <= keys
+    assert not other & keys
+    assert node._unsupported(listener, UnsupportedVersion(3, 99, 7)) is None
