@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 
 MAX_ID: Final = 2**31 - 1
+MAX_PORT: Final = 65535
+ANY_ADDRESS: Final = frozenset({"", "0.0.0.0", "::", "[::]"})
 SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0}
 """Name -> id of the protocols that listeners can speak."""
 
@@ -104,7 +106,11 @@ def parse_properties(text: str) -> dict[str, str]:
 
 def load(path: Path) -> Config:
     """Read and check a properties file. Raises `ConfigError`, `OSError`."""
-    return from_settings(parse_properties(path.read_text()))
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"not UTF-8 text: {error.reason} at byte {error.start}") from None
+    return from_settings(parse_properties(text))
 
 
 def from_settings(settings: Mapping[str, str]) -> Config:
@@ -120,6 +126,10 @@ def from_settings(settings: Mapping[str, str]) -> Config:
             raise ConfigError(f"controller.listeners names {name}, which listeners does not have")
     control = tuple(each for each in listeners if each.name in control_names)
     client = tuple(each for each in listeners if each.name not in control_names)
+    if control and "controller" not in roles:
+        raise ConfigError(
+            f"listener {control[0].name} is the controllers', but process.roles has no controller"
+        )
     if "broker" in roles and not client:
         raise ConfigError("listeners has no listener for clients: a broker needs one")
     if "broker" not in roles and client:
@@ -130,17 +140,24 @@ def from_settings(settings: Mapping[str, str]) -> Config:
     for each in advertised:
         if each.name not in {known.name for known in listeners}:
             raise ConfigError(f"advertised.listeners names {each.name}, which is no listener")
+        if each.host in ANY_ADDRESS:
+            raise ConfigError(
+                f"advertised.listeners: {each.name} needs an address that clients can reach, "
+                f"not {each.host!r}"
+            )
     broker_id = _id(settings, "broker.id") if "broker" in roles else None
     controller_id = _id(settings, "controller.id") if "controller" in roles else None
     voters = _voters(settings)
     _check_ids(broker_id, controller_id, voters)
+    log_dir = _required(settings, "log.dirs")
     return Config(
-        name=settings.get("node.name", f"node-{controller_id or broker_id}"),
+        name=settings.get("node.name")
+        or f"node-{broker_id if controller_id is None else controller_id}",
         broker_id=broker_id,
         controller_id=controller_id,
         cluster_id=_required(settings, "cluster.id"),
-        log_dir=Path(_required(settings, "log.dirs")),
-        events_file=Path(settings.get("events.file") or f"{settings['log.dirs']}/events.jsonl"),
+        log_dir=Path(log_dir),
+        events_file=Path(settings.get("events.file") or f"{log_dir}/events.jsonl"),
         voters=voters,
         client_listeners=client,
         controller_listeners=control,
@@ -191,7 +208,8 @@ def _voters(settings: Mapping[str, str]) -> tuple[Voter, ...]:
     for item in _names(text):
         ident, at, address = item.partition("@")
         host, colon, port = address.rpartition(":")
-        if not (at and colon and ident.isdigit() and port.isdigit() and host):
+        right = _is_number(ident, MAX_ID) and _is_number(port, MAX_PORT) and int(port) > 0
+        if not (at and colon and host and right):
             raise ConfigError(f"controller.quorum.voters: {item!r} is not of the form id@host:port")
         voters.append(Voter(int(ident), host, int(port)))
     return tuple(voters)
@@ -204,7 +222,7 @@ def _endpoints(
     for item in _names(settings.get(key, "")):
         name, separator, address = item.partition("://")
         host, colon, port = address.rpartition(":")
-        if not (separator and colon and port.isdigit() and int(port) < 65536):
+        if not (separator and colon and _is_number(port, MAX_PORT)):
             raise ConfigError(f"{key}: {item!r} is not of the form NAME://host:port")
         if name not in protocols:
             raise ConfigError(f"{key}: listener.security.protocol.map has no entry for {name}")
@@ -243,6 +261,10 @@ def _timing(settings: Mapping[str, str]) -> Timing:
     }
     lease_ms = _integer(settings, "broker.lease.ms", 1, 10**8, 10 * values["heartbeat_interval_ms"])
     return Timing(**values, lease_ms=lease_ms)
+
+
+def _is_number(text: str, highest: int) -> bool:
+    return text.isdecimal() and int(text) <= highest
 
 
 def _names(text: str) -> list[str]:

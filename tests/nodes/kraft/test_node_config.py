@@ -1,8 +1,10 @@
 """server.properties: what is accepted, and that every mistake gets one clear line."""
 
+from pathlib import Path
+
 import pytest
 
-from nodes.kraft.config import ConfigError, from_settings, parse_properties
+from nodes.kraft.config import ConfigError, from_settings, load, parse_properties
 
 CONTROLLER = {
     "process.roles": "controller",
@@ -75,11 +77,19 @@ def test_the_lease_is_ten_heartbeat_intervals() -> None:
         ({"controller.quorum.voters": ""}, "id@host:port"),
         ({"controller.quorum.voters": "1@a:1,1@b:2"}, "one id twice"),
         ({"controller.quorum.voters": "nonsense"}, "id@host:port"),
+        ({"controller.quorum.voters": "1@a:99999"}, "'1@a:99999' is not of the form id@host:port"),
+        ({"controller.quorum.voters": "1@a:0"}, "'1@a:0' is not of the form id@host:port"),
+        ({"controller.quorum.voters": "\u00b2@a:1"}, "id@host:port"),
+        ({"controller.quorum.voters": "1@a:1,2147483648@b:1"}, "'2147483648@b:1'"),
         ({"controller.listeners": ""}, "controller.listeners is missing"),
         ({"controller.listeners": "OTHER"}, "which listeners does not have"),
         ({"listeners": "CONTROLLER://10.0.0.1:9093"}, "no listener for clients"),
         ({"listeners": "CONTROLLER:9093"}, "NAME://host:port"),
         ({"listeners": "X://a:1"}, "no entry for X"),
+        ({"listeners": "CLIENT://a:\u00b2"}, "NAME://host:port"),
+        ({"process.roles": "broker"}, "CONTROLLER is the controllers', but process.roles has no"),
+        ({"advertised.listeners": "CLIENT://0.0.0.0:1"}, "an address that clients can reach"),
+        ({"advertised.listeners": "CLIENT://:1"}, "an address that clients can reach"),
         ({"listener.security.protocol.map": "CONTROLLER:TELEPATHY"}, "NAME:PROTOCOL"),
         ({"advertised.listeners": "PLAINTEXT://a:1"}, "which is no listener"),
         ({"cluster.id": ""}, "cluster.id is missing"),
@@ -106,3 +116,31 @@ def test_properties_have_comments_and_spaces() -> None:
 def test_a_line_without_equals_is_named() -> None:
     with pytest.raises(ConfigError, match="line 2: 'nonsense'"):
         parse_properties("a=b\nnonsense\n")
+
+
+def test_a_broker_may_know_the_name_of_the_controllers_listener() -> None:
+    """As Kafka's brokers do, whose controllers are elsewhere."""
+    config = from_settings({**BROKER, "controller.listeners": "CONTROLLER"})
+    assert config.controller_listeners == ()
+
+
+def test_a_listener_on_all_addresses_needs_an_advertised_one() -> None:
+    everywhere = {**BROKER, "listeners": "PLAINTEXT://0.0.0.0:9092"}
+    with pytest.raises(ConfigError, match=r"advertised\.listeners: .* clients can reach"):
+        from_settings(everywhere)
+    config = from_settings({**everywhere, "advertised.listeners": "PLAINTEXT://b1:9092"})
+    assert (config.client_listeners[0].host, config.advertised[0].host) == ("0.0.0.0", "b1")
+
+
+def test_a_node_without_a_name_is_called_by_its_id() -> None:
+    zero = {**CONTROLLER, "controller.id": "0", "controller.quorum.voters": "0@a:1"}
+    assert from_settings(zero).name == "node-0"
+    assert from_settings(BROKER).name == "node-4"
+    assert from_settings(BOTH).name == "node-1"
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "server.properties"
+    path.write_bytes(b"cluster.id=\xff\xfe\n")
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        load(path)
