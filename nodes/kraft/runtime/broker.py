@@ -162,6 +162,14 @@ class BrokerPlane(Watcher):
         return self._replica.image
 
     async def _forward(self, inquiry: Inquiry) -> None:
+        try:
+            response = await self._forwarded(inquiry)
+        except Exception:
+            log.exception("%s from %s failed", type(inquiry.request).__name__, inquiry.peer)
+            response = None  # closes the connection, which would wait for ever
+        self._reply(inquiry, response)
+
+    async def _forwarded(self, inquiry: Inquiry) -> Any:
         request = newest_request(inquiry.request)
         timeout_s = min(
             request.timeout.total_seconds(), self._config.timing.forward_timeout_ms / 1000
@@ -175,7 +183,7 @@ class BrokerPlane(Watcher):
         if not self.serving():
             # The lease ended meanwhile: a fenced broker vouches for nothing.
             response = with_code(view.refusal(request), ErrorCode.request_timed_out)
-        self._reply(inquiry, response_for(inquiry.request, response))
+        return response_for(inquiry.request, response)
 
     def _refusal(self, request: Any) -> Any | None:
         """How a fenced broker answers (A.7.5)."""
@@ -216,7 +224,9 @@ class BrokerPlane(Watcher):
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
+            # Heartbeats above all: without its answer the life cycle waits for ever.
             log.error("broker task failed", exc_info=error)
+            self._stop(f"fatal: {type(error).__name__}: {error}")
 
     def close(self) -> None:
         for task in self._tasks:

@@ -26,7 +26,7 @@ from nodes.kraft.wire.forwarding import ForwardedPrincipal
 log: Final = logging.getLogger(__name__)
 
 RETRY_S: Final = 0.05
-"""How long to wait for a new leader to be known before the next attempt."""
+"""How long to wait before the next attempt: for a new leader to be known, or for this one."""
 
 
 class Forwarder:
@@ -65,6 +65,7 @@ class Forwarder:
             except FateUnknown as error:
                 log.debug("forwarding %s: %s", request_id, error)
                 unknown = True
+                await asyncio.sleep(min(RETRY_S, left))
                 continue
             if response is not None and set(codes(response)) != {ErrorCode.not_controller}:
                 return response, unknown

@@ -1,0 +1,131 @@
+"""The broker's tasks: whatever goes wrong in one, its client hears of it."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
+from kio.schema.types import TopicName
+from kio.static.primitive import i16, i32, i32Timedelta
+
+from nodes.kraft.config import Config, from_settings
+from nodes.kraft.net.channel import FateUnknown
+from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.runtime.broker import BrokerPlane
+from nodes.kraft.runtime.forwarding import Forwarder
+from nodes.kraft.runtime.replica import Replica, Watcher
+
+
+def config_in(directory: Path) -> Config:
+    return from_settings(
+        {
+            "process.roles": "broker",
+            "broker.id": "4",
+            "cluster.id": "test",
+            "listeners": "PLAINTEXT://127.0.0.1:0",
+            "controller.quorum.voters": "1@127.0.0.1:1",
+            "log.dirs": str(directory / "data"),
+        }
+    )
+
+
+def plane_in(directory: Path, stopped: list[str]) -> BrokerPlane:
+    config = config_in(directory)
+    replica = Replica(
+        config,
+        emit=lambda *_, **__: None,
+        watcher=Watcher(),
+        stop=stopped.append,
+        changed=lambda: None,
+    )
+    return BrokerPlane(
+        config,
+        replica,
+        incarnation=uuid.uuid4(),
+        emit=lambda *_, **__: None,
+        changed=lambda: None,
+        stop=stopped.append,
+    )
+
+
+def create(name: str) -> CreateTopicsRequest:
+    topic = CreatableTopic(
+        name=TopicName(name),
+        num_partitions=i32(1),
+        replication_factor=i16(1),
+        assignments=(),
+        configs=(),
+    )
+    return CreateTopicsRequest(
+        topics=(topic,), timeout=i32Timedelta.parse(datetime.timedelta(seconds=1))
+    )
+
+
+def test_a_forwarded_request_that_fails_closes_its_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection is muted until its request is answered: without an answer, for ever."""
+    answers: list[Any] = []
+
+    async def fail(*_: Any) -> Any:
+        raise RuntimeError("a defect")
+
+    async def main() -> None:
+        plane = plane_in(tmp_path, [])
+        monkeypatch.setattr(Forwarder, "forward", fail)
+        monkeypatch.setattr(BrokerPlane, "serving", lambda _: True)
+        plane.serve(Inquiry("PLAINTEXT", "test", None, create("a"), answers.append))
+        async with asyncio.timeout(5):
+            while not answers:
+                await asyncio.sleep(0.001)
+        plane.close()
+
+    asyncio.run(main())
+    assert answers == [None]
+
+
+def test_a_heartbeat_that_fails_for_no_known_reason_ends_the_broker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would wait for the answer for ever, and be fenced for ever."""
+    stopped: list[str] = []
+
+    async def main() -> None:
+        plane = plane_in(tmp_path, stopped)
+        monkeypatch.setattr(plane, "_heard", lambda *_: 1 / 0)
+        monkeypatch.setattr("nodes.kraft.net.channel.Channel.call", answered)
+        plane.tick()
+        async with asyncio.timeout(5):
+            while not stopped:
+                await asyncio.sleep(0.001)
+        plane.close()
+
+    async def answered(*_: Any) -> Any:
+        return object()
+
+    asyncio.run(main())
+    assert stopped == ["fatal: ZeroDivisionError: division by zero"]
+
+
+def test_a_leader_that_hangs_up_is_not_asked_again_without_a_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = 0
+
+    async def hang_up(*_: Any) -> Any:
+        nonlocal attempts
+        attempts += 1
+        raise FateUnknown("closed")
+
+    async def main() -> None:
+        monkeypatch.setattr("nodes.kraft.net.channel.Channel.call", hang_up)
+        forwarder = Forwarder(config_in(tmp_path), lambda: 1)
+        assert await forwarder.forward(create("a"), 0.3) == (None, True)
+
+    asyncio.run(main())
+    assert 2 <= attempts <= 7
