@@ -112,6 +112,8 @@ def read_run(folder: Path) -> StoredRun:
     plan = _read_plan(folder / PLAN)
     if not (folder / HISTORY).exists():
         raise UsageError(f"{folder}: not the folder of a run: it has no {HISTORY}")
+    if type(plan["time_zero_ns"]) is not int:
+        raise UsageError(f"{folder / PLAN}: time_zero_ns is no whole number: the run never began")
     run = "/".join(folder.parts[-2:])
     history = read_history(folder / HISTORY, allow_empty=True)
     return StoredRun(info=RunInfo(run=run, path=str(folder), plan=plan), history=history)

@@ -8,6 +8,7 @@ import atexit
 import importlib.util
 import logging
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -28,6 +29,9 @@ LOCAL_MASTER: Final = "local[*]"
 SHIPPED_PACKAGES: Final = ("framework", "checkers")
 """Packages that kernels are made of; remote workers get them as a zip file."""
 
+_MASTERS: Final = re.compile(
+    r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[[\d, ]+\]|yarn|(spark|k8s)://.+"
+)
 _JAVA_HINT: Final = "Spark needs a Java 17+ runtime: apt-get install openjdk-17-jre-headless"
 
 
@@ -187,6 +191,15 @@ def _cores(master: str) -> int:
     if inside.isdigit():
         return int(inside)
     return os.cpu_count() or 2
+
+
+def need_master(master: str) -> None:
+    """Raises `UsageError` for what is no Spark master."""
+    if not _MASTERS.fullmatch(master):
+        raise UsageError(
+            f"--spark-master {master!r}: it is local[*], local[N], spark://host:port, "
+            "k8s://host:port or yarn"
+        )
 
 
 def need_java() -> None:

@@ -13,7 +13,7 @@ from framework.checking.foreign import (
     need_model,
     read_histories,
 )
-from framework.checking.junit import write_junit
+from framework.checking.junit import need_target, write_junit
 from framework.checking.keyed import DEFAULT_BUDGET_S
 from framework.checking.results import (
     VERDICT_FILE,
@@ -48,6 +48,9 @@ def check(
         raise UsageError("nothing to check: name a run's folder, or --model NAME and a history")
     if not budget > 0:
         raise UsageError(f"--budget is {budget:g}; it must be more than 0 seconds")
+    spark_session.need_master(spark_master)
+    if junit is not None:
+        need_target(junit)
     if model is None:
         results = _check_runs([Path(path) for path in paths], budget, spark_master)
     else:

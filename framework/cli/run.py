@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from framework.checking.spark import need_java
+from framework.checking.junit import need_target
+from framework.checking.spark import need_java, need_master
 from framework.errors import UsageError
 from framework.run.lifecycle import KEPT, run_test
 from framework.run.options import Options, from_json, resolve
@@ -17,6 +18,9 @@ from framework.verdict import EXIT_CODE, Verdict
 
 def run_command(options: Options) -> int:
     """Run one test; the exit code that its verdict means."""
+    need_master(options.spark_master)
+    if options.junit is not None:
+        need_target(options.junit)
     test = resolve(options)
     need_java()
     with Progress(time_limit_s=options.time_limit_s) as progress:
@@ -32,7 +36,10 @@ def run_command(options: Options) -> int:
 
 def replay_command(folder: Path, hosts: str | None) -> int:
     """Run a stored plan again."""
-    options = from_json(_plan(folder)["options"])
+    try:
+        options = from_json(_plan(folder)["options"])
+    except UsageError as error:
+        raise UsageError(f"{folder / 'plan.json'}: {error}") from None
     return run_command(replace(options, hosts=hosts) if hosts is not None else options)
 
 

@@ -1,6 +1,7 @@
 """`up`: the default cluster without a test."""
 
 import secrets
+import shutil
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from framework.errors import UsageError
 from framework.hosts.choose import choose
 from framework.plugins import registry
 from framework.plugins.system import System
@@ -19,6 +21,7 @@ from framework.run.interrupt import interruptible
 def up_command(hosts: str, nodes: str | None, command: Sequence[str]) -> int:
     """Start, run the command or wait for Ctrl-C, and take everything down again."""
     console = Console(stderr=True)
+    _need_command(command)
     system: System = registry.load("systems", "kraft")
     specs = system.layout(nodes)
     provider, reason = choose(hosts)
@@ -49,3 +52,11 @@ def up_command(hosts: str, nodes: str | None, command: Sequence[str]) -> int:
         stop.wait()
         clusters.stop_all(system, cluster)
         return 0
+
+
+def _need_command(command: Sequence[str]) -> None:
+    """Raises `UsageError` for what cannot be run, before a cluster is started for it."""
+    if command and command[0].startswith("-"):
+        raise UsageError(f"no such option: {command[0]} (a command follows --: up -- COMMAND)")
+    if command and shutil.which(command[0]) is None:
+        raise UsageError(f"up: no such command: {command[0]}")

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args, get_type_hints
 
 from framework.errors import UsageError
 from framework.hosts.choose import choose
@@ -221,9 +221,27 @@ def as_json(options: Options) -> dict[str, Any]:
 
 
 def from_json(stored: Mapping[str, Any]) -> Options:
-    """The inverse of `as_json`; settings that this version does not know are passed over."""
+    """The inverse of `as_json`; settings that this version does not know are passed over.
+
+    Raises `UsageError` for a value that no such option can have.
+    """
     known = {key: value for key, value in stored.items() if key in Options.__dataclass_fields__}
+    hints = get_type_hints(Options)
+    for key, value in known.items():
+        if not _fits(value, hints[key]):
+            raise UsageError(f"no plan that `run` wrote: option {key} is {value!r}")
     for key in ("results", "junit"):
         if key in known:
             known[key] = Path(known[key])
     return Options(**known)
+
+
+_STORED: Final[Mapping[type, tuple[type, ...]]] = {Path: (str,), float: (float, int)}
+"""What JSON makes of an option's type, where that is another one."""
+
+
+def _fits(value: object, hint: Any) -> bool:
+    kinds = get_args(hint) or (hint,)
+    if isinstance(value, bool):
+        return bool in kinds
+    return any(isinstance(value, _STORED.get(kind, (kind,))) for kind in kinds)

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from framework.errors import UsageError
+
+LATEST: Final = "latest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,13 @@ def create(results: Path, name: str, seed: int) -> RunFolder:
     """A new folder of a run, with `results/latest` pointing to it. Raises `UsageError`."""
     if not name or name.startswith(".") or "/" in name:
         raise UsageError(f"--name {name!r}: it becomes a folder's name, without / or a leading dot")
+    if name == LATEST:
+        raise UsageError(f"--name {name}: that is the link to the newest run; take another name")
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     path = results / name / f"{stamp}-{seed}"
     try:
         path.mkdir(parents=True)
-        _point(results / "latest", path)
+        _point(results / LATEST, path)
     except OSError as error:
         raise UsageError(f"--results {results}: cannot be written ({error.strerror})") from error
     return RunFolder(path)
