@@ -195,6 +195,7 @@ def _run_cluster(
                 return
             clusters.stop_all(test.system, cluster)
             clusters.collect(test.system, cluster, folder.node)
+            stack.close()  # here, where a failure costs no verdict
         except Exception as error:
             if not folder.history.exists():
                 raise

@@ -104,3 +104,22 @@ def test_is_never_valid(tmp_path: Path, spark: Any, deeds: list[str]) -> None:
     result = checked("OSError: No space left on device")
     assert result.verdict is Verdict.UNKNOWN
     assert any("No space left" in checker.note for checker in result.checkers)
+
+
+def test_a_cluster_that_cannot_be_taken_down_costs_no_verdict(
+    tmp_path: Path, deeds: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def cluster_of(*_: Any, **__: Any) -> Any:
+        yield SimpleNamespace(fleet=SimpleNamespace(hosts={}), nodes={})
+        raise OSError("a network is still in use")
+
+    def record(test: Any, cluster: Any, folder: Any, *_: Any) -> None:
+        folder.history.write_text("")
+
+    monkeypatch.setattr(clusters, "cluster_of", cluster_of)
+    monkeypatch.setattr(lifecycle, "_interpret", record)
+    said = Said()
+    folder = lifecycle.record(a_test(tmp_path), [], said)  # type: ignore[arg-type]
+    assert any("still in use" in line for line in said.lines)
+    assert "ended_early" not in read_run(folder.path).info.plan
