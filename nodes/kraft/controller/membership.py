@@ -38,6 +38,7 @@ from nodes.kraft.wire.records import (
 )
 
 NO_EPOCH: Final = -1
+MAX_TIME_MS: Final = 2**62
 TARGETS: Final = frozenset({BrokerState.ACTIVE, BrokerState.FENCED, BrokerState.SHUTDOWN})
 
 
@@ -169,6 +170,7 @@ class _Decision:
             and self.broker_id not in self.config.controller_ids
             and request.broker_epoch >= NO_EPOCH
             and request.previous_broker_epoch >= NO_EPOCH
+            and 0 <= request.lease_start_time_ms <= MAX_TIME_MS  # its end has to fit, too
         )
 
     # --- without an epoch -----------------------------------------------------------------

@@ -86,10 +86,10 @@ class MetadataLog:
         number = self._segment.index_of(end_offset)
         if self._segment.place(number).header.base_offset != end_offset:
             raise ValueError(f"offset {end_offset} is inside a batch")
-        with self._lock:
+        with self._lock:  # together, lest a flush that begins between vouches for the old end
             self._cut = end_offset if self._cut is None else min(self._cut, end_offset)
+            self._index = self._index.truncate(end_offset)
         self._segment.truncate(end_offset)
-        self._index = self._index.truncate(end_offset)
         self._emit("truncate", end_offset=end_offset)
 
     def flush(self) -> int:

@@ -42,6 +42,13 @@ def test_first_heartbeat_registers(harness):
     assert broker.end_points[0].port == 40000
 
 
+@pytest.mark.parametrize("start_ms", [-1, 2**63 - 1])
+def test_a_lease_that_no_clock_could_start_is_refused(harness, start_ms):
+    end = len(harness.log)
+    assert harness.heartbeat(4, start_ms=start_ms).error_code == 42
+    assert len(harness.log) == end
+
+
 def test_initial_until_its_registration_is_applied(harness):
     """A.1.48, B.1 (KAFKA-13959): active only with metadata that reaches its own registration."""
     epoch = harness.heartbeat(4).broker_epoch

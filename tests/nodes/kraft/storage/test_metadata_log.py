@@ -245,6 +245,24 @@ def test_flush_does_not_vouch_for_what_was_cut_and_rewritten(
     assert slow_sync(log, monkeypatch, rewrite) == 4
 
 
+def test_flush_that_begins_amid_a_truncation_does_not_vouch_for_what_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = filled(tmp_path / "log")
+    vouched: list[int] = []
+    healthy = log._segment.truncate
+
+    def truncate(end_offset: int) -> None:
+        thread = threading.Thread(target=lambda: vouched.append(log.flush()))
+        thread.start()
+        thread.join(10)
+        healthy(end_offset)
+
+    monkeypatch.setattr(log._segment, "truncate", truncate)
+    log.truncate(4)
+    assert vouched == [4]
+
+
 # --- events -------------------------------------------------------------------------------
 
 
