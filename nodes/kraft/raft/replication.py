@@ -122,12 +122,11 @@ def _answer_or_park(turn: Turn, token: Token, fetch: Fetch) -> None:
     if news or fetch.max_wait_ms == 0:
         _answer_fetch(turn, token, fetch)
         return
-    same = [parked for parked in role.parked if parked.request.replica_id == fetch.replica_id]
-    others = tuple(parked for parked in role.parked if parked not in same)
-    for parked in same:  # its sender has given it up
-        turn.emit(Answer(parked.token, parked.reply))
-    parked = Parked(token, fetch, _reply(state), turn.now_ms + fetch.max_wait_ms)
-    turn.set(role=replace(role, parked=(*others, parked)))
+    # One of the same replica may be parked already. It stays: were it answered, two processes of
+    # one id would drive each other out as fast as they can ask.
+    wait_ms = min(fetch.max_wait_ms, state.config.request_timeout_ms)
+    parked = Parked(token, fetch, _reply(state), turn.now_ms + wait_ms)
+    turn.set(role=replace(role, parked=(*role.parked, parked)))
 
 
 def _answer_fetch(turn: Turn, token: Token, fetch: Fetch) -> None:

@@ -159,6 +159,28 @@ def test_rule_10_parked_fetch_is_answered_by_a_higher_watermark() -> None:
     assert len(answers) == 2, "the fetch that raised it learns of it too"
 
 
+def test_rule_10_two_processes_of_one_id_do_not_drive_each_other_out() -> None:
+    """An id conflict (A.1.62): answered at once, each would ask again at once, for ever."""
+    replica = leader()
+    first = parked(replica)
+    assert replica.ask(fetch(1, replica.state.log.end_offset, 1)) is None
+    assert not replica.some(Answer)
+    replica.wait(250)
+    assert {answer.token for answer in replica.some(Answer)} == {first, first + 1}
+
+
+def test_rule_10_no_fetch_is_parked_longer_than_a_request_lasts() -> None:
+    replica = leader()
+    parked(replica)
+    replica.wait(250)
+    end = replica.state.log.end_offset
+    assert replica.ask(fetch(1, end, 1, replica=9, wait=2**31 - 1)) is not None
+    assert replica.ask(fetch(1, end, 1, replica=9, wait=2**31 - 1)) is None
+    token = replica._tokens
+    replica.wait(replica.config.request_timeout_ms)
+    assert token in {answer.token for answer in replica.some(Answer)}
+
+
 def test_rule_10_losing_leadership_completes_parked_fetches() -> None:
     replica = leader()
     token = parked(replica)
