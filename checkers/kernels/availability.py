@@ -155,8 +155,10 @@ def _never_back(
         if other is not window.fault and begin < due and end > healed:
             return
     asked = [each for each in operations if healed <= (each.invoked_ns or 0) < due]
+    if not asked:
+        return
     watched_until = max(each.completed_ns or each.invoked_ns or 0 for each in operations)
-    if not asked or watched_until < due:
+    if watched_until < due:
         return
     if any(each.ok and (each.completed_ns or due) <= due for each in asked):
         return

@@ -42,8 +42,11 @@ def check_key(rows: Sequence[Row], *, model: Callable[[], Model], budget_s: floa
     decision = decide(model(), operations, budget_s=budget_s)
     if isinstance(decision, Unknown):
         return Outcome(verdict=Verdict.UNKNOWN, seen=seen, note=decision.why)
-    findings = [finding(decision)] if isinstance(decision, Invalid) else []
-    return judged(seen, findings, {"operations": len(operations)})
+    figures = {"operations": len(operations)}
+    if isinstance(decision, Invalid):
+        return judged(seen, [finding(decision)], figures)
+    # Also where all is pending: a whole history of that is UNKNOWN, one such key is in order.
+    return Outcome(verdict=Verdict.VALID, seen=seen, figures=figures)
 
 
 def finding(invalid: Invalid) -> Finding:

@@ -63,7 +63,7 @@ def checker_result(name: str, summary: str, rows: Sequence[Mapping[str, Any]]) -
     rows = sorted(rows, key=lambda row: row["key"])
     seen = sum(row["seen"] for row in rows)
     verdict = worst(Verdict(row["verdict"]) for row in rows)
-    notes = list(dict.fromkeys(row["note"] for row in rows if row["note"]))
+    notes = _notes(rows)
     if len(notes) > _MAX_NOTES:
         notes[_MAX_NOTES:] = [f"and {len(notes) - _MAX_NOTES} more"]
     if not seen and verdict is not Verdict.INVALID:
@@ -132,6 +132,20 @@ def write_verdict(result: RunResult) -> None:
     draft = target.with_suffix(".json.tmp")
     draft.write_text(json.dumps(verdict_document(result), indent=1, sort_keys=False) + "\n")
     draft.replace(target)
+
+
+def _notes(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Each note once, with the first of the keys that it is about."""
+    keys: dict[str, list[str]] = {}
+    for row in rows:
+        if row["note"]:
+            keys.setdefault(row["note"], []).append(row["key"])
+    notes = []
+    for note, about in keys.items():
+        named = [key for key in about if key]
+        more = f" and {len(named) - _MAX_NOTES} more" if len(named) > _MAX_NOTES else ""
+        notes.append(f"{', '.join(named[:_MAX_NOTES])}{more}: {note}" if named else note)
+    return notes
 
 
 def _findings(rows: Iterable[Mapping[str, Any]]) -> list[KeyedFinding]:

@@ -186,6 +186,12 @@ def test_nothing_succeeds_after_a_heal() -> None:
     assert_invalid(outcome, "nothing succeeded within 30 s", "injection 1")
 
 
+def test_no_operations_are_nothing_seen() -> None:
+    outcome = availability(replace(busy().evidence(), operations=()))
+    assert (outcome.verdict, outcome.seen) == (Verdict.UNKNOWN, 0)
+    assert outcome.note == "nothing to check was seen"
+
+
 def test_too_little_time_after_a_heal_is_no_judgement() -> None:
     assert_valid(availability(busy(ok_after=False, seconds=10).evidence()))
 
