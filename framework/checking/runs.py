@@ -192,10 +192,25 @@ def _read_plan(path: Path) -> Mapping[str, Any]:
     return plan
 
 
+_EVENT: Final = {"node": str, "incarnation": str, "seq": int, "time_ns": int, "type": str}
+_ENTRY: Final = {"id": int, "step": str, "fault": str, "shape": str, "time": int}
+
+
+def _need(path: Path, line: Mapping[str, Any], kinds: Mapping[str, type]) -> None:
+    """Raises `UsageError` where a field that a line has is of another kind."""
+    for name, kind in kinds.items():
+        if name in line and type(line[name]) is not kind:
+            raise UsageError(
+                f"{path}: {name} is {json.dumps(line[name])[:80]}; every line has a "
+                f"{'whole number' if kind is int else 'string'} there"
+            )
+
+
 def _add_events(columns: Columns, info: RunInfo) -> None:
     zero = int(info.plan["time_zero_ns"])
     for path in sorted(Path(info.path).glob(NODE_EVENTS)):
         for line in _json_lines(path):
+            _need(path, line, _EVENT)
             columns.add(
                 info.run,
                 as_text(line.pop("node", path.parent.name)),
@@ -211,6 +226,7 @@ def _add_faults(columns: Columns, info: RunInfo) -> None:
     path = Path(info.path) / LEDGER
     entries: dict[int, list[dict[str, Any]]] = {}
     for line in _json_lines(path) if path.exists() else ():
+        _need(path, {"id": None, "step": None, **line}, _ENTRY)
         entries.setdefault(line["id"], []).append(line)
     for number, lines in sorted(entries.items()):
         steps = {line["step"]: line for line in lines}

@@ -139,7 +139,7 @@ def test_a_broken_kernel_is_unknown_for_its_key_alone(spark: Any, tmp_path: Path
     run = make_run(tmp_path / "n" / "a", *call(0, "odd"), *call(0, "x", 1))
     [result] = check_runs(spark, [run], ["no-nines"])
     assert result.verdict is Verdict.UNKNOWN
-    assert result.checkers[0].note == "the checker failed: ValueError: an odd key"
+    assert result.checkers[0].note == "odd: the checker failed: ValueError: an odd key"
     assert result.checkers[0].seen == 1
 
 
@@ -204,6 +204,23 @@ def test_tables_hold_everything(spark: Any, tmp_path: Path) -> None:
     assert (seven["bit"], seven["healed"]) == (True, True)
     assert (eight["bit"], eight["healed"], eight["injected_ns"]) == (None, None, None)
     assert json.loads(seven["entries"]) == ledger[:5]
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("nodes/c1/events.jsonl", {"time_ns": "soon", "type": "boot"}),
+        ("nodes/c1/events.jsonl", {"time_ns": 1, "type": "boot", "seq": "first"}),
+        ("faults.jsonl", {"step": "planned"}),
+        ("faults.jsonl", {"id": "x", "step": "planned"}),
+    ],
+)
+def test_a_file_of_something_else(tmp_path: Path, spark: Any, file: str, line: Any) -> None:
+    run = make_run(tmp_path / "n" / "a", *call(0, "x"))
+    (run / file).parent.mkdir(parents=True, exist_ok=True)
+    (run / file).write_text(lines(line))
+    with pytest.raises(UsageError, match=file):
+        tables(spark, read_runs([run]))
 
 
 def test_finds_runs(tmp_path: Path) -> None:
