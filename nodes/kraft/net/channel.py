@@ -70,7 +70,7 @@ class Channel:
                 self.close()
 
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        if self._streams is not None and self._streams[0].at_eof():
+        if self._streams is not None and _is_over(*self._streams):
             self.close()
         if self._streams is None:
             self._streams = await asyncio.open_connection(self._host, self._port)
@@ -81,3 +81,8 @@ class Channel:
         if self._streams is not None:
             self._streams[1].close()
             self._streams = None
+
+
+def _is_over(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    """Whether the peer has closed or reset the connection."""
+    return reader.at_eof() or writer.is_closing()

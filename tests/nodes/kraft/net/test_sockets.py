@@ -11,7 +11,7 @@ import pytest
 
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
 from nodes.kraft.net.listener import Inquiry, Listener
-from nodes.kraft.wire.codec import encode_request, frame
+from nodes.kraft.wire.codec import encode_request, encode_response, frame
 from nodes.kraft.wire.debug import DescribeNodeRequest, DescribeNodeResponse
 
 
@@ -285,5 +285,34 @@ def test_an_address_that_is_none_means_not_sent() -> None:
     async def main() -> None:
         with pytest.raises(NotSent):
             await Channel("a..b", 9093, "t").call(DescribeNodeRequest(), 1)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("reset", [True, False])
+def test_a_connection_that_the_peer_dropped_meanwhile_is_made_anew(reset: bool) -> None:
+    """A restarted peer: nothing was sent on the dead connection, so nothing's fate is unknown."""
+    held: list[asyncio.StreamWriter] = []
+
+    async def main() -> None:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            held.append(writer)
+            (correlation_id,) = struct.unpack_from(">i", await read_frame(reader), 4)
+            response = DescribeNodeResponse(state="")
+            writer.write(frame(encode_response(response, correlation_id=correlation_id)))
+
+        port = free_port()
+        async with await asyncio.start_server(serve, "127.0.0.1", port):
+            channel = Channel("127.0.0.1", port, "t")
+            await channel.call(DescribeNodeRequest(), 5)
+            linger = struct.pack("ii", 1, 0)  # closes with RST instead of FIN
+            if reset:
+                raw = held[0].get_extra_info("socket")
+                raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            held[0].transport.abort()
+            await asyncio.sleep(0.05)
+            await channel.call(DescribeNodeRequest(), 5)
+            assert len(held) == 2
+            channel.close()
 
     asyncio.run(main())
