@@ -202,7 +202,7 @@ class Progress:
     def _quietly(self, draw: Callable[[], object]) -> None:
         try:
             draw()
-        except Exception:
+        except (Exception, SystemExit):  # rich would exit where the reader of a pipe is gone
             log.debug("progress could not be drawn", exc_info=True)
 
     # --- drawing ----------------------------------------------------------------------------

@@ -1,6 +1,9 @@
 """The live progress: what it counts and shows, on terminals and elsewhere, and what it costs."""
 
 import io
+import os
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -197,3 +200,19 @@ def _time_s(progress: Progress, completion: Event) -> float:
     for _ in range(2000):
         progress.event(completion)
     return time.perf_counter() - began
+
+
+def test_a_reader_that_went_away_ends_no_run() -> None:
+    """As in `run | head`: rich would leave the program, with the exit code of an INVALID."""
+    code = (
+        "from framework.run.progress import Progress\n"
+        "progress = Progress()\n"
+        "for _ in range(3):\n"
+        "    progress.say('x')\n"
+        "raise SystemExit(7)\n"
+    )
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as stdout:
+        done = subprocess.run([sys.executable, "-c", code], stdout=stdout, timeout=60)
+    assert done.returncode == 7
