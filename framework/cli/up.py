@@ -2,6 +2,7 @@
 
 import secrets
 import shutil
+import signal
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -29,7 +30,12 @@ def up_command(hosts: str, nodes: str | None, command: Sequence[str]) -> int:
     for line in provider.clean():
         console.print(f"left by an earlier run: {line}", highlight=False)
     with ExitStack() as stack:
-        stop = stack.enter_context(interruptible()) if not command else threading.Event()
+        if command:  # which Ctrl-C reaches by itself; either signal ends it, and then the cluster
+            stop = threading.Event()
+            previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
+            stack.callback(signal.signal, signal.SIGTERM, previous)
+        else:
+            stop = stack.enter_context(interruptible("taking the cluster down"))
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="kraft-proof-"))
         cluster = stack.enter_context(
             clusters.cluster_of(

@@ -9,8 +9,11 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def interruptible() -> Iterator[threading.Event]:
-    """Ctrl-C sets the event, and the run ends early in good order; a second one kills."""
+def interruptible(
+    then: str = "healing, collecting, checking what there is",
+) -> Iterator[threading.Event]:
+    """Ctrl-C sets the event, and the run ends early in good order; a second one kills. `then` is
+    what the user is told of the end."""
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stop
@@ -21,7 +24,7 @@ def interruptible() -> Iterator[threading.Event]:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         stop.set()
-        print("\ninterrupted: healing, collecting, checking what there is", file=sys.stderr)
+        print(f"\ninterrupted: {then}", file=sys.stderr)
 
     previous = {each: signal.signal(each, on_signal) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
