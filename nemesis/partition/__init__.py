@@ -36,6 +36,7 @@ class Partition:
     """
 
     name = "partition"
+    min_nodes = 2
     shapes: Sequence[str] = (*SHAPES, "isolate-one", "isolate-leader", "isolate-group")
 
     def abilities(self, kind: str) -> Sequence[Ability]:
@@ -94,10 +95,12 @@ def _at(
 def _any(cluster: Cluster, leader: str | None, rng: random.Random) -> tuple[str, Grudge]:
     """One of the shapes that fit, each as likely as the others."""
     core = control_plane(cluster)
+    fits = set(SHAPES)
     if len(core) < 2:
         core = sorted(cluster.nodes)
+        fits.remove("bridge")  # the only voter may be in the middle, and would miss nobody
     rest = [node for node in sorted(cluster.nodes) if node not in core]
-    fitting = [name for name, (least, _) in SHAPES.items() if len(core) >= least]
+    fitting = [name for name, (least, _) in SHAPES.items() if name in fits and len(core) >= least]
     shape = rng.choice([*fitting, "isolate-one", "isolate-leader"])
     if shape in SHAPES:
         return shape, SHAPES[shape][1](core, rest, rng)
