@@ -23,6 +23,7 @@ class Kill:
     """Entry point `kill` of `framework.nemeses`. See `framework.plugins.fault.Nemesis`."""
 
     name = "kill"
+    min_nodes = 1
     shapes: Sequence[str] = ANY
 
     def __init__(self) -> None:

@@ -20,6 +20,7 @@ class Pause:
     """Entry point `pause` of `framework.nemeses`. See `framework.plugins.fault.Nemesis`."""
 
     name = "pause"
+    min_nodes = 1
     shapes: Sequence[str] = ANY
 
     def abilities(self, kind: str) -> Sequence[Ability]:

@@ -88,7 +88,7 @@ def run(
     interval: Annotated[
         float, typer.Option(help="Mean time between a fault's start and its end, s.")
     ] = 5.0,
-    seed: Annotated[int | None, typer.Option(help="Fixes the schedule. [drawn]")] = None,
+    seed: Annotated[int | None, typer.Option(help="Fixes the schedule; drawn if absent.")] = None,
     name: Annotated[str | None, typer.Option(help="Folder under results.")] = None,
     results: Annotated[Path, typer.Option(help="Where runs are stored.")] = Path("results"),
     keep: Annotated[bool, typer.Option(help="Leave the cluster running afterwards.")] = False,

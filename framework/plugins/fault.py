@@ -35,6 +35,8 @@ class Nemesis(Protocol):
 
     name: str
     shapes: Sequence[str]
+    min_nodes: int
+    """A smaller cluster has no such fault."""
 
     def abilities(self, kind: str) -> Sequence[Ability]:
         """Whether hosts of this kind can do it here."""

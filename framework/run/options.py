@@ -91,6 +91,7 @@ def resolve(options: Options) -> Test:
         known = ", ".join(sorted(system.defects))
         raise UsageError(f"unknown defect: {options.defect!r} (known: {known})")
     specs = system.layout(options.nodes)
+    _check_size(nemeses, specs)
     _check_roles(workloads, specs)
     targets = [item.strip() for item in options.targets.split(",") if item.strip()]
     _check_targets(targets, specs)
@@ -185,6 +186,14 @@ def _check_roles(workloads: Sequence[Workload], specs: Sequence[NodeSpec]) -> No
                     f"workload {workload.name} needs {needed} nodes with role {role}, "
                     f"--nodes has {present}"
                 )
+
+
+def _check_size(nemeses: Mapping[str, Nemesis], specs: Sequence[NodeSpec]) -> None:
+    for name, nemesis in nemeses.items():
+        if len(specs) < nemesis.min_nodes:
+            raise UsageError(
+                f"nemesis {name} needs {nemesis.min_nodes} nodes or more, --nodes has {len(specs)}"
+            )
 
 
 def _check_targets(targets: Sequence[str], specs: Sequence[NodeSpec]) -> None:

@@ -35,6 +35,7 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         (("run", "--hosts", "moon"), "moon"),
         (("run", "--nodes", "many"), "CONTROLLERS+BROKERS"),
         (("run", "--nodes", "0+3"), "CONTROLLERS+BROKERS"),
+        (("run", "--nemesis", "partition", "--nodes", "1"), "needs 2 nodes or more, --nodes has 1"),
         (("run", "--concurrency", "n"), "a number of times n"),
         (("run", "--concurrency", "1"), "threads"),
         (("run", "--rate", "0"), "--rate 0"),

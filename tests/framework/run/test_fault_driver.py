@@ -23,6 +23,7 @@ class Paper:
     """A fault that holds from inject to heal, and is aimed at one node."""
 
     shapes: Sequence[str] = ("one",)
+    min_nodes = 1
 
     def __init__(self, name: str) -> None:
         self.name = name
