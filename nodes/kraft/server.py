@@ -134,8 +134,7 @@ class Node(Watcher):
 
     async def _close(self) -> None:
         if self.replica.leads:
-            self.replica.feed(raft.Resign())
-            await asyncio.sleep(0)  # lets EndQuorumEpoch reach the sockets
+            await self.replica.hand_over()
         for listener in self._listeners:
             await listener.close()
         if self.broker is not None:

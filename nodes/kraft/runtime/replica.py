@@ -32,6 +32,8 @@ from nodes.kraft.wire.codec import MalformedRequest
 
 log: Final = logging.getLogger(__name__)
 
+HAND_OVER_S: Final = 0.4
+"""How long a leader that stops waits for the voters to hear of it: less than an election."""
 DIGEST_EVERY: Final = 10
 """Offsets between two digests of the image in the event log."""
 MAX_FETCH_BYTES: Final = 8 * 2**20
@@ -340,6 +342,12 @@ class Replica:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self.fail(f"{type(error).__name__}: {error}")
+
+    async def hand_over(self) -> None:
+        """Resign, and let EndQuorumEpoch leave behind what is under way to the same voters."""
+        self.feed(steps.Resign())
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=HAND_OVER_S)
 
     def close(self) -> None:
         for task in self._tasks:
