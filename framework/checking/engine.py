@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from time import monotonic
@@ -9,6 +10,7 @@ from typing import Any, Final
 
 from framework.checking.keyed import BUDGET_CONF
 from framework.checking.results import (
+    VERDICT_FILE,
     CheckerResult,
     RunResult,
     checker_result,
@@ -95,9 +97,18 @@ def check_stored(
             notes=run.history.notes,
             timings=timings,
         )
-        write_verdict(result)
-        results.append(result)
+        results.append(_kept(result))
     return results
+
+
+def _kept(result: RunResult) -> RunResult:
+    """The result, written; where it cannot be, in somebody else's folder, it says so."""
+    try:
+        write_verdict(result)
+    except OSError as error:
+        note = f"{VERDICT_FILE} was not written: {error.strerror}"
+        return replace(result, notes=[*result.notes, note])
+    return result
 
 
 def _wanted(run: StoredRun, checkers: Sequence[str] | None) -> set[str]:

@@ -143,6 +143,15 @@ def test_a_broken_kernel_is_unknown_for_its_key_alone(spark: Any, tmp_path: Path
     assert result.checkers[0].seen == 1
 
 
+def test_a_folder_that_cannot_be_written_costs_no_verdict(spark: Any, tmp_path: Path) -> None:
+    """Somebody else's run."""
+    run = make_run(tmp_path / "n" / "a", *call(0, "x", 9))
+    (run / "verdict.json.tmp").mkdir()
+    [result] = check_runs(spark, [run], ["no-nines"])
+    assert result.verdict is Verdict.INVALID
+    assert any("verdict.json was not written" in note for note in result.notes)
+
+
 def test_the_plan_says_which_checkers(spark: Any, tmp_path: Path) -> None:
     one = make_run(tmp_path / "n" / "a", *call(0, "x", 1), checkers=["no-nines"])
     two = make_run(tmp_path / "n" / "b", *call(0, "x", 1), checkers=["silent", "gone"])
