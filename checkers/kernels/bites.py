@@ -1,6 +1,6 @@
 """A fault that was not seen to bite is not a fault; one not seen to end still holds.
 
-Never INVALID: it says what the other verdicts are worth.
+Each kind that was asked for has to bite at least once. Never INVALID: it says what the other verdicts are worth.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,15 +26,14 @@ def faults_bit(evidence: Evidence) -> Outcome:
         notes.append(f"faults were asked for ({', '.join(asked)}), and none was injected")
     elif not bit:
         notes.append("faults were injected, and none was seen to bite")
+    elif idle := sorted(set(asked) - {each.fault for each in bit}):
+        notes.append(f"never seen to bite: {', '.join(idle)}")
     if open_ended:
         notes.append(f"not seen to be healed: {_names(open_ended)}")
     verdict = Verdict.UNKNOWN if notes else Verdict.VALID
     dull = [each for each in injections if not _bit(each)]
     if bit and dull:
         notes.append(f"not seen to bite: {_names(dull)}")
-    idle = sorted(set(asked) - {each.fault for each in bit})
-    if bit and idle:
-        notes.append(f"never seen to bite: {', '.join(idle)}")
     figures: dict[str, float] = {
         "injections": len(injections),
         "bit": len(bit),

@@ -127,11 +127,26 @@ def verdict_document(result: RunResult) -> dict[str, Json]:
 
 
 def write_verdict(result: RunResult) -> None:
-    """Replaces the run's verdict.json, whole or not at all."""
+    """Replaces the run's verdict.json, whole or not at all. What the run itself wrote there, its
+    waits and whether it was interrupted, stays."""
     target = result.path / VERDICT_FILE
+    document = verdict_document(result)
+    before = _written(target)
+    if isinstance(before.get("timings"), dict):
+        document["timings"] = {**before["timings"], **document["timings"]}
+    if "interrupted" in before:
+        document["interrupted"] = before["interrupted"]
     draft = target.with_suffix(".json.tmp")
-    draft.write_text(json.dumps(verdict_document(result), indent=1, sort_keys=False) + "\n")
+    draft.write_text(json.dumps(document, indent=1, sort_keys=False) + "\n")
     draft.replace(target)
+
+
+def _written(target: Path) -> dict[str, Json]:
+    try:
+        document = json.loads(target.read_text())
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def _notes(rows: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -268,10 +268,18 @@ def test_what_was_not_seen_is_unknown(more: dict[str, Any], note: str) -> None:
 
 def test_some_dull_injections_among_sharp_ones_are_named() -> None:
     story = Story()
-    story.plan = {"nemeses": ["partition", "kill"]}
+    story.plan = {"nemeses": ["partition"]}
     story.inject(1)
     story.inject(2, bit=False)
     outcome = faults_bit(story.evidence())
     assert_valid(outcome)
     assert "injection 2" in outcome.note
+
+
+def test_a_kind_that_never_bit_is_unknown_whatever_the_others_did() -> None:
+    story = Story()
+    story.plan = {"nemeses": ["partition", "kill"]}
+    story.inject(1)
+    outcome = faults_bit(story.evidence())
+    assert outcome.verdict is Verdict.UNKNOWN
     assert "never seen to bite: kill" in outcome.note

@@ -1,29 +1,35 @@
-"""The interpreter with clients in memory."""
+"""The interpreter with clients in memory: order, time, and clients that crash or hang."""
 
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from interpreting import (
+    WRITE,
+    Clients,
+    Idle,
+    Memory,
+    OneClient,
+    after_threads_end,
+    errors,
+    interpret,
+    ok,
+    well_formed,
+)
 
-from framework.errors import UsageError
 from framework.generators import (
     Context,
     Generator,
-    GeneratorError,
     Offer,
-    Source,
-    assign,
     clients,
     each_thread,
     generate,
     limit,
-    map_ops,
     mix,
-    nemesis,
     on_threads,
     op,
     ops,
@@ -33,135 +39,9 @@ from framework.generators import (
     sleep,
     stagger,
     time_limit,
-    until_ok,
 )
 from framework.history.event import Event
-from framework.history.jsonl import encode
-from framework.run.interpreter import RunSummary, run
-
-ZERO_NS = time.monotonic_ns()
-WRITE = repeat(op("write", "x", 1))
-
-
-@dataclass
-class Memory:
-    """A journal in memory, as strict as the real one."""
-
-    events: list[Event] = field(default_factory=list)
-
-    @property
-    def next_index(self) -> int:
-        return len(self.events)
-
-    def write(self, event: Event) -> None:
-        assert event.index == len(self.events)
-        encode(event)
-        self.events.append(event)
-
-
-@dataclass
-class Clients:
-    """Opens clients that answer through a function, and counts what becomes of them."""
-
-    answer: Callable[[Event], Any]
-    opened: list[int] = field(default_factory=list)
-    closed: list[int] = field(default_factory=list)
-    refuse: Callable[[int], bool] = lambda count: False
-
-    def open(self, thread: int) -> "OneClient":
-        self.opened.append(thread)
-        if self.refuse(len(self.opened)):
-            raise ConnectionRefusedError("nobody listens")
-        return OneClient(self, thread)
-
-
-@dataclass
-class OneClient:
-    clients: Clients
-    thread: int
-    busy: bool = False
-
-    def invoke(self, op: Event) -> Event:
-        assert not self.busy, "one operation at a time"
-        self.busy = True
-        try:
-            return self.clients.answer(op)  # type: ignore[no-any-return]
-        finally:
-            self.busy = False
-
-    def close(self) -> None:
-        self.clients.closed.append(self.thread)
-
-
-class Idle:
-    """A nemesis that does nothing, well."""
-
-    def invoke(self, op: Event) -> Event:
-        return replace(op, type="info")
-
-
-def ok(op: Event) -> Event:
-    return replace(op, type="ok")
-
-
-def interpret(
-    generator: Source,
-    answer: Callable[[Event], Any] | Clients = ok,
-    *,
-    threads: int = 3,
-    nemesis: Any = None,
-    stop: threading.Event | None = None,
-    journal: Memory | None = None,
-    **options: Any,
-) -> tuple[list[Event], RunSummary]:
-    journal = journal if journal is not None else Memory()
-    source = answer if isinstance(answer, Clients) else Clients(answer)
-    summary = run(
-        generator,
-        open_client=source.open,
-        nemesis=nemesis or Idle(),
-        journal=journal,
-        threads=threads,
-        seed=1,
-        clock=lambda: time.monotonic_ns() - ZERO_NS,
-        stop=stop or threading.Event(),
-        **options,
-    )
-    well_formed(journal.events)
-    return journal.events, summary
-
-
-def well_formed(history: list[Event]) -> None:
-    """Dense indices, times in order, each invocation completed once, no life after an info."""
-    assert [event.index for event in history] == list(range(len(history)))
-    times = [event.time or 0 for event in history]
-    assert times == sorted(times)
-    open_ops: dict[int | str, Event] = {}
-    retired = set()
-    for event in history:
-        assert event.process not in retired
-        if event.type == "invoke":
-            assert event.process not in open_ops
-            open_ops[event.process] = event
-        else:
-            begun = open_ops.pop(event.process)
-            assert (begun.f, begun.key) == (event.f, event.key)
-            if event.type == "info" and event.process != "nemesis":
-                retired.add(event.process)
-    assert not open_ops
-
-
-def errors(history: list[Event]) -> list[tuple[str, str] | None]:
-    return [event.error for event in history if event.type in ("fail", "info")]
-
-
-def after_threads_end(condition: Callable[[], bool]) -> None:
-    """Wait for a thread of ours that ends on its own."""
-    deadline = time.monotonic() + 5
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-
+from framework.run.interpreter import run
 
 # -- order and time
 
@@ -540,197 +420,3 @@ def test_a_stuck_open_is_given_up_too() -> None:
     history, _ = interpret(clients(op("w")), Hangs(ok), threads=1, op_timeout_s=0.05)
     release.set()
     assert [error and error[0] for error in errors(history)] == ["TIMEOUT"]
-
-
-# -- the nemesis
-
-
-def test_the_nemesis_runs_beside_clients() -> None:
-    class Slow:
-        def invoke(self, op: Event) -> Event:
-            time.sleep(0.05)
-            return replace(op, type="info", value={"did": op.f})
-
-    gen = clients(time_limit(0.4, stagger(0.001, WRITE)), ops([op("start"), op("stop")]))
-    history, _ = interpret(gen, nemesis=Slow(), op_timeout_s=0.01)
-    of_nemesis = [(e.type, e.f, e.value) for e in history if e.process == "nemesis"]
-    assert of_nemesis == [
-        ("invoke", "start", None),
-        ("info", "start", {"did": "start"}),
-        ("invoke", "stop", None),
-        ("info", "stop", {"did": "stop"}),
-    ]
-    inside = [e for e in history if e.process != "nemesis" and e.type == "ok"]
-    assert len(inside) > 20
-
-
-def test_a_nemesis_that_fails_says_so_and_goes_on() -> None:
-    class Fails:
-        def invoke(self, op: Event) -> Event:
-            if op.f == "start":
-                raise OSError("no such interface")
-            return replace(op, type="ok")
-
-    history, _ = interpret(nemesis(ops([op("start"), op("stop")])), nemesis=Fails())
-    assert {e.process for e in history} == {"nemesis"}
-    assert errors(history) == [
-        ("OSError", "no such interface"),
-        ("INVALID_COMPLETION", "type 'ok' is none of info"),
-    ]
-
-
-# -- the end
-
-
-def test_stop_ends_an_endless_run_in_order() -> None:
-    stop = threading.Event()
-    threading.Timer(0.2, stop.set).start()
-    began = time.monotonic()
-    history, summary = interpret(clients(stagger(0.002, WRITE)), stop=stop)
-    assert time.monotonic() - began < 3
-    assert summary.stopped
-    assert summary.completed["info"] == 0
-    assert summary.invoked > 15
-    assert history[-1].type == "ok"
-
-
-def test_stop_gives_what_is_under_way_a_grace() -> None:
-    stop = threading.Event()
-    release = threading.Event()
-
-    def answer(op: Event) -> Event:
-        if op.f == "slow":
-            time.sleep(0.3)
-        if op.f == "never":
-            release.wait(10)
-        return replace(op, type="ok")
-
-    class Never:
-        def invoke(self, op: Event) -> Event:
-            release.wait(10)
-            return replace(op, type="info")
-
-    threading.Timer(0.1, stop.set).start()
-    began = time.monotonic()
-    gen = clients(reserve((1, op("slow")), (1, op("never"))), op("start"))
-    history, summary = interpret(gen, answer, nemesis=Never(), stop=stop, grace_s=0.6)
-    took = time.monotonic() - began
-    release.set()
-    assert 0.7 <= took < 5
-    ends = {e.f: (e.type, e.error and e.error[0]) for e in history if e.type != "invoke"}
-    assert ends == {
-        "slow": ("ok", None),
-        "never": ("info", "INTERRUPTED"),
-        "start": ("info", "INTERRUPTED"),
-    }
-    assert summary.stopped
-
-
-def test_stop_before_the_beginning() -> None:
-    stop = threading.Event()
-    stop.set()
-    assert interpret(clients(WRITE), stop=stop)[0] == []
-
-
-def test_stop_while_nothing_is_offered() -> None:
-    stop = threading.Event()
-    threading.Timer(0.1, stop.set).start()
-    began = time.monotonic()
-    interpret(clients(ops([sleep(100), op("a")])), stop=stop)
-    assert time.monotonic() - began < 3
-
-
-def test_no_thread_is_left_behind() -> None:
-    before = set(threading.enumerate())
-    interpret(clients(limit(50, WRITE), op("start")), threads=10)
-    assert set(threading.enumerate()) <= before
-
-
-# -- what is not the clients' fault
-
-
-def test_a_generator_that_raises_ends_the_run_and_is_named() -> None:
-    journal = Memory()
-    begun = threading.Event()
-
-    def slow(op: Event) -> Event:
-        begun.set()
-        time.sleep(0.1)
-        return replace(op, type="ok")
-
-    def draw(rng: Any, context: Context) -> Event:
-        if begun.is_set():
-            raise ZeroDivisionError("division by zero")
-        return op("a")
-
-    with pytest.raises(GeneratorError, match="ZeroDivisionError: division by zero when asked"):
-        interpret(clients(generate(draw)), slow, journal=journal, threads=2)
-    well_formed(journal.events)  # what was under way completed
-    assert {e.type for e in journal.events} == {"invoke", "ok"}
-
-
-def test_a_generator_that_raises_on_an_event_is_named_with_it() -> None:
-    class Touchy:
-        def offer(self, context: Context) -> Offer | None:
-            return Offer(assign(context, op("a")), self)
-
-        def update(self, context: Context, event: Event) -> Generator:
-            if event.type == "ok":
-                raise KeyError("unknown")
-            return self
-
-    with pytest.raises(GeneratorError, match=r"KeyError: 'unknown' when asked about Event"):
-        interpret(clients(Touchy()), threads=1)
-
-
-def test_nonsense_from_a_generator_is_refused() -> None:
-    stray = map_ops(lambda each: replace(each, process=99), op("a"))
-    with pytest.raises(GeneratorError, match="busy or unknown process"):
-        interpret(clients(stray))
-    with pytest.raises(GeneratorError, match="not JSON"):
-        interpret(clients(op("a", value={1, 2})))
-
-
-def test_a_usage_error_of_a_generator_stays_one() -> None:
-    with pytest.raises(UsageError, match="raise the concurrency"):
-        interpret(clients(reserve((5, op("a")))), threads=2)
-
-
-def test_a_journal_that_cannot_write_ends_the_run() -> None:
-    class Full(Memory):
-        def write(self, event: Event) -> None:
-            if event.index == 7:
-                raise OSError(28, "No space left on device")
-            super().write(event)
-
-    began = time.monotonic()
-    with pytest.raises(OSError, match="No space left"):
-        interpret(clients(WRITE), journal=Full())
-    assert time.monotonic() - began < 3
-
-
-def test_a_listener_that_fails_does_no_harm() -> None:
-    heard: list[int] = []
-
-    def listen(event: Event) -> None:
-        heard.append(event.index)
-        if event.index == 5:
-            raise ValueError("cannot draw this")
-
-    history, _ = interpret(clients(limit(10, WRITE)), on_event=listen)
-    assert len(history) == 20
-    assert heard == [0, 1, 2, 3, 4, 5]
-
-
-def test_a_run_goes_on_with_history_and_processes_of_another() -> None:
-    journal = Memory()
-    crash = Clients(lambda op: replace(op, type="info"))
-    _, first = interpret(clients(each_thread(op("a"))), crash, journal=journal, threads=2)
-    assert first.processes == {0: 2, 1: 3}
-    interpret(
-        clients(each_thread(until_ok(op("b")))),
-        threads=2,
-        journal=journal,
-        processes=first.processes,
-    )
-    assert {e.process for e in journal.events if e.f == "b"} == {2, 3}
