@@ -1,6 +1,7 @@
 """A fault that was not seen to bite is not a fault; one not seen to end still holds.
 
-Each kind that was asked for has to bite at least once. Never INVALID: it says what the other verdicts are worth.
+Each kind that was asked for has to bite at least once. Never INVALID: it says what the other
+verdicts are worth.
 """
 
 from collections.abc import Mapping, Sequence
