@@ -56,7 +56,7 @@ class FinalReads:
             left = tuple((name, ATTEMPTS) for name in self.names())
         if not left:
             return Offer(PENDING, self) if self.open else None
-        chosen = assign(context, op("describe", key=left[0][0]))
+        chosen = assign(context.fork(len(left)), op("describe", key=left[0][0]))
         if isinstance(chosen, Pending):
             return Offer(chosen, replace(self, left=left))
         under_way = {**self.open, chosen.process: left[0]}

@@ -63,7 +63,7 @@ class IsrChanges:
         template = self._next(context.rng(self.taken), context.time)
         if template is None:
             return Offer(Pending(self.scene.next_due_ns()), self)
-        chosen = assign(context, template)
+        chosen = assign(context.fork(self.taken), template)
         if isinstance(chosen, Pending):
             return Offer(chosen, self)
         return Offer(chosen, replace(self, taken=self.taken + 1))

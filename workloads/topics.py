@@ -76,7 +76,7 @@ class RollingNames:
         if live[slot].retired:
             live[slot] = Name(number, rng.randint(FEWEST_OPERATIONS, MOST_OPERATIONS))
             number += 1
-        chosen = assign(context, _operation(live[slot].name, rng))
+        chosen = assign(context.fork(self.taken), _operation(live[slot].name, rng))
         if isinstance(chosen, Pending):
             return Offer(chosen, self)
         live[slot] = replace(live[slot], left=live[slot].left - 1)

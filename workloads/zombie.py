@@ -77,7 +77,7 @@ class Zombies:
         template = turned._next(context.rng(self.taken), context.time)
         if template is None:
             return Offer(Pending(turned.scene.next_due_ns()), turned)
-        chosen = assign(context, template)
+        chosen = assign(context.fork(self.taken), template)
         if isinstance(chosen, Pending):
             return Offer(chosen, turned)
         return Offer(chosen, replace(turned, taken=self.taken + 1))
