@@ -25,18 +25,16 @@ CLUSTER_FOLDERS = ("end_to_end", "nemesis", "framework/hosts")
 CLUSTER_FILES = ("test_node_process.py",)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Groups for `--dist loadgroup`: tests that start clusters follow one another in one worker,
     so that no two clusters compete for the machine; so do those that use Spark, so that there is
-    one session; other files may go anywhere."""
-    tests = Path(__file__).parent
-    for item in items:
-        where = item.path.relative_to(tests).as_posix()
-        if where.startswith(CLUSTER_FOLDERS) or item.path.name in CLUSTER_FILES:
-            group = "clusters"
-        elif "spark" in getattr(item, "fixturenames", ()):
-            group = "spark"
-        else:
-            group = where
-        item.add_marker(pytest.mark.xdist_group(group))
+    one session; other files may go anywhere. (xdist reads the marks as soon as all is collected,
+    before any hook of ours that changes the list.)"""
+    where = item.path.relative_to(Path(__file__).parent).as_posix()
+    if where.startswith(CLUSTER_FOLDERS) or item.path.name in CLUSTER_FILES:
+        group = "clusters"
+    elif "spark" in getattr(item, "fixturenames", ()):
+        group = "spark"
+    else:
+        group = where
+    item.add_marker(pytest.mark.xdist_group(group))
