@@ -8,9 +8,10 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+
+from tests.end_to_end.runs import verdict_of
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -27,11 +28,6 @@ def framework(*argv: str, timeout_s: float = 300) -> subprocess.CompletedProcess
 
 def only_run(results: Path) -> Path:
     return (results / "latest").resolve()
-
-
-def verdict_of(folder: Path) -> dict[str, Any]:
-    verdict: dict[str, Any] = json.loads((folder / "verdict.json").read_text())
-    return verdict
 
 
 @pytest.fixture
