@@ -33,6 +33,15 @@ class Batch:
         return self.base_offset + len(self.records)
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class SnapshotId:
+    """A snapshot holds everything below `end_offset`; `epoch` is that of record end_offset - 1
+    (KIP-630)."""
+
+    end_offset: int
+    epoch: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vote:
     """A candidate asks for a vote (key 52). `last_offset` is its log's end offset."""
