@@ -18,6 +18,7 @@ DELETE_TOPICS: Final = 20
 BROKER_HEARTBEAT: Final = 50
 CONTROLLER_HEARTBEAT: Final = 51
 ALTER_PARTITION: Final = 56
+ALLOCATE_PRODUCER_IDS: Final = 67
 READ_TOPICS: Final = 10000
 
 Schema: TypeAlias = Any
@@ -115,6 +116,10 @@ def refused(request: Any, code: ErrorCode, message: str | None = None) -> Any:
         return schema(error_code=i16(code), start_snapshot=False)
     if key == ALTER_PARTITION:
         return schema(throttle_time=NO_THROTTLE, error_code=code, topics=())
+    if key == ALLOCATE_PRODUCER_IDS:
+        return schema(
+            throttle_time=NO_THROTTLE, error_code=code, producer_id_start=-1, producer_id_len=0
+        )
     if key == READ_TOPICS:
         return schema(error_code=i16(code), epoch=-1, offset=-1, topics=())
     raise TypeError(f"api key {key} is none of the controller's")

@@ -20,6 +20,7 @@ from kio.static.primitive import i16
 
 from nodes.kraft.controller import answers, membership, partitions, reads, topics
 from nodes.kraft.controller.answers import (
+    ALLOCATE_PRODUCER_IDS,
     ALTER_PARTITION,
     BROKER_HEARTBEAT,
     CONTROLLER_HEARTBEAT,
@@ -31,6 +32,7 @@ from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.controller.draft import Draft
 from nodes.kraft.controller.draws import Draws
 from nodes.kraft.controller.membership import Committed, Members
+from nodes.kraft.controller.producer_ids import allocate_producer_ids
 from nodes.kraft.controller.sources import api_of, source_of
 from nodes.kraft.controller.steps import (
     Answer,
@@ -227,6 +229,8 @@ def _decide(
         return reign, topics.delete_topics(draft, request)
     if key == ALTER_PARTITION:
         return reign, partitions.alter_partitions(draft, request, can_lead)
+    if key == ALLOCATE_PRODUCER_IDS:
+        return reign, allocate_producer_ids(draft, request, reign.epoch)
     if key == BROKER_HEARTBEAT:
         response, members = membership.heartbeat(
             draft, reign.members, request, config, reign.committed, now_ms

@@ -3,6 +3,7 @@
 from typing import Any
 
 from nodes.kraft.controller.answers import (
+    ALLOCATE_PRODUCER_IDS,
     ALTER_PARTITION,
     BROKER_HEARTBEAT,
     CONTROLLER_HEARTBEAT,
@@ -30,6 +31,11 @@ def source_of(request: Any) -> dict[str, Any]:
         }
     if key == CONTROLLER_HEARTBEAT:
         return {"controller_id": int(request.controller_id)}
+    if key == ALLOCATE_PRODUCER_IDS:
+        return {
+            "broker_id": int(request.broker_id),
+            "broker_epoch": int(request.broker_epoch),
+        }
     if key == ALTER_PARTITION:
         return _alter_partition(request)
     if key == DELETE_TOPICS:

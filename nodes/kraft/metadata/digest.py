@@ -56,6 +56,7 @@ def _lines(image: Image) -> Iterator[list[Any]]:
             partition.removing_replicas,
             partition.adding_replicas,
         ]
+    yield ["producer ids", image.next_producer_id]
     for config in sorted(image.configs):
         yield ["config", *config, sorted(image.configs[config].items())]
     rules = (

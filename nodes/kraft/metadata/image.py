@@ -129,6 +129,7 @@ class Image:
     requests: Map[uuid.UUID, bytes] = field(default_factory=Map)
     request_order: Map[int, uuid.UUID] = field(default_factory=Map)
     first_request: int = 0
+    next_producer_id: int = 0
 
     def topic(self, name: str) -> Topic | None:
         """The topic of that name."""
@@ -171,6 +172,8 @@ def apply(image: Image, record: wire.Record, offset: int) -> Image:
             return _set_config(image, record)
         case wire.AccessControlRecord():
             return _add_rule(image, record)
+        case wire.ProducerIdsRecord():
+            return _take_producer_ids(image, record)
         case wire.RequestRecord():
             return _remember_request(image, record)
         case wire.NoOpRecord():
@@ -370,6 +373,14 @@ def _add_rule(image: Image, record: wire.AccessControlRecord) -> Image:
     if rule in image.access_rules:
         raise DuplicateEntity(f"access rule {rule}")
     return replace(image, access_rules=image.access_rules.set(rule, None))
+
+
+def _take_producer_ids(image: Image, record: wire.ProducerIdsRecord) -> Image:
+    if record.next_producer_id <= image.next_producer_id:
+        raise StaleRecord(
+            f"next producer id {record.next_producer_id} after {image.next_producer_id}"
+        )
+    return replace(image, next_producer_id=int(record.next_producer_id))
 
 
 def _remember_request(image: Image, record: wire.RequestRecord) -> Image:

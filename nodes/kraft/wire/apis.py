@@ -19,6 +19,7 @@ CONTROL_APIS: Final[dict[int, tuple[int, int]]] = {
     54: (1, 1),  # EndQuorumEpoch
     56: (3, 3),  # AlterPartition
     58: (0, 0),  # Envelope
+    67: (0, 0),  # AllocateProducerIds
 }
 """The same on the control listener. Keys 50 and 51, which shipped Kafka gave to other messages,
 and our own above 10000 are served there too, but never listed (A.7.11)."""

@@ -153,6 +153,19 @@ class RemoveTopicRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerIdsRecord:
+    """Type 15 (number as shipped): a block of producer ids went to the broker of this epoch;
+    `next_producer_id` is the first id behind it."""
+
+    __type__: ClassVar = EntityType.data
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    broker_id: i32 = field(metadata={"kafka_type": "int32"})
+    broker_epoch: i64 = field(metadata={"kafka_type": "int64"})
+    next_producer_id: i64 = field(metadata={"kafka_type": "int64"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NoOpRecord:
     """Type 20 (number as shipped): nothing; moves the high watermark."""
 
@@ -184,6 +197,7 @@ Record: TypeAlias = (
     | FenceBrokerRecord
     | UnfenceBrokerRecord
     | RemoveTopicRecord
+    | ProducerIdsRecord
     | NoOpRecord
     | RequestRecord
 )
@@ -198,6 +212,7 @@ RECORD_TYPES: Final[dict[int, type[Record]]] = {
     7: FenceBrokerRecord,
     8: UnfenceBrokerRecord,
     9: RemoveTopicRecord,
+    15: ProducerIdsRecord,
     20: NoOpRecord,
     100: RequestRecord,
 }
