@@ -11,10 +11,14 @@ import argparse
 import asyncio
 import logging
 from pathlib import Path
+from typing import Final
 
 from nodes.kraft.config import Config, ConfigError, load
 from nodes.kraft.server import Node
 from nodes.kraft.storage.errors import StorageError
+
+SWITCH_INTERVAL_S: Final = 0.0005
+"""How long one thread may keep the interpreter while the other plane's waits for it."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -30,6 +34,7 @@ def main(argv: list[str] | None = None) -> int:
     except (ConfigError, OSError) as error:
         print(f"{arguments.config}: {error}", file=sys.stderr)
         return 254
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     return asyncio.run(_run(config))
 
 

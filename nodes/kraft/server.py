@@ -1,7 +1,8 @@
-"""The node: one event loop, the disk and the sockets, around the pure cores.
+"""The node: two event loops in two threads, the disk and the sockets, around the pure cores.
 
-Control and client listeners are separate sockets with their own queues and handlers, also in a
-combined process (KIP-291): nothing on one plane waits for the other.
+The control loop (the main thread) has the replica, the controller, its listeners and the broker's
+life cycle; the data loop has the client listeners and all that is behind them (KIP-291): nothing
+on one plane waits for the other.
 """
 
 from __future__ import annotations
@@ -11,11 +12,9 @@ import json
 import logging
 import os
 import signal
-from collections.abc import Mapping
+import threading
 from functools import partial
-from typing import Any, Final
-
-from kio.schema.errors import ErrorCode
+from typing import Final
 
 from nodes.kraft.broker import view
 from nodes.kraft.config import Config, Endpoint
@@ -25,26 +24,24 @@ from nodes.kraft.metadata.digest import digest
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.listener import Inquiry, Listener
 from nodes.kraft.raft import steps as raft
-from nodes.kraft.runtime.broker import BrokerPlane
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.control import ControlPlane
+from nodes.kraft.runtime.data import DataPlane
+from nodes.kraft.runtime.membership import Membership
+from nodes.kraft.runtime.planes import LoopThread
+from nodes.kraft.runtime.refusals import listed, refuse, unsupported
 from nodes.kraft.runtime.replica import Replica, Watcher
 from nodes.kraft.storage.meta_properties import adopt
-from nodes.kraft.wire.apis import CLIENT_APIS, CONTROL_APIS
-from nodes.kraft.wire.codec import API_VERSIONS, UnsupportedVersion, encode_response
+from nodes.kraft.wire.apis import CONTROL_APIS
+from nodes.kraft.wire.codec import API_VERSIONS
 from nodes.kraft.wire.debug import DescribeNodeResponse
-from nodes.kraft.wire.heartbeats import (
-    BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse,
-    BrokerState,
-    ControllerHeartbeatResponse,
-)
 
 log: Final = logging.getLogger(__name__)
 
 QUIET_MS: Final = 500
 """A digest is written when the log has been quiet for this long."""
 SHUTDOWN_TIMEOUT_S: Final = 5.0
+CLOSE_TIMEOUT_S: Final = 2.0
 
 RAFT_KEYS: Final = frozenset({1, 52, 53, 54})
 ENVELOPE: Final = 58
@@ -63,12 +60,16 @@ class Node(Watcher):
         adopt(config)
         self.events = EventLog(config.events_file, config.name)
         self._stopped = asyncio.Event()
-        self._reason = ""
+        self._reason: str | None = None
+        self._stop_lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._committed_ms = now_ms()
         self._listeners: list[Listener] = []
         self.control: ControlPlane | None = None
-        self.broker: BrokerPlane | None = None
+        self.membership: Membership | None = None
+        self.data: DataPlane | None = None
+        self._data_loop = LoopThread("data", self.stop)
         self.replica = Replica(
             config, emit=self.events.emit, watcher=self, stop=self.stop, changed=self._arm
         )
@@ -79,14 +80,27 @@ class Node(Watcher):
             )
             self.control.replica = self.replica
         if config.broker_id is not None:
-            self.broker = BrokerPlane(
-                config,
-                self.replica,
-                incarnation=self.events.incarnation,
-                emit=self.events.emit,
-                changed=self._arm,
-                stop=self.stop,
-            )
+            self.membership, self.data = self._broker()
+
+    def _broker(self) -> tuple[Membership, DataPlane]:
+        membership = Membership(
+            self.config,
+            self.replica,
+            incarnation=self.events.incarnation,
+            emit=self.events.emit,
+            changed=self._arm,
+            stop=self.stop,
+            moved=lambda transition: self._data_loop.post(data.moved, transition),
+        )
+        data = DataPlane(
+            self.config,
+            life=lambda: membership.state,
+            leader_id=lambda: self.replica.leader_id,
+            emit=self.events.emit,
+            stop=self.stop,
+            describe=self._describe,
+        )
+        return membership, data
 
     def _boot_event(self) -> None:
         config = self.config
@@ -104,28 +118,49 @@ class Node(Watcher):
 
     async def run(self) -> str:
         """Serve until stopped; why it stopped. Raises `OSError` where an address is taken."""
-        loop = asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._shut_down)
-        for endpoint in self.config.controller_listeners:
-            await self._listen(endpoint, self.config.control_queue_capacity, self._on_control)
-        for endpoint in self.config.client_listeners:
-            await self._listen(endpoint, self.config.queue_capacity, self._on_client)
-        self._tick()
-        await self._stopped.wait()
-        await self._close()
-        return self._reason
+            self._loop.add_signal_handler(number, self._shut_down)
+        try:
+            await self._start()
+            if self._reason is None:
+                self._tick()
+                await self._stopped.wait()
+        finally:
+            await self._close()
+        return self._reason or ""
 
     def stop(self, reason: str) -> None:
-        """End the process; the first reason counts."""
-        if not self._stopped.is_set():
-            self._reason = reason
-            self._stopped.set()
+        """End the process; the first reason counts. May be called from any thread."""
+        with self._stop_lock:
+            if self._reason is None:
+                self._reason = reason
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._stopped.set)
+
+    async def _start(self) -> None:
+        for endpoint in self.config.controller_listeners:
+            await self._listen(endpoint)
+        if self.data is not None:
+            self._data_loop.start()
+            self._data_loop.post(self.data.committed, self.replica.applied, self.replica.image)
+            await self._data_loop.run(self.data.start())
+
+    async def _listen(self, endpoint: Endpoint) -> None:
+        listener = Listener(
+            endpoint.name,
+            capacity=self.config.control_queue_capacity,
+            dispatch=self._on_control,
+            unsupported=partial(unsupported, CONTROL_APIS),
+        )
+        await listener.start(endpoint.host, endpoint.port)
+        self._listeners.append(listener)
+        log.info("listening: %s://%s:%d", endpoint.name, endpoint.host, endpoint.port)
 
     def _shut_down(self) -> None:
         """SIGTERM: a broker drains first, then leaves; a leader resigns first."""
-        if self.broker is not None:
-            self.broker.shut_down()
+        if self.membership is not None:
+            self.membership.shut_down()
             asyncio.get_running_loop().call_later(
                 SHUTDOWN_TIMEOUT_S, self.stop, "controlled shutdown not granted in time"
             )
@@ -135,23 +170,24 @@ class Node(Watcher):
     async def _close(self) -> None:
         if self.replica.leads:
             await self.replica.hand_over()
+        await self._close_data()
         for listener in self._listeners:
             await listener.close()
-        if self.broker is not None:
-            self.broker.close()
+        if self.membership is not None:
+            self.membership.close()
         self.replica.close()
         self.events.emit("exit", reason=self._reason)
 
-    async def _listen(self, endpoint: Endpoint, capacity: int, dispatch: Any) -> None:
-        listener = Listener(
-            endpoint.name,
-            capacity=capacity,
-            dispatch=dispatch,
-            unsupported=partial(self._unsupported, endpoint.name),
-        )
-        await listener.start(endpoint.host, endpoint.port)
-        self._listeners.append(listener)
-        log.info("listening: %s://%s:%d", endpoint.name, endpoint.host, endpoint.port)
+    async def _close_data(self) -> None:
+        """Whatever state the data loop is in, the process ends."""
+        if self.data is None or not self._data_loop.running:
+            return
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await self._data_loop.run(self.data.close())
+        except Exception:
+            log.exception("the data plane did not close")
+        self._data_loop.close()
 
     # --- time -----------------------------------------------------------------------------
 
@@ -173,8 +209,8 @@ class Node(Watcher):
             due = self.control.deadline_ms()
             if due is not None and due <= now:
                 self.control.tick()
-        if self.broker is not None and self.broker.deadline_ms() <= now:
-            self.broker.tick()
+        if self.membership is not None and self.membership.deadline_ms() <= now:
+            self.membership.tick()
         if now - self._committed_ms >= QUIET_MS:
             self.replica.emit_digest()
             self._committed_ms = now
@@ -184,8 +220,8 @@ class Node(Watcher):
         deadlines = [self.replica.deadline_ms(), self._committed_ms + QUIET_MS]
         if self.control is not None and (due := self.control.deadline_ms()) is not None:
             deadlines.append(due)
-        if self.broker is not None:
-            deadlines.append(self.broker.deadline_ms())
+        if self.membership is not None:
+            deadlines.append(self.membership.deadline_ms())
         wait_s = max(0, min(deadlines) - now_ms()) / 1000
         loop = asyncio.get_event_loop()
         when = loop.time() + wait_s + 0.0005
@@ -201,8 +237,10 @@ class Node(Watcher):
         self._committed_ms = now_ms()
         if self.control is not None:
             self.control.committed(end_offset, image)
-        if self.broker is not None:
-            self.broker.committed(end_offset, image)
+        if self.membership is not None and self.data is not None:
+            # The image first: whoever sees the broker active then sees its registration too.
+            self._data_loop.post(self.data.committed, end_offset, image)
+            self.membership.committed(end_offset, image)
 
     def claimed(self, epoch: int, end_offset: int, image: Image) -> None:
         assert self.control is not None
@@ -225,8 +263,8 @@ class Node(Watcher):
             inquiry.answer(self._describe())
         elif key in CONTROLLER_KEYS:
             self.control.ask(inquiry.request, inquiry.answer)
-        elif not _listed(CONTROL_APIS, inquiry.request):
-            self._refuse(inquiry)
+        elif not listed(CONTROL_APIS, inquiry.request):
+            refuse(inquiry)
         elif key in RAFT_KEYS:
             self.replica.ask(inquiry.request, inquiry.answer)
         elif key == API_VERSIONS:
@@ -236,41 +274,9 @@ class Node(Watcher):
         else:
             self.control.ask(inquiry.request, inquiry.answer)
 
-    def _on_client(self, inquiry: Inquiry) -> None:
-        key = inquiry.request.__api_key__
-        assert self.broker is not None
-        if key == DESCRIBE_NODE:
-            inquiry.answer(self._describe())
-        elif key in (BROKER_HEARTBEAT, CONTROLLER_HEARTBEAT):
-            inquiry.answer(_not_a_controller(inquiry.request))
-        elif not _listed(CLIENT_APIS, inquiry.request):
-            self._refuse(inquiry)
-        elif key == API_VERSIONS:
-            inquiry.answer(view.api_versions_response(CLIENT_APIS, inquiry.request))
-        else:
-            self.broker.serve(inquiry)
-
-    def _refuse(self, inquiry: Inquiry) -> None:
-        log.warning(
-            "%s: %s version %d from %s is not served here",
-            inquiry.listener,
-            type(inquiry.request).__name__,
-            inquiry.request.__version__,
-            inquiry.peer,
-        )
-        inquiry.answer(None)
-
-    def _unsupported(self, listener: str, error: UnsupportedVersion) -> bytes | None:
-        """ApiVersions of a version from the future gets the v0 body with error 35 (B.9.1)."""
-        if error.api_key != API_VERSIONS:
-            return None
-        control = listener in {each.name for each in self.config.controller_listeners}
-        response = view.api_versions_refusal(CONTROL_APIS if control else CLIENT_APIS)
-        return encode_response(response, correlation_id=error.correlation_id)
-
     def _describe(self) -> DescribeNodeResponse:
         state, image = self.replica.state, self.replica.image
-        broker = self.broker.state if self.broker is not None else None
+        broker = self.membership.state if self.membership is not None else None
         described = {
             "node": self.config.name,
             "incarnation": str(self.events.incarnation),
@@ -291,21 +297,3 @@ class Node(Watcher):
             "fenced_brokers": sorted(view.fenced_brokers(image)),
         }
         return DescribeNodeResponse(state=json.dumps(described))
-
-
-def _listed(table: Mapping[int, tuple[int, int]], request: Any) -> bool:
-    lowest, highest = table.get(request.__api_key__, (0, -1))
-    version: int = request.__version__
-    return lowest <= version <= highest
-
-
-def _not_a_controller(request: Any) -> Any:
-    """What a broker answers to heartbeats (A.1.82, 85)."""
-    code = ErrorCode.not_controller
-    if isinstance(request, BrokerHeartbeatRequest):
-        return BrokerHeartbeatResponse(
-            error_code=code.value,
-            next_state=BrokerState.UNKNOWN,  # type: ignore[arg-type]
-            lease_end_time_ms=request.lease_start_time_ms,
-        )
-    return ControllerHeartbeatResponse(error_code=code.value, start_snapshot=False)

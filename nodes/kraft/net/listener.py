@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from nodes.kraft.security.principal import ANONYMOUS, Principal
 from nodes.kraft.wire.codec import (
     MalformedRequest,
     UnsupportedVersion,
@@ -31,13 +32,18 @@ READ_AHEAD_BYTES: Final = 65536
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """A decoded request that waits for `answer(response)`; None closes the connection."""
+    """A decoded request that waits for `answer(response)`; None closes the connection.
+
+    `principal`: who sent it, as far as the listener's security protocol tells. `host`: the
+    sender's IP address. `peer`: address and port, for logs."""
 
     listener: str
     peer: str
     header: Any
     request: Any
     answer: Callable[[Any | None], None]
+    principal: Principal = ANONYMOUS
+    host: str = ""
 
 
 class Listener:
@@ -143,7 +149,10 @@ class Listener:
             else:
                 connection.reply(body)
 
-        self._dispatch(Inquiry(self.name, connection.peer, header, request, answer))
+        inquiry = Inquiry(
+            self.name, connection.peer, header, request, answer, ANONYMOUS, connection.host
+        )
+        self._dispatch(inquiry)
 
 
 class _Connection(asyncio.Protocol):
@@ -157,12 +166,14 @@ class _Connection(asyncio.Protocol):
         self._full = False
         self.waiting: asyncio.Future[None] | None = None
         self.peer = "?"
+        self.host = ""
         self.open = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self.peer = str(transport.get_extra_info("peername"))
+        address = transport.get_extra_info("peername")
+        self.peer, self.host = str(address), address[0] if address else ""
         self.open = self._listener.opened(self)
         if not self.open:
             log.warning("%s: too many connections, refused %s", self._listener.name, self.peer)

@@ -9,6 +9,7 @@ import pytest
 
 from nodes.kraft.config import from_settings
 from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.runtime.refusals import unsupported
 from nodes.kraft.server import Node
 from nodes.kraft.wire.apis import CLIENT_APIS, CONTROL_APIS
 from nodes.kraft.wire.codec import UnsupportedVersion, decode_response
@@ -55,7 +56,8 @@ def test_what_is_not_listed_closes_the_connection(node: Node, listener: str) -> 
             continue
         answers: list[Any] = []
         inquiry = Inquiry(listener, "test", None, Anything(key, version), answers.append)
-        (node._on_client if listener == "CLIENT" else node._on_control)(inquiry)
+        assert node.data is not None
+        (node.data.serve if listener == "CLIENT" else node._on_control)(inquiry)
         assert answers == [None], (key, version)
         refused += 1
     assert refused > 1000
@@ -63,10 +65,11 @@ def test_what_is_not_listed_closes_the_connection(node: Node, listener: str) -> 
 
 @pytest.mark.parametrize(("listener", "served"), [("CLIENT", {3, 19}), ("CONTROLLER", {52, 56})])
 def test_api_versions_of_the_future_lists_what_this_listener_serves(
-    node: Node, listener: str, served: set[int]
+    listener: str, served: set[int]
 ) -> None:
     """B.9.1, also in a combined process: each listener has its own table."""
-    body = node._unsupported(listener, UnsupportedVersion(18, 99, 7))
+    table = CLIENT_APIS if listener == "CLIENT" else CONTROL_APIS
+    body = unsupported(table, UnsupportedVersion(18, 99, 7))
     assert body is not None
     correlation_id, response = decode_response(18, 0, body)
     keys = {int(each.api_key) for each in response.api_keys}
@@ -74,4 +77,4 @@ def test_api_versions_of_the_future_lists_what_this_listener_serves(
     assert (correlation_id, int(response.error_code)) == (7, 35)
     assert served <= keys
     assert not other & keys
-    assert node._unsupported(listener, UnsupportedVersion(3, 99, 7)) is None
+    assert unsupported(table, UnsupportedVersion(3, 99, 7)) is None

@@ -16,8 +16,9 @@ from kio.static.primitive import i16, i32, i32Timedelta
 from nodes.kraft.config import Config, from_settings
 from nodes.kraft.net.channel import FateUnknown
 from nodes.kraft.net.listener import Inquiry
-from nodes.kraft.runtime.broker import BrokerPlane
+from nodes.kraft.runtime.data import DataPlane
 from nodes.kraft.runtime.forwarding import Forwarder
+from nodes.kraft.runtime.membership import Membership
 from nodes.kraft.runtime.replica import Replica, Watcher
 
 
@@ -34,7 +35,7 @@ def config_in(directory: Path) -> Config:
     )
 
 
-def plane_in(directory: Path, stopped: list[str]) -> BrokerPlane:
+def membership_in(directory: Path, stopped: list[str]) -> Membership:
     config = config_in(directory)
     replica = Replica(
         config,
@@ -43,13 +44,25 @@ def plane_in(directory: Path, stopped: list[str]) -> BrokerPlane:
         stop=stopped.append,
         changed=lambda: None,
     )
-    return BrokerPlane(
+    return Membership(
         config,
         replica,
         incarnation=uuid.uuid4(),
         emit=lambda *_, **__: None,
         changed=lambda: None,
         stop=stopped.append,
+    )
+
+
+def data_plane_in(directory: Path, stopped: list[str]) -> DataPlane:
+    membership = membership_in(directory, stopped)
+    return DataPlane(
+        config_in(directory),
+        life=lambda: membership.state,
+        leader_id=lambda: -1,
+        emit=lambda *_, **__: None,
+        stop=stopped.append,
+        describe=lambda: None,
     )
 
 
@@ -76,14 +89,14 @@ def test_a_forwarded_request_that_fails_closes_its_connection(
         raise RuntimeError("a defect")
 
     async def main() -> None:
-        plane = plane_in(tmp_path, [])
+        plane = data_plane_in(tmp_path, [])
         monkeypatch.setattr(Forwarder, "forward", fail)
-        monkeypatch.setattr(BrokerPlane, "serving", lambda _: True)
+        monkeypatch.setattr(DataPlane, "serving", lambda _: True)
         plane.serve(Inquiry("PLAINTEXT", "test", None, create("a"), answers.append))
         async with asyncio.timeout(5):
             while not answers:
                 await asyncio.sleep(0.001)
-        plane.close()
+        await plane.close()
 
     asyncio.run(main())
     assert answers == [None]
@@ -96,7 +109,7 @@ def test_a_heartbeat_that_fails_for_no_known_reason_ends_the_broker(
     stopped: list[str] = []
 
     async def main() -> None:
-        plane = plane_in(tmp_path, stopped)
+        plane = membership_in(tmp_path, stopped)
         monkeypatch.setattr(plane, "_heard", lambda *_: 1 / 0)
         monkeypatch.setattr("nodes.kraft.net.channel.Channel.call", answered)
         plane.tick()

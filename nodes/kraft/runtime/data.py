@@ -1,0 +1,251 @@
+"""The data plane: what clients ask a broker, dispatched by api key. Lives on the data loop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from nodes.kraft.broker import lifecycle, view
+from nodes.kraft.config import Config
+from nodes.kraft.metadata.image import EMPTY, Image
+from nodes.kraft.net.listener import Inquiry, Listener
+from nodes.kraft.runtime.clock import now_ms
+from nodes.kraft.runtime.forwarding import Forwarder
+from nodes.kraft.runtime.planes import DataWatcher, Handler, Service
+from nodes.kraft.runtime.refusals import listed, refuse, unsupported
+from nodes.kraft.wire.apis import CLIENT_APIS
+from nodes.kraft.wire.codec import API_VERSIONS
+from nodes.kraft.wire.codes import first_error, with_code
+from nodes.kraft.wire.heartbeats import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerState,
+    ControllerHeartbeatResponse,
+)
+from nodes.kraft.wire.versions import NEWEST, newest_request, response_for
+
+log: Final = logging.getLogger(__name__)
+
+METADATA: Final = 3
+CREATE_TOPICS: Final = 19
+DELETE_TOPICS: Final = 20
+BROKER_HEARTBEAT: Final = 50
+CONTROLLER_HEARTBEAT: Final = 51
+DESCRIBE_CLUSTER: Final = 60
+DESCRIBE_NODE: Final = 10001
+
+
+class DataPlane:
+    """Serves clients (`runtime.planes.Plane`).
+
+    `life` gives the broker's life-cycle state, `leader_id` the active controller; both are read
+    from the control loop's objects by reference. `describe` answers DescribeNode.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        life: Callable[[], lifecycle.LifecycleState],
+        leader_id: Callable[[], int],
+        emit: Callable[..., None],
+        stop: Callable[[str], None],
+        describe: Callable[[], Any],
+    ) -> None:
+        self.config = config
+        self.watchers: list[DataWatcher] = []
+        self.emit = emit
+        self.leader_id = leader_id
+        self._life = life
+        self._stop = stop
+        self._describe = describe
+        self._image = EMPTY
+        self._listeners: list[Listener] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._forwarder = Forwarder(config, leader_id)
+        self._table: dict[int, Handler] = {
+            METADATA: self._metadata,
+            DESCRIBE_CLUSTER: self._describe_cluster,
+            CREATE_TOPICS: self.forward,
+            DELETE_TOPICS: self.forward,
+        }
+        self._services: list[Service] = []
+        self._register()
+
+    def _register(self) -> None:
+        """The services, in the order of their start. Each takes this plane: `Admin(self)`."""
+        services: tuple[Service, ...] = ()
+        for service in services:
+            self._services.append(service)
+            self.watchers.append(service)
+            self._table |= service.handlers()
+
+    # --- life -----------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start the services, then listen. Raises `OSError` where an address is taken."""
+        for service in self._services:
+            await service.start()
+        for endpoint in self.config.client_listeners:
+            listener = Listener(
+                endpoint.name,
+                capacity=self.config.queue_capacity,
+                dispatch=self.serve,
+                unsupported=partial(unsupported, CLIENT_APIS),
+            )
+            await listener.start(endpoint.host, endpoint.port)
+            self._listeners.append(listener)
+            log.info("listening: %s://%s:%d", endpoint.name, endpoint.host, endpoint.port)
+
+    async def close(self) -> None:
+        for listener in self._listeners:
+            await listener.close()
+        for service in reversed(self._services):
+            await service.close()
+        for task in self._tasks:
+            task.cancel()
+        self._forwarder.close()
+
+    # --- from the control loop ------------------------------------------------------------
+
+    def committed(self, end_offset: int, image: Image) -> None:
+        """Posted for each advance of the high watermark."""
+        self._image = image
+        for watcher in self.watchers:
+            watcher.committed(end_offset, image)
+
+    def moved(self, transition: lifecycle.Transition) -> None:
+        """Posted for each transition of the life cycle."""
+        for watcher in self.watchers:
+            watcher.moved(transition)
+
+    # --- for services ---------------------------------------------------------------------
+
+    def serving(self) -> bool:
+        return lifecycle.serving(self._life(), now_ms())
+
+    def image(self) -> Image:
+        return self._image
+
+    def broker_epoch(self) -> int:
+        return self._life().epoch
+
+    def allowed(
+        self, inquiry: Inquiry, operation: int, resource_type: int, resource_name: str
+    ) -> bool:
+        return True
+
+    def reply(self, inquiry: Inquiry, response: Any | None) -> None:
+        life = self._life()
+        end_ms = life.lease_end_ms
+        request = inquiry.request
+        topic = next(iter(getattr(request, "topics", None) or ()), None)
+        topic_id = getattr(topic, "topic_id", None)
+        self.emit(
+            "serve",
+            listener=inquiry.listener,
+            api=type(request).__name__.removesuffix("Request"),
+            code=-1 if response is None else first_error(response),
+            broker_state=life.broker_state.name,
+            broker_epoch=life.epoch,
+            lease_left_ns=None if end_ms is None else (end_ms - now_ms()) * 1_000_000,
+            topic=getattr(topic, "name", None),
+            topic_id=str(topic_id) if topic_id else None,
+            peer=inquiry.peer,
+        )
+        inquiry.answer(response)
+
+    def spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("task of the data plane failed", exc_info=error)
+            self._stop(f"fatal: {type(error).__name__}: {error}")
+
+    # --- requests -------------------------------------------------------------------------
+
+    def serve(self, inquiry: Inquiry) -> None:
+        """A request from a client listener."""
+        request = inquiry.request
+        key = request.__api_key__
+        if key == DESCRIBE_NODE:
+            inquiry.answer(self._describe())
+        elif key in (BROKER_HEARTBEAT, CONTROLLER_HEARTBEAT):
+            inquiry.answer(_not_a_controller(request))
+        elif not listed(CLIENT_APIS, request):
+            refuse(inquiry)
+        elif key == API_VERSIONS:
+            inquiry.answer(view.api_versions_response(CLIENT_APIS, request))
+        elif not self.serving():
+            self.reply(inquiry, _refusal(request))
+        else:
+            self._table[key](inquiry)
+
+    def _metadata(self, inquiry: Inquiry) -> None:
+        response = view.metadata_response(
+            self._image, inquiry.request, self.config.cluster_id, inquiry.listener
+        )
+        self.reply(inquiry, response)
+
+    def _describe_cluster(self, inquiry: Inquiry) -> None:
+        response = view.describe_cluster_response(
+            self._image, inquiry.request, self.config.cluster_id, inquiry.listener
+        )
+        self.reply(inquiry, response)
+
+    def forward(self, inquiry: Inquiry) -> None:
+        """Carry a client's request to the active controller, and its answer back."""
+        self.spawn(self._forward(inquiry))
+
+    async def _forward(self, inquiry: Inquiry) -> None:
+        try:
+            response = await self._forwarded(inquiry)
+        except Exception:
+            log.exception("%s from %s failed", type(inquiry.request).__name__, inquiry.peer)
+            response = None  # closes the connection, which would wait for ever
+        self.reply(inquiry, response)
+
+    async def _forwarded(self, inquiry: Inquiry) -> Any:
+        request = newest_request(inquiry.request)
+        timeout_s = min(
+            request.timeout.total_seconds(), self.config.timing.forward_timeout_ms / 1000
+        )
+        response, unknown = await self._forwarder.forward(request, timeout_s)
+        if response is None:
+            code = ErrorCode.request_timed_out if unknown else ErrorCode.not_controller
+            response = with_code(view.refusal(request), code)
+        elif unknown:
+            response = with_code(response, ErrorCode.request_timed_out)
+        if not self.serving():
+            # The lease ended meanwhile: a fenced broker vouches for nothing.
+            response = with_code(view.refusal(request), ErrorCode.request_timed_out)
+        return response_for(inquiry.request, response)
+
+
+def _refusal(request: Any) -> Any | None:
+    """How a fenced broker answers (A.7.5)."""
+    if request.__api_key__ not in NEWEST:
+        return view.refusal(request)
+    return response_for(request, view.refusal(newest_request(request)))
+
+
+def _not_a_controller(request: Any) -> Any:
+    """What a broker answers to heartbeats (A.1.82, 85)."""
+    code = ErrorCode.not_controller
+    if isinstance(request, BrokerHeartbeatRequest):
+        return BrokerHeartbeatResponse(
+            error_code=code.value,
+            next_state=BrokerState.UNKNOWN,  # type: ignore[arg-type]
+            lease_end_time_ms=request.lease_start_time_ms,
+        )
+    return ControllerHeartbeatResponse(error_code=code.value, start_snapshot=False)

@@ -1,0 +1,157 @@
+"""The broker's membership: its life cycle and its heartbeats. Lives on the control loop.
+
+Other threads may read `state`, which is immutable and replaced as a whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from nodes.kraft.broker import lifecycle
+from nodes.kraft.config import Config
+from nodes.kraft.metadata.image import Image
+from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
+from nodes.kraft.runtime.clock import now_ms
+from nodes.kraft.runtime.replica import Replica, Watcher
+from nodes.kraft.wire.heartbeats import BrokerState
+
+log: Final = logging.getLogger(__name__)
+
+
+class Membership(Watcher):
+    """Runs the life-cycle core and carries its heartbeats.
+
+    `moved` hears each transition; `changed` says that deadlines may have changed; `stop` ends
+    the process.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        replica: Replica,
+        *,
+        incarnation: uuid.UUID,
+        emit: Callable[..., None],
+        changed: Callable[[], None],
+        stop: Callable[[str], None],
+        moved: Callable[[lifecycle.Transition], None] = lambda _: None,
+    ) -> None:
+        self._config = config
+        self._replica = replica
+        self._emit = emit
+        self._changed = changed
+        self._stop = stop
+        self._moved = moved
+        self._channels: dict[int, Channel] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._guess = 0
+        self.state = lifecycle.initial(lifecycle.LifecycleConfig.of(config, incarnation), now_ms())
+
+    def deadline_ms(self) -> int:
+        return lifecycle.deadline_ms(self.state)
+
+    def tick(self) -> None:
+        self.feed(lifecycle.Tick())
+
+    def committed(self, end_offset: int, image: Image) -> None:
+        """Progress is told with the next heartbeat."""
+        self.feed(lifecycle.Applied(end_offset - 1))
+
+    def shut_down(self) -> None:
+        """Ask the controller for a controlled shutdown; `stop` is called when it is granted."""
+        self.feed(lifecycle.ShutDown())
+
+    def feed(self, event: lifecycle.Input) -> None:
+        self.state, effects = lifecycle.step(self.state, event, now_ms())
+        for effect in effects:
+            self._carry_out(effect)
+        self._changed()
+
+    def _carry_out(self, effect: lifecycle.Effect) -> None:
+        match effect:
+            case lifecycle.SendHeartbeat(request):
+                self._spawn(self._heartbeat(request))
+            case lifecycle.Transition(before, after, epoch, why):
+                log.info("broker %s -> %s, epoch %d: %s", before.name, after.name, epoch, why)
+                self._emit(
+                    "bstate", before=before.name, after=after.name, broker_epoch=epoch, why=why
+                )
+                self._moved(effect)
+            case lifecycle.LeaseGranted(epoch, start_ms, end_ms, granted_by):
+                self._emit(
+                    "lease",
+                    broker_id=self._config.broker_id,
+                    broker_epoch=epoch,
+                    start_ns=start_ms * 1_000_000,
+                    end_ns=end_ms * 1_000_000,
+                    granted_by=granted_by,
+                )
+            case lifecycle.Exit(why):
+                self._stop(why)
+
+    # --- heartbeats -----------------------------------------------------------------------
+
+    async def _heartbeat(self, request: Any) -> None:
+        timeout_s = self._config.timing.request_timeout_ms / 1000
+        controller = self._controller()
+        response = None
+        try:
+            response = await self._channel(controller).call(request, timeout_s)
+        except (NotSent, FateUnknown) as error:
+            log.debug("heartbeat: %s", error)
+            self._guess += 1
+        if response is not None:
+            self._heard(request, response)
+        self.feed(lifecycle.HeartbeatAnswered(request, response))
+
+    def _heard(self, request: Any, response: Any) -> None:
+        if int(response.error_code) == ErrorCode.not_controller:
+            self._guess += 1
+        self._emit(
+            "heartbeat",
+            broker_id=self._config.broker_id,
+            broker_epoch=int(request.broker_epoch),
+            target=BrokerState(request.target_state).name,
+            error=int(response.error_code),
+            next_state=BrokerState(response.next_state).name,
+            answered_epoch=int(response.broker_epoch),
+        )
+
+    def _controller(self) -> int:
+        """Whom to send to: the leader that the replica knows, else each voter in turn."""
+        known = self._replica.leader_id
+        voters = self._replica.raft_config.voters
+        return known if known >= 0 else voters[self._guess % len(voters)]
+
+    def _channel(self, controller: int) -> Channel:
+        """Heartbeats have channels of their own: no client's work stands before them."""
+        if controller not in self._channels:
+            voter = next(each for each in self._config.voters if each.id == controller)
+            self._channels[controller] = Channel(voter.host, voter.port, self._config.name)
+        return self._channels[controller]
+
+    # --- tasks ----------------------------------------------------------------------------
+
+    def _spawn(self, coroutine: Any) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # Without its answer the life cycle would wait for ever.
+            log.error("heartbeat failed", exc_info=error)
+            self._stop(f"fatal: {type(error).__name__}: {error}")
+
+    def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        for channel in self._channels.values():
+            channel.close()

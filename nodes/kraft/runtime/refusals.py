@@ -1,0 +1,41 @@
+"""What a listener says to requests that it does not serve."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+from nodes.kraft.broker import view
+from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.wire.codec import API_VERSIONS, UnsupportedVersion, encode_response
+
+log: Final = logging.getLogger(__name__)
+
+
+def listed(table: Mapping[int, tuple[int, int]], request: Any) -> bool:
+    """Whether a listener's table of api keys has this request in its version."""
+    lowest, highest = table.get(request.__api_key__, (0, -1))
+    version: int = request.__version__
+    return lowest <= version <= highest
+
+
+def refuse(inquiry: Inquiry) -> None:
+    """Close the connection of a request that its listener does not serve."""
+    log.warning(
+        "%s: %s version %d from %s is not served here",
+        inquiry.listener,
+        type(inquiry.request).__name__,
+        inquiry.request.__version__,
+        inquiry.peer,
+    )
+    inquiry.answer(None)
+
+
+def unsupported(table: Mapping[int, tuple[int, int]], error: UnsupportedVersion) -> bytes | None:
+    """ApiVersions of a version from the future gets the v0 body with error 35 (B.9.1); anything
+    else that no schema is known for closes the connection."""
+    if error.api_key != API_VERSIONS:
+        return None
+    response = view.api_versions_refusal(table)
+    return encode_response(response, correlation_id=error.correlation_id)
