@@ -6,7 +6,7 @@ from typing import Final
 from kio.schema.errors import ErrorCode
 
 from nodes.kraft.controller.answers import Refusal
-from nodes.kraft.metadata.image import Image
+from nodes.kraft.metadata.image import Image, metric_name
 
 MAX_NAME_CHARACTERS: Final = 249
 INTERNAL: Final = frozenset({"__kafka_metadata", "__cluster_metadata"})
@@ -25,12 +25,10 @@ def check_name(image: Image, name: str) -> None:
         raise _invalid(f"{name} is the cluster's own")
     if name in image.topic_ids:
         raise Refusal(ErrorCode.topic_already_exists, f"topic {name} exists")
-    if "." in name or "_" in name:
-        # Metric names turn '.' into '_', so names that differ in these alone would collide.
-        same = name.replace(".", "_")
-        for other in image.topic_ids:
-            if other.replace(".", "_") == same:
-                raise _invalid(f"{name} collides with topic {other}")
+    # Metric names turn '.' into '_', so names that differ in these alone would collide.
+    other = image.metric_names.get(metric_name(name))
+    if other is not None:
+        raise _invalid(f"{name} collides with topic {other}")
 
 
 def _invalid(message: str) -> Refusal:

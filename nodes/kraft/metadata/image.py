@@ -21,9 +21,16 @@ TOPIC_RESOURCE: Final = 2
 """Kafka's ConfigResource type of a topic."""
 
 REMEMBERED_REQUESTS: Final = 10_000
+REMEMBERED_BYTES: Final = 8 * 2**20
+"""Answers of forwarded requests are remembered up to these bounds, the newest one always."""
+
+EVERY_RESOURCE: Final = "*"
+"""How clients name the default resource of access rules, whose name is null in the log."""
 
 PartitionKey: TypeAlias = tuple[uuid.UUID, int]
 ConfigKey: TypeAlias = tuple[int, str]
+RuleKey: TypeAlias = tuple[int, int, str, str]
+"""Resource type, pattern type, resource name (`*`: the default resource), principal."""
 
 
 class ImageError(Exception):
@@ -108,13 +115,25 @@ class AccessRule:
     operation: int
     permission_type: int
 
+    @property
+    def resource(self) -> str:
+        """The resource's name as clients write it."""
+        return EVERY_RESOURCE if self.resource_name is None else self.resource_name
+
+    @property
+    def key(self) -> RuleKey:
+        """What a check looks the rule up by."""
+        return self.resource_type, self.pattern_type, self.resource, self.principal
+
 
 @dataclass(frozen=True, slots=True)
 class Image:
     """All metadata below some offset.
 
     `in_sync` (broker id to the partitions that have it in their ISR) and `leaderless` are
-    indexes of `partitions`. `requests` holds the answers of the latest forwarded requests, by
+    indexes of `partitions`, `rules_by_key` is one of `access_rules`, `metric_names` one of
+    `topic_ids`: the topics with a '.' or '_' by their names in metrics. `requests` holds the
+    answers of the latest forwarded requests (`request_bytes` in all), by
     request id; `request_order` their ids by number, oldest `first_request`.
     """
 
@@ -126,10 +145,14 @@ class Image:
     leaderless: Map[PartitionKey, None] = field(default_factory=Map)
     configs: Map[ConfigKey, Map[str, str]] = field(default_factory=Map)
     access_rules: Map[AccessRule, None] = field(default_factory=Map)
+    rules_by_key: Map[RuleKey, Map[AccessRule, None]] = field(default_factory=Map)
+    metric_names: Map[str, str] = field(default_factory=Map)
     requests: Map[uuid.UUID, bytes] = field(default_factory=Map)
     request_order: Map[int, uuid.UUID] = field(default_factory=Map)
     first_request: int = 0
+    request_bytes: int = 0
     next_producer_id: int = 0
+    features: Map[str, int] = field(default_factory=Map)
 
     def topic(self, name: str) -> Topic | None:
         """The topic of that name."""
@@ -172,8 +195,12 @@ def apply(image: Image, record: wire.Record, offset: int) -> Image:
             return _set_config(image, record)
         case wire.AccessControlRecord():
             return _add_rule(image, record)
+        case wire.FeatureLevelRecord():
+            return _finalize_feature(image, record)
         case wire.ProducerIdsRecord():
             return _take_producer_ids(image, record)
+        case wire.RemoveAccessControlRecord():
+            return _remove_rule(image, record)
         case wire.RequestRecord():
             return _remember_request(image, record)
         case wire.NoOpRecord():
@@ -193,6 +220,8 @@ def _register(image: Image, record: wire.BrokerRecord, offset: int) -> Image:
         )
     if previous is not None and not previous.fenced:
         raise InvalidRecord(f"broker {record.broker_id} registers again while active")
+    if record.state != BrokerState.INITIAL:
+        raise InvalidRecord(f"broker {record.broker_id} registers in state {record.state}")
     broker = Broker(
         broker_id=record.broker_id,
         epoch=record.broker_epoch,
@@ -240,6 +269,7 @@ def _add_topic(image: Image, record: wire.TopicRecord) -> Image:
         image,
         topics=image.topics.set(topic.topic_id, topic),
         topic_ids=image.topic_ids.set(topic.name, topic.topic_id),
+        metric_names=_with_metric_name(image.metric_names, topic.name),
     )
 
 
@@ -266,8 +296,24 @@ def _remove_topic(image: Image, record: wire.RemoveTopicRecord) -> Image:
         image,
         topics=image.topics.delete(topic.topic_id),
         topic_ids=image.topic_ids.delete(topic.name),
+        metric_names=_without_metric_name(image.metric_names, topic.name),
         configs=configs,
     )
+
+
+def metric_name(topic: str) -> str:
+    """The topic's name in metrics, where '.' and '_' are one."""
+    return topic.replace(".", "_")
+
+
+def _with_metric_name(names: Map[str, str], topic: str) -> Map[str, str]:
+    same = metric_name(topic)
+    return names.set(same, topic) if "_" in same else names
+
+
+def _without_metric_name(names: Map[str, str], topic: str) -> Map[str, str]:
+    same = metric_name(topic)
+    return names.delete(same) if names.get(same) == topic else names
 
 
 def _add_partition(image: Image, record: wire.PartitionRecord) -> Image:
@@ -356,12 +402,19 @@ def _set_config(image: Image, record: wire.ConfigRecord) -> Image:
     if record.resource_type == TOPIC_RESOURCE and record.resource_name not in image.topic_ids:
         raise UnknownEntity(f"topic {record.resource_name}")
     key = (int(record.resource_type), record.resource_name)
-    values = image.configs.get(key, Map()).set(record.name, record.value)
-    return replace(image, configs=image.configs.set(key, values))
+    values = image.configs.get(key, Map())
+    if record.value is not None:
+        values = values.set(record.name, record.value)
+    elif record.name in values:
+        values = values.delete(record.name)
+    else:
+        raise UnknownEntity(f"config {record.name} of {key}")
+    configs = image.configs.set(key, values) if values else image.configs.delete(key)
+    return replace(image, configs=configs)
 
 
-def _add_rule(image: Image, record: wire.AccessControlRecord) -> Image:
-    rule = AccessRule(
+def _rule(record: wire.AccessControlRecord | wire.RemoveAccessControlRecord) -> AccessRule:
+    return AccessRule(
         resource_type=record.resource_type,
         resource_name=record.resource_name,
         pattern_type=record.pattern_type,
@@ -370,9 +423,31 @@ def _add_rule(image: Image, record: wire.AccessControlRecord) -> Image:
         operation=record.operation,
         permission_type=record.permission_type,
     )
+
+
+def _add_rule(image: Image, record: wire.AccessControlRecord) -> Image:
+    rule = _rule(record)
     if rule in image.access_rules:
         raise DuplicateEntity(f"access rule {rule}")
-    return replace(image, access_rules=image.access_rules.set(rule, None))
+    same_key = image.rules_by_key.get(rule.key, Map()).set(rule, None)
+    return replace(
+        image,
+        access_rules=image.access_rules.set(rule, None),
+        rules_by_key=image.rules_by_key.set(rule.key, same_key),
+    )
+
+
+def _remove_rule(image: Image, record: wire.RemoveAccessControlRecord) -> Image:
+    rule = _rule(record)
+    if rule not in image.access_rules:
+        raise UnknownEntity(f"access rule {rule}")
+    rest = image.rules_by_key[rule.key].delete(rule)
+    by_key = image.rules_by_key
+    return replace(
+        image,
+        access_rules=image.access_rules.delete(rule),
+        rules_by_key=by_key.set(rule.key, rest) if rest else by_key.delete(rule.key),
+    )
 
 
 def _take_producer_ids(image: Image, record: wire.ProducerIdsRecord) -> Image:
@@ -383,17 +458,35 @@ def _take_producer_ids(image: Image, record: wire.ProducerIdsRecord) -> Image:
     return replace(image, next_producer_id=int(record.next_producer_id))
 
 
+def _finalize_feature(image: Image, record: wire.FeatureLevelRecord) -> Image:
+    level = image.features.get(record.name, 0)
+    if record.feature_level <= level:
+        raise StaleRecord(f"feature {record.name}: level {record.feature_level} after {level}")
+    features = image.features.set(record.name, int(record.feature_level))
+    return replace(image, features=features)
+
+
 def _remember_request(image: Image, record: wire.RequestRecord) -> Image:
     if record.request_id is None:
         raise InvalidRecord("a request record without a request id")
     if record.request_id in image.requests:
         raise DuplicateEntity(f"request id {record.request_id}")
     number = image.first_request + len(image.request_order)
+    if record.number not in (-1, number):
+        raise InvalidRecord(f"request {record.number}: the next one is {number}")
     requests = image.requests.set(record.request_id, record.answer)
     order = image.request_order.set(number, record.request_id)
     first = image.first_request
-    if len(order) > REMEMBERED_REQUESTS:
+    size = image.request_bytes + len(record.answer)
+    while len(order) > 1 and (len(order) > REMEMBERED_REQUESTS or size > REMEMBERED_BYTES):
+        size -= len(requests[order[first]])
         requests = requests.delete(order[first])
         order = order.delete(first)
         first += 1
-    return replace(image, requests=requests, request_order=order, first_request=first)
+    return replace(
+        image,
+        requests=requests,
+        request_order=order,
+        first_request=first,
+        request_bytes=size,
+    )

@@ -31,7 +31,8 @@ class EndPoint:
 class BrokerRecord:
     """Type 0: a broker's registration; its epoch is the record's own offset. Until an
     UnfenceBrokerRecord of the same epoch follows, the broker is fenced (draft, BrokerRecord).
-    Tagged 0: the incarnation of the process that registered."""
+    Tagged 0: the incarnation of the process that registered. Tagged 1, in snapshots alone: the
+    `BrokerState` that records after the registration made; INITIAL where none did."""
 
     __type__: ClassVar = EntityType.data
     __version__: ClassVar[i16] = i16(0)
@@ -43,6 +44,7 @@ class BrokerRecord:
     incarnation_id: uuid.UUID | None = field(
         metadata={"kafka_type": "uuid", "tag": 0}, default=uuid_zero
     )
+    state: i8 = field(metadata={"kafka_type": "int8", "tag": 1}, default=i8(1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +80,7 @@ class PartitionRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigRecord:
-    """Type 3: one configuration value of one resource."""
+    """Type 3: one configuration value of one resource; a null value removes it."""
 
     __type__: ClassVar = EntityType.data
     __version__: ClassVar[i16] = i16(0)
@@ -86,7 +88,7 @@ class ConfigRecord:
     resource_type: i8 = field(metadata={"kafka_type": "int8"})
     resource_name: str = field(metadata={"kafka_type": "string"})
     name: str = field(metadata={"kafka_type": "string"})
-    value: str = field(metadata={"kafka_type": "string"})
+    value: str | None = field(metadata={"kafka_type": "string"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +108,8 @@ class IsrChangeRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessControlRecord:
-    """Type 5: one access rule. A null resource name is the default resource."""
+    """Type 5: one access rule. A null resource name is the default resource: with pattern type
+    LITERAL, all resources of the type (clients write `*`)."""
 
     __type__: ClassVar = EntityType.data
     __version__: ClassVar[i16] = i16(0)
@@ -153,6 +156,17 @@ class RemoveTopicRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureLevelRecord:
+    """Type 12 (number as shipped): the feature is finalized at this level (KIP-584)."""
+
+    __type__: ClassVar = EntityType.data
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    name: str = field(metadata={"kafka_type": "string"})
+    feature_level: i16 = field(metadata={"kafka_type": "int16"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerIdsRecord:
     """Type 15 (number as shipped): a block of producer ids went to the broker of this epoch;
     `next_producer_id` is the first id behind it."""
@@ -163,6 +177,22 @@ class ProducerIdsRecord:
     broker_id: i32 = field(metadata={"kafka_type": "int32"})
     broker_epoch: i64 = field(metadata={"kafka_type": "int64"})
     next_producer_id: i64 = field(metadata={"kafka_type": "int64"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveAccessControlRecord:
+    """Type 19 (number as shipped): the rule of these very fields is gone."""
+
+    __type__: ClassVar = EntityType.data
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    resource_type: i8 = field(metadata={"kafka_type": "int8"})
+    resource_name: str | None = field(metadata={"kafka_type": "string"})
+    pattern_type: i8 = field(metadata={"kafka_type": "int8"})
+    principal: str = field(metadata={"kafka_type": "string"})
+    host: str = field(metadata={"kafka_type": "string"})
+    operation: i8 = field(metadata={"kafka_type": "int8"})
+    permission_type: i8 = field(metadata={"kafka_type": "int8"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,13 +208,15 @@ class NoOpRecord:
 class RequestRecord:
     """Type 100, ours: last record of a batch that a forwarded request caused. A broker that
     retries a request whose answer it lost carries the same id, and is told what the first
-    attempt did (B.9.4). `answer` is the encoded response body."""
+    attempt did (B.9.4). `answer` is the encoded response body. Tagged 0, in snapshots alone, and
+    there in the first of them: the request's number; -1: the next one."""
 
     __type__: ClassVar = EntityType.data
     __version__: ClassVar[i16] = i16(0)
     __flexible__: ClassVar[bool] = True
     request_id: uuid.UUID | None = field(metadata={"kafka_type": "uuid"})
     answer: bytes = field(metadata={"kafka_type": "bytes"})
+    number: i64 = field(metadata={"kafka_type": "int64", "tag": 0}, default=i64(-1))
 
 
 Record: TypeAlias = (
@@ -197,7 +229,9 @@ Record: TypeAlias = (
     | FenceBrokerRecord
     | UnfenceBrokerRecord
     | RemoveTopicRecord
+    | FeatureLevelRecord
     | ProducerIdsRecord
+    | RemoveAccessControlRecord
     | NoOpRecord
     | RequestRecord
 )
@@ -212,7 +246,9 @@ RECORD_TYPES: Final[dict[int, type[Record]]] = {
     7: FenceBrokerRecord,
     8: UnfenceBrokerRecord,
     9: RemoveTopicRecord,
+    12: FeatureLevelRecord,
     15: ProducerIdsRecord,
+    19: RemoveAccessControlRecord,
     20: NoOpRecord,
     100: RequestRecord,
 }
