@@ -24,8 +24,8 @@ class KafkaClient:
         is sent."""
         self._started = started
         name = f"workload-{thread}"
-        self._controllers = _connections(cluster, "controller", "controller", name)
-        self._brokers = _connections(cluster, "broker", "client", name)
+        self._controllers = connections(cluster, "controller", "controller", name)
+        self._brokers = connections(cluster, "broker", "client", name)
         self._controller = ControllerClient(self._controllers, thread)
         self._broker = BrokerClient(self._brokers, thread)
 
@@ -64,7 +64,7 @@ def completion(op: Event, result: Ok | Failure, node: str | None) -> Event:
     return replace(op, type=result.type, value=None, error=result.error, node=node, ext=ext)
 
 
-def _connections(
+def connections(
     cluster: Cluster, role: str, listener: str, client_id: str
 ) -> Mapping[str, Connection]:
     """A connection, not yet open, to that listener of each node with the role."""

@@ -61,6 +61,18 @@ class Connection:
     def call(self, request: Any, deadline: float) -> Any:
         """Send a kio request entity; its response entity. `deadline` is on the clock of
         `time.monotonic`. Raises `NotSent`, `FateUnknown`."""
+        connected = self._sent(request, deadline)
+        try:
+            return self._response(request, _receive(connected, deadline))
+        except BaseException:
+            self.close()
+            raise
+
+    def send(self, request: Any, deadline: float) -> None:
+        """Send a request that is not answered (Produce with acks=0). Raises as `call`."""
+        self._sent(request, deadline)
+
+    def _sent(self, request: Any, deadline: float) -> socket.socket:
         connected = self._connected(deadline)
         self._correlation_id += 1
         data = frame(
@@ -68,10 +80,10 @@ class Connection:
         )
         try:
             _send(connected, data, deadline)
-            return self._response(request, _receive(connected, deadline))
         except BaseException:
             self.close()
             raise
+        return connected
 
     def close(self) -> None:
         """Give the socket back. Never raises."""

@@ -27,12 +27,18 @@ CLIENT_TIMED_OUT: Final = "CLIENT_TIMED_OUT"
 """Sent, and not answered before the client's deadline."""
 MALFORMED_RESPONSE: Final = "MALFORMED_RESPONSE"
 """Answered with bytes that are no response to the request."""
+NO_ACKNOWLEDGEMENT: Final = "NO_ACKNOWLEDGEMENT"
+"""A produce with acks=0, which nobody answers."""
 
 TYPE_OF_CODE: Final = MappingProxyType[ErrorCode, EventType](
     {
         ErrorCode.none: "ok",
         ErrorCode.unknown_topic_or_partition: "fail",
+        ErrorCode.message_too_large: "fail",
         ErrorCode.invalid_topic_exception: "fail",
+        ErrorCode.not_enough_replicas: "fail",
+        ErrorCode.topic_authorization_failed: "fail",
+        ErrorCode.group_authorization_failed: "fail",
         ErrorCode.cluster_authorization_failed: "fail",
         ErrorCode.unsupported_version: "fail",
         ErrorCode.topic_already_exists: "fail",
@@ -61,6 +67,7 @@ TYPE_OF_BREAKDOWN: Final = MappingProxyType[str, EventType](
         CONNECTION_LOST: "info",
         CLIENT_TIMED_OUT: "info",
         MALFORMED_RESPONSE: "info",
+        NO_ACKNOWLEDGEMENT: "info",
     }
 )
 
@@ -72,7 +79,7 @@ ASSERTS: Final = MappingProxyType[tuple[str, ErrorCode], str](
 )
 """Failures that say what the topic was at the moment of the refusal."""
 
-READS: Final = frozenset({"describe", "metadata"})
+READS: Final = frozenset({"describe", "metadata", "fetch", "list-offsets"})
 """Operations without effect: where one has no result, it had certainly no effect."""
 
 

@@ -1,0 +1,205 @@
+"""The client of the `log` workload: produces to and fetches from whoever leads a partition.
+
+What a real client does within one operation is done here, too: leaders are looked up and looked
+up again, and an idempotent producer sends the same batch, under the same sequence number, until
+it knows what became of it. A producer that is not idempotent sends once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import tenacity
+from kio.schema.errors import ErrorCode
+
+from framework.history.event import Event
+from framework.plugins.system import Cluster
+from workloads.kafka import results
+from workloads.kafka.batches import NO_PRODUCER, one_value
+from workloads.kafka.broker_client import BrokerClient
+from workloads.kafka.client import KafkaClient, completion, connections
+from workloads.kafka.connection import Breakdown
+from workloads.kafka.leaders import Leader, Leaders, NoAnswer
+from workloads.kafka.log_messages import (
+    fetch_request,
+    fetch_result,
+    list_offsets_request,
+    list_offsets_result,
+    produce_request,
+    produce_result,
+    producer_id_request,
+)
+from workloads.kafka.messages import Ok, Result, UnexpectedResponse
+from workloads.kafka.results import READS, Failure, broke_down, name_of
+
+SEARCH_S: Final = 3.0
+"""No new attempt later than this after the operation began."""
+ATTEMPT_S: Final = 2.0
+PAUSE_S: Final = 0.05
+
+WITHOUT_EFFECT: Final = frozenset(
+    {
+        results.CONNECTION_FAILED,
+        name_of(ErrorCode.unknown_topic_or_partition),
+        name_of(ErrorCode.leader_not_available),
+    }
+)
+"""What a produce is told before anything is appended."""
+CURABLE: Final = WITHOUT_EFFECT | {
+    results.CONNECTION_LOST,
+    results.CLIENT_TIMED_OUT,
+    *map(
+        name_of,
+        (
+            ErrorCode.not_leader_or_follower,
+            ErrorCode.request_timed_out,
+            ErrorCode.fenced_leader_epoch,
+            ErrorCode.unknown_leader_epoch,
+            ErrorCode.offset_not_available,
+            ErrorCode.not_enough_replicas_after_append,
+        ),
+    ),
+}
+"""What newer metadata, or a moment, may cure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt of an operation; `again`: another may have a better result."""
+
+    result: Result
+    node: str | None
+    again: bool = False
+
+
+@dataclass(slots=True)
+class Memory:
+    """What the attempts of one operation have in common. `unknown`: one of them may have been
+    appended."""
+
+    batch: bytes | None = None
+    unknown: bool = False
+
+
+@dataclass(slots=True)
+class Producer:
+    """An idempotent producer: (id, epoch), and the next sequence number of each partition."""
+
+    identity: tuple[int, int]
+    sequences: dict[str, int]
+
+
+class LogClient:
+    """One process's producer and consumers. Implements the engine's `Client`."""
+
+    def __init__(
+        self, cluster: Cluster, thread: int, started: Callable[[Event], None] = lambda _: None
+    ) -> None:
+        self._topics = KafkaClient(cluster, thread, started)
+        self._brokers = connections(cluster, "broker", "client", f"log-{thread}")
+        self._any = BrokerClient(self._brokers, thread)
+        names = {cluster.nodes[node].ids["broker"]: node for node in cluster.with_role("broker")}
+        self._leaders = Leaders(self._any, names)
+        self._producer: Producer | None = None
+
+    def invoke(self, op: Event) -> Event:
+        """The completion, within about 5 s."""
+        if op.f == "seek":
+            return replace(op, type="ok")
+        if op.f not in ("produce", "fetch", "list-offsets"):
+            return self._topics.invoke(op)
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_result(lambda attempt: attempt.again),
+            stop=tenacity.stop_after_delay(SEARCH_S),
+            wait=tenacity.wait_fixed(PAUSE_S),
+            retry_error_callback=lambda state: state.outcome and state.outcome.result(),
+        )
+        memory = Memory()
+        last: Attempt = retrying(self._attempt, op, memory)
+        result = last.result
+        if op.f == "produce":
+            result = self._settle(op, result, memory)
+        return completion(op, result, last.node)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._topics.close()
+        for connection in self._brokers.values():
+            connection.close()
+
+    def _attempt(self, op: Event, memory: Memory) -> Attempt:
+        try:
+            leader = self._leaders.find(op.key)
+            request = self._request(op, leader, memory)
+        except NoAnswer as missing:
+            return Attempt(Failure("fail", missing.error), missing.node, again=True)
+        try:
+            result = self._exchange(op, leader, request)
+        except Breakdown as error:
+            result = broke_down(op.f, error.code, str(error))
+        except UnexpectedResponse as error:
+            result = broke_down(op.f, results.MALFORMED_RESPONSE, str(error))
+        if isinstance(result, Ok) or result.error[0] not in CURABLE:
+            return Attempt(result, leader.node)
+        self._leaders.forget(op.key)
+        if op.f in READS:
+            return Attempt(result, leader.node, again=True)
+        harmless = result.error[0] in WITHOUT_EFFECT
+        memory.unknown = memory.unknown or not harmless
+        return Attempt(result, leader.node, again=harmless or op.value["idempotent"])
+
+    def _request(self, op: Event, leader: Leader, memory: Memory) -> Any:
+        if op.f == "fetch":
+            return fetch_request(op, leader.epoch)
+        if op.f == "list-offsets":
+            return list_offsets_request(op, leader.epoch)
+        if memory.batch is None:
+            identity, sequence = NO_PRODUCER, -1
+            if op.value["idempotent"]:
+                producer = self._idempotent()
+                identity, sequence = producer.identity, producer.sequences.get(op.key, 0)
+            memory.batch = one_value(int(op.value["value"]), identity, sequence)
+        return produce_request(op, memory.batch)
+
+    def _exchange(self, op: Event, leader: Leader, request: Any) -> Result:
+        deadline = time.monotonic() + ATTEMPT_S
+        connection = self._brokers[leader.node]
+        if op.f == "produce" and op.value["acks"] == "0":
+            connection.send(request, deadline)
+            return broke_down(op.f, results.NO_ACKNOWLEDGEMENT, "acks=0")
+        response = connection.call(request, deadline)
+        if op.f == "produce":
+            return produce_result(op, response, leader.topic_id)
+        if op.f == "fetch":
+            return fetch_result(op, response, leader.epoch)
+        return list_offsets_result(op, response)
+
+    # --- the idempotent producer ----------------------------------------------------------
+
+    def _idempotent(self) -> Producer:
+        if self._producer is None:
+            try:
+                node, response = self._any.call(producer_id_request(), deadline_s=ATTEMPT_S)
+            except Breakdown as error:
+                raise NoAnswer(error.code, str(error), error.node) from error
+            if response.error_code != 0:
+                raise NoAnswer(name_of(response.error_code), "InitProducerId", node)
+            identity = (int(response.producer_id), int(response.producer_epoch))
+            self._producer = Producer(identity, {})
+        return self._producer
+
+    def _settle(self, op: Event, result: Result, memory: Memory) -> Result:
+        """What a produce's attempts together say; the producer's books are brought up to date."""
+        if isinstance(result, Failure) and memory.unknown:
+            # An earlier attempt may have been appended, whatever the last one was told.
+            result = Failure("info", result.error)
+        if op.value["idempotent"] and self._producer is not None:
+            if isinstance(result, Ok):
+                sequences = self._producer.sequences
+                sequences[op.key] = sequences.get(op.key, 0) + 1
+            elif result.type == "info":
+                self._producer = None  # whether its number was used is not known
+        return result
