@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from nodes.kraft.security.principal import Principal
+
 MAX_ID: Final = 2**31 - 1
 MAX_PORT: Final = 65535
 ANY_ADDRESS: Final = frozenset({"", "0.0.0.0", "::", "[::]"})
@@ -73,6 +75,8 @@ class Config:
     queue_capacity: int = 500
     control_queue_capacity: int = 20
     rack: str | None = None
+    authorizer_enabled: bool = False
+    super_users: frozenset[Principal] = frozenset()
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -167,6 +171,8 @@ def from_settings(settings: Mapping[str, str]) -> Config:
         max_fetch_records=_integer(settings, "metadata.max.fetch.records", 1, 10**9, 10_000),
         queue_capacity=_integer(settings, "queued.max.requests", 1, 10**6, 500),
         rack=settings.get("broker.rack"),
+        authorizer_enabled=_boolean(settings, "authorizer.enabled", default=False),
+        super_users=_principals(settings, "super.users"),
     )
 
 
@@ -293,3 +299,25 @@ def _integer(settings: Mapping[str, str], key: str, low: int, high: int, default
     if not low <= value <= high:
         raise ConfigError(f"{key}={text}: it is a whole number from {low} to {high}")
     return value
+
+
+def _boolean(settings: Mapping[str, str], key: str, *, default: bool) -> bool:
+    text = settings.get(key)
+    if text is None:
+        return default
+    if text not in ("true", "false"):
+        raise ConfigError(f"{key}={text}: it is true or false")
+    return text == "true"
+
+
+def _principals(settings: Mapping[str, str], key: str) -> frozenset[Principal]:
+    """`User:a;User:b`, as in Kafka, where names may have commas."""
+    found = set()
+    for item in (each.strip() for each in settings.get(key, "").split(";")):
+        if not item:
+            continue
+        kind, colon, name = item.partition(":")
+        if not (kind and colon and name):
+            raise ConfigError(f"{key}: {item!r} is not of the form Type:name, such as User:alice")
+        found.add(Principal(kind, name))
+    return frozenset(found)
