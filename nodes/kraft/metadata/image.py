@@ -220,9 +220,15 @@ def _register(image: Image, record: wire.BrokerRecord, offset: int) -> Image:
         )
     if previous is not None and not previous.fenced:
         raise InvalidRecord(f"broker {record.broker_id} registers again while active")
-    if record.state != BrokerState.INITIAL:
+    if BrokerState(record.state) != BrokerState.INITIAL:
         raise InvalidRecord(f"broker {record.broker_id} registers in state {record.state}")
-    broker = Broker(
+    broker = broker_of(record)
+    return replace(image, brokers=image.brokers.set(broker.broker_id, broker))
+
+
+def broker_of(record: wire.BrokerRecord) -> Broker:
+    """The registration that the record tells of, just registered."""
+    return Broker(
         broker_id=record.broker_id,
         epoch=record.broker_epoch,
         incarnation_id=record.incarnation_id or uuid.UUID(int=0),
@@ -232,7 +238,6 @@ def _register(image: Image, record: wire.BrokerRecord, offset: int) -> Image:
         ),
         rack=record.rack,
     )
-    return replace(image, brokers=image.brokers.set(broker.broker_id, broker))
 
 
 def _set_fenced(image: Image, broker_id: int, epoch: int, *, fenced: bool) -> Image:
@@ -323,6 +328,15 @@ def _add_partition(image: Image, record: wire.PartitionRecord) -> Image:
         raise DuplicateEntity(where)
     if record.partition_id != topic.partitions:
         raise InvalidRecord(f"{where}: the next one is {topic.partitions}")
+    partition = partition_of(record, where)
+    topic = replace(topic, partitions=topic.partitions + 1)
+    image = replace(image, topics=image.topics.set(topic.topic_id, topic))
+    return _put_partition(image, (topic.topic_id, record.partition_id), partition)
+
+
+def partition_of(record: wire.PartitionRecord, where: str) -> Partition:
+    """The partition that the record tells of, called `where` in errors. Raises
+    `InvalidRecord`."""
     partition = Partition(
         replicas=tuple(record.replicas),
         isr=tuple(record.isr),
@@ -333,9 +347,7 @@ def _add_partition(image: Image, record: wire.PartitionRecord) -> Image:
         adding_replicas=tuple(record.adding_replicas),
     )
     _check_members(where, partition)
-    topic = replace(topic, partitions=topic.partitions + 1)
-    image = replace(image, topics=image.topics.set(topic.topic_id, topic))
-    return _put_partition(image, (topic.topic_id, record.partition_id), partition)
+    return partition
 
 
 def _change_isr(image: Image, record: wire.IsrChangeRecord) -> Image:
@@ -413,7 +425,8 @@ def _set_config(image: Image, record: wire.ConfigRecord) -> Image:
     return replace(image, configs=configs)
 
 
-def _rule(record: wire.AccessControlRecord | wire.RemoveAccessControlRecord) -> AccessRule:
+def rule_of(record: wire.AccessControlRecord | wire.RemoveAccessControlRecord) -> AccessRule:
+    """The rule of the record's fields."""
     return AccessRule(
         resource_type=record.resource_type,
         resource_name=record.resource_name,
@@ -426,7 +439,7 @@ def _rule(record: wire.AccessControlRecord | wire.RemoveAccessControlRecord) -> 
 
 
 def _add_rule(image: Image, record: wire.AccessControlRecord) -> Image:
-    rule = _rule(record)
+    rule = rule_of(record)
     if rule in image.access_rules:
         raise DuplicateEntity(f"access rule {rule}")
     same_key = image.rules_by_key.get(rule.key, Map()).set(rule, None)
@@ -438,7 +451,7 @@ def _add_rule(image: Image, record: wire.AccessControlRecord) -> Image:
 
 
 def _remove_rule(image: Image, record: wire.RemoveAccessControlRecord) -> Image:
-    rule = _rule(record)
+    rule = rule_of(record)
     if rule not in image.access_rules:
         raise UnknownEntity(f"access rule {rule}")
     rest = image.rules_by_key[rule.key].delete(rule)
