@@ -17,7 +17,7 @@ from framework.plugins.checker import RunInfo, Tables
 PLAN: Final = "plan.json"
 HISTORY: Final = "history.jsonl"
 LEDGER: Final = "faults.jsonl"
-NODE_EVENTS: Final = "nodes/*/events.jsonl"
+NODE_EVENTS: Final = "nodes/*/**/events.jsonl"
 _PLAN_KEYS: Final = ("seed", "workloads", "nodes", "time_zero_ns")
 
 OPERATIONS: Final = pa.schema(

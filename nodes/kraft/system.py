@@ -114,19 +114,29 @@ class KraftSystem:
 
     def start(self, cluster: Cluster, node: str) -> int:
         host = cluster.host(node)
+        argv = self.command(cluster, node, f"{host.workdir}/server.properties")
+        return host.start(argv, log=f"{host.workdir}/node.log")
+
+    def command(self, cluster: Cluster, node: str, properties: str) -> list[str]:
+        """The command line of a process with this configuration on the node's host."""
         defect = cluster.options.get("defect")
         module = ["nodes.kraft.defects", defect] if defect else ["nodes.kraft"]
-        return host.start(
-            [host.python, "-m", *module, "--config", f"{host.workdir}/server.properties"],
-            log=f"{host.workdir}/node.log",
-        )
+        return [cluster.host(node).python, "-m", *module, "--config", properties]
+
+    def describe(
+        self, cluster: Cluster, address: str, port: int, timeout_s: float = 1.0
+    ) -> Mapping[str, Any] | None:
+        """What the process behind this address says of itself; None where it does not answer."""
+        try:
+            return _describe(cluster, address, port, timeout_s)
+        except (OSError, MalformedRequest, ValueError):
+            return None
 
     def state(self, cluster: Cluster, node: str, timeout_s: float = 1.0) -> NodeState | None:
         address = cluster.host(node).address
         port = next(iter(cluster.nodes[node].ports.values()))
-        try:
-            fields = _describe(cluster, address, port, timeout_s)
-        except (OSError, MalformedRequest, ValueError):
+        fields = self.describe(cluster, address, port, timeout_s)
+        if fields is None:
             return None
         brokers = fields["broker_state"] in (None, "ACTIVE")
         return NodeState(
