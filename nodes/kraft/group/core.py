@@ -1,0 +1,304 @@
+"""The group coordinator's core: requests to records and answers. Pure; see `steps.py`.
+
+One state is one partition of `__consumer_offsets`, while this broker leads it. It begins with
+`replay` of what the partition holds, and `activate`. A group's generations and offsets are
+changed when the log says that they are committed, in the log's order.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import assert_never
+
+from immutables import Map
+from kio.schema.errors import ErrorCode
+
+from nodes.kraft.group import membership, rebalance
+from nodes.kraft.group.config import GroupConfig
+from nodes.kraft.group.state import (
+    Deletion,
+    Group,
+    Member,
+    Offset,
+    Phase,
+    SaveAssignment,
+    SaveEmpty,
+    SaveOffsets,
+    State,
+    Token,
+    TopicPartition,
+    answer_code,
+)
+from nodes.kraft.group.steps import (
+    Answer,
+    Ask,
+    Beat,
+    Change,
+    Commit,
+    Delete,
+    Effect,
+    GroupChange,
+    Input,
+    Join,
+    Joined,
+    Leave,
+    OffsetChange,
+    Resign,
+    SavedGroup,
+    Sync,
+    Synced,
+    Tick,
+    Told,
+    Written,
+)
+from nodes.kraft.group.turn import Turn
+
+# --- from the log -------------------------------------------------------------------------
+
+
+def initial(config: GroupConfig) -> State:
+    """A coordinator of no groups."""
+    return State(config)
+
+
+def replay(state: State, changes: Iterable[tuple[int, Change]]) -> State:
+    """The state after committed records, each with its offset, in the log's order."""
+    for log_offset, change in changes:
+        state = _replay(state, log_offset, change)
+    return state
+
+
+def _replay(state: State, log_offset: int, change: Change) -> State:
+    turn = Turn(state, 0)
+    group = state.groups.get(change.group_id) or Group(group_id=change.group_id)
+    match change:
+        case OffsetChange(_, topic, partition, Offset() as offset):
+            kept = replace(offset, log_offset=log_offset)
+            group = replace(group, offsets=group.offsets.set((topic, partition), kept))
+        case OffsetChange(_, topic, partition) if (topic, partition) in group.offsets:
+            group = replace(group, offsets=group.offsets.delete((topic, partition)))
+        case GroupChange(group_id, SavedGroup() as saved):
+            group = replace(_restored(group_id, saved), offsets=group.offsets)
+        case GroupChange(group_id):
+            group = Group(group_id=group_id, offsets=group.offsets)
+    turn.put(group)
+    return turn.state
+
+
+def _restored(group_id: str, saved: SavedGroup) -> Group:
+    members = {
+        each.member_id: Member(
+            member_id=each.member_id,
+            instance_id=each.instance_id,
+            client_id=each.client_id,
+            client_host=each.client_host,
+            session_ms=each.session_ms,
+            rebalance_ms=each.rebalance_ms,
+            protocols=((saved.protocol or "", each.subscription),),
+            assignment=each.assignment,
+        )
+        for each in saved.members
+    }
+    return Group(
+        group_id=group_id,
+        phase=Phase.STABLE if members else Phase.EMPTY,
+        generation=saved.generation,
+        protocol_type=saved.protocol_type or None,
+        protocol=saved.protocol,
+        leader=saved.leader,
+        members=Map(members),
+    )
+
+
+def activate(state: State, now_ms: int) -> State:
+    """The state of a coordinator that begins now: members get a full session to be heard in."""
+    groups = state.groups
+    for group in state.groups.values():
+        for member in group.members.values():
+            group = rebalance.with_member(group, rebalance.alive(member, now_ms))
+        groups = groups.set(group.group_id, group)
+    return replace(state, groups=groups)
+
+
+# --- steps --------------------------------------------------------------------------------
+
+
+def step(state: State, event: Input, now_ms: int) -> tuple[State, list[Effect]]:
+    """The state after `event`, and what to do, in order."""
+    if isinstance(event, Resign):
+        return State(state.config, next_write=state.next_write), _abandon(state)
+    turn = Turn(state, now_ms)
+    match event:
+        case Ask(token, request):
+            _ask(turn, token, request)
+        case Written(number, error, offset):
+            _written(turn, number, error, offset)
+        case Tick():
+            for group_id in sorted(state.groups):
+                _pass_time(turn, turn.state.groups[group_id])
+        case _ as never:
+            assert_never(never)
+    return turn.state, turn.effects
+
+
+def _ask(turn: Turn, token: Token, request: object) -> None:
+    match request:
+        case Join():
+            membership.join(turn, token, request)
+        case Sync():
+            membership.sync(turn, token, request)
+        case Beat():
+            membership.beat(turn, token, request)
+        case Leave():
+            membership.leave(turn, token, request)
+        case Commit():
+            _commit(turn, token, request)
+        case Delete(group_id=group_id):
+            _delete(turn, token, group_id)
+
+
+def _abandon(state: State) -> list[Effect]:
+    """Send everybody who waits to the next coordinator."""
+    gone = ErrorCode.not_coordinator
+    effects: list[Effect] = []
+    for group_id in sorted(state.groups):
+        for member in state.groups[group_id].in_order():
+            if member.join_token is not None:
+                effects.append(Answer(member.join_token, Joined(error=gone)))
+            if member.sync_token is not None:
+                effects.append(Answer(member.sync_token, Synced(error=gone)))
+    for number in sorted(state.writes):
+        write = state.writes[number]
+        if isinstance(write, SaveOffsets | Deletion):
+            effects.append(Answer(write.token, Told(gone)))
+    return effects
+
+
+# --- offsets ------------------------------------------------------------------------------
+
+
+def _commit(turn: Turn, token: Token, ask: Commit) -> None:
+    """Offsets of a member, or, with generation -1, of whoever wants while no member is there."""
+    group = turn.state.groups.get(ask.group_id)
+    error = _commit_error(group, ask)
+    if error != ErrorCode.none or not ask.offsets:
+        turn.answer(token, Told(error))
+        return
+    if group is not None and ask.member_id in group.members:
+        member = rebalance.alive(group.members[ask.member_id], turn.now_ms)
+        turn.put(rebalance.with_member(group, member))
+    changes = tuple(
+        OffsetChange(ask.group_id, topic, partition, ask.offsets[topic, partition])
+        for topic, partition in sorted(ask.offsets)
+    )
+    turn.append(SaveOffsets(ask.group_id, token, ask.offsets), changes)
+
+
+def _commit_error(group: Group | None, ask: Commit) -> ErrorCode:
+    if not ask.group_id:
+        return ErrorCode.invalid_group_id
+    if ask.generation < 0 and (group is None or group.phase is Phase.EMPTY):
+        return ErrorCode.none
+    if group is None:
+        return ErrorCode.illegal_generation
+    error = membership.membership_error(group, ask)
+    if error == ErrorCode.none and group.phase is Phase.COMPLETING:
+        # It does not know yet what it reads in this generation.
+        return ErrorCode.rebalance_in_progress
+    return error
+
+
+def _delete(turn: Turn, token: Token, group_id: str) -> None:
+    group = turn.state.groups.get(group_id)
+    if group is None:
+        turn.answer(token, Told(ErrorCode.group_id_not_found))
+    elif group.phase is not Phase.EMPTY or group.invited:
+        turn.answer(token, Told(ErrorCode.non_empty_group))
+    else:
+        changes: list[Change] = [
+            OffsetChange(group_id, topic, partition, None)
+            for topic, partition in sorted(group.offsets)
+        ]
+        turn.append(Deletion(group_id, token), (*changes, GroupChange(group_id, None)))
+
+
+def _written(turn: Turn, number: int, error: ErrorCode, log_offset: int) -> None:
+    write = turn.state.writes.get(number)
+    if write is None:
+        return
+    turn.state = replace(turn.state, writes=turn.state.writes.delete(number))
+    code = ErrorCode.none if error == ErrorCode.none else answer_code(error)
+    match write:
+        case SaveAssignment():
+            membership.assignment_saved(turn, number, write, code)
+        case SaveOffsets(group_id, token, offsets):
+            if code == ErrorCode.none:
+                _keep_offsets(turn, group_id, offsets, log_offset)
+            turn.answer(token, Told(code))
+        case Deletion(group_id, token):
+            if code == ErrorCode.none:
+                _forget(turn, group_id, log_offset)
+            turn.answer(token, Told(code))
+        case SaveEmpty():
+            pass
+
+
+def _keep_offsets(
+    turn: Turn, group_id: str, offsets: Map[TopicPartition, Offset], log_offset: int
+) -> None:
+    group = turn.state.groups.get(group_id) or Group(group_id=group_id)
+    kept = group.offsets
+    for key, offset in offsets.items():
+        if key not in kept or kept[key].log_offset <= log_offset:
+            kept = kept.set(key, replace(offset, log_offset=log_offset))
+    turn.put(replace(group, offsets=kept))
+
+
+def _forget(turn: Turn, group_id: str, log_offset: int) -> None:
+    group = turn.state.groups.get(group_id)
+    if group is None:
+        return
+    offsets: Map[TopicPartition, Offset] = Map(
+        {key: each for key, each in group.offsets.items() if each.log_offset > log_offset}
+    )
+    if group.phase is Phase.EMPTY:
+        group = Group(group_id=group_id, invited=group.invited)
+    turn.put(replace(group, offsets=offsets))
+
+
+# --- time ---------------------------------------------------------------------------------
+
+
+def deadline_ms(state: State) -> int | None:
+    """When the next `Tick` is due; None: nothing waits for time."""
+    found: list[int] = []
+    for group in state.groups.values():
+        found.extend(group.invited.values())
+        found.extend(each.session_end_ms for each in group.members.values() if not each.waits)
+        if group.deadline_ms is not None:
+            found.append(group.deadline_ms)
+    return min(found, default=None)
+
+
+def _pass_time(turn: Turn, group: Group) -> None:
+    now_ms = turn.now_ms
+    late = [member_id for member_id, end_ms in group.invited.items() if end_ms <= now_ms]
+    dead = [each for each in group.in_order() if not each.waits and each.session_end_ms <= now_ms]
+    if late or dead:
+        for member_id in late:
+            group = replace(group, invited=group.invited.delete(member_id))
+        group = rebalance.remove(turn, group, dead)
+        if dead or group.phase is Phase.PREPARING:
+            rebalance.after_removal(turn, group)
+        else:
+            turn.put(group)
+        group = turn.state.groups.get(group.group_id) or Group(group_id=group.group_id)
+    if group.deadline_ms is None or group.deadline_ms > now_ms:
+        return
+    if group.phase is Phase.PREPARING:
+        rebalance.complete(turn, replace(group, invited=Map()))
+    elif group.saving is None:
+        # The leader brought no assignment in time: go on without those who did not ask.
+        silent = [each for each in group.in_order() if each.sync_token is None]
+        rebalance.prepare(turn, rebalance.remove(turn, group, silent))
+    else:
+        turn.put(replace(group, deadline_ms=None))  # the log's answer ends this phase

@@ -1,0 +1,217 @@
+"""Inputs and effects of the group coordinator: `step(state, event, now_ms)` in `core.py`.
+
+What a client asks is here in one form for all versions; `api.py` translates. Whatever the log
+has to keep is answered when the log says that it is committed, so a coordinator that was
+deposed without knowing it acknowledges nothing.
+"""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from immutables import Map
+from kio.schema.errors import ErrorCode
+
+from nodes.kraft.group.state import Offset, Protocols, Token, TopicPartition
+
+# --- what clients ask ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join:
+    """`fresh_id`: an id that nobody has, for a newcomer. `id_first`: a newcomer is sent away
+    to come back with its id, lest retries make ghosts (KIP-394)."""
+
+    group_id: str
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_ms: int
+    rebalance_ms: int
+    protocol_type: str
+    protocols: Protocols
+    fresh_id: str
+    id_first: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sync:
+    """`assignments`: member id to its part, from the leader. `protocol*` None: not told."""
+
+    group_id: str
+    generation: int
+    member_id: str
+    instance_id: str | None
+    assignments: Map[str, bytes]
+    protocol_type: str | None = None
+    protocol: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    group_id: str
+    generation: int
+    member_id: str
+    instance_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leave:
+    """`members`: (member id, instance id) of each that leaves."""
+
+    group_id: str
+    members: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """Generation -1: from somebody who is in no group."""
+
+    group_id: str
+    generation: int
+    member_id: str
+    instance_id: str | None
+    offsets: Map[TopicPartition, Offset]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete:
+    group_id: str
+
+
+Request: TypeAlias = Join | Sync | Beat | Leave | Commit | Delete
+
+# --- what they are told -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """`members`: (member id, instance id, metadata) of all, for the leader alone."""
+
+    error: ErrorCode = ErrorCode.none
+    generation: int = -1
+    protocol_type: str | None = None
+    protocol: str | None = None
+    leader: str = ""
+    member_id: str = ""
+    members: tuple[tuple[str, str | None, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synced:
+    error: ErrorCode = ErrorCode.none
+    protocol_type: str | None = None
+    protocol: str | None = None
+    assignment: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """One code for each member of the request, in its order; `error`: for all of it."""
+
+    codes: tuple[ErrorCode, ...] = ()
+    error: ErrorCode = ErrorCode.none
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The answer to Beat, Commit and Delete."""
+
+    error: ErrorCode = ErrorCode.none
+
+
+Result: TypeAlias = Joined | Synced | Left | Told
+
+# --- inputs -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    token: Token
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The end of `Append(write)`: committed at `offset`, or why not. An error says nothing of
+    whether it may be committed later."""
+
+    write: int
+    error: ErrorCode
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resign:
+    """The partition is no longer ours: all that wait are told NOT_COORDINATOR (16)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time passed. Due at `deadline_ms(state)`."""
+
+
+Input: TypeAlias = Ask | Written | Resign | Tick
+
+# --- effects ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetChange:
+    """A group's position in one partition; None: forgotten."""
+
+    group_id: str
+    topic: str
+    partition: int
+    offset: Offset | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedMember:
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_ms: int
+    session_ms: int
+    subscription: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedGroup:
+    """A generation of a group, as the log keeps it."""
+
+    protocol_type: str
+    generation: int
+    protocol: str | None
+    leader: str | None
+    members: tuple[SavedMember, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class GroupChange:
+    """A group's generation; None: there is no such group."""
+
+    group_id: str
+    saved: SavedGroup | None
+
+
+Change: TypeAlias = OffsetChange | GroupChange
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Write the changes to the partition as one batch, then say `Written(write, ...)`."""
+
+    write: int
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    token: Token
+    result: Result
+
+
+Effect: TypeAlias = Append | Answer
