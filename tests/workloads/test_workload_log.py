@@ -1,0 +1,150 @@
+"""The `log` workload's schedule, against an in-memory log."""
+
+import random
+from collections import Counter, defaultdict
+from dataclasses import replace
+
+from histories import pairs
+
+from framework.generators import clients, simulate, stagger
+from framework.history.event import Event
+from framework.plugins.workload import WorkloadOptions
+from workloads.log import FINAL_CONSUMER, KEYS, TOPICS, FinalFetches, Log, LogOperations
+
+MOST_RECORDS = 10
+
+
+class ReferenceLog:
+    """Callable as a completion function: partitions as lists. `lose`: the share of operations
+    whose answer is lost, half of them after they took effect. `forget`: at this operation every
+    partition loses its newer half, as after an unclean election."""
+
+    def __init__(self, *, lose: float = 0.0, forget: int = -1) -> None:
+        self.rng = random.Random(1)
+        self.lose, self.forget = lose, forget
+        self.logs: dict[str, list[int]] = defaultdict(list)
+        self.topics: set[str] = set()
+
+    def __call__(self, op: Event, n: int) -> tuple[int, Event]:
+        if n == self.forget:
+            for log in self.logs.values():
+                del log[len(log) // 2 :]
+        lost = self.rng.random() < self.lose and op.f != "seek"
+        unknown = replace(op, type="info", value=None, error=("CLIENT_TIMED_OUT", ""))
+        if lost and self.rng.random() < 0.5:
+            return 2_000_000_000, unknown
+        done = self._do(op)
+        return (2_000_000_000, unknown) if lost else (self.rng.randrange(10**6, 10**8), done)
+
+    def _do(self, op: Event) -> Event:
+        key = str(op.key)
+        log = self.logs[key]
+        if op.f == "create":
+            if key in self.topics:
+                return replace(op, type="fail", value=None, error=("TOPIC_ALREADY_EXISTS", ""))
+            self.topics.add(key)
+            return replace(op, type="ok", value={"topic_id": "t"})
+        if op.f == "produce":
+            log.append(op.value["value"])
+            return replace(op, type="ok", value={**op.value, "offset": len(log) - 1})
+        if op.f == "list-offsets":
+            return replace(op, type="ok", value={"offset": len(log)})
+        if op.f == "seek":
+            return replace(op, type="ok")
+        return self._fetch(op, log)
+
+    def _fetch(self, op: Event, log: list[int]) -> Event:
+        at = op.value["from"]
+        if at > len(log):
+            return replace(op, type="fail", value=None, error=("OFFSET_OUT_OF_RANGE", ""))
+        records = [[at + n, value] for n, value in enumerate(log[at : at + MOST_RECORDS])]
+        value = {
+            "records": records,
+            "high_watermark": len(log),
+            "log_start": 0,
+            "position": at + len(records),
+            "leader_epoch": 0,
+        }
+        return replace(op, type="ok", value=value)
+
+
+def run(log: ReferenceLog, *, seed: int = 0, operations: int = 2000) -> list[Event]:
+    options = WorkloadOptions(seed=seed, threads=4, rate=50.0)
+    generator = clients(stagger(1 / 50, Log().generator(options)))
+    return simulate(generator, threads=4, seed=seed, completion=log, max_ops=operations)
+
+
+def test_every_kind_of_operation_happens_and_values_are_unique() -> None:
+    history = run(ReferenceLog())
+    seen = Counter((op.f, end.type) for op, end in pairs(history))
+    assert seen["produce", "ok"] > 500 and seen["fetch", "ok"] > 300, seen
+    assert seen["list-offsets", "ok"] > 50 and seen["seek", "ok"] > 10, seen
+    produced = [e.value for e in history if e.type == "invoke" and e.f == "produce"]
+    assert len({each["value"] for each in produced}) == len(produced)
+    assert {each["acks"] for each in produced} == {"all", "1", "0"}
+    assert all(each["acks"] == "all" for each in produced if each["idempotent"])
+    assert {str(e.key) for e in history if e.f == "produce"} == set(KEYS)
+
+
+def test_nothing_is_produced_before_the_topics_are_there() -> None:
+    history = run(ReferenceLog(lose=0.2))
+    first = next(n for n, event in enumerate(history) if event.f == "produce")
+    created = {e.key for e in history[:first] if e.f == "create" and e.type == "ok"}
+    existing = {e.key for e in history[:first] if e.f == "create" and e.type == "fail"}
+    assert created | existing == set(TOPICS)
+
+
+def test_a_consumer_goes_on_from_where_it_was_and_waits_for_its_answer() -> None:
+    position: dict[tuple[str, str], int] = {}
+    reading: dict[object, tuple[str, str]] = {}
+    moves = 0
+    for event in run(ReferenceLog(lose=0.1)):
+        if event.f not in ("fetch", "seek"):
+            continue
+        if event.type == "invoke":
+            reader = (event.value["consumer"], str(event.key))
+            assert reader not in reading.values()
+            reading[event.process] = reader
+            if event.f == "fetch":
+                assert event.value["from"] == position.get(reader, 0)
+            continue
+        reader = reading.pop(event.process)
+        if event.type == "ok":
+            moves += 1
+            position[reader] = event.value["position" if event.f == "fetch" else "to"]
+    assert moves > 300
+
+
+def test_a_consumer_whose_position_is_gone_begins_anew() -> None:
+    history = run(ReferenceLog(forget=1500), operations=3000)
+    lost = [end for _, end in pairs(history) if end.error and end.error[0] == "OFFSET_OUT_OF_RANGE"]
+    assert lost
+    seeks = [e for e in history if e.f == "seek" and e.type == "invoke" and e.value["to"] == 0]
+    assert len(seeks) >= len({e.process for e in lost})
+
+
+def test_the_final_reads_come_to_the_end_of_every_partition() -> None:
+    log = ReferenceLog()
+    run(log)
+    history = simulate(clients(FinalFetches()), threads=3, seed=1, completion=log, max_ops=10**4)
+    read: dict[str, list[int]] = defaultdict(list)
+    for op, end in pairs(history):
+        assert op.value["consumer"] == FINAL_CONSUMER and end.type == "ok"
+        read[str(end.key)] += [value for _, value in end.value["records"]]
+    assert dict(read) == {key: log.logs[key] for key in KEYS}
+
+
+def test_the_final_reads_end_though_nothing_can_be_read() -> None:
+    history = simulate(
+        clients(FinalFetches()), threads=3, completion=ReferenceLog(lose=1.0), max_ops=10**4
+    )
+    assert 0 < len(history) <= 2 * 3 * len(KEYS)
+
+
+def test_the_seed_fixes_the_schedule() -> None:
+    assert run(ReferenceLog(), seed=5) == run(ReferenceLog(), seed=5)
+    assert run(ReferenceLog(), seed=5) != run(ReferenceLog(), seed=6)
+
+
+def test_a_generator_is_a_value() -> None:
+    assert LogOperations() == LogOperations()

@@ -1,0 +1,274 @@
+"""The client of the `log` workload, against sockets that answer as each test says."""
+
+import socket
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kio.schema.errors import ErrorCode
+from kio.schema.fetch.v12 import response as fetched
+from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
+from kio.schema.list_offsets.v7 import response as listed
+from kio.schema.metadata.v12 import response as metadata
+from kio.schema.produce.v9 import response as produced
+from kio.schema.types import BrokerId, ProducerId, TopicName
+from kio.static.primitive import i16, i32, i64
+from loopback_server import CLOSE, LoopbackServer
+
+from framework.history.event import Event
+from framework.plugins.system import Cluster, NodeSpec
+from nodes.kraft.controller.answers import NO_THROTTLE, make
+from workloads.kafka.batches import one_value, values_in
+from workloads.kafka.log_client import LogClient
+
+KEY = "t/0"
+
+
+class Broker:
+    """What both brokers know: who leads t/0, and what each answers to a produce in turn.
+
+    A list entry is an error code, or CLOSE; the batch counts as appended unless the code says
+    that it certainly was not.
+    """
+
+    def __init__(self) -> None:
+        self.leader = 4
+        self.answers: list[Any] = []
+        self.batches: list[bytes] = []
+        self.producers = 0
+        self.fetch_codes: list[int] = []
+
+    def __call__(self, request: Any) -> Any:
+        return getattr(self, type(request).__name__)(request)
+
+    def MetadataRequest(self, request: Any) -> Any:
+        partition = make(
+            metadata.MetadataResponsePartition,
+            error_code=ErrorCode.none,
+            partition_index=i32(0),
+            leader_id=BrokerId(self.leader),
+            leader_epoch=i32(3),
+            replica_nodes=(),
+            isr_nodes=(),
+            offline_replicas=(),
+        )
+        topic = make(
+            metadata.MetadataResponseTopic,
+            error_code=ErrorCode.none,
+            name=TopicName("t"),
+            topic_id=uuid.UUID(int=9),
+            partitions=(partition,),
+        )
+        return metadata.MetadataResponse(
+            throttle_time=NO_THROTTLE,
+            brokers=(),
+            cluster_id="c",
+            controller_id=BrokerId(4),
+            topics=(topic,),
+        )
+
+    def InitProducerIdRequest(self, request: Any) -> Any:
+        self.producers += 1
+        return InitProducerIdResponse(
+            throttle_time=NO_THROTTLE,
+            error_code=ErrorCode.none,
+            producer_id=ProducerId(self.producers),
+            producer_epoch=i16(0),
+        )
+
+    def ProduceRequest(self, request: Any) -> Any:
+        self.batches.append(bytes(request.topic_data[0].partition_data[0].records))
+        code = self.answers.pop(0) if self.answers else 0
+        if code is CLOSE:
+            return CLOSE
+        answer = make(
+            produced.PartitionProduceResponse,
+            index=i32(0),
+            error_code=ErrorCode(code),
+            base_offset=i64(len(self.batches) - 1),
+            log_start_offset=i64(0),
+            log_append_time=None,
+            record_errors=(),
+        )
+        topic = produced.TopicProduceResponse(name=TopicName("t"), partition_responses=(answer,))
+        return produced.ProduceResponse(responses=(topic,), throttle_time=NO_THROTTLE)
+
+    def FetchRequest(self, request: Any) -> Any:
+        code = self.fetch_codes.pop(0) if self.fetch_codes else 0
+        partition = make(
+            fetched.PartitionData,
+            partition_index=i32(0),
+            error_code=ErrorCode(code),
+            high_watermark=i64(1),
+            log_start_offset=i64(0),
+            last_stable_offset=i64(1),
+            aborted_transactions=None,
+            records=one_value(77) if code == 0 else None,
+        )
+        topic = fetched.FetchableTopicResponse(topic=TopicName("t"), partitions=(partition,))
+        return fetched.FetchResponse(
+            throttle_time=NO_THROTTLE,
+            error_code=ErrorCode.none,
+            session_id=i32(0),
+            responses=(topic,),
+        )
+
+    def ListOffsetsRequest(self, request: Any) -> Any:
+        partition = make(
+            listed.ListOffsetsPartitionResponse,
+            partition_index=i32(0),
+            error_code=ErrorCode.none,
+            timestamp=i64(-1),
+            offset=i64(5),
+            leader_epoch=i32(3),
+        )
+        topic = listed.ListOffsetsTopicResponse(name=TopicName("t"), partitions=(partition,))
+        return listed.ListOffsetsResponse(throttle_time=NO_THROTTLE, topics=(topic,))
+
+
+@contextmanager
+def clients(*brokers: Broker) -> Iterator[Callable[[], LogClient]]:
+    """A cluster of one node a broker, ids from 4 on; makes clients of it."""
+    names = [f"b{number}" for number in range(1, len(brokers) + 1)]
+    with ExitStack() as stack:
+        servers = {
+            name: stack.enter_context(LoopbackServer(broker))
+            for name, broker in zip(names, brokers, strict=True)
+        }
+
+        def connect(address: str, port: int, timeout_s: float) -> socket.socket:
+            return servers[address].open(timeout_s)
+
+        fleet: Any = SimpleNamespace(
+            connect=connect, hosts={name: SimpleNamespace(address=name) for name in names}
+        )
+        nodes = {
+            name: NodeSpec(
+                name=name,
+                roles=frozenset({"broker", "controller"}),
+                ports={"client": 1, "controller": 2},
+                ids={"broker": 4 + number},
+            )
+            for number, name in enumerate(names)
+        }
+        cluster = Cluster(fleet=fleet, nodes=nodes, seed=0, options={})
+        yield lambda: LogClient(cluster, 0)
+
+
+@pytest.fixture
+def broker() -> Broker:
+    return Broker()
+
+
+@pytest.fixture
+def client(broker: Broker) -> Iterator[LogClient]:
+    with clients(broker) as make_client:
+        made = make_client()
+        yield made
+        made.close()
+
+
+def produce(value: int, *, acks: str = "all", idempotent: bool = False) -> Event:
+    asked = {"value": value, "acks": acks, "idempotent": idempotent, "producer": "p0"}
+    return Event(type="invoke", process=0, f="produce", key=KEY, value=asked)
+
+
+def read(f: str, **value: Any) -> Event:
+    return Event(type="invoke", process=0, f=f, key=KEY, value=value)
+
+
+def test_a_produce_tells_its_offset(client: LogClient, broker: Broker) -> None:
+    done = client.invoke(produce(41))
+    assert (done.type, done.node, done.value["offset"]) == ("ok", "b1", 0)
+    assert done.value["topic_id"] == str(uuid.UUID(int=9)) and done.value["value"] == 41
+    assert values_in(broker.batches[0], 0) == [[0, 41]]
+
+
+def test_a_plain_producer_sends_once(client: LogClient, broker: Broker) -> None:
+    """NOT_LEADER_OR_FOLLOWER may come after the append: nobody knows."""
+    broker.answers = [6]
+    done = client.invoke(produce(1))
+    assert (done.type, done.error) == ("info", ("NOT_LEADER_OR_FOLLOWER", ""))
+    assert len(broker.batches) == 1
+
+
+def test_an_idempotent_producer_sends_the_same_batch_until_it_knows(
+    client: LogClient, broker: Broker
+) -> None:
+    broker.answers = [6, CLOSE, 7]
+    done = client.invoke(produce(1, idempotent=True))
+    assert done.type == "ok"
+    assert len(broker.batches) == 4 and len(set(broker.batches)) == 1
+    assert client.invoke(produce(2, idempotent=True)).type == "ok"
+    assert broker.producers == 1  # its books are in order: it goes on under the next number
+    assert broker.batches[-1] != broker.batches[0]
+
+
+def test_a_refusal_before_the_append_is_a_fail(client: LogClient, broker: Broker) -> None:
+    broker.answers = [19]
+    done = client.invoke(produce(1))
+    assert (done.type, done.error) == ("fail", ("NOT_ENOUGH_REPLICAS", ""))
+
+
+def test_a_refusal_after_an_attempt_of_unknown_fate_proves_nothing(
+    client: LogClient, broker: Broker
+) -> None:
+    broker.answers = [CLOSE, 19]
+    done = client.invoke(produce(1, idempotent=True))
+    assert (done.type, done.error) == ("info", ("NOT_ENOUGH_REPLICAS", ""))
+    assert client.invoke(produce(2, idempotent=True)).type == "ok"
+    assert broker.producers == 2  # whether its number was used is not known: a new producer
+
+
+def test_no_acks_no_answer(client: LogClient, broker: Broker) -> None:
+    done = client.invoke(produce(1, acks="0"))
+    assert done.type == "info" and done.error is not None
+    assert done.error[0] == "NO_ACKNOWLEDGEMENT"
+
+
+def test_a_fetch_reads_and_says_how_far_it_is(client: LogClient) -> None:
+    done = client.invoke(read("fetch", consumer="a", **{"from": 0}))
+    assert done.type == "ok" and done.value == {
+        "records": [[0, 77]],
+        "high_watermark": 1,
+        "log_start": 0,
+        "position": 1,
+        "leader_epoch": 3,
+    }
+
+
+def test_a_fetch_looks_for_the_leader_again(client: LogClient, broker: Broker) -> None:
+    broker.fetch_codes = [6, 74]
+    assert client.invoke(read("fetch", consumer="a", **{"from": 0})).type == "ok"
+    broker.fetch_codes = [1]
+    gone = client.invoke(read("fetch", consumer="a", **{"from": 9}))
+    assert (gone.type, gone.error) == ("fail", ("OFFSET_OUT_OF_RANGE", ""))
+
+
+def test_list_offsets_and_seek(client: LogClient) -> None:
+    assert client.invoke(read("list-offsets", at="latest")).value == {"offset": 5}
+    sought = client.invoke(read("seek", consumer="a", to=3))
+    assert (sought.type, sought.value) == ("ok", {"consumer": "a", "to": 3})
+
+
+def test_the_new_leader_is_found() -> None:
+    old, new = Broker(), Broker()
+    with clients(old, new) as make_client:
+        client = make_client()
+        assert client.invoke(produce(1)).node == "b1"
+        old.leader = new.leader = 5
+        old.answers = [6]
+        assert client.invoke(produce(2, idempotent=True)).node == "b2"
+        client.close()
+    assert len(new.batches) == 1
+
+
+def test_without_a_leader_a_produce_fails_for_sure(broker: Broker, client: LogClient) -> None:
+    broker.leader = -1
+    done = client.invoke(produce(1))
+    assert done.type == "fail" and done.error is not None
+    assert done.error[0] == "LEADER_NOT_AVAILABLE"
+    assert not broker.batches
