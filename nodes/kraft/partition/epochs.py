@@ -1,0 +1,45 @@
+"""Which leader epoch wrote from which offset on: what truncation goes by (KIP-101, KIP-279)."""
+
+from bisect import bisect_right
+from typing import Final, TypeAlias
+
+Epochs: TypeAlias = tuple[tuple[int, int], ...]
+"""(epoch, first offset), epochs rising, offsets never falling."""
+
+NO_EPOCH: Final = -1
+
+
+def last_epoch(epochs: Epochs) -> int:
+    """The newest epoch, or -1."""
+    return epochs[-1][0] if epochs else NO_EPOCH
+
+
+def assigned(epochs: Epochs, epoch: int, start_offset: int) -> Epochs:
+    """With `epoch` beginning at `start_offset`, unless it is there. One that wrote nothing, and
+    begins where the new one does, is kept: it says that nobody else wrote in it."""
+    return epochs if epoch <= last_epoch(epochs) else (*epochs, (epoch, start_offset))
+
+
+def end_offset_for(epochs: Epochs, epoch: int, log_end: int) -> tuple[int, int]:
+    """(the largest epoch known that is not above `epoch`, where it ends). Where all are above,
+    `epoch` itself, which ends where the first of them begins."""
+    after = bisect_right(epochs, (epoch, 2**63))
+    if after == 0:
+        return epoch, epochs[0][1] if epochs else log_end
+    end = epochs[after][1] if after < len(epochs) else log_end
+    return epochs[after - 1][0], end
+
+
+def epoch_at(epochs: Epochs, offset: int) -> int:
+    """The epoch of the record at `offset`, which is in the log; -1 where there is none."""
+    found = NO_EPOCH
+    for epoch, start in epochs:
+        if start > offset:
+            break
+        found = epoch
+    return found
+
+
+def truncated(epochs: Epochs, end_offset: int) -> Epochs:
+    """Without what begins at `end_offset` or above."""
+    return tuple(each for each in epochs if each[1] < end_offset)

@@ -1,0 +1,49 @@
+"""A follower: appends what its leader sent, and cuts off what its leader never had.
+
+KIP-101 and KIP-279: logs are compared by leader epochs, never by high watermarks.
+"""
+
+from dataclasses import replace
+
+from nodes.kraft.partition import epochs
+from nodes.kraft.partition.state import Following, PartitionState
+from nodes.kraft.partition.steps import Append, Diverged, Effect, Replicated, Truncate
+
+
+def fetch_position(state: PartitionState) -> tuple[int, int]:
+    """(offset, epoch of the last record; -1 where the log is empty): where to go on."""
+    return state.log.end_offset, epochs.last_epoch(state.log.epochs)
+
+
+def replicated(state: PartitionState, event: Replicated) -> tuple[PartitionState, list[Effect]]:
+    """Append what follows the end of the log; take over the leader's high watermark as far as
+    the log goes. An answer from another epoch, or to an older fetch, says nothing."""
+    role, log = state.role, state.log
+    stale = not isinstance(role, Following) or role.leader_epoch != event.leader_epoch
+    if stale or event.offset != log.end_offset:
+        return state, []
+    effects: list[Effect] = []
+    for batch in event.batches:
+        if batch.base_offset != log.end_offset or batch.epoch < epochs.last_epoch(log.epochs):
+            break
+        log = log.append(batch)
+        effects.append(Append(batch, leader=False))
+    high_watermark = max(state.high_watermark, min(event.high_watermark, log.end_offset))
+    return replace(state, log=log, high_watermark=high_watermark), effects
+
+
+def diverged(state: PartitionState, event: Diverged) -> tuple[PartitionState, list[Effect]]:
+    """Truncate to where both logs were the same at most. The high watermark goes with it only
+    where a log lost what it had promised: then there is nothing to stand for it."""
+    role, log = state.role, state.log
+    stale = not isinstance(role, Following) or role.leader_epoch != event.leader_epoch
+    if stale or event.offset != log.end_offset:
+        return state, []
+    _, own_end = epochs.end_offset_for(log.epochs, event.epoch, log.end_offset)
+    end_offset = max(0, min(own_end, event.end_offset))
+    log = log.truncate(end_offset)
+    high_watermark = min(state.high_watermark, end_offset)
+    effects: list[Effect] = []
+    if end_offset < state.log.end_offset:
+        effects.append(Truncate(end_offset))
+    return replace(state, log=log, high_watermark=high_watermark), effects

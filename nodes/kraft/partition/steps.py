@@ -1,0 +1,136 @@
+"""What happens to a replica, and what it has to do: inputs and effects of the core.
+
+Effects are carried out in order: what is appended is with the operating system before it is
+answered for.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kio.schema.errors import ErrorCode
+
+from nodes.kraft.metadata.image import Partition
+from nodes.kraft.partition.batches import Batch
+from nodes.kraft.partition.producers import Producers
+from nodes.kraft.partition.state import Proposal
+
+ALL: int = -1
+"""acks: of all in-sync replicas."""
+
+
+# --- inputs -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """The partition in the committed metadata; None: it is gone, or not ours."""
+
+    partition: Partition | None
+
+
+@dataclass(frozen=True, slots=True)
+class Produce:
+    """A producer's batch. `min_isr`: of acks=all; `deadline_ms`: how long it may wait."""
+
+    token: int
+    batch: Batch
+    acks: int
+    min_isr: int
+    deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A valid fetch of a follower: it has all below `offset`. `registered`: the epoch under
+    which the image has it (-1: not at all), `active`: and not fenced, in the same image."""
+
+    replica_id: int
+    broker_epoch: int
+    offset: int
+    registered: int
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IsrAnswered:
+    """The controller's answer to a proposal. `isr` and `partition_epoch` where `code` is 0."""
+
+    proposal: Proposal
+    code: ErrorCode
+    isr: tuple[int, ...] = ()
+    partition_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Replicated:
+    """The leader's answer to our fetch from `offset` in `leader_epoch`."""
+
+    leader_epoch: int
+    offset: int
+    batches: tuple[Batch, ...]
+    high_watermark: int
+
+
+@dataclass(frozen=True, slots=True)
+class Diverged:
+    """The leader says that our log went another way: `epoch` ended at `end_offset` there."""
+
+    leader_epoch: int
+    offset: int
+    epoch: int
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """The producers of the log after a truncation."""
+
+    producers: Producers
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time passed; harmless at any time."""
+
+
+Input: TypeAlias = (
+    Assigned | Produce | Fetched | IsrAnswered | Replicated | Diverged | Reread | Tick
+)
+
+
+# --- effects ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Write a batch at the end of the log. `leader`: own append."""
+
+    batch: Batch
+    leader: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """Drop what is at `end_offset` or above; feed `Reread` with what the log then says."""
+
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a `Produce`. `appended`: the batch is in the log, whatever `code` says."""
+
+    token: int
+    code: ErrorCode
+    base_offset: int = -1
+    appended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Propose:
+    """Ask the controller for an ISR; `IsrAnswered` follows, unless the role ends first."""
+
+    proposal: Proposal
+
+
+Effect: TypeAlias = Append | Truncate | Answer | Propose

@@ -1,0 +1,156 @@
+"""A partition's log on disk: segments in a directory `<topic id>-<partition>`.
+
+Nothing is made on disk before the first batch comes, and nothing is open while nothing is read
+or written: an idle partition costs a few hundred bytes. Appends are not synced one by one (as
+in Kafka: replication is what makes them durable), but all together in a clean shutdown.
+"""
+
+import shutil
+import uuid
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from nodes.kraft.partition import producers
+from nodes.kraft.partition.batches import Batch, batch_size, offset_at, read_batch
+from nodes.kraft.partition.producers import Producers
+from nodes.kraft.partition.state import NO_LOG, Log
+from nodes.kraft.storage.partition_files import Files
+from nodes.kraft.storage.partition_segment import Segment
+
+SEGMENT_BYTES: Final = 64 * 2**20
+_SCAN_BYTES: Final = 1 << 20
+
+
+def directory_of(root: Path, topic_id: uuid.UUID, partition: int) -> Path:
+    return root / f"{topic_id}-{partition}"
+
+
+def partition_of(directory: Path) -> tuple[uuid.UUID, int] | None:
+    """Whose directory it is; None: no partition's."""
+    topic_id, dash, partition = directory.name.rpartition("-")
+    try:
+        return (uuid.UUID(topic_id), int(partition)) if dash else None
+    except ValueError:
+        return None
+
+
+class PartitionLog:
+    """Batches in offset order, from 0. One thread alone calls it. Methods raise `OSError`."""
+
+    __slots__ = ("_bases", "_directory", "_files", "_segment_bytes", "_segments", "recovered")
+
+    def __init__(
+        self,
+        files: Files,
+        directory: Path,
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+        check: bool = True,
+        exists: bool = True,
+    ) -> None:
+        """Open and recover: a torn or damaged tail is dropped. `check` False: the last shutdown
+        was clean, checksums need no look. `exists` False: there is no directory yet."""
+        self._files = files
+        self._directory = directory
+        self._segment_bytes = segment_bytes
+        self._segments: list[Segment] = []
+        self._bases: list[int] = []
+        self.recovered: Log = self._recover(check) if exists else NO_LOG
+
+    def _recover(self, check: bool) -> Log:
+        log = NO_LOG
+        paths = sorted(self._directory.glob("*.log"))
+        for number, path in enumerate(paths):
+            if int(path.stem) != log.end_offset:
+                for lost in paths[number:]:  # there is a gap before it
+                    self._files.remove(str(lost))
+                break
+            segment = Segment(self._files, self._directory, log.end_offset)
+            for batch in segment.recover(check=check):
+                log = log.append(batch)
+            self._add(segment)
+        return log
+
+    def _add(self, segment: Segment) -> None:
+        self._segments.append(segment)
+        self._bases.append(segment.base_offset)
+
+    @property
+    def end_offset(self) -> int:
+        return self._segments[-1].end_offset if self._segments else 0
+
+    def append(self, batch: Batch) -> None:
+        """Write `batch`, whose base offset is the end of the log."""
+        if batch.base_offset != self.end_offset:
+            raise ValueError(f"batch at {batch.base_offset}, the log ends at {self.end_offset}")
+        last = self._segments[-1] if self._segments else None
+        if last is None or (last.size and last.size + len(batch.data) > self._segment_bytes):
+            if last is None:
+                self._directory.mkdir(parents=True, exist_ok=True)
+            last = Segment(self._files, self._directory, batch.base_offset)
+            self._add(last)
+        last.append(batch)
+
+    def truncate(self, end_offset: int) -> Producers:
+        """Drop what is at `end_offset` or above; the producers that remain. Raises
+        `ValueError` where that is inside a batch."""
+        while self._segments and self._segments[-1].base_offset >= end_offset:
+            self._files.remove(self._segments.pop().path)
+            self._bases.pop()
+        if self._segments:
+            self._segments[-1].truncate(end_offset)
+        known: Producers = NO_LOG.producers
+        for segment in self._segments:
+            for batch in segment.recover(check=False):
+                known = producers.remember(known, batch)
+        return known
+
+    def read(self, from_offset: int, limit_offset: int, max_bytes: int) -> bytes:
+        """Whole batches from the one that holds `from_offset` up to `limit_offset` (exclusive),
+        of one segment at most. The first one is there whatever `max_bytes` says."""
+        if from_offset >= min(limit_offset, self.end_offset):
+            return b""
+        segment = self._segments[bisect_right(self._bases, from_offset) - 1]
+        return segment.read(from_offset, limit_offset, max_bytes)
+
+    def find_time(self, timestamp_ms: int, limit_offset: int) -> tuple[int, int] | None:
+        """(offset, timestamp) of the first record at or after `timestamp_ms` below
+        `limit_offset`; None: there is none."""
+        for segment in self._segments:
+            if segment.max_timestamp_ms < timestamp_ms:
+                continue
+            for batch in self._batches(segment, limit_offset):
+                if batch.max_timestamp_ms >= timestamp_ms:
+                    return offset_at(batch, timestamp_ms)
+        return None
+
+    def latest_time(self, limit_offset: int) -> tuple[int, int] | None:
+        """(offset, timestamp) of the first record with the highest timestamp below
+        `limit_offset`."""
+        highest: Batch | None = None
+        for segment in self._segments:
+            if highest is not None and segment.max_timestamp_ms <= highest.max_timestamp_ms:
+                continue
+            for batch in self._batches(segment, limit_offset):
+                if highest is None or batch.max_timestamp_ms > highest.max_timestamp_ms:
+                    highest = batch
+        return None if highest is None else offset_at(highest, highest.max_timestamp_ms)
+
+    def _batches(self, segment: Segment, limit_offset: int) -> Iterator[Batch]:
+        """The batches of a segment below `limit_offset`."""
+        offset, limit = segment.base_offset, min(limit_offset, segment.end_offset)
+        while offset < limit and (data := segment.read(offset, limit, _SCAN_BYTES)):
+            position = 0
+            while position < len(data):
+                batch = read_batch(data, position, check=False)
+                yield batch
+                offset, position = batch.end_offset, position + batch_size(data, position)
+
+    def delete(self) -> None:
+        """Remove the files and the directory."""
+        for segment in self._segments:
+            self._files.remove(segment.path)
+        self._segments, self._bases = [], []
+        shutil.rmtree(self._directory, ignore_errors=True)
