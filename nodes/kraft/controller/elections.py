@@ -49,7 +49,7 @@ def broker_leaves(draft: Draft, broker_id: int, can_lead: CanLead) -> None:
 
 def broker_returns(draft: Draft, broker_id: int) -> None:
     """Let an active broker lead the partitions that have no leader and it in their ISR."""
-    for key in sorted(draft.image.leaderless):
+    for key in list(draft.image.leaderless):
         partition = draft.image.partitions[key]
         if broker_id in partition.isr:
             change(draft, key, partition.isr, broker_id)

@@ -9,132 +9,75 @@ stay valid, which is what lets the controller be ahead of the committed state.
 
 import uuid
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from immutables import Map
 
+from nodes.kraft.metadata import checksums
+from nodes.kraft.metadata.entities import (
+    EVERY_RESOURCE,
+    NO_LEADER,
+    TOPIC_RESOURCE,
+    AccessRule,
+    Broker,
+    ConfigKey,
+    DuplicateEntity,
+    EndPoint,
+    ImageError,
+    InvalidRecord,
+    Partition,
+    PartitionKey,
+    RuleKey,
+    StaleRecord,
+    Topic,
+    UnknownEntity,
+    broker_of,
+    check_members,
+    metric_name,
+    partition_of,
+    rule_of,
+)
 from nodes.kraft.wire import records as wire
 from nodes.kraft.wire.heartbeats import BrokerState
 
-NO_LEADER: Final = -1
-TOPIC_RESOURCE: Final = 2
-"""Kafka's ConfigResource type of a topic."""
+__all__ = [
+    "EMPTY",
+    "EVERY_RESOURCE",
+    "NO_LEADER",
+    "TOPIC_RESOURCE",
+    "AccessRule",
+    "Broker",
+    "ConfigKey",
+    "DuplicateEntity",
+    "EndPoint",
+    "Image",
+    "ImageError",
+    "InvalidRecord",
+    "Partition",
+    "PartitionKey",
+    "RuleKey",
+    "StaleRecord",
+    "Topic",
+    "UnknownEntity",
+    "apply",
+    "metric_name",
+]
 
 REMEMBERED_REQUESTS: Final = 10_000
 REMEMBERED_BYTES: Final = 8 * 2**20
 """Answers of forwarded requests are remembered up to these bounds, the newest one always."""
-
-EVERY_RESOURCE: Final = "*"
-"""How clients name the default resource of access rules, whose name is null in the log."""
-
-PartitionKey: TypeAlias = tuple[uuid.UUID, int]
-ConfigKey: TypeAlias = tuple[int, str]
-RuleKey: TypeAlias = tuple[int, int, str, str]
-"""Resource type, pattern type, resource name (`*`: the default resource), principal."""
-
-
-class ImageError(Exception):
-    """A record that does not fit the state."""
-
-
-class UnknownEntity(ImageError):
-    """The record names a broker, topic or partition that there is not."""
-
-
-class DuplicateEntity(ImageError):
-    """The record makes an entity under a key that another has."""
-
-
-class StaleRecord(ImageError):
-    """The record's epochs do not follow those of the state."""
-
-
-class InvalidRecord(ImageError):
-    """The record contradicts itself, or makes a state that must not be."""
-
-
-@dataclass(frozen=True, slots=True)
-class EndPoint:
-    name: str
-    host: str
-    port: int
-    security_protocol: int
-
-
-@dataclass(frozen=True, slots=True)
-class Broker:
-    """A registration. `activated`: it has been unfenced under this epoch, now or before."""
-
-    broker_id: int
-    epoch: int
-    incarnation_id: uuid.UUID
-    end_points: tuple[EndPoint, ...]
-    rack: str | None
-    fenced: bool = True
-    activated: bool = False
-
-    @property
-    def state(self) -> BrokerState:
-        """INITIAL until first unfenced under this epoch, then ACTIVE or FENCED. A controlled
-        shutdown in progress is soft state of the controller, and not here."""
-        if not self.fenced:
-            return BrokerState.ACTIVE
-        return BrokerState.FENCED if self.activated else BrokerState.INITIAL
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """Partitions are numbered 0..`partitions`-1."""
-
-    name: str
-    topic_id: uuid.UUID
-    partitions: int = 0
-    deleting: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """`leader` is -1 where no member of the ISR can lead."""
-
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    leader: int
-    leader_epoch: int
-    partition_epoch: int
-    removing_replicas: tuple[int, ...] = ()
-    adding_replicas: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class AccessRule:
-    resource_type: int
-    resource_name: str | None
-    pattern_type: int
-    principal: str
-    host: str
-    operation: int
-    permission_type: int
-
-    @property
-    def resource(self) -> str:
-        """The resource's name as clients write it."""
-        return EVERY_RESOURCE if self.resource_name is None else self.resource_name
-
-    @property
-    def key(self) -> RuleKey:
-        """What a check looks the rule up by."""
-        return self.resource_type, self.pattern_type, self.resource, self.principal
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
     """All metadata below some offset.
 
-    `in_sync` (broker id to the partitions that have it in their ISR) and `leaderless` are
-    indexes of `partitions`, `rules_by_key` is one of `access_rules`, `metric_names` one of
-    `topic_ids`: the topics with a '.' or '_' by their names in metrics. `requests` holds the
-    answers of the latest forwarded requests (`request_bytes` in all), by
-    request id; `request_order` their ids by number, oldest `first_request`.
+    Indexes of `partitions`: `in_sync` (broker id to the partitions that have it in their ISR),
+    `led` (broker id to how many it leads), `leaderless`. Of `access_rules`: `rules_by_key`. Of
+    `topic_ids`: `metric_names`, the topics with a '.' or '_' by their names in metrics.
+    `requests` holds the answers of the latest forwarded requests (`request_bytes` in all), by
+    request id; `request_order` their ids by number, oldest `first_request`. `checksum` is the
+    sum of the checksums of all entities (see `checksums.py`).
     """
 
     brokers: Map[int, Broker] = field(default_factory=Map)
@@ -142,6 +85,7 @@ class Image:
     topic_ids: Map[str, uuid.UUID] = field(default_factory=Map)
     partitions: Map[PartitionKey, Partition] = field(default_factory=Map)
     in_sync: Map[int, Map[PartitionKey, None]] = field(default_factory=Map)
+    led: Map[int, int] = field(default_factory=Map)
     leaderless: Map[PartitionKey, None] = field(default_factory=Map)
     configs: Map[ConfigKey, Map[str, str]] = field(default_factory=Map)
     access_rules: Map[AccessRule, None] = field(default_factory=Map)
@@ -153,6 +97,7 @@ class Image:
     request_bytes: int = 0
     next_producer_id: int = 0
     features: Map[str, int] = field(default_factory=Map)
+    checksum: int = 0
 
     def topic(self, name: str) -> Topic | None:
         """The topic of that name."""
@@ -160,13 +105,12 @@ class Image:
         return None if topic_id is None else self.topics[topic_id]
 
     def partitions_in_sync(self, broker_id: int) -> list[PartitionKey]:
-        """The partitions that have the broker in their ISR, in a fixed order."""
-        return sorted(self.in_sync.get(broker_id, Map()))
+        """The partitions that have the broker in their ISR, in no order that means anything."""
+        return list(self.in_sync.get(broker_id, ()))
 
-    def leads(self, broker_id: int) -> bool:
-        """Whether the broker leads any partition."""
-        keys = self.in_sync.get(broker_id, Map())
-        return any(self.partitions[key].leader == broker_id for key in keys)
+    def leads(self, broker_id: int) -> int:
+        """How many partitions the broker leads."""
+        return self.led.get(broker_id, 0)
 
 
 EMPTY: Final = Image()
@@ -222,22 +166,7 @@ def _register(image: Image, record: wire.BrokerRecord, offset: int) -> Image:
         raise InvalidRecord(f"broker {record.broker_id} registers again while active")
     if BrokerState(record.state) != BrokerState.INITIAL:
         raise InvalidRecord(f"broker {record.broker_id} registers in state {record.state}")
-    broker = broker_of(record)
-    return replace(image, brokers=image.brokers.set(broker.broker_id, broker))
-
-
-def broker_of(record: wire.BrokerRecord) -> Broker:
-    """The registration that the record tells of, just registered."""
-    return Broker(
-        broker_id=record.broker_id,
-        epoch=record.broker_epoch,
-        incarnation_id=record.incarnation_id or uuid.UUID(int=0),
-        end_points=tuple(
-            EndPoint(point.name, point.host, point.port, point.security_protocol)
-            for point in record.end_points
-        ),
-        rack=record.rack,
-    )
+    return _put_broker(image, broker_of(record))
 
 
 def _set_fenced(image: Image, broker_id: int, epoch: int, *, fenced: bool) -> Image:
@@ -248,8 +177,19 @@ def _set_fenced(image: Image, broker_id: int, epoch: int, *, fenced: bool) -> Im
         raise StaleRecord(f"broker {broker_id}: epoch {epoch}, registered {broker.epoch}")
     if broker.fenced == fenced:
         raise InvalidRecord(f"broker {broker_id} is {'fenced' if fenced else 'active'} already")
-    broker = replace(broker, fenced=fenced, activated=broker.activated or not fenced)
-    return replace(image, brokers=image.brokers.set(broker_id, broker))
+    activated = broker.activated or not fenced
+    return _put_broker(image, replace(broker, fenced=fenced, activated=activated))
+
+
+def _put_broker(image: Image, broker: Broker) -> Image:
+    before = image.brokers.get(broker.broker_id)
+    return replace(
+        image,
+        brokers=image.brokers.set(broker.broker_id, broker),
+        checksum=checksums.changed(
+            image.checksum, checksums.of_broker(before), checksums.of_broker(broker)
+        ),
+    )
 
 
 # --- topics and partitions ----------------------------------------------------------------
@@ -272,6 +212,7 @@ def _add_topic(image: Image, record: wire.TopicRecord) -> Image:
     topic = Topic(record.name, record.topic_id)
     return replace(
         image,
+        checksum=checksums.changed(image.checksum, 0, checksums.of_topic(topic)),
         topics=image.topics.set(topic.topic_id, topic),
         topic_ids=image.topic_ids.set(topic.name, topic.topic_id),
         metric_names=_with_metric_name(image.metric_names, topic.name),
@@ -284,8 +225,11 @@ def _mark_deleting(image: Image, record: wire.TopicRecord) -> Image:
         raise InvalidRecord(f"topic id {topic.topic_id} is {topic.name}, not {record.name}")
     if topic.deleting:
         raise InvalidRecord(f"topic {topic.name} is being deleted already")
-    topic = replace(topic, deleting=True)
-    return replace(image, topics=image.topics.set(topic.topic_id, topic))
+    after = replace(topic, deleting=True)
+    checksum = checksums.changed(
+        image.checksum, checksums.of_topic(topic), checksums.of_topic(after)
+    )
+    return replace(image, topics=image.topics.set(topic.topic_id, after), checksum=checksum)
 
 
 def _remove_topic(image: Image, record: wire.RemoveTopicRecord) -> Image:
@@ -294,21 +238,19 @@ def _remove_topic(image: Image, record: wire.RemoveTopicRecord) -> Image:
         raise InvalidRecord(f"topic {topic.name} is removed, but was not being deleted")
     for number in range(topic.partitions):
         image = _put_partition(image, (topic.topic_id, number), None)
-    configs = image.configs
-    if (TOPIC_RESOURCE, topic.name) in configs:
-        configs = configs.delete((TOPIC_RESOURCE, topic.name))
+    resource = (TOPIC_RESOURCE, topic.name)
+    configs, checksum = image.configs, image.checksum
+    if resource in configs:
+        gone = sum(checksums.of_config(resource, *item) for item in configs[resource].items())
+        configs, checksum = configs.delete(resource), checksums.changed(checksum, gone, 0)
     return replace(
         image,
+        checksum=checksums.changed(checksum, checksums.of_topic(topic), 0),
         topics=image.topics.delete(topic.topic_id),
         topic_ids=image.topic_ids.delete(topic.name),
         metric_names=_without_metric_name(image.metric_names, topic.name),
         configs=configs,
     )
-
-
-def metric_name(topic: str) -> str:
-    """The topic's name in metrics, where '.' and '_' are one."""
-    return topic.replace(".", "_")
 
 
 def _with_metric_name(names: Map[str, str], topic: str) -> Map[str, str]:
@@ -329,25 +271,8 @@ def _add_partition(image: Image, record: wire.PartitionRecord) -> Image:
     if record.partition_id != topic.partitions:
         raise InvalidRecord(f"{where}: the next one is {topic.partitions}")
     partition = partition_of(record, where)
-    topic = replace(topic, partitions=topic.partitions + 1)
-    image = replace(image, topics=image.topics.set(topic.topic_id, topic))
-    return _put_partition(image, (topic.topic_id, record.partition_id), partition)
-
-
-def partition_of(record: wire.PartitionRecord, where: str) -> Partition:
-    """The partition that the record tells of, called `where` in errors. Raises
-    `InvalidRecord`."""
-    partition = Partition(
-        replicas=tuple(record.replicas),
-        isr=tuple(record.isr),
-        leader=record.leader,
-        leader_epoch=record.leader_epoch,
-        partition_epoch=record.partition_epoch,
-        removing_replicas=tuple(record.removing_replicas),
-        adding_replicas=tuple(record.adding_replicas),
-    )
-    _check_members(where, partition)
-    return partition
+    grown = image.topics.set(topic.topic_id, replace(topic, partitions=topic.partitions + 1))
+    return _put_partition(image, (topic.topic_id, record.partition_id), partition, topics=grown)
 
 
 def _change_isr(image: Image, record: wire.IsrChangeRecord) -> Image:
@@ -372,39 +297,70 @@ def _change_isr(image: Image, record: wire.IsrChangeRecord) -> Image:
         leader_epoch=record.leader_epoch,
         partition_epoch=record.partition_epoch,
     )
-    _check_members(where, after)
+    check_members(where, after)
     return _put_partition(image, (topic.topic_id, record.partition_id), after)
 
 
-def _check_members(where: str, partition: Partition) -> None:
-    replicas, isr = set(partition.replicas), set(partition.isr)
-    if len(replicas) != len(partition.replicas) or len(isr) != len(partition.isr):
-        raise InvalidRecord(f"{where}: a replica stands twice in {partition}")
-    if not isr or not isr <= replicas:
-        raise InvalidRecord(f"{where}: ISR {partition.isr} of replicas {partition.replicas}")
-    if partition.leader != NO_LEADER and partition.leader not in isr:
-        raise InvalidRecord(f"{where}: leader {partition.leader} is not in ISR {partition.isr}")
-
-
-def _put_partition(image: Image, key: PartitionKey, after: Partition | None) -> Image:
-    """The image with that partition, or without it, its indexes kept in step."""
+def _put_partition(
+    image: Image,
+    key: PartitionKey,
+    after: Partition | None,
+    *,
+    topics: Map[uuid.UUID, Topic] | None = None,
+) -> Image:
+    """The image with that partition, or without it, its indexes kept in step; and with
+    `topics`, where given."""
     before = image.partitions.get(key)
-    old_isr = set(before.isr) if before else set()
-    new_isr = set(after.isr) if after else set()
-    in_sync = image.in_sync
-    for broker_id in old_isr - new_isr:
-        rest = in_sync[broker_id].delete(key)
-        in_sync = in_sync.set(broker_id, rest) if rest else in_sync.delete(broker_id)
-    for broker_id in new_isr - old_isr:
-        in_sync = in_sync.set(broker_id, in_sync.get(broker_id, Map()).set(key, None))
-    leaderless = image.leaderless
-    if after is not None and after.leader == NO_LEADER:
-        leaderless = leaderless.set(key, None)
-    elif key in leaderless:
-        leaderless = leaderless.delete(key)
     partitions = image.partitions
-    partitions = partitions.delete(key) if after is None else partitions.set(key, after)
-    return replace(image, partitions=partitions, in_sync=in_sync, leaderless=leaderless)
+    return replace(
+        image,
+        topics=image.topics if topics is None else topics,
+        partitions=partitions.delete(key) if after is None else partitions.set(key, after),
+        in_sync=_in_sync(image.in_sync, key, before, after),
+        led=_led(image.led, before, after),
+        leaderless=_leaderless(image.leaderless, key, after),
+        checksum=checksums.changed(
+            image.checksum,
+            checksums.of_partition(key, before),
+            checksums.of_partition(key, after),
+        ),
+    )
+
+
+def _in_sync(
+    in_sync: Map[int, Map[PartitionKey, None]],
+    key: PartitionKey,
+    before: Partition | None,
+    after: Partition | None,
+) -> Map[int, Map[PartitionKey, None]]:
+    old_isr = before.isr if before else ()
+    new_isr = after.isr if after else ()
+    for broker_id in old_isr:
+        if broker_id not in new_isr:
+            rest = in_sync[broker_id].delete(key)
+            in_sync = in_sync.set(broker_id, rest) if rest else in_sync.delete(broker_id)
+    for broker_id in new_isr:
+        if broker_id not in old_isr:
+            in_sync = in_sync.set(broker_id, in_sync.get(broker_id, Map()).set(key, None))
+    return in_sync
+
+
+def _led(led: Map[int, int], before: Partition | None, after: Partition | None) -> Map[int, int]:
+    old = before.leader if before else NO_LEADER
+    new = after.leader if after else NO_LEADER
+    if old == new:
+        return led
+    if old != NO_LEADER:
+        led = led.set(old, led[old] - 1) if led[old] > 1 else led.delete(old)
+    return led if new == NO_LEADER else led.set(new, led.get(new, 0) + 1)
+
+
+def _leaderless(
+    leaderless: Map[PartitionKey, None], key: PartitionKey, after: Partition | None
+) -> Map[PartitionKey, None]:
+    if after is not None and after.leader == NO_LEADER:
+        return leaderless.set(key, None)
+    return leaderless.delete(key) if key in leaderless else leaderless
 
 
 # --- configurations, access rules, requests -----------------------------------------------
@@ -415,6 +371,11 @@ def _set_config(image: Image, record: wire.ConfigRecord) -> Image:
         raise UnknownEntity(f"topic {record.resource_name}")
     key = (int(record.resource_type), record.resource_name)
     values = image.configs.get(key, Map())
+    checksum = checksums.changed(
+        image.checksum,
+        checksums.of_config(key, record.name, values.get(record.name)),
+        checksums.of_config(key, record.name, record.value),
+    )
     if record.value is not None:
         values = values.set(record.name, record.value)
     elif record.name in values:
@@ -422,20 +383,7 @@ def _set_config(image: Image, record: wire.ConfigRecord) -> Image:
     else:
         raise UnknownEntity(f"config {record.name} of {key}")
     configs = image.configs.set(key, values) if values else image.configs.delete(key)
-    return replace(image, configs=configs)
-
-
-def rule_of(record: wire.AccessControlRecord | wire.RemoveAccessControlRecord) -> AccessRule:
-    """The rule of the record's fields."""
-    return AccessRule(
-        resource_type=record.resource_type,
-        resource_name=record.resource_name,
-        pattern_type=record.pattern_type,
-        principal=record.principal,
-        host=record.host,
-        operation=record.operation,
-        permission_type=record.permission_type,
-    )
+    return replace(image, configs=configs, checksum=checksum)
 
 
 def _add_rule(image: Image, record: wire.AccessControlRecord) -> Image:
@@ -445,6 +393,7 @@ def _add_rule(image: Image, record: wire.AccessControlRecord) -> Image:
     same_key = image.rules_by_key.get(rule.key, Map()).set(rule, None)
     return replace(
         image,
+        checksum=checksums.changed(image.checksum, 0, checksums.of_rule(rule)),
         access_rules=image.access_rules.set(rule, None),
         rules_by_key=image.rules_by_key.set(rule.key, same_key),
     )
@@ -458,6 +407,7 @@ def _remove_rule(image: Image, record: wire.RemoveAccessControlRecord) -> Image:
     by_key = image.rules_by_key
     return replace(
         image,
+        checksum=checksums.changed(image.checksum, checksums.of_rule(rule), 0),
         access_rules=image.access_rules.delete(rule),
         rules_by_key=by_key.set(rule.key, rest) if rest else by_key.delete(rule.key),
     )
@@ -468,15 +418,25 @@ def _take_producer_ids(image: Image, record: wire.ProducerIdsRecord) -> Image:
         raise StaleRecord(
             f"next producer id {record.next_producer_id} after {image.next_producer_id}"
         )
-    return replace(image, next_producer_id=int(record.next_producer_id))
+    checksum = checksums.changed(
+        image.checksum,
+        checksums.of_producer_ids(image.next_producer_id),
+        checksums.of_producer_ids(record.next_producer_id),
+    )
+    return replace(image, next_producer_id=int(record.next_producer_id), checksum=checksum)
 
 
 def _finalize_feature(image: Image, record: wire.FeatureLevelRecord) -> Image:
     level = image.features.get(record.name, 0)
     if record.feature_level <= level:
         raise StaleRecord(f"feature {record.name}: level {record.feature_level} after {level}")
+    checksum = checksums.changed(
+        image.checksum,
+        checksums.of_feature(record.name, level),
+        checksums.of_feature(record.name, record.feature_level),
+    )
     features = image.features.set(record.name, int(record.feature_level))
-    return replace(image, features=features)
+    return replace(image, features=features, checksum=checksum)
 
 
 def _remember_request(image: Image, record: wire.RequestRecord) -> Image:
@@ -490,9 +450,11 @@ def _remember_request(image: Image, record: wire.RequestRecord) -> Image:
     requests = image.requests.set(record.request_id, record.answer)
     order = image.request_order.set(number, record.request_id)
     first = image.first_request
+    new, old = checksums.of_request(number, record.request_id, record.answer), 0
     size = image.request_bytes + len(record.answer)
     while len(order) > 1 and (len(order) > REMEMBERED_REQUESTS or size > REMEMBERED_BYTES):
         size -= len(requests[order[first]])
+        old += checksums.of_request(first, order[first], requests[order[first]])
         requests = requests.delete(order[first])
         order = order.delete(first)
         first += 1
@@ -502,4 +464,5 @@ def _remember_request(image: Image, record: wire.RequestRecord) -> Image:
         request_order=order,
         first_request=first,
         request_bytes=size,
+        checksum=checksums.changed(image.checksum, old, new),
     )

@@ -1,16 +1,18 @@
-"""The image's indexes from nothing: what `apply` keeps in step, for an image made at once.
+"""The image's indexes and its checksum from nothing, for an image that is made at once.
 
-Code of its own, which does not share `apply`'s steps: where the two disagree on any image, a
-test sees it.
+Code of its own, which does not share the steps by which `apply` keeps them: where the two
+disagree on any image, a test sees it.
 """
 
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
 from immutables import Map
 
+from nodes.kraft.metadata.digest import recomputed
 from nodes.kraft.metadata.image import NO_LEADER, Image, metric_name
 
 Key = TypeVar("Key")
@@ -18,15 +20,17 @@ Member = TypeVar("Member")
 
 
 def indexed(image: Image) -> Image:
-    """The image with all of its indexes made anew from the entities."""
+    """The image with all of its indexes and its checksum made anew from the entities."""
     partitions = image.partitions
     return replace(
         image,
         in_sync=_grouped((id, key) for key, each in partitions.items() for id in each.isr),
+        led=Map(Counter(each.leader for each in partitions.values() if each.leader != NO_LEADER)),
         leaderless=Map({key: None for key, each in partitions.items() if each.leader == NO_LEADER}),
         rules_by_key=_grouped((rule.key, rule) for rule in image.access_rules),
         metric_names=Map(_colliding(image.topic_ids)),
         request_bytes=sum(map(len, image.requests.values())),
+        checksum=recomputed(image),
     )
 
 

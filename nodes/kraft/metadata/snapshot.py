@@ -14,11 +14,10 @@ from typing import TypeVar
 from immutables import Map
 from kio.static.primitive import i8, i16, i32, i64, u16
 
-from nodes.kraft.metadata.image import (
+from nodes.kraft.metadata.entities import (
     AccessRule,
     Broker,
     DuplicateEntity,
-    Image,
     InvalidRecord,
     Partition,
     PartitionKey,
@@ -28,6 +27,7 @@ from nodes.kraft.metadata.image import (
     partition_of,
     rule_of,
 )
+from nodes.kraft.metadata.image import Image
 from nodes.kraft.metadata.indexes import indexed
 from nodes.kraft.metadata.records import decode_record, encode_record
 from nodes.kraft.wire import records as wire

@@ -1,5 +1,6 @@
 """The metadata image: strict application, indexes, digest."""
 
+import hashlib
 import uuid
 
 import pytest
@@ -22,10 +23,13 @@ from nodes.kraft.wire.records import (
     AccessControlRecord,
     BrokerRecord,
     ConfigRecord,
+    EndPoint,
+    FeatureLevelRecord,
     FenceBrokerRecord,
     IsrChangeRecord,
     NoOpRecord,
     PartitionRecord,
+    ProducerIdsRecord,
     RemoveTopicRecord,
     RequestRecord,
     TopicRecord,
@@ -217,9 +221,9 @@ def test_indexes_equal_what_partitions_say(changes):
         )
         image = apply(image, change, 0)
     for broker_id in (4, 5, 6):
-        expected = sorted(k for k, p in image.partitions.items() if broker_id in p.isr)
-        assert image.partitions_in_sync(broker_id) == expected
-        leads = any(p.leader == broker_id for p in image.partitions.values())
+        expected = {k for k, p in image.partitions.items() if broker_id in p.isr}
+        assert set(image.partitions_in_sync(broker_id)) == expected
+        leads = sum(p.leader == broker_id for p in image.partitions.values())
         assert image.leads(broker_id) == leads
     assert set(image.leaderless) == {k for k, p in image.partitions.items() if p.leader == -1}
 
@@ -248,3 +252,33 @@ def test_digest_tells_states_apart():
     ]
     digests = [digest(of(*steps[:count])) for count in range(1, len(steps) + 1)]
     assert len(set(digests)) == len(digests)
+
+
+def test_digest_of_a_known_state():
+    """D.13: the definition of docs/events.md, by code of its own."""
+    image = of(
+        BrokerRecord(
+            broker_id=4,
+            broker_epoch=0,
+            end_points=(EndPoint(name="A", host="h", port=9, security_protocol=0),),
+            rack="r",
+            incarnation_id=OTHER,
+        ),
+        topic("t", ID),
+        partition(),
+        ConfigRecord(resource_type=2, resource_name="t", name="a", value="1"),
+        RequestRecord(request_id=ID, answer=b"\x01\xff"),
+        FeatureLevelRecord(name="f", feature_level=2),
+        ProducerIdsRecord(broker_id=4, broker_epoch=0, next_producer_id=1000),
+    )
+    lines = [
+        f'["broker",4,0,"{OTHER}",[["A","h",9,0]],"r",true,false]',
+        f'["topic","{ID}","t",false]',
+        f'["partition","{ID}",0,[4,5],[4,5],4,0,0,[],[]]',
+        '["config",2,"t","a","1"]',
+        f'["request",0,"{ID}","01ff"]',
+        '["feature","f",2]',
+        '["producer ids",1000]',
+    ]
+    total = sum(int(hashlib.sha256(line.encode()).hexdigest(), 16) for line in lines)
+    assert digest(image) == f"{total % 2**256:064x}"

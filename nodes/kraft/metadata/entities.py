@@ -1,0 +1,177 @@
+"""What the metadata is about: brokers, topics, partitions, access rules, as values.
+
+And the errors of records that describe no such thing, or one that must not be.
+"""
+
+import uuid
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from nodes.kraft.wire import records as wire
+from nodes.kraft.wire.heartbeats import BrokerState
+
+NO_LEADER: Final = -1
+TOPIC_RESOURCE: Final = 2
+"""Kafka's ConfigResource type of a topic."""
+
+EVERY_RESOURCE: Final = "*"
+"""How clients name the default resource of access rules, whose name is null in the log."""
+
+PartitionKey: TypeAlias = tuple[uuid.UUID, int]
+ConfigKey: TypeAlias = tuple[int, str]
+RuleKey: TypeAlias = tuple[int, int, str, str]
+"""Resource type, pattern type, resource name (`*`: the default resource), principal."""
+
+
+class ImageError(Exception):
+    """A record that does not fit the state."""
+
+
+class UnknownEntity(ImageError):
+    """The record names a broker, topic or partition that there is not."""
+
+
+class DuplicateEntity(ImageError):
+    """The record makes an entity under a key that another has."""
+
+
+class StaleRecord(ImageError):
+    """The record's epochs do not follow those of the state."""
+
+
+class InvalidRecord(ImageError):
+    """The record contradicts itself, or makes a state that must not be."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndPoint:
+    name: str
+    host: str
+    port: int
+    security_protocol: int
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A registration. `activated`: it has been unfenced under this epoch, now or before."""
+
+    broker_id: int
+    epoch: int
+    incarnation_id: uuid.UUID
+    end_points: tuple[EndPoint, ...]
+    rack: str | None
+    fenced: bool = True
+    activated: bool = False
+
+    @property
+    def state(self) -> BrokerState:
+        """INITIAL until first unfenced under this epoch, then ACTIVE or FENCED. A controlled
+        shutdown in progress is soft state of the controller, and not here."""
+        if not self.fenced:
+            return BrokerState.ACTIVE
+        return BrokerState.FENCED if self.activated else BrokerState.INITIAL
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """Partitions are numbered 0..`partitions`-1."""
+
+    name: str
+    topic_id: uuid.UUID
+    partitions: int = 0
+    deleting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """`leader` is -1 where no member of the ISR can lead."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    removing_replicas: tuple[int, ...] = ()
+    adding_replicas: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRule:
+    resource_type: int
+    resource_name: str | None
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+    @property
+    def resource(self) -> str:
+        """The resource's name as clients write it."""
+        return EVERY_RESOURCE if self.resource_name is None else self.resource_name
+
+    @property
+    def key(self) -> RuleKey:
+        """What a check looks the rule up by."""
+        return self.resource_type, self.pattern_type, self.resource, self.principal
+
+
+# --- from records --------------------------------------------------------------------------
+
+
+def broker_of(record: wire.BrokerRecord) -> Broker:
+    """The registration that the record tells of, just registered."""
+    return Broker(
+        broker_id=record.broker_id,
+        epoch=record.broker_epoch,
+        incarnation_id=record.incarnation_id or uuid.UUID(int=0),
+        end_points=tuple(
+            EndPoint(point.name, point.host, point.port, point.security_protocol)
+            for point in record.end_points
+        ),
+        rack=record.rack,
+    )
+
+
+def partition_of(record: wire.PartitionRecord, where: str) -> Partition:
+    """The partition that the record tells of, called `where` in errors. Raises
+    `InvalidRecord`."""
+    partition = Partition(
+        replicas=tuple(record.replicas),
+        isr=tuple(record.isr),
+        leader=record.leader,
+        leader_epoch=record.leader_epoch,
+        partition_epoch=record.partition_epoch,
+        removing_replicas=tuple(record.removing_replicas),
+        adding_replicas=tuple(record.adding_replicas),
+    )
+    check_members(where, partition)
+    return partition
+
+
+def check_members(where: str, partition: Partition) -> None:
+    replicas, isr = set(partition.replicas), set(partition.isr)
+    if len(replicas) != len(partition.replicas) or len(isr) != len(partition.isr):
+        raise InvalidRecord(f"{where}: a replica stands twice in {partition}")
+    if not isr or not isr <= replicas:
+        raise InvalidRecord(f"{where}: ISR {partition.isr} of replicas {partition.replicas}")
+    if partition.leader != NO_LEADER and partition.leader not in isr:
+        raise InvalidRecord(f"{where}: leader {partition.leader} is not in ISR {partition.isr}")
+
+
+def rule_of(record: wire.AccessControlRecord | wire.RemoveAccessControlRecord) -> AccessRule:
+    """The rule of the record's fields."""
+    return AccessRule(
+        resource_type=record.resource_type,
+        resource_name=record.resource_name,
+        pattern_type=record.pattern_type,
+        principal=record.principal,
+        host=record.host,
+        operation=record.operation,
+        permission_type=record.permission_type,
+    )
+
+
+def metric_name(topic: str) -> str:
+    """The topic's name in metrics, where '.' and '_' are one."""
+    return topic.replace(".", "_")
