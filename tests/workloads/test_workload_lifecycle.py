@@ -1,0 +1,94 @@
+"""The `lifecycle` workload's schedule; its guests are shown by the runs in tests/end_to_end."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+from histories import pairs
+
+from framework.generators import clients, simulate, stagger
+from framework.history.event import Event
+from framework.plugins.workload import WorkloadOptions
+from workloads.guests import FIRST_ID
+from workloads.lifecycle import GUESTS, SETTLE_NS, TOPIC, Lifecycle
+
+KEYS = {f"broker-{FIRST_ID + number}" for number in range(GUESTS)}
+
+
+class Operator:
+    """Callable as a completion function: every deed works, but for a share `fail` of them."""
+
+    def __init__(self, fail: float = 0.0) -> None:
+        self.rng = random.Random(3)
+        self.fail = fail
+
+    def __call__(self, op: Event, n: int) -> tuple[int, Event]:
+        if op.f in ("create", "describe"):
+            return 20_000_000, replace(op, type="ok")
+        if self.rng.random() < self.fail:
+            return 8_000_000_000, replace(op, type="info", error=("TIMED_OUT", ""))
+        return self.rng.randrange(10**9, 3 * 10**9), replace(op, type="ok", value={})
+
+
+def run(operator: Operator, *, seed: int = 0, operations: int = 1500) -> list[Event]:
+    options = WorkloadOptions(seed=seed, threads=4, rate=5.0)
+    generator = clients(stagger(1 / 5, Lifecycle().generator(options)))
+    return simulate(generator, threads=4, seed=seed, completion=operator, max_ops=operations)
+
+
+def test_every_deed_happens_to_every_guest() -> None:
+    done = Counter((op.f, str(op.key)) for op, end in pairs(run(Operator())) if end.type == "ok")
+    for deed in ("start", "drain", "bounce", "replace"):
+        for key in KEYS:
+            assert done[deed, key] >= 5, done
+    assert done["create", TOPIC] == 1 and done["describe", TOPIC] > 50
+
+
+def test_one_deed_at_a_time_and_peace_between_them() -> None:
+    busy: dict[object, str] = {}
+    ended: dict[str, int] = {}
+    for event in run(Operator(fail=0.2)):
+        if event.key not in KEYS:
+            continue
+        assert event.time is not None
+        key = str(event.key)
+        if event.type == "invoke":
+            assert key not in busy.values()
+            assert event.time >= ended.get(key, -SETTLE_NS) + SETTLE_NS
+            busy[event.process] = key
+        else:
+            ended[busy.pop(event.process)] = event.time
+
+
+def test_what_is_down_is_started_and_what_is_not_known_restarted() -> None:
+    up: dict[str, bool | None] = dict.fromkeys(KEYS, False)
+    for op, end in pairs(run(Operator(fail=0.2))):
+        if op.key not in KEYS:
+            continue
+        key = str(op.key)
+        expected = {False: {"start"}, None: {"restart"}, True: {"drain", "bounce", "replace"}}
+        assert op.f in expected[up[key]]
+        up[key] = op.f != "drain" if end.type == "ok" else None
+
+
+def test_the_topic_is_made_when_every_guest_is_there_and_each_leads_some_of_it() -> None:
+    history = run(Operator())
+    created = next(n for n, event in enumerate(history) if event.f == "create")
+    started = {e.key for e in history[:created] if e.f == "start" and e.type == "ok"}
+    assert started == KEYS
+    assignment = history[created].value["assignment"]
+    assert {replicas[0] for replicas in assignment} == {FIRST_ID + n for n in range(GUESTS)}
+    assert all(len(replicas) == GUESTS for replicas in assignment)
+
+
+def test_at_the_end_the_guests_leave() -> None:
+    options = WorkloadOptions(seed=0, threads=4, rate=5.0)
+    history = simulate(
+        clients(Lifecycle().final_generator(options)), threads=4, completion=Operator()
+    )
+    assert {str(e.key) for e in history if e.f == "drain"} == KEYS
+
+
+def test_the_seed_fixes_the_schedule() -> None:
+    assert run(Operator(), seed=5) == run(Operator(), seed=5)
+    assert run(Operator(), seed=5) != run(Operator(), seed=6)
