@@ -1,22 +1,37 @@
-"""Responses in the version of their requests, and the shapes that errors take in them."""
+"""Responses in the version of their requests, and the shapes that errors take in them.
+
+Most responses have an error code at their top; those of Kafka's administrative requests have one
+for each item that was asked for instead (`ITEM_APIS`).
+"""
 
 import datetime
+import types
 import typing
 import uuid
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from typing import Any, Final, TypeAlias
 
 from kio.schema.errors import ErrorCode
-from kio.static.primitive import i16, i32Timedelta
+from kio.static.constants import uuid_zero
+from kio.static.primitive import i32Timedelta
 
 from nodes.kraft.wire.codec import response_schema
 from nodes.kraft.wire.heartbeats import BrokerState
 
 CREATE_TOPICS: Final = 19
 DELETE_TOPICS: Final = 20
+DESCRIBE_ACLS: Final = 29
+CREATE_ACLS: Final = 30
+DELETE_ACLS: Final = 31
+DESCRIBE_CONFIGS: Final = 32
+ALTER_CONFIGS: Final = 33
+CREATE_PARTITIONS: Final = 37
+INCREMENTAL_ALTER_CONFIGS: Final = 44
 BROKER_HEARTBEAT: Final = 50
 CONTROLLER_HEARTBEAT: Final = 51
+DESCRIBE_QUORUM: Final = 55
 ALTER_PARTITION: Final = 56
 ALLOCATE_PRODUCER_IDS: Final = 67
 READ_TOPICS: Final = 10000
@@ -34,6 +49,9 @@ class Refusal(Exception):
         super().__init__(message)
         self.code = code
         self.message = message
+
+
+# --- entities -----------------------------------------------------------------------------
 
 
 @cache
@@ -57,30 +75,54 @@ def make(schema: Schema, **values: Any) -> Any:
     return schema(**{name: value for name, value in values.items() if name in known})
 
 
+def blank(schema: Schema, **values: Any) -> Any:
+    """The same, with nothing in the fields that `values` does not give: null where that goes,
+    else the field's default, else 0 or an empty array."""
+    return make(schema, **(dict(_nothing(schema)) | values))
+
+
+@cache
+def _nothing(schema: Schema) -> tuple[tuple[str, Any], ...]:
+    hints = typing.get_type_hints(schema)
+    return tuple(
+        (item.name, _no_value(item.metadata.get("kafka_type"), hints[item.name]))
+        for item in fields(schema)
+        if item.default is MISSING
+    )
+
+
+def _no_value(kafka_type: str | None, hint: Any) -> Any:
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return None
+    if typing.get_origin(hint) is tuple:
+        return ()
+    nothing = {
+        None: None,
+        "error_code": ErrorCode.none,
+        "timedelta_i32": NO_THROTTLE,
+        "string": "",
+        "bytes": b"",
+        "uuid": uuid_zero,
+        "bool": False,
+    }
+    return nothing.get(kafka_type, 0)
+
+
 def schema_of(request: Any) -> Schema:
     """The response's entity for a request."""
     return response_schema(request.__api_key__, request.__version__)
 
 
-def _items_field(request: Any) -> str:
-    return "responses" if request.__api_key__ == DELETE_TOPICS else "topics"
+# --- responses with an error for each item ------------------------------------------------
 
 
-def topic_result(request: Any, *, refusal: Refusal | None = None, **values: Any) -> Any:
-    """One topic's result for a CreateTopics or DeleteTopics request."""
-    base: dict[str, Any] = {"topic_id": None, "configs": None}
-    return make(
-        item_schema(schema_of(request), _items_field(request)),
-        **(base | values),
-        error_code=ErrorCode.none if refusal is None else refusal.code,
-        error_message=None if refusal is None else refusal.message,
-    )
+@dataclass(frozen=True, slots=True)
+class ItemApi:
+    """`results`: the response's field of results. `asked`: the values that name each item of a
+    request, as fields of its result, of which the version may lack some."""
 
-
-def topics_response(request: Any, items: list[Any]) -> Any:
-    """The response to CreateTopics or DeleteTopics with these results."""
-    values = {"throttle_time": NO_THROTTLE, _items_field(request): tuple(items)}
-    return make(schema_of(request), **values)
+    results: str
+    asked: Callable[[Any], list[dict[str, Any]]]
 
 
 def topics_to_delete(request: Any) -> list[tuple[str | None, uuid.UUID | None]]:
@@ -90,61 +132,105 @@ def topics_to_delete(request: Any) -> list[tuple[str | None, uuid.UUID | None]]:
     return [(name, None) for name in request.topic_names]
 
 
+def _topic_names(request: Any) -> list[dict[str, Any]]:
+    return [{"name": name} for name in dict.fromkeys(topic.name for topic in request.topics)]
+
+
+def _deleted(request: Any) -> list[dict[str, Any]]:
+    return [{"name": name, "topic_id": ident} for name, ident in topics_to_delete(request)]
+
+
+def _resources(request: Any) -> list[dict[str, Any]]:
+    named = ((each.resource_type, each.resource_name) for each in request.resources)
+    return [{"resource_type": kind, "resource_name": name} for kind, name in dict.fromkeys(named)]
+
+
+ITEM_APIS: Final[dict[int, ItemApi]] = {
+    CREATE_TOPICS: ItemApi("topics", _topic_names),
+    DELETE_TOPICS: ItemApi("responses", _deleted),
+    CREATE_PARTITIONS: ItemApi("results", _topic_names),
+    DESCRIBE_CONFIGS: ItemApi("results", _resources),
+    ALTER_CONFIGS: ItemApi("responses", _resources),
+    INCREMENTAL_ALTER_CONFIGS: ItemApi("responses", _resources),
+    CREATE_ACLS: ItemApi("results", lambda request: [{} for _ in request.creations]),
+    DELETE_ACLS: ItemApi("filter_results", lambda request: [{} for _ in request.filters]),
+}
+"""By api key."""
+
+
+def item_result(request: Any, *, refusal: Refusal | None = None, **values: Any) -> Any:
+    """The result of one item of a request that is in `ITEM_APIS`."""
+    return blank(
+        item_schema(schema_of(request), ITEM_APIS[request.__api_key__].results),
+        **values,
+        error_code=ErrorCode.none if refusal is None else refusal.code,
+        error_message=None if refusal is None else refusal.message,
+    )
+
+
+def items_response(request: Any, items: list[Any]) -> Any:
+    """The response with these results."""
+    values = {"throttle_time": NO_THROTTLE, ITEM_APIS[request.__api_key__].results: tuple(items)}
+    return make(schema_of(request), **values)
+
+
+# --- refusals -----------------------------------------------------------------------------
+
+
 def refused(request: Any, code: ErrorCode, message: str | None = None) -> Any:
-    """The response that refuses a whole request, in its proper shape."""
+    """The response that refuses a whole request, in its proper shape.
+
+    Raises `TypeError` where the response has no room for an error.
+    """
     refusal = Refusal(code, message or code.name.upper())
     key = int(request.__api_key__)
-    if key == CREATE_TOPICS:
-        names = dict.fromkeys(topic.name for topic in request.topics)
-        return topics_response(
-            request, [topic_result(request, name=name, refusal=refusal) for name in names]
-        )
-    if key == DELETE_TOPICS:
-        items = [
-            topic_result(request, name=name, topic_id=topic_id, refusal=refusal)
-            for name, topic_id in topics_to_delete(request)
-        ]
-        return topics_response(request, items)
+    if key in ITEM_APIS:
+        asked = ITEM_APIS[key].asked(request)
+        items = [item_result(request, refusal=refusal, **named) for named in asked]
+        return items_response(request, items)
     schema = schema_of(request)
+    if "error_code" not in _field_names(schema):
+        raise TypeError(f"{schema.__name__} version {request.__version__} has no error code")
+    values: dict[str, Any] = {"error_code": code}
     if key == BROKER_HEARTBEAT:
-        return schema(
-            error_code=i16(code),
-            next_state=BrokerState.UNKNOWN,
-            lease_end_time_ms=request.lease_start_time_ms,
-        )
-    if key == CONTROLLER_HEARTBEAT:
-        return schema(error_code=i16(code), start_snapshot=False)
-    if key == ALTER_PARTITION:
-        return schema(throttle_time=NO_THROTTLE, error_code=code, topics=())
-    if key == ALLOCATE_PRODUCER_IDS:
-        return schema(
-            throttle_time=NO_THROTTLE, error_code=code, producer_id_start=-1, producer_id_len=0
-        )
-    if key == READ_TOPICS:
-        return schema(error_code=i16(code), epoch=-1, offset=-1, topics=())
-    raise TypeError(f"api key {key} is none of the controller's")
+        values |= {
+            "next_state": BrokerState.UNKNOWN,
+            "lease_end_time_ms": request.lease_start_time_ms,
+        }
+    elif key == READ_TOPICS:
+        values |= {"epoch": -1, "offset": -1}
+    elif key == ALLOCATE_PRODUCER_IDS:
+        values |= {"producer_id_start": -1}
+    elif key in (DESCRIBE_ACLS, DESCRIBE_QUORUM):
+        values |= {"error_message": refusal.message}
+    return blank(schema, **values)
 
 
 def lost(request: Any, response: Any, *, appended: bool) -> Any:
     """What to say where `response` can no longer be proved: leadership or time ran out.
 
     Nothing appended: NOT_CONTROLLER, a definite no. Records appended: their fate is unknown,
-    so REQUEST_TIMED_OUT, but still NOT_CONTROLLER for topics that would have been refused
+    so REQUEST_TIMED_OUT, but still NOT_CONTROLLER for items that would have been refused
     (A.7.17).
     """
     if not appended:
         return refused(request, ErrorCode.not_controller)
-    if request.__api_key__ not in (CREATE_TOPICS, DELETE_TOPICS):
+    key = int(request.__api_key__)
+    if key not in ITEM_APIS:
         return refused(request, ErrorCode.request_timed_out)
-    results = getattr(response, _items_field(request))
-    return topics_response(request, [_lost_result(request, result) for result in results])
+    results = getattr(response, ITEM_APIS[key].results)
+    return items_response(request, [_lost_result(request, result) for result in results])
 
 
 def _lost_result(request: Any, result: Any) -> Any:
     accepted = result.error_code == ErrorCode.none
     code = ErrorCode.request_timed_out if accepted else ErrorCode.not_controller
-    # A new topic's id is not told before it is certain; that of a deleted one was known.
-    deletes = request.__api_key__ == DELETE_TOPICS
-    topic_id = getattr(result, "topic_id", None) if deletes else None
-    refusal = Refusal(code, code.name.upper())
-    return topic_result(request, name=result.name, topic_id=topic_id, refusal=refusal)
+    named = {
+        name: getattr(result, name)
+        for name in ("name", "topic_id", "resource_type", "resource_name")
+        if hasattr(result, name)
+    }
+    if request.__api_key__ == CREATE_TOPICS:
+        # A new topic's id is not told before it is certain; that of a deleted one was known.
+        named.pop("topic_id", None)
+    return item_result(request, refusal=Refusal(code, code.name.upper()), **named)

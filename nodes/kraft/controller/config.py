@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from nodes.kraft.config import Config
+from nodes.kraft.security.authorizer import NOBODY_ASKED, Authorizer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,7 @@ class ControllerConfig:
     default_partitions: int = 1
     default_replication: int = 3
     controller_ids: frozenset[int] = frozenset()
+    authorizer: Authorizer = NOBODY_ASKED
 
     @classmethod
     def of(cls, config: Config) -> "ControllerConfig":
@@ -30,4 +32,5 @@ class ControllerConfig:
             seed=config.seed,
             lease_ms=config.timing.lease_ms,
             controller_ids=frozenset(voter.id for voter in config.voters),
+            authorizer=Authorizer(config.authorizer_enabled, config.super_users),
         )

@@ -18,20 +18,19 @@ from immutables import Map
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i16
 
-from nodes.kraft.controller import answers, membership, partitions, reads, topics
+from nodes.kraft.controller import admin, answers, membership, partitions, reads
 from nodes.kraft.controller.answers import (
     ALLOCATE_PRODUCER_IDS,
     ALTER_PARTITION,
     BROKER_HEARTBEAT,
     CONTROLLER_HEARTBEAT,
-    CREATE_TOPICS,
-    DELETE_TOPICS,
     READ_TOPICS,
 )
 from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.controller.draft import Draft
 from nodes.kraft.controller.draws import Draws
 from nodes.kraft.controller.membership import Committed, Members
+from nodes.kraft.controller.permission import Allows, everything
 from nodes.kraft.controller.producer_ids import allocate_producer_ids
 from nodes.kraft.controller.sources import api_of, source_of
 from nodes.kraft.controller.steps import (
@@ -50,6 +49,7 @@ from nodes.kraft.controller.steps import (
     Token,
 )
 from nodes.kraft.metadata.image import Image
+from nodes.kraft.security.authorizer import Asker, Operation, ResourceType
 from nodes.kraft.wire.codec import decode_entity, encode_entity
 from nodes.kraft.wire.codes import first_error
 from nodes.kraft.wire.heartbeats import ControllerHeartbeatResponse
@@ -190,7 +190,7 @@ def _ask(
     remembered = _remembered(reign.speculative, ask)
     response = remembered
     if remembered is None:
-        reign, response = _decide(config, reign, draft, request, now_ms)
+        reign, response = _decide(config, reign, draft, ask, now_ms)
         if ask.request_id is not None and draft.records:
             draft.add(_request_record(ask.request_id, response))
     verdict = 0 if draft.records or response is None else first_error(response)
@@ -216,17 +216,17 @@ def _ask(
 
 
 def _decide(
-    config: ControllerConfig, reign: Reign, draft: Draft, request: Any, now_ms: int
+    config: ControllerConfig, reign: Reign, draft: Draft, ask: Ask, now_ms: int
 ) -> tuple[Reign, Any | None]:
     """The response, its records added to `draft`; None for a read, answered when proved."""
+    request = ask.request
     key = int(request.__api_key__)
     can_lead = reign.members.can_lead
-    if key == CREATE_TOPICS:
+    if key in admin.APIS:
         draws = Draws(config.seed, reign.epoch, reign.draws)
-        response = topics.create_topics(draft, request, config, draws, can_lead)
+        allows = _allows(config, reign.committed.image, ask.asker)
+        response = admin.APIS[key](draft, request, admin.Means(config, draws, can_lead, allows))
         return replace(reign, draws=draws.counter), response
-    if key == DELETE_TOPICS:
-        return reign, topics.delete_topics(draft, request)
     if key == ALTER_PARTITION:
         return reign, partitions.alter_partitions(draft, request, can_lead)
     if key == ALLOCATE_PRODUCER_IDS:
@@ -245,6 +245,18 @@ def _decide(
     raise TypeError(f"api key {key} is none of the controller's")
 
 
+def _allows(config: ControllerConfig, image: Image, asker: Asker | None) -> Allows:
+    """What the asker may do. The rules are the committed ones: others are nobody's yet."""
+    if asker is None:
+        return everything
+    authorizer, principal, host = config.authorizer, asker.principal, asker.host
+
+    def allows(operation: Operation, resource_type: ResourceType, name: str) -> bool:
+        return authorizer.allows(image, principal, host, operation, resource_type, name)
+
+    return allows
+
+
 def _remembered(image: Image, ask: Ask) -> Any | None:
     """What an earlier attempt of this request was, or is to be, answered (B.9.4)."""
     if ask.request_id is None:
@@ -258,10 +270,9 @@ def _request_record(request_id: bytes, response: Any) -> RequestRecord:
 
 
 def _deadline(request: Any, now_ms: int) -> int | None:
-    """Creates and deletes bring how long their client waits."""
-    if request.__api_key__ not in (CREATE_TOPICS, DELETE_TOPICS):
-        return None
-    return now_ms + max(0, int(request.timeout.total_seconds() * 1000))
+    """Requests on topics bring how long their client waits."""
+    timeout = getattr(request, "timeout", None)
+    return None if timeout is None else now_ms + max(0, int(timeout.total_seconds() * 1000))
 
 
 def _append(reign: Reign, draft: Draft) -> tuple[Reign, list[Effect]]:

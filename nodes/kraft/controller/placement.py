@@ -8,12 +8,13 @@ from nodes.kraft.controller.answers import Refusal
 from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.controller.draws import Draws
 from nodes.kraft.controller.elections import CanLead
-from nodes.kraft.metadata.image import Image
+from nodes.kraft.metadata.image import Image, Topic
 
 MAX_PARTITIONS: Final = 10_000
 """Partitions that one request may create: Kafka's limit of records an operation (B.10)."""
 
-Assignment: TypeAlias = tuple[tuple[int, ...], ...]
+Replicas: TypeAlias = tuple[int, ...]
+Assignment: TypeAlias = tuple[Replicas, ...]
 """The replicas of each partition, in preferred order."""
 
 
@@ -40,16 +41,53 @@ def _round_robin(
     replication = topic.replication_factor
     if replication == -1:
         replication = min(config.default_replication, max(len(active), 1))
+    _check_replication(replication, active)
+    return _spread(active, draws.below(len(active)), partitions, replication)
+
+
+def _check_replication(replication: int, active: list[int]) -> None:
     if not 0 < replication <= len(active):
         raise Refusal(
             ErrorCode.invalid_replication_factor,
             f"replication factor {replication}; {len(active)} brokers are active",
         )
-    start = draws.below(len(active))
-    return tuple(
-        tuple(active[(start + number + step) % len(active)] for step in range(replication))
-        for number in range(partitions)
+
+
+def _spread(active: list[int], start: int, partitions: int, replication: int) -> Assignment:
+    """Round robin over the active brokers."""
+    places = len(active)
+    rows = tuple(
+        tuple(active[(place + step) % places] for step in range(replication))
+        for place in range(places)
     )
+    return tuple(rows[(start + number) % places] for number in range(partitions))
+
+
+def assign_more(image: Image, topic: Topic, asked: Any, can_lead: CanLead) -> Assignment:
+    """The replicas of the partitions that a CreatePartitionsTopic adds. Raises `Refusal`."""
+    more = asked.count - topic.partitions
+    if more <= 0:
+        raise Refusal(
+            ErrorCode.invalid_partitions, f"{topic.name} has {topic.partitions} partitions already"
+        )
+    if more > MAX_PARTITIONS:
+        raise Refusal(
+            ErrorCode.invalid_partitions, f"one request may create {MAX_PARTITIONS} partitions"
+        )
+    replication = len(image.partitions[topic.topic_id, 0].replicas)
+    if asked.assignments is None:
+        active = sorted(each for each in image.brokers if can_lead(image, each))
+        _check_replication(replication, active)
+        # Where a round robin over partitions 0 to N would be: no two brokers get far apart.
+        return _spread(active, topic.partitions % len(active), more, replication)
+    if len(asked.assignments) != more:
+        raise _invalid(f"{more} partitions are added, {len(asked.assignments)} are assigned")
+    rows = tuple(tuple(each.broker_ids) for each in asked.assignments)
+    for number, replicas in enumerate(rows, topic.partitions):
+        _check_replicas(image, number, replicas, can_lead)
+        if len(replicas) != replication:
+            raise _invalid(f"partition {number}: {len(replicas)} replicas instead of {replication}")
+    return rows
 
 
 def _manual(image: Image, topic: Any, can_lead: CanLead) -> Assignment:

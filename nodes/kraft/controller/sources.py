@@ -4,13 +4,19 @@ from typing import Any
 
 from nodes.kraft.controller.answers import (
     ALLOCATE_PRODUCER_IDS,
+    ALTER_CONFIGS,
     ALTER_PARTITION,
     BROKER_HEARTBEAT,
     CONTROLLER_HEARTBEAT,
+    CREATE_ACLS,
+    CREATE_PARTITIONS,
     CREATE_TOPICS,
+    DELETE_ACLS,
     DELETE_TOPICS,
+    INCREMENTAL_ALTER_CONFIGS,
     topics_to_delete,
 )
+from nodes.kraft.metadata.image import TOPIC_RESOURCE
 from nodes.kraft.wire.heartbeats import BrokerState
 
 
@@ -42,9 +48,19 @@ def source_of(request: Any) -> dict[str, Any]:
         name, topic_id = next(iter(topics_to_delete(request)), (None, None))
         named = {"topic": name, "topic_id": str(topic_id) if topic_id else None}
         return {field: value for field, value in named.items() if value is not None}
-    if key == CREATE_TOPICS:
+    if key in (CREATE_TOPICS, CREATE_PARTITIONS):
         return {"topic": request.topics[0].name} if request.topics else {}
+    if key in (ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS):
+        return _first_topic(request.resources)
+    if key in (CREATE_ACLS, DELETE_ACLS):
+        return {}
     return {"topic": request.names[0]} if request.names else {}
+
+
+def _first_topic(resources: Any) -> dict[str, Any]:
+    names = (each.resource_name for each in resources if each.resource_type == TOPIC_RESOURCE)
+    name = next(names, None)
+    return {} if name is None else {"topic": name}
 
 
 def _alter_partition(request: Any) -> dict[str, Any]:

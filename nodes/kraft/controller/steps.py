@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from nodes.kraft.metadata.image import Image
+from nodes.kraft.security.authorizer import Asker
 
 Token: TypeAlias = int
 
@@ -33,12 +34,14 @@ class Renounce:
 @dataclass(frozen=True, slots=True)
 class Ask:
     """A request from the control listener, or a forwarded one. `request` is a kio entity
-    (BrokerHeartbeat, AlterPartition, CreateTopics, DeleteTopics, ReadTopics,
-    ControllerHeartbeat). `request_id`: set on forwarded ones, the same on each retry."""
+    (BrokerHeartbeat, AlterPartition, ReadTopics, ControllerHeartbeat, AllocateProducerIds, and
+    those of `admin.APIS`). Set on forwarded ones: `request_id`, the same on each retry, and
+    `asker`, the client who is judged. Without one the sender may do everything."""
 
     token: Token
     request: Any
     request_id: bytes | None = None
+    asker: Asker | None = None
 
 
 @dataclass(frozen=True, slots=True)

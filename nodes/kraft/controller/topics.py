@@ -1,4 +1,5 @@
-"""CreateTopics and DeleteTopics: each topic on its own, all that succeed in one batch.
+"""CreateTopics, CreatePartitions, DeleteTopics: each topic on its own, all that succeed in one
+batch.
 
 Requests are judged on the speculative image, so the second create of a name whose first one is
 not committed yet is refused (B.6); the answer waits until what it rests on is committed.
@@ -13,20 +14,30 @@ from kio.static.primitive import i8, i16, i32
 
 from nodes.kraft.controller.answers import (
     Refusal,
+    blank,
+    item_result,
     item_schema,
-    make,
+    items_response,
     schema_of,
-    topic_result,
-    topics_response,
     topics_to_delete,
 )
 from nodes.kraft.controller.config import ControllerConfig
+from nodes.kraft.controller.configs import check_value
 from nodes.kraft.controller.draft import Draft
 from nodes.kraft.controller.draws import Draws
 from nodes.kraft.controller.elections import CanLead
 from nodes.kraft.controller.naming import check_name
-from nodes.kraft.controller.placement import MAX_PARTITIONS, Assignment, assign
+from nodes.kraft.controller.permission import Allows, may_create, require
+from nodes.kraft.controller.placement import (
+    MAX_PARTITIONS,
+    Assignment,
+    Replicas,
+    assign,
+    assign_more,
+)
+from nodes.kraft.metadata.config_keys import ConfigSource
 from nodes.kraft.metadata.image import TOPIC_RESOURCE, Image, Topic
+from nodes.kraft.security.authorizer import Operation, ResourceType
 from nodes.kraft.wire.records import (
     ConfigRecord,
     PartitionRecord,
@@ -34,12 +45,14 @@ from nodes.kraft.wire.records import (
     TopicRecord,
 )
 
-TOPIC_CONFIG: int = 1
-"""Kafka's ConfigSource of a value set on the topic."""
-
 
 def create_topics(
-    draft: Draft, request: Any, config: ControllerConfig, draws: Draws, can_lead: CanLead
+    draft: Draft,
+    request: Any,
+    config: ControllerConfig,
+    draws: Draws,
+    can_lead: CanLead,
+    allows: Allows,
 ) -> Any:
     """Decide a CreateTopics request; one that only validates adds no record."""
     judged = Draft(draft.image, draft.next_offset) if request.validate_only else draft
@@ -48,29 +61,26 @@ def create_topics(
     made = 0
     for topic in {topic.name: topic for topic in request.topics}.values():
         try:
+            may_create(allows, topic.name)
             if times[topic.name] > 1:
                 raise Refusal(ErrorCode.invalid_request, f"topic {topic.name} stands twice")
             check_name(judged.image, topic.name)
-            _check_configs(topic)
+            for each in topic.configs:
+                check_value(TOPIC_RESOURCE, each.name, each.value)
             assignment = assign(judged.image, topic, config, draws, can_lead)
             if made + len(assignment) > MAX_PARTITIONS:
                 limit = f"one request may create {MAX_PARTITIONS} partitions"
                 raise Refusal(ErrorCode.invalid_partitions, limit)
         except Refusal as refusal:
-            results.append(topic_result(request, name=topic.name, refusal=refusal))
+            results.append(item_result(request, name=topic.name, refusal=refusal))
             continue
         made += len(assignment)
         topic_id = draws.topic_id()
         _add_topic(judged, topic, topic_id, assignment, can_lead)
         told_id = None if request.validate_only else topic_id
-        results.append(_created(request, topic, told_id, assignment))
-    return topics_response(request, results)
-
-
-def _check_configs(topic: Any) -> None:
-    for each in topic.configs:
-        if not each.name or each.value is None:
-            raise Refusal(ErrorCode.invalid_config, f"config {each.name!r} has no name or value")
+        may_read = allows(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name)
+        results.append(_created(request, topic, told_id, assignment, may_read))
+    return items_response(request, results)
 
 
 def _add_topic(
@@ -86,8 +96,19 @@ def _add_topic(
                 value=each.value,
             )
         )
-    for number, replicas in enumerate(assignment):
-        isr = tuple(replica for replica in replicas if can_lead(draft.image, replica))
+    _add_partitions(draft, topic_id, 0, assignment, can_lead)
+
+
+def _add_partitions(
+    draft: Draft, topic_id: uuid.UUID, first: int, assignment: Assignment, can_lead: CanLead
+) -> None:
+    """The topic's partitions from number `first` on."""
+    members: dict[Replicas, Replicas] = {}
+    for number, replicas in enumerate(assignment, first):
+        isr = members.get(replicas)
+        if isr is None:
+            isr = tuple(each for each in replicas if can_lead(draft.image, each))
+            members[replicas] = isr
         draft.add(
             PartitionRecord(
                 partition_id=i32(number),
@@ -101,22 +122,26 @@ def _add_topic(
         )
 
 
-def _created(request: Any, topic: Any, topic_id: uuid.UUID | None, assignment: Assignment) -> Any:
+def _created(
+    request: Any, topic: Any, topic_id: uuid.UUID | None, assignment: Assignment, may_read: bool
+) -> Any:
+    """`may_read`: whether the client may know the topic's configurations (KIP-525)."""
+    if not may_read:
+        return item_result(
+            request,
+            name=topic.name,
+            topic_id=topic_id,
+            topic_config_error_code=ErrorCode.topic_authorization_failed,
+        )
     configs = None
     if request.__version__ >= 5:
         schema = item_schema(item_schema(schema_of(request), "topics"), "configs")
+        values = {each.name: each.value for each in topic.configs}
         configs = tuple(
-            make(
-                schema,
-                name=each.name,
-                value=each.value,
-                read_only=False,
-                config_source=i8(TOPIC_CONFIG),
-                is_sensitive=False,
-            )
-            for each in topic.configs
+            blank(schema, name=name, value=value, config_source=i8(ConfigSource.TOPIC))
+            for name, value in values.items()
         )
-    return topic_result(
+    return item_result(
         request,
         name=topic.name,
         topic_id=topic_id,
@@ -126,22 +151,57 @@ def _created(request: Any, topic: Any, topic_id: uuid.UUID | None, assignment: A
     )
 
 
-def delete_topics(draft: Draft, request: Any) -> Any:
+def create_partitions(draft: Draft, request: Any, can_lead: CanLead, allows: Allows) -> Any:
+    """Decide a CreatePartitions request: topics grow to a count, keeping what they have."""
+    judged = Draft(draft.image, draft.next_offset) if request.validate_only else draft
+    times = Counter(topic.name for topic in request.topics)
+    results = []
+    made = 0
+    for asked in {topic.name: topic for topic in request.topics}.values():
+        refusal = None
+        try:
+            require(allows, Operation.ALTER, ResourceType.TOPIC, asked.name)
+            if times[asked.name] > 1:
+                raise Refusal(ErrorCode.invalid_request, f"topic {asked.name} stands twice")
+            topic = _find(judged.image, asked.name, None)
+            assignment = assign_more(judged.image, topic, asked, can_lead)
+            if made + len(assignment) > MAX_PARTITIONS:
+                limit = f"one request may create {MAX_PARTITIONS} partitions"
+                raise Refusal(ErrorCode.invalid_partitions, limit)
+            made += len(assignment)
+            _add_partitions(judged, topic.topic_id, topic.partitions, assignment, can_lead)
+        except Refusal as error:
+            refusal = error
+        results.append(item_result(request, name=asked.name, refusal=refusal))
+    return items_response(request, results)
+
+
+def delete_topics(draft: Draft, request: Any, allows: Allows) -> Any:
     """Decide a DeleteTopics request, by names or ids."""
     results = []
     before, deleted = draft.image, set()
     for name, topic_id in topics_to_delete(request):
         try:
+            if name is not None and topic_id is None:
+                require(allows, Operation.DELETE, ResourceType.TOPIC, name)
             topic = _find(before, name, topic_id)
+            if name is None:
+                _may_delete_by_id(allows, topic)
             if topic.topic_id in deleted:
                 raise Refusal(ErrorCode.invalid_request, f"topic {topic.name} stands twice")
         except Refusal as refusal:
-            results.append(topic_result(request, name=name, topic_id=topic_id, refusal=refusal))
+            results.append(item_result(request, name=name, topic_id=topic_id, refusal=refusal))
             continue
         deleted.add(topic.topic_id)
         _delete(draft, topic)
-        results.append(topic_result(request, name=topic.name, topic_id=topic.topic_id))
-    return topics_response(request, results)
+        results.append(item_result(request, name=topic.name, topic_id=topic.topic_id))
+    return items_response(request, results)
+
+
+def _may_delete_by_id(allows: Allows, topic: Topic) -> None:
+    if not allows(Operation.DELETE, ResourceType.TOPIC, topic.name):
+        # Without the name, which the client may not be meant to know.
+        raise Refusal(ErrorCode.topic_authorization_failed, "not authorized: DELETE on TOPIC")
 
 
 def _find(image: Image, name: str | None, topic_id: uuid.UUID | None) -> Topic:

@@ -187,7 +187,7 @@ def layers(
     key = keys[name]
     found = []
     if topic is not None:
-        own = image.configs.get((TOPIC_RESOURCE, topic), {}).get(name)
+        own = _set(image, TOPIC_RESOURCE, topic, name)
         if own is not None:
             found.append((ConfigSource.TOPIC, name, own))
     inherited = name if topic is None else key.broker
@@ -198,11 +198,16 @@ def layers(
         ):
             if resource is None:
                 continue
-            value = image.configs.get((BROKER_RESOURCE, resource), {}).get(inherited)
+            value = _set(image, BROKER_RESOURCE, resource, inherited)
             if value is not None:
                 found.append((source, inherited, value))
     found.append((ConfigSource.DEFAULT, inherited or name, key.default))
     return found
+
+
+def _set(image: Image, resource_type: int, resource: str, name: str) -> str | None:
+    values = image.configs.get((resource_type, resource))
+    return None if values is None else values.get(name)
 
 
 def topic_value(image: Image, topic: str, name: str, broker_id: int | None = None) -> str:

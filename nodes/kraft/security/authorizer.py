@@ -183,6 +183,10 @@ class Authorizer:
         return bits
 
 
+NOBODY_ASKED: Final = Authorizer()
+"""The authorizer that is not enabled."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asker:
     """Who sent a request, and from which IP address."""

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-_NESTED: Final = ("topics", "responses", "partitions")
+_NESTED: Final = ("topics", "responses", "results", "filter_results", "partitions")
+"""Where responses keep results that have codes: of topics, resources, rules, partitions."""
 
 
 def codes(response: Any) -> Iterator[int]:
