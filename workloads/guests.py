@@ -22,7 +22,7 @@ from nodes.kraft.system import KraftSystem
 
 T = TypeVar("T")
 
-FIRST_ID: Final = 201
+FIRST_ID: Final = 301
 FIRST_PORT: Final = 9300
 SEATS: Final = ("a", "b")
 POLL_S: Final = 0.05
