@@ -5,10 +5,11 @@ The KIP-631 draft's names are used where it has some (`controller.listeners`,
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from nodes.kraft.group.config import GroupConfig
 from nodes.kraft.security.principal import Principal
 
 MAX_ID: Final = 2**31 - 1
@@ -77,6 +78,7 @@ class Config:
     rack: str | None = None
     authorizer_enabled: bool = False
     super_users: frozenset[Principal] = frozenset()
+    groups: GroupConfig = field(default_factory=GroupConfig)
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -171,6 +173,7 @@ def from_settings(settings: Mapping[str, str]) -> Config:
         max_fetch_records=_integer(settings, "metadata.max.fetch.records", 1, 10**9, 10_000),
         queue_capacity=_integer(settings, "queued.max.requests", 1, 10**6, 500),
         rack=settings.get("broker.rack"),
+        groups=_groups(settings),
         authorizer_enabled=_boolean(settings, "authorizer.enabled", default=False),
         super_users=_principals(settings, "super.users"),
     )
@@ -267,6 +270,34 @@ def _timing(settings: Mapping[str, str]) -> Timing:
     }
     lease_ms = _integer(settings, "broker.lease.ms", 1, 10**8, 10 * values["heartbeat_interval_ms"])
     return Timing(**values, lease_ms=lease_ms)
+
+
+def _groups(settings: Mapping[str, str]) -> GroupConfig:
+    base = GroupConfig()
+    replication = None
+    if "offsets.topic.replication.factor" in settings:
+        replication = _integer(settings, "offsets.topic.replication.factor", 1, 2**15 - 1, 3)
+    lowest, highest = (
+        _integer(settings, key, 1, 2**31 - 1, default)
+        for key, default in (
+            ("group.min.session.timeout.ms", base.min_session_ms),
+            ("group.max.session.timeout.ms", base.max_session_ms),
+        )
+    )
+    if lowest > highest:
+        raise ConfigError(
+            f"group.min.session.timeout.ms={lowest}: it is at most "
+            f"group.max.session.timeout.ms={highest}"
+        )
+    return GroupConfig(
+        partitions=_integer(settings, "offsets.topic.num.partitions", 1, 10_000, base.partitions),
+        replication_factor=replication,
+        initial_delay_ms=_integer(
+            settings, "group.initial.rebalance.delay.ms", 0, 10**7, base.initial_delay_ms
+        ),
+        min_session_ms=lowest,
+        max_session_ms=highest,
+    )
 
 
 def _is_number(text: str, highest: int) -> bool:

@@ -1,0 +1,432 @@
+"""Clients' group requests, of all versions, in the core's words; its answers in theirs."""
+
+import datetime
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, TypeAlias
+
+from immutables import Map
+from kio.schema.errors import ErrorCode
+
+from nodes.kraft.controller.answers import NO_THROTTLE, item_schema, make, schema_of
+from nodes.kraft.group.state import Group, Member, Offset, Phase, TopicPartition
+from nodes.kraft.group.steps import Beat, Commit, Join, Joined, Leave, Left, Sync, Synced
+
+OFFSET_COMMIT: Final = 8
+OFFSET_FETCH: Final = 9
+FIND_COORDINATOR: Final = 10
+JOIN_GROUP: Final = 11
+HEARTBEAT: Final = 12
+LEAVE_GROUP: Final = 13
+SYNC_GROUP: Final = 14
+DESCRIBE_GROUPS: Final = 15
+LIST_GROUPS: Final = 16
+DELETE_GROUPS: Final = 42
+KEYS: Final = frozenset(
+    {
+        OFFSET_COMMIT,
+        OFFSET_FETCH,
+        FIND_COORDINATOR,
+        JOIN_GROUP,
+        HEARTBEAT,
+        LEAVE_GROUP,
+        SYNC_GROUP,
+        DESCRIBE_GROUPS,
+        LIST_GROUPS,
+        DELETE_GROUPS,
+    }
+)
+NO_OPERATIONS: Final = -(2**31)
+"""DescribeGroups' way to say that authorized operations were not asked for."""
+
+Verdict: TypeAlias = Callable[[str, int], ErrorCode]
+"""(topic, partition) -> why nothing may be said or done about it, or none."""
+
+
+def _ms(duration: datetime.timedelta) -> int:
+    return duration // datetime.timedelta(milliseconds=1)
+
+
+# --- requests -----------------------------------------------------------------------------
+
+
+def join_of(request: Any, *, client_id: str, host: str, fresh_id: str) -> Join:
+    """JoinGroup v0-9. Ids come first from version 4 on (KIP-394)."""
+    session_ms = _ms(request.session_timeout)
+    rebalance_ms = _ms(getattr(request, "rebalance_timeout", request.session_timeout))
+    return Join(
+        group_id=request.group_id,
+        member_id=request.member_id,
+        instance_id=getattr(request, "group_instance_id", None),
+        client_id=client_id,
+        client_host=host,
+        session_ms=session_ms,
+        rebalance_ms=rebalance_ms if rebalance_ms >= 0 else session_ms,
+        protocol_type=request.protocol_type,
+        protocols=tuple((each.name, each.metadata) for each in request.protocols),
+        fresh_id=fresh_id,
+        id_first=request.__version__ >= 4,
+    )
+
+
+def sync_of(request: Any) -> Sync:
+    """SyncGroup v0-5."""
+    return Sync(
+        group_id=request.group_id,
+        generation=int(request.generation_id),
+        member_id=request.member_id,
+        instance_id=getattr(request, "group_instance_id", None),
+        assignments=Map({each.member_id: each.assignment for each in request.assignments}),
+        protocol_type=getattr(request, "protocol_type", None),
+        protocol=getattr(request, "protocol_name", None),
+    )
+
+
+def beat_of(request: Any) -> Beat:
+    """Heartbeat v0-4."""
+    return Beat(
+        group_id=request.group_id,
+        generation=int(request.generation_id),
+        member_id=request.member_id,
+        instance_id=getattr(request, "group_instance_id", None),
+    )
+
+
+def leave_of(request: Any) -> Leave:
+    """LeaveGroup v0-5; one member before version 3."""
+    members: tuple[tuple[str, str | None], ...]
+    if request.__version__ >= 3:
+        members = tuple((each.member_id, each.group_instance_id) for each in request.members)
+    else:
+        members = ((request.member_id, None),)
+    return Leave(group_id=request.group_id, members=members)
+
+
+def commit_of(request: Any, refused: Map[TopicPartition, ErrorCode]) -> Commit:
+    """OffsetCommit v2-9, without the partitions that are refused already."""
+    return Commit(
+        group_id=request.group_id,
+        generation=int(request.generation_id_or_member_epoch),
+        member_id=request.member_id,
+        instance_id=getattr(request, "group_instance_id", None),
+        offsets=Map(
+            {
+                (topic.name, int(each.partition_index)): Offset(
+                    offset=int(each.committed_offset),
+                    leader_epoch=int(getattr(each, "committed_leader_epoch", -1)),
+                    metadata=each.committed_metadata or "",
+                )
+                for topic, each in _partitions(request)
+                if (topic.name, int(each.partition_index)) not in refused
+            }
+        ),
+    )
+
+
+def _partitions(request: Any) -> Iterator[tuple[Any, Any]]:
+    return ((topic, each) for topic in request.topics for each in topic.partitions)
+
+
+def commits(request: Any) -> Iterator[tuple[str, int, str]]:
+    """(topic, partition, metadata) of everything that an OffsetCommit asks for."""
+    for topic, each in _partitions(request):
+        yield topic.name, int(each.partition_index), each.committed_metadata or ""
+
+
+def asked_groups(request: Any) -> list[tuple[str, Any]]:
+    """(group id, topics or None for all) of an OffsetFetch, v8 and before."""
+    if request.__version__ >= 8:
+        return [(each.group_id, each.topics) for each in request.groups]
+    return [(request.group_id, request.topics)]
+
+
+# --- responses ----------------------------------------------------------------------------
+
+
+def joined(request: Any, result: Joined) -> Any:
+    schema = schema_of(request)
+    protocol = result.protocol
+    return make(
+        schema,
+        throttle_time=NO_THROTTLE,
+        error_code=result.error,
+        generation_id=result.generation,
+        protocol_type=result.protocol_type,
+        protocol_name=protocol if protocol is not None or request.__version__ >= 7 else "",
+        leader=result.leader,
+        member_id=result.member_id,
+        members=tuple(
+            make(
+                item_schema(schema, "members"),
+                member_id=member_id,
+                group_instance_id=instance_id,
+                metadata=metadata,
+            )
+            for member_id, instance_id, metadata in result.members
+        ),
+    )
+
+
+def synced(request: Any, result: Synced) -> Any:
+    return make(
+        schema_of(request),
+        throttle_time=NO_THROTTLE,
+        error_code=result.error,
+        protocol_type=result.protocol_type,
+        protocol_name=result.protocol,
+        assignment=result.assignment,
+    )
+
+
+def told(request: Any, error: ErrorCode) -> Any:
+    """The answer to Heartbeat."""
+    return make(schema_of(request), throttle_time=NO_THROTTLE, error_code=error)
+
+
+def left(request: Any, result: Left) -> Any:
+    schema = schema_of(request)
+    if request.__version__ < 3:
+        error = result.error or next(iter(result.codes), ErrorCode.none)
+        return make(schema, throttle_time=NO_THROTTLE, error_code=ErrorCode(error))
+    members = tuple(
+        make(
+            item_schema(schema, "members"),
+            member_id=each.member_id,
+            group_instance_id=each.group_instance_id,
+            error_code=code,
+        )
+        for each, code in zip(request.members, result.codes, strict=False)
+    )
+    return make(schema, throttle_time=NO_THROTTLE, error_code=result.error, members=members)
+
+
+def committed(request: Any, error: ErrorCode, refused: Map[TopicPartition, ErrorCode]) -> Any:
+    """The answer to OffsetCommit: `error` for all partitions that were not refused before."""
+    schema = schema_of(request)
+    topic_schema = item_schema(schema, "topics")
+    partition_schema = item_schema(topic_schema, "partitions")
+    topics = tuple(
+        make(
+            topic_schema,
+            name=topic.name,
+            partitions=tuple(
+                make(
+                    partition_schema,
+                    partition_index=each.partition_index,
+                    error_code=refused.get((topic.name, int(each.partition_index)), error),
+                )
+                for each in topic.partitions
+            ),
+        )
+        for topic in request.topics
+    )
+    return make(schema, throttle_time=NO_THROTTLE, topics=topics)
+
+
+def fetched(request: Any, answer: Callable[[str], Group | ErrorCode], verdict: Verdict) -> Any:
+    """The answer to OffsetFetch v1-8. `answer`: a group, or why nothing can be said of it.
+    Of all topics, those that `verdict` refuses are left out; of named ones they say why."""
+    schema = schema_of(request)
+    groups = []
+    for group_id, topics in asked_groups(request):
+        found = answer(group_id)
+        error = found if isinstance(found, ErrorCode) else ErrorCode.none
+        group = Group(group_id=group_id) if isinstance(found, ErrorCode) else found
+        parent = item_schema(schema, "groups") if request.__version__ >= 8 else schema
+        per_partition = error if request.__version__ < 2 else ErrorCode.none
+        told_topics = _fetched_topics(parent, group, topics, verdict, per_partition)
+        groups.append((group_id, told_topics, error))
+    if request.__version__ < 8:
+        ((_, told_topics, error),) = groups
+        return make(schema, throttle_time=NO_THROTTLE, topics=told_topics, error_code=error)
+    group_schema = item_schema(schema, "groups")
+    return make(
+        schema,
+        throttle_time=NO_THROTTLE,
+        groups=tuple(
+            make(group_schema, group_id=group_id, topics=told_topics, error_code=error)
+            for group_id, told_topics, error in groups
+        ),
+    )
+
+
+def _fetched_topics(
+    parent: Any, group: Group, topics: Any, verdict: Verdict, error: ErrorCode
+) -> tuple[Any, ...]:
+    wanted: dict[str, list[int]] = {}
+    if topics is None:
+        for topic, partition in sorted(group.offsets):
+            if verdict(topic, partition) == ErrorCode.none:
+                wanted.setdefault(topic, []).append(partition)
+    else:
+        wanted = {each.name: [int(number) for number in each.partition_indexes] for each in topics}
+    schema = item_schema(parent, "topics")
+    partition_schema = item_schema(schema, "partitions")
+    return tuple(
+        make(
+            schema,
+            name=topic,
+            partitions=tuple(
+                _fetched_partition(
+                    partition_schema,
+                    partition,
+                    group.offsets.get((topic, partition)),
+                    error or verdict(topic, partition),
+                )
+                for partition in partitions
+            ),
+        )
+        for topic, partitions in wanted.items()
+    )
+
+
+def _fetched_partition(schema: Any, partition: int, offset: Offset | None, error: ErrorCode) -> Any:
+    known = offset is not None and error == ErrorCode.none
+    return make(
+        schema,
+        partition_index=partition,
+        committed_offset=offset.offset if known and offset else -1,
+        committed_leader_epoch=offset.leader_epoch if known and offset else -1,
+        metadata=offset.metadata if known and offset else "",
+        error_code=error,
+    )
+
+
+def listed(request: Any, groups: Iterable[Group], error: ErrorCode = ErrorCode.none) -> Any:
+    """The answer to ListGroups v0-4, its filter by state applied."""
+    schema = schema_of(request)
+    states = {state.lower() for state in getattr(request, "states_filter", ())}
+    return make(
+        schema,
+        throttle_time=NO_THROTTLE,
+        error_code=error,
+        groups=tuple(
+            make(
+                item_schema(schema, "groups"),
+                group_id=group.group_id,
+                protocol_type=group.protocol_type or "",
+                group_state=group.phase.value,
+            )
+            for group in groups
+            if not states or group.phase.value.lower() in states
+        ),
+    )
+
+
+def described(request: Any, groups: Iterable[tuple[str, Group | ErrorCode]]) -> Any:
+    """The answer to DescribeGroups v0-5. A group that there is not is "Dead", as in Kafka."""
+    schema = schema_of(request)
+    group_schema = item_schema(schema, "groups")
+    return make(
+        schema,
+        throttle_time=NO_THROTTLE,
+        groups=tuple(_described(group_schema, group_id, found) for group_id, found in groups),
+    )
+
+
+def _described(schema: Any, group_id: str, found: Group | ErrorCode) -> Any:
+    error = found if isinstance(found, ErrorCode) else ErrorCode.none
+    group = Group(group_id=group_id, phase=Phase.DEAD)
+    state = ""
+    if not isinstance(found, ErrorCode):
+        group, state = found, found.phase.value
+    member_schema = item_schema(schema, "members")
+    return make(
+        schema,
+        error_code=error,
+        group_id=group_id,
+        group_state=state,
+        protocol_type=group.protocol_type or "",
+        protocol_data=group.protocol or "",
+        authorized_operations=NO_OPERATIONS,
+        members=tuple(_described_member(member_schema, group, each) for each in group.in_order()),
+    )
+
+
+def _described_member(schema: Any, group: Group, member: Member) -> Any:
+    return make(
+        schema,
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        member_metadata=member.metadata(group.protocol),
+        member_assignment=member.assignment,
+    )
+
+
+def deleted(request: Any, codes: Iterable[tuple[str, ErrorCode]]) -> Any:
+    """The answer to DeleteGroups v0-2."""
+    schema = schema_of(request)
+    results = tuple(
+        make(item_schema(schema, "results"), group_id=group_id, error_code=code)
+        for group_id, code in codes
+    )
+    return make(schema, throttle_time=NO_THROTTLE, results=results)
+
+
+# --- FindCoordinator ----------------------------------------------------------------------
+
+Found: TypeAlias = tuple[int, str, int] | ErrorCode
+"""A coordinator's (node id, host, port), or why there is none."""
+
+
+def sought(request: Any) -> tuple[str, ...]:
+    """The keys of a FindCoordinator, v4 and before."""
+    if request.__version__ >= 4:
+        return tuple(request.coordinator_keys)
+    return (request.key,)
+
+
+def coordinators(request: Any, found: Iterable[tuple[str, Found]]) -> Any:
+    """The answer to FindCoordinator v0-4: one coordinator for each key."""
+    schema = schema_of(request)
+    if request.__version__ < 4:
+        ((key, only),) = found
+        return make(schema, throttle_time=NO_THROTTLE, **_coordinator(key, only))
+    parts = tuple(
+        make(item_schema(schema, "coordinators"), **_coordinator(key, each)) for key, each in found
+    )
+    return make(schema, throttle_time=NO_THROTTLE, coordinators=parts)
+
+
+def _coordinator(key: str, found: Found) -> dict[str, Any]:
+    error = found if isinstance(found, ErrorCode) else ErrorCode.none
+    node_id, host, port = (-1, "", -1) if isinstance(found, ErrorCode) else found
+    return {
+        "key": key,
+        "node_id": node_id,
+        "host": host,
+        "port": port,
+        "error_code": error,
+        "error_message": None if error == ErrorCode.none else error.name.upper(),
+    }
+
+
+# --- refusals -----------------------------------------------------------------------------
+
+
+def refused(request: Any, code: ErrorCode) -> Any:
+    """The response that refuses a whole request, in its proper shape."""
+    match int(request.__api_key__):
+        case 8:
+            return committed(request, code, Map())
+        case 9:
+            return fetched(request, lambda _: code, lambda *_: ErrorCode.none)
+        case 10:
+            return coordinators(request, [(key, code) for key in sought(request)])
+        case 11:
+            return joined(request, Joined(error=code, member_id=request.member_id))
+        case 12:
+            return told(request, code)
+        case 13:
+            return left(request, Left(error=code))
+        case 14:
+            return synced(request, Synced(error=code))
+        case 15:
+            return described(request, [(group_id, code) for group_id in request.groups])
+        case 16:
+            return listed(request, (), code)
+        case 42:
+            return deleted(request, [(group_id, code) for group_id in request.groups_names])
+        case key:
+            raise TypeError(f"api key {key} is none of the group coordinator's")

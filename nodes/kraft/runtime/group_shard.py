@@ -1,0 +1,184 @@
+"""One partition of `__consumer_offsets` that this broker leads: its core, its log, its clock."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import time
+import uuid
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from kio.schema.errors import ErrorCode
+
+from nodes.kraft.group import core
+from nodes.kraft.group.config import OFFSETS_TOPIC, GroupConfig
+from nodes.kraft.group.records import decode_changes, encode_changes
+from nodes.kraft.group.state import State
+from nodes.kraft.group.steps import (
+    Answer,
+    Append,
+    Ask,
+    Change,
+    Input,
+    Request,
+    Resign,
+    Result,
+    Tick,
+    Written,
+)
+from nodes.kraft.runtime.clock import now_ms
+
+log: Final = logging.getLogger(__name__)
+
+APPEND_TIMEOUT_MS: Final = 5000
+"""Kafka's default of offsets.commit.timeout.ms."""
+RETRY_S: Final = 0.05
+"""How long to wait before the partition is asked again: for replicas to come, mostly."""
+ALL: Final = -1
+
+
+class Appended(Protocol):
+    """The end of an append: where its first record is, and where the log begins."""
+
+    @property
+    def error(self) -> ErrorCode: ...
+    @property
+    def base_offset(self) -> int: ...
+    @property
+    def log_start(self) -> int: ...
+
+
+class PartitionService(Protocol):
+    """What groups need of `runtime.partitions.Partitions`."""
+
+    async def append(
+        self, topic_id: uuid.UUID, partition: int, records: bytes, acks: int, timeout_ms: int
+    ) -> Appended: ...
+
+    def read_committed(self, topic_id: uuid.UUID, partition: int, from_offset: int) -> bytes: ...
+
+    def watch(self, callback: Callable[[uuid.UUID, int, bool, int], None]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Led:
+    """A partition of the topic, and the epoch in which this broker leads it."""
+
+    topic_id: uuid.UUID
+    partition: int
+    leader_epoch: int
+
+
+class Shard:
+    """The coordinator of the groups of one partition, from `load` to `resign`."""
+
+    def __init__(
+        self,
+        led: Led,
+        config: GroupConfig,
+        partitions: PartitionService,
+        spawn: Callable[[Coroutine[Any, Any, None]], Any],
+    ) -> None:
+        self.led = led
+        self.state: State | None = None  # None while it loads
+        self._config = config
+        self._partitions = partitions
+        self._spawn = spawn
+        self._resigned = False
+        self._tokens = itertools.count()
+        self._waiting: dict[int, Callable[[Result], None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    # --- beginning and end ----------------------------------------------------------------
+
+    async def load(self) -> None:
+        """Read what the partition holds, then serve.
+
+        A record of our own epoch goes first: when it is committed, so is all that an earlier
+        leader may have acknowledged, and no earlier leader acknowledges anything any more.
+        """
+        end_offset, offset = await self._mark()
+        state = core.initial(self._config)
+        while offset < end_offset and not self._resigned:
+            data = self._partitions.read_committed(self.led.topic_id, self.led.partition, offset)
+            decoded = decode_changes(data)
+            if decoded.unreadable:
+                log.warning("%s: no records of ours: offsets %s", self, decoded.unreadable)
+            if decoded.end_offset is None:
+                await asyncio.sleep(RETRY_S)
+                continue
+            state = core.replay(state, decoded.changes)
+            offset = decoded.end_offset
+            await asyncio.sleep(0)
+        if not self._resigned:
+            self.state = core.activate(state, now_ms())
+            log.info("%s: coordinates %d groups", self, len(state.groups))
+            self._arm()
+
+    async def _mark(self) -> tuple[int, int]:
+        """Commit a record that changes nothing; the offset behind it, and the log's start."""
+        while not self._resigned:
+            appended = await self._append(())
+            if appended.error == ErrorCode.none:
+                return appended.base_offset + 1, appended.log_start
+            log.debug("%s: loading waits: %s", self, appended.error.name)
+            await asyncio.sleep(RETRY_S)
+        return 0, 0
+
+    def resign(self) -> None:
+        """Serve no more; everybody who waits is sent to the next coordinator."""
+        if self.state is not None:
+            self.feed(Resign())
+        self._resigned = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def __str__(self) -> str:
+        return f"{OFFSETS_TOPIC}-{self.led.partition} (epoch {self.led.leader_epoch})"
+
+    # --- the core -------------------------------------------------------------------------
+
+    def ask(self, request: Request, answer: Callable[[Result], None]) -> None:
+        """A client's request; `answer` is called once, now or later. Loaded shards only."""
+        token = next(self._tokens)
+        self._waiting[token] = answer
+        self.feed(Ask(token, request))
+
+    def feed(self, event: Input) -> None:
+        assert self.state is not None
+        self.state, effects = core.step(self.state, event, now_ms())
+        for effect in effects:
+            match effect:
+                case Append(write, changes):
+                    self._spawn(self._write(write, changes))
+                case Answer(token, result):
+                    self._waiting.pop(token)(result)
+        self._arm()
+
+    async def _write(self, write: int, changes: tuple[Change, ...]) -> None:
+        appended = await self._append(changes)
+        if not self._resigned:
+            self.feed(Written(write, appended.error, appended.base_offset))
+
+    async def _append(self, changes: tuple[Change, ...]) -> Appended:
+        records = encode_changes(changes, time.time_ns() // 1_000_000)
+        return await self._partitions.append(
+            self.led.topic_id, self.led.partition, records, ALL, APPEND_TIMEOUT_MS
+        )
+
+    # --- time -----------------------------------------------------------------------------
+
+    def _arm(self) -> None:
+        """Set the timer to the core's deadline."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._resigned or self.state is None:
+            return
+        due_ms = core.deadline_ms(self.state)
+        if due_ms is not None:
+            wait_s = max(0, due_ms - now_ms()) / 1000 + 0.0005
+            self._timer = asyncio.get_running_loop().call_later(wait_s, self.feed, Tick())

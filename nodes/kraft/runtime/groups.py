@@ -1,0 +1,324 @@
+"""Consumer groups on a broker: which of them it coordinates, and their clients' requests.
+
+A group belongs to the broker that leads its partition of `__consumer_offsets`. The topic is
+made when somebody first looks for a coordinator.
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from immutables import Map
+from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
+from kio.schema.errors import ErrorCode
+from kio.static.primitive import i16, i32, i32Timedelta
+
+from nodes.kraft.broker.lifecycle import Transition
+from nodes.kraft.group import api
+from nodes.kraft.group.config import MAX_METADATA_CHARS, OFFSETS_TOPIC, partition_of
+from nodes.kraft.group.state import Group, Phase, TopicPartition
+from nodes.kraft.group.steps import Delete, Request
+from nodes.kraft.metadata.image import Image
+from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.runtime.forwarding import Forwarder
+from nodes.kraft.runtime.group_shard import Led, PartitionService, Shard
+from nodes.kraft.runtime.planes import Handler, Plane, Service
+from nodes.kraft.security.authorizer import Operation, ResourceType
+from nodes.kraft.wire.heartbeats import BrokerState
+
+log: Final = logging.getLogger(__name__)
+
+GROUP_KEY: Final = 0
+TRANSACTION_KEY: Final = 1
+"""FindCoordinator's types of keys."""
+DEFAULT_REPLICATION: Final = 3
+
+
+class Groups(Service):
+    """Serves the group requests of clients."""
+
+    def __init__(self, plane: Plane, partitions: PartitionService) -> None:
+        self._plane = plane
+        self._config = plane.config.groups
+        self._partitions = partitions
+        self._forwarder = Forwarder(plane.config, plane.leader_id)
+        self._led: dict[int, Led] = {}
+        self._shards: dict[int, Shard] = {}
+        self._creating = False
+
+    def handlers(self) -> Mapping[int, Handler]:
+        return {
+            api.OFFSET_COMMIT: self._commit,
+            api.OFFSET_FETCH: self._fetch,
+            api.FIND_COORDINATOR: self._find,
+            api.JOIN_GROUP: self._join,
+            api.HEARTBEAT: self._beat,
+            api.LEAVE_GROUP: self._leave,
+            api.SYNC_GROUP: self._sync,
+            api.DESCRIBE_GROUPS: self._describe,
+            api.LIST_GROUPS: self._list,
+            api.DELETE_GROUPS: self._delete,
+        }
+
+    # --- leadership -----------------------------------------------------------------------
+
+    async def start(self) -> None:
+        self._partitions.watch(self._moved_leader)
+
+    async def close(self) -> None:
+        for partition in list(self._shards):
+            self._resign(partition)
+        self._forwarder.close()
+
+    def _moved_leader(
+        self, topic_id: uuid.UUID, partition: int, leads: bool, leader_epoch: int
+    ) -> None:
+        topic = self._plane.image().topic(OFFSETS_TOPIC)
+        ours = topic is not None and topic.topic_id == topic_id
+        led = self._led.get(partition)
+        if leads and ours:
+            self._led[partition] = Led(topic_id, partition, leader_epoch)
+            self._begin(partition)
+        elif led is not None and led.topic_id == topic_id:
+            del self._led[partition]
+            self._resign(partition)
+
+    def _begin(self, partition: int) -> None:
+        self._resign(partition)
+        shard = Shard(self._led[partition], self._config, self._partitions, self._plane.spawn)
+        self._shards[partition] = shard
+        self._plane.spawn(shard.load())
+
+    def _resign(self, partition: int) -> None:
+        shard = self._shards.pop(partition, None)
+        if shard is not None:
+            shard.resign()
+
+    def moved(self, transition: Transition) -> None:
+        """Without a lease nobody is coordinated; with one again, from the log anew."""
+        if transition.after != BrokerState.ACTIVE:
+            for partition in list(self._shards):
+                self._resign(partition)
+        else:
+            for partition in self._led.keys() - self._shards.keys():
+                self._begin(partition)
+
+    # --- who coordinates ------------------------------------------------------------------
+
+    def _shard(self, group_id: str) -> Shard | ErrorCode:
+        """The shard of a group, or why it cannot be asked."""
+        topic = self._plane.image().topic(OFFSETS_TOPIC)
+        if topic is None or not topic.partitions:
+            return ErrorCode.coordinator_not_available
+        shard = self._shards.get(partition_of(group_id, topic.partitions))
+        if shard is None:
+            return ErrorCode.not_coordinator
+        return ErrorCode.coordinator_load_in_progress if shard.state is None else shard
+
+    def _find(self, inquiry: Inquiry) -> None:
+        request = inquiry.request
+        kind = getattr(request, "key_type", GROUP_KEY)
+        found = [
+            (key, self._coordinator_of(inquiry, int(kind), key)) for key in api.sought(request)
+        ]
+        self._plane.reply(inquiry, api.coordinators(request, found))
+
+    def _coordinator_of(self, inquiry: Inquiry, kind: int, key: str) -> api.Found:
+        if kind == TRANSACTION_KEY:
+            # There are no transactions here; clients take this answer for final.
+            return ErrorCode.transactional_id_authorization_failed
+        if kind != GROUP_KEY:
+            return ErrorCode.invalid_request
+        if not self._may(inquiry, Operation.DESCRIBE, ResourceType.GROUP, key):
+            return ErrorCode.group_authorization_failed
+        image = self._plane.image()
+        topic = image.topic(OFFSETS_TOPIC)
+        if topic is None:
+            self._create_topic(image)
+            return ErrorCode.coordinator_not_available
+        leader = image.partitions[topic.topic_id, partition_of(key, topic.partitions)].leader
+        broker = image.brokers.get(leader)
+        if broker is not None and not broker.fenced:
+            for point in broker.end_points:
+                if point.name == inquiry.listener:
+                    return leader, point.host, point.port
+        return ErrorCode.coordinator_not_available
+
+    def _create_topic(self, image: Image) -> None:
+        if not self._creating:
+            self._creating = True
+            self._plane.spawn(self._created(image))
+
+    async def _created(self, image: Image) -> None:
+        replication = self._config.replication_factor
+        if replication is None:
+            replication = min(DEFAULT_REPLICATION, len(image.brokers))
+        timeout_ms = self._plane.config.timing.forward_timeout_ms
+        request = CreateTopicsRequest(
+            topics=(
+                CreatableTopic(
+                    name=OFFSETS_TOPIC,  # type: ignore[arg-type]
+                    num_partitions=i32(self._config.partitions),
+                    replication_factor=i16(replication),
+                    assignments=(),
+                    configs=(),
+                ),
+            ),
+            timeout=i32Timedelta.parse(datetime.timedelta(milliseconds=timeout_ms)),
+        )
+        try:
+            response, _ = await self._forwarder.forward(request, timeout_ms / 1000)
+        finally:
+            self._creating = False
+        codes = [each.error_code.name for each in response.topics] if response else ["no answer"]
+        log.info("%s asked for: %s", OFFSETS_TOPIC, ", ".join(codes))
+
+    # --- who may --------------------------------------------------------------------------
+
+    def _may(self, inquiry: Inquiry, operation: Operation, kind: ResourceType, name: str) -> bool:
+        return self._plane.allowed(inquiry, operation, kind, name)
+
+    def _to_group(
+        self,
+        inquiry: Inquiry,
+        request: Request,
+        answer: Callable[[Any, Any], Any],
+        operation: Operation = Operation.READ,
+    ) -> None:
+        """Give the request to its group's core; `answer(request, result)` makes the response."""
+        group_id = request.group_id
+        if not self._may(inquiry, operation, ResourceType.GROUP, group_id):
+            shard: Shard | ErrorCode = ErrorCode.group_authorization_failed
+        else:
+            shard = self._shard(group_id)
+        if isinstance(shard, ErrorCode):
+            self._plane.reply(inquiry, api.refused(inquiry.request, shard))
+            return
+        shard.ask(request, lambda result: self._answer(inquiry, answer(inquiry.request, result)))
+
+    def _answer(self, inquiry: Inquiry, response: Any) -> None:
+        if not self._plane.serving():
+            # The lease ended meanwhile: a fenced broker vouches for nothing.
+            response = api.refused(inquiry.request, ErrorCode.not_coordinator)
+        self._plane.reply(inquiry, response)
+
+    # --- members --------------------------------------------------------------------------
+
+    def _join(self, inquiry: Inquiry) -> None:
+        request = inquiry.request
+        client_id = inquiry.header.client_id or ""
+        stem = getattr(request, "group_instance_id", None) or client_id
+        join = api.join_of(
+            request,
+            client_id=client_id,
+            host=f"/{inquiry.host}",
+            fresh_id=f"{stem}-{uuid.uuid4()}",
+        )
+        self._to_group(inquiry, join, api.joined)
+
+    def _sync(self, inquiry: Inquiry) -> None:
+        self._to_group(inquiry, api.sync_of(inquiry.request), api.synced)
+
+    def _beat(self, inquiry: Inquiry) -> None:
+        self._to_group(
+            inquiry, api.beat_of(inquiry.request), lambda ask, told: api.told(ask, told.error)
+        )
+
+    def _leave(self, inquiry: Inquiry) -> None:
+        self._to_group(inquiry, api.leave_of(inquiry.request), api.left)
+
+    # --- offsets --------------------------------------------------------------------------
+
+    def _commit(self, inquiry: Inquiry) -> None:
+        refused = self._refused(inquiry)
+        self._to_group(
+            inquiry,
+            api.commit_of(inquiry.request, refused),
+            lambda ask, told: api.committed(ask, told.error, refused),
+        )
+
+    def _refused(self, inquiry: Inquiry) -> Map[TopicPartition, ErrorCode]:
+        """The partitions of a commit that cannot be: unknown, not for this client, or with too
+        much text."""
+        image = self._plane.image()
+        refused = {}
+        for name, partition, metadata in api.commits(inquiry.request):
+            topic = image.topic(name)
+            if not self._may(inquiry, Operation.READ, ResourceType.TOPIC, name):
+                refused[name, partition] = ErrorCode.topic_authorization_failed
+            elif topic is None or not 0 <= partition < topic.partitions:
+                refused[name, partition] = ErrorCode.unknown_topic_or_partition
+            elif len(metadata) > MAX_METADATA_CHARS:
+                refused[name, partition] = ErrorCode.offset_metadata_too_large
+        return Map(refused)
+
+    def _fetch(self, inquiry: Inquiry) -> None:
+        def verdict(topic: str, _: int) -> ErrorCode:
+            if self._may(inquiry, Operation.DESCRIBE, ResourceType.TOPIC, topic):
+                return ErrorCode.none
+            return ErrorCode.topic_authorization_failed
+
+        def group(group_id: str) -> Group | ErrorCode:
+            return self._group(inquiry, group_id)
+
+        self._plane.reply(inquiry, api.fetched(inquiry.request, group, verdict))
+
+    def _group(self, inquiry: Inquiry, group_id: str) -> Group | ErrorCode:
+        """A group as it is, "Dead" where there is none; or why it cannot be told."""
+        if not self._may(inquiry, Operation.DESCRIBE, ResourceType.GROUP, group_id):
+            return ErrorCode.group_authorization_failed
+        shard = self._shard(group_id)
+        if isinstance(shard, ErrorCode):
+            return shard
+        assert shard.state is not None
+        return shard.state.groups.get(group_id) or Group(group_id=group_id, phase=Phase.DEAD)
+
+    # --- administration -------------------------------------------------------------------
+
+    def _describe(self, inquiry: Inquiry) -> None:
+        found = [(name, self._group(inquiry, name)) for name in inquiry.request.groups]
+        self._plane.reply(inquiry, api.described(inquiry.request, found))
+
+    def _list(self, inquiry: Inquiry) -> None:
+        groups: list[Group] = []
+        error = ErrorCode.none
+        for partition in sorted(self._shards):
+            state = self._shards[partition].state
+            if state is None:
+                error = ErrorCode.coordinator_load_in_progress
+            else:
+                groups += [state.groups[group_id] for group_id in sorted(state.groups)]
+        visible = [
+            each
+            for each in groups
+            if self._may(inquiry, Operation.DESCRIBE, ResourceType.GROUP, each.group_id)
+        ]
+        self._plane.reply(inquiry, api.listed(inquiry.request, visible, error))
+
+    def _delete(self, inquiry: Inquiry) -> None:
+        wanted = list(dict.fromkeys(inquiry.request.groups_names))
+        codes: dict[str, ErrorCode] = {}
+
+        def tell(group_id: str, code: ErrorCode) -> None:
+            codes[group_id] = code
+            if len(codes) == len(wanted):
+                results = [(each, codes[each]) for each in wanted]
+                self._answer(inquiry, api.deleted(inquiry.request, results))
+
+        if not wanted:
+            self._plane.reply(inquiry, api.deleted(inquiry.request, ()))
+        for group_id in wanted:
+            shard = self._shard(group_id)
+            if not self._may(inquiry, Operation.DELETE, ResourceType.GROUP, group_id):
+                tell(group_id, ErrorCode.group_authorization_failed)
+            elif isinstance(shard, ErrorCode):
+                tell(group_id, shard)
+            else:
+                shard.ask(
+                    Delete(group_id=group_id),
+                    lambda told, group_id=group_id: tell(group_id, told.error),  # type: ignore[misc]
+                )

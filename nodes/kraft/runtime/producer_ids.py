@@ -1,0 +1,131 @@
+"""InitProducerId (key 22): ids for producers, from blocks that the active controller gives."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kio.schema.allocate_producer_ids.v0.request import AllocateProducerIdsRequest
+from kio.schema.errors import ErrorCode
+from kio.static.primitive import i64
+
+from nodes.kraft.controller.answers import NO_THROTTLE, make, schema_of
+from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
+from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.runtime.planes import Handler, Plane, Service
+from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+
+log: Final = logging.getLogger(__name__)
+
+INIT_PRODUCER_ID: Final = 22
+NO_ID: Final = -1
+RETRY_S: Final = 0.05
+"""How long to wait before the controller is asked again: for a new one to be known."""
+
+
+def init_producer_id_response(request: Any, error: ErrorCode, producer_id: int = NO_ID) -> Any:
+    """The answer to InitProducerId v0-4: a fresh id begins with epoch 0."""
+    return make(
+        schema_of(request),
+        throttle_time=NO_THROTTLE,
+        error_code=error,
+        producer_id=producer_id,
+        producer_epoch=0 if producer_id != NO_ID else -1,
+    )
+
+
+class ProducerIds(Service):
+    """Hands out producer ids, each once. An id that was not used is lost with the process."""
+
+    def __init__(self, plane: Plane) -> None:
+        self._plane = plane
+        self._config = plane.config
+        self._next = 0
+        self._end = 0
+        self._busy = asyncio.Lock()
+        self._channels: dict[int, Channel] = {}
+
+    def handlers(self) -> Mapping[int, Handler]:
+        return {INIT_PRODUCER_ID: self._serve}
+
+    async def close(self) -> None:
+        for channel in self._channels.values():
+            channel.close()
+
+    def _serve(self, inquiry: Inquiry) -> None:
+        request = inquiry.request
+        error = ErrorCode.none
+        if request.transactional_id is not None:
+            # There are no transactions here; clients take this answer for final.
+            error = ErrorCode.transactional_id_authorization_failed
+        elif not self._may_produce(inquiry):
+            error = ErrorCode.cluster_authorization_failed
+        if error != ErrorCode.none:
+            self._plane.reply(inquiry, init_producer_id_response(request, error))
+        else:
+            self._plane.spawn(self._answer(inquiry))
+
+    def _may_produce(self, inquiry: Inquiry) -> bool:
+        """IDEMPOTENT_WRITE on the cluster, or WRITE on any topic (KIP-679)."""
+        if self._plane.allowed(
+            inquiry, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME
+        ):
+            return True
+        return any(
+            self._plane.allowed(inquiry, Operation.WRITE, ResourceType.TOPIC, name)
+            for name in self._plane.image().topic_ids
+        )
+
+    async def _answer(self, inquiry: Inquiry) -> None:
+        producer_id = await self._take()
+        error = ErrorCode.none
+        if producer_id is None or not self._plane.serving():
+            # Later perhaps: clients ask again.
+            producer_id, error = NO_ID, ErrorCode.coordinator_load_in_progress
+        response = init_producer_id_response(inquiry.request, error, producer_id)
+        self._plane.reply(inquiry, response)
+
+    async def _take(self) -> int | None:
+        """An id that nobody has had; None where the controller gave none in time."""
+        async with self._busy:
+            if self._next == self._end and not await self._refill():
+                return None
+            taken = self._next
+            self._next += 1
+            return taken
+
+    async def _refill(self) -> bool:
+        """Get a block. A block whose answer is lost is never used."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._config.timing.forward_timeout_ms / 1000
+        while (left := deadline - loop.time()) > 0:
+            answer = await self._ask(left)
+            if answer is not None and answer.error_code == ErrorCode.none:
+                self._next = int(answer.producer_id_start)
+                self._end = self._next + int(answer.producer_id_len)
+                return True
+            await asyncio.sleep(min(RETRY_S, left))
+        return False
+
+    async def _ask(self, left_s: float) -> Any | None:
+        leader = self._plane.leader_id()
+        if leader < 0 or self._config.broker_id is None:
+            return None
+        request = AllocateProducerIdsRequest(
+            broker_id=self._config.broker_id,  # type: ignore[arg-type]
+            broker_epoch=i64(self._plane.broker_epoch()),
+        )
+        timeout_s = min(left_s, self._config.timing.request_timeout_ms / 1000)
+        try:
+            return await self._channel(leader).call(request, timeout_s)
+        except (NotSent, FateUnknown) as error:
+            log.debug("asking for producer ids: %s", error)
+            return None
+
+    def _channel(self, leader: int) -> Channel:
+        if leader not in self._channels:
+            voter = next(each for each in self._config.voters if each.id == leader)
+            self._channels[leader] = Channel(voter.host, voter.port, self._config.name)
+        return self._channels[leader]
