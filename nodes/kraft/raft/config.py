@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaftConfig:
-    """Who this replica is, who votes, and how long it waits.
+    """Who this replica is, who votes, and how long it waits. `prevote`: ask whether an election
+    could be won before holding one (KIP-996). A snapshot is fetched in chunks of at most
+    `snapshot_chunk_bytes`.
 
     A replica whose id is not among the voters is an observer: it follows the log, and neither
     votes nor campaigns. `seed` fixes every random draw.
@@ -20,6 +22,8 @@ class RaftConfig:
     fetch_max_wait_ms: int = 250
     request_timeout_ms: int = 1000
     retry_backoff_ms: int = 20
+    prevote: bool = False  # until the wire knows it
+    snapshot_chunk_bytes: int = 2**20
 
     def __post_init__(self) -> None:
         if not self.voters or len(set(self.voters)) != len(self.voters):

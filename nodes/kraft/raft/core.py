@@ -5,8 +5,8 @@
     deadline_ms(state)                                # send a Tick then, at latest
 
 `steps.py` has the events and effects. Where each rule of KIP-595's receivers lives: votes and
-epochs in `voting.py` and `transitions.py`, fetches in `replication.py`, read barriers in
-`barrier.py`, requests in `sending.py`.
+epochs in `voting.py` and `transitions.py`, fetches in `replication.py`, snapshots in
+`snapshots.py`, read barriers in `barrier.py`, requests in `sending.py`.
 """
 
 from nodes.kraft.raft.barrier import confirm, on_begin_reply
@@ -18,6 +18,8 @@ from nodes.kraft.raft.messages import (
     EndQuorumEpoch,
     Fetch,
     FetchReply,
+    FetchSnapshot,
+    FetchSnapshotReply,
     QuorumReply,
     Reply,
     Request,
@@ -36,6 +38,7 @@ from nodes.kraft.raft.replication import (
     quorum_deadline,
 )
 from nodes.kraft.raft.sending import back_off, next_send_ms, send_due, take_reply
+from nodes.kraft.raft.snapshots import on_fetch_snapshot, on_snapshot_reply, on_written
 from nodes.kraft.raft.state import (
     NEVER,
     Candidate,
@@ -57,6 +60,8 @@ from nodes.kraft.raft.steps import (
     Propose,
     Replied,
     Resign,
+    ShutDown,
+    SnapshotWritten,
     Tick,
     Token,
 )
@@ -129,8 +134,13 @@ def step(state: RaftState, event: Input, now_ms: int) -> tuple[RaftState, list[E
             on_propose(turn, event)
         case Confirm(token):
             confirm(turn, token)
-        case Resign():
-            resign(turn)
+        case Resign(why):
+            resign(turn, why)
+        case ShutDown():
+            turn.set(stopping=True)
+            resign(turn, "the process ends")
+        case SnapshotWritten(snapshot_id):
+            on_written(turn, snapshot_id)
     flush_due(turn)
     send_due(turn)
     return turn.state, turn.effects
@@ -167,6 +177,8 @@ def _on_asked(turn: Turn, token: Token, request: Request) -> None:
             on_end(turn, token, request)
         case Fetch():
             on_fetch(turn, token, request)
+        case FetchSnapshot():
+            on_fetch_snapshot(turn, token, request)
 
 
 def _on_replied(turn: Turn, peer: int, request: Request, reply: Reply | None) -> None:
@@ -180,10 +192,12 @@ def _on_replied(turn: Turn, peer: int, request: Request, reply: Reply | None) ->
     match request, reply:
         case Fetch(), FetchReply() if believed:
             on_fetch_reply(turn, peer, request, reply)
+        case FetchSnapshot(), FetchSnapshotReply() if believed:
+            on_snapshot_reply(turn, peer, request, reply)
         case Fetch(), _:
             on_failed_fetch(turn, peer)
         case Vote(), VoteReply() if believed and current:
-            on_vote_reply(turn, peer, reply)
+            on_vote_reply(turn, peer, request, reply)
         case BeginQuorumEpoch(), QuorumReply() if believed and current:
             on_begin_reply(turn, peer, reply)
         case EndQuorumEpoch(), QuorumReply() if believed and current:
@@ -196,7 +210,7 @@ def _epoch_of(request: Request) -> int:
     match request:
         case Vote():
             return request.candidate_epoch
-        case Fetch():
+        case Fetch() | FetchSnapshot():
             return request.epoch
         case _:
             return request.leader_epoch

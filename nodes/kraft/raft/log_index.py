@@ -1,29 +1,43 @@
-"""What the core knows of its log: how far it reaches, and where each leader epoch begins."""
+"""What the core knows of its log: where it begins, how far it reaches, where epochs begin."""
 
 from bisect import bisect_right
 from dataclasses import dataclass, replace
+from typing import Final
 
-from nodes.kraft.raft.messages import Batch
+from nodes.kraft.raft.messages import Batch, SnapshotId
+
+NO_SNAPSHOT: Final = SnapshotId(0, 0)
+"""The empty state before the first record; it is never sent to anybody."""
 
 
 def _epoch_of(run: tuple[int, int]) -> int:
     return run[0]
 
 
+def _offset_of(run: tuple[int, int]) -> int:
+    return run[1]
+
+
 @dataclass(frozen=True, slots=True)
 class LogIndex:
-    """Offsets of a log; ends are exclusive. Records below `flushed` are durable. `runs` are
-    (epoch, first offset), ascending in both."""
+    """Offsets of a log; ends are exclusive. It begins where its newest snapshot ends (KIP-630).
+    Records below `flushed` are durable. `runs` are (epoch, first offset), ascending in both,
+    of the records that the log holds."""
 
-    start_offset: int = 0
+    snapshot: SnapshotId = NO_SNAPSHOT
     end_offset: int = 0
     flushed: int = 0
     runs: tuple[tuple[int, int], ...] = ()
 
     @property
+    def start_offset(self) -> int:
+        """The first offset that the log holds, or would."""
+        return self.snapshot.end_offset
+
+    @property
     def last_epoch(self) -> int:
-        """The last record's epoch; 0 where there is none."""
-        return self.runs[-1][0] if self.runs else 0
+        """The last record's epoch, be it in the snapshot; 0 where there is none."""
+        return self.runs[-1][0] if self.runs else self.snapshot.epoch
 
     @property
     def last(self) -> tuple[int, int]:
@@ -40,22 +54,50 @@ class LogIndex:
         return replace(self, end_offset=batch.end_offset, runs=runs)
 
     def truncate(self, end_offset: int) -> "LogIndex":
-        """Without the records at `end_offset` and above."""
+        """Without the records at `end_offset` and above. What a snapshot holds stays."""
+        end = max(self.start_offset, min(self.end_offset, end_offset))
         return replace(
             self,
-            end_offset=min(self.end_offset, end_offset),
-            flushed=min(self.flushed, end_offset),
-            runs=tuple(run for run in self.runs if run[1] < end_offset),
+            end_offset=end,
+            flushed=min(self.flushed, end),
+            runs=tuple(run for run in self.runs if run[1] < end),
         )
 
     def flush(self, end_offset: int) -> "LogIndex":
         """With everything below `end_offset` durable."""
         return replace(self, flushed=max(self.flushed, min(end_offset, self.end_offset)))
 
+    def epoch_at(self, offset: int) -> int | None:
+        """The epoch of the record at `offset`; None where the log does not hold it."""
+        if offset == self.start_offset - 1:
+            return self.snapshot.epoch
+        if not self.start_offset <= offset < self.end_offset:
+            return None
+        return self.runs[bisect_right(self.runs, offset, key=_offset_of) - 1][0]
+
     def end_of_epoch(self, epoch: int) -> tuple[int, int]:
-        """The largest epoch <= `epoch` in the log and its end offset; (0, log start) if none."""
+        """The largest epoch <= `epoch` in the log and its end offset; where there is none, the
+        snapshot's epoch and end."""
         after = bisect_right(self.runs, epoch, key=_epoch_of)
         if after == 0:
-            return 0, self.start_offset
+            return self.snapshot.epoch, self.start_offset
         end = self.runs[after][1] if after < len(self.runs) else self.end_offset
         return self.runs[after - 1][0], end
+
+    def begin_at(self, snapshot: SnapshotId) -> "LogIndex":
+        """The log with `snapshot` in place of all that lies below its end. A log that does not
+        hold the snapshot's last record is another history, or too short: nothing of it stays."""
+        start = snapshot.end_offset
+        if self.epoch_at(start - 1) != snapshot.epoch:
+            return restarted(snapshot)
+        if start == self.start_offset:
+            return self
+        first = max(0, bisect_right(self.runs, start, key=_offset_of) - 1)
+        runs = tuple((epoch, max(offset, start)) for epoch, offset in self.runs[first:])
+        runs = runs if start < self.end_offset else ()
+        return LogIndex(snapshot, self.end_offset, max(self.flushed, start), runs)
+
+
+def restarted(snapshot: SnapshotId) -> LogIndex:
+    """An empty log behind a snapshot, which is durable."""
+    return LogIndex(snapshot, snapshot.end_offset, snapshot.end_offset)

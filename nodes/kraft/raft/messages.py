@@ -1,7 +1,7 @@
 """What replicas say to each other, without the wire's nesting.
 
-`nodes.kraft.wire.quorum` turns these into Kafka's Vote, BeginQuorumEpoch, EndQuorumEpoch and
-Fetch and back, and refuses foreign clusters, topics and partitions (rule 1 of KIP-595's
+`nodes.kraft.wire.quorum` turns these into Kafka's Vote, BeginQuorumEpoch, EndQuorumEpoch, Fetch
+and FetchSnapshot and back, and refuses foreign clusters, topics and partitions (rule 1 of KIP-595's
 receivers), so that the core sees well-formed messages of its own cluster alone.
 """
 
@@ -16,6 +16,11 @@ BROKER_NOT_AVAILABLE: Final = 8
 INVALID_REQUEST: Final = 42
 FENCED_LEADER_EPOCH: Final = 74
 UNKNOWN_LEADER_EPOCH: Final = 75
+SNAPSHOT_NOT_FOUND: Final = 98
+POSITION_OUT_OF_RANGE: Final = 99
+
+MAX_EPOCH: Final = 2**31 - 2
+"""The largest epoch that leaves room for the next one in an int32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +49,15 @@ class SnapshotId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vote:
-    """A candidate asks for a vote (key 52). `last_offset` is its log's end offset."""
+    """A candidate asks for a vote (key 52). `last_offset` is its log's end offset. `pre`: it
+    only asks whether it would get one in an epoch to come (KIP-996); `candidate_epoch` is then
+    the epoch in which it is."""
 
     candidate_epoch: int
     candidate_id: int
     last_epoch: int
     last_offset: int
+    pre: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +90,18 @@ class Fetch:
     max_wait_ms: int
 
 
-Request: TypeAlias = Vote | BeginQuorumEpoch | EndQuorumEpoch | Fetch
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchSnapshot:
+    """A replica asks for at most `max_bytes` of a snapshot from `position` on (key 59)."""
+
+    replica_id: int
+    epoch: int
+    snapshot_id: SnapshotId
+    position: int
+    max_bytes: int
+
+
+Request: TypeAlias = Vote | BeginQuorumEpoch | EndQuorumEpoch | Fetch | FetchSnapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +123,8 @@ class QuorumReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchReply:
-    """`diverging` is (epoch, end offset) of the leader's log to truncate by; no batches then."""
+    """`diverging` is (epoch, end offset) of the leader's log to truncate by, `snapshot_id` the
+    snapshot to fetch instead of records; no batches with either."""
 
     error: int = NONE
     leader_id: int = NO_LEADER
@@ -112,7 +132,21 @@ class FetchReply:
     high_watermark: int = -1
     log_start: int = 0
     diverging: tuple[int, int] | None = None
+    snapshot_id: SnapshotId | None = None
     batches: tuple[Batch, ...] = ()
 
 
-Reply: TypeAlias = VoteReply | QuorumReply | FetchReply
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchSnapshotReply:
+    """`data` is what the snapshot, of `size` bytes, has at `position`."""
+
+    error: int = NONE
+    leader_id: int = NO_LEADER
+    leader_epoch: int = 0
+    snapshot_id: SnapshotId = SnapshotId(0, 0)
+    size: int = 0
+    position: int = 0
+    data: bytes = b""
+
+
+Reply: TypeAlias = VoteReply | QuorumReply | FetchReply | FetchSnapshotReply

@@ -1,9 +1,12 @@
 """Replication by Fetch (KIP-595): followers ask from their log's end on, leaders answer."""
 
 from dataclasses import replace
+from typing import Final
 
 from nodes.kraft.raft.barrier import start_round
+from nodes.kraft.raft.log_index import NO_SNAPSHOT, LogIndex
 from nodes.kraft.raft.messages import (
+    BROKER_NOT_AVAILABLE,
     FENCED_LEADER_EPOCH,
     INVALID_REQUEST,
     NONE,
@@ -12,10 +15,13 @@ from nodes.kraft.raft.messages import (
     Batch,
     Fetch,
     FetchReply,
+    FetchSnapshot,
+    SnapshotId,
 )
 from nodes.kraft.raft.sending import back_off
 from nodes.kraft.raft.state import (
     NEVER,
+    Download,
     Follower,
     Leader,
     Parked,
@@ -39,6 +45,9 @@ from nodes.kraft.raft.steps import (
 )
 from nodes.kraft.raft.transitions import extend, resign
 
+MAX_OBSERVERS: Final = 1000
+"""How many observers a leader knows of; of more, those that asked last."""
+
 # --- the leader ---------------------------------------------------------------------------
 
 
@@ -48,7 +57,11 @@ def on_fetch(turn: Turn, token: Token, fetch: Fetch) -> None:
     if error != NONE:
         turn.emit(Answer(token, _reply(turn.state, error)))
         return
-    epoch, end = turn.state.log.end_of_epoch(fetch.last_epoch)
+    log = turn.state.log
+    if needs_snapshot(log, fetch.offset, fetch.last_epoch):
+        turn.emit(Answer(token, replace(_reply(turn.state), snapshot_id=log.snapshot)))
+        return
+    epoch, end = log.end_of_epoch(fetch.last_epoch)
     if epoch != fetch.last_epoch or end < fetch.offset:
         turn.emit(Answer(token, replace(_reply(turn.state), diverging=(epoch, end))))
         return
@@ -57,15 +70,33 @@ def on_fetch(turn: Turn, token: Token, fetch: Fetch) -> None:
     _answer_or_park(turn, token, fetch)
 
 
+def needs_snapshot(log: LogIndex, offset: int, last_epoch: int) -> bool:
+    """Rule 8: whether a log that ends at (`last_epoch`, `offset`) cannot be continued from this
+    one, which begins with a snapshot."""
+    snapshot = log.snapshot
+    return snapshot != NO_SNAPSHOT and (
+        offset < snapshot.end_offset
+        or (offset == snapshot.end_offset and last_epoch != snapshot.epoch)
+        or last_epoch < snapshot.epoch
+    )
+
+
 def _fetch_error(state: RaftState, fetch: Fetch) -> int:
-    numbers = (fetch.replica_id, fetch.max_wait_ms, fetch.offset, fetch.epoch, fetch.last_epoch)
+    numbers = (fetch.max_wait_ms, fetch.offset, fetch.epoch, fetch.last_epoch)
     if min(numbers) < 0 or fetch.last_epoch > fetch.epoch:
         return INVALID_REQUEST
-    if fetch.replica_id == state.config.node_id:
+    return asked_error(state, fetch)
+
+
+def asked_error(state: RaftState, request: Fetch | FetchSnapshot) -> int:
+    """Rule 7: why this replica gives nothing of its log for `request`; `NONE` if it does."""
+    if request.replica_id < 0 or request.replica_id == state.config.node_id:
         return INVALID_REQUEST
-    if fetch.epoch < state.epoch:
+    if state.stopping:
+        return BROKER_NOT_AVAILABLE
+    if request.epoch < state.epoch:
         return FENCED_LEADER_EPOCH
-    if fetch.epoch > state.epoch:
+    if request.epoch > state.epoch:
         return UNKNOWN_LEADER_EPOCH
     return NONE if isinstance(state.role, Leader) else NOT_LEADER_OR_FOLLOWER
 
@@ -87,10 +118,36 @@ def _leader(turn: Turn) -> Leader:
 
 def _note_progress(turn: Turn, fetch: Fetch) -> None:
     """Rule 9: a valid fetch says that the voter has everything below its offset on disk."""
+    role, now, log_end = _leader(turn), turn.now_ms, turn.state.log.end_offset
+    voter = fetch.replica_id in role.progress
+    before = (role.progress if voter else role.observers).get(fetch.replica_id)
+    caught_up = before.caught_up_ms if before else None
+    if fetch.offset >= log_end:
+        caught_up = now
+    elif before and before.fetched_ms is not None and fetch.offset >= before.log_end:
+        caught_up = before.fetched_ms
+    after = Progress(fetch.offset, now, now, log_end, caught_up)
+    if voter:
+        turn.set(role=replace(role, progress=role.progress.set(fetch.replica_id, after)))
+    else:
+        turn.set(role=_with_observer(role, fetch.replica_id, after))
+
+
+def _with_observer(role: Leader, replica_id: int, progress: Progress) -> Leader:
+    observers, told = role.observers.set(replica_id, progress), role.told
+    if len(observers) > MAX_OBSERVERS:
+        silent = min(observers, key=lambda each: observers[each].contact_ms)
+        observers = observers.delete(silent)
+        told = told.delete(silent) if silent in told else told
+    return replace(role, observers=observers, told=told)
+
+
+def note_contact(turn: Turn, replica_id: int) -> None:
+    """A voter that fetches a snapshot follows this leader, though it has no records to show."""
     role = _leader(turn)
-    if fetch.replica_id in role.progress:
-        progress = Progress(fetch.offset, turn.now_ms)
-        turn.set(role=replace(role, progress=role.progress.set(fetch.replica_id, progress)))
+    if replica_id in role.progress:
+        progress = replace(role.progress[replica_id], contact_ms=turn.now_ms)
+        turn.set(role=replace(role, progress=role.progress.set(replica_id, progress)))
 
 
 def advance(turn: Turn) -> None:
@@ -164,7 +221,7 @@ def on_leader_timers(turn: Turn) -> None:
     if not isinstance(role, Leader):
         return
     if turn.now_ms >= quorum_deadline(turn.state, role):
-        resign(turn)
+        resign(turn, "no majority of the voters fetches")
         return
     expired = [parked for parked in role.parked if turn.now_ms >= parked.deadline_ms]
     if expired:
@@ -179,7 +236,7 @@ def quorum_deadline(state: RaftState, role: Leader) -> int:
     others_needed = state.config.majority - 1
     if others_needed == 0:
         return NEVER
-    latest = sorted((progress.fetched_ms for progress in role.progress.values()), reverse=True)
+    latest = sorted((progress.contact_ms for progress in role.progress.values()), reverse=True)
     return latest[others_needed - 1] + state.config.check_quorum_ms
 
 
@@ -201,6 +258,9 @@ def on_fetch_reply(turn: Turn, peer: int, request: Fetch, reply: FetchReply) -> 
     elif reply.diverging is not None:
         extend(turn)
         _truncate(turn, *reply.diverging)
+    elif reply.snapshot_id is not None:
+        extend(turn)
+        _begin_download(turn, reply.snapshot_id)
     elif _append_all(turn, reply.batches):
         extend(turn)
         _follow_high_watermark(turn, reply.high_watermark)
@@ -236,13 +296,24 @@ def _turn_to_next_voter(turn: Turn) -> int:
     return peer
 
 
+def _begin_download(turn: Turn, snapshot_id: SnapshotId) -> None:
+    """Rule 8: the leader's log does not reach back to the end of this one."""
+    state = turn.state
+    assert isinstance(state.role, Follower)
+    if snapshot_id.end_offset <= state.high_watermark:
+        leader = f"leader {state.leader_id} of epoch {state.epoch}"
+        turn.emit(Fatal(f"{leader} has {snapshot_id} for a high watermark it should continue"))
+        return
+    turn.set(role=replace(state.role, download=Download(snapshot_id)))
+
+
 def _truncate(turn: Turn, epoch: int, end_offset: int) -> None:
     """Rule 11. Where this log lacks `epoch`, it is cut after the epoch before, and the next
     fetch compares that: `end_offset` may lie inside a batch of it, and batches die whole."""
     state = turn.state
     found, own_end = state.log.end_of_epoch(epoch)
     end = min(own_end, end_offset) if found == epoch else own_end
-    if end < state.high_watermark:
+    if end < state.high_watermark or epoch < state.log.snapshot.epoch:
         leader = f"leader {state.leader_id} of epoch {state.epoch}"
         turn.emit(Fatal(f"{leader} diverges at {end}, below the high watermark"))
         return

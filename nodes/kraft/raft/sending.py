@@ -8,13 +8,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from nodes.kraft.raft.barrier import needs
-from nodes.kraft.raft.messages import BeginQuorumEpoch, EndQuorumEpoch, Fetch, Request, Vote
+from nodes.kraft.raft.messages import (
+    BeginQuorumEpoch,
+    EndQuorumEpoch,
+    Fetch,
+    FetchSnapshot,
+    Request,
+    Vote,
+)
 from nodes.kraft.raft.state import (
     NEVER,
     Candidate,
+    Download,
     Follower,
     Leader,
     Link,
+    Prospective,
     RaftState,
     Resigned,
     Turn,
@@ -36,21 +45,20 @@ def wanted(state: RaftState) -> Iterator[Wanted]:
     """What the role wants sent, due at once where it says nothing else."""
     config, role = state.config, state.role
     match role:
-        case Follower():
-            if not role.ended and (
-                not config.is_voter or state.log.flushed >= state.log.end_offset
-            ):
+        case Follower(ended=False, download=Download() as download):
+            yield Wanted(state.leader_id, _fetch_snapshot(state, download))
+        case Follower(ended=False):
+            if not config.is_voter or state.log.flushed >= state.log.end_offset:
                 yield Wanted(state.leader_id, _fetch(state))
         case Unattached():
             if not config.is_voter:
                 peer = config.voters[state.asked_in_turn % len(config.voters)]
                 yield Wanted(peer, _fetch(state))
-        case Candidate():
-            if not role.backing_off:
-                vote = _vote(state)
-                for peer in config.other_voters:
-                    if peer not in role.granted and peer not in role.rejected:
-                        yield Wanted(peer, vote)
+        case Prospective() | Candidate(backing_off=False):
+            vote = _vote(state)
+            for peer in config.other_voters:
+                if peer not in role.granted and peer not in role.rejected:
+                    yield Wanted(peer, vote)
         case Leader():
             begin = BeginQuorumEpoch(leader_id=config.node_id, leader_epoch=state.epoch)
             for peer in config.other_voters:
@@ -75,12 +83,23 @@ def _fetch(state: RaftState) -> Fetch:
     )
 
 
+def _fetch_snapshot(state: RaftState, download: Download) -> FetchSnapshot:
+    return FetchSnapshot(
+        replica_id=state.config.node_id,
+        epoch=state.epoch,
+        snapshot_id=download.snapshot_id,
+        position=download.position,
+        max_bytes=state.config.snapshot_chunk_bytes,
+    )
+
+
 def _vote(state: RaftState) -> Vote:
     return Vote(
         candidate_epoch=state.epoch,
         candidate_id=state.config.node_id,
         last_epoch=state.log.last_epoch,
         last_offset=state.log.end_offset,
+        pre=isinstance(state.role, Prospective),
     )
 
 

@@ -11,7 +11,7 @@ from immutables import Map
 
 from nodes.kraft.raft.config import RaftConfig
 from nodes.kraft.raft.log_index import LogIndex
-from nodes.kraft.raft.messages import NO_LEADER, Fetch, FetchReply, Request
+from nodes.kraft.raft.messages import NO_LEADER, Fetch, FetchReply, Request, SnapshotId
 from nodes.kraft.raft.steps import Effect, Token
 
 NEVER: Final = 2**62
@@ -36,12 +36,34 @@ class Unattached:
 
 
 @dataclass(frozen=True, slots=True)
+class Download:
+    """A snapshot under way from the leader; its bytes below `position` are here."""
+
+    snapshot_id: SnapshotId
+    position: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Follower:
     """Fetches from the leader; a voter campaigns at `deadline_ms`, which each successful fetch
-    defers. `ended`: the leader has resigned, so that nothing defers it any more."""
+    defers. `ended`: the leader has resigned, so that nothing defers it any more. `fetched`: it
+    has answered a fetch in this epoch. `download`: what is fetched instead of records."""
 
     deadline_ms: int
     ended: bool = False
+    fetched: bool = False
+    download: Download | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prospective:
+    """Asks in its epoch, until `deadline_ms`, whether it would win an election (KIP-996).
+    Nothing of it survives a restart. `retries` as in `Candidate`."""
+
+    deadline_ms: int
+    granted: frozenset[int]
+    rejected: frozenset[int] = frozenset()
+    retries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +89,17 @@ class Resigned:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A voter's durable end offset, by its last valid fetch, and when that came."""
+    """What a replica has, by its last valid fetch: everything below `offset`, durably if it is
+    a voter. `contact_ms`: when it last asked for records or a snapshot, or else the election.
+    `fetched_ms`: when that last valid fetch came, None before the first; `log_end`: where the
+    leader's log ended then. `caught_up_ms`: the last moment at which the replica is known to
+    have had all of the log; None: never yet."""
 
     offset: int
-    fetched_ms: int
+    contact_ms: int
+    fetched_ms: int | None = None
+    log_end: int = 0
+    caught_up_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +130,20 @@ class Barrier:
 class Leader:
     """Leads the epoch that starts at `start_offset`. `claimed`: a record of it is committed.
     `told`: the high watermark that each replica was last sent. `begin_due_ms`: when the next
-    BeginQuorumEpoch to a voter is due."""
+    BeginQuorumEpoch to a voter is due. `progress` is that of the other voters, `observers`
+    that of the rest."""
 
     start_offset: int
     progress: Map[int, Progress]
     begin_due_ms: Map[int, int]
     claimed: bool = False
+    observers: Map[int, Progress] = field(default_factory=Map)
     told: Map[int, int] = field(default_factory=Map)
     parked: tuple[Parked, ...] = ()
     barrier: Barrier = field(default_factory=Barrier)
 
 
-Role: TypeAlias = Unattached | Follower | Candidate | Leader | Resigned
+Role: TypeAlias = Unattached | Follower | Prospective | Candidate | Leader | Resigned
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +158,7 @@ class Link:
 class RaftState:
     """Everything the core knows. `truncations` counts them; `flushing`: a `Flush` is under way;
     `draws` counts the random numbers drawn; `asked_in_turn` is an observer's place in its round
-    of the voters."""
+    of the voters; `stopping`: the process is about to end."""
 
     config: RaftConfig
     epoch: int
@@ -140,6 +171,7 @@ class RaftState:
     flushing: bool = False
     draws: int = 0
     asked_in_turn: int = 0
+    stopping: bool = False
     links: Map[tuple[int, type[Request]], Link] = field(default_factory=Map)
 
     @property

@@ -8,7 +8,16 @@ message leaves stands before that message.
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from nodes.kraft.raft.messages import Batch, Fetch, FetchReply, Reply, Request
+from nodes.kraft.raft.messages import (
+    Batch,
+    Fetch,
+    FetchReply,
+    FetchSnapshot,
+    FetchSnapshotReply,
+    Reply,
+    Request,
+    SnapshotId,
+)
 
 Token: TypeAlias = int
 """Names a request that waits for its answer. The caller makes them, each once."""
@@ -66,10 +75,26 @@ class Confirm:
 
 @dataclass(frozen=True, slots=True)
 class Resign:
-    """Give up leadership (shutdown, or an operator's wish)."""
+    """Give up leadership (before a snapshot, or an operator's wish)."""
+
+    why: str = "asked to"
 
 
-Input: TypeAlias = Tick | Asked | Replied | Flushed | Propose | Confirm | Resign
+@dataclass(frozen=True, slots=True)
+class ShutDown:
+    """The process is about to end: give up leadership and answer no more fetches."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotWritten:
+    """A snapshot of this replica's own is durable under its name."""
+
+    snapshot_id: SnapshotId
+
+
+Input: TypeAlias = (
+    Tick | Asked | Replied | Flushed | Propose | Confirm | Resign | ShutDown | SnapshotWritten
+)
 
 
 # --- effects ------------------------------------------------------------------------------
@@ -135,6 +160,40 @@ class AnswerFetch:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerSnapshot:
+    """Answer with a range of a snapshot: `snapshots.answer_range` makes `reply` complete."""
+
+    token: Token
+    request: FetchSnapshot
+    reply: FetchSnapshotReply
+
+
+@dataclass(frozen=True, slots=True)
+class StoreChunk:
+    """Keep `data`, which is what the snapshot has from `position` on; 0 begins anew."""
+
+    snapshot_id: SnapshotId
+    position: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class InstallSnapshot:
+    """All chunks are there. Verify the snapshot and make it durable under its name; then drop
+    the whole log, which begins at the snapshot's end from now on. The state machine becomes
+    what the snapshot holds. All of it counts as done for any later effect."""
+
+    snapshot_id: SnapshotId
+
+
+@dataclass(frozen=True, slots=True)
+class TrimLog:
+    """The log begins where this durable snapshot ends; what lies below may be dropped."""
+
+    snapshot_id: SnapshotId
+
+
+@dataclass(frozen=True, slots=True)
 class Advanced:
     """The high watermark rose; records below it are committed."""
 
@@ -167,6 +226,14 @@ class Renounced:
 
 
 @dataclass(frozen=True, slots=True)
+class GaveUp:
+    """This replica gives up its leadership of `epoch` of its own will."""
+
+    epoch: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Confirmed:
     """Proof for `Confirm(token)`: this replica led `epoch` at some moment after it; records
     below `high_watermark` were committed. `epoch` None: it does not lead."""
@@ -191,10 +258,15 @@ Effect: TypeAlias = (
     | Send
     | Answer
     | AnswerFetch
+    | AnswerSnapshot
+    | StoreChunk
+    | InstallSnapshot
+    | TrimLog
     | Advanced
     | Elected
     | Claimed
     | Renounced
+    | GaveUp
     | Confirmed
     | Fatal
 )

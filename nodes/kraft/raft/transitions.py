@@ -3,7 +3,7 @@
 
 from dataclasses import replace
 
-from nodes.kraft.raft.messages import NO_LEADER, NOT_LEADER_OR_FOLLOWER, FetchReply
+from nodes.kraft.raft.messages import MAX_EPOCH, NO_LEADER, NOT_LEADER_OR_FOLLOWER, FetchReply
 from nodes.kraft.raft.state import (
     NEVER,
     NO_VOTE,
@@ -14,7 +14,7 @@ from nodes.kraft.raft.state import (
     Turn,
     Unattached,
 )
-from nodes.kraft.raft.steps import Answer, Confirmed, Fatal, Renounced, SaveQuorumState
+from nodes.kraft.raft.steps import Answer, Confirmed, Fatal, GaveUp, Renounced, SaveQuorumState
 
 
 def election_deadline(turn: Turn) -> int:
@@ -74,7 +74,7 @@ def become_follower(turn: Turn, epoch: int, leader_id: int) -> None:
     enter(turn, role, epoch=epoch, leader_id=leader_id, voted_id=voted)
 
 
-def resign(turn: Turn) -> None:
+def resign(turn: Turn, why: str) -> None:
     """Give up leadership of the epoch. Successors: the voters that have the most of the log
     first."""
     state = turn.state
@@ -84,6 +84,7 @@ def resign(turn: Turn) -> None:
     successors = tuple(
         sorted(state.config.other_voters, key=lambda voter: (-progress[voter].offset, voter))
     )
+    turn.emit(GaveUp(state.epoch, why))
     role = Resigned(election_deadline(turn), successors)
     enter(turn, role, epoch=state.epoch, leader_id=state.leader_id, voted_id=state.voted_id)
 
@@ -91,13 +92,13 @@ def resign(turn: Turn) -> None:
 def learn(turn: Turn, epoch: int, leader_id: int) -> bool:
     """Take in a peer's word that `leader_id` (or nobody known) leads `epoch`.
 
-    False where nothing else of the message may be believed: its epoch is over (rule 17), or it
-    contradicts what is known (rule 6, `Fatal`).
+    False where nothing else of the message may be believed: its epoch is over (rule 17) or the
+    last one there can be, or it contradicts what is known (rule 6, `Fatal`).
     """
     state = turn.state
     me = state.config.node_id
     named = leader_id in state.config.voters
-    if epoch < state.epoch:
+    if epoch < state.epoch or epoch > MAX_EPOCH:
         return False
     known = state.leader_id if epoch == state.epoch else NO_LEADER
     if named and known not in (NO_LEADER, leader_id):
@@ -119,4 +120,4 @@ def extend(turn: Turn) -> None:
     """A successful fetch: the leader is there."""
     role = turn.state.role
     if isinstance(role, Follower) and not role.ended:
-        turn.set(role=replace(role, deadline_ms=fetch_deadline(turn)))
+        turn.set(role=replace(role, deadline_ms=fetch_deadline(turn), fetched=True))

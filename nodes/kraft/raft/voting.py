@@ -1,4 +1,8 @@
-"""Elections: Vote, BeginQuorumEpoch and EndQuorumEpoch (KIP-595), and their timers."""
+"""Elections: Vote, BeginQuorumEpoch and EndQuorumEpoch (KIP-595), and their timers.
+
+With PreVote (KIP-996) a voter first asks, in the epoch in which it is, whether it would win: a
+node that comes back from behind a partition deposes no leader that the others follow.
+"""
 
 from dataclasses import replace
 
@@ -9,6 +13,7 @@ from nodes.kraft.raft.leader_change import encode_leader_change
 from nodes.kraft.raft.messages import (
     FENCED_LEADER_EPOCH,
     INVALID_REQUEST,
+    MAX_EPOCH,
     NO_LEADER,
     NONE,
     Batch,
@@ -24,23 +29,31 @@ from nodes.kraft.raft.state import (
     Follower,
     Leader,
     Progress,
+    Prospective,
     RaftState,
     Resigned,
     Turn,
     Unattached,
 )
 from nodes.kraft.raft.steps import Answer, Append, Elected, Token
-from nodes.kraft.raft.transitions import become_unattached, election_deadline, enter, learn
+from nodes.kraft.raft.transitions import (
+    become_follower,
+    become_unattached,
+    election_deadline,
+    enter,
+    learn,
+)
 
 # --- being asked --------------------------------------------------------------------------
 
 
 def on_vote(turn: Turn, token: Token, vote: Vote) -> None:
-    """Rules 2-4. The vote is saved before it is answered."""
+    """Rules 2-4. The vote is saved before it is answered. A PreVote is bound to nothing: of the
+    own epoch it changes nothing."""
     state = turn.state
     error = _vote_error(state, vote)
     granted = error == NONE and may_grant(state, vote)
-    if granted:
+    if granted and not vote.pre:
         role = Unattached(election_deadline(turn))
         epoch, candidate = vote.candidate_epoch, vote.candidate_id
         enter(turn, role, epoch=epoch, leader_id=NO_LEADER, voted_id=candidate)
@@ -56,7 +69,7 @@ def on_vote(turn: Turn, token: Token, vote: Vote) -> None:
 def _vote_error(state: RaftState, vote: Vote) -> int:
     if vote.candidate_epoch < 0 or vote.last_offset < 0 or vote.last_epoch < 0:
         return INVALID_REQUEST
-    if vote.last_epoch >= vote.candidate_epoch:
+    if vote.candidate_epoch > MAX_EPOCH or vote.last_epoch >= vote.candidate_epoch + vote.pre:
         return INVALID_REQUEST
     if vote.candidate_id not in state.config.other_voters:
         return INVALID_REQUEST
@@ -64,15 +77,28 @@ def _vote_error(state: RaftState, vote: Vote) -> int:
 
 
 def may_grant(state: RaftState, vote: Vote) -> bool:
-    """Rule 4, for a vote in this replica's epoch or a later one."""
-    if not state.config.is_voter:
+    """Rule 4, for a vote in this replica's epoch or a later one, in which it is bound to
+    nobody."""
+    if not state.config.is_voter or not is_up_to_date(state, vote):
         return False
-    free = vote.candidate_epoch > state.epoch or (
-        isinstance(state.role, Unattached)
+    if vote.candidate_epoch > state.epoch:
+        return True
+    if vote.pre:
+        return not _has_leader(state)
+    return (
+        isinstance(state.role, Unattached | Prospective)
         and state.leader_id == NO_LEADER
         and state.voted_id in (NO_VOTE, vote.candidate_id)
     )
-    return free and is_up_to_date(state, vote)
+
+
+def _has_leader(state: RaftState) -> bool:
+    """Whether this replica leads, or follows a leader that has answered it in this epoch and
+    has not resigned."""
+    role = state.role
+    return isinstance(role, Leader) or (
+        isinstance(role, Follower) and role.fetched and not role.ended
+    )
 
 
 def is_up_to_date(state: RaftState, vote: Vote) -> bool:
@@ -82,8 +108,12 @@ def is_up_to_date(state: RaftState, vote: Vote) -> bool:
 
 def on_begin(turn: Turn, token: Token, begin: BeginQuorumEpoch) -> None:
     error = _leader_error(turn.state, begin)
-    if error != NONE or learn(turn, begin.leader_epoch, begin.leader_id):
+    if error != NONE:
         _answer(turn, token, error)
+    elif learn(turn, begin.leader_epoch, begin.leader_id):
+        if isinstance(turn.state.role, Prospective):  # the leader thought lost is there
+            become_follower(turn, begin.leader_epoch, begin.leader_id)
+        _answer(turn, token, NONE)
 
 
 def on_end(turn: Turn, token: Token, end: EndQuorumEpoch) -> None:
@@ -100,7 +130,8 @@ def on_end(turn: Turn, token: Token, end: EndQuorumEpoch) -> None:
 
 
 def _leader_error(state: RaftState, message: BeginQuorumEpoch | EndQuorumEpoch) -> int:
-    if message.leader_epoch < 0 or message.leader_id not in state.config.other_voters:
+    possible = 0 <= message.leader_epoch <= MAX_EPOCH
+    if not possible or message.leader_id not in state.config.other_voters:
         return INVALID_REQUEST
     return FENCED_LEADER_EPOCH if message.leader_epoch < state.epoch else NONE
 
@@ -123,18 +154,42 @@ def succession_delay_ms(config: RaftConfig, successors: tuple[int, ...]) -> int:
 # --- asking -------------------------------------------------------------------------------
 
 
+def seek_election(turn: Turn, retries: int = 0) -> None:
+    """Time to become the leader: find out whether that can be, or try at once."""
+    if turn.state.config.prevote:
+        become_prospective(turn, retries)
+    else:
+        campaign(turn, retries)
+
+
+def become_prospective(turn: Turn, retries: int) -> None:
+    """Ask for votes that bind nobody, in this epoch. It saves nothing."""
+    state = turn.state
+    granted = frozenset({state.config.node_id})
+    role = Prospective(election_deadline(turn), granted, retries=retries)
+    enter(turn, role, epoch=state.epoch, leader_id=state.leader_id, voted_id=state.voted_id)
+    count_votes(turn)
+
+
 def campaign(turn: Turn, retries: int = 0) -> None:
-    """Become a candidate in the next epoch."""
+    """Become a candidate in the next epoch, if there is one: a broken voter may have used up
+    nearly all of them."""
     state = turn.state
     me = state.config.node_id
+    if state.epoch >= MAX_EPOCH:
+        turn.set(role=Unattached(election_deadline(turn)))
+        return
     role = Candidate(election_deadline(turn), granted=frozenset({me}), retries=retries)
     enter(turn, role, epoch=state.epoch + 1, leader_id=NO_LEADER, voted_id=me)
     count_votes(turn)
 
 
-def on_vote_reply(turn: Turn, peer: int, reply: VoteReply) -> None:
+def on_vote_reply(turn: Turn, peer: int, request: Vote, reply: VoteReply) -> None:
     role = turn.state.role
-    if not isinstance(role, Candidate) or reply.error != NONE:
+    asking = Prospective if request.pre else Candidate
+    if not isinstance(role, Prospective | Candidate) or not isinstance(role, asking):
+        return
+    if reply.error != NONE:
         return
     if reply.granted:
         turn.set(role=replace(role, granted=role.granted | {peer}))
@@ -146,11 +201,28 @@ def on_vote_reply(turn: Turn, peer: int, reply: VoteReply) -> None:
 def count_votes(turn: Turn) -> None:
     """Win with a majority; back off once a majority is out of reach."""
     config, role = turn.state.config, turn.state.role
-    assert isinstance(role, Candidate)
-    if len(role.granted) >= config.majority:
-        become_leader(turn)
-    elif len(role.rejected) > len(config.voters) - config.majority and not role.backing_off:
-        lose_election(turn)
+    assert isinstance(role, Prospective | Candidate)
+    won = len(role.granted) >= config.majority
+    lost = len(role.rejected) > len(config.voters) - config.majority
+    match role:
+        case Prospective() if won:
+            campaign(turn, role.retries)
+        case Prospective() if lost:
+            stop_asking(turn)
+        case Candidate() if won:
+            become_leader(turn)
+        case Candidate(backing_off=False) if lost:
+            lose_election(turn)
+
+
+def stop_asking(turn: Turn) -> None:
+    """No majority would vote for this replica: follow the leader that it knows, or wait."""
+    state = turn.state
+    if state.leader_id in state.config.other_voters:
+        become_follower(turn, state.epoch, state.leader_id)
+    else:
+        role = Unattached(election_deadline(turn))
+        enter(turn, role, epoch=state.epoch, leader_id=state.leader_id, voted_id=state.voted_id)
 
 
 def lose_election(turn: Turn) -> None:
@@ -173,7 +245,7 @@ def become_leader(turn: Turn) -> None:
     others = config.other_voters
     leader = Leader(
         start_offset=start,
-        progress=Map({voter: Progress(0, now) for voter in others}),
+        progress=Map({voter: Progress(0, contact_ms=now) for voter in others}),
         begin_due_ms=Map(dict.fromkeys(others, now)),
     )
     enter(turn, leader, epoch=state.epoch, leader_id=config.node_id, voted_id=state.voted_id)
@@ -192,17 +264,30 @@ def on_end_reply(turn: Turn, peer: int, reply: QuorumReply) -> None:
 
 def on_election_timers(turn: Turn) -> None:
     """Campaign where it is time."""
-    config, role = turn.state.config, turn.state.role
-    if isinstance(role, Candidate):
-        if len(role.granted) >= config.majority:
+    role = turn.state.role
+    due = not isinstance(role, Leader) and turn.now_ms >= role.deadline_ms
+    match role:
+        case Candidate() if len(role.granted) >= turn.state.config.majority:
             become_leader(turn)  # a restarted candidate that is the only voter
-        elif turn.now_ms >= role.deadline_ms and role.backing_off:
-            campaign(turn, role.retries + 1)
-        elif turn.now_ms >= role.deadline_ms:
+        case Candidate(backing_off=True) if due:
+            seek_election(turn, role.retries + 1)
+        case Candidate() if due:
             lose_election(turn)
-    elif (
-        config.is_voter
-        and isinstance(role, Unattached | Follower | Resigned)
-        and turn.now_ms >= role.deadline_ms
-    ):
-        campaign(turn)
+        case Prospective() if due:
+            stop_asking(turn)
+        case Follower(ended=True) if due:
+            campaign(turn)  # the leader itself has said that its epoch is over
+        case Resigned() if due and turn.state.config.prevote:
+            leave_own_epoch(turn)
+        case Unattached() | Follower() | Resigned() if due:
+            seek_election(turn)
+
+
+def leave_own_epoch(turn: Turn) -> None:
+    """A leader that resigned is done with its epoch: it must not ask for votes in one in which
+    it led (KAFKA-18379)."""
+    if turn.state.epoch < MAX_EPOCH:
+        become_unattached(turn, turn.state.epoch + 1)
+        become_prospective(turn, 0)
+    else:
+        turn.set(role=Unattached(election_deadline(turn)))

@@ -1,47 +1,112 @@
 """The metadata log on disk, in a directory of its own (`__kafka_metadata-0`).
 
-One segment holds all of it for now; offsets and files meet in `Segment` alone, so that more of
-them, and snapshots below them, fit in beside it.
+A log begins where its newest snapshot ends and lies in segments, of which the last is written
+to. Whole segments below its start are dropped; where it begins is otherwise no business of the
+files, but of the snapshot.
 """
 
+import re
 import threading
 import time
+from bisect import bisect_right
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from crc32c import crc32c
 
-from nodes.kraft.raft.log_index import LogIndex
-from nodes.kraft.raft.messages import Batch
+from nodes.kraft.raft.log_index import NO_SNAPSHOT, LogIndex
+from nodes.kraft.raft.messages import Batch, SnapshotId
+from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.events import Emit, emit_nothing
 from nodes.kraft.storage.files import sync_directory
 from nodes.kraft.storage.segment import Segment
-from nodes.kraft.wire.batches import encode_batch, read_header
+from nodes.kraft.wire.batches import BatchHeader, encode_batch, read_header
+
+SEGMENT_BYTES: Final = 16 * 2**20
+_NAME: Final = re.compile(r"(\d{20})\.log")
 
 
 class MetadataLog:
     """Batches in offset order. One thread appends, truncates and reads; `flush` may run in
-    another meanwhile. Emits `append`, `flush` and `truncate`, `flush` from the thread that
-    flushed.
+    another meanwhile. Emits `append`, `flush`, `truncate` and `log_start`, `flush` from the
+    thread that flushed.
     """
 
-    def __init__(self, directory: Path, emit: Emit = emit_nothing) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        emit: Emit = emit_nothing,
+        *,
+        snapshot: SnapshotId | None = None,
+        segment_bytes: int = SEGMENT_BYTES,
+    ) -> None:
         """Open the log in `directory` (made where missing) and recover it: a torn or damaged
-        tail is dropped, and the rest made durable."""
+        tail is dropped, and the rest made durable. It begins behind `snapshot`, the newest one
+        there is. A segment is full at `segment_bytes`.
+
+        Raises `StorageError` where records between the snapshot and the log are missing.
+        """
         directory.mkdir(parents=True, exist_ok=True)
         sync_directory(directory.parent)
+        self._directory = directory
         self._emit = emit
-        self._segment = Segment(directory, 0)
+        self._segment_bytes = segment_bytes
         self._lock = threading.Lock()
         self._cut: int | None = None  # the lowest truncation since the flush under way began
-        self._index = self._rebuild_index()
+        self._segments = self._open()
+        self.dropped_bytes = self._last.dropped_bytes
+        self._index = self._recover(snapshot or NO_SNAPSHOT)
 
-    def _rebuild_index(self) -> LogIndex:
+    # --- recovery -------------------------------------------------------------------------
+
+    def _open(self) -> list[Segment]:
+        names = (_NAME.fullmatch(path.name) for path in self._directory.iterdir())
+        bases = sorted(int(name[1]) for name in names if name) or [0]
+        segments: list[Segment] = []
+        epoch = 0
+        for base in bases:
+            if segments and segments[-1].end_offset != base:
+                path = segments[-1].path
+                raise StorageError(f"{path}: ends at {segments[-1].end_offset}, next is {base}")
+            segment = Segment(self._directory, base, epoch, sealed=base != bases[-1])
+            epoch = segment.place(-1).header.epoch if len(segment) else epoch
+            segments.append(segment)
+        return segments
+
+    def _recover(self, snapshot: SnapshotId) -> LogIndex:
+        """The index of a log that begins behind `snapshot` (B.3, KAFKA-14240)."""
+        first, end = self._segments[0].base_offset, self._last.end_offset
+        if first > snapshot.end_offset:
+            raise StorageError(
+                f"{self._directory}: the log begins at {first}, and there is no snapshot of what "
+                "is below"
+            )
         runs: list[tuple[int, int]] = []
-        for place in self._segment.places():
-            if not runs or runs[-1][0] != place.header.epoch:
-                runs.append((place.header.epoch, place.header.base_offset))
-        end = self._segment.end_offset
-        return LogIndex(self._segment.base_offset, end, end, tuple(runs))
+        for header in self._headers(self._segments):
+            if not runs or runs[-1][0] != header.epoch:
+                runs.append((header.epoch, header.base_offset))
+        # What the first record's predecessor was is not known where the snapshot ends there.
+        before = snapshot if first == snapshot.end_offset else SnapshotId(first, 0)
+        found = LogIndex(before, end, end, tuple(runs))
+        index = found.begin_at(snapshot)
+        if index.end_offset != end:
+            self._restart(snapshot.end_offset)
+        else:
+            self._drop_below(snapshot.end_offset)
+        return index
+
+    @staticmethod
+    def _headers(segments: list[Segment]) -> Iterator[BatchHeader]:
+        for segment in segments:
+            for place in segment.places():
+                yield place.header
+
+    # --- what there is --------------------------------------------------------------------
+
+    @property
+    def _last(self) -> Segment:
+        return self._segments[-1]
 
     @property
     def index(self) -> LogIndex:
@@ -56,17 +121,16 @@ class MetadataLog:
     def end_offset(self) -> int:
         return self._index.end_offset
 
-    @property
-    def dropped_bytes(self) -> int:
-        """How much of a damaged tail the recovery dropped."""
-        return self._segment.dropped_bytes
+    # --- the end --------------------------------------------------------------------------
 
     def append(self, batch: Batch, *, leader: bool = False) -> None:
         """Write `batch` at the end: with the operating system on return, not yet durable.
         `leader`: this node made it. Raises `ValueError` where it does not follow the end."""
         index = self._index.append(batch)
         data = encode_batch(batch, time.time_ns() // 1_000_000)
-        self._segment.append(read_header(data), data)
+        if self._last.size + len(data) > self._segment_bytes and len(self._last):
+            self._roll()
+        self._last.append(read_header(data), data)
         self._index = index
         self._emit(
             "append",
@@ -78,31 +142,85 @@ class MetadataLog:
             leader=leader,
         )
 
+    def _roll(self) -> None:
+        """Begin a new segment. The one before is made durable first: of a log, only the last
+        segment may be torn."""
+        self._last.sync()
+        self._last.seal()
+        self._segments.append(Segment(self._directory, self._last.end_offset))
+
     def truncate(self, end_offset: int) -> None:
         """Drop the records at `end_offset` and above; durable on return. Raises `ValueError`
-        where `end_offset` is inside a batch: batches live and die whole."""
+        where `end_offset` is inside a batch, for batches live and die whole, or below the
+        start."""
         if end_offset >= self.end_offset:
             return
-        number = self._segment.index_of(end_offset)
-        if self._segment.place(number).header.base_offset != end_offset:
-            raise ValueError(f"offset {end_offset} is inside a batch")
+        self._check_boundary(end_offset)
         with self._lock:  # together, lest a flush that begins between vouches for the old end
             self._cut = end_offset if self._cut is None else min(self._cut, end_offset)
             self._index = self._index.truncate(end_offset)
-        self._segment.truncate(end_offset)
+        while self._last.base_offset >= end_offset and len(self._segments) > 1:
+            self._segments.pop().delete()  # from the end: what is left is a log at any moment
+            sync_directory(self._directory)
+        self._last.truncate(end_offset)
         self._emit("truncate", end_offset=end_offset)
+
+    def _check_boundary(self, offset: int) -> None:
+        if offset < self.start_offset:
+            raise ValueError(f"offset {offset} is below the log's start {self.start_offset}")
+        if offset < self.end_offset:
+            segment = self._segment_of(offset)
+            if segment.place(segment.index_of(offset)).header.base_offset != offset:
+                raise ValueError(f"offset {offset} is inside a batch")
 
     def flush(self) -> int:
         """Make durable what was appended before this call, and return the end offset of that.
         Where the log is truncated meanwhile, what lies above the cut is not vouched for."""
         with self._lock:
             self._cut = None
-            end = self.end_offset
-        self._segment.sync()
+            end, segment = self.end_offset, self._last
+        segment.sync()
         with self._lock:
             durable = end if self._cut is None else min(end, self._cut)
         self._emit("flush", end_offset=durable)
         return durable
+
+    # --- the start ------------------------------------------------------------------------
+
+    def trim(self, snapshot: SnapshotId) -> None:
+        """Begin where `snapshot`, which is durable, ends; drop the segments below. Raises
+        `ValueError` where that is inside a batch, or the log does not hold its last record."""
+        if self._index.epoch_at(snapshot.end_offset - 1) != snapshot.epoch:
+            raise ValueError(f"{snapshot} is not of this log")
+        self._check_boundary(snapshot.end_offset)
+        self._index = self._index.begin_at(snapshot)
+        self._drop_below(snapshot.end_offset)
+        self._emit("log_start", offset=snapshot.end_offset)
+
+    def _drop_below(self, offset: int) -> None:
+        """Drop the segments that hold nothing from `offset` on, but the last; oldest first."""
+        kept = len(self._segments) - 1
+        while kept and self._segments[0].end_offset <= offset:
+            self._segments.pop(0).delete()
+            sync_directory(self._directory)
+            kept -= 1
+
+    def restart(self, snapshot: SnapshotId) -> None:
+        """Drop everything and begin behind `snapshot`, which is durable; so is this, on
+        return."""
+        with self._lock:
+            self._cut = 0
+            self._index = LogIndex().begin_at(snapshot)
+        self._restart(snapshot.end_offset)
+        self._emit("log_start", offset=snapshot.end_offset)
+
+    def _restart(self, base_offset: int) -> None:
+        while self._segments:
+            self._segments.pop().delete()  # from the end, as in `truncate`
+            sync_directory(self._directory)
+        self._segments.append(Segment(self._directory, base_offset))
+
+    # --- reads ----------------------------------------------------------------------------
 
     def read(
         self,
@@ -116,19 +234,30 @@ class MetadataLog:
         Batches are never split: a batch is one atomic change of the metadata. So the first one
         is there whatever the maxima say, and later ones while they fit in both.
         """
-        segment = self._segment
-        first = segment.index_of(max(from_offset, self.start_offset))
-        after, size, records = first, 0, 0
-        while after < len(segment):
-            header = segment.place(after).header
-            size += header.size
-            records += header.end_offset - header.base_offset
-            too_much = size > max_bytes or (max_records is not None and records > max_records)
-            if header.end_offset > limit_offset or (too_much and after > first):
+        offset, parts, size, records = max(from_offset, self.start_offset), list[bytes](), 0, 0
+        while offset < min(limit_offset, self.end_offset):
+            segment = self._segment_of(offset)
+            first = after = segment.index_of(offset)
+            while after < len(segment):
+                header = segment.place(after).header
+                size += header.size
+                records += header.end_offset - header.base_offset
+                full = size > max_bytes or (max_records is not None and records > max_records)
+                if header.end_offset > limit_offset or (full and (parts or after > first)):
+                    break
+                offset, after = header.end_offset, after + 1
+            if after > first:
+                parts.append(segment.read(first, after))
+            if after < len(segment):
                 break
-            after += 1
-        return segment.read(first, after) if after > first else b""
+        return b"".join(parts)
+
+    def _segment_of(self, offset: int) -> Segment:
+        """The segment that holds `offset`, or the last."""
+        number = bisect_right(self._segments, offset, key=lambda each: each.base_offset)
+        return self._segments[max(0, number - 1)]
 
     def close(self) -> None:
-        """Close the file. Flush first where that matters."""
-        self._segment.close()
+        """Close the files. Flush first where that matters."""
+        for segment in self._segments:
+            segment.close()

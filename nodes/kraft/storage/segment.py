@@ -1,11 +1,12 @@
 """One file of record batches, named after its first offset.
 
-The file is the batches' bytes, one after the other. Opening it drops a torn or damaged tail:
-what follows the first batch that is not whole cannot have been acknowledged, for the log was
-not flushed past it.
+The file is the batches' bytes, one after the other. Opening the last one of a log drops a torn
+or damaged tail: what follows the first batch that is not whole cannot have been acknowledged,
+for the log was not flushed past it. A sealed one is durable to its end, so damage there is loss.
 """
 
 import os
+import threading
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.files import sync_directory, write_all
 from nodes.kraft.wire.batches import BatchHeader, CorruptBatch, read_header
 
@@ -27,35 +29,51 @@ class Place:
     position: int
 
 
+def file_name(base_offset: int) -> str:
+    """The name of the segment that begins at `base_offset`."""
+    return f"{base_offset:020d}.log"
+
+
 class Segment:
     """Batches from `base_offset` on. Appends and reads belong to one thread; `sync` may be
     called from another at the same time."""
 
-    def __init__(self, directory: Path, base_offset: int) -> None:
-        """Open, or create, and recover. Durable up to `end_offset` afterwards."""
+    def __init__(
+        self, directory: Path, base_offset: int, last_epoch: int = 0, *, sealed: bool = False
+    ) -> None:
+        """Open, or create, and recover. Durable up to `end_offset` afterwards. `last_epoch`:
+        of the record before. Raises `StorageError` where a `sealed` one is damaged."""
         self.base_offset = base_offset
-        self.path = directory / f"{base_offset:020d}.log"
+        self.path = directory / file_name(base_offset)
         self._bases: list[int] = []
         self._places: list[Place] = []
         self._recent: deque[bytes] = deque()  # the last batches' bytes, oldest first
         self._recent_bytes = 0
+        self._in_use = threading.Lock()  # by a sync: not to be closed under it
         self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        self.dropped_bytes = self._recover()
+        self.dropped_bytes = self._recover(last_epoch, sealed)
         sync_directory(directory)
+        if sealed:
+            self.seal()
 
-    def _recover(self) -> int:
+    def _recover(self, last_epoch: int, sealed: bool) -> int:
         data = self.path.read_bytes()
-        position, last_epoch = 0, 0
+        position, why = 0, ""
         while position < len(data):
             try:
                 header = read_header(data, position)
-            except CorruptBatch:
+            except CorruptBatch as error:
+                why = str(error)
                 break
             if header.base_offset != self.end_offset or header.epoch < last_epoch:
+                why = f"batch {header.base_offset} of epoch {header.epoch} is out of place"
                 break
             self._note(header, data[position : position + header.size])
             position, last_epoch = position + header.size, header.epoch
         if position < len(data):
+            if sealed:
+                os.close(self._descriptor)
+                raise StorageError(f"{self.path}: {why}, and more of the log follows")
             os.ftruncate(self._descriptor, position)
         os.fsync(self._descriptor)
         return len(data) - position
@@ -84,6 +102,11 @@ class Segment:
         self._recent_bytes += len(data)
         while self._recent_bytes > _CACHE_BYTES and len(self._recent) > 1:
             self._recent_bytes -= len(self._recent.popleft())
+
+    def seal(self) -> None:
+        """No batch will follow: only what is read often need be kept in memory."""
+        self._recent.clear()
+        self._recent_bytes = 0
 
     def index_of(self, offset: int) -> int:
         """The number of the batch that holds `offset`; as many as there are where none does."""
@@ -118,8 +141,18 @@ class Segment:
         os.fsync(self._descriptor)
 
     def sync(self) -> None:
-        """Make all that was appended before this call durable."""
-        os.fsync(self._descriptor)
+        """Make all that was appended before this call durable. One that is closed meanwhile was
+        dropped, so that nobody asks for it any more."""
+        with self._in_use:
+            if self._descriptor >= 0:
+                os.fsync(self._descriptor)
 
     def close(self) -> None:
-        os.close(self._descriptor)
+        with self._in_use:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def delete(self) -> None:
+        """Close and remove the file. Its name is gone for good once the directory is synced."""
+        self.close()
+        self.path.unlink()

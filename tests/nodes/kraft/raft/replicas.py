@@ -14,13 +14,7 @@ from nodes.kraft.raft.messages import (
     Vote,
     VoteReply,
 )
-from nodes.kraft.raft.state import (
-    Candidate,
-    Follower,
-    Leader,
-    QuorumState,
-    RaftState,
-)
+from nodes.kraft.raft.state import Candidate, Follower, Leader, QuorumState, RaftState
 from nodes.kraft.raft.steps import (
     Answer,
     AnswerFetch,
@@ -44,9 +38,10 @@ class Replica:
         voters: tuple[int, ...] = (1, 2, 3),
         saved: QuorumState | None = None,
         log: LogIndex | None = None,
+        prevote: bool = False,
     ) -> None:
         self.now = 0
-        self.config = RaftConfig(node_id=node_id, voters=voters, seed=11)
+        self.config = RaftConfig(node_id=node_id, voters=voters, seed=11, prevote=prevote)
         self.state: RaftState = initial(self.config, saved, log or LogIndex(), self.now)
         self.effects: list[Effect] = []
         self._tokens = 0

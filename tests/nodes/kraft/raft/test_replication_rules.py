@@ -111,7 +111,7 @@ def test_rule_9_only_a_valid_fetch_counts() -> None:
     replica.ask(fetch(1, 2, 1))
     role = replica.state.role
     assert isinstance(role, Leader)
-    assert (role.progress[2].offset, role.progress[2].fetched_ms) == (2, 900)
+    assert (role.progress[2].offset, role.progress[2].contact_ms) == (2, 900)
     assert replica.state.high_watermark == 2
 
 

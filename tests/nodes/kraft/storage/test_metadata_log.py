@@ -216,7 +216,7 @@ def slow_sync(log: MetadataLog, monkeypatch: pytest.MonkeyPatch, during: Callabl
         syncing.set()
         assert go_on.wait(10)
 
-    monkeypatch.setattr(log._segment, "sync", sync)
+    monkeypatch.setattr(log._last, "sync", sync)
     thread = threading.Thread(target=lambda: results.append(log.flush()))
     thread.start()
     assert syncing.wait(10)
@@ -250,7 +250,7 @@ def test_flush_that_begins_amid_a_truncation_does_not_vouch_for_what_is_cut(
 ) -> None:
     log = filled(tmp_path / "log")
     vouched: list[int] = []
-    healthy = log._segment.truncate
+    healthy = log._last.truncate
 
     def truncate(end_offset: int) -> None:
         thread = threading.Thread(target=lambda: vouched.append(log.flush()))
@@ -258,7 +258,7 @@ def test_flush_that_begins_amid_a_truncation_does_not_vouch_for_what_is_cut(
         thread.join(10)
         healthy(end_offset)
 
-    monkeypatch.setattr(log._segment, "truncate", truncate)
+    monkeypatch.setattr(log._last, "truncate", truncate)
     log.truncate(4)
     assert vouched == [4]
 
