@@ -9,13 +9,13 @@ from typing import Final
 
 from kio.serial import entity_reader
 
-from nodes.kraft.metadata.tags import (
+from nodes.kraft.wire.codec import encode_entity
+from nodes.kraft.wire.records import RECORD_TYPES, Record
+from nodes.kraft.wire.structure import (
     read_unsigned_varint,
     without_unknown_tags,
     write_unsigned_varint,
 )
-from nodes.kraft.wire.codec import encode_entity
-from nodes.kraft.wire.records import RECORD_TYPES, Record
 
 VERSION: Final = 0
 

@@ -1,7 +1,8 @@
 """Kafka's framing: headers and bodies to bytes and back, for Kafka's messages and our own.
 
 A frame on a socket is a signed 32-bit length and that many bytes; functions here take and give
-the bytes after the length.
+the bytes after the length. Whatever is decoded is checked first (wire/structure.py): hostile
+bytes raise `MalformedRequest`, and cost no more than they weigh.
 """
 
 import io
@@ -26,6 +27,7 @@ from nodes.kraft.wire.heartbeats import (
     ControllerHeartbeatRequest,
     ControllerHeartbeatResponse,
 )
+from nodes.kraft.wire.structure import checked
 
 _OWN: Final[dict[tuple[int, int], tuple[type[Any], type[Any]]]] = {
     (50, 0): (BrokerHeartbeatRequest, BrokerHeartbeatResponse),
@@ -36,7 +38,7 @@ _OWN: Final[dict[tuple[int, int], tuple[type[Any], type[Any]]]] = {
 
 
 class MalformedRequest(Exception):
-    """The bytes are no request that this node understands; the connection has to close."""
+    """The bytes are no message that this node understands; the connection has to close."""
 
 
 class UnsupportedVersion(Exception):
@@ -77,8 +79,19 @@ def encode_entity(entity: Any) -> bytes:
 
 
 def decode_entity(schema: type[Any], data: bytes, offset: int = 0) -> Any:
-    """The inverse of `encode_entity`; bytes after the entity are ignored."""
-    return entity_reader(schema)(data, offset)[0]
+    """The inverse of `encode_entity`; bytes after the entity are ignored, and so are tagged
+    fields that `schema` does not know. Raises `MalformedRequest`."""
+    return _decode(schema, data, offset)[0]
+
+
+def _decode(schema: type[Any], data: bytes, offset: int) -> tuple[Any, int]:
+    """The entity, and where it ends in `data`."""
+    try:
+        clean, end = checked(schema, data, offset)
+        entity, _ = entity_reader(schema)(clean, offset)
+    except Exception as error:
+        raise MalformedRequest(f"{schema.__name__}: {error}") from error
+    return entity, end + len(data) - len(clean)
 
 
 def encode_request(request: Any, *, correlation_id: int, client_id: str) -> bytes:
@@ -101,11 +114,8 @@ def decode_request(data: bytes) -> tuple[RequestHeaderV1 | RequestHeaderV2, Any]
         schema = request_schema(api_key, version)
     except KeyError:
         raise UnsupportedVersion(api_key, version, correlation_id) from None
-    try:
-        header, size = entity_reader(schema.__header_schema__)(data, 0)
-        return header, decode_entity(schema, data, size)
-    except Exception as error:
-        raise MalformedRequest(f"api key {api_key} version {version}: {error}") from error
+    header, size = _decode(schema.__header_schema__, data, 0)
+    return header, decode_entity(schema, data, size)
 
 
 def encode_response(response: Any, *, correlation_id: int) -> bytes:
@@ -120,11 +130,8 @@ def decode_response(api_key: int, version: int, data: bytes) -> tuple[int, Any]:
     Raises `MalformedRequest` where the bytes are no such response.
     """
     schema = response_schema(api_key, version)
-    try:
-        header, size = entity_reader(schema.__header_schema__)(data, 0)
-        return header.correlation_id, decode_entity(schema, data, size)
-    except Exception as error:
-        raise MalformedRequest(f"response to key {api_key} version {version}: {error}") from error
+    header, size = _decode(schema.__header_schema__, data, 0)
+    return header.correlation_id, decode_entity(schema, data, size)
 
 
 def frame(data: bytes) -> bytes:

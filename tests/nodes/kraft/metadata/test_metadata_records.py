@@ -15,7 +15,6 @@ from nodes.kraft.metadata.records import (
     decode_record,
     encode_record,
 )
-from nodes.kraft.metadata.tags import without_unknown_tags, write_unsigned_varint
 from nodes.kraft.wire.records import (
     AccessControlRecord,
     BrokerRecord,
@@ -30,6 +29,7 @@ from nodes.kraft.wire.records import (
     TopicRecord,
     UnfenceBrokerRecord,
 )
+from nodes.kraft.wire.structure import without_unknown_tags, write_unsigned_varint
 
 TOPIC_ID = uuid.UUID("3f2504e0-4f89-41d3-9a0c-0305e82c3301")
 POINT = EndPoint(name="C", host="host", port=54321, security_protocol=0)
