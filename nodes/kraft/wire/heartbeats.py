@@ -45,12 +45,26 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SupportedFeature:
+    """The levels of a feature that a broker can work with (KIP-584)."""
+
+    __type__: ClassVar = EntityType.nested
+    __version__: ClassVar[i16] = i16(0)
+    __flexible__: ClassVar[bool] = True
+    name: str = field(metadata={"kafka_type": "string"})
+    min_level: i16 = field(metadata={"kafka_type": "int16"})
+    max_level: i16 = field(metadata={"kafka_type": "int16"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerHeartbeatRequest:
     """Registration and lease renewal in one.
 
     `lease_start_time_ms` is the broker's own clock before sending (A.7.7). Tagged 0: the
     process's incarnation. Tagged 1: the epoch that the process last held, where it asks anew
-    with epoch -1: such a process is no newcomer, and wins no id that another holds.
+    with epoch -1: such a process is no newcomer, and wins no id that another holds. Tagged 2:
+    the levels of features that the broker supports; of `metadata.format`, where it says nothing,
+    level 1. Tagged 3: its rack.
     """
 
     __type__: ClassVar = EntityType.request
@@ -68,6 +82,8 @@ class BrokerHeartbeatRequest:
         metadata={"kafka_type": "uuid", "tag": 0}, default=uuid_zero
     )
     previous_broker_epoch: i64 = field(metadata={"kafka_type": "int64", "tag": 1}, default=i64(-1))
+    features: tuple[SupportedFeature, ...] = field(metadata={"tag": 2}, default=())
+    rack: str | None = field(metadata={"kafka_type": "string", "tag": 3}, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +104,12 @@ class BrokerHeartbeatResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerHeartbeatRequest:
-    """A standby tells the active controller how far its newest snapshot reaches."""
+    """A standby tells the active controller how far its newest snapshot reaches (0: none).
+
+    Tagged 0: how long ago that was taken, or the process started; -1: not told. Tagged 1: the
+    end of the metadata that the standby has applied; -1: not told. Tagged 2: it is writing a
+    snapshot. With them a new active controller knows all that the last one knew (A.1.42).
+    """
 
     __type__: ClassVar = EntityType.request
     __version__: ClassVar[i16] = i16(0)
@@ -97,6 +118,9 @@ class ControllerHeartbeatRequest:
     __header_schema__: ClassVar[type[RequestHeader]] = RequestHeader
     controller_id: i32 = field(metadata={"kafka_type": "int32"})
     last_snapshot_offset: i64 = field(metadata={"kafka_type": "int64"})
+    snapshot_age_ms: i64 = field(metadata={"kafka_type": "int64", "tag": 0}, default=i64(-1))
+    metadata_end: i64 = field(metadata={"kafka_type": "int64", "tag": 1}, default=i64(-1))
+    writing: bool = field(metadata={"kafka_type": "bool", "tag": 2}, default=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
