@@ -18,6 +18,7 @@ from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.runtime.planes import DataWatcher, Handler, Service
 from nodes.kraft.runtime.refusals import listed, refuse, unsupported
+from nodes.kraft.security.authorizer import Authorizer, Operation, ResourceType
 from nodes.kraft.wire.apis import CLIENT_APIS
 from nodes.kraft.wire.codec import API_VERSIONS
 from nodes.kraft.wire.codes import first_error, with_code
@@ -67,6 +68,7 @@ class DataPlane:
         self._image = EMPTY
         self._listeners: list[Listener] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self._authorizer = Authorizer(config.authorizer_enabled, config.super_users)
         self._forwarder = Forwarder(config, leader_id)
         self._table: dict[int, Handler] = {
             METADATA: self._metadata,
@@ -136,9 +138,15 @@ class DataPlane:
         return self._life().epoch
 
     def allowed(
-        self, inquiry: Inquiry, operation: int, resource_type: int, resource_name: str
+        self,
+        inquiry: Inquiry,
+        operation: Operation,
+        resource_type: ResourceType,
+        resource_name: str,
     ) -> bool:
-        return True
+        return self._authorizer.allows(
+            self._image, inquiry.principal, inquiry.host, operation, resource_type, resource_name
+        )
 
     def reply(self, inquiry: Inquiry, response: Any | None) -> None:
         life = self._life()

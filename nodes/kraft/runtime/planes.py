@@ -17,6 +17,7 @@ from nodes.kraft.broker.lifecycle import Transition
 from nodes.kraft.config import Config
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.security.authorizer import Operation, ResourceType
 
 log: Final = logging.getLogger(__name__)
 
@@ -73,7 +74,11 @@ class Plane(Protocol):
         """This broker's epoch; -1: none."""
 
     def allowed(
-        self, inquiry: Inquiry, operation: int, resource_type: int, resource_name: str
+        self,
+        inquiry: Inquiry,
+        operation: Operation,
+        resource_type: ResourceType,
+        resource_name: str,
     ) -> bool:
         """Whether the sender of `inquiry` may do that."""
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kio.schema.create_topics.v7 import request as create
+from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v17 import request as fetch
 from kio.schema.metadata.v12.request import MetadataRequest, MetadataRequestTopic
 from kio.schema.produce.v9 import request as produce
@@ -153,7 +154,7 @@ def test_an_unknown_tag_within_a_known_tagged_field_is_taken_out() -> None:
     """The known field's length changes with it."""
     partition = produced.PartitionProduceResponse(
         index=i32(0),
-        error_code=0,  # type: ignore[arg-type]
+        error_code=ErrorCode.none,
         base_offset=i64(0),
         log_append_time=None,
         log_start_offset=i64(0),
