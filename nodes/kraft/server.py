@@ -261,14 +261,16 @@ class Node(Watcher):
         assert self.control is not None
         if key == DESCRIBE_NODE:
             inquiry.answer(self._describe())
-        elif key in CONTROLLER_KEYS:
-            self.control.ask(inquiry.request, inquiry.answer)
-        elif not listed(CONTROL_APIS, inquiry.request):
+        elif key not in CONTROLLER_KEYS and not listed(CONTROL_APIS, inquiry.request):
             refuse(inquiry)
-        elif key in RAFT_KEYS:
-            self.replica.ask(inquiry.request, inquiry.answer)
         elif key == API_VERSIONS:
             inquiry.answer(view.api_versions_response(CONTROL_APIS, inquiry.request))
+        elif not self.control.authorized(inquiry):
+            pass  # answered; every operation below needs CLUSTER_ACTION (A.1.19)
+        elif key in CONTROLLER_KEYS:
+            self.control.ask(inquiry.request, inquiry.answer)
+        elif key in RAFT_KEYS:
+            self.replica.ask(inquiry.request, inquiry.answer)
         elif key == ENVELOPE:
             self.control.envelope(inquiry)
         else:

@@ -15,15 +15,24 @@ from kio.schema.errors import ErrorCode
 from kio.static.primitive import i16
 
 from nodes.kraft.controller.answers import (
-    CREATE_TOPICS,
-    DELETE_TOPICS,
+    DESCRIBE_ACLS,
+    DESCRIBE_CONFIGS,
     NO_THROTTLE,
+    Refusal,
     item_schema,
     make,
     refused,
     schema_of,
 )
+from nodes.kraft.controller.permission import (
+    Allows,
+    authorized_operations,
+    everything,
+    require,
+)
 from nodes.kraft.metadata.image import NO_LEADER, Broker, EndPoint, Image, Partition, Topic
+from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from nodes.kraft.wire.versions import NEWEST
 
 METADATA: Final = 3
 DESCRIBE_CLUSTER: Final = 60
@@ -34,6 +43,10 @@ CONTROLLERS: Final = 2
 HIDDEN_KEYS: Final = frozenset({50, 51})
 """Heartbeats of the draft, under keys that shipped Kafka gave to other messages (A.7.11)."""
 FIRST_OWN_KEY: Final = 10_000
+
+INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+NOT_ASKED: Final = -(2**31)
+"""The authorized operations that a client did not ask for."""
 
 
 def active_brokers(image: Image) -> list[int]:
@@ -50,9 +63,15 @@ def fenced_brokers(image: Image) -> list[int]:
 
 
 def metadata_response(
-    image: Image, request: Any, cluster_id: str, listener: str | None = None
+    image: Image,
+    request: Any,
+    cluster_id: str,
+    listener: str | None = None,
+    allows: Allows = everything,
 ) -> Any:
-    """The answer to Metadata v0-13. `listener`: whose endpoints to tell (None: the first)."""
+    """The answer to Metadata v0-13. `listener`: whose endpoints to tell (None: the first).
+    Topics that the client may not describe are refused where it names them (29, be there such a
+    topic or not), and left out where it asks for all."""
     schema = schema_of(request)
     return make(
         schema,
@@ -60,25 +79,40 @@ def metadata_response(
         brokers=_brokers(image, item_schema(schema, "brokers"), "node_id", listener),
         cluster_id=cluster_id,
         controller_id=_controller(image),
-        topics=tuple(_topics(image, request)),
+        cluster_authorized_operations=_cluster_operations(
+            allows, getattr(request, "include_cluster_authorized_operations", False)
+        ),
+        topics=tuple(_topics(image, request, allows)),
         error_code=ErrorCode.none,
     )
+
+
+def _cluster_operations(allows: Allows, asked: bool) -> int:
+    if not asked:
+        return NOT_ASKED
+    if not allows(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
+        return 0
+    return authorized_operations(allows, ResourceType.CLUSTER, CLUSTER_NAME)
 
 
 def _controller(image: Image) -> int:
     return next(iter(active_brokers(image)), -1)
 
 
-def _brokers(image: Image, schema: Any, id_field: str, listener: str | None) -> tuple[Any, ...]:
+def _brokers(
+    image: Image,
+    schema: Any,
+    id_field: str,
+    listener: str | None,
+    also_fenced: bool = False,
+) -> tuple[Any, ...]:
     described = []
-    for broker_id in active_brokers(image):
+    for broker_id in sorted(image.brokers):
         broker = image.brokers[broker_id]
         point = _endpoint(broker, listener)
-        if point is not None:
-            named = {id_field: broker_id}
-            described.append(
-                make(schema, host=point.host, port=point.port, rack=broker.rack, **named)
-            )
+        if point is not None and (also_fenced or not broker.fenced):
+            named = {id_field: broker_id, "host": point.host, "port": point.port}
+            described.append(make(schema, rack=broker.rack, is_fenced=broker.fenced, **named))
     return tuple(described)
 
 
@@ -87,26 +121,45 @@ def _endpoint(broker: Broker, listener: str | None) -> EndPoint | None:
     return points[0] if points else None
 
 
-def _topics(image: Image, request: Any) -> list[Any]:
+def _topics(image: Image, request: Any, allows: Allows) -> list[Any]:
     schema = item_schema(schema_of(request), "topics")
+    with_operations = getattr(request, "include_topic_authorized_operations", False)
     asked = request.topics
     if asked is None or (not asked and request.__version__ == 0):
-        return [_topic(image, schema, image.topic(name)) for name in sorted(image.topic_ids)]
-    return [_asked_topic(image, schema, each) for each in asked]
+        known = [topic for name in sorted(image.topic_ids) if (topic := image.topic(name))]
+        may = [topic for topic in known if _may_describe(allows, topic.name)]
+        return [_topic(image, schema, topic, allows, with_operations) for topic in may]
+    described = []
+    for each in asked:
+        try:
+            topic = _asked_topic(image, each, allows)
+        except Refusal as refusal:
+            topic_id = getattr(each, "topic_id", None)
+            described.append(_no_topic(schema, refusal.code, each.name, topic_id))
+        else:
+            described.append(_topic(image, schema, topic, allows, with_operations))
+    return described
 
 
-def _asked_topic(image: Image, schema: Any, asked: Any) -> Any:
+def _may_describe(allows: Allows, topic: str) -> bool:
+    return allows(Operation.DESCRIBE, ResourceType.TOPIC, topic)
+
+
+def _asked_topic(image: Image, asked: Any, allows: Allows) -> Topic:
     topic_id = getattr(asked, "topic_id", None)
     if asked.name is None or (not asked.name and topic_id):
         topic = image.topics.get(topic_id) if topic_id else None
         if topic is None:
-            return _no_topic(schema, ErrorCode.unknown_topic_id, None, topic_id)
-        return _topic(image, schema, topic)
+            raise Refusal(ErrorCode.unknown_topic_id, "")
+        if not _may_describe(allows, topic.name):
+            raise Refusal(ErrorCode.topic_authorization_failed, "")
+        return topic
+    require(allows, Operation.DESCRIBE, ResourceType.TOPIC, asked.name)
     topic = image.topic(asked.name)
     if topic is None:
         # Never created on the way: a client that asks does not thereby create (D.1).
-        return _no_topic(schema, ErrorCode.unknown_topic_or_partition, asked.name, None)
-    return _topic(image, schema, topic)
+        raise Refusal(ErrorCode.unknown_topic_or_partition, "")
+    return topic
 
 
 def _no_topic(schema: Any, code: ErrorCode, name: str | None, topic_id: uuid.UUID | None) -> Any:
@@ -115,20 +168,23 @@ def _no_topic(schema: Any, code: ErrorCode, name: str | None, topic_id: uuid.UUI
         schema,
         error_code=code,
         name=name if name is not None or nullable else "",
-        topic_id=topic_id,
+        topic_id=topic_id if not name else None,
         partitions=(),
     )
 
 
-def _topic(image: Image, schema: Any, topic: Topic | None) -> Any:
-    assert topic is not None
+def _topic(image: Image, schema: Any, topic: Topic, allows: Allows, with_operations: bool) -> Any:
     partition_schema = item_schema(schema, "partitions")
+    operations = NOT_ASKED
+    if with_operations:
+        operations = authorized_operations(allows, ResourceType.TOPIC, topic.name)
     return make(
         schema,
         error_code=ErrorCode.none,
         name=topic.name,
         topic_id=topic.topic_id,
-        is_internal=False,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        topic_authorized_operations=operations,
         partitions=tuple(
             _partition(image, partition_schema, number, image.partitions[topic.topic_id, number])
             for number in range(topic.partitions)
@@ -159,21 +215,34 @@ def _offline(image: Image, broker_id: int) -> bool:
 
 
 def describe_cluster_response(
-    image: Image, request: Any, cluster_id: str, listener: str | None = None
+    image: Image,
+    request: Any,
+    cluster_id: str,
+    listener: str | None = None,
+    allows: Allows = everything,
 ) -> Any:
-    """The answer to DescribeCluster v0-1: brokers alone, for controllers are not for clients."""
+    """The answer to DescribeCluster v0-2: brokers alone, for controllers are not for clients."""
     endpoint_type = getattr(request, "endpoint_type", BROKERS)
     if endpoint_type != BROKERS:
         known = endpoint_type == CONTROLLERS
         code = ErrorCode.mismatched_endpoint_type if known else ErrorCode.unsupported_endpoint_type
         return _describe_cluster(request, code, cluster_id, -1, ())
     schema = item_schema(schema_of(request), "brokers")
-    brokers = _brokers(image, schema, "broker_id", listener)
-    return _describe_cluster(request, ErrorCode.none, cluster_id, _controller(image), brokers)
+    also_fenced = getattr(request, "include_fenced_brokers", False)
+    brokers = _brokers(image, schema, "broker_id", listener, also_fenced)
+    operations = _cluster_operations(allows, request.include_cluster_authorized_operations)
+    return _describe_cluster(
+        request, ErrorCode.none, cluster_id, _controller(image), brokers, operations
+    )
 
 
 def _describe_cluster(
-    request: Any, code: ErrorCode, cluster_id: str, controller_id: int, brokers: tuple[Any, ...]
+    request: Any,
+    code: ErrorCode,
+    cluster_id: str,
+    controller_id: int,
+    brokers: tuple[Any, ...],
+    operations: int = NOT_ASKED,
 ) -> Any:
     return make(
         schema_of(request),
@@ -184,6 +253,7 @@ def _describe_cluster(
         cluster_id=cluster_id,
         controller_id=controller_id,
         brokers=brokers,
+        cluster_authorized_operations=operations,
     )
 
 
@@ -221,8 +291,10 @@ def refusal(request: Any) -> Any | None:
     """What a broker that may not serve answers (A.7.5): a definite error where the response has
     room for one. None: close the connection, for there is no way to say no."""
     key = int(request.__api_key__)
-    if key in (CREATE_TOPICS, DELETE_TOPICS):
+    if key in NEWEST:  # for the controller
         return refused(request, ErrorCode.not_controller)
+    if key in (DESCRIBE_CONFIGS, DESCRIBE_ACLS):
+        return refused(request, ErrorCode.broker_not_available)
     if key == DESCRIBE_CLUSTER:
         return _describe_cluster(request, ErrorCode.broker_not_available, "", -1, ())
     if key == METADATA and request.__version__ >= 13:

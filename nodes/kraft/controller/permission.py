@@ -4,7 +4,13 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from nodes.kraft.controller.answers import Refusal
-from nodes.kraft.security.authorizer import CLUSTER_NAME, DENIED, Operation, ResourceType
+from nodes.kraft.security.authorizer import (
+    CLUSTER_NAME,
+    DENIED,
+    OPERATIONS_OF,
+    Operation,
+    ResourceType,
+)
 
 Allows: TypeAlias = Callable[[Operation, ResourceType, str], bool]
 """Whether the sender may do this operation on the resource of that type and name."""
@@ -28,3 +34,9 @@ def may_create(allows: Allows, topic: str) -> None:
     """CREATE on the cluster or on the topic of that name, as in Kafka."""
     if not allows(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
         require(allows, Operation.CREATE, ResourceType.TOPIC, topic)
+
+
+def authorized_operations(allows: Allows, resource_type: ResourceType, name: str) -> int:
+    """What the sender may do on the resource, a bit for each operation (KIP-430)."""
+    operations = OPERATIONS_OF[resource_type]
+    return sum(1 << each for each in operations if allows(each, resource_type, name))

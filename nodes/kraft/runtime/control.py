@@ -9,20 +9,23 @@ from typing import Any, Final
 from kio.schema.envelope.v0.response import EnvelopeResponse
 from kio.schema.errors import ErrorCode
 
-from nodes.kraft.controller import core, steps
+from nodes.kraft.controller import admin, core, steps
+from nodes.kraft.controller.answers import DESCRIBE_QUORUM, refused
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.listener import Inquiry
 from nodes.kraft.raft import steps as raft
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.replica import Replica, Watcher
+from nodes.kraft.security.authorizer import CLUSTER_NAME, Asker, Operation, ResourceType
+from nodes.kraft.security.principal import Principal
 from nodes.kraft.wire.codec import decode_entity, decode_request, encode_response
 from nodes.kraft.wire.codes import first_error
-from nodes.kraft.wire.forwarding import ForwardedPrincipal
+from nodes.kraft.wire.forwarding import ForwardedPrincipal, host_of
 
 log: Final = logging.getLogger(__name__)
 
-FORWARDABLE: Final = frozenset({19, 20})
-"""Api keys that a broker may forward in an Envelope: CreateTopics, DeleteTopics."""
+FORWARDABLE: Final = frozenset({*admin.APIS, DESCRIBE_QUORUM})
+"""Api keys that a broker may forward in an Envelope."""
 
 
 class ControlPlane(Watcher):
@@ -70,28 +73,60 @@ class ControlPlane(Watcher):
 
     # --- from the control listener --------------------------------------------------------
 
+    def authorized(self, inquiry: Inquiry) -> bool:
+        """Whether the sender has CLUSTER_ACTION on the cluster, which every operation on a
+        controller needs (A.1.19). If not it is answered, and nothing else is to happen."""
+        assert self.replica is not None
+        asker = Asker(inquiry.principal, inquiry.host)
+        if self._allows(asker, Operation.CLUSTER_ACTION):
+            return True
+        log.warning(
+            "%s: %s from %s (%s) without CLUSTER_ACTION on the cluster",
+            inquiry.listener,
+            type(inquiry.request).__name__,
+            inquiry.principal,
+            inquiry.peer,
+        )
+        inquiry.answer(refused(inquiry.request, ErrorCode.cluster_authorization_failed))
+        return False
+
+    def _allows(self, asker: Asker | None, operation: Operation) -> bool:
+        """On the cluster, by the committed rules."""
+        assert self.replica is not None
+        return asker is None or self.state.config.authorizer.allows(
+            self.replica.image,
+            asker.principal,
+            asker.host,
+            operation,
+            ResourceType.CLUSTER,
+            CLUSTER_NAME,
+        )
+
     def ask(
         self,
         request: Any,
         answer: Callable[[Any], None],
         request_id: bytes | None = None,
+        asker: Asker | None = None,
     ) -> None:
         """A request for the active controller. `answer` is called once, now or later."""
         assert self.replica is not None
         token = self.replica.next_token()
         self._waiting[token] = (request, request_id.hex() if request_id else None, answer)
         try:
-            self.feed(steps.Ask(token, request, request_id))
+            self.feed(steps.Ask(token, request, request_id, asker))
         except Exception:
             self._waiting.pop(token, None)
             raise
 
     def envelope(self, inquiry: Inquiry) -> None:
-        """A request that a broker forwards, with its principal and request id (B.9.4)."""
+        """A request that a broker forwards, with its id (B.9.4). It is judged as the client who
+        sent it to the broker, whom the envelope names."""
         envelope = inquiry.request
         try:
             principal = decode_entity(ForwardedPrincipal, envelope.request_principal or b"")
             header, request = decode_request(envelope.request_data)
+            asker = _asker(principal, envelope.client_host_address)
         except Exception as error:  # whatever a decoder makes of a stranger's bytes
             log.warning("envelope from %s: %s", inquiry.peer, error)
             inquiry.answer(EnvelopeResponse(error_code=ErrorCode.invalid_request))
@@ -109,7 +144,21 @@ class ControlPlane(Watcher):
             else:
                 inquiry.answer(EnvelopeResponse(error_code=ErrorCode.none, response_data=data))
 
-        self.ask(request, answer, principal.request_id.bytes)
+        if request.__api_key__ != DESCRIBE_QUORUM:
+            self.ask(request, answer, principal.request_id.bytes, asker)
+        elif self._allows(asker, Operation.DESCRIBE):
+            self._describe_quorum(inquiry, request, answer)
+        else:
+            answer(refused(request, ErrorCode.cluster_authorization_failed))
+
+    def _describe_quorum(
+        self, inquiry: Inquiry, request: Any, answer: Callable[[Any], None]
+    ) -> None:
+        assert self.replica is not None
+        if self.replica.leads:
+            answer(self.replica.describe_quorum(request))
+        else:
+            inquiry.answer(EnvelopeResponse(error_code=ErrorCode.not_controller))
 
     # --- the core -------------------------------------------------------------------------
 
@@ -165,3 +214,10 @@ class ControlPlane(Watcher):
             records=list(effect.records),
             epoch=self.replica.state.epoch,
         )
+
+
+def _asker(principal: ForwardedPrincipal, address: bytes) -> Asker | None:
+    """The client who asked; None: the forwarding broker itself. Raises `ValueError`."""
+    if not principal.type and not principal.name:
+        return None
+    return Asker(Principal(principal.type, principal.name), host_of(address))

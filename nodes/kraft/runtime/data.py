@@ -14,6 +14,7 @@ from nodes.kraft.broker import lifecycle, view
 from nodes.kraft.config import Config
 from nodes.kraft.metadata.image import EMPTY, Image
 from nodes.kraft.net.listener import Inquiry, Listener
+from nodes.kraft.runtime.admin import Admin
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.runtime.planes import DataWatcher, Handler, Service
@@ -21,23 +22,18 @@ from nodes.kraft.runtime.refusals import listed, refuse, unsupported
 from nodes.kraft.security.authorizer import Authorizer, Operation, ResourceType
 from nodes.kraft.wire.apis import CLIENT_APIS
 from nodes.kraft.wire.codec import API_VERSIONS
-from nodes.kraft.wire.codes import first_error, with_code
+from nodes.kraft.wire.codes import first_error
 from nodes.kraft.wire.heartbeats import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerState,
     ControllerHeartbeatResponse,
 )
-from nodes.kraft.wire.versions import NEWEST, newest_request, response_for
 
 log: Final = logging.getLogger(__name__)
 
-METADATA: Final = 3
-CREATE_TOPICS: Final = 19
-DELETE_TOPICS: Final = 20
 BROKER_HEARTBEAT: Final = 50
 CONTROLLER_HEARTBEAT: Final = 51
-DESCRIBE_CLUSTER: Final = 60
 DESCRIBE_NODE: Final = 10001
 
 
@@ -69,19 +65,14 @@ class DataPlane:
         self._listeners: list[Listener] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._authorizer = Authorizer(config.authorizer_enabled, config.super_users)
-        self._forwarder = Forwarder(config, leader_id)
-        self._table: dict[int, Handler] = {
-            METADATA: self._metadata,
-            DESCRIBE_CLUSTER: self._describe_cluster,
-            CREATE_TOPICS: self.forward,
-            DELETE_TOPICS: self.forward,
-        }
+        self.forwarder = Forwarder(config, leader_id)
+        self._table: dict[int, Handler] = {}
         self._services: list[Service] = []
         self._register()
 
     def _register(self) -> None:
         """The services, in the order of their start. Each takes this plane: `Admin(self)`."""
-        services: tuple[Service, ...] = ()
+        services: tuple[Service, ...] = (Admin(self, self.forwarder),)
         for service in services:
             self._services.append(service)
             self.watchers.append(service)
@@ -111,7 +102,7 @@ class DataPlane:
             await service.close()
         for task in self._tasks:
             task.cancel()
-        self._forwarder.close()
+        self.forwarder.close()
 
     # --- from the control loop ------------------------------------------------------------
 
@@ -195,56 +186,9 @@ class DataPlane:
         elif key == API_VERSIONS:
             inquiry.answer(view.api_versions_response(CLIENT_APIS, request))
         elif not self.serving():
-            self.reply(inquiry, _refusal(request))
+            self.reply(inquiry, view.refusal(request))
         else:
             self._table[key](inquiry)
-
-    def _metadata(self, inquiry: Inquiry) -> None:
-        response = view.metadata_response(
-            self._image, inquiry.request, self.config.cluster_id, inquiry.listener
-        )
-        self.reply(inquiry, response)
-
-    def _describe_cluster(self, inquiry: Inquiry) -> None:
-        response = view.describe_cluster_response(
-            self._image, inquiry.request, self.config.cluster_id, inquiry.listener
-        )
-        self.reply(inquiry, response)
-
-    def forward(self, inquiry: Inquiry) -> None:
-        """Carry a client's request to the active controller, and its answer back."""
-        self.spawn(self._forward(inquiry))
-
-    async def _forward(self, inquiry: Inquiry) -> None:
-        try:
-            response = await self._forwarded(inquiry)
-        except Exception:
-            log.exception("%s from %s failed", type(inquiry.request).__name__, inquiry.peer)
-            response = None  # closes the connection, which would wait for ever
-        self.reply(inquiry, response)
-
-    async def _forwarded(self, inquiry: Inquiry) -> Any:
-        request = newest_request(inquiry.request)
-        timeout_s = min(
-            request.timeout.total_seconds(), self.config.timing.forward_timeout_ms / 1000
-        )
-        response, unknown = await self._forwarder.forward(request, timeout_s)
-        if response is None:
-            code = ErrorCode.request_timed_out if unknown else ErrorCode.not_controller
-            response = with_code(view.refusal(request), code)
-        elif unknown:
-            response = with_code(response, ErrorCode.request_timed_out)
-        if not self.serving():
-            # The lease ended meanwhile: a fenced broker vouches for nothing.
-            response = with_code(view.refusal(request), ErrorCode.request_timed_out)
-        return response_for(inquiry.request, response)
-
-
-def _refusal(request: Any) -> Any | None:
-    """How a fenced broker answers (A.7.5)."""
-    if request.__api_key__ not in NEWEST:
-        return view.refusal(request)
-    return response_for(request, view.refusal(newest_request(request)))
 
 
 def _not_a_controller(request: Any) -> Any:

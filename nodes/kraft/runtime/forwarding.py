@@ -1,9 +1,11 @@
-"""Forwarding: a broker carries its clients' creates and deletes to the active controller.
+"""Forwarding: a broker carries its clients' administrative requests to the active controller.
 
-One request id goes with every attempt of one client request, so that a retry after a lost
-answer is told what the first attempt did (B.9.4). What is told to the client is never more
-than is known: once an attempt's fate is unknown, a refusal of a later attempt does not say that
-the first had no effect, so the client hears REQUEST_TIMED_OUT.
+Changes of the controller are absorbed here, for clients are bad at them (B.9.3): as long as
+there is time, another attempt follows one that met no controller (41), or one that lost its
+leadership meanwhile (7). One request id goes with every attempt of one client request, so that
+a retry is told what the first attempt did, if it took effect (B.9.4). What is told to the client
+is never more than is known: once an attempt's fate is unknown, a refusal of a later attempt does
+not say that the first had no effect, so the client hears REQUEST_TIMED_OUT.
 """
 
 from __future__ import annotations
@@ -19,11 +21,16 @@ from kio.schema.errors import ErrorCode
 
 from nodes.kraft.config import Config
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
+from nodes.kraft.security.authorizer import Asker
+from nodes.kraft.security.principal import Principal
 from nodes.kraft.wire.codec import decode_response, encode_entity, encode_request
 from nodes.kraft.wire.codes import codes
-from nodes.kraft.wire.forwarding import ForwardedPrincipal
+from nodes.kraft.wire.forwarding import ForwardedPrincipal, packed_host
 
 log: Final = logging.getLogger(__name__)
+
+_FLEETING: Final = frozenset({ErrorCode.not_controller, ErrorCode.request_timed_out})
+"""Errors that say nothing of the request, but that its controller is none, or is none now."""
 
 RETRY_S: Final = 0.05
 """How long to wait before the next attempt: for a new leader to be known, or for this one."""
@@ -37,17 +44,21 @@ class Forwarder:
         self._leader_id = leader_id
         self._idle: dict[int, list[Channel]] = {}
 
-    async def forward(self, request: Any, timeout_s: float) -> tuple[Any | None, bool]:
+    async def forward(
+        self, request: Any, timeout_s: float, asker: Asker | None = None
+    ) -> tuple[Any | None, bool]:
         """(response, unknown). Response None: there was none in time; `unknown` then says
         whether an attempt may have taken, or may yet take, effect. With a response, `unknown`
-        says that an earlier attempt's fate is unknown."""
+        says that an earlier attempt's fate is unknown. `asker`: the client, as whom the request
+        is judged; None: this broker."""
         request_id = uuid.uuid4()
+        principal = asker.principal if asker is not None else Principal("", "")
         envelope = EnvelopeRequest(
             request_data=encode_request(request, correlation_id=0, client_id=self._config.name),
             request_principal=encode_entity(
-                ForwardedPrincipal(type="User", name="ANONYMOUS", request_id=request_id)
+                ForwardedPrincipal(type=principal.type, name=principal.name, request_id=request_id)
             ),
-            client_host_address=b"",
+            client_host_address=packed_host(asker.host) if asker is not None else b"",
         )
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
@@ -67,8 +78,10 @@ class Forwarder:
                 unknown = True
                 await asyncio.sleep(min(RETRY_S, left))
                 continue
-            if response is not None and set(codes(response)) != {ErrorCode.not_controller}:
+            found = _FLEETING if response is None else set(codes(response)) & _FLEETING
+            if response is not None and not found:
                 return response, unknown
+            unknown |= response is not None and ErrorCode.request_timed_out in found
             await asyncio.sleep(min(RETRY_S, left))
         return None, unknown
 
@@ -83,6 +96,8 @@ class Forwarder:
         finally:
             idle.append(channel)
         if answer.error_code != ErrorCode.none or answer.response_data is None:
+            if answer.error_code != ErrorCode.not_controller:
+                log.warning("controller %d refuses to serve: %s", leader, answer.error_code.name)
             return None
         return decode_response(request.__api_key__, request.__version__, answer.response_data)[1]
 

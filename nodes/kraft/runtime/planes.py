@@ -17,6 +17,7 @@ from nodes.kraft.broker.lifecycle import Transition
 from nodes.kraft.config import Config
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.security.authorizer import Operation, ResourceType
 
 log: Final = logging.getLogger(__name__)
@@ -60,6 +61,8 @@ class Plane(Protocol):
     def config(self) -> Config: ...
 
     watchers: list[DataWatcher]
+    forwarder: Forwarder
+    """Carries requests to the active controller, as a client or as this broker itself."""
 
     def serving(self) -> bool:
         """ACTIVE, and the lease not over at this very moment (A.1.55, 56)."""

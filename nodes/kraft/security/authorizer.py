@@ -167,21 +167,6 @@ class Authorizer:
             for rule in mine
         )
 
-    def authorized_operations(
-        self,
-        image: Image,
-        principal: Principal,
-        host: str,
-        resource_type: ResourceType,
-        resource_name: str,
-    ) -> int:
-        """The operations that the principal may do on the resource, a bit each (KIP-430)."""
-        bits = 0
-        for operation in OPERATIONS_OF[resource_type]:
-            if self.allows(image, principal, host, operation, resource_type, resource_name):
-                bits |= 1 << operation
-        return bits
-
 
 NOBODY_ASKED: Final = Authorizer()
 """The authorizer that is not enabled."""

@@ -3,11 +3,19 @@
 from typing import Final
 
 CLIENT_APIS: Final[dict[int, tuple[int, int]]] = {
-    3: (0, 12),  # Metadata
+    3: (0, 13),  # Metadata
     18: (0, 4),  # ApiVersions
     19: (2, 7),  # CreateTopics
     20: (1, 6),  # DeleteTopics
-    60: (0, 1),  # DescribeCluster
+    29: (1, 3),  # DescribeAcls
+    30: (1, 3),  # CreateAcls
+    31: (1, 3),  # DeleteAcls
+    32: (1, 4),  # DescribeConfigs
+    33: (0, 2),  # AlterConfigs
+    37: (0, 3),  # CreatePartitions
+    44: (0, 1),  # IncrementalAlterConfigs
+    55: (0, 2),  # DescribeQuorum
+    60: (0, 2),  # DescribeCluster
 }
 """Api key -> lowest and highest version, as told to clients."""
 

@@ -1,4 +1,4 @@
-"""CreateTopics and DeleteTopics of older clients, as the newest version and back.
+"""Forwarded requests of older clients, as the newest version and back.
 
 Kafka's schemas keep a field's name over versions, so an entity is carried over field by field:
 what the target does not have is dropped, what the source lacks takes the target's default.
@@ -15,7 +15,16 @@ from kio.static.constants import uuid_zero
 from nodes.kraft.wire.codec import request_schema, response_schema
 
 DELETE_TOPICS: Final = 20
-NEWEST: Final = {19: 7, DELETE_TOPICS: 6}
+NEWEST: Final = {
+    19: 7,  # CreateTopics
+    DELETE_TOPICS: 6,
+    30: 3,  # CreateAcls
+    31: 3,  # DeleteAcls
+    33: 2,  # AlterConfigs
+    37: 3,  # CreatePartitions
+    44: 1,  # IncrementalAlterConfigs
+    55: 2,  # DescribeQuorum
+}
 """Api key -> the version that the controller understands."""
 
 

@@ -1,0 +1,137 @@
+"""What clients ask of a broker besides data: metadata, configurations, access rules, and all that
+it forwards to the active controller. Lives on the data loop."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from nodes.kraft.broker import view
+from nodes.kraft.broker.acls import describe_acls
+from nodes.kraft.broker.configs import describe_configs
+from nodes.kraft.config import Config
+from nodes.kraft.controller.answers import DESCRIBE_ACLS, DESCRIBE_CONFIGS, DESCRIBE_QUORUM, refused
+from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.runtime.forwarding import Forwarder
+from nodes.kraft.runtime.planes import Handler, Plane, Service
+from nodes.kraft.security.authorizer import Asker
+from nodes.kraft.wire.codes import with_code
+from nodes.kraft.wire.versions import NEWEST, newest_request, response_for
+
+log: Final = logging.getLogger(__name__)
+
+READS: Final = frozenset({DESCRIBE_QUORUM})
+"""Forwarded requests that change nothing: it does not matter what became of an attempt."""
+
+
+class Admin(Service):
+    """Answers from the broker's image, or carries the question to the controller."""
+
+    def __init__(self, plane: Plane, forwarder: Forwarder) -> None:
+        self._plane = plane
+        self._config = plane.config
+        self._forwarder = forwarder
+        self._static = static_configs(plane.config)
+
+    def handlers(self) -> Mapping[int, Handler]:
+        return {
+            view.METADATA: self._metadata,
+            view.DESCRIBE_CLUSTER: self._describe_cluster,
+            DESCRIBE_CONFIGS: self._describe_configs,
+            DESCRIBE_ACLS: self._describe_acls,
+            **dict.fromkeys(NEWEST, self.forward),
+        }
+
+    # --- from the image -------------------------------------------------------------------
+
+    def _metadata(self, inquiry: Inquiry) -> None:
+        response = view.metadata_response(
+            self._plane.image(),
+            inquiry.request,
+            self._config.cluster_id,
+            inquiry.listener,
+            partial(self._plane.allowed, inquiry),
+        )
+        self._plane.reply(inquiry, response)
+
+    def _describe_cluster(self, inquiry: Inquiry) -> None:
+        response = view.describe_cluster_response(
+            self._plane.image(),
+            inquiry.request,
+            self._config.cluster_id,
+            inquiry.listener,
+            partial(self._plane.allowed, inquiry),
+        )
+        self._plane.reply(inquiry, response)
+
+    def _describe_configs(self, inquiry: Inquiry) -> None:
+        assert self._config.broker_id is not None
+        response = describe_configs(
+            self._plane.image(),
+            inquiry.request,
+            broker_id=self._config.broker_id,
+            static=self._static,
+            allows=partial(self._plane.allowed, inquiry),
+        )
+        self._plane.reply(inquiry, response)
+
+    def _describe_acls(self, inquiry: Inquiry) -> None:
+        response = describe_acls(
+            self._plane.image(),
+            inquiry.request,
+            enabled=self._config.authorizer_enabled,
+            allows=partial(self._plane.allowed, inquiry),
+        )
+        self._plane.reply(inquiry, response)
+
+    # --- from the controller --------------------------------------------------------------
+
+    def forward(self, inquiry: Inquiry) -> None:
+        """Carry a client's request to the active controller, and its answer back."""
+        self._plane.spawn(self._forward(inquiry))
+
+    async def _forward(self, inquiry: Inquiry) -> None:
+        try:
+            response = await self._forwarded(inquiry)
+        except Exception:
+            log.exception("%s from %s failed", type(inquiry.request).__name__, inquiry.peer)
+            response = None  # closes the connection, which would wait for ever
+        self._plane.reply(inquiry, response)
+
+    async def _forwarded(self, inquiry: Inquiry) -> Any:
+        request = newest_request(inquiry.request)
+        timeout_s = self._config.timing.forward_timeout_ms / 1000
+        if hasattr(request, "timeout"):
+            timeout_s = min(timeout_s, request.timeout.total_seconds())
+        asker = Asker(inquiry.principal, inquiry.host)
+        response, unknown = await self._forwarder.forward(request, timeout_s, asker)
+        if response is None:
+            code = ErrorCode.request_timed_out if unknown else ErrorCode.not_controller
+            response = refused(request, code)
+        elif unknown and request.__api_key__ not in READS:
+            response = with_code(response, ErrorCode.request_timed_out)
+        if not self._plane.serving():
+            # The lease ended meanwhile: a fenced broker vouches for nothing.
+            response = refused(request, ErrorCode.request_timed_out)
+        return response_for(inquiry.request, response)
+
+
+def static_configs(config: Config) -> dict[str, str]:
+    """What the broker's file says, for DescribeConfigs: names and values, no secrets."""
+    timing = config.timing
+    return {
+        "authorizer.enabled": str(config.authorizer_enabled).lower(),
+        "broker.heartbeat.interval.ms": str(timing.heartbeat_interval_ms),
+        "broker.id": str(config.broker_id),
+        "broker.lease.ms": str(timing.lease_ms),
+        "broker.rack": config.rack or "",
+        "cluster.id": config.cluster_id,
+        "log.dirs": str(config.log_dir),
+        "node.name": config.name,
+        "process.roles": ",".join(config.roles),
+        "queued.max.requests": str(config.queue_capacity),
+    }
