@@ -57,6 +57,27 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Replication:
+    """Of partitions between brokers. `lag_max_ms`: a follower that has not had everything for
+    so long leaves the ISR. `fetch_wait_ms`: how long its fetch waits for something new."""
+
+    lag_max_ms: int = 3000
+    fetch_wait_ms: int = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotPolicy:
+    """A snapshot is due when the last one is this old and that many records are new. The
+    `degraded` pair holds for controllers while losing one more would cost the majority
+    (KIP-631's draft, "Snapshots")."""
+
+    interval_ms: int = 10_000
+    min_records: int = 100
+    degraded_interval_ms: int = 60_000
+    degraded_min_records: int = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """One node, as configured. `broker_id` / `controller_id` None: not in that role."""
 
@@ -73,11 +94,18 @@ class Config:
     timing: Timing = Timing()
     seed: int = 0
     max_fetch_records: int = 10_000
+    prevote: bool = True
+    segment_bytes: int = 16 * 2**20
     queue_capacity: int = 500
     control_queue_capacity: int = 20
     rack: str | None = None
+    snapshots: SnapshotPolicy = SnapshotPolicy()
+    deferred_takeover: bool = False
+    metadata_format: int = 1
     authorizer_enabled: bool = False
     super_users: frozenset[Principal] = frozenset()
+    replication: Replication = Replication()
+    inter_broker_name: str | None = None
     groups: GroupConfig = field(default_factory=GroupConfig)
 
     @property
@@ -94,6 +122,11 @@ class Config:
     def _broker(self) -> int:
         assert self.broker_id is not None
         return self.broker_id
+
+    @property
+    def inter_broker_listener(self) -> str:
+        """The listener over which brokers fetch from each other: the first one by default."""
+        return self.inter_broker_name or self.advertised[0].name
 
 
 def parse_properties(text: str) -> dict[str, str]:
@@ -171,11 +204,20 @@ def from_settings(settings: Mapping[str, str]) -> Config:
         timing=_timing(settings),
         seed=_integer(settings, "random.seed", 0, 2**63 - 1, 0),
         max_fetch_records=_integer(settings, "metadata.max.fetch.records", 1, 10**9, 10_000),
+        prevote=_boolean(settings, "controller.quorum.prevote", default=True),
+        segment_bytes=_integer(
+            settings, "metadata.log.segment.bytes", 1024, 2**31 - 1, 16 * 2**20
+        ),
         queue_capacity=_integer(settings, "queued.max.requests", 1, 10**6, 500),
         rack=settings.get("broker.rack"),
+        snapshots=_snapshots(settings),
+        deferred_takeover=_deferred_takeover(settings),
+        metadata_format=_integer(settings, "metadata.format", 1, 2, 1),
         groups=_groups(settings),
         authorizer_enabled=_boolean(settings, "authorizer.enabled", default=False),
         super_users=_principals(settings, "super.users"),
+        replication=_replication(settings),
+        inter_broker_name=_inter_broker_name(settings, client),
     )
 
 
@@ -298,6 +340,64 @@ def _groups(settings: Mapping[str, str]) -> GroupConfig:
         min_session_ms=lowest,
         max_session_ms=highest,
     )
+
+
+def _replication(settings: Mapping[str, str]) -> Replication:
+    base = Replication()
+    return Replication(
+        lag_max_ms=_integer(settings, "replica.lag.time.max.ms", 1, 10**8, base.lag_max_ms),
+        fetch_wait_ms=_integer(settings, "replica.fetch.wait.max.ms", 1, 10**6, base.fetch_wait_ms),
+    )
+
+
+def _inter_broker_name(
+    settings: Mapping[str, str], client_listeners: tuple[Endpoint, ...]
+) -> str | None:
+    name = settings.get("inter.broker.listener.name")
+    names = [each.name for each in client_listeners]
+    if name is not None and name not in names:
+        raise ConfigError(
+            f"inter.broker.listener.name={name}: it is one of the brokers' listeners, "
+            f"{', '.join(names) or 'of which there is none'}"
+        )
+    return name
+
+
+def _snapshots(settings: Mapping[str, str]) -> SnapshotPolicy:
+    base = SnapshotPolicy()
+    interval_ms = _integer(settings, "metadata.snapshot.interval.ms", 1, 10**9, base.interval_ms)
+    min_records = _integer(settings, "metadata.snapshot.min.records", 1, 10**9, base.min_records)
+    policy = SnapshotPolicy(
+        interval_ms=interval_ms,
+        min_records=min_records,
+        degraded_interval_ms=_integer(
+            settings,
+            "metadata.snapshot.degraded.interval.ms",
+            1,
+            10**9,
+            max(interval_ms, base.degraded_interval_ms),
+        ),
+        degraded_min_records=_integer(
+            settings,
+            "metadata.snapshot.degraded.min.records",
+            1,
+            10**9,
+            max(min_records, base.degraded_min_records),
+        ),
+    )
+    if policy.degraded_interval_ms < policy.interval_ms:
+        raise ConfigError(
+            f"metadata.snapshot.degraded.interval.ms={policy.degraded_interval_ms}: it is not "
+            f"less than metadata.snapshot.interval.ms={policy.interval_ms}"
+        )
+    return policy
+
+
+def _deferred_takeover(settings: Mapping[str, str]) -> bool:
+    text = settings.get("broker.takeover", "immediate")
+    if text not in ("immediate", "deferred"):
+        raise ConfigError(f"broker.takeover={text}: it is immediate or deferred")
+    return text == "deferred"
 
 
 def _is_number(text: str, highest: int) -> bool:

@@ -43,7 +43,7 @@ QUIET_MS: Final = 500
 SHUTDOWN_TIMEOUT_S: Final = 5.0
 CLOSE_TIMEOUT_S: Final = 2.0
 
-RAFT_KEYS: Final = frozenset({1, 52, 53, 54})
+RAFT_KEYS: Final = frozenset({1, 52, 53, 54, 59})
 ENVELOPE: Final = 58
 BROKER_HEARTBEAT: Final = 50
 CONTROLLER_HEARTBEAT: Final = 51
@@ -74,6 +74,7 @@ class Node(Watcher):
             config, emit=self.events.emit, watcher=self, stop=self.stop, changed=self._arm
         )
         self._boot_event()
+        self.replica.announce()
         if config.controller_id is not None:
             self.control = ControlPlane(
                 ControllerConfig.of(config), emit=self.events.emit, changed=self._arm
@@ -168,8 +169,7 @@ class Node(Watcher):
             self.stop("terminated")
 
     async def _close(self) -> None:
-        if self.replica.leads:
-            await self.replica.hand_over()
+        await self.replica.hand_over()
         await self._close_data()
         for listener in self._listeners:
             await listener.close()

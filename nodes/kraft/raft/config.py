@@ -22,7 +22,7 @@ class RaftConfig:
     fetch_max_wait_ms: int = 250
     request_timeout_ms: int = 1000
     retry_backoff_ms: int = 20
-    prevote: bool = False  # until the wire knows it
+    prevote: bool = True
     snapshot_chunk_bytes: int = 2**20
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ and FetchSnapshot and back, and refuses foreign clusters, topics and partitions 
 receivers), so that the core sees well-formed messages of its own cluster alone.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 NO_LEADER: Final = -1
@@ -25,12 +25,14 @@ MAX_EPOCH: Final = 2**31 - 2
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Consecutive records of one leader epoch. `records` are the records' values, in order."""
+    """Consecutive records of one leader epoch. `records` are the records' values, in order.
+    `timestamp_ms`: when the leader wrote them, by its wall clock; 0 as long as nobody has."""
 
     base_offset: int
     epoch: int
     records: tuple[bytes, ...]
     control: bool = False
+    timestamp_ms: int = field(default=0, compare=False)
 
     @property
     def end_offset(self) -> int:

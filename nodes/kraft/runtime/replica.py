@@ -9,40 +9,47 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from nodes.kraft.config import Config
-from nodes.kraft.metadata.describe import describe
 from nodes.kraft.metadata.digest import digest
-from nodes.kraft.metadata.image import EMPTY, Image, apply
-from nodes.kraft.metadata.records import decode_record
+from nodes.kraft.metadata.image import Image
+from nodes.kraft.metadata.snapshot import image_of, records_of
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
 from nodes.kraft.raft import core, messages, steps
 from nodes.kraft.raft.config import RaftConfig
-from nodes.kraft.raft.leader_change import decode_leader_change
+from nodes.kraft.raft.messages import SnapshotId
+from nodes.kraft.raft.snapshots import answer_range
 from nodes.kraft.raft.state import Leader, QuorumState, RaftState
 from nodes.kraft.runtime.clock import now_ms
+from nodes.kraft.runtime.state_machine import Point, StateMachine
+from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.log import MetadataLog
 from nodes.kraft.storage.quorum_state import QuorumStateFile
+from nodes.kraft.storage.snapshots import SnapshotNotFound, SnapshotStore
 from nodes.kraft.wire import quorum
 from nodes.kraft.wire.batches import decode_batches
 from nodes.kraft.wire.codec import MalformedRequest
+from nodes.kraft.wire.describe_quorum import describe_quorum
 
 log: Final = logging.getLogger(__name__)
 
 HAND_OVER_S: Final = 0.4
 """How long a leader that stops waits for the voters to hear of it: less than an election."""
-DIGEST_EVERY: Final = 10
-"""Offsets between two digests of the image in the event log."""
+SNAPSHOTS_KEPT: Final = 2
+"""Of two, the older one is there for replicas that are fetching it."""
 MAX_FETCH_BYTES: Final = 8 * 2**20
 _REQUESTS: Final = (
     messages.Vote,
     messages.BeginQuorumEpoch,
     messages.EndQuorumEpoch,
     messages.Fetch,
+    messages.FetchSnapshot,
 )
+_FETCHES: Final = (messages.Fetch, messages.FetchSnapshot)
 
 
 class Watcher:
@@ -62,7 +69,7 @@ class Watcher:
 
 
 class Replica:
-    """Owns the log, the quorum state, the channels to the voters and the metadata image."""
+    """Owns the log, its snapshots, the quorum state, the channels to the voters and the image."""
 
     def __init__(
         self,
@@ -74,8 +81,6 @@ class Replica:
         changed: Callable[[], None],
     ) -> None:
         self.config = config
-        self.image: Image = EMPTY
-        self.applied = 0
         self._emit = emit
         self._watcher = watcher
         self._stop = stop
@@ -88,13 +93,19 @@ class Replica:
         self._waiting: dict[int, tuple[Any, messages.Request, Callable[[Any], None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._channels: dict[tuple[int, bool], Channel] = {}
-        self._digest_at = 0
+        self._claim: tuple[int, int] | None = None  # waits for a snapshot that loads
+        self._writing = False
         directory = config.log_dir / "__kafka_metadata-0"
-        self._log = MetadataLog(directory, emit=emit)
-        self._quorum_file = QuorumStateFile(directory / "quorum-state", config.cluster_id)
-        self._unapplied = deque(
-            decode_batches(self._log.read(0, self._log.end_offset, max_bytes=2**62))
+        self._snapshots = SnapshotStore(directory, emit)
+        newest = self._snapshots.latest()
+        self._machine = StateMachine(emit, serves=config.broker_id is not None)
+        if newest is not None:
+            self._machine.install(newest, self._load_local(newest))
+        self._log = MetadataLog(
+            directory, emit=emit, snapshot=newest, segment_bytes=config.segment_bytes
         )
+        self._quorum_file = QuorumStateFile(directory / "quorum-state", config.cluster_id)
+        self._replay()
         timing = config.timing
         self.raft_config = RaftConfig(
             node_id=config.replica_id,
@@ -104,9 +115,55 @@ class Replica:
             election_timeout_ms=timing.election_timeout_ms,
             request_timeout_ms=timing.request_timeout_ms,
             fetch_max_wait_ms=timing.fetch_max_wait_ms,
+            prevote=config.prevote,
         )
         self.recovered: QuorumState | None = self._quorum_file.load()
         self.state = core.initial(self.raft_config, self.recovered, self._log.index, now_ms())
+
+    def _load_local(self, newest: SnapshotId) -> Image:
+        try:
+            return image_of(self._snapshots.records(newest))
+        except Exception as error:  # whatever a decoder makes of it
+            raise StorageError(f"snapshot {newest}: {error}") from error
+
+    def _replay(self) -> None:
+        """Read the log behind the snapshot: it is applied as soon as the quorum has said how
+        much of it is committed."""
+        data = self._log.read(self._log.start_offset, self._log.end_offset, max_bytes=2**62)
+        try:
+            batches = decode_batches(data)
+        except ValueError as error:
+            raise StorageError(f"the metadata log: {error}") from error
+        for batch in batches:
+            self._machine.append(batch)
+        self._machine.check()
+
+    # --- what there is --------------------------------------------------------------------
+
+    @property
+    def image(self) -> Image:
+        """What the committed records below `applied` make."""
+        return self._machine.image
+
+    @property
+    def applied(self) -> int:
+        return self._machine.applied
+
+    @property
+    def last_snapshot(self) -> SnapshotId | None:
+        """The newest snapshot that this node has."""
+        snapshot = self.state.log.snapshot
+        return snapshot if snapshot.end_offset else None
+
+    @property
+    def records_since_snapshot(self) -> int:
+        """How many records were applied in this process since the newest snapshot."""
+        return self._machine.records_since_snapshot
+
+    @property
+    def bytes_since_snapshot(self) -> int:
+        """Their values' bytes."""
+        return self._machine.bytes_since_snapshot
 
     # --- inputs ---------------------------------------------------------------------------
 
@@ -123,6 +180,8 @@ class Replica:
         try:
             while self._inbox and not self._failed:
                 self._step(self._inbox.popleft())
+        except StorageError as error:  # says all that there is to say
+            self.fail(str(error))
         except Exception as error:
             self.fail(f"{type(error).__name__}: {error}")
             raise
@@ -182,6 +241,8 @@ class Replica:
         self._observe(before)
         for effect in effects:
             self._carry_out(effect)
+            if self._failed:
+                return
 
     def _carry_out(self, effect: steps.Effect) -> None:
         match effect:
@@ -189,11 +250,10 @@ class Replica:
                 self._quorum_file.save(QuorumState(epoch, leader_id, voted_id))
                 self._emit("epoch", epoch=epoch, leader_id=leader_id, voted_id=voted_id)
             case steps.Append(batch):
-                self._log.append(batch, leader=self.leads)
-                self._unapplied.append(batch)
+                self._machine.append(self._log.append(batch, leader=self.leads))
             case steps.Truncate(end_offset):
                 self._log.truncate(end_offset)
-                self._drop_unapplied(end_offset)
+                self._machine.truncate(end_offset)
             case steps.Flush():
                 self._spawn(self._flush(effect))
             case steps.Send(peer, request):
@@ -205,16 +265,32 @@ class Replica:
                     request.offset, limit, MAX_FETCH_BYTES, self.config.max_fetch_records
                 )
                 self._answer(token, reply, data)
+            case steps.AnswerSnapshot(token, range_of, reply):
+                self._answer(token, self._range(range_of, reply), b"")
+            case steps.StoreChunk(snapshot_id, position, chunk):
+                self._snapshots.receive(snapshot_id, position, chunk)
+            case steps.InstallSnapshot(snapshot_id):
+                self._install(snapshot_id)
+            case steps.TrimLog(snapshot_id):
+                self._log.trim(snapshot_id)
             case steps.Advanced(high_watermark):
+                self._emit(
+                    "hw",
+                    offset=high_watermark,
+                    role=self.state.role_name,
+                    epoch=self.state.epoch,
+                )
                 self._advance(high_watermark)
             case steps.Elected(epoch, start_offset, voters):
                 self._emit("elected", epoch=epoch, start_offset=start_offset, votes=list(voters))
             case steps.Claimed(epoch, end_offset):
-                self._emit("claim", epoch=epoch, end_offset=end_offset)
-                self._watcher.claimed(epoch, end_offset, self.image)
+                self._claim = epoch, end_offset
+                self._claim_if_ready()
             case steps.Renounced(epoch):
                 self._emit("renounce", epoch=epoch)
-                self._watcher.renounced()
+                self._renounce()
+            case steps.GaveUp(epoch, why):
+                self._emit("resign", epoch=epoch, why=why)
             case steps.Confirmed(token, epoch, _):
                 self._watcher.confirmed(token, epoch is not None)
             case steps.Fatal(reason):
@@ -222,15 +298,18 @@ class Replica:
 
     def _answer(self, token: int, reply: messages.Reply, data: bytes) -> None:
         entity, request, answer = self._waiting.pop(token)
-        if isinstance(request, messages.Vote) and isinstance(reply, messages.VoteReply):
-            self._vote_event(request, reply)
+        match request, reply:
+            case messages.Vote(pre=False), messages.VoteReply():
+                self._vote_event(request, reply)
+            case messages.Fetch(), messages.FetchReply():
+                self._fetch_event(request, reply)
         answer(quorum.reply_to_wire(entity, reply, data))
 
     async def _send(self, peer: int, request: messages.Request) -> None:
-        fetch = isinstance(request, messages.Fetch)
+        fetch = isinstance(request, _FETCHES)
         entity = quorum.request_to_wire(request, self.config.cluster_id, peer=peer)
         timeout_s = self.config.timing.request_timeout_ms / 1000
-        if fetch:
+        if isinstance(request, messages.Fetch):
             timeout_s += self.config.timing.fetch_max_wait_ms / 1000
         reply: messages.Reply | None = None
         try:
@@ -257,46 +336,121 @@ class Replica:
     # --- the state machine ----------------------------------------------------------------
 
     def _advance(self, high_watermark: int) -> None:
-        self._emit("hw", offset=high_watermark, role=self.state.role_name, epoch=self.state.epoch)
-        while self._unapplied and self.applied < high_watermark:
-            batch = self._unapplied[0]
-            for offset in range(self.applied, min(batch.end_offset, high_watermark)):
-                self._apply(offset, batch, batch.records[offset - batch.base_offset])
-            if self.applied >= batch.end_offset:
-                self._unapplied.popleft()
-        if self.applied - self._digest_at >= DIGEST_EVERY:
-            self.emit_digest()
-        self._watcher.committed(self.applied, self.image)
+        if self._machine.advance(high_watermark):
+            self._watcher.committed(self.applied, self.image)
 
-    def _apply(self, offset: int, batch: messages.Batch, value: bytes) -> None:
-        if batch.control:
-            described = {"kind": "LeaderChange", "leader_id": decode_leader_change(value).leader_id}
-        else:
-            record = decode_record(value)
-            self.image = apply(self.image, record, offset)
-            described = describe(record)
-        self.applied = offset + 1
-        kind = described.pop("kind")
-        self._emit("apply", offset=offset, epoch=batch.epoch, kind=kind, record=described)
+    def _claim_if_ready(self) -> None:
+        """The controller begins with all that is committed, so not before a snapshot that came
+        shortly before the election has loaded."""
+        if self._claim is not None and self._machine.loading is None:
+            (epoch, end_offset), self._claim = self._claim, None
+            self._emit("claim", epoch=epoch, end_offset=end_offset)
+            self._watcher.claimed(epoch, end_offset, self.image)
+
+    def _renounce(self) -> None:
+        self._claim = None
+        self._watcher.renounced()
 
     def emit_digest(self) -> None:
         """Write the image's digest down, where it is not the one written last."""
-        if self.applied == self._digest_at:
-            return
-        self._digest_at = self.applied
-        current = digest(self.image)
-        self._emit("state", offset=self.applied, digest=current)
-        if self.config.broker_id is not None:
-            self._emit("publish", offset=self.applied, digest=current)
+        self._machine.emit_digest()
 
-    def _drop_unapplied(self, end_offset: int) -> None:
-        while self._unapplied and self._unapplied[-1].end_offset > end_offset:
-            batch = self._unapplied.pop()
-            kept = batch.records[: max(0, end_offset - batch.base_offset)]
-            if kept:
-                self._unapplied.append(
-                    messages.Batch(batch.base_offset, batch.epoch, kept, batch.control)
-                )
+    # --- snapshots ------------------------------------------------------------------------
+
+    async def write_snapshot(self) -> SnapshotId | None:
+        """Snapshot the applied state, off the loop; the log then begins behind it. None where
+        there is nothing new, or one is being written or loaded."""
+        at = self._machine.at_batch_end
+        nothing_new = at.id.end_offset <= self.state.log.start_offset
+        if nothing_new or self._writing or self._failed or self._machine.loading is not None:
+            return None
+        self._writing = True
+        try:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(None, self._write, at, self.state.high_watermark)
+        except Exception as error:
+            self.fail(f"snapshot {at.id}: {error}")
+            raise
+        finally:
+            self._writing = False
+        self.feed(steps.SnapshotWritten(at.id))
+        self._snapshots.retain(SNAPSHOTS_KEPT)
+        if self._machine.at_snapshot.id.end_offset < at.id.end_offset:
+            self._machine.at_snapshot = at
+        return at.id
+
+    def _write(self, at: Point, high_watermark: int) -> None:
+        self._snapshots.write(
+            at.id,
+            records_of(at.image),
+            timestamp_ms=at.timestamp_ms,
+            high_watermark=high_watermark,
+            digest=digest(at.image),
+        )
+
+    def _range(
+        self, request: messages.FetchSnapshot, reply: messages.FetchSnapshotReply
+    ) -> messages.FetchSnapshotReply:
+        try:
+            size = self._snapshots.size(request.snapshot_id)
+        except SnapshotNotFound:
+            size = None
+
+        def read(position: int, max_bytes: int) -> bytes:
+            wanted = min(max_bytes, MAX_FETCH_BYTES)
+            return self._snapshots.read(request.snapshot_id, position, wanted)
+
+        return answer_range(request, reply, size, read)
+
+    def _install(self, snapshot_id: SnapshotId) -> None:
+        """A fetched snapshot takes the log's place at once; its image follows, off the loop."""
+        try:
+            self._snapshots.finish(snapshot_id)
+        except ValueError as error:
+            raise StorageError(f"{snapshot_id} as the leader sent it: {error}") from error
+        self._log.restart(snapshot_id)
+        self._machine.begin_loading(snapshot_id)
+        self._spawn(self._load(snapshot_id))
+
+    async def _load(self, snapshot_id: SnapshotId) -> None:
+        """The image of a fetched snapshot, unless a newer one has come meanwhile."""
+
+        def decode() -> tuple[Image, str]:
+            image = image_of(self._snapshots.records(snapshot_id))
+            return image, digest(image)
+
+        try:
+            image, text = await asyncio.get_running_loop().run_in_executor(None, decode)
+        except SnapshotNotFound:
+            if self._machine.loading != snapshot_id:
+                return
+            raise
+        if self._machine.loading != snapshot_id or self._failed:
+            return
+        self._machine.install(snapshot_id, image)
+        self._snapshots.retain(SNAPSHOTS_KEPT)
+        self._loaded(snapshot_id, text, "fetched")
+        try:
+            self._advance(self.state.high_watermark)
+        except StorageError as error:
+            self.fail(str(error))
+            return
+        self._claim_if_ready()
+        self._changed()
+
+    def announce(self) -> None:
+        """Tell what was loaded at the start; the boot event comes first."""
+        if self.last_snapshot is not None:
+            self._loaded(self.last_snapshot, digest(self.image), "local")
+
+    def _loaded(self, snapshot_id: SnapshotId, text: str, source: str) -> None:
+        self._emit(
+            "snap_load",
+            end_offset=snapshot_id.end_offset,
+            epoch=snapshot_id.epoch,
+            digest=text,
+            source=source,
+        )
 
     # --- events ---------------------------------------------------------------------------
 
@@ -317,6 +471,38 @@ class Replica:
             own_last=[index.last_epoch, index.end_offset],
             error=reply.error,
         )
+
+    def _fetch_event(self, asked: messages.Fetch, reply: messages.FetchReply) -> None:
+        """What a leader answers but records, or that there are none."""
+        kind = (
+            "error"
+            if reply.error
+            else "diverging"
+            if reply.diverging is not None
+            else "snapshot"
+            if reply.snapshot_id is not None
+            else ""
+        )
+        if self.leads and kind:
+            self._emit(
+                "fetch_in",
+                peer=asked.replica_id,
+                epoch=asked.epoch,
+                offset=asked.offset,
+                last_epoch=asked.last_epoch,
+                answer=kind,
+                error=reply.error,
+            )
+
+    def describe_quorum(self, request: Any) -> Any:
+        """The answer to a DescribeQuorum; a refusal where this node does not lead."""
+        names = {endpoint.name for endpoint in self.config.controller_listeners}
+        endpoints = {
+            voter.id: (min(names, default="CONTROLLER"), voter.host, voter.port)
+            for voter in self.config.voters
+        }
+        wall_ms = time.time_ns() // 1_000_000
+        return describe_quorum(request, self.state, now_ms(), wall_ms, endpoints)
 
     def boot_fields(self) -> Mapping[str, Any]:
         """What recovery found, for the boot event."""
@@ -344,9 +530,11 @@ class Replica:
             self.fail(f"{type(error).__name__}: {error}")
 
     async def hand_over(self) -> None:
-        """Resign, and let EndQuorumEpoch leave behind what is under way to the same voters."""
-        self.feed(steps.Resign())
-        if self._tasks:
+        """Answer no more fetches. A leader resigns, and lets EndQuorumEpoch leave behind what
+        is under way to the same voters."""
+        led = self.leads
+        self.feed(steps.ShutDown())
+        if led and self._tasks:
             await asyncio.wait(self._tasks, timeout=HAND_OVER_S)
 
     def close(self) -> None:
@@ -355,3 +543,4 @@ class Replica:
         for channel in self._channels.values():
             channel.close()
         self._log.close()
+        self._snapshots.close()

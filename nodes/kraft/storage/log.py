@@ -10,6 +10,7 @@ import threading
 import time
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -123,11 +124,13 @@ class MetadataLog:
 
     # --- the end --------------------------------------------------------------------------
 
-    def append(self, batch: Batch, *, leader: bool = False) -> None:
-        """Write `batch` at the end: with the operating system on return, not yet durable.
-        `leader`: this node made it. Raises `ValueError` where it does not follow the end."""
+    def append(self, batch: Batch, *, leader: bool = False) -> Batch:
+        """Write `batch` at the end: with the operating system on return, not yet durable. What
+        was written, with its leader's time stamp. `leader`: this node made it, now. Raises
+        `ValueError` where it does not follow the end."""
         index = self._index.append(batch)
-        data = encode_batch(batch, time.time_ns() // 1_000_000)
+        timestamp_ms = batch.timestamp_ms or time.time_ns() // 1_000_000
+        data = encode_batch(batch, timestamp_ms)
         if self._last.size + len(data) > self._segment_bytes and len(self._last):
             self._roll()
         self._last.append(read_header(data), data)
@@ -141,6 +144,7 @@ class MetadataLog:
             crcs=[crc32c(record) for record in batch.records],
             leader=leader,
         )
+        return replace(batch, timestamp_ms=timestamp_ms)
 
     def _roll(self) -> None:
         """Begin a new segment. The one before is made durable first: of a log, only the last

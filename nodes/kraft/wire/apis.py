@@ -3,10 +3,14 @@
 from typing import Final
 
 CLIENT_APIS: Final[dict[int, tuple[int, int]]] = {
+    0: (3, 10),  # Produce
+    1: (4, 16),  # Fetch
+    2: (1, 8),  # ListOffsets
     3: (0, 13),  # Metadata
     18: (0, 4),  # ApiVersions
     19: (2, 7),  # CreateTopics
     20: (1, 6),  # DeleteTopics
+    23: (2, 4),  # OffsetForLeaderEpoch
     29: (1, 3),  # DescribeAcls
     30: (1, 3),  # CreateAcls
     31: (1, 3),  # DeleteAcls
@@ -22,11 +26,12 @@ CLIENT_APIS: Final[dict[int, tuple[int, int]]] = {
 CONTROL_APIS: Final[dict[int, tuple[int, int]]] = {
     1: (17, 17),  # Fetch
     18: (0, 4),  # ApiVersions
-    52: (1, 1),  # Vote
+    52: (1, 2),  # Vote
     53: (1, 1),  # BeginQuorumEpoch
     54: (1, 1),  # EndQuorumEpoch
     56: (3, 3),  # AlterPartition
     58: (0, 0),  # Envelope
+    59: (1, 1),  # FetchSnapshot
     67: (0, 0),  # AllocateProducerIds
 }
 """The same on the control listener. Keys 50 and 51, which shipped Kafka gave to other messages,

@@ -114,4 +114,4 @@ def _decode(data: bytes, position: int, header: BatchHeader) -> Batch:
     key = LEADER_CHANGE_KEY if control else None
     if any(record.key != key for record in decoded.records):
         raise CorruptBatch(f"record batch at {position}: a record key of another kind of record")
-    return Batch(header.base_offset, header.epoch, values, control)
+    return Batch(header.base_offset, header.epoch, values, control, int(decoded.base_timestamp))

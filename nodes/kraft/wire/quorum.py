@@ -1,5 +1,6 @@
-"""The quorum's messages as Kafka's: Vote v1 (key 52), BeginQuorumEpoch v1 (53), EndQuorumEpoch
-v1 (54) and Fetch v17 (key 1), both ways.
+"""The quorum's messages as Kafka's, both ways: Vote v2 (key 52; v1, which has no PreVote, is
+understood), BeginQuorumEpoch v1 (53), EndQuorumEpoch v1 (54), Fetch v17 (key 1) and
+FetchSnapshot v1 (59; see `fetch_snapshot.py`).
 
 Requests of a foreign cluster get INCONSISTENT_CLUSTER_ID (104), and those that name another
 topic or partition than the metadata log's, or carry negative numbers, INVALID_REQUEST (42),
@@ -7,7 +8,6 @@ both at the top level (rule 1 of KIP-595's receivers). Directory ids are not use
 """
 
 import datetime
-import uuid
 from typing import Any, Final, TypeAlias
 
 from kio.schema.begin_quorum_epoch.v1 import request as begin_request
@@ -17,9 +17,13 @@ from kio.schema.end_quorum_epoch.v1 import response as end_response
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v17 import request as fetch_request
 from kio.schema.fetch.v17 import response as fetch_response
+from kio.schema.fetch_snapshot.v1.request import FetchSnapshotRequest
+from kio.schema.fetch_snapshot.v1.response import FetchSnapshotResponse
 from kio.schema.types import BrokerId, TopicName
-from kio.schema.vote.v1 import request as vote_request
-from kio.schema.vote.v1 import response as vote_response
+from kio.schema.vote.v1 import request as old_vote_request
+from kio.schema.vote.v1 import response as old_vote_response
+from kio.schema.vote.v2 import request as vote_request
+from kio.schema.vote.v2 import response as vote_response
 from kio.static.primitive import Records, i32, i32Timedelta, i64
 
 from nodes.kraft.raft.messages import (
@@ -29,33 +33,41 @@ from nodes.kraft.raft.messages import (
     EndQuorumEpoch,
     Fetch,
     FetchReply,
+    FetchSnapshot,
+    FetchSnapshotReply,
     QuorumReply,
     Reply,
     Request,
+    SnapshotId,
     Vote,
     VoteReply,
 )
+from nodes.kraft.wire import fetch_snapshot
 from nodes.kraft.wire.batches import CorruptBatch, decode_batches
 from nodes.kraft.wire.codec import MalformedRequest
+from nodes.kraft.wire.metadata_topic import METADATA_TOPIC, METADATA_TOPIC_ID, TOPIC_NAMES
+from nodes.kraft.wire.versions import carry_over
 
-METADATA_TOPIC: Final = "__kafka_metadata"
-METADATA_TOPIC_ID: Final = uuid.UUID(int=1)
-_TOPIC_NAMES: Final = frozenset({METADATA_TOPIC, "__cluster_metadata"})
+__all__ = ["METADATA_TOPIC", "METADATA_TOPIC_ID"]
 
 INCONSISTENT_CLUSTER_ID: Final = 104
 INVALID_VOTER_KEY: Final = 125
 
 QuorumRequest: TypeAlias = (
     vote_request.VoteRequest
+    | old_vote_request.VoteRequest
     | begin_request.BeginQuorumEpochRequest
     | end_request.EndQuorumEpochRequest
     | fetch_request.FetchRequest
+    | FetchSnapshotRequest
 )
 QuorumResponse: TypeAlias = (
     vote_response.VoteResponse
+    | old_vote_response.VoteResponse
     | begin_response.BeginQuorumEpochResponse
     | end_response.EndQuorumEpochResponse
     | fetch_response.FetchResponse
+    | FetchSnapshotResponse
 )
 
 _ZERO: Final = i32(0)
@@ -78,6 +90,8 @@ def request_to_wire(
             return _end_to_wire(request, cluster_id)
         case Fetch():
             return _fetch_to_wire(request, cluster_id, max_bytes)
+        case FetchSnapshot():
+            return fetch_snapshot.request_to_wire(request, cluster_id)
 
 
 def _vote_to_wire(vote: Vote, cluster_id: str | None, peer: int) -> vote_request.VoteRequest:
@@ -89,6 +103,7 @@ def _vote_to_wire(vote: Vote, cluster_id: str | None, peer: int) -> vote_request
         voter_directory_id=None,
         last_offset_epoch=i32(vote.last_epoch),
         last_offset=i64(vote.last_offset),
+        pre_vote=vote.pre,
     )
     topic = vote_request.TopicData(topic_name=_NAME, partitions=(partition,))
     return vote_request.VoteRequest(cluster_id=cluster_id, voter_id=BrokerId(peer), topics=(topic,))
@@ -177,19 +192,22 @@ def _only_partition(entity: QuorumRequest) -> Any:
     partition = topic.partitions[0]
     if isinstance(entity, fetch_request.FetchRequest):
         ours = topic.topic_id == METADATA_TOPIC_ID and partition.partition == 0
+    elif isinstance(entity, FetchSnapshotRequest):
+        ours = topic.name in TOPIC_NAMES and partition.partition == 0
     else:
-        ours = topic.topic_name in _TOPIC_NAMES and partition.partition_index == 0
+        ours = topic.topic_name in TOPIC_NAMES and partition.partition_index == 0
     return partition if ours else None
 
 
 def _translate(entity: QuorumRequest, partition: Any) -> Request:
     match entity:
-        case vote_request.VoteRequest():
+        case vote_request.VoteRequest() | old_vote_request.VoteRequest():
             return Vote(
                 candidate_epoch=partition.replica_epoch,
                 candidate_id=partition.replica_id,
                 last_epoch=partition.last_offset_epoch,
                 last_offset=partition.last_offset,
+                pre=getattr(partition, "pre_vote", False),
             )
         case begin_request.BeginQuorumEpochRequest():
             return BeginQuorumEpoch(
@@ -210,6 +228,8 @@ def _translate(entity: QuorumRequest, partition: Any) -> Request:
                 last_epoch=partition.last_fetched_epoch,
                 max_wait_ms=round(entity.max_wait.total_seconds() * 1000),
             )
+        case FetchSnapshotRequest():
+            return fetch_snapshot.request_from_wire(entity, partition)
 
 
 def _has_negatives(request: Request) -> bool:
@@ -225,6 +245,9 @@ def _has_negatives(request: Request) -> bool:
         case Fetch():
             numbers = request.replica_id, request.epoch, request.offset, request.last_epoch
             return min(*numbers, request.max_wait_ms) < 0
+        case FetchSnapshot(snapshot_id=SnapshotId(end_offset=end, epoch=epoch)):
+            numbers = request.replica_id, request.epoch, request.position, request.max_bytes
+            return min(*numbers, end, epoch) < 0
 
 
 def _refusal(entity: QuorumRequest, error: int) -> QuorumResponse:
@@ -232,6 +255,8 @@ def _refusal(entity: QuorumRequest, error: int) -> QuorumResponse:
     match entity:
         case vote_request.VoteRequest():
             return vote_response.VoteResponse(error_code=code, topics=())
+        case old_vote_request.VoteRequest():
+            return old_vote_response.VoteResponse(error_code=code, topics=())
         case begin_request.BeginQuorumEpochRequest():
             return begin_response.BeginQuorumEpochResponse(error_code=code, topics=())
         case end_request.EndQuorumEpochRequest():
@@ -240,6 +265,8 @@ def _refusal(entity: QuorumRequest, error: int) -> QuorumResponse:
             return fetch_response.FetchResponse(
                 throttle_time=_NO_THROTTLE, error_code=code, responses=()
             )
+        case FetchSnapshotRequest():
+            return fetch_snapshot.refusal(code)
 
 
 # --- replies ------------------------------------------------------------------------------
@@ -253,6 +280,10 @@ def reply_to_wire(entity: QuorumRequest, reply: Reply, records: bytes = b"") -> 
     match entity, reply:
         case vote_request.VoteRequest(), VoteReply():
             return _vote_reply_to_wire(entity, reply)
+        case old_vote_request.VoteRequest(), VoteReply():
+            response = _vote_reply_to_wire(entity, reply)
+            older: QuorumResponse = carry_over(response, old_vote_response.VoteResponse)
+            return older
         case begin_request.BeginQuorumEpochRequest(), QuorumReply():
             begun = begin_response.PartitionData(
                 partition_index=_ZERO,
@@ -279,12 +310,14 @@ def reply_to_wire(entity: QuorumRequest, reply: Reply, records: bytes = b"") -> 
             )
         case fetch_request.FetchRequest(), FetchReply():
             return _fetch_reply_to_wire(reply, records)
+        case FetchSnapshotRequest(), FetchSnapshotReply():
+            return fetch_snapshot.reply_to_wire(entity, reply)
         case _:
             raise TypeError(f"{type(reply).__name__} answers no {type(entity).__name__}")
 
 
 def _vote_reply_to_wire(
-    entity: vote_request.VoteRequest, reply: VoteReply
+    entity: vote_request.VoteRequest | old_vote_request.VoteRequest, reply: VoteReply
 ) -> vote_response.VoteResponse:
     partition = vote_response.PartitionData(
         partition_index=_ZERO,
@@ -299,6 +332,7 @@ def _vote_reply_to_wire(
 
 def _fetch_reply_to_wire(reply: FetchReply, records: bytes) -> fetch_response.FetchResponse:
     epoch, end = reply.diverging if reply.diverging is not None else (-1, -1)
+    snapshot = reply.snapshot_id or SnapshotId(-1, -1)
     partition = fetch_response.PartitionData(
         partition_index=_ZERO,
         error_code=ErrorCode(reply.error),
@@ -308,6 +342,9 @@ def _fetch_reply_to_wire(reply: FetchReply, records: bytes) -> fetch_response.Fe
         diverging_epoch=fetch_response.EpochEndOffset(epoch=i32(epoch), end_offset=i64(end)),
         current_leader=fetch_response.LeaderIdAndEpoch(
             leader_id=BrokerId(reply.leader_id), leader_epoch=i32(reply.leader_epoch)
+        ),
+        snapshot_id=fetch_response.SnapshotId(
+            end_offset=i64(snapshot.end_offset), epoch=i32(snapshot.epoch)
         ),
         aborted_transactions=None,
         records=Records(records),
@@ -344,6 +381,10 @@ def reply_from_wire(request: Request, entity: QuorumResponse) -> Reply:
             return QuorumReply(error=error) if error else _quorum_reply(_answered(entity.topics))
         case Fetch(), fetch_response.FetchResponse():
             return FetchReply(error=error) if error else _fetch_reply(_answered(entity.responses))
+        case FetchSnapshot(), FetchSnapshotResponse():
+            if error:
+                return FetchSnapshotReply(error=error)
+            return fetch_snapshot.reply_from_wire(_answered(entity.topics))
         case _:
             name = type(entity).__name__
             raise MalformedRequest(f"{name} answers no {type(request).__name__}")
@@ -356,8 +397,10 @@ def _answered(topics: Any) -> Any:
     topic = topics[0]
     if (
         getattr(topic, "topic_id", METADATA_TOPIC_ID) != METADATA_TOPIC_ID
-        or getattr(topic, "topic_name", METADATA_TOPIC) not in _TOPIC_NAMES
-        or topic.partitions[0].partition_index != 0
+        or getattr(topic, "topic_name", METADATA_TOPIC) not in TOPIC_NAMES
+        or getattr(topic, "name", METADATA_TOPIC) not in TOPIC_NAMES
+        or getattr(topic.partitions[0], "partition_index", 0) != 0
+        or getattr(topic.partitions[0], "index", 0) != 0
     ):
         raise MalformedRequest("a quorum response about another topic than the metadata log")
     return topic.partitions[0]
@@ -378,7 +421,7 @@ def _fetch_reply(partition: fetch_response.PartitionData) -> FetchReply:
         batches = tuple(decode_batches(partition.records or b""))
     except CorruptBatch as error:
         raise MalformedRequest(str(error)) from error
-    diverging = partition.diverging_epoch
+    diverging, snapshot = partition.diverging_epoch, partition.snapshot_id
     return FetchReply(
         error=int(partition.error_code),
         leader_id=partition.current_leader.leader_id,
@@ -386,5 +429,8 @@ def _fetch_reply(partition: fetch_response.PartitionData) -> FetchReply:
         high_watermark=partition.high_watermark,
         log_start=partition.log_start_offset,
         diverging=None if diverging.epoch < 0 else (diverging.epoch, diverging.end_offset),
+        snapshot_id=(
+            SnapshotId(snapshot.end_offset, snapshot.epoch) if snapshot.end_offset >= 0 else None
+        ),
         batches=batches,
     )

@@ -1,0 +1,154 @@
+"""The replicated state: the image that the committed records make, and what waits to be applied.
+
+An image is immutable, so that whoever holds one - a snapshot being written, the data plane -
+is undisturbed by what is applied meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from nodes.kraft.metadata.describe import describe
+from nodes.kraft.metadata.digest import digest
+from nodes.kraft.metadata.image import EMPTY, Image, apply
+from nodes.kraft.metadata.records import decode_record
+from nodes.kraft.raft.leader_change import decode_leader_change
+from nodes.kraft.raft.log_index import NO_SNAPSHOT
+from nodes.kraft.raft.messages import Batch, SnapshotId
+from nodes.kraft.storage.errors import StorageError
+
+DIGEST_EVERY: Final = 10
+"""Offsets between two digests of the image in the event log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The state at the end of a batch. `timestamp_ms`: when its leader wrote that batch.
+    `records` and `size_bytes` count what was applied in this process up to there."""
+
+    id: SnapshotId = NO_SNAPSHOT
+    image: Image = EMPTY
+    timestamp_ms: int = 0
+    records: int = 0
+    size_bytes: int = 0
+
+
+class StateMachine:
+    """Applies what is committed, in order. While a snapshot loads, nothing is applied."""
+
+    def __init__(self, emit: Callable[..., None], *, serves: bool) -> None:
+        """`serves`: a broker's image, which clients see."""
+        self._emit = emit
+        self._serves = serves
+        self._unapplied: deque[Batch] = deque()
+        self._digest_at = 0
+        self.image = EMPTY
+        self.applied = 0
+        self.at_batch_end = Point()
+        self.at_snapshot = Point()
+        self.loading: SnapshotId | None = None
+
+    # --- the log --------------------------------------------------------------------------
+
+    def append(self, batch: Batch) -> None:
+        """A batch that will be applied once it is committed."""
+        self._unapplied.append(batch)
+
+    def truncate(self, end_offset: int) -> None:
+        """Batches from `end_offset` on will never be."""
+        while self._unapplied and self._unapplied[-1].base_offset >= end_offset:
+            self._unapplied.pop()
+
+    def check(self) -> None:
+        """Read all that waits. Raises `StorageError` where some of it is no known record."""
+        for batch in self._unapplied:
+            for offset, value in enumerate(batch.records, batch.base_offset):
+                _decoded(batch, offset, value)
+
+    # --- snapshots ------------------------------------------------------------------------
+
+    def begin_loading(self, snapshot_id: SnapshotId) -> None:
+        """The log was dropped for this snapshot; its image is on its way."""
+        self._unapplied.clear()
+        self.loading = snapshot_id
+
+    def install(self, snapshot_id: SnapshotId, image: Image) -> None:
+        """Become what a snapshot holds."""
+        self.loading = None
+        self.image, self.applied = image, snapshot_id.end_offset
+        before = self.at_batch_end
+        self.at_batch_end = Point(
+            snapshot_id, image, before.timestamp_ms, before.records, before.size_bytes
+        )
+        self.at_snapshot = self.at_batch_end
+
+    # --- applying -------------------------------------------------------------------------
+
+    def advance(self, high_watermark: int) -> bool:
+        """Apply what lies below it; whether that could be done. Raises `StorageError` where a
+        record makes no sense."""
+        if self.loading is not None:
+            return False
+        while self._unapplied and self.applied < high_watermark:
+            batch = self._unapplied[0]
+            for offset in range(self.applied, min(batch.end_offset, high_watermark)):
+                self._apply(offset, batch, batch.records[offset - batch.base_offset])
+            if self.applied >= batch.end_offset:
+                self._passed(self._unapplied.popleft())
+        if self.applied - self._digest_at >= DIGEST_EVERY:
+            self.emit_digest()
+        return True
+
+    def _passed(self, batch: Batch) -> None:
+        before = self.at_batch_end
+        self.at_batch_end = Point(
+            SnapshotId(batch.end_offset, batch.epoch),
+            self.image,
+            batch.timestamp_ms,
+            before.records + len(batch.records),
+            before.size_bytes + sum(map(len, batch.records)),
+        )
+
+    def _apply(self, offset: int, batch: Batch, value: bytes) -> None:
+        record = _decoded(batch, offset, value)
+        if batch.control:
+            described = {"kind": "LeaderChange", "leader_id": record.leader_id}
+        else:
+            try:
+                self.image = apply(self.image, record, offset)
+            except Exception as error:
+                raise StorageError(f"the committed record at {offset}: {error}") from error
+            described = describe(record)
+        self.applied = offset + 1
+        kind = described.pop("kind")
+        self._emit("apply", offset=offset, epoch=batch.epoch, kind=kind, record=described)
+
+    def emit_digest(self) -> None:
+        """Write the image's digest down, where it is not the one written last."""
+        if self.applied == self._digest_at:
+            return
+        self._digest_at = self.applied
+        current = digest(self.image)
+        self._emit("state", offset=self.applied, digest=current)
+        if self._serves:
+            self._emit("publish", offset=self.applied, digest=current)
+
+    # --- since the last snapshot ----------------------------------------------------------
+
+    @property
+    def records_since_snapshot(self) -> int:
+        return self.at_batch_end.records - self.at_snapshot.records
+
+    @property
+    def bytes_since_snapshot(self) -> int:
+        return self.at_batch_end.size_bytes - self.at_snapshot.size_bytes
+
+
+def _decoded(batch: Batch, offset: int, value: bytes) -> Any:
+    try:
+        return decode_leader_change(value) if batch.control else decode_record(value)
+    except Exception as error:  # whatever a decoder makes of bytes that are none of ours
+        raise StorageError(f"the record at {offset} of the metadata log: {error}") from error
