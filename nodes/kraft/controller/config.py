@@ -1,8 +1,8 @@
 """What the controller core is told once, at its start."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from nodes.kraft.config import Config
+from nodes.kraft.config import Config, SnapshotPolicy
 from nodes.kraft.security.authorizer import NOBODY_ASKED, Authorizer
 
 
@@ -10,7 +10,10 @@ from nodes.kraft.security.authorizer import NOBODY_ASKED, Authorizer
 class ControllerConfig:
     """`seed` feeds topic ids and replica placement. `controller_ids`: the voters, whose ids no
     broker may take (KIP-631, "Controller and Broker IDs"). A broker whose metadata is more than
-    `max_metadata_lag_offsets` behind the high watermark is fenced."""
+    `max_metadata_lag_offsets` behind the high watermark is fenced, and a controller counts as
+    lagging. `heartbeat_interval_ms` is that of controllers. `deferred_takeover`: a new process
+    waits for the end of the lease that another holds of its id. `metadata_format`: the level of
+    that feature to finalize; 0: leave it as it is."""
 
     controller_id: int
     cluster_id: str
@@ -21,6 +24,10 @@ class ControllerConfig:
     default_replication: int = 3
     controller_ids: frozenset[int] = frozenset()
     authorizer: Authorizer = NOBODY_ASKED
+    heartbeat_interval_ms: int = 500
+    snapshots: SnapshotPolicy = field(default_factory=SnapshotPolicy)
+    deferred_takeover: bool = False
+    metadata_format: int = 0
 
     @classmethod
     def of(cls, config: Config) -> "ControllerConfig":
@@ -33,4 +40,8 @@ class ControllerConfig:
             lease_ms=config.timing.lease_ms,
             controller_ids=frozenset(voter.id for voter in config.voters),
             authorizer=Authorizer(config.authorizer_enabled, config.super_users),
+            heartbeat_interval_ms=config.timing.heartbeat_interval_ms,
+            snapshots=config.snapshots,
+            deferred_takeover=config.deferred_takeover,
+            metadata_format=config.metadata_format,
         )

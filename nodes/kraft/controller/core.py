@@ -18,7 +18,7 @@ from immutables import Map
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i16
 
-from nodes.kraft.controller import admin, answers, membership, partitions, reads
+from nodes.kraft.controller import admin, answers, membership, partitions, reads, snapshots
 from nodes.kraft.controller.answers import (
     ALLOCATE_PRODUCER_IDS,
     ALTER_PARTITION,
@@ -45,6 +45,7 @@ from nodes.kraft.controller.steps import (
     Input,
     Propose,
     Renounce,
+    Snapshots,
     Tick,
     Token,
 )
@@ -52,7 +53,7 @@ from nodes.kraft.metadata.image import Image
 from nodes.kraft.security.authorizer import Asker, Operation, ResourceType
 from nodes.kraft.wire.codec import decode_entity, encode_entity
 from nodes.kraft.wire.codes import first_error
-from nodes.kraft.wire.heartbeats import ControllerHeartbeatResponse
+from nodes.kraft.wire.heartbeats import ControllerHeartbeatRequest, ControllerHeartbeatResponse
 from nodes.kraft.wire.records import RequestRecord
 
 __all__ = ["ControllerConfig", "ControllerState", "active_epoch", "deadline_ms", "initial", "step"]
@@ -79,8 +80,8 @@ class Pending:
 class Reign:
     """What a controller knows while it is active, lost with its leadership.
 
-    `draws`: how many draws of chance were made in this epoch. `snapshots`: the newest snapshot
-    of each controller, as its heartbeats told.
+    `draws`: how many draws of chance were made in this epoch. `snapshots`: what is known of the
+    other controllers' snapshots.
     """
 
     epoch: int
@@ -88,22 +89,24 @@ class Reign:
     speculative: Image
     committed: Committed
     members: Members
+    snapshots: snapshots.Coordination
     pending: Map[Token, Pending] = field(default_factory=Map)
-    snapshots: Map[int, int] = field(default_factory=Map)
     draws: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerState:
-    """`reign` is None while another controller, or none, is active."""
+    """`reign` is None while another controller, or none, is active. `own`: how this node's own
+    snapshots stand."""
 
     config: ControllerConfig
+    own: snapshots.Own
     reign: Reign | None = None
 
 
-def initial(config: ControllerConfig) -> ControllerState:
-    """A controller that is not active."""
-    return ControllerState(config)
+def initial(config: ControllerConfig, now_ms: int = 0, snapshot_offset: int = 0) -> ControllerState:
+    """A controller that is not active, and holds a snapshot of that end offset (0: none)."""
+    return ControllerState(config, snapshots.Own(snapshots.Report(now_ms, snapshot_offset)))
 
 
 def active_epoch(state: ControllerState) -> int | None:
@@ -115,7 +118,7 @@ def deadline_ms(state: ControllerState) -> int | None:
     """When the next `Tick` is due; None: nothing waits for time."""
     if state.reign is None:
         return None
-    deadlines = list(state.reign.members.leases.values())
+    deadlines = [state.reign.snapshots.check_ms, *state.reign.members.leases.values()]
     for pending in state.reign.pending.values():
         if pending.deadline_ms is not None:
             deadlines.append(pending.deadline_ms)
@@ -129,13 +132,15 @@ def step(state: ControllerState, event: Input, now_ms: int) -> tuple[ControllerS
         return replace(state, reign=_claim(config, event, now_ms)), _abandon(reign)
     if isinstance(event, Renounce):
         return replace(state, reign=None), _abandon(reign)
+    if isinstance(event, Snapshots):
+        return replace(state, own=snapshots.noted(state.own, event, now_ms)), []
     if reign is None:
         return state, _while_inactive(event)
     effects: list[Effect]
     match event:
         case Ask():
             reign, effects = _expire_leases(config, reign, now_ms)
-            reign, decided = _ask(config, reign, event, now_ms)
+            reign, decided = _ask(state, reign, event, now_ms)
             effects += decided
         case Commit(end_offset, image):
             reign, effects = _commit(reign, end_offset, image)
@@ -145,6 +150,11 @@ def step(state: ControllerState, event: Input, now_ms: int) -> tuple[ControllerS
             reign, effects = _expire_leases(config, reign, now_ms)
             reign, timed_out = _time_out(reign, now_ms)
             effects += timed_out
+            known, own, started = snapshots.own_turn(
+                config, reign.snapshots, state.own, reign.committed.end_offset, now_ms
+            )
+            effects += started
+            reign, state = replace(reign, snapshots=known), replace(state, own=own)
     return replace(state, reign=reign), effects
 
 
@@ -158,6 +168,7 @@ def _claim(config: ControllerConfig, event: Claim, now_ms: int) -> Reign:
         speculative=event.image,
         committed=Committed(event.image, event.end_offset),
         members=membership.fresh_leases(event.image, now_ms, config.lease_ms),
+        snapshots=snapshots.begin(config, now_ms),
     )
 
 
@@ -182,15 +193,13 @@ def _while_inactive(event: Input) -> list[Effect]:
 # --- deciding -----------------------------------------------------------------------------
 
 
-def _ask(
-    config: ControllerConfig, reign: Reign, ask: Ask, now_ms: int
-) -> tuple[Reign, list[Effect]]:
+def _ask(state: ControllerState, reign: Reign, ask: Ask, now_ms: int) -> tuple[Reign, list[Effect]]:
     request = ask.request
     draft = Draft(reign.speculative, reign.end_offset)
     remembered = _remembered(reign.speculative, ask)
     response = remembered
     if remembered is None:
-        reign, response = _decide(config, reign, draft, ask, now_ms)
+        reign, response = _decide(state, reign, draft, ask, now_ms)
         if ask.request_id is not None and draft.records:
             draft.add(_request_record(ask.request_id, response))
     verdict = 0 if draft.records or response is None else first_error(response)
@@ -216,10 +225,10 @@ def _ask(
 
 
 def _decide(
-    config: ControllerConfig, reign: Reign, draft: Draft, ask: Ask, now_ms: int
+    state: ControllerState, reign: Reign, draft: Draft, ask: Ask, now_ms: int
 ) -> tuple[Reign, Any | None]:
     """The response, its records added to `draft`; None for a read, answered when proved."""
-    request = ask.request
+    config, request = state.config, ask.request
     key = int(request.__api_key__)
     can_lead = reign.members.can_lead
     if key in admin.APIS:
@@ -237,12 +246,23 @@ def _decide(
         )
         return replace(reign, members=members), response
     if key == CONTROLLER_HEARTBEAT:
-        snapshots = reign.snapshots.set(request.controller_id, request.last_snapshot_offset)
-        response = ControllerHeartbeatResponse(error_code=i16(0), start_snapshot=False)
-        return replace(reign, snapshots=snapshots), response
+        return _controller_heartbeat(state, reign, request, now_ms)
     if key == READ_TOPICS:
         return reign, None
     raise TypeError(f"api key {key} is none of the controller's")
+
+
+def _controller_heartbeat(
+    state: ControllerState, reign: Reign, request: ControllerHeartbeatRequest, now_ms: int
+) -> tuple[Reign, ControllerHeartbeatResponse]:
+    config, asker = state.config, int(request.controller_id)
+    if asker not in config.controller_ids - {config.controller_id}:
+        return reign, answers.refused(request, ErrorCode.invalid_request)
+    known, start = snapshots.on_heartbeat(
+        config, reign.snapshots, state.own, request, reign.committed.end_offset, now_ms
+    )
+    response = ControllerHeartbeatResponse(error_code=i16(0), start_snapshot=start)
+    return replace(reign, snapshots=known), response
 
 
 def _allows(config: ControllerConfig, image: Image, asker: Asker | None) -> Allows:

@@ -65,7 +65,16 @@ class Tick:
     """Time passed: leases, request time-outs. Due at `deadline_ms(state)`."""
 
 
-Input: TypeAlias = Claim | Renounce | Ask | Commit | BarrierPassed | Tick
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """How this node's own snapshots stand, active or not: the newest one's end offset (0: none),
+    and whether one is being written."""
+
+    end_offset: int
+    writing: bool
+
+
+Input: TypeAlias = Claim | Renounce | Ask | Commit | BarrierPassed | Tick | Snapshots
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,4 +115,16 @@ class Decided:
     records: tuple[int, ...]
 
 
-Effect: TypeAlias = Propose | Confirm | Answer | Decided
+@dataclass(frozen=True, slots=True)
+class Resign:
+    """Give up the leadership of the quorum; `Renounce` follows."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartSnapshot:
+    """Take a snapshot; `Snapshots` follows when it is written."""
+
+
+Effect: TypeAlias = Propose | Confirm | Answer | Decided | Resign | StartSnapshot

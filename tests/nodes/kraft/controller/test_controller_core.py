@@ -189,15 +189,16 @@ def test_failover_keeps_what_reached_the_log(harness):
     assert harness.read("t").topics[0].error_code == 0
 
 
-def test_controller_heartbeat(harness):
+def test_controller_heartbeat():
     """A.1.83, 84: answered, behind its proof; the offsets are soft state (A.1.41, 42)."""
+    harness = Harness(settle=False, controller_ids=frozenset({1, 2, 3})).claim()
     harness.ask(ControllerHeartbeatRequest(controller_id=2, last_snapshot_offset=77))
     harness.pass_barriers()
     answer = harness.answers[harness.token]
     assert (answer.error_code, answer.start_snapshot) == (0, False)
-    assert harness.state.reign.snapshots[2] == 77
+    assert harness.state.reign.snapshots.reports[2].snapshot_offset == 77
     harness.fail_over()
-    assert 2 not in harness.state.reign.snapshots
+    assert 2 not in harness.state.reign.snapshots.reports
 
 
 def test_retry_is_told_what_the_first_attempt_did(harness):
