@@ -31,6 +31,13 @@ from nodes.kraft.controller.permission import (
     require,
 )
 from nodes.kraft.metadata.image import NO_LEADER, Broker, EndPoint, Image, Partition, Topic
+from nodes.kraft.partition.answers import (
+    FETCH,
+    LIST_OFFSETS,
+    OFFSET_FOR_LEADER_EPOCH,
+    PRODUCE,
+)
+from nodes.kraft.partition.answers import refused as partition_refusal
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from nodes.kraft.wire.versions import NEWEST
 
@@ -297,6 +304,8 @@ def refusal(request: Any) -> Any | None:
         return refused(request, ErrorCode.broker_not_available)
     if key == DESCRIBE_CLUSTER:
         return _describe_cluster(request, ErrorCode.broker_not_available, "", -1, ())
+    if key in (PRODUCE, FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH):
+        return partition_refusal(request, ErrorCode.not_leader_or_follower)
     if key == METADATA and request.__version__ >= 13:
         return make(
             schema_of(request),

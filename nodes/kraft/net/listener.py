@@ -30,9 +30,14 @@ READ_AHEAD_BYTES: Final = 65536
 """How much of later requests is read while one waits for its answer."""
 
 
+NO_ANSWER: Final = object()
+"""Nothing is sent, as a Produce with acks=0 has it; the connection goes on to its next request."""
+
+
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """A decoded request that waits for `answer(response)`; None closes the connection.
+    """A decoded request that waits for `answer(response)`; None closes the connection, and
+    `NO_ANSWER` goes on without one.
 
     `principal`: who sent it, as far as the listener's security protocol tells. `host`: the
     sender's IP address. `peer`: address and port, for logs."""
@@ -141,6 +146,9 @@ class Listener:
             if response is None:
                 connection.close()
                 return
+            if response is NO_ANSWER:
+                connection.skip()
+                return
             try:
                 body = encode_response(response, correlation_id=correlation_id)
             except Exception:
@@ -205,6 +213,10 @@ class _Connection(asyncio.Protocol):
         if self._transport is None or not self.open:
             return
         self._transport.write(frame(body))
+        self.skip()
+
+    def skip(self) -> None:
+        """Go on to the next request."""
         self._muted = False
         self._go_on()
 

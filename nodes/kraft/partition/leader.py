@@ -108,6 +108,9 @@ class Judged:
     diverging: tuple[int, int] | None = None
 
 
+VALID: Final = Judged()
+
+
 def check_epoch(state: PartitionState, leader_epoch: int) -> ErrorCode:
     """Whether a request that names `leader_epoch` (-1: none) is for the leader of now."""
     role = state.role
@@ -132,7 +135,7 @@ def judge(state: PartitionState, leader_epoch: int, offset: int, last_epoch: int
             return Judged(diverging=(epoch, end))
     if not 0 <= offset <= log.end_offset:
         return Judged(ErrorCode.offset_out_of_range)
-    return Judged()
+    return VALID
 
 
 def check_replica(state: PartitionState, event: Fetched) -> ErrorCode:

@@ -15,9 +15,16 @@ from nodes.kraft.config import Config
 from nodes.kraft.metadata.image import EMPTY, Image
 from nodes.kraft.net.listener import Inquiry, Listener
 from nodes.kraft.runtime.admin import Admin
+from nodes.kraft.runtime.changes import Changes
 from nodes.kraft.runtime.clock import now_ms
+from nodes.kraft.runtime.fetch import Fetch
 from nodes.kraft.runtime.forwarding import Forwarder
+from nodes.kraft.runtime.groups import Groups
+from nodes.kraft.runtime.offsets import Offsets
+from nodes.kraft.runtime.partitions import Partitions
 from nodes.kraft.runtime.planes import DataWatcher, Handler, Service
+from nodes.kraft.runtime.produce import Produce
+from nodes.kraft.runtime.producer_ids import ProducerIds
 from nodes.kraft.runtime.refusals import listed, refuse, unsupported
 from nodes.kraft.security.authorizer import Authorizer, Operation, ResourceType
 from nodes.kraft.wire.apis import CLIENT_APIS
@@ -66,13 +73,23 @@ class DataPlane:
         self._tasks: set[asyncio.Task[None]] = set()
         self._authorizer = Authorizer(config.authorizer_enabled, config.super_users)
         self.forwarder = Forwarder(config, leader_id)
+        self.changes = Changes()
         self._table: dict[int, Handler] = {}
         self._services: list[Service] = []
         self._register()
 
     def _register(self) -> None:
         """The services, in the order of their start. Each takes this plane: `Admin(self)`."""
-        services: tuple[Service, ...] = (Admin(self, self.forwarder),)
+        self.partitions = Partitions(self, self.changes)
+        services: tuple[Service, ...] = (
+            Admin(self, self.forwarder),
+            self.partitions,
+            Produce(self, self.partitions),
+            Fetch(self, self.partitions),
+            Offsets(self, self.partitions),
+            Groups(self, self.partitions, self.forwarder),
+            ProducerIds(self),
+        )
         for service in services:
             self._services.append(service)
             self.watchers.append(service)

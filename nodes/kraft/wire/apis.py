@@ -7,9 +7,19 @@ CLIENT_APIS: Final[dict[int, tuple[int, int]]] = {
     1: (4, 16),  # Fetch
     2: (1, 8),  # ListOffsets
     3: (0, 13),  # Metadata
+    8: (2, 9),  # OffsetCommit
+    9: (1, 8),  # OffsetFetch
+    10: (0, 4),  # FindCoordinator
+    11: (0, 9),  # JoinGroup
+    12: (0, 4),  # Heartbeat
+    13: (0, 5),  # LeaveGroup
+    14: (0, 5),  # SyncGroup
+    15: (0, 5),  # DescribeGroups
+    16: (0, 4),  # ListGroups
     18: (0, 4),  # ApiVersions
     19: (2, 7),  # CreateTopics
     20: (1, 6),  # DeleteTopics
+    22: (0, 4),  # InitProducerId
     23: (2, 4),  # OffsetForLeaderEpoch
     29: (1, 3),  # DescribeAcls
     30: (1, 3),  # CreateAcls
@@ -17,6 +27,7 @@ CLIENT_APIS: Final[dict[int, tuple[int, int]]] = {
     32: (1, 4),  # DescribeConfigs
     33: (0, 2),  # AlterConfigs
     37: (0, 3),  # CreatePartitions
+    42: (0, 2),  # DeleteGroups
     44: (0, 1),  # IncrementalAlterConfigs
     55: (0, 2),  # DescribeQuorum
     60: (0, 2),  # DescribeCluster

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-_NESTED: Final = ("topics", "responses", "results", "filter_results", "partitions")
+_NESTED: Final = ("topics", "responses", "results", "filter_results", "partitions", "partition_responses")
 """Where responses keep results that have codes: of topics, resources, rules, partitions."""
 
 

@@ -1,0 +1,102 @@
+"""Responses about partitions, in the version of their requests: Produce, Fetch, ListOffsets and
+OffsetForLeaderEpoch. Pure.
+
+Each takes what is to be said of every partition of the request, as fields by name; a version
+leaves out what it does not have.
+"""
+
+import typing
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+from kio.schema.errors import ErrorCode
+
+from nodes.kraft.controller.answers import NO_THROTTLE, item_schema, make, schema_of
+
+PRODUCE: Final = 0
+FETCH: Final = 1
+LIST_OFFSETS: Final = 2
+OFFSET_FOR_LEADER_EPOCH: Final = 23
+
+Tell: TypeAlias = Callable[[Any, Any], dict[str, Any]]
+"""(topic, partition) of a request -> the fields of its answer."""
+
+_REQUESTED: Final = {PRODUCE: ("topic_data", "partition_data")}
+_ANSWERED: Final = {
+    PRODUCE: ("responses", "partition_responses"),
+    FETCH: ("responses", "partitions"),
+}
+_IN_TOPICS: Final = ("topics", "partitions")
+_NOTHING: Final[dict[int, dict[str, Any]]] = {
+    PRODUCE: {"base_offset": -1, "log_append_time": None, "record_errors": ()},
+    FETCH: {
+        "high_watermark": -1,
+        "last_stable_offset": -1,
+        "aborted_transactions": None,
+        "records": b"",
+    },
+    LIST_OFFSETS: {"timestamp": -1, "offset": -1},
+    OFFSET_FOR_LEADER_EPOCH: {"leader_epoch": -1, "end_offset": -1},
+}
+"""What a version must have and a refusal does not say."""
+
+
+def response(request: Any, tell: Tell) -> Any:
+    """The response that says `tell(topic, partition)` of each partition asked for."""
+    key = int(request.__api_key__)
+    schema = schema_of(request)
+    topics_name, partitions_name = _ANSWERED.get(key, _IN_TOPICS)
+    asked_topics, asked_partitions = _REQUESTED.get(key, _IN_TOPICS)
+    topic_schema = item_schema(schema, topics_name)
+    partition_schema = item_schema(topic_schema, partitions_name)
+    topics = []
+    for topic in getattr(request, asked_topics):
+        items = tuple(
+            partition(partition_schema, key, number_of(asked), tell(topic, asked))
+            for asked in getattr(topic, asked_partitions)
+        )
+        named = {name: getattr(topic, name, None) for name in ("name", "topic", "topic_id")}
+        topics.append(make(topic_schema, **named, **{partitions_name: items}))
+    return make(
+        schema,
+        throttle_time=NO_THROTTLE,
+        error_code=ErrorCode.none,
+        **{topics_name: tuple(topics)},
+    )
+
+
+def number_of(asked: Any) -> int:
+    """The number of a partition in a request."""
+    for name in ("index", "partition", "partition_index"):
+        if hasattr(asked, name):
+            return int(getattr(asked, name))
+    raise TypeError(f"{type(asked).__name__} has no partition")
+
+
+def partition(schema: Any, key: int, number: int, said: dict[str, Any]) -> Any:
+    """One partition's part of a response. A field that is an entity is said as its fields."""
+    values: dict[str, Any] = {"index": number, "partition": number, "partition_index": number}
+    values |= _NOTHING[key]
+    for name, value in said.items():
+        if isinstance(value, dict):
+            entity = entity_schema(schema, name)
+            if entity is not None:
+                values[name] = entity(**value)
+        else:
+            values[name] = value
+    return make(schema, **values)
+
+
+@cache
+def entity_schema(schema: Any, name: str) -> Any | None:
+    """The entity of a field; None where the version does not have the field."""
+    return typing.get_type_hints(schema).get(name)
+
+
+def refused(request: Any, code: ErrorCode) -> Any | None:
+    """The response with `code` for each partition. None, to close the connection, for a Produce
+    that wants no response: it has no other way to hear of it."""
+    if int(request.__api_key__) == PRODUCE and request.acks == 0:
+        return None
+    return response(request, lambda _, __: {"error_code": code})

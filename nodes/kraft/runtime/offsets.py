@@ -1,0 +1,112 @@
+"""ListOffsets (key 2) and OffsetForLeaderEpoch (key 23): where a log is, at a time or an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from nodes.kraft.metadata.image import PartitionKey
+from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.partition import epochs, leader
+from nodes.kraft.partition.answers import LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, response
+from nodes.kraft.partition.state import Leading
+from nodes.kraft.runtime.partitions import Hosted, Partitions
+from nodes.kraft.runtime.planes import Handler, Plane, Service
+from nodes.kraft.security.authorizer import Operation, ResourceType
+
+LATEST: Final = -1
+EARLIEST: Final = (-2, -4)
+"""The latter is that of the local log (KIP-405), which is all of it here."""
+MAX_TIMESTAMP: Final = -3
+
+
+class Offsets(Service):
+    """Serves consumers that look for a place to begin, or for where an epoch ended."""
+
+    def __init__(self, plane: Plane, partitions: Partitions) -> None:
+        self._plane = plane
+        self._partitions = partitions
+
+    def handlers(self) -> Mapping[int, Handler]:
+        return {LIST_OFFSETS: self.list_offsets, OFFSET_FOR_LEADER_EPOCH: self.end_of_epoch}
+
+    def list_offsets(self, inquiry: Inquiry) -> None:
+        request = inquiry.request
+
+        def tell(topic: Any, asked: Any) -> dict[str, Any]:
+            key, hosted, code = self._find(inquiry, topic.name, int(asked.partition_index))
+            if hosted is not None:
+                code = leader.check_epoch(
+                    hosted.state, int(getattr(asked, "current_leader_epoch", -1))
+                )
+            if code != ErrorCode.none or key is None or hosted is None:
+                return {"error_code": code}
+            return _offset(hosted, int(asked.timestamp), int(request.__version__))
+
+        self._plane.reply(inquiry, response(request, tell))
+
+    def end_of_epoch(self, inquiry: Inquiry) -> None:
+        """Where the largest epoch ended that is not above the one asked for (KIP-101)."""
+
+        def tell(topic: Any, asked: Any) -> dict[str, Any]:
+            _, hosted, code = self._find(inquiry, topic.topic, int(asked.partition))
+            if hosted is not None:
+                code = leader.check_epoch(hosted.state, int(asked.current_leader_epoch))
+            if code != ErrorCode.none or hosted is None:
+                return {"error_code": code}
+            log = hosted.state.log
+            epoch, end = epochs.end_offset_for(log.epochs, int(asked.leader_epoch), log.end_offset)
+            return {"error_code": code, "leader_epoch": epoch, "end_offset": end}
+
+        self._plane.reply(inquiry, response(inquiry.request, tell))
+
+    def _find(
+        self, inquiry: Inquiry, topic: str, number: int
+    ) -> tuple[PartitionKey | None, Hosted | None, ErrorCode]:
+        """The replica here, or why it is not to be asked."""
+        if not self._plane.allowed(inquiry, Operation.DESCRIBE, ResourceType.TOPIC, topic):
+            return None, None, ErrorCode.topic_authorization_failed
+        image = self._plane.image()
+        topic_id = image.topic_ids.get(topic)
+        if topic_id is None or (topic_id, number) not in image.partitions:
+            return None, None, ErrorCode.unknown_topic_or_partition
+        key = (topic_id, number)
+        hosted = self._partitions.get(key)
+        return key, hosted, ErrorCode.none if hosted else ErrorCode.not_leader_or_follower
+
+
+def _offset(hosted: Hosted, timestamp_ms: int, version: int) -> dict[str, Any]:
+    """The offset for a timestamp, of committed records alone."""
+    state = hosted.state
+    role, high_watermark = state.role, state.high_watermark
+    assert isinstance(role, Leading)
+    if timestamp_ms in EARLIEST:
+        return _found(state.log.epochs, 0, -1)
+    if high_watermark < role.start_offset:
+        # A new leader's high watermark may be below one that was told before (KIP-207).
+        old = version < 5
+        return {
+            "error_code": ErrorCode.leader_not_available if old else ErrorCode.offset_not_available
+        }
+    if timestamp_ms == LATEST:
+        return _found(state.log.epochs, high_watermark, -1)
+    if timestamp_ms == MAX_TIMESTAMP:
+        place = hosted.log.latest_time(high_watermark)
+    elif timestamp_ms < 0:
+        return {"error_code": ErrorCode.unsupported_version}
+    else:
+        place = hosted.log.find_time(timestamp_ms, high_watermark)
+    if place is None:
+        return {"error_code": ErrorCode.none}
+    return _found(state.log.epochs, *place)
+
+
+def _found(known: epochs.Epochs, offset: int, timestamp_ms: int) -> dict[str, Any]:
+    return {
+        "error_code": ErrorCode.none,
+        "offset": offset,
+        "timestamp": timestamp_ms,
+        "leader_epoch": epochs.epoch_at(known, offset),
+    }

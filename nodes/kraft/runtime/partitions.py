@@ -1,0 +1,434 @@
+"""The partitions that a broker has replicas of: carries out what their cores decide.
+
+Everything here runs on the data loop. What the metadata says is followed in slices, so that
+10,000 partitions that come at once do not hold up the loop; a partition that nothing was ever
+written to is a small object, without a file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from kio.schema.errors import ErrorCode
+
+from nodes.kraft.broker.lifecycle import Transition
+from nodes.kraft.metadata.config_keys import topic_number
+from nodes.kraft.metadata.image import EMPTY, Image, PartitionKey
+from nodes.kraft.partition import core, leader, steps
+from nodes.kraft.partition.batches import Batch, InvalidBatch, produced
+from nodes.kraft.partition.state import (
+    Absent,
+    Following,
+    Leading,
+    PartitionState,
+    ReplicaConfig,
+    recovered,
+)
+from nodes.kraft.runtime.changes import Changes
+from nodes.kraft.runtime.clock import now_ms
+from nodes.kraft.runtime.fetchers import Fetchers
+from nodes.kraft.runtime.isr import IsrChanges
+from nodes.kraft.runtime.planes import Plane, Service
+from nodes.kraft.storage.partition_checkpoint import Checkpoint, CleanShutdown
+from nodes.kraft.storage.partition_files import Files
+from nodes.kraft.storage.partition_log import PartitionLog, directory_of, partition_of
+
+log: Final = logging.getLogger(__name__)
+
+SLICE_S: Final = 0.02
+"""How long the loop is held at a time while many partitions change."""
+TICK_S: Final = 0.05
+CHECKPOINT_S: Final = 5.0
+
+LeaderWatch: TypeAlias = Callable[[uuid.UUID, int, bool, int], None]
+
+
+class NotLeader(Exception):
+    """This broker does not lead the partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What became of an append. `base_offset` -1: nothing was appended as far as is told."""
+
+    error: ErrorCode
+    base_offset: int = -1
+    log_start: int = 0
+
+
+class Hosted:
+    """A partition here: its core's state, its log, and who waits for it to go on."""
+
+    __slots__ = ("log", "state", "waiters")
+
+    def __init__(self, state: PartitionState, log: PartitionLog) -> None:
+        self.state = state
+        self.log = log
+        self.waiters: set[Callable[[], None]] | None = None
+
+    def leading(self) -> Leading | None:
+        role = self.state.role
+        return role if isinstance(role, Leading) else None
+
+
+class Partitions(Service):
+    """All replicas of this broker. Other parts of the data plane append and read through it."""
+
+    def __init__(self, plane: Plane, changes: Changes) -> None:
+        assert plane.config.broker_id is not None
+        self._plane = plane
+        self._changes = changes
+        self.broker_id = plane.config.broker_id
+        settings = plane.config.replication
+        self._core = ReplicaConfig(self.broker_id, settings.lag_max_ms)
+        self._root = plane.config.log_dir / "partitions"
+        self._files = Files()
+        self._checkpoint = Checkpoint(plane.config.log_dir)
+        self._clean_mark = CleanShutdown(plane.config.log_dir)
+        self._clean = False
+        self._checkpointed: dict[PartitionKey, int] = {}
+        self._saved: dict[PartitionKey, int] = {}
+        self._on_disk: set[PartitionKey] = set()
+        self._hosted: dict[PartitionKey, Hosted] = {}
+        self._image: Image = EMPTY
+        self._acting = False
+        self._due: dict[PartitionKey, None] = {}
+        self._slicing: asyncio.Task[None] | None = None
+        self._watched: set[PartitionKey] = set()
+        self._leader_watches: list[LeaderWatch] = []
+        self._tokens = itertools.count(1)
+        self._answers: dict[int, Callable[[steps.Answer], None]] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self.isr = IsrChanges(plane, self._isr_answered)
+        self.fetchers = Fetchers(plane, self)
+
+    # --- life -----------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """See what is on disk. Logs are opened when the metadata says what they are."""
+        self._root.mkdir(parents=True, exist_ok=True)
+        self._clean = self._clean_mark.take()
+        self._checkpointed = self._checkpoint.load()
+        self._saved = dict(self._checkpointed)
+        self._on_disk = {key for each in self._root.iterdir() if (key := partition_of(each))}
+        self._tasks = [self._plane.spawn(self._tick()), self._plane.spawn(self._save_often())]
+        self.isr.start()
+
+    async def close(self) -> None:
+        """Sync what was written; only then is the shutdown a clean one."""
+        for task in (*self._tasks, *([self._slicing] if self._slicing else ())):
+            task.cancel()
+        self.isr.close()
+        self.fetchers.close()
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(None, self._files.sync)
+        await loop.run_in_executor(None, self._checkpoint.save, self._high_watermarks())
+        self._files.close()
+        if not self._due:
+            self._clean_mark.put()
+
+    async def _save_often(self) -> None:
+        while True:
+            await asyncio.sleep(CHECKPOINT_S)
+            offsets = self._high_watermarks()
+            if offsets != self._saved:
+                await asyncio.get_running_loop().run_in_executor(
+                    None, self._checkpoint.save, offsets
+                )
+                self._saved = offsets
+
+    def _high_watermarks(self) -> dict[PartitionKey, int]:
+        """Of the partitions that have one, also of those not opened yet."""
+        found = dict(self._checkpointed)
+        for key, hosted in self._hosted.items():
+            if hosted.state.high_watermark:
+                found[key] = hosted.state.high_watermark
+        return found
+
+    # --- metadata -------------------------------------------------------------------------
+
+    def committed(self, end_offset: int, image: Image) -> None:
+        self._image = image
+        touched = self._changes.take(end_offset)
+        if not self._acting:
+            self._act_if_registered()
+        elif touched is None:
+            self._look_at_all()
+        else:
+            self._look_at(touched)
+
+    def moved(self, transition: Transition) -> None:
+        self._act_if_registered()
+
+    def _act_if_registered(self) -> None:
+        """An image from before our own registration may be about our life before (A.3.15)."""
+        epoch = self._plane.broker_epoch()
+        broker = self._image.brokers.get(self.broker_id)
+        if not self._acting and broker is not None and epoch >= 0 and broker.epoch == epoch:
+            self._acting = True
+            self._look_at_all()
+
+    def _look_at_all(self) -> None:
+        ours = {
+            key: None
+            for key, partition in self._image.partitions.items()
+            if self.broker_id in partition.replicas
+        }
+        self._look_at({*ours, *self._hosted, *self._on_disk})
+
+    def _look_at(self, keys: set[PartitionKey]) -> None:
+        self._due |= dict.fromkeys(keys)
+        if self._due and (self._slicing is None or self._slicing.done()):
+            self._slice()
+            if self._due:
+                self._slicing = self._plane.spawn(self._slices())
+
+    async def _slices(self) -> None:
+        while self._due:
+            await asyncio.sleep(0)
+            self._slice()
+
+    def _slice(self) -> None:
+        end = time.monotonic() + SLICE_S
+        while self._due and time.monotonic() < end:
+            key = next(iter(self._due))
+            del self._due[key]
+            self._reconcile(key)
+
+    def _reconcile(self, key: PartitionKey) -> None:
+        """Make a replica be what the newest image says."""
+        partition = self._image.partitions.get(key)
+        if partition is not None and self.broker_id not in partition.replicas:
+            partition = None
+        hosted = self._hosted.get(key)
+        if hosted is None:
+            if partition is None:
+                self._delete_files(key)
+                return
+            hosted = self._open(key)
+        self.feed(key, hosted, steps.Assigned(partition))
+        if partition is None:
+            del self._hosted[key]
+            self._on_disk.discard(key)
+            self._checkpointed.pop(key, None)
+            hosted.log.delete()
+
+    def _open(self, key: PartitionKey) -> Hosted:
+        exists = key in self._on_disk
+        opened = PartitionLog(
+            self._files,
+            directory_of(self._root, *key),
+            segment_bytes=self.number(key[0], "segment.bytes"),
+            check=not self._clean,
+            exists=exists,
+        )
+        state = recovered(opened.recovered, self._checkpointed.pop(key, 0))
+        hosted = self._hosted[key] = Hosted(state, opened)
+        return hosted
+
+    def _delete_files(self, key: PartitionKey) -> None:
+        """Of a partition that is gone, or not ours any more."""
+        if key in self._on_disk:
+            self._on_disk.discard(key)
+            self._checkpointed.pop(key, None)
+            PartitionLog(self._files, directory_of(self._root, *key), exists=False).delete()
+
+    # --- the cores ------------------------------------------------------------------------
+
+    def feed(self, key: PartitionKey, hosted: Hosted, event: steps.Input) -> None:
+        """Give a replica's core an input, and carry out what it decides."""
+        before = hosted.state
+        hosted.state, effects = core.step(self._core, before, event, now_ms())
+        for effect in effects:
+            self._carry_out(key, hosted, effect)
+        if hosted.state is not before:
+            self._observe(key, hosted, before)
+
+    def _carry_out(self, key: PartitionKey, hosted: Hosted, effect: steps.Effect) -> None:
+        match effect:
+            case steps.Append(batch, leads):
+                hosted.log.append(batch)
+                self._plane.emit(
+                    "plog",
+                    topic_id=str(key[0]),
+                    partition=key[1],
+                    base_offset=batch.base_offset,
+                    end_offset=batch.end_offset,
+                    epoch=batch.epoch,
+                    crc=batch.crc,
+                    leader=leads,
+                    producer_id=batch.producer_id,
+                    base_sequence=batch.base_sequence,
+                )
+            case steps.Truncate(end_offset):
+                producers = hosted.log.truncate(end_offset)
+                self._plane.emit(
+                    "ptruncate", topic_id=str(key[0]), partition=key[1], end_offset=end_offset
+                )
+                self.feed(key, hosted, steps.Reread(producers))
+            case steps.Answer(token):
+                answer = self._answers.pop(token, None)
+                if answer is not None:
+                    answer(effect)
+            case steps.Propose(proposal):
+                self.isr.propose(key, proposal)
+
+    def _observe(self, key: PartitionKey, hosted: Hosted, before: PartitionState) -> None:
+        """Tell of what changed: events, fetchers, watches, and those who wait."""
+        after = hosted.state
+        role_changed = _shown(before) != _shown(after)
+        if role_changed:
+            self._role_changed(key, before, after)
+        moved = before.high_watermark != after.high_watermark
+        if isinstance(after.role, Leading):
+            if moved:
+                self._plane.emit(
+                    "phw",
+                    topic_id=str(key[0]),
+                    partition=key[1],
+                    offset=after.high_watermark,
+                    leader_epoch=after.role.leader_epoch,
+                )
+            if leader.watched(after):
+                self._watched.add(key)
+        grown = before.log.end_offset != after.log.end_offset
+        if hosted.waiters and (moved or grown or role_changed):
+            for waiter in list(hosted.waiters):
+                waiter()
+
+    def _role_changed(
+        self, key: PartitionKey, before: PartitionState, after: PartitionState
+    ) -> None:
+        topic = self._image.topics.get(key[0])
+        name, role, leader_epoch, partition_epoch, isr, maximal = _shown(after)
+        self._plane.emit(
+            "part",
+            topic=topic.name if topic is not None else None,
+            topic_id=str(key[0]),
+            partition=key[1],
+            role=name,
+            leader_epoch=leader_epoch,
+            partition_epoch=partition_epoch,
+            isr=list(isr),
+            max_isr=list(maximal),
+        )
+        follows = after.role.leader_id if isinstance(after.role, Following) else -1
+        self.fetchers.follow(key, follows)
+        leads = isinstance(after.role, Leading)
+        if leads != isinstance(before.role, Leading) or (leads and role != before.role):
+            was = before.role
+            if leads and isinstance(was, Leading) and was.leader_epoch == leader_epoch:
+                return
+            for watch in self._leader_watches:
+                watch(key[0], key[1], leads, leader_epoch)
+
+    def _isr_answered(self, key: PartitionKey, event: steps.IsrAnswered) -> None:
+        hosted = self._hosted.get(key)
+        if hosted is not None:
+            self.feed(key, hosted, event)
+
+    def pending(self, key: PartitionKey) -> Any:
+        """The proposal of an ISR that a partition waits for; None: none."""
+        hosted = self._hosted.get(key)
+        role = hosted.leading() if hosted is not None else None
+        return role.pending if role is not None else None
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            for key in list(self._watched):
+                hosted = self._hosted.get(key)
+                if hosted is not None:
+                    self.feed(key, hosted, steps.Tick())
+                if hosted is None or not leader.watched(hosted.state):
+                    self._watched.discard(key)
+
+    # --- for the rest of the data plane ---------------------------------------------------
+
+    def get(self, key: PartitionKey) -> Hosted | None:
+        """The replica here; None: there is none."""
+        return self._hosted.get(key)
+
+    def number(self, topic_id: uuid.UUID, name: str) -> int:
+        """A topic's configuration that is a whole number."""
+        topic = self._image.topics.get(topic_id)
+        return topic_number(self._image, topic.name if topic else "", name, self.broker_id)
+
+    def watch(self, callback: LeaderWatch) -> None:
+        """Call `callback(topic_id, partition, leads, leader_epoch)` at each change of
+        leadership here; at once for what this broker leads already."""
+        self._leader_watches.append(callback)
+        for (topic_id, number), hosted in self._hosted.items():
+            role = hosted.leading()
+            if role is not None:
+                callback(topic_id, number, True, role.leader_epoch)
+
+    def produce(
+        self,
+        key: PartitionKey,
+        records: bytes | None,
+        acks: int,
+        timeout_ms: int,
+        answer: Callable[[steps.Answer], None],
+    ) -> None:
+        """Append a producer's batch; `answer` is called once, now or when it is replicated."""
+        hosted = self._hosted.get(key)
+        token = next(self._tokens)
+        if hosted is None:
+            answer(steps.Answer(token, ErrorCode.not_leader_or_follower))
+            return
+        try:
+            batch: Batch = produced(records, self.number(key[0], "max.message.bytes"))
+        except InvalidBatch as error:
+            answer(steps.Answer(token, error.code))
+            return
+        self._answers[token] = answer
+        event = steps.Produce(
+            token, batch, acks, self.number(key[0], "min.insync.replicas"), now_ms() + timeout_ms
+        )
+        self.feed(key, hosted, event)
+
+    async def append(
+        self, topic_id: uuid.UUID, partition: int, records: bytes, acks: int, timeout_ms: int
+    ) -> Appended:
+        """Append one batch, and wait for what `acks` asks for (0, 1 or -1)."""
+        future: asyncio.Future[steps.Answer] = asyncio.get_running_loop().create_future()
+
+        def done(answer: steps.Answer) -> None:
+            if not future.done():
+                future.set_result(answer)
+
+        self.produce((topic_id, partition), records, acks, timeout_ms, done)
+        answer = await future
+        return Appended(answer.code, answer.base_offset)
+
+    def read_committed(self, topic_id: uuid.UUID, partition: int, from_offset: int) -> bytes:
+        """Whole batches from the one that holds `from_offset`, below the high watermark: 1 MiB
+        at most, but for a larger batch; b"" at the end. Raises `NotLeader`."""
+        hosted = self._hosted.get((topic_id, partition))
+        if hosted is None or hosted.leading() is None:
+            raise NotLeader(f"{topic_id}-{partition}")
+        return hosted.log.read(from_offset, hosted.state.high_watermark, 2**20)
+
+
+def _shown(
+    state: PartitionState,
+) -> tuple[str, Any, int, int, tuple[int, ...], tuple[int, ...]]:
+    """(role, leader's id where it follows, leader epoch, partition epoch, ISR, maximal ISR)."""
+    role = state.role
+    match role:
+        case Leading():
+            epochs = role.leader_epoch, role.partition_epoch
+            return "leader", None, *epochs, role.isr, role.maximal_isr
+        case Following():
+            epochs = role.leader_epoch, role.partition_epoch
+            return "follower", role.leader_id, *epochs, role.isr, role.isr
+        case Absent():
+            return "none", None, -1, -1, (), ()

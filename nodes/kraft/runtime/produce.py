@@ -1,0 +1,106 @@
+"""Produce (key 0): a batch for each partition, answered when all of them are as `acks` asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from nodes.kraft.net.listener import NO_ANSWER, Inquiry
+from nodes.kraft.partition.answers import PRODUCE, refused, response
+from nodes.kraft.partition.steps import ALL, Answer
+from nodes.kraft.runtime.partitions import Partitions
+from nodes.kraft.runtime.planes import Handler, Plane, Service
+from nodes.kraft.security.authorizer import Operation, ResourceType
+
+MAX_TIMEOUT_MS: Final = 600_000
+
+
+class Produce(Service):
+    """Serves producers."""
+
+    def __init__(self, plane: Plane, partitions: Partitions) -> None:
+        self._plane = plane
+        self._partitions = partitions
+
+    def handlers(self) -> Mapping[int, Handler]:
+        return {PRODUCE: self.serve}
+
+    def serve(self, inquiry: Inquiry) -> None:
+        request = inquiry.request
+        if request.acks not in (ALL, 0, 1):
+            self._plane.reply(inquiry, refused(request, ErrorCode.invalid_required_acks))
+            return
+        if request.transactional_id is not None:
+            code = ErrorCode.transactional_id_authorization_failed
+            self._plane.reply(inquiry, refused(request, code))
+            return
+        _Produced(self._plane, self._partitions, inquiry).append()
+
+
+class _Produced:
+    """One request under way: what each of its partitions answered so far."""
+
+    def __init__(self, plane: Plane, partitions: Partitions, inquiry: Inquiry) -> None:
+        self._plane = plane
+        self._partitions = partitions
+        self._inquiry = inquiry
+        self._answers: dict[tuple[str, int], Answer] = {}
+        self._left = 1  # the request itself, until all of its batches were handed on
+
+    def append(self) -> None:
+        request, image = self._inquiry.request, self._plane.image()
+        timeout_ms = round(request.timeout.total_seconds() * 1000)
+        timeout_ms = max(0, min(timeout_ms, MAX_TIMEOUT_MS))
+        for topic in request.topic_data:
+            topic_id = image.topic_ids.get(topic.name)
+            code = self._refusal(topic.name, topic_id is not None)
+            for each in topic.partition_data:
+                self._left += 1
+                answered = partial(self._answered, (topic.name, int(each.index)))
+                number = int(each.index)
+                if code == ErrorCode.none and (topic_id, number) not in image.partitions:
+                    answered(Answer(0, ErrorCode.unknown_topic_or_partition))
+                elif code != ErrorCode.none or topic_id is None:
+                    answered(Answer(0, code))
+                else:
+                    self._partitions.produce(
+                        (topic_id, number), each.records, int(request.acks), timeout_ms, answered
+                    )
+        self._done_one()
+
+    def _refusal(self, topic: str, known: bool) -> ErrorCode:
+        allowed = self._plane.allowed(self._inquiry, Operation.WRITE, ResourceType.TOPIC, topic)
+        if not allowed:
+            return ErrorCode.topic_authorization_failed
+        return ErrorCode.none if known else ErrorCode.unknown_topic_or_partition
+
+    def _answered(self, which: tuple[str, int], answer: Answer) -> None:
+        self._answers[which] = answer
+        self._done_one()
+
+    def _done_one(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self._reply()
+
+    def _reply(self) -> None:
+        inquiry, request = self._inquiry, self._inquiry.request
+        if request.acks == 0:
+            # Nothing is said; but a producer whose batch went nowhere has to look again, so its
+            # connection closes.
+            failed = any(each.code != ErrorCode.none for each in self._answers.values())
+            self._plane.reply(inquiry, None if failed else NO_ANSWER)
+            return
+        self._plane.reply(inquiry, response(request, self._tell))
+
+    def _tell(self, topic: Any, asked: Any) -> dict[str, Any]:
+        answer = self._answers[topic.name, int(asked.index)]
+        code = answer.code
+        if answer.appended and not self._plane.serving():
+            code = ErrorCode.request_timed_out  # a fenced broker vouches for nothing
+        if code != ErrorCode.none:
+            return {"error_code": code}
+        return {"error_code": code, "base_offset": answer.base_offset, "log_start_offset": 0}
