@@ -101,6 +101,7 @@ class Node(Watcher):
             stop=self.stop,
             describe=self._describe,
         )
+        self.replica.report(data.changes.note)
         return membership, data
 
     def _boot_event(self) -> None:

@@ -189,6 +189,11 @@ class Replica:
             self._pumping = False
         self._changed()
 
+    def report(self, note: Callable[[int, Any, Image], None]) -> None:
+        """Call `note` with each record that is applied from now on: its offset, the record, and
+        the image before it."""
+        self._machine.note = note
+
     def fail(self, why: str) -> None:
         """End the process; until it has ended, take no more inputs."""
         self._failed = True

@@ -50,6 +50,8 @@ class StateMachine:
         self.at_batch_end = Point()
         self.at_snapshot = Point()
         self.loading: SnapshotId | None = None
+        self.note: Callable[[int, Any, Image], None] = lambda *_: None
+        """Called with each record's offset, the record, and the image before it."""
 
     # --- the log --------------------------------------------------------------------------
 
@@ -114,6 +116,7 @@ class StateMachine:
 
     def _apply(self, offset: int, batch: Batch, value: bytes) -> None:
         record = _decoded(batch, offset, value)
+        before = self.image
         if batch.control:
             described = {"kind": "LeaderChange", "leader_id": record.leader_id}
         else:
@@ -123,6 +126,7 @@ class StateMachine:
                 raise StorageError(f"the committed record at {offset}: {error}") from error
             described = describe(record)
         self.applied = offset + 1
+        self.note(offset, record, before)
         kind = described.pop("kind")
         self._emit("apply", offset=offset, epoch=batch.epoch, kind=kind, record=described)
 
