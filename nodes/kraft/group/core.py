@@ -295,7 +295,7 @@ def _pass_time(turn: Turn, group: Group) -> None:
     if group.deadline_ms is None or group.deadline_ms > now_ms:
         return
     if group.phase is Phase.PREPARING:
-        rebalance.complete(turn, replace(group, invited=Map()))
+        rebalance.complete(turn, group)
     elif group.saving is None:
         # The leader brought no assignment in time: go on without those who did not ask.
         silent = [each for each in group.in_order() if each.sync_token is None]

@@ -54,7 +54,7 @@ def prepare(turn: Turn, group: Group) -> None:
 def complete_if_all_joined(turn: Turn, group: Group) -> None:
     """Go on with a rebalance in preparation where nothing is left to wait for."""
     missing = any(member.join_token is None for member in group.members.values())
-    if group.gathering or missing or group.invited:
+    if group.gathering or missing or (group.members and group.invited):
         turn.put(group)
     else:
         complete(turn, group)

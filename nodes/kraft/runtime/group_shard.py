@@ -30,6 +30,7 @@ from nodes.kraft.group.steps import (
     Written,
 )
 from nodes.kraft.runtime.clock import now_ms
+from nodes.kraft.runtime.partitions import NotLeader
 
 log: Final = logging.getLogger(__name__)
 
@@ -100,6 +101,12 @@ class Shard:
         A record of our own epoch goes first: when it is committed, so is all that an earlier
         leader may have acknowledged, and no earlier leader acknowledges anything any more.
         """
+        try:
+            await self._load()
+        except NotLeader:
+            log.info("%s: another broker leads it meanwhile", self)
+
+    async def _load(self) -> None:
         end_offset, offset = await self._mark()
         state = core.initial(self._config)
         while offset < end_offset and not self._resigned:

@@ -41,11 +41,11 @@ DEFAULT_REPLICATION: Final = 3
 class Groups(Service):
     """Serves the group requests of clients."""
 
-    def __init__(self, plane: Plane, partitions: PartitionService) -> None:
+    def __init__(self, plane: Plane, partitions: PartitionService, forwarder: Forwarder) -> None:
         self._plane = plane
         self._config = plane.config.groups
         self._partitions = partitions
-        self._forwarder = Forwarder(plane.config, plane.leader_id)
+        self._forwarder = forwarder
         self._led: dict[int, Led] = {}
         self._shards: dict[int, Shard] = {}
         self._creating = False
@@ -72,7 +72,6 @@ class Groups(Service):
     async def close(self) -> None:
         for partition in list(self._shards):
             self._resign(partition)
-        self._forwarder.close()
 
     def _moved_leader(
         self, topic_id: uuid.UUID, partition: int, leads: bool, leader_epoch: int
