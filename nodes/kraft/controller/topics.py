@@ -7,7 +7,7 @@ not committed yet is refused (B.6); the answer waits until what it rests on is c
 
 import uuid
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i8, i16, i32
@@ -44,6 +44,8 @@ from nodes.kraft.wire.records import (
     RemoveTopicRecord,
     TopicRecord,
 )
+
+FIRST_EPOCH: Final = i32(0)
 
 
 def create_topics(
@@ -103,21 +105,22 @@ def _add_partitions(
     draft: Draft, topic_id: uuid.UUID, first: int, assignment: Assignment, can_lead: CanLead
 ) -> None:
     """The topic's partitions from number `first` on."""
-    members: dict[Replicas, Replicas] = {}
+    # Rows repeat: each is judged and checked once.
+    rows: dict[Replicas, tuple[tuple[i32, ...], tuple[i32, ...]]] = {}
     for number, replicas in enumerate(assignment, first):
-        isr = members.get(replicas)
-        if isr is None:
-            isr = tuple(each for each in replicas if can_lead(draft.image, each))
-            members[replicas] = isr
+        if replicas not in rows:
+            members = tuple(i32(each) for each in replicas)
+            rows[replicas] = members, tuple(e for e in members if can_lead(draft.image, e))
+        members, isr = rows[replicas]
         draft.add(
             PartitionRecord(
                 partition_id=i32(number),
                 topic_id=topic_id,
-                replicas=tuple(i32(replica) for replica in replicas),
-                isr=tuple(i32(replica) for replica in isr),
-                leader=i32(isr[0]),
-                leader_epoch=i32(0),
-                partition_epoch=i32(0),
+                replicas=members,
+                isr=isr,
+                leader=isr[0],
+                leader_epoch=FIRST_EPOCH,
+                partition_epoch=FIRST_EPOCH,
             )
         )
 
