@@ -5,22 +5,41 @@ The KIP-631 draft's names are used where it has some (`controller.listeners`,
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from nodes.kraft.group.config import GroupConfig
+from nodes.kraft.net.limits import Limits
+from nodes.kraft.net.limits import limits as _limits
 from nodes.kraft.security.principal import Principal
+from nodes.kraft.security.sasl import SaslSettings, sasl_settings
+from nodes.kraft.security.tls import TlsSettings, server_context, tls_settings
+from nodes.kraft.settings import MAX_ID, MAX_PORT, ConfigError, parse_properties
+from nodes.kraft.settings import boolean as _boolean
+from nodes.kraft.settings import integer as _integer
+from nodes.kraft.settings import is_number as _is_number
+from nodes.kraft.settings import names as _names
+from nodes.kraft.settings import required as _required
 
-MAX_ID: Final = 2**31 - 1
-MAX_PORT: Final = 65535
+__all__ = [
+    "Config",
+    "ConfigError",
+    "Endpoint",
+    "Timing",
+    "Voter",
+    "from_settings",
+    "load",
+    "parse_properties",
+]
+
 ANY_ADDRESS: Final = frozenset({"", "0.0.0.0", "::", "[::]"})
-SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0}
+SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 """Name -> id of the protocols that listeners can speak."""
-
-
-class ConfigError(Exception):
-    """A setting is missing or wrong. The message is one line."""
+WITH_TLS: Final = frozenset({"SSL", "SASL_SSL"})
+WITH_SASL: Final = frozenset({"SASL_PLAINTEXT", "SASL_SSL"})
+CONTROL_QUEUE_CAPACITY: Final = 20
+"""KIP-291's, for controller listeners."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +115,11 @@ class Config:
     max_fetch_records: int = 10_000
     prevote: bool = True
     segment_bytes: int = 16 * 2**20
-    queue_capacity: int = 500
-    control_queue_capacity: int = 20
+    limits: Limits = field(default_factory=Limits)
+    tls: TlsSettings = field(default_factory=TlsSettings)
+    sasl: SaslSettings = field(default_factory=SaslSettings)
+    controller_protocol: str = "PLAINTEXT"
+    metrics_address: tuple[str, int] | None = None
     rack: str | None = None
     snapshots: SnapshotPolicy = SnapshotPolicy()
     deferred_takeover: bool = False
@@ -124,23 +146,20 @@ class Config:
         return self.broker_id
 
     @property
+    def control_limits(self) -> Limits:
+        """Those of controller listeners (KIP-291)."""
+        return replace(self.limits, capacity=CONTROL_QUEUE_CAPACITY)
+
+    @property
+    def inter_broker_protocol(self) -> str:
+        """What brokers speak among each other."""
+        name = self.inter_broker_listener
+        return next(each.protocol for each in self.advertised if each.name == name)
+
+    @property
     def inter_broker_listener(self) -> str:
         """The listener over which brokers fetch from each other: the first one by default."""
         return self.inter_broker_name or self.advertised[0].name
-
-
-def parse_properties(text: str) -> dict[str, str]:
-    """Lines `key=value`; blank lines and lines that begin with # or ! are passed over."""
-    settings: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        stripped = line.strip()
-        if not stripped or stripped[0] in "#!":
-            continue
-        key, equals, value = stripped.partition("=")
-        if not equals:
-            raise ConfigError(f"line {number}: {stripped!r} is not of the form key=value")
-        settings[key.strip()] = value.strip()
-    return settings
 
 
 def load(path: Path) -> Config:
@@ -189,7 +208,7 @@ def from_settings(settings: Mapping[str, str]) -> Config:
     voters = _voters(settings)
     _check_ids(broker_id, controller_id, voters)
     log_dir = _required(settings, "log.dirs")
-    return Config(
+    config = Config(
         name=settings.get("node.name")
         or f"node-{broker_id if controller_id is None else controller_id}",
         broker_id=broker_id,
@@ -205,10 +224,12 @@ def from_settings(settings: Mapping[str, str]) -> Config:
         seed=_integer(settings, "random.seed", 0, 2**63 - 1, 0),
         max_fetch_records=_integer(settings, "metadata.max.fetch.records", 1, 10**9, 10_000),
         prevote=_boolean(settings, "controller.quorum.prevote", default=True),
-        segment_bytes=_integer(
-            settings, "metadata.log.segment.bytes", 1024, 2**31 - 1, 16 * 2**20
-        ),
-        queue_capacity=_integer(settings, "queued.max.requests", 1, 10**6, 500),
+        segment_bytes=_integer(settings, "metadata.log.segment.bytes", 1024, 2**31 - 1, 16 * 2**20),
+        limits=_limits(settings),
+        tls=tls_settings(settings),
+        sasl=sasl_settings(settings),
+        controller_protocol=_controller_protocol(control_names, protocols),
+        metrics_address=_address(settings, "metrics.listener"),
         rack=settings.get("broker.rack"),
         snapshots=_snapshots(settings),
         deferred_takeover=_deferred_takeover(settings),
@@ -219,6 +240,8 @@ def from_settings(settings: Mapping[str, str]) -> Config:
         replication=_replication(settings),
         inter_broker_name=_inter_broker_name(settings, client),
     )
+    _check_security(config)
+    return config
 
 
 def _roles(settings: Mapping[str, str]) -> frozenset[str]:
@@ -295,6 +318,48 @@ def _protocol_map(settings: Mapping[str, str]) -> dict[str, str]:
             )
         found[name] = protocol
     return found
+
+
+def _controller_protocol(control_names: list[str], protocols: Mapping[str, str]) -> str:
+    """What the controllers' listeners speak; a broker is told by their name, too, whose default
+    is PLAINTEXT."""
+    return protocols.get(control_names[0], "PLAINTEXT") if control_names else "PLAINTEXT"
+
+
+def _address(settings: Mapping[str, str], key: str) -> tuple[str, int] | None:
+    text = settings.get(key)
+    if not text:
+        return None
+    host, colon, port = text.rpartition(":")
+    if not (colon and _is_number(port, MAX_PORT)):
+        raise ConfigError(f"{key}={text}: it is host:port")
+    return host, int(port)
+
+
+def _check_security(config: Config) -> None:
+    """That every protocol in use has what it needs, here and not at the first connection."""
+    listeners = (*config.client_listeners, *config.controller_listeners)
+    for each in listeners:
+        if each.protocol in WITH_TLS:
+            server_context(config.tls)
+        if each.protocol in WITH_SASL and not config.sasl.users:
+            raise ConfigError(
+                f"listener {each.name} asks for a login, but nobody can log in: sasl.users and "
+                "sasl.users.file are missing"
+            )
+    called = {"controllers": config.controller_protocol}
+    if config.broker_id is not None:
+        called["other brokers"] = config.inter_broker_protocol
+    for whom, protocol in called.items():
+        if protocol in WITH_TLS and config.tls.truststore is None:
+            raise ConfigError(
+                f"ssl.truststore.location is missing: {whom} speak {protocol}, and no "
+                "certificate of theirs could be believed"
+            )
+        if protocol in WITH_SASL and config.sasl.controller_login is None:
+            raise ConfigError(
+                f"sasl.username and sasl.password are missing: {whom} speak {protocol}"
+            )
 
 
 def _timing(settings: Mapping[str, str]) -> Timing:
@@ -400,45 +465,9 @@ def _deferred_takeover(settings: Mapping[str, str]) -> bool:
     return text == "deferred"
 
 
-def _is_number(text: str, highest: int) -> bool:
-    return text.isdecimal() and int(text) <= highest
-
-
-def _names(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",") if item.strip()]
-
-
-def _required(settings: Mapping[str, str], key: str) -> str:
-    if not settings.get(key):
-        raise ConfigError(f"{key} is missing")
-    return settings[key]
-
-
 def _id(settings: Mapping[str, str], key: str) -> int:
     _required(settings, key)
     return _integer(settings, key, 0, MAX_ID, 0)
-
-
-def _integer(settings: Mapping[str, str], key: str, low: int, high: int, default: int) -> int:
-    text = settings.get(key)
-    if text is None:
-        return default
-    try:
-        value = int(text)
-    except ValueError:
-        raise ConfigError(f"{key}={text}: it is a whole number") from None
-    if not low <= value <= high:
-        raise ConfigError(f"{key}={text}: it is a whole number from {low} to {high}")
-    return value
-
-
-def _boolean(settings: Mapping[str, str], key: str, *, default: bool) -> bool:
-    text = settings.get(key)
-    if text is None:
-        return default
-    if text not in ("true", "false"):
-        raise ConfigError(f"{key}={text}: it is true or false")
-    return text == "true"
 
 
 def _principals(settings: Mapping[str, str], key: str) -> frozenset[Principal]:

@@ -23,6 +23,7 @@ from nodes.kraft.events import EventLog
 from nodes.kraft.metadata.digest import digest
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.listener import Inquiry, Listener
+from nodes.kraft.net.secure import listener_sasl, listener_tls
 from nodes.kraft.raft import steps as raft
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.control import ControlPlane
@@ -31,6 +32,7 @@ from nodes.kraft.runtime.membership import Membership
 from nodes.kraft.runtime.planes import LoopThread
 from nodes.kraft.runtime.refusals import listed, refuse, unsupported
 from nodes.kraft.runtime.replica import Replica, Watcher
+from nodes.kraft.runtime.snapshots import Snapshots
 from nodes.kraft.storage.meta_properties import adopt
 from nodes.kraft.wire.apis import CONTROL_APIS
 from nodes.kraft.wire.codec import API_VERSIONS
@@ -80,6 +82,14 @@ class Node(Watcher):
                 ControllerConfig.of(config), emit=self.events.emit, changed=self._arm
             )
             self.control.replica = self.replica
+        self.snapshots = Snapshots(
+            config,
+            self.replica,
+            tell=None if self.control is None else self.control.feed,
+            stop=self.stop,
+        )
+        if self.control is not None:
+            self.control.start_snapshot = self.snapshots.start
         if config.broker_id is not None:
             self.membership, self.data = self._broker()
 
@@ -151,9 +161,11 @@ class Node(Watcher):
     async def _listen(self, endpoint: Endpoint) -> None:
         listener = Listener(
             endpoint.name,
-            capacity=self.config.control_queue_capacity,
             dispatch=self._on_control,
             unsupported=partial(unsupported, CONTROL_APIS),
+            limits=self.config.control_limits,
+            tls=listener_tls(self.config, endpoint),
+            sasl=listener_sasl(self.config, endpoint),
         )
         await listener.start(endpoint.host, endpoint.port)
         self._listeners.append(listener)
@@ -176,6 +188,7 @@ class Node(Watcher):
             await listener.close()
         if self.membership is not None:
             self.membership.close()
+        self.snapshots.close()
         self.replica.close()
         self.events.emit("exit", reason=self._reason)
 
@@ -212,13 +225,18 @@ class Node(Watcher):
                 self.control.tick()
         if self.membership is not None and self.membership.deadline_ms() <= now:
             self.membership.tick()
+        self.snapshots.tick()
         if now - self._committed_ms >= QUIET_MS:
             self.replica.emit_digest()
             self._committed_ms = now
 
     def _arm(self) -> None:
         """Set the one timer to the earliest deadline."""
-        deadlines = [self.replica.deadline_ms(), self._committed_ms + QUIET_MS]
+        deadlines = [
+            self.replica.deadline_ms(),
+            self.snapshots.deadline_ms(),
+            self._committed_ms + QUIET_MS,
+        ]
         if self.control is not None and (due := self.control.deadline_ms()) is not None:
             deadlines.append(due)
         if self.membership is not None:

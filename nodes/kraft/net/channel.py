@@ -5,9 +5,19 @@ import itertools
 import struct
 from typing import Any, Final
 
+from kio.schema.errors import ErrorCode
+from kio.schema.sasl_authenticate.v2.request import SaslAuthenticateRequest
+from kio.schema.sasl_handshake.v1.request import SaslHandshakeRequest
+
+from nodes.kraft.net.secure import ChannelSecurity
+from nodes.kraft.security.sasl import Login, client_tokens
+from nodes.kraft.security.scram import AuthenticationFailed
 from nodes.kraft.wire.codec import MalformedRequest, decode_response, encode_request, frame
 
 MAX_ANSWER_BYTES: Final = 100 * 2**20
+TLS_SHUTDOWN_S: Final = 2.0
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class NotSent(Exception):
@@ -21,66 +31,105 @@ class FateUnknown(Exception):
 class Channel:
     """Sends requests to one address; connects when needed, and anew after every failure."""
 
-    def __init__(self, host: str, port: int, client_id: str) -> None:
+    def __init__(
+        self, host: str, port: int, client_id: str, security: ChannelSecurity | None = None
+    ) -> None:
         self._host = host
         self._port = port
         self._client_id = client_id
+        self._security = security or ChannelSecurity()
         self._correlation = itertools.count()
         self._busy = asyncio.Lock()
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._streams: Streams | None = None
 
     async def call(self, request: Any, timeout_s: float) -> Any:
         """The response entity. Raises `NotSent`, `FateUnknown`."""
         async with self._busy:
-            correlation_id = next(self._correlation) & 0x7FFFFFFF
             try:
                 async with asyncio.timeout(timeout_s):
-                    reader, writer = await self._connected()
-            except (OSError, TimeoutError, UnicodeError) as error:  # the last: no host's name
-                raise NotSent(f"{self._host}:{self._port}: {error}") from error
+                    streams = await self._connected()
+            except (
+                OSError,
+                TimeoutError,
+                UnicodeError,  # no host's name
+                EOFError,
+                MalformedRequest,
+                AuthenticationFailed,
+            ) as error:
+                raise NotSent(f"{self._host}:{self._port}: {error!r}") from error
+            done = False
             try:
                 async with asyncio.timeout(timeout_s):
-                    return await self._exchange(reader, writer, request, correlation_id)
+                    response = await self._exchange(streams, request)
+                    done = True
+                    return response
             except (OSError, TimeoutError, EOFError, MalformedRequest) as error:
                 raise FateUnknown(f"{self._host}:{self._port}: {error!r}") from error
+            finally:
+                if not done:  # a late answer must never be taken for that of a later request
+                    self.close()
 
-    async def _exchange(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        request: Any,
-        correlation_id: int,
-    ) -> Any:
-        done = False
-        try:
-            data = encode_request(request, correlation_id=correlation_id, client_id=self._client_id)
-            writer.write(frame(data))
-            await writer.drain()
-            (size,) = struct.unpack(">i", await reader.readexactly(4))
-            if not 0 < size <= MAX_ANSWER_BYTES:
-                raise MalformedRequest(f"answer of {size} bytes")
-            body = await reader.readexactly(size)
-            answered, response = decode_response(request.__api_key__, request.__version__, body)
-            if answered != correlation_id:
-                raise MalformedRequest(f"answer to {answered} instead of {correlation_id}")
-            done = True
-            return response
-        finally:
-            if not done:  # a late answer must never be taken for that of a later request
-                self.close()
+    async def _exchange(self, streams: Streams, request: Any) -> Any:
+        reader, writer = streams
+        correlation_id = next(self._correlation) & 0x7FFFFFFF
+        data = encode_request(request, correlation_id=correlation_id, client_id=self._client_id)
+        writer.write(frame(data))
+        await writer.drain()
+        (size,) = struct.unpack(">i", await reader.readexactly(4))
+        if not 0 < size <= MAX_ANSWER_BYTES:
+            raise MalformedRequest(f"answer of {size} bytes")
+        body = await reader.readexactly(size)
+        answered, response = decode_response(request.__api_key__, request.__version__, body)
+        if answered != correlation_id:
+            raise MalformedRequest(f"answer to {answered} instead of {correlation_id}")
+        return response
 
-    async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    # --- connecting -----------------------------------------------------------------------
+
+    async def _connected(self) -> Streams:
         if self._streams is not None and _is_over(*self._streams):
             self.close()
         if self._streams is None:
-            self._streams = await asyncio.open_connection(self._host, self._port)
+            streams = await asyncio.open_connection(self._host, self._port, **self._tls_arguments())
+            try:
+                if self._security.login is not None:
+                    await self._log_in(streams, self._security.login)
+            except BaseException:
+                streams[1].close()
+                raise
+            self._streams = streams
         return self._streams
+
+    def _tls_arguments(self) -> dict[str, Any]:
+        context = self._security.tls
+        if context is None:
+            return {}
+        return {"ssl": context, "ssl_shutdown_timeout": TLS_SHUTDOWN_S}
+
+    async def _log_in(self, streams: Streams, login: Login) -> None:
+        """SASL in SaslAuthenticate requests (KIP-152)."""
+        answer = await self._exchange(streams, SaslHandshakeRequest(mechanism=login.mechanism))
+        _check(answer, f"{login.mechanism}: {', '.join(answer.mechanisms)} would do")
+        tokens = client_tokens(login)
+        token = next(tokens)
+        while True:
+            answer = await self._exchange(streams, SaslAuthenticateRequest(auth_bytes=token))
+            _check(answer, f"{login.mechanism} as {login.username}")
+            try:
+                token = tokens.send(answer.auth_bytes)
+            except StopIteration:
+                return
 
     def close(self) -> None:
         """Drop the connection; the next call makes a new one."""
         if self._streams is not None:
             self._streams[1].close()
             self._streams = None
+
+
+def _check(answer: Any, what: str) -> None:
+    if answer.error_code != ErrorCode.none:
+        raise AuthenticationFailed(f"{answer.error_code.name}: {what}")
 
 
 def _is_over(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:

@@ -1,33 +1,40 @@
-"""One listener: its own socket, its own bounded queue, its own handler (KIP-291).
+"""One listener: its own acceptor, its own bounded queue, its own handler (KIP-291).
 
-A connection is muted while its request waits for the answer, as in Kafka: answers leave in the
-order of the requests, and one client fills at most one place of the queue. A full queue stops
-the reading, not the node; so does a client that does not read its answers. Between two requests
-the handler lets the loop go round, so that listeners take turns.
+A full queue stops the reading, not the node; so does a client that does not read its answers.
+Between two requests the handler lets the loop go round, so that connections and listeners take
+turns; kinds of requests take turns in the queue (net/queue.py).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 import struct
+import time
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from nodes.kraft.metrics.meters import Rate
+from nodes.kraft.net.complaints import Complaints
+from nodes.kraft.net.connection import Connection
+from nodes.kraft.net.gate import SASL_KEYS, SASL_VERSIONS
+from nodes.kraft.net.limits import Limits
+from nodes.kraft.net.queue import FairQueue
 from nodes.kraft.security.principal import ANONYMOUS, Principal
+from nodes.kraft.security.sasl import SaslSettings
 from nodes.kraft.wire.codec import (
     MalformedRequest,
     UnsupportedVersion,
     decode_request,
     encode_response,
-    frame,
 )
 
 log: Final = logging.getLogger(__name__)
 
-READ_AHEAD_BYTES: Final = 65536
-"""How much of later requests is read while one waits for its answer."""
+MOST_SWEEP_S: Final = 1.0
 
 
 NO_ANSWER: Final = object()
@@ -52,96 +59,165 @@ class Inquiry:
 
 
 class Listener:
-    """Accepts connections on one address; hands requests to `dispatch` one after another."""
+    """Accepts connections on one address; hands requests to `dispatch` one after another.
+
+    `unsupported` gives the body that answers a request of an unknown kind; None: there is none,
+    the connection closes. `tls` and `sasl`: what the listener asks of clients, None: not that.
+    """
 
     def __init__(
         self,
         name: str,
         *,
-        capacity: int,
         dispatch: Callable[[Inquiry], None],
         unsupported: Callable[[UnsupportedVersion], bytes | None],
-        max_request_bytes: int = 16 * 2**20,
-        max_connections: int = 1000,
+        limits: Limits | None = None,
+        tls: ssl.SSLContext | None = None,
+        sasl: SaslSettings | None = None,
     ) -> None:
         self.name = name
-        self.max_request_bytes = max_request_bytes
-        self.unsupported = unsupported
+        self.limits = limits or Limits()
+        self.tls = tls
+        self.sasl = sasl
+        self.requests = Rate()
+        """Requests handled."""
+        self.busy = Rate()
+        """Seconds in the handler."""
+        self._unsupported = unsupported
         self._dispatch = dispatch
-        self._max_connections = max_connections
-        self._queue: asyncio.Queue[tuple[_Connection, bytes]] = asyncio.Queue(capacity)
-        self._connections: set[_Connection] = set()
+        self._complaints = Complaints(log)
+        self._queue: FairQueue[tuple[Connection, bytes]] = FairQueue(self.limits.capacity)
+        self._connections: set[Connection] = set()
+        self._hosts: Counter[str] = Counter()
+        self._reserved = 0
+        self._short_of_memory: deque[Connection] = deque()
         self._server: asyncio.Server | None = None
-        self._handler: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    # --- life -----------------------------------------------------------------------------
 
     async def start(self, host: str, port: int) -> None:
         """Bind, listen and serve. Raises `OSError`."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: _Connection(self), host or None, port, backlog=256, reuse_address=True
+            lambda: Connection(self), host or None, port, backlog=256, reuse_address=True
         )
-        self._handler = loop.create_task(self._handle())
+        self._tasks = [loop.create_task(self._handle()), loop.create_task(self._sweep())]
 
     async def close(self) -> None:
         """Stop listening and drop every connection."""
         if self._server is not None:
             self._server.close()
-        if self._handler is not None:
-            self._handler.cancel()
+        for task in self._tasks:
+            task.cancel()
         for connection in list(self._connections):
             connection.close()
 
     @property
     def queued(self) -> int:
         """Requests that wait for the handler."""
-        return self._queue.qsize()
+        return len(self._queue)
 
-    def opened(self, connection: _Connection) -> bool:
-        """False: too many connections."""
-        if len(self._connections) >= self._max_connections:
+    @property
+    def connections(self) -> int:
+        return len(self._connections)
+
+    # --- for connections (connection.Owner) -----------------------------------------------
+
+    def opened(self, connection: Connection) -> bool:
+        limits, host = self.limits, connection.host
+        if len(self._connections) >= limits.connections:
+            self.complain(connection, "refused: too many connections")
+            return False
+        if self._hosts[host] >= limits.connections_per_host:
+            self.complain(connection, "refused: too many connections from there")
             return False
         self._connections.add(connection)
+        self._hosts[host] += 1
         return True
 
-    def closed(self, connection: _Connection) -> None:
+    def closed(self, connection: Connection) -> None:
+        if connection not in self._connections:
+            return
         self._connections.discard(connection)
+        self._hosts[connection.host] -= 1
+        if not self._hosts[connection.host]:
+            del self._hosts[connection.host]
 
-    def offer(self, connection: _Connection, data: bytes) -> None:
-        """Queue a frame; where the queue is full the (muted) connection waits for a place."""
-        try:
-            self._queue.put_nowait((connection, data))
-        except asyncio.QueueFull:
-            connection.waiting = asyncio.ensure_future(self._queue.put((connection, data)))
+    def offer(self, connection: Connection, data: bytes) -> None:
+        self._queue.put(data[:2], (connection, data))
+
+    def reserve(self, connection: Connection, size: int) -> bool:
+        if self._reserved and self._reserved + size > self.limits.queued_bytes:
+            self._short_of_memory.append(connection)
+            return False
+        self._reserved += size
+        return True
+
+    def release(self, size: int) -> None:
+        self._reserved -= size
+        waiting, self._short_of_memory = self._short_of_memory, deque()
+        for connection in waiting:  # whoever still finds none waits again, in the same order
+            connection.go_on()
+
+    def complain(self, connection: Connection, text: str) -> None:
+        self._complaints.warning("%s: %s: %s", self.name, connection.peer, text)
+
+    # --- the handler ----------------------------------------------------------------------
 
     async def _handle(self) -> None:
         while True:
             connection, data = await self._queue.get()
             if not connection.open:
                 continue  # nobody waits for the answer: the request is not carried out
+            began = time.monotonic()
             try:
                 self._serve(connection, data)
             except Exception:
                 log.exception("%s: request from %s failed", self.name, connection.peer)
                 connection.close()
+            self.requests.add()
+            self.busy.add(time.monotonic() - began)
             await asyncio.sleep(0)  # `get` of a queue that is not empty does not wait
 
-    def _serve(self, connection: _Connection, data: bytes) -> None:
+    def _serve(self, connection: Connection, data: bytes) -> None:
+        gate = connection.gate
+        if gate.bare_tokens:
+            self._token(connection, data)
+            return
+        if len(data) < 2 or not gate.admits(struct.unpack_from(">h", data)[0]):
+            self.complain(connection, "sends requests before it has logged in")
+            connection.close()
+            return
         try:
             header, request = decode_request(data)
         except UnsupportedVersion as error:
-            body = self.unsupported(error)
+            body = self._unsupported(error)
             if body is None:
-                log.warning("%s: %s from %s is not served here", self.name, error, connection.peer)
+                self.complain(connection, f"{error} is not served here")
                 connection.close()
             else:
                 connection.reply(body)
             return
         except MalformedRequest as error:
-            log.warning("%s: malformed request from %s: %s", self.name, connection.peer, error)
+            self.complain(connection, f"malformed request: {str(error)[:200]}")
             connection.close()
             return
-        correlation_id = header.correlation_id
+        if request.__api_key__ in SASL_KEYS:
+            self._log_in(connection, header, request)
+            return
+        inquiry = Inquiry(
+            self.name,
+            connection.peer,
+            header,
+            request,
+            self._answering(connection, header.correlation_id),
+            gate.principal,
+            connection.host,
+        )
+        self._dispatch(inquiry)
 
+    def _answering(self, connection: Connection, correlation_id: int) -> Callable[..., None]:
         def answer(response: Any | None) -> None:
             if response is None:
                 connection.close()
@@ -157,90 +233,44 @@ class Listener:
             else:
                 connection.reply(body)
 
-        inquiry = Inquiry(
-            self.name, connection.peer, header, request, answer, ANONYMOUS, connection.host
-        )
-        self._dispatch(inquiry)
+        return answer
 
+    # --- logging in -----------------------------------------------------------------------
 
-class _Connection(asyncio.Protocol):
-    """Frames of one connection, one at a time."""
-
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
-        self._transport: asyncio.Transport | None = None
-        self._buffer = bytearray()
-        self._muted = False
-        self._full = False
-        self.waiting: asyncio.Future[None] | None = None
-        self.peer = "?"
-        self.host = ""
-        self.open = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        address = transport.get_extra_info("peername")
-        self.peer, self.host = str(address), address[0] if address else ""
-        self.open = self._listener.opened(self)
-        if not self.open:
-            log.warning("%s: too many connections, refused %s", self._listener.name, self.peer)
-            transport.close()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.open = False
-        if self.waiting is not None:
-            self.waiting.cancel()
-        self._listener.closed(self)
-
-    def data_received(self, data: bytes) -> None:
-        self._buffer += data
-        held = self._muted or self._full
-        if held and len(self._buffer) > READ_AHEAD_BYTES and self._transport is not None:
-            self._transport.pause_reading()
-        self._next()
-
-    def pause_writing(self) -> None:
-        """The answers wait for their reader; so do its further requests."""
-        self._full = True
-
-    def resume_writing(self) -> None:
-        self._full = False
-        self._go_on()
-
-    def reply(self, body: bytes) -> None:
-        """Send the answer to the request in hand and go on to the next."""
-        if self._transport is None or not self.open:
+    def _log_in(self, connection: Connection, header: Any, request: Any) -> None:
+        lowest, highest = SASL_VERSIONS[int(request.__api_key__)]
+        if not lowest <= request.__version__ <= highest:
+            self.complain(connection, f"{type(request).__name__} version {request.__version__}")
+            connection.close()
             return
-        self._transport.write(frame(body))
-        self.skip()
+        response = connection.gate.answer(request)
+        connection.reply(encode_response(response, correlation_id=header.correlation_id))
+        self._turn_away(connection)
 
-    def skip(self) -> None:
-        """Go on to the next request."""
-        self._muted = False
-        self._go_on()
+    def _token(self, connection: Connection, token: bytes) -> None:
+        answer = connection.gate.token(token)
+        if answer is not None:
+            connection.reply(answer)
+        self._turn_away(connection)
 
-    def _go_on(self) -> None:
-        if self._transport is not None and not self._muted and not self._full:
-            self._transport.resume_reading()
-            self._next()
+    def _turn_away(self, connection: Connection) -> None:
+        """Close it where its login failed; the answer that says so leaves first."""
+        if connection.gate.failed is not None:
+            self.complain(connection, f"login failed: {connection.gate.failed}")
+            connection.close()
 
-    def close(self) -> None:
-        self.open = False
-        if self._transport is not None:
-            self._transport.close()
+    # --- patience -------------------------------------------------------------------------
 
-    def _next(self) -> None:
-        if self._muted or self._full or not self.open or len(self._buffer) < 4:
-            return
-        (size,) = struct.unpack_from(">i", self._buffer)
-        if not 0 < size <= self._listener.max_request_bytes:
-            log.warning("%s: frame of %d bytes from %s", self._listener.name, size, self.peer)
-            self.close()
-            return
-        if len(self._buffer) < 4 + size:
-            return
-        data = bytes(self._buffer[4 : 4 + size])
-        del self._buffer[: 4 + size]
-        self._muted = True
-        self._listener.offer(self, data)
+    async def _sweep(self) -> None:
+        """Drop the connections that take too long."""
+        limits = self.limits
+        shortest_s = min(limits.idle_ms, limits.setup_ms, limits.frame_ms) / 1000
+        while True:
+            await asyncio.sleep(min(MOST_SWEEP_S, shortest_s / 4))
+            now = time.monotonic()
+            for connection in list(self._connections):
+                why = connection.overdue(now)
+                if why is not None:
+                    if why != "idle":
+                        self.complain(connection, why)
+                    connection.abort()

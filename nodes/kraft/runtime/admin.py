@@ -133,5 +133,5 @@ def static_configs(config: Config) -> dict[str, str]:
         "log.dirs": str(config.log_dir),
         "node.name": config.name,
         "process.roles": ",".join(config.roles),
-        "queued.max.requests": str(config.queue_capacity),
+        "queued.max.requests": str(config.limits.capacity),
     }

@@ -14,6 +14,7 @@ from nodes.kraft.broker import lifecycle, view
 from nodes.kraft.config import Config
 from nodes.kraft.metadata.image import EMPTY, Image
 from nodes.kraft.net.listener import Inquiry, Listener
+from nodes.kraft.net.secure import listener_sasl, listener_tls
 from nodes.kraft.runtime.admin import Admin
 from nodes.kraft.runtime.changes import Changes
 from nodes.kraft.runtime.clock import now_ms
@@ -104,9 +105,11 @@ class DataPlane:
         for endpoint in self.config.client_listeners:
             listener = Listener(
                 endpoint.name,
-                capacity=self.config.queue_capacity,
                 dispatch=self.serve,
                 unsupported=partial(unsupported, CLIENT_APIS),
+                limits=self.config.limits,
+                tls=listener_tls(self.config, endpoint),
+                sasl=listener_sasl(self.config, endpoint),
             )
             await listener.start(endpoint.host, endpoint.port)
             self._listeners.append(listener)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
+from nodes.kraft.net.limits import Limits
 from nodes.kraft.net.listener import Inquiry, Listener
 from nodes.kraft.wire.codec import encode_request, encode_response, frame
 from nodes.kraft.wire.debug import DescribeNodeRequest, DescribeNodeResponse
@@ -28,8 +29,8 @@ def with_listener(
 ) -> None:
     async def main() -> None:
         port = free_port()
-        settings: dict[str, Any] = {"capacity": 20, "unsupported": lambda _: None, **options}
-        listener = Listener("TEST", dispatch=dispatch, **settings)
+        limits = Limits(**{"capacity": 20, **options})
+        listener = Listener("TEST", dispatch=dispatch, unsupported=lambda _: None, limits=limits)
         await listener.start("127.0.0.1", port)
         try:
             async with asyncio.timeout(20):
@@ -106,7 +107,9 @@ def test_a_full_queue_delays_its_own_listener_alone() -> None:
 
     async def body(_: Listener, port: int) -> None:
         other_port = free_port()
-        other = Listener("OTHER", capacity=1, dispatch=echo, unsupported=lambda _: None)
+        other = Listener(
+            "OTHER", dispatch=echo, unsupported=lambda _: None, limits=Limits(capacity=1)
+        )
         await other.start("127.0.0.1", other_port)
         clients = [await asyncio.open_connection("127.0.0.1", port) for _ in range(30)]
         for _, writer in clients:
@@ -130,7 +133,7 @@ def test_connections_beyond_the_limit_are_refused() -> None:
         writer.close()
         first.close()
 
-    with_listener(echo, body, max_connections=1)
+    with_listener(echo, body, connections=1)
 
 
 def test_a_request_whose_sender_hung_up_is_not_carried_out() -> None:
@@ -208,7 +211,7 @@ def test_a_long_queue_of_one_listener_lets_the_other_take_turns() -> None:
 
     async def body(_: Listener, port: int) -> None:
         other_port = free_port()
-        other = Listener("OTHER", capacity=20, dispatch=control, unsupported=lambda _: None)
+        other = Listener("OTHER", dispatch=control, unsupported=lambda _: None)
         await other.start("127.0.0.1", other_port)
         channel = Channel("127.0.0.1", other_port, "t")
         await channel.call(DescribeNodeRequest(), 5)
