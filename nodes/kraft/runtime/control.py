@@ -40,6 +40,7 @@ class ControlPlane(Watcher):
     ) -> None:
         self.state = core.initial(config)
         self.replica: Replica | None = None
+        self.start_snapshot: Callable[[], None] = lambda: None
         self._emit = emit
         self._changed = changed
         self._waiting: dict[int, tuple[Any, str | None, Callable[[Any], None]]] = {}
@@ -185,6 +186,10 @@ class ControlPlane(Watcher):
                 self._answer(token, response)
             case steps.Decided():
                 self._decided(effect)
+            case steps.Resign(why):
+                self.replica.feed(raft.Resign(why))
+            case steps.StartSnapshot():
+                self.start_snapshot()
 
     def _answer(self, token: int, response: Any) -> None:
         assert self.replica is not None

@@ -16,7 +16,12 @@ from nodes.kraft.raft.messages import SnapshotId
 from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.events import Emit, emit_nothing
 from nodes.kraft.storage.files import sync_directory, write_all
-from nodes.kraft.wire.snapshots import CorruptSnapshot, decode_snapshot, encode_snapshot
+from nodes.kraft.wire.snapshots import (
+    CorruptSnapshot,
+    check_snapshot,
+    decode_snapshot,
+    encode_snapshot,
+)
 
 __all__ = ["CorruptSnapshot", "SnapshotNotFound", "SnapshotStore", "file_name"]
 
@@ -169,8 +174,7 @@ class SnapshotStore:
         temporary = self._temporary(id, RECEIVING)
         descriptor = self._receiving[id]
         try:
-            for _ in decode_snapshot(temporary.read_bytes(), id.epoch):
-                pass
+            check_snapshot(temporary.read_bytes(), id.epoch)
             os.fsync(descriptor)
         except CorruptSnapshot:
             self.forget(id)

@@ -60,21 +60,32 @@ def encode_snapshot(
 def decode_snapshot(data: bytes, epoch: int) -> Iterator[bytes]:
     """The records' values. Raises `CorruptSnapshot`: before the first value where a checksum is
     wrong or header or footer are not there, later where the inside of a batch is no batch."""
+    for position, header in check_snapshot(data, epoch):
+        try:
+            batches = decode_batches(data[position : position + header.size])
+        except CorruptBatch as error:
+            raise CorruptSnapshot(str(error)) from error
+        for batch in batches:
+            if batch.control:
+                raise CorruptSnapshot(f"a control batch at {position}")
+            yield from batch.records
+
+
+def check_snapshot(data: bytes, epoch: int) -> list[tuple[int, BatchHeader]]:
+    """The position and header of each batch between header and footer. Raises
+    `CorruptSnapshot`: a checksum, an offset or an epoch is wrong, or one of the two is not
+    there. The records are not decoded, so this is quick."""
     try:
         places = list(_places(data))
-        if len(places) < 2:
-            raise CorruptSnapshot(f"{len(data)} bytes without header and footer")
-        if any(header.epoch != epoch for _, header in places):
-            raise CorruptSnapshot(f"a batch of another epoch than {epoch}")
-        _check_control(data, places[0], HEADER_KEY, SnapshotHeaderRecord)
-        _check_control(data, places[-1], FOOTER_KEY, SnapshotFooterRecord)
-        for position, header in places[1:-1]:
-            for batch in decode_batches(data[position : position + header.size]):
-                if batch.control:
-                    raise CorruptSnapshot(f"a control batch at {position}")
-                yield from batch.records
     except CorruptBatch as error:
         raise CorruptSnapshot(str(error)) from error
+    if len(places) < 2:
+        raise CorruptSnapshot(f"{len(data)} bytes without header and footer")
+    if any(header.epoch != epoch for _, header in places):
+        raise CorruptSnapshot(f"a batch of another epoch than {epoch}")
+    _check_control(data, places[0], HEADER_KEY, SnapshotHeaderRecord)
+    _check_control(data, places[-1], FOOTER_KEY, SnapshotFooterRecord)
+    return places[1:-1]
 
 
 def _control_batch(offset: int, epoch: int, key: bytes, entity: Any, timestamp_ms: int) -> bytes:
