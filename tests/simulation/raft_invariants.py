@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from nodes.kraft.raft.messages import Batch
+from nodes.kraft.raft.messages import Batch, SnapshotId
 
 
 class Violation(AssertionError):
@@ -44,6 +44,10 @@ class Prefixes:
     def digest(self, end_offset: int) -> int | None:
         return self.digests[end_offset] if end_offset < len(self.digests) else None
 
+    def upto(self, end_offset: int) -> "Prefixes":
+        """Those of the first records alone: what a snapshot holds."""
+        return Prefixes(self.digests[: end_offset + 1], self.epochs[:end_offset])
+
 
 class Invariants:
     """The quorum's history as far as the rules need it."""
@@ -58,6 +62,7 @@ class Invariants:
         self._ends: list[int] = []  # the high watermarks reported, in order
         self._committed_in: dict[int, int] = {}  # leader epoch -> its high watermark
         self._epochs: dict[int, int] = {}
+        self._snapshots: dict[SnapshotId, int] = {}
 
     def elected(self, node: int, epoch: int, log: Prefixes) -> None:
         """At most one leader an epoch, and it has all that earlier epochs committed."""
@@ -78,6 +83,10 @@ class Invariants:
         if epoch < self._epochs.get(node, 0):
             raise Violation("epoch-monotonic", f"{node}: {self._epochs[node]} to {epoch}")
         self._epochs[node] = epoch
+
+    def wiped(self, node: int) -> None:
+        """An observer that begins anew."""
+        self._epochs.pop(node, None)
 
     def appended(self, node: int, batch: Batch, log: Prefixes) -> None:
         """Logs that have the same (epoch, offset) are the same up to there."""
@@ -115,6 +124,25 @@ class Invariants:
                 raise Violation("durable-majority", f"{node} commits {high_watermark} too early")
             self._committed_in[epoch] = max(high_watermark, self._committed_in.get(epoch, 0))
         self.committed = max(self.committed, high_watermark)
+
+    def snapshot(self, node: int, id: SnapshotId, log: Prefixes) -> None:
+        """A snapshot is of committed records, and says the same wherever it was made."""
+        digest = log.digest(id.end_offset)
+        if id.end_offset > self.committed or digest is None:
+            raise Violation("snapshot-committed", f"{node} wrote {id}, {self.committed} are")
+        if self._committed_digests.setdefault(id.end_offset, digest) != digest:
+            raise Violation("snapshot-committed", f"{node} wrote other records into {id}")
+        if log.epochs[id.end_offset - 1] != id.epoch:
+            raise Violation("snapshot-id", f"{node} wrote {id} of {log.epochs[id.end_offset - 1]}")
+        if self._snapshots.setdefault(id, digest) != digest:
+            raise Violation("snapshot-id", f"{node}: two snapshots {id}")
+
+    def asked_before(self, node: int, epoch: int, saved_epoch: int) -> None:
+        """A PreVote is of the epoch in which its sender is, and not of one that it led."""
+        if epoch != saved_epoch:
+            raise Violation("pre-vote", f"{node} in {saved_epoch} asks for {epoch}")
+        if self._leaders.get(epoch) == node:
+            raise Violation("pre-vote", f"{node} led {epoch} and asks for votes in it")
 
     def confirmed(self, node: int, asked_at: int, high_watermark: int) -> None:
         """A confirmed read sees all that anyone had reported committed when it was asked."""

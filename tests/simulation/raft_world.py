@@ -1,24 +1,39 @@
 """A quorum and its observers on a simulated network, disks and clock: one seed, one history.
 
 The network delays, loses, reorders and duplicates, and is cut in many ways; nodes pause, and
-crash with the loss of what they did not sync; fetches carry as little as one batch. Every
-effect goes past `Invariants`.
+crash with the loss of what they did not sync; fetches carry as little as one batch. Every node
+snapshots at random; observers join late or lose their disks. Every effect goes past
+`Invariants`.
 """
 
 import heapq
 import itertools
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from nodes.kraft.raft import core
 from nodes.kraft.raft.config import RaftConfig
-from nodes.kraft.raft.messages import Batch, Fetch, FetchReply, Reply, Request, Vote, VoteReply
-from nodes.kraft.raft.state import Leader, QuorumState, RaftState
+from nodes.kraft.raft.messages import (
+    EndQuorumEpoch,
+    Fetch,
+    FetchReply,
+    FetchSnapshot,
+    FetchSnapshotReply,
+    Reply,
+    Request,
+    SnapshotId,
+    Vote,
+    VoteReply,
+)
+from nodes.kraft.raft.snapshots import answer_range
+from nodes.kraft.raft.state import Follower, Leader, QuorumState, RaftState
 from nodes.kraft.raft.steps import (
     Advanced,
     Answer,
     AnswerFetch,
+    AnswerSnapshot,
     Append,
     Asked,
     Claimed,
@@ -30,16 +45,20 @@ from nodes.kraft.raft.steps import (
     Flush,
     Flushed,
     Input,
+    InstallSnapshot,
     Propose,
     Replied,
     Resign,
     SaveQuorumState,
     Send,
+    SnapshotWritten,
+    StoreChunk,
     Tick,
+    TrimLog,
     Truncate,
 )
 from tests.simulation.raft_invariants import Invariants, Violation
-from tests.simulation.raft_parts import FOREVER, Call, Node, Profile
+from tests.simulation.raft_parts import FOREVER, Call, Disk, Node, Profile, Snapshot
 
 
 class World:
@@ -51,6 +70,8 @@ class World:
         self.now = 0
         self.steps = 0
         self.reads = 0
+        self.snapshots = 0
+        self.downloads = 0
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self._order = itertools.count()
         self._tokens = itertools.count(1)
@@ -58,6 +79,7 @@ class World:
         self._asked: dict[int, tuple[Call, int, int]] = {}  # token -> call, node, incarnation
         self._reads: dict[int, int] = {}  # token -> what was committed when it was asked
         self._outstanding: dict[tuple[int, int, int, str], Call] = {}
+        self._made: dict[bytes, tuple[SnapshotId, Snapshot]] = {}
         self._blocked: set[tuple[int, int]] = set()
         self.faults = True
         voters = tuple(range(1, self.profile.voters + 1))
@@ -68,12 +90,21 @@ class World:
             for node_id in voters + observers
         }
         for node in self.nodes.values():
-            self._start(node)
+            late = node.config.node_id == 102 and self.rng.random() < 0.7
+            self._later(self.rng.randrange(6000) if late else 0, partial(self._start, node))
         self._later(self.rng.randrange(2000), self._fault)
+        if self.profile.snapshot_every:
+            self._later(500, self._snapshot)
         self._later(500, self._client)
 
     def _config(self, node_id: int, voters: tuple[int, ...], seed: int) -> RaftConfig:
-        return RaftConfig(node_id=node_id, voters=voters, seed=seed)
+        return RaftConfig(
+            node_id=node_id,
+            voters=voters,
+            seed=seed,
+            prevote=self.profile.prevote,
+            snapshot_chunk_bytes=self.profile.chunk_bytes,
+        )
 
     # --- time -----------------------------------------------------------------------------
 
@@ -96,8 +127,12 @@ class World:
     # --- nodes ----------------------------------------------------------------------------
 
     def _start(self, node: Node) -> None:
+        if node.state is not None:
+            return
         node.incarnation += 1
         node.tick_at = FOREVER
+        node.writing = False
+        node.fetched_in = node.ended_in = node.asked_in = -1
         clock = self.now + node.clock_skew
         node.state = core.initial(node.config, node.disk.quorum, node.disk.index(), clock)
         self.feed(node, Tick())
@@ -109,8 +144,17 @@ class World:
         self.steps += 1
         before = node.state
         node.state, effects = core.step(before, event, self.now + node.clock_skew)
+        self._listen(node, before, event)
         for effect in effects:
-            self._carry_out(node, before, effect)
+            if node.state is not None:
+                self._carry_out(node, before, effect)
+        if node.state is None:
+            return
+        if (node.state.log.start_offset, node.state.log.end_offset) != (
+            node.disk.start,
+            node.disk.end,
+        ):
+            raise Violation("log-index", f"{node.state.log} of a log {node.disk.start}")
         deadline = max(self.now + 1, core.deadline_ms(node.state) - node.clock_skew)
         if deadline < node.tick_at:
             node.tick_at = deadline
@@ -141,6 +185,31 @@ class World:
             node.disk.crash(self.rng)
             self._later(self.rng.randrange(20, 1500), lambda: self._start(node))
 
+    def _wipe(self, node: Node) -> None:
+        """An observer gets a new disk. A voter must not: it would forget its votes."""
+        self._crash(node)
+        node.disk = Disk()
+        self.invariants.wiped(node.config.node_id)
+
+    def _listen(self, node: Node, before: RaftState, event: Input) -> None:
+        """What the rules of PreVote have to know of what a node was told."""
+        assert node.state is not None
+        match event:
+            case Asked(_, Vote(pre=True, candidate_epoch=epoch)) if epoch <= before.epoch:
+                if _bound(before) != _bound(node.state):
+                    raise Violation("pre-vote", f"{node.config.node_id} was moved by a PreVote")
+            case Asked(_, EndQuorumEpoch(leader_epoch=epoch)) if epoch == node.state.epoch:
+                node.ended_in = epoch
+            case Replied(
+                peer, Fetch() | FetchSnapshot(), FetchReply() | FetchSnapshotReply() as reply
+            ):
+                followed = isinstance(before.role, Follower) and before.leader_id == peer
+                if followed and not reply.error and reply.leader_epoch == before.epoch:
+                    node.fetched_in = before.epoch
+            case Replied(peer, Vote(pre=True), VoteReply(granted=True, leader_epoch=epoch)):
+                if epoch == node.asked_in:
+                    node.backers.add(peer)
+
     # --- effects --------------------------------------------------------------------------
 
     def _carry_out(self, node: Node, before: RaftState, effect: Effect) -> None:
@@ -148,6 +217,7 @@ class World:
         assert state is not None
         match effect:
             case SaveQuorumState(epoch, leader_id, voted_id):
+                self._check_candidacy(node, before, effect)
                 disk.quorum = self.save(epoch, leader_id, voted_id)
                 self.invariants.saved(me, epoch)
             case Append(batch):
@@ -163,7 +233,20 @@ class World:
                 self._answer(node, token, reply)
             case AnswerFetch(token, request, reply, limit):
                 batches = disk.read(request.offset, limit, self.profile.batches_a_fetch)
-                self._answer(node, token, _with_batches(reply, batches))
+                self._answer(node, token, replace(reply, batches=batches))
+            case AnswerSnapshot(token, range_of, answer):
+                snapshot = disk.snapshots.get(range_of.snapshot_id)
+                data = snapshot.data if snapshot else b""
+                whole = answer_range(
+                    range_of, answer, len(data) or None, lambda at, most: data[at : at + most]
+                )
+                self._answer(node, token, whole)
+            case StoreChunk(snapshot_id, position, data):
+                disk.receive(snapshot_id, position, data)
+            case InstallSnapshot(snapshot_id):
+                self._install(node, before, snapshot_id)
+            case TrimLog(snapshot_id):
+                disk.trim(snapshot_id.end_offset, drop=self.rng.random() < 0.7)
             case Advanced(high_watermark):
                 self._advanced(node, before, high_watermark)
             case Elected(epoch):
@@ -199,7 +282,7 @@ class World:
     def _durable_on(self, end_offset: int, digest: int) -> int:
         return sum(
             node.config.is_voter
-            and node.disk.durable >= end_offset
+            and max(node.disk.durable, node.disk.newest.end_offset) >= end_offset
             and node.disk.prefixes.digest(end_offset) == digest
             for node in self.nodes.values()
         )
@@ -213,11 +296,73 @@ class World:
 
         self._at_node(node, self.rng.randint(0, self.profile.sync_delay), flushed)
 
+    # --- snapshots ------------------------------------------------------------------------
+
+    def _snapshot(self) -> None:
+        """Some node snapshots what it has applied; the file is whole a while later."""
+        if self.faults:
+            self._later(self.rng.randint(1, 2 * self.profile.snapshot_every), self._snapshot)
+        node = self.rng.choice(list(self.nodes.values()))
+        if node.state is None or node.writing or node.paused_until > self.now:
+            return
+        id = self.snapshot_id(node, node.state)
+        if id is None:
+            return
+        snapshot = Snapshot.of(id, node.disk.prefixes.upto(id.end_offset), node.config.node_id)
+        self._made[snapshot.data] = id, snapshot
+        node.writing = True
+
+        def written() -> None:
+            node.disk.keep(id, snapshot)
+            self.invariants.snapshot(node.config.node_id, id, snapshot.prefixes)
+            self.snapshots += 1
+            self._at_node(node, self.rng.randint(0, 5), noted)
+
+        def noted() -> None:
+            node.writing = False
+            self.feed(node, SnapshotWritten(id))
+
+        self._at_node(node, self.rng.randint(0, 3 * self.profile.sync_delay), written)
+
+    def snapshot_id(self, node: Node, state: RaftState) -> SnapshotId | None:
+        """Of what a node would make a snapshot now: up to its high watermark or a batch before."""
+        ends = [
+            batch.end_offset
+            for batch in node.disk.batches
+            if state.log.start_offset < batch.end_offset <= state.high_watermark
+        ]
+        if not ends:
+            return None
+        end = self.rng.choice(ends[-2:])
+        return SnapshotId(end, node.disk.prefixes.epochs[end - 1])
+
+    def _install(self, node: Node, before: RaftState, id: SnapshotId) -> None:
+        me, disk = node.config.node_id, node.disk
+        if isinstance(before.role, Leader):
+            raise Violation("leader-loads", f"leader {me} loads {id}")
+        assert disk.receiving is not None
+        received, data = disk.receiving
+        if received != id or data not in self._made or self._made[data][0] != id:
+            raise Violation("snapshot-bytes", f"{me} put {id} together wrongly: {data!r}")
+        disk.receiving = None
+        disk.keep(id, self._made[data][1])
+        self.downloads += 1
+        if self.rng.random() < 0.1:
+            self._crash(node)  # before the log is dropped
+        else:
+            disk.restart(id)
+
     # --- the network ----------------------------------------------------------------------
 
     def _send(self, node: Node, peer: int, request: Request) -> None:
         me = node.config.node_id
-        if isinstance(request, Vote):
+        if isinstance(request, Vote) and request.pre:
+            saved = node.disk.quorum.epoch if node.disk.quorum else 0
+            assert node.state is not None
+            self.invariants.asked_before(me, request.candidate_epoch, max(saved, node.state.epoch))
+            if node.asked_in != request.candidate_epoch or node.fetched_in >= 0:
+                node.asked_in, node.backers, node.fetched_in = request.candidate_epoch, {me}, -1
+        elif isinstance(request, Vote):
             self.invariants.voted(me, request.candidate_epoch, me)
         call = Call(me, node.incarnation, peer, request)
         key = (me, node.incarnation, peer, type(request).__name__)
@@ -252,9 +397,30 @@ class World:
     def _answer(self, node: Node, token: int, reply: Reply) -> None:
         call, callee, incarnation = self._asked.pop(token)
         assert (callee, incarnation) == (node.config.node_id, node.incarnation)
-        if isinstance(call.request, Vote) and isinstance(reply, VoteReply) and reply.granted:
-            self.invariants.voted(callee, call.request.candidate_epoch, call.request.candidate_id)
+        match call.request, reply:
+            case Vote(pre=True), VoteReply(granted=True):
+                self._check_prevote(node)
+            case Vote(candidate_epoch=epoch, candidate_id=candidate), VoteReply(granted=True):
+                self.invariants.voted(callee, epoch, candidate)
         self._carry(callee, call.caller, lambda: self._settle(call, reply))
+
+    def _check_prevote(self, node: Node) -> None:
+        """Who has a leader backs nobody else."""
+        state = node.state
+        assert state is not None
+        follows = isinstance(state.role, Follower) and node.fetched_in == state.epoch
+        if isinstance(state.role, Leader) or (follows and node.ended_in != state.epoch):
+            raise Violation("pre-vote", f"{node.config.node_id} has a leader in {state.epoch}")
+
+    def _check_candidacy(self, node: Node, before: RaftState, saved: SaveQuorumState) -> None:
+        """A candidacy has the backing of a majority, or of the leader that resigned."""
+        me = node.config.node_id
+        candidacy = saved.voted_id == me and saved.epoch > before.epoch
+        if not candidacy or not self.profile.prevote or node.ended_in == before.epoch:
+            return
+        backers = node.backers if node.asked_in == saved.epoch - 1 else {me}
+        if len(backers) < self.invariants.majority:
+            raise Violation("pre-vote", f"{me} campaigns in {saved.epoch}, backed by {backers}")
 
     def _check_answered(self, token: int) -> None:
         if token in self._asked:
@@ -296,7 +462,9 @@ class World:
         everyone = list(self.nodes.values())
         victim = self.rng.choice(leaders if leaders and self.rng.random() < 0.6 else everyone)
         kind = self.rng.choice(("crash", "crash", "isolate", "halves", "one-way", "heal", "pause"))
-        if kind == "crash":
+        if not victim.config.is_voter and self.rng.random() < 0.3:
+            self._wipe(victim)
+        elif kind == "crash":
             self._crash(victim)
         elif kind == "pause":
             until = self.now + self.rng.randrange(50, 2500)
@@ -340,13 +508,5 @@ class World:
                 raise Violation("recovery", f"{node_id} has not heard of {committed}")
 
 
-def _with_batches(reply: FetchReply, batches: tuple[Batch, ...]) -> FetchReply:
-    return FetchReply(
-        error=reply.error,
-        leader_id=reply.leader_id,
-        leader_epoch=reply.leader_epoch,
-        high_watermark=reply.high_watermark,
-        log_start=reply.log_start,
-        diverging=reply.diverging,
-        batches=batches,
-    )
+def _bound(state: RaftState) -> tuple[object, ...]:
+    return state.epoch, state.leader_id, state.voted_id, type(state.role)

@@ -84,11 +84,15 @@ class LogIndex:
         end = self.runs[after][1] if after < len(self.runs) else self.end_offset
         return self.runs[after - 1][0], end
 
+    def holds(self, snapshot: SnapshotId) -> bool:
+        """Whether the snapshot's last record is in this log: then all of it is."""
+        return self.epoch_at(snapshot.end_offset - 1) == snapshot.epoch
+
     def begin_at(self, snapshot: SnapshotId) -> "LogIndex":
         """The log with `snapshot` in place of all that lies below its end. A log that does not
         hold the snapshot's last record is another history, or too short: nothing of it stays."""
         start = snapshot.end_offset
-        if self.epoch_at(start - 1) != snapshot.epoch:
+        if not self.holds(snapshot):
             return restarted(snapshot)
         if start == self.start_offset:
             return self

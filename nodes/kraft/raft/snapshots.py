@@ -42,7 +42,7 @@ def on_written(turn: Turn, snapshot_id: SnapshotId) -> None:
         return
     if snapshot_id.end_offset > state.high_watermark:
         turn.emit(Fatal(f"{snapshot_id} is above the high watermark {state.high_watermark}"))
-    elif state.log.epoch_at(snapshot_id.end_offset - 1) != snapshot_id.epoch:
+    elif not state.log.holds(snapshot_id):
         turn.emit(Fatal(f"{snapshot_id} is not of this log"))
     else:
         turn.set(log=state.log.begin_at(snapshot_id))

@@ -90,12 +90,11 @@ class MetadataLog:
         # What the first record's predecessor was is not known where the snapshot ends there.
         before = snapshot if first == snapshot.end_offset else SnapshotId(first, 0)
         found = LogIndex(before, end, end, tuple(runs))
-        index = found.begin_at(snapshot)
-        if index.end_offset != end:
-            self._restart(snapshot.end_offset)
-        else:
+        if found.holds(snapshot):
             self._drop_below(snapshot.end_offset)
-        return index
+        else:  # also where it is as long: what it has of another epoch must not stay
+            self._restart(snapshot.end_offset)
+        return found.begin_at(snapshot)
 
     @staticmethod
     def _headers(segments: list[Segment]) -> Iterator[BatchHeader]:
@@ -194,7 +193,7 @@ class MetadataLog:
     def trim(self, snapshot: SnapshotId) -> None:
         """Begin where `snapshot`, which is durable, ends; drop the segments below. Raises
         `ValueError` where that is inside a batch, or the log does not hold its last record."""
-        if self._index.epoch_at(snapshot.end_offset - 1) != snapshot.epoch:
+        if not self._index.holds(snapshot):
             raise ValueError(f"{snapshot} is not of this log")
         self._check_boundary(snapshot.end_offset)
         self._index = self._index.begin_at(snapshot)
