@@ -41,7 +41,7 @@ def encoded(
 ) -> bytes:
     """A batch of `count` records. `producer`: id, epoch, base sequence. `times`: ms of each."""
     times = times or (1000,) * count
-    value = value if value is not None else b"value-%d" % next(_numbers)
+    value = value if value is not None else b"value-%09d" % next(_numbers)
     records = b"".join(record(at - times[0], delta, value) for delta, at in enumerate(times))
     data = bytearray(HEADER.size) + records
     HEADER.pack_into(
