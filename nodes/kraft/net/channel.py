@@ -9,7 +9,8 @@ from kio.schema.errors import ErrorCode
 from kio.schema.sasl_authenticate.v2.request import SaslAuthenticateRequest
 from kio.schema.sasl_handshake.v1.request import SaslHandshakeRequest
 
-from nodes.kraft.net.secure import ChannelSecurity
+from nodes.kraft.config import Config
+from nodes.kraft.net.secure import ChannelSecurity, to_controllers
 from nodes.kraft.security.sasl import Login, client_tokens
 from nodes.kraft.security.scram import AuthenticationFailed
 from nodes.kraft.wire.codec import MalformedRequest, decode_response, encode_request, frame
@@ -125,6 +126,12 @@ class Channel:
         if self._streams is not None:
             self._streams[1].close()
             self._streams = None
+
+
+def to_controller(config: Config, controller_id: int) -> Channel:
+    """A channel to one of the voters, in the protocol of the controllers' listeners."""
+    voter = next(each for each in config.voters if each.id == controller_id)
+    return Channel(voter.host, voter.port, config.name, to_controllers(config))
 
 
 def _check(answer: Any, what: str) -> None:

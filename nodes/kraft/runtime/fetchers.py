@@ -16,6 +16,7 @@ from kio.static.primitive import i32, i32Timedelta, i64
 
 from nodes.kraft.metadata.image import PartitionKey
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
+from nodes.kraft.net.secure import to_brokers
 from nodes.kraft.partition import follower, steps
 from nodes.kraft.partition.batches import InvalidBatch, replicated
 from nodes.kraft.partition.state import Following
@@ -196,7 +197,8 @@ class _Fetcher:
             if self._channel is not None:
                 self._channel.close()
             self._address = address
-            self._channel = Channel(*address, self._plane.config.name)
+            security = to_brokers(self._plane.config)
+            self._channel = Channel(*address, self._plane.config.name, security)
         return self._channel
 
 

@@ -20,7 +20,7 @@ from kio.schema.envelope.v0.request import EnvelopeRequest
 from kio.schema.errors import ErrorCode
 
 from nodes.kraft.config import Config
-from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
+from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
 from nodes.kraft.security.authorizer import Asker
 from nodes.kraft.security.principal import Principal
 from nodes.kraft.wire.codec import decode_response, encode_entity, encode_request
@@ -102,8 +102,7 @@ class Forwarder:
         return decode_response(request.__api_key__, request.__version__, answer.response_data)[1]
 
     def _connect(self, leader: int) -> Channel:
-        voter = next(each for each in self._config.voters if each.id == leader)
-        return Channel(voter.host, voter.port, self._config.name)
+        return to_controller(self._config, leader)
 
     def close(self) -> None:
         for idle in self._idle.values():

@@ -14,7 +14,7 @@ from kio.schema.types import BrokerId
 from kio.static.primitive import i32, i64
 
 from nodes.kraft.metadata.image import Image, PartitionKey
-from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
+from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
 from nodes.kraft.partition.state import Proposal
 from nodes.kraft.partition.steps import IsrAnswered
 from nodes.kraft.runtime.planes import Plane
@@ -118,8 +118,7 @@ class IsrChanges:
 
     def _channel(self, controller: int) -> Channel:
         if controller not in self._channels:
-            voter = next(each for each in self._plane.config.voters if each.id == controller)
-            self._channels[controller] = Channel(voter.host, voter.port, self._plane.config.name)
+            self._channels[controller] = to_controller(self._plane.config, controller)
         return self._channels[controller]
 
 

@@ -16,7 +16,7 @@ from kio.schema.errors import ErrorCode
 from nodes.kraft.broker import lifecycle
 from nodes.kraft.config import Config
 from nodes.kraft.metadata.image import Image
-from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
+from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.replica import Replica, Watcher
 from nodes.kraft.wire.heartbeats import BrokerState
@@ -132,8 +132,7 @@ class Membership(Watcher):
     def _channel(self, controller: int) -> Channel:
         """Heartbeats have channels of their own: no client's work stands before them."""
         if controller not in self._channels:
-            voter = next(each for each in self._config.voters if each.id == controller)
-            self._channels[controller] = Channel(voter.host, voter.port, self._config.name)
+            self._channels[controller] = to_controller(self._config, controller)
         return self._channels[controller]
 
     # --- tasks ----------------------------------------------------------------------------

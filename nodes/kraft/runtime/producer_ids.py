@@ -12,7 +12,7 @@ from kio.schema.errors import ErrorCode
 from kio.static.primitive import i64
 
 from nodes.kraft.controller.answers import NO_THROTTLE, make, schema_of
-from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
+from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
 from nodes.kraft.net.listener import Inquiry
 from nodes.kraft.runtime.planes import Handler, Plane, Service
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
@@ -126,6 +126,5 @@ class ProducerIds(Service):
 
     def _channel(self, leader: int) -> Channel:
         if leader not in self._channels:
-            voter = next(each for each in self._config.voters if each.id == leader)
-            self._channels[leader] = Channel(voter.host, voter.port, self._config.name)
+            self._channels[leader] = to_controller(self._config, leader)
         return self._channels[leader]

@@ -18,7 +18,7 @@ from nodes.kraft.config import Config
 from nodes.kraft.metadata.digest import digest
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.metadata.snapshot import image_of, records_of
-from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
+from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
 from nodes.kraft.raft import core, messages, steps
 from nodes.kraft.raft.config import RaftConfig
 from nodes.kraft.raft.messages import SnapshotId
@@ -329,8 +329,7 @@ class Replica:
     def channel(self, peer: int, fetch: bool) -> Channel:
         """Fetches have a channel of their own: a parked one must not delay a vote."""
         if (peer, fetch) not in self._channels:
-            voter = next(each for each in self.config.voters if each.id == peer)
-            self._channels[peer, fetch] = Channel(voter.host, voter.port, self.config.name)
+            self._channels[peer, fetch] = to_controller(self.config, peer)
         return self._channels[peer, fetch]
 
     async def _flush(self, effect: steps.Flush) -> None:

@@ -17,7 +17,7 @@ from kio.static.primitive import i32, i64
 from nodes.kraft.config import Config
 from nodes.kraft.controller import steps
 from nodes.kraft.controller.snapshots import Report, due
-from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
+from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.replica import Replica
 from nodes.kraft.wire.heartbeats import ControllerHeartbeatRequest
@@ -120,8 +120,7 @@ class Snapshots:
 
     def _channel(self, controller: int) -> Channel:
         if controller not in self._channels:
-            voter = next(each for each in self._config.voters if each.id == controller)
-            self._channels[controller] = Channel(voter.host, voter.port, self._config.name)
+            self._channels[controller] = to_controller(self._config, controller)
         return self._channels[controller]
 
     # --- tasks ----------------------------------------------------------------------------
