@@ -6,6 +6,7 @@ made when somebody first looks for a coordinator.
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import logging
 import uuid
@@ -48,7 +49,8 @@ class Groups(Service):
         self._forwarder = forwarder
         self._led: dict[int, Led] = {}
         self._shards: dict[int, Shard] = {}
-        self._creating = False
+        self._creating: asyncio.Task[None] | None = None
+        self._made = asyncio.Event()
 
     def handlers(self) -> Mapping[int, Handler]:
         return {
@@ -97,6 +99,12 @@ class Groups(Service):
         if shard is not None:
             shard.resign()
 
+    def committed(self, end_offset: int, image: Image) -> None:
+        if image.topic(OFFSETS_TOPIC) is None:
+            self._made.clear()
+        else:
+            self._made.set()
+
     def moved(self, transition: Transition) -> None:
         """Without a lease nobody is coordinated; with one again, from the log anew."""
         if transition.after != BrokerState.ACTIVE:
@@ -119,12 +127,38 @@ class Groups(Service):
         return ErrorCode.coordinator_load_in_progress if shard.state is None else shard
 
     def _find(self, inquiry: Inquiry) -> None:
+        if self._plane.image().topic(OFFSETS_TOPIC) is None and self._asks_for_group(inquiry):
+            self._plane.spawn(self._find_first(inquiry))
+        else:
+            self._found(inquiry)
+
+    def _asks_for_group(self, inquiry: Inquiry) -> bool:
+        """Whether it asks for any group that its sender may know of."""
+        return self._kind(inquiry.request) == GROUP_KEY and any(
+            self._may(inquiry, Operation.DESCRIBE, ResourceType.GROUP, key)
+            for key in api.sought(inquiry.request)
+        )
+
+    async def _find_first(self, inquiry: Inquiry) -> None:
+        """The first to look for any coordinator waits until there is a topic: not all clients
+        ask again when they are told that it is on its way."""
+        if self._creating is None:
+            self._creating = self._plane.spawn(self._create_topic())
+        timeout_s = self._plane.config.timing.forward_timeout_ms / 1000
+        await asyncio.wait([self._creating], timeout=timeout_s)
+        self._found(inquiry)
+
+    def _found(self, inquiry: Inquiry) -> None:
         request = inquiry.request
-        kind = getattr(request, "key_type", GROUP_KEY)
         found = [
-            (key, self._coordinator_of(inquiry, int(kind), key)) for key in api.sought(request)
+            (key, self._coordinator_of(inquiry, self._kind(request), key))
+            for key in api.sought(request)
         ]
-        self._plane.reply(inquiry, api.coordinators(request, found))
+        self._answer(inquiry, api.coordinators(request, found), ErrorCode.coordinator_not_available)
+
+    @staticmethod
+    def _kind(request: Any) -> int:
+        return int(getattr(request, "key_type", GROUP_KEY))
 
     def _coordinator_of(self, inquiry: Inquiry, kind: int, key: str) -> api.Found:
         if kind == TRANSACTION_KEY:
@@ -137,7 +171,6 @@ class Groups(Service):
         image = self._plane.image()
         topic = image.topic(OFFSETS_TOPIC)
         if topic is None:
-            self._create_topic(image)
             return ErrorCode.coordinator_not_available
         leader = image.partitions[topic.topic_id, partition_of(key, topic.partitions)].leader
         broker = image.brokers.get(leader)
@@ -147,15 +180,11 @@ class Groups(Service):
                     return leader, point.host, point.port
         return ErrorCode.coordinator_not_available
 
-    def _create_topic(self, image: Image) -> None:
-        if not self._creating:
-            self._creating = True
-            self._plane.spawn(self._created(image))
-
-    async def _created(self, image: Image) -> None:
+    async def _create_topic(self) -> None:
+        """Ask the controller for the topic, and wait until it is in our image."""
         replication = self._config.replication_factor
         if replication is None:
-            replication = min(DEFAULT_REPLICATION, len(image.brokers))
+            replication = min(DEFAULT_REPLICATION, len(self._plane.image().brokers))
         timeout_ms = self._plane.config.timing.forward_timeout_ms
         request = CreateTopicsRequest(
             topics=(
@@ -170,11 +199,16 @@ class Groups(Service):
             timeout=i32Timedelta.parse(datetime.timedelta(milliseconds=timeout_ms)),
         )
         try:
-            response, _ = await self._forwarder.forward(request, timeout_ms / 1000)
+            async with asyncio.timeout(timeout_ms / 1000):
+                response, _ = await self._forwarder.forward(request, timeout_ms / 1000)
+                code = response.topics[0].error_code if response else ErrorCode.request_timed_out
+                log.info("%s asked for: %s", OFFSETS_TOPIC, code.name)
+                if code in (ErrorCode.none, ErrorCode.topic_already_exists):
+                    await self._made.wait()
+        except TimeoutError:
+            log.info("%s is not there yet", OFFSETS_TOPIC)
         finally:
-            self._creating = False
-        codes = [each.error_code.name for each in response.topics] if response else ["no answer"]
-        log.info("%s asked for: %s", OFFSETS_TOPIC, ", ".join(codes))
+            self._creating = None
 
     # --- who may --------------------------------------------------------------------------
 
@@ -199,10 +233,12 @@ class Groups(Service):
             return
         shard.ask(request, lambda result: self._answer(inquiry, answer(inquiry.request, result)))
 
-    def _answer(self, inquiry: Inquiry, response: Any) -> None:
+    def _answer(
+        self, inquiry: Inquiry, response: Any, fenced: ErrorCode = ErrorCode.not_coordinator
+    ) -> None:
         if not self._plane.serving():
             # The lease ended meanwhile: a fenced broker vouches for nothing.
-            response = api.refused(inquiry.request, ErrorCode.not_coordinator)
+            response = api.refused(inquiry.request, fenced)
         self._plane.reply(inquiry, response)
 
     # --- members --------------------------------------------------------------------------
