@@ -1,0 +1,183 @@
+"""Forwarding: changes of the controller are absorbed, and nothing is done twice (B.9.3, B.9.4)."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
+from kio.schema.envelope.v0.request import EnvelopeRequest
+from kio.schema.envelope.v0.response import EnvelopeResponse
+from kio.schema.errors import ErrorCode
+from kio.schema.types import TopicName
+from kio.static.primitive import i16, i32, i32Timedelta
+
+from nodes.kraft.config import Config, from_settings
+from nodes.kraft.controller.answers import item_result, items_response, refused
+from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
+from nodes.kraft.runtime.forwarding import Forwarder
+from nodes.kraft.security.authorizer import Asker
+from nodes.kraft.security.principal import Principal
+from nodes.kraft.wire.codec import decode_entity, encode_response
+from nodes.kraft.wire.codes import codes
+from nodes.kraft.wire.forwarding import ForwardedPrincipal, host_of
+
+NONE, REFUSED, TIMED_OUT = ErrorCode.none, ErrorCode.not_controller, ErrorCode.request_timed_out
+
+
+def config_in(directory: Path) -> Config:
+    return from_settings(
+        {
+            "process.roles": "broker",
+            "broker.id": "4",
+            "cluster.id": "test",
+            "listeners": "PLAINTEXT://127.0.0.1:0",
+            "controller.quorum.voters": "1@127.0.0.1:1,2@127.0.0.1:2",
+            "log.dirs": str(directory / "data"),
+        }
+    )
+
+
+def create(*names: str) -> CreateTopicsRequest:
+    topics = tuple(
+        CreatableTopic(
+            name=TopicName(name),
+            num_partitions=i32(1),
+            replication_factor=i16(1),
+            assignments=(),
+            configs=(),
+        )
+        for name in names
+    )
+    return CreateTopicsRequest(
+        topics=topics, timeout=i32Timedelta.parse(datetime.timedelta(seconds=1))
+    )
+
+
+REQUEST = create("a", "b")
+
+
+def answered(*found: ErrorCode) -> Any:
+    """The response with these codes for the topics."""
+    items = [
+        item_result(REQUEST, name=name) if code == NONE else refused(create(name), code).topics[0]
+        for name, code in zip("ab", found, strict=True)
+    ]
+    return items_response(REQUEST, items)
+
+
+def forward(
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    script: list[Any],
+    *,
+    asker: Asker | None = None,
+    leader_id: Callable[[], int] = lambda: 1,
+    timeout_s: float = 5.0,
+) -> tuple[Any, bool, list[EnvelopeRequest]]:
+    """Forward `REQUEST`; the attempts meet the script, its last line again and again."""
+    sent: list[EnvelopeRequest] = []
+
+    async def call(_: Channel, envelope: EnvelopeRequest, __: float) -> Any:
+        line = script[min(len(sent), len(script) - 1)]
+        sent.append(envelope)
+        if isinstance(line, Exception):
+            raise line
+        if isinstance(line, ErrorCode):
+            return EnvelopeResponse(error_code=line)
+        data = encode_response(line, correlation_id=0)
+        return EnvelopeResponse(error_code=NONE, response_data=data)
+
+    async def main() -> tuple[Any, bool]:
+        forwarder = Forwarder(config_in(directory), leader_id)
+        try:
+            return await forwarder.forward(REQUEST, timeout_s, asker)
+        finally:
+            forwarder.close()
+
+    monkeypatch.setattr(Channel, "call", call)
+    response, unknown = asyncio.run(main())
+    return response, unknown, sent
+
+
+@pytest.mark.parametrize(
+    ("met", "unknown"),
+    [
+        (answered(REFUSED, REFUSED), False),  # it does not lead
+        (answered(TIMED_OUT, TIMED_OUT), True),  # it lost its leadership meanwhile
+        (answered(TIMED_OUT, REFUSED), True),
+        (NotSent("no connection"), False),
+        (FateUnknown("no answer"), True),
+        (ErrorCode.not_controller, False),  # said of the envelope
+    ],
+)
+def test_another_attempt_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, met: Any, unknown: bool
+) -> None:
+    """B.9.3: no client sees a 41 that another attempt turns into an answer. B.9.4: all attempts
+    have one id."""
+    script = [met, met, answered(NONE, ErrorCode.topic_already_exists)]
+    response, said, sent = forward(tmp_path, monkeypatch, script)
+    assert list(codes(response)) == [0, 36]
+    assert said == unknown
+    assert len(sent) == 3
+    assert len({each.request_principal for each in sent}) == 1
+
+
+@pytest.mark.parametrize(
+    ("met", "unknown"), [(answered(REFUSED, REFUSED), False), (answered(TIMED_OUT, REFUSED), True)]
+)
+def test_time_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, met: Any, unknown: bool
+) -> None:
+    """A.7.17: whether anything may have taken effect is known to the end."""
+    response, said, sent = forward(tmp_path, monkeypatch, [met], timeout_s=0.3)
+    assert (response, said) == (None, unknown)
+    assert 2 <= len(sent) <= 7
+
+
+def test_an_answer_is_no_reason_for_another_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exists = answered(ErrorCode.topic_already_exists, ErrorCode.topic_authorization_failed)
+    response, unknown, sent = forward(tmp_path, monkeypatch, [exists])
+    assert (list(codes(response)), unknown, len(sent)) == ([36, 29], False, 1)
+
+
+def test_a_new_leader_is_asked_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    leaders = iter([1, -1, 2, 2])
+    asked: list[int] = []
+    attempt = Forwarder._attempt
+
+    async def remember(self: Forwarder, leader: int, *more: Any) -> Any:
+        asked.append(leader)
+        return await attempt(self, leader, *more)
+
+    monkeypatch.setattr(Forwarder, "_attempt", remember)
+    script = [answered(REFUSED, REFUSED), answered(NONE, NONE)]
+    forward(tmp_path, monkeypatch, script, leader_id=lambda: next(leaders))
+    assert asked == [1, 2]
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "::1", ""])
+def test_the_envelope_names_the_client(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    """A.1.19: the controller judges the client, by its principal and its address."""
+    asker = Asker(Principal("User", "alice"), host)
+    _, _, (sent,) = forward(tmp_path, monkeypatch, [answered(NONE, NONE)], asker=asker)
+    principal = decode_entity(ForwardedPrincipal, sent.request_principal or b"")
+    assert (principal.type, principal.name) == ("User", "alice")
+    assert host_of(sent.client_host_address) == host
+
+
+def test_a_request_of_the_broker_itself_names_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, _, (sent,) = forward(tmp_path, monkeypatch, [answered(NONE, NONE)])
+    principal = decode_entity(ForwardedPrincipal, sent.request_principal or b"")
+    assert (principal.type, principal.name, sent.client_host_address) == ("", "", b"")
