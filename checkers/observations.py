@@ -82,6 +82,18 @@ def plan_rows(tables: Tables) -> DataFrame:
     return _shaped(rows, "plan", {})
 
 
+def node_plan_rows(tables: Tables, role: str | None = None) -> DataFrame:
+    """One row a node of each run (only those of `role`), for what is judged node by node."""
+    plans = [
+        (info.run, node, json.dumps(dict(info.plan), default=str))
+        for info in tables.runs
+        for node, spec in sorted((info.plan.get("nodes") or {}).items())
+        if role is None or role in (spec.get("roles") or ())
+    ]
+    rows = tables.spark.createDataFrame(plans, "run string, node string, value string")
+    return _shaped(rows, "plan", {})
+
+
 def together(*parts: DataFrame) -> DataFrame:
     return reduce(lambda left, right: left.unionByName(right), parts)
 

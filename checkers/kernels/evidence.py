@@ -13,11 +13,15 @@ from typing import Any, Final
 from framework.checking.keyed import Outcome, judged
 from framework.history.event import Json
 from framework.plugins.checker import Finding
+from framework.verdict import Verdict
 
 MAX_FINDINGS: Final = 25
 """Findings kept for one key; the rest are counted in the figure `findings`."""
 
 READ_FS: Final = frozenset({"describe", "metadata"})
+
+ONE_CLOCK: Final = frozenset({"docker", "namespaces", "auto"})
+"""Hosts whose nodes and harness share the machine's monotonic clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +153,11 @@ def node_ids(evidence: Evidence) -> dict[str, int]:
     return ids
 
 
+def one_clock(plan: Mapping[str, Json]) -> bool:
+    """Whether times of different nodes, and of operations, may be compared."""
+    return plan.get("hosts", "auto") in ONE_CLOCK
+
+
 def mark_ns(marks: Iterable[Mark], phase: str) -> int | None:
     """When a phase began; None: it never did."""
     times = [mark.time_ns for mark in marks if mark.f == "phase" and mark.value == phase]
@@ -171,10 +180,15 @@ def unhealed(injections: Iterable[Injection]) -> list[Injection]:
 
 
 def concluded(
-    seen: int, findings: Sequence[Finding], figures: Mapping[str, float] | None = None
+    seen: int,
+    findings: Sequence[Finding],
+    figures: Mapping[str, float] | None = None,
+    *,
+    part: bool = False,
 ) -> Outcome:
     """`judged`, with the findings in a fixed order - those that name operations first - and no
-    more of them than a reader can use."""
+    more of them than a reader can use. `part`: of one key of many, which may well show nothing:
+    a run is UNKNOWN where no key of it does."""
     ordered = sorted(
         findings,
         key=lambda each: (not each.operations, list(each.operations)[:1], each.message),
@@ -182,6 +196,8 @@ def concluded(
     numbers = dict(figures or {})
     if len(ordered) > MAX_FINDINGS:
         numbers["findings"] = len(ordered)
+    if part and not seen and not ordered:
+        return Outcome(verdict=Verdict.VALID, seen=0, figures=numbers)
     return judged(seen, ordered[:MAX_FINDINGS], numbers)
 
 

@@ -3,7 +3,8 @@
 A `serve` event is written just after the answer was decided on, and a process may be stopped in
 between. So an answer counts as given after the lease's end only where something shows that the
 process began on it later: a client operation that was invoked after the lease's end, or an
-earlier event of the same process that is itself later than the lease's end.
+earlier `serve` of the same process that is itself later than the lease's end. Other events may
+be another thread's: they show it where they are earlier by more than a thread can lag.
 """
 
 from bisect import bisect_left
@@ -17,17 +18,33 @@ from framework.plugins.checker import Finding
 
 EXEMPT: Final = frozenset({"DescribeNode", "ApiVersions"})
 """They tell of the process, not of the cluster."""
+THREADS_LAG_NS: Final = 250_000_000
+"""A process that runs lets each of its threads run within this time; see `stall`."""
 ROUNDING_NS: Final = 2_000_000
 """Leases are kept in whole ms."""
 _OPERATIONS: Final = {"Metadata": "metadata", "CreateTopics": "create", "DeleteTopics": "delete"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Lease:
-    """When it ends, ns since the run began; the event that granted it."""
+    """When it ends, ns since the run began; the event that granted it; when the process was
+    first seen to run after the end, and whether to serve (None, False: never)."""
 
     end_ns: int
     event: NodeEvent
+    ran_ns: int | None = None
+    served: bool = False
+
+    def saw(self, event: NodeEvent) -> None:
+        if event.time_ns > self.end_ns + ROUNDING_NS:
+            self.served |= event.type == "serve"
+            self.ran_ns = event.time_ns if self.ran_ns is None else self.ran_ns
+
+    def was_over(self, serve: NodeEvent) -> bool:
+        """Whether the process began on this answer after the end, by its earlier events."""
+        return self.served or (
+            self.ran_ns is not None and serve.time_ns - self.ran_ns > THREADS_LAG_NS
+        )
 
 
 def served_without_lease(evidence: Evidence) -> tuple[int, list[Finding]]:
@@ -36,41 +53,39 @@ def served_without_lease(evidence: Evidence) -> tuple[int, list[Finding]]:
     zero = evidence.plan.get("time_zero_ns")
     if zero is None:
         return 0, []
-    by_node = _by_node(evidence.operations)
+    asked = by_node(evidence.operations)
     judged, findings = 0, []
     for node, lives in incarnations(evidence.events).items():
         for life in lives:
             lease: Lease | None = None
-            latest_ns: int | None = None
             for event in life:
                 if event.type == "lease":
                     lease = Lease(event.fields["end_ns"] - zero, event)
-                elif event.type == "serve" and _is_success(event):
+                elif event.type == "serve" and is_success(event):
                     judged += 1
-                    findings += _judge(event, lease, latest_ns, by_node.get(node, []))
-                latest_ns = event.time_ns
+                    findings += _judge(event, lease, asked.get(node, []))
+                if lease is not None:
+                    lease.saw(event)
     return judged, findings
 
 
-def _is_success(serve: NodeEvent) -> bool:
+def is_success(serve: NodeEvent) -> bool:
     """UNKNOWN_TOPIC_OR_PARTITION (3) to Metadata is an answer from the image as well."""
     api, code = serve.fields["api"], serve.fields["code"]
     return api not in EXEMPT and (code == 0 or (api == "Metadata" and code == 3))
 
 
-def _judge(
-    serve: NodeEvent, lease: Lease | None, latest_ns: int | None, operations: list[Operation]
-) -> list[Finding]:
+def _judge(serve: NodeEvent, lease: Lease | None, operations: list[Operation]) -> list[Finding]:
     if lease is None:
         return [_never_leased(serve, operations)]
     if serve.time_ns <= lease.end_ns + ROUNDING_NS:
         return []
-    under_way = _under_way(serve, operations)
-    after = [each for each in under_way if (each.invoked_ns or 0) > lease.end_ns + ROUNDING_NS]
-    if not after and (latest_ns is None or latest_ns <= lease.end_ns + ROUNDING_NS):
+    beside = under_way(serve, operations)
+    after = [each for each in beside if (each.invoked_ns or 0) > lease.end_ns + ROUNDING_NS]
+    if not after and not lease.was_over(serve):
         return []
     late_ms = (serve.time_ns - lease.end_ns) / 1e6
-    named = after or under_way
+    named = after or beside
     who = ", ".join(str(each.op) for each in named) or "none recorded"
     return [
         finding(
@@ -83,7 +98,7 @@ def _judge(
 
 
 def _never_leased(serve: NodeEvent, operations: list[Operation]) -> Finding:
-    named = _under_way(serve, operations)
+    named = under_way(serve, operations)
     who = ", ".join(str(each.op) for each in named) or "none recorded"
     return finding(
         f"{serve.node} served {serve.fields['api']} before it was granted any lease "
@@ -93,7 +108,7 @@ def _never_leased(serve: NodeEvent, operations: list[Operation]) -> Finding:
     )
 
 
-def _by_node(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
+def by_node(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
     found: dict[str, list[Operation]] = defaultdict(list)
     for operation in operations:
         if operation.node is not None and operation.completed_ns is not None:
@@ -103,7 +118,7 @@ def _by_node(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
     return found
 
 
-def _under_way(serve: NodeEvent, operations: list[Operation]) -> list[Operation]:
+def under_way(serve: NodeEvent, operations: list[Operation]) -> list[Operation]:
     """Client operations on that node that had this answer: those that were under way at that
     moment and ended well, else the last one whose client had given it up before."""
     f, topic = _OPERATIONS.get(serve.fields["api"]), serve.fields.get("topic")

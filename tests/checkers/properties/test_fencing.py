@@ -203,6 +203,7 @@ def test_serves_after_its_lease_by_its_own_events() -> None:
     story = clean()
     story.wait(100)
     story.event("b1", "heartbeat", error=41)
+    story.wait(300)
     story.serve("b1")
     assert_invalid(zombie_fencing(story.evidence()), "b1 served Metadata", "after its lease")
 
@@ -223,6 +224,7 @@ def test_serves_a_client_that_gave_up_before() -> None:
     create = story.op("create", "t", {}, type="info", error="CLIENT_TIMED_OUT", node="b1")
     story.wait(100)
     story.event("b1", "heartbeat", error=41)
+    story.wait(300)
     story.serve("b1", "CreateTopics", topic="t")
     outcome = zombie_fencing(story.evidence())
     assert_invalid(outcome, "b1 served CreateTopics", f"operations: {create.op}")
@@ -244,6 +246,7 @@ def test_serves_absence_after_its_lease() -> None:
     story = clean()
     story.wait(100)
     story.event("b1", "heartbeat", error=41)
+    story.wait(300)
     story.serve("b1", code=3, topic="t")
     assert_invalid(zombie_fencing(story.evidence()), "b1 served Metadata")
 
@@ -258,11 +261,23 @@ def test_process_stopped_between_answer_and_event_is_no_false_alarm() -> None:
     assert_valid(zombie_fencing(story.evidence()))
 
 
+def test_threads_of_one_process_write_their_events_in_any_order() -> None:
+    """One answered in time; the process was paused; another one wrote first when it went on."""
+    story = clean()
+    read = story.invoke("metadata", "t", node="b1")
+    story.wait(100)
+    story.event("b1", "heartbeat", error=41)
+    story.serve("b1", topic="t")
+    story.complete(read, "ok", None)
+    assert_valid(zombie_fencing(story.evidence()))
+
+
 def test_without_the_clock_of_the_run_leases_are_not_judged() -> None:
     story = clean()
     story.plan = {}
     story.wait(100)
     story.event("b1", "heartbeat", error=41)
+    story.wait(300)
     story.serve("b1")
     outcome = zombie_fencing(story.evidence())
     assert outcome.verdict is Verdict.VALID
