@@ -1,0 +1,339 @@
+"""Clients of the simulated cluster, the brokers' forwarding for them, and their history.
+
+`Forwarding` mirrors runtime/forwarding.py and what runtime/data.py makes of its result: one request
+id for all attempts, REQUEST_TIMED_OUT where an earlier attempt's fate is unknown.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from kio.schema.alter_partition.v3 import request as alter
+from kio.schema.create_topics.v7 import request as create
+from kio.schema.delete_topics.v6 import request as delete
+from kio.schema.errors import ErrorCode
+from kio.schema.types import BrokerId, TopicName
+from kio.static.primitive import i8, i16, i32, i32Timedelta, i64
+
+from checkers.topic_linearizability import check_name
+from framework.verdict import Verdict
+from nodes.kraft.broker import view
+from nodes.kraft.metadata.image import Image, Partition
+from nodes.kraft.wire.codes import codes, first_error, with_code
+from nodes.kraft.wire.debug import ReadTopicsRequest
+from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest
+from tests.simulation.machine import REQUEST_TIMEOUT_MS, Machine
+from tests.simulation.schedule import IsrChange, Operation, StaleHeartbeat
+from tests.simulation.violation import Violation
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+TIMEOUT_MS: Final = 1500
+RETRY_MS: Final = 50
+PATIENCE_MS: Final = TIMEOUT_MS + 500
+READ_TIMEOUT_MS: Final = 800
+_TIMEOUT: Final = i32Timedelta.parse(datetime.timedelta(milliseconds=TIMEOUT_MS))
+
+Reply = Callable[[Any | None], None]
+
+
+class Forwarding:
+    """One client request on its way through a broker to the active controller."""
+
+    def __init__(self, machine: Machine, request: Any, request_id: bytes, reply: Reply) -> None:
+        self.machine = machine
+        self.world = machine.world
+        self.request = request
+        self.request_id = request_id
+        self.reply = reply
+        self.unknown = False
+        self.deadline = self.world.now + TIMEOUT_MS
+        self._attempt()
+
+    def _attempt(self) -> None:
+        left = self.deadline - self.world.now
+        assert self.machine.replica is not None
+        if left <= 0:
+            self._finish(None)
+            return
+        leader = self.machine.replica.state.leader_id
+        if leader < 0:
+            self._again()
+            return
+        self.world.network.call(
+            self.machine,
+            self.world.machines[leader],
+            lambda callee, answer: callee.control.ask(  # type: ignore[union-attr]
+                self.request, answer, self.request_id
+            ),
+            self._settle,
+            timeout_ms=min(left, REQUEST_TIMEOUT_MS),
+        )
+
+    def _settle(self, response: Any | None, sent: bool) -> None:
+        if response is None:
+            self.unknown = self.unknown or sent
+            self._again()
+        elif set(codes(response)) != {ErrorCode.not_controller}:
+            self._finish(response)
+        else:
+            self._again()
+
+    def _again(self) -> None:
+        left = max(1, self.deadline - self.world.now)
+        self.world.at_machine(self.machine, min(RETRY_MS, left), self._attempt)
+
+    def _finish(self, response: Any | None) -> None:
+        if response is None:
+            code = ErrorCode.request_timed_out if self.unknown else ErrorCode.not_controller
+            response = with_code(view.refusal(self.request), code)
+        elif self.unknown:
+            response = with_code(response, ErrorCode.request_timed_out)
+        assert self.machine.member is not None
+        if not self.machine.member.serving():
+            response = with_code(view.refusal(self.request), ErrorCode.request_timed_out)
+        self.reply(response)
+
+
+class Clients:
+    """`rows` is the history, as the checkers' kernels take it; a client has one operation open
+    at a time."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.rows: list[dict[str, Any]] = []
+        self._index = 0
+        self._processes = 0
+        self._busy: set[int] = set()
+
+    @property
+    def idle(self) -> bool:
+        return not self._busy
+
+    def operate(self, operation: Operation) -> None:
+        """Invoke, if the client is idle."""
+        client = operation.client
+        if client in self._busy:
+            return
+        if operation.f == "describe":
+            self._describe(operation)
+        else:
+            self._change(operation)
+
+    def _change(self, operation: Operation) -> None:
+        machines = [m for m in self.world.machines.values() if m.member is not None]
+        if not machines:
+            return
+        machine = machines[operation.via % len(machines)]
+        request: Any
+        if operation.f == "create":
+            topic = create.CreatableTopic(
+                name=TopicName(operation.topic),
+                num_partitions=i32(operation.partitions),
+                replication_factor=i16(-1),
+                assignments=(),
+                configs=(),
+            )
+            request = create.CreateTopicsRequest(topics=(topic,), timeout=_TIMEOUT)
+        else:
+            named = delete.DeleteTopicState(name=TopicName(operation.topic), topic_id=None)
+            request = delete.DeleteTopicsRequest(topics=(named,), timeout=_TIMEOUT)
+        row, reply = self._invoke(operation, machine)
+        assert machine.member is not None
+        if not machine.member.serving():
+            reply(view.refusal(request))
+            return
+        request_id = uuid.UUID(int=(self.world.schedule.seed << 32) + row["op"]).bytes
+        self.world.at_machine(
+            machine, 0, lambda: Forwarding(machine, request, request_id, reply) and None
+        )
+
+    def _describe(self, operation: Operation) -> None:
+        controllers = [self.world.machines[key] for key in self.world.profile.voter_keys]
+        machine = controllers[operation.via % len(controllers)]
+        if machine.replica is not None and not machine.replica.leads:
+            machine = self.world.machines.get(machine.replica.state.leader_id, machine)
+        _, reply = self._invoke(operation, machine)
+        request = ReadTopicsRequest(names=(operation.topic,))
+
+        def ask() -> None:
+            assert machine.control is not None
+            machine.control.ask(
+                request, lambda response: self.world.later(1, lambda: reply(response))
+            )
+
+        if machine.up:
+            self.world.at_machine(machine, 1, ask)
+        else:
+            reply(None)
+
+    # --- the history ----------------------------------------------------------------------
+
+    def _next(self) -> int:
+        self._index += 1
+        return self._index
+
+    def _invoke(self, operation: Operation, machine: Machine) -> tuple[dict[str, Any], Reply]:
+        client = operation.client
+        self._busy.add(client)
+        row: dict[str, Any] = {
+            "op": self._next(),
+            "end": None,
+            "process": client,
+            "f": operation.f,
+            "key": json.dumps(operation.topic),
+            "value": "null",
+            "type": "info",
+            "result": "null",
+            "error_code": None,
+            "error_message": None,
+            "node": repr(machine),
+        }
+        self.rows.append(row)
+        self.world.note(machine, "is asked to %s %s", operation.f, operation.topic)
+        done = False
+
+        def reply(response: Any | None) -> None:
+            nonlocal done
+            if done:
+                return
+            done = True
+            kind, result, error = _outcome(operation.f, response)
+            row["end"] = self._next()
+            row["type"], row["result"], row["error_code"] = kind, json.dumps(result), error
+            self._busy.discard(client)
+            self.world.note(machine, "%s %s: %s", operation.f, operation.topic, error or result)
+
+        patience = READ_TIMEOUT_MS if operation.f == "describe" else PATIENCE_MS
+        self.world.later(patience, lambda: reply(None))
+        return row, reply
+
+    def check(self) -> None:
+        """D.1: the history of each name has an order. Raises `Violation`."""
+        for name in sorted({row["key"] for row in self.rows}):
+            rows = [row for row in self.rows if row["key"] == name]
+            outcome = check_name(rows, budget_s=5.0)
+            if outcome.verdict is Verdict.INVALID:
+                raise Violation("linearizability", f"topic {name}: {outcome.findings[0].message}")
+
+
+def _outcome(f: str, response: Any | None) -> tuple[str, Any, str | None]:
+    """(type, result, error code) of a completion; the table of docs/histories.md."""
+    if response is None:
+        return ("fail" if f == "describe" else "info"), None, "TIMEOUT"
+    code = first_error(response)
+    if f == "describe":
+        if code == 3:
+            return "ok", None, None
+        if code != 0:
+            return "fail", None, ErrorCode(code).name.upper()
+        return "ok", {"topic_id": str(response.topics[0].topic_id)}, None
+    if code == ErrorCode.request_timed_out:
+        return "info", None, "REQUEST_TIMED_OUT"
+    if code != 0:
+        return "fail", None, ErrorCode(code).name.upper()
+    item = response.topics[0] if f == "create" else response.responses[0]
+    return "ok", {"topic_id": str(item.topic_id)}, None
+
+
+# --- what brokers send of their own -------------------------------------------------------
+
+
+def change_isr(world: World, item: IsrChange) -> None:
+    """A partition's leader asks for another ISR, or a zombie of it does."""
+    machines = [m for m in world.brokers(item.victim) if m.member is not None]
+    if not machines:
+        return
+    machine = machines[item.pick % len(machines)]
+    assert machine.member is not None and machine.replica is not None
+    image, me = machine.replica.image, item.victim
+    zombie = item.how.startswith("old-")
+    if zombie:
+        image = world.ledger.images[-1]  # it knows all but the one thing
+    elif not machine.member.serving():
+        return
+    led = [key for key in image.partitions_in_sync(me) if image.partitions[key].leader == me]
+    if not led:
+        return
+    key = led[item.pick % len(led)]
+    partition = image.partitions[key]
+    leader_epoch = partition.leader_epoch - (item.how == "old-leader-epoch")
+    epoch = machine.member.state.epoch
+    if item.how == "old-leader-epoch":
+        epoch = image.brokers[me].epoch
+    elif item.how == "old-broker-epoch":
+        epoch = _earlier_epoch(world, me, item.pick)
+    if leader_epoch < 0 or epoch < 0:
+        return
+    members = _members(image, partition, me, item)
+    asked = alter.PartitionData(
+        partition_index=i32(key[1]),
+        leader_epoch=i32(leader_epoch),
+        new_isr_with_epochs=members,
+        partition_epoch=i32(partition.partition_epoch),
+    )
+    request = alter.AlterPartitionRequest(
+        broker_id=BrokerId(me),
+        broker_epoch=i64(epoch),
+        topics=(alter.TopicData(topic_id=key[0], partitions=(asked,)),),
+    )
+    _send(world, machine, request)
+
+
+def _members(
+    image: Image, partition: Partition, me: int, item: IsrChange
+) -> tuple[alter.BrokerState, ...]:
+    isr = [member for member in partition.isr if member != me]
+    if item.how == "grow":
+        isr = [member for member in partition.replicas if member != me]
+        isr = [member for member in isr if not image.brokers[member].fenced]
+    elif item.how == "shrink" and isr:
+        del isr[item.pick % len(isr)]
+    members = sorted([me, *isr])
+    return tuple(
+        alter.BrokerState(broker_id=BrokerId(each), broker_epoch=i64(image.brokers[each].epoch))
+        for each in members
+    )
+
+
+def stale_heartbeat(world: World, item: StaleHeartbeat) -> None:
+    machines = [m for m in world.brokers(item.victim) if m.up]
+    epoch = _earlier_epoch(world, item.victim, item.pick)
+    if not machines or epoch < 0:
+        return
+    request = BrokerHeartbeatRequest(
+        target_state=i8(item.target),
+        broker_id=i32(item.victim),
+        broker_epoch=i64(epoch),
+        lease_start_time_ms=i64(machines[0].clock.now_ms()),
+        cur_metadata_offset=i64(world.ledger.end),
+        listeners=(),
+        incarnation_id=uuid.UUID(int=1),
+    )
+    _send(world, machines[0], request)
+
+
+def _earlier_epoch(world: World, broker_id: int, pick: int) -> int:
+    """One of the broker's epochs before its newest one; -1: it has none."""
+    registered = world.ledger.fold.facts.registered
+    epochs = [epoch for epoch, (owner, _) in registered.items() if owner == broker_id][:-1]
+    return epochs[pick % len(epochs)] if epochs else -1
+
+
+def _send(world: World, machine: Machine, request: Any) -> None:
+    assert machine.replica is not None
+    leader = machine.replica.state.leader_id
+    if leader in world.machines:
+        world.network.call(
+            machine,
+            world.machines[leader],
+            lambda callee, answer: callee.control.ask(request, answer),  # type: ignore[union-attr]
+            lambda reply, sent: None,
+            timeout_ms=REQUEST_TIMEOUT_MS,
+            may_repeat=True,
+        )

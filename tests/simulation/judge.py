@@ -1,0 +1,183 @@
+"""What controllers decide and answer, held against what is committed.
+
+D.9 (a): no success before its records are committed. D.2, D.10: nothing is accepted from an
+older generation. D.12: a lease that a broker holds is not cut short. D.1: a confirmed read sees
+all that was committed when it was asked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from nodes.kraft.controller import reads, steps
+from nodes.kraft.metadata.image import Image
+from nodes.kraft.wire.heartbeats import BrokerState
+from nodes.kraft.wire.records import FenceBrokerRecord
+from tests.simulation.violation import Violation
+
+if TYPE_CHECKING:
+    from tests.simulation.machine import Control, Machine
+    from tests.simulation.world import World
+
+CREATE_TOPICS: Final = 19
+DELETE_TOPICS: Final = 20
+BROKER_HEARTBEAT: Final = 50
+ALTER_PARTITION: Final = 56
+READ_TOPICS: Final = 10000
+
+
+class Judge:
+    """One for a world; `asked`, `decided` and `answered` are called where the runtime writes its
+    events."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.answers = 0
+        self._asked: dict[tuple[int, int, int], int] = {}
+        self._records: dict[tuple[int, int, int], tuple[int, ...]] = {}
+        self._fences: dict[tuple[int, int], tuple[Machine, FenceBrokerRecord]] = {}
+        self._versions: set[tuple[Any, int, int]] = set()
+
+    def _key(self, control: Control, token: int) -> tuple[int, int, int]:
+        return control.machine.key, control.machine.incarnation, token
+
+    def asked(self, control: Control, token: int) -> None:
+        self._asked[self._key(control, token)] = self.world.ledger.end
+
+    # --- decisions ------------------------------------------------------------------------
+
+    def decided(
+        self, control: Control, before: Any, event: steps.Input, effects: list[steps.Effect]
+    ) -> None:
+        place = None
+        for number, effect in enumerate(effects):
+            if isinstance(effect, steps.Decided):
+                place = number
+                self._records[self._key(control, effect.token)] = effect.records
+                if isinstance(event, steps.Ask) and effect.verdict == 0:
+                    self._fencing(control, before.reign.speculative, event.request)
+        for effect in effects[: len(effects) if place is None else place]:
+            if isinstance(effect, steps.Propose):
+                self._expired(control, effect)
+
+    def _fencing(self, control: Control, image: Image, request: Any) -> None:
+        """D.10: what was accepted named the newest generations that the controller knew."""
+        key = int(request.__api_key__)
+        if key not in (ALTER_PARTITION, BROKER_HEARTBEAT) or request.broker_epoch < 0:
+            return
+        broker = image.brokers.get(request.broker_id)
+        if broker is None or broker.epoch != request.broker_epoch:
+            raise Violation("fencing", f"{control.machine} accepts {request} of {broker}")
+        if key == ALTER_PARTITION:
+            for topic in request.topics:
+                for asked in topic.partitions:
+                    now = image.partitions[topic.topic_id, asked.partition_index]
+                    newest = (now.leader, now.leader_epoch, now.partition_epoch)
+                    named = (request.broker_id, asked.leader_epoch, asked.partition_epoch)
+                    if newest != named:
+                        raise Violation("fencing", f"{control.machine}: {named}, not {newest}")
+
+    def _expired(self, control: Control, proposed: steps.Propose) -> None:
+        """A controller takes a lease for over; judged once that is committed."""
+        for number, value in enumerate(proposed.records):
+            record = self.world.ledger.states.record(value)
+            if isinstance(record, FenceBrokerRecord):
+                place = proposed.epoch, proposed.base_offset + number
+                self._fences[place] = control.machine, record
+
+    def committed(self, first: int) -> None:
+        """All from `first` on is committed now. D.12: a broker that is fenced because its lease
+        is over holds none, by its own clock."""
+        ledger = self.world.ledger
+        for offset in range(first, ledger.end):
+            found = self._fences.pop((ledger.epochs[offset], offset), None)
+            if found is not None:
+                self._lease_over(*found)
+
+    def _lease_over(self, controller: Machine, record: FenceBrokerRecord) -> None:
+        for machine in self.world.brokers(record.broker_id):
+            member = machine.member
+            if member is None or member.state.epoch != record.broker_epoch or not member.serving():
+                continue
+            end_ms = member.state.lease_end_ms
+            if end_ms is None or end_ms <= machine.clock.now_ms():
+                raise Violation("lease", f"{machine} serves without a lease")
+            left_ms = machine.clock.when(end_ms) - self.world.now
+            drift = abs(machine.clock.drift_ppm) + abs(controller.clock.drift_ppm)
+            if left_ms > 3 + self.world.profile.lease_ms * drift // 1_000_000:
+                raise Violation(
+                    "lease", f"{controller} fences {machine}, whose lease has {left_ms} ms"
+                )
+
+    # --- answers --------------------------------------------------------------------------
+
+    def answered(self, control: Control, token: int, request: Any, response: Any) -> None:
+        asked_at = self._asked.pop(self._key(control, token))
+        records = self._records.pop(self._key(control, token), ())
+        self.answers += 1
+        key = int(request.__api_key__)
+        if key == READ_TOPICS:
+            if int(response.error_code) == 0:
+                self._read(control, request, response, asked_at)
+        elif key == CREATE_TOPICS:
+            succeeded = [each for each in response.topics if int(each.error_code) == 0]
+            for topic in succeeded:
+                if self.world.ledger.fold.facts.created.get(topic.topic_id) != topic.name:
+                    raise Violation("uncommitted", f"{control.machine} answers {topic}")
+            self._committed(control, records if succeeded else ())
+        elif key == DELETE_TOPICS:
+            succeeded = [each for each in response.responses if int(each.error_code) == 0]
+            for topic in succeeded:
+                if topic.topic_id not in self.world.ledger.fold.facts.removed:
+                    raise Violation("uncommitted", f"{control.machine} answers {topic}")
+            self._committed(control, records if succeeded else ())
+        elif key == BROKER_HEARTBEAT and int(response.error_code) == 0:
+            self._committed(control, records)
+            self._heartbeat(control, request, response)
+        elif key == ALTER_PARTITION and int(response.error_code) == 0:
+            self._isr(control, response)
+
+    def _committed(self, control: Control, records: tuple[int, ...]) -> None:
+        """The records of a success are on the log that is committed, there and nowhere else."""
+        if not records:
+            return
+        ledger, end = self.world.ledger, records[-1] + 1
+        if end > ledger.end or control.machine.disk.digest(end) != ledger.digests[end]:
+            raise Violation("uncommitted", f"{control.machine} answers for {end} of {ledger.end}")
+
+    def _read(self, control: Control, request: Any, response: Any, asked_at: int) -> None:
+        ledger, offset = self.world.ledger, int(response.offset)
+        if offset < asked_at:
+            raise Violation("stale-read", f"{control.machine} reads {offset}, after {asked_at}")
+        if offset > ledger.end:
+            raise Violation("uncommitted", f"{control.machine} reads {offset} of {ledger.end}")
+        truth = reads.read_topics(ledger.images[offset], request, int(response.epoch), offset)
+        if truth != response:
+            raise Violation("uncommitted", f"{control.machine} reads another state at {offset}")
+
+    def _heartbeat(self, control: Control, request: Any, response: Any) -> None:
+        """D.9, D.19: the epoch told is committed, and this process's own."""
+        facts, epoch = self.world.ledger.fold.facts, int(response.broker_epoch)
+        owner = facts.registered.get(epoch)
+        if owner is None:
+            raise Violation("uncommitted", f"{control.machine} grants broker epoch {epoch}")
+        if owner != (int(request.broker_id), request.incarnation_id):
+            raise Violation("identity", f"{control.machine} gives epoch {epoch} of {owner} away")
+        active = BrokerState(response.next_state) == BrokerState.ACTIVE
+        if active and epoch not in facts.unfenced:
+            raise Violation("uncommitted", f"{control.machine} says that {owner} is active")
+
+    def _isr(self, control: Control, response: Any) -> None:
+        """D.2: each ok answer is one committed record, and no two of them the same one."""
+        versions = self.world.ledger.fold.facts.versions
+        for topic in response.topics:
+            for told in topic.partitions:
+                if int(told.error_code) != 0:
+                    continue
+                key = (topic.topic_id, int(told.partition_index), int(told.partition_epoch))
+                state = (tuple(told.isr), int(told.leader_id), int(told.leader_epoch))
+                if versions.get(key) != state:
+                    raise Violation("uncommitted", f"{control.machine} answers {told}")
+                if key in self._versions:
+                    raise Violation("fencing", f"{control.machine} answers {key} twice")
+                self._versions.add(key)

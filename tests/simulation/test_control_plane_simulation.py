@@ -1,0 +1,124 @@
+"""The control plane on a simulated network: the rules hold on every seed, and broken ones show.
+
+A.1.37, A.1.38, A.1.39, A.1.41: snapshots are minimal, of the committed log, named by end offset
+and epoch, and stand for what is trimmed (rule "snapshot"). A.1.56, A.1.79: leases are not cut
+short, also not by a new active controller (rule "lease").
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.report import failure, minimal_text, schedule_text
+from tests.simulation.schedule import Crash, Operation, Schedule, draw
+from tests.simulation.shrink import ddmin, minimal, play
+from tests.simulation.variants import CALM, VARIANTS, Variant
+
+SEEDS = 500
+CHUNK = 50
+ENOUGH = 80
+"""Seeds within which each broken variant has to be caught."""
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+def test_rules_hold(first: int) -> None:
+    committed = answers = operations = 0
+    for seed in range(first, first + CHUNK):
+        schedule = draw(seed)
+        played = play(schedule)
+        if played.violation is not None:
+            after = minimal(schedule, played, budget_s=30)
+            pytest.fail(f"{failure(seed, played)}\n{minimal_text(schedule, after, played)}")
+        committed += played.committed
+        answers += played.answers
+        operations += played.operations
+    assert committed > CHUNK * 10, "hardly anything was committed: the check saw nothing"
+    assert answers > CHUNK * 30, "hardly anything was answered: the check saw nothing"
+    assert operations > CHUNK * 3, "hardly any client had success: the check saw nothing"
+
+
+def caught_at(variant: Variant) -> int | None:
+    """The first seed on which a rule of the variant is broken."""
+    with variant.broken():
+        for seed in range(ENOUGH):
+            violation = play(draw(seed, profile=variant.profile)).violation
+            if violation is not None and violation.rule in variant.rules:
+                return seed
+    return None
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_broken_variant_is_caught(variant: Variant) -> None:
+    seed = caught_at(variant)
+    assert seed is not None
+    healthy = play(draw(seed, profile=variant.profile))
+    assert healthy.violation is None, "the rule is broken without the defect, too"
+
+
+def test_a_seed_fixes_the_history() -> None:
+    """Two runs, and one in another process, whose hashes of strings differ."""
+    first, second = play(draw(7)), play(draw(7))
+    assert first == second
+    program = "from tests.simulation import shrink as s; print(s.play(s_.draw(7)).digest)"
+    program = f"import tests.simulation.schedule as s_\n{program}"
+    environment = os.environ | {"PYTHONHASHSEED": "4242", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert int(done.stdout) == first.digest
+
+
+def test_written_mishaps_play_the_same_run() -> None:
+    """A schedule that names every mishap is the run that drew them: shrinking starts from it."""
+    drawn = next(schedule for schedule in map(draw, range(100)) if schedule.profile.lost > 0.02)
+    first = play(drawn)
+    assert first.mishaps
+    again = play(Schedule(drawn.seed, drawn.profile, drawn.items, first.mishaps))
+    assert again.digest == first.digest
+
+
+def test_a_failing_seed_is_shrunk() -> None:
+    variant = next(each for each in VARIANTS if each.name == "ignores-broker-epoch")
+    seed = caught_at(variant)
+    assert seed is not None
+    schedule = draw(seed, profile=variant.profile)
+    with variant.broken():
+        failed = play(schedule)
+        after = minimal(schedule, failed, budget_s=30)
+        played = play(after)
+        assert played.violation is not None and played.violation.rule in variant.rules
+        assert len(after.items) < len(schedule.items) / 4
+        text = minimal_text(schedule, after, failed)
+    assert "StaleHeartbeat" in text and "fencing" in text
+    assert f"minimal schedule of seed {seed}" in text
+
+
+def test_shrinking_finds_the_two_that_it_takes() -> None:
+    """ddmin on a list of which two parts, far from each other, are needed together."""
+    tries = []
+
+    def fails(parts: Sequence[int]) -> bool:
+        tries.append(parts)
+        return {17, 83} <= set(parts)
+
+    assert ddmin(range(100), fails, lambda: False) == [17, 83]
+    assert len(tries) < 100
+
+
+def test_a_schedule_is_told_in_order_of_time() -> None:
+    crash = Crash(at=900, victim=0, down_ms=20, keep=0.5)
+    create = Operation(at=40, client=1, f="create", topic="a", via=3)
+    lines = schedule_text(Schedule(1, CALM, (crash, create))).splitlines()
+    assert "40 ms  Operation: client 1, f create, topic a, via 3" in lines[1]
+    assert "the leader" in lines[2]

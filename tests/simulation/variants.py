@@ -1,0 +1,275 @@
+"""The control plane with one thing broken, to show that the simulation sees it.
+
+Each variant patches the healthy code from outside while it runs, as nodes/kraft/defects/ does,
+and names the rules whose breach shows it. `profile` is where it shows soon.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from unittest.mock import patch
+
+from immutables import Map
+from kio.static.primitive import i64
+
+from nodes.kraft.broker import lifecycle
+from nodes.kraft.controller import core, membership, partitions
+from nodes.kraft.controller.answers import ALTER_PARTITION, BROKER_HEARTBEAT
+from nodes.kraft.controller.steps import Commit, Propose
+from nodes.kraft.metadata import snapshot
+from nodes.kraft.raft import barrier, replication
+from nodes.kraft.raft import core as raft
+from nodes.kraft.raft.messages import SnapshotId
+from nodes.kraft.raft.state import NO_VOTE, Leader, QuorumState, RaftState, Turn
+from nodes.kraft.raft.steps import Advanced, Append, Claimed
+from nodes.kraft.wire.records import FenceBrokerRecord
+from tests.simulation import machine
+from tests.simulation.disk import Snapshot
+from tests.simulation.schedule import Profile
+
+HARSH: Final = Profile(
+    voters=3,
+    brokers=3,
+    delay_ms=40,
+    late=0.05,
+    lost=0.03,
+    sync_ms=50,
+    lease_ms=1200,
+    prevote=False,
+    faults=16,
+    operations=40,
+    snapshots=6,
+)
+"""Elections, crashes and leases that end, all the time."""
+CALM: Final = replace(HARSH, faults=4, late=0.0, lost=0.0)
+QUICK: Final = replace(HARSH, delay_ms=3, sync_ms=1, late=0.0, lost=0.0, faults=10, snapshots=0)
+"""A new leader has committed before the old one has heard of it."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """`rules`: any of them shows the defect."""
+
+    name: str
+    rules: frozenset[str]
+    broken: Callable[[], AbstractContextManager[object]]
+    profile: Profile = HARSH
+
+
+# --- Raft ---------------------------------------------------------------------------------
+
+
+def _forget_vote() -> AbstractContextManager[object]:
+    """A restart finds the epoch, and not whom it voted for."""
+    healthy = raft.initial
+
+    def initial(config: Any, quorum: QuorumState | None, log: Any, now_ms: int) -> Any:
+        forgotten = None if quorum is None else replace(quorum, voted_id=NO_VOTE)
+        return healthy(config, forgotten, log, now_ms)
+
+    return patch.object(raft, "initial", initial)
+
+
+def _advance_over_older_epochs(turn: Turn) -> None:
+    state, role = turn.state, turn.state.role
+    assert isinstance(role, Leader)
+    committed = replication.majority_offset(state, role)
+    if committed <= state.high_watermark:
+        return
+    turn.set(high_watermark=committed)
+    turn.emit(Advanced(committed))
+    if not role.claimed and committed > role.start_offset:
+        turn.set(role=replace(role, claimed=True))
+        turn.emit(Claimed(state.epoch, committed))
+        barrier.start_round(turn)
+    replication._answer_parked(turn)
+
+
+def _counts_itself_unflushed(state: RaftState, role: Leader) -> int:
+    offsets = [state.log.end_offset, *(progress.offset for progress in role.progress.values())]
+    return sorted(offsets, reverse=True)[state.config.majority - 1]
+
+
+# --- the controller -----------------------------------------------------------------------
+
+
+def _answer_before_commit() -> AbstractContextManager[object]:
+    """What is appended counts as committed."""
+    healthy = core.step
+
+    def step(state: Any, event: Any, now_ms: int) -> Any:
+        after, effects = healthy(state, event, now_ms)
+        if after.reign is not None and any(isinstance(each, Propose) for each in effects):
+            appended = Commit(after.reign.end_offset, after.reign.speculative)
+            after, answers = healthy(after, appended, now_ms)
+            effects = [*effects, *answers]
+        return after, effects
+
+    return patch.object(core, "step", step)
+
+
+def _ignore_leader_epoch() -> AbstractContextManager[object]:
+    healthy = partitions.check_epochs
+
+    def check_epochs(partition: Any, broker_id: int, asked: Any) -> None:
+        healthy(partition, broker_id, replace(asked, leader_epoch=partition.leader_epoch))
+
+    return patch.object(partitions, "check_epochs", check_epochs)
+
+
+def _ignore_broker_epoch() -> AbstractContextManager[object]:
+    healthy = core._decide
+
+    def decide(config: Any, reign: Any, draft: Any, ask: Any, *rest: Any) -> Any:
+        request = getattr(ask, "request", ask)
+        if request.__api_key__ in (ALTER_PARTITION, BROKER_HEARTBEAT) and request.broker_epoch >= 0:
+            broker = draft.image.brokers.get(request.broker_id)
+            if broker is not None:
+                request = replace(request, broker_epoch=i64(broker.epoch))
+        ask = replace(ask, request=request) if hasattr(ask, "request") else request
+        return healthy(config, reign, draft, ask, *rest)
+
+    return patch.object(core, "_decide", decide)
+
+
+def _short_leases(image: Any, now_ms: int, lease_ms: int) -> Any:
+    return _fresh_leases(image, now_ms, lease_ms // 4)
+
+
+_fresh_leases = membership.fresh_leases
+
+
+def _fence_alone(draft: Any, members: Any, broker: Any) -> None:
+    draft.add(FenceBrokerRecord(broker_id=broker.broker_id, broker_epoch=i64(broker.epoch)))
+
+
+def _epochs_of_committed_state() -> AbstractContextManager[object]:
+    """The next epoch is one above the newest that is *committed*: what is on its way, or was
+    truncated, is not counted."""
+
+    healthy = membership._Decision._record
+
+    def record(self: Any, *arguments: Any, **named: Any) -> int:
+        epochs = (broker.epoch for broker in self.committed.image.brokers.values())
+        epoch = max(epochs, default=-1) + 1
+        add = self.draft.add
+        with patch.object(
+            self.draft, "add", lambda made: add(replace(made, broker_epoch=i64(epoch)))
+        ):
+            healthy(self, *arguments, **named)
+        return epoch
+
+    return patch.object(membership._Decision, "_record", record)
+
+
+# --- the broker ---------------------------------------------------------------------------
+
+
+@contextmanager
+def _apply_uncommitted() -> Iterator[None]:
+    """A broker serves from whatever it has fetched."""
+    healthy = machine.Replica._carry_out
+
+    def carry_out(self: machine.Replica, effect: Any) -> None:
+        healthy(self, effect)
+        if isinstance(effect, Append) and self.machine.controller_id is None:
+            while self._unapplied:
+                batch = self._unapplied.popleft()
+                for offset in range(max(self.applied, batch.base_offset), batch.end_offset):
+                    self.apply(batch, offset)
+            self.world.ledger.published(self.machine.key, self.applied, self.image)
+
+    with patch.object(machine.Replica, "_carry_out", carry_out):
+        yield
+
+
+def _serves_for_good(state: Any, now_ms: int) -> bool:
+    return bool(state.epoch >= 0)
+
+
+# --- snapshots ----------------------------------------------------------------------------
+
+
+@contextmanager
+def _snapshot_of_the_log() -> Iterator[None]:
+    """A snapshot of all that the log holds, committed or not."""
+    healthy = machine.Replica.write_snapshot
+
+    def write(self: machine.Replica) -> None:
+        image, applied = self.image, self.applied
+        for batch in self._unapplied:
+            for offset in range(max(self.applied, batch.base_offset), batch.end_offset):
+                self.apply(batch, offset)
+        healthy(self)
+        self.image, self.applied = image, applied
+
+    with patch.object(machine.Replica, "write_snapshot", write):
+        yield
+
+
+def _twice_in_a_snapshot() -> AbstractContextManager[object]:
+    """The first entity stands in it two times."""
+    healthy = Snapshot.of.__func__  # type: ignore[attr-defined]
+
+    def of(id: SnapshotId, digest: int, records: Any) -> Snapshot:
+        values = list(records)
+        return healthy(Snapshot, id, digest, [*values, *values[:1]])  # type: ignore[no-any-return]
+
+    return patch.object(Snapshot, "of", of)
+
+
+def _snapshot_without_requests() -> AbstractContextManager[object]:
+    """Remembered requests are not in it: a retry would be done again."""
+    healthy = snapshot.records_of
+
+    def records_of(image: Any) -> Any:
+        return healthy(replace(image, requests=Map(), request_order=Map()))
+
+    return patch.object(machine, "records_of", records_of)
+
+
+VARIANTS: Final = (
+    Variant("forgets-its-vote", frozenset({"one-vote", "one-leader", "monotonic"}), _forget_vote),
+    Variant(
+        "counts-older-epochs",
+        frozenset({"uncommitted", "committed-lost", "fatal"}),
+        lambda: patch.object(replication, "advance", _advance_over_older_epochs),
+    ),
+    Variant(
+        "counts-itself-unflushed",
+        frozenset({"uncommitted"}),
+        lambda: patch.object(replication, "majority_offset", _counts_itself_unflushed),
+    ),
+    Variant(
+        "confirms-without-a-round",
+        frozenset({"stale-read", "linearizability"}),
+        lambda: patch.object(barrier, "needs", lambda barrier, peer: False),
+        replace(QUICK, brokers=1, operations=100),
+    ),
+    Variant("answers-before-commit", frozenset({"uncommitted"}), _answer_before_commit),
+    Variant("ignores-leader-epoch", frozenset({"fencing"}), _ignore_leader_epoch, CALM),
+    Variant("ignores-broker-epoch", frozenset({"fencing"}), _ignore_broker_epoch, CALM),
+    Variant(
+        "new-controller-shortens-leases",
+        frozenset({"lease"}),
+        lambda: patch.object(membership, "fresh_leases", _short_leases),
+    ),
+    Variant(
+        "fenced-broker-stays-in-isr",
+        frozenset({"replay"}),
+        lambda: patch.object(membership, "fence", _fence_alone),
+    ),
+    Variant(
+        "reuses-broker-epochs", frozenset({"identity", "monotonic"}), _epochs_of_committed_state
+    ),
+    Variant("broker-applies-uncommitted", frozenset({"uncommitted"}), _apply_uncommitted),
+    Variant(
+        "broker-serves-after-lease",
+        frozenset({"lease"}),
+        lambda: patch.object(lifecycle, "serving", _serves_for_good),
+    ),
+    Variant("snapshot-above-high-watermark", frozenset({"snapshot"}), _snapshot_of_the_log),
+    Variant("snapshot-not-minimal", frozenset({"snapshot"}), _twice_in_a_snapshot, CALM),
+    Variant("snapshot-incomplete", frozenset({"snapshot"}), _snapshot_without_requests, CALM),
+)
