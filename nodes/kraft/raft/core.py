@@ -202,7 +202,7 @@ def _on_replied(turn: Turn, peer: int, request: Request, reply: Reply | None) ->
             on_begin_reply(turn, peer, reply)
         case EndQuorumEpoch(), QuorumReply() if believed and current:
             on_end_reply(turn, peer, reply)
-    if reply is None or not believed or reply.error:
+    if reply is None or (current and (not believed or reply.error)):
         back_off(turn, peer, type(request))
 
 
