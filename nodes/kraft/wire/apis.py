@@ -16,6 +16,7 @@ CLIENT_APIS: Final[dict[int, tuple[int, int]]] = {
     14: (0, 5),  # SyncGroup
     15: (0, 5),  # DescribeGroups
     16: (0, 4),  # ListGroups
+    17: (0, 1),  # SaslHandshake
     18: (0, 4),  # ApiVersions
     19: (2, 7),  # CreateTopics
     20: (1, 6),  # DeleteTopics
@@ -26,6 +27,7 @@ CLIENT_APIS: Final[dict[int, tuple[int, int]]] = {
     31: (1, 3),  # DeleteAcls
     32: (1, 4),  # DescribeConfigs
     33: (0, 2),  # AlterConfigs
+    36: (0, 2),  # SaslAuthenticate
     37: (0, 3),  # CreatePartitions
     42: (0, 2),  # DeleteGroups
     44: (0, 1),  # IncrementalAlterConfigs
@@ -36,7 +38,9 @@ CLIENT_APIS: Final[dict[int, tuple[int, int]]] = {
 
 CONTROL_APIS: Final[dict[int, tuple[int, int]]] = {
     1: (17, 17),  # Fetch
+    17: (0, 1),  # SaslHandshake
     18: (0, 4),  # ApiVersions
+    36: (0, 2),  # SaslAuthenticate
     52: (1, 2),  # Vote
     53: (1, 1),  # BeginQuorumEpoch
     54: (1, 1),  # EndQuorumEpoch
