@@ -1,0 +1,446 @@
+"""kafka-python and confluent-kafka, unchanged, against three controllers and three brokers.
+
+One cluster for all tests, in the order of the file: the last one kills nodes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka as confluent
+import confluent_kafka.admin as confluent_admin
+import kafka
+import kafka.admin as python_admin
+import pytest
+from kio.schema.find_coordinator.v1.request import FindCoordinatorRequest
+from kio.schema.metadata.v12.request import MetadataRequest, MetadataRequestTopic
+from kio.static.primitive import i8
+
+from tests.end_to_end.real_clients import (
+    READERS,
+    GroupConsumer,
+    LibrdkafkaConsumer,
+    LibrdkafkaProducer,
+    Producer,
+    PythonConsumer,
+    PythonProducer,
+    Record,
+    create_topics,
+    read_all_librdkafka,
+)
+from tests.nodes.kraft.loopback import Loopback, call, until
+
+pytestmark = pytest.mark.timeout(180)
+
+LIBRARIES = [(PythonProducer, PythonConsumer), (LibrdkafkaProducer, LibrdkafkaConsumer)]
+NAMES = ["kafka-python", "confluent-kafka"]
+
+
+def metadata(port: int, topic: str | None) -> Any:
+    """What a broker tells of a topic, or of all."""
+    asked = None
+    if topic is not None:
+        asked = (MetadataRequestTopic(topic_id=None, name=topic),)  # type: ignore[arg-type]
+    request = MetadataRequest(topics=asked, include_topic_authorized_operations=False)
+    return call(port, request).topics
+
+
+class Cluster(Loopback):
+    """Three and three, with an authorizer that lets everybody be anybody."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(
+            directory,
+            controllers=3,
+            brokers=3,
+            authorizer_enabled="true",
+            super_users="User:ANONYMOUS",
+        )
+
+    @property
+    def servers(self) -> str:
+        return ",".join(f"127.0.0.1:{port}" for port in self.client.values())
+
+    def alive(self) -> list[str]:
+        return [name for name in self.client if self.processes[name].poll() is None]
+
+    def partitions(self, topic: str) -> dict[int, Any]:
+        """The topic's partitions, as some living broker tells of them."""
+        (told,) = metadata(self.client[self.alive()[0]], topic)
+        return {int(each.partition_index): each for each in told.partitions}
+
+    def create(self, topic: str, partitions: int = 3) -> None:
+        """A topic whose partitions are led by one broker each."""
+        admin = python_admin.KafkaAdminClient(bootstrap_servers=self.servers)
+        brokers = [4, 5, 6]
+        replicas = {
+            number: brokers[number % 3 :] + brokers[: number % 3] for number in range(partitions)
+        }
+        admin.create_topics([python_admin.NewTopic(topic, replica_assignments=replicas)])
+        admin.close()
+        for name in self.client:
+            until(lambda name=name: self.knows(name, topic))  # type: ignore[misc]
+
+    def knows(self, name: str, topic: str) -> bool:
+        (told,) = metadata(self.client[name], topic)
+        return bool(told.partitions)
+
+    def topics(self) -> set[str]:
+        """All names, as some living broker tells them."""
+        return {str(each.name) for each in metadata(self.client[self.alive()[0]], None)}
+
+    def coordinator(self, group: str) -> str:
+        """The broker that coordinates the group; fails where there is none just now."""
+        request = FindCoordinatorRequest(key=group, key_type=i8(0))
+        answer = call(self.client[self.alive()[0]], request)
+        assert answer.error_code == 0, answer
+        return f"b{answer.node_id - 3}"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(tmp_path_factory.mktemp("clients")) as cluster:
+        cluster.ready()
+        yield cluster
+
+
+# --- administration -----------------------------------------------------------------------
+
+
+def test_kafka_pythons_admin(cluster):
+    """B.8: topics, partitions, configurations, cluster, quorum, access rules, groups."""
+    admin = python_admin.KafkaAdminClient(bootstrap_servers=cluster.servers)
+    topic = python_admin.NewTopic("python-admin", num_partitions=2, replication_factor=3)
+    (made,) = admin.create_topics([topic])["topics"]
+    assert (made["error_code"], made["num_partitions"], made["replication_factor"]) == (0, 2, 3)
+    with pytest.raises(kafka.errors.TopicAlreadyExistsError):
+        admin.create_topics([topic])
+    assert "python-admin" in until(admin.list_topics)
+    admin.create_partitions({"python-admin": python_admin.NewPartitions(total_count=4)})
+
+    def described() -> Any:
+        (topic,) = admin.describe_topics(["python-admin"])
+        return topic if len(topic["partitions"]) == 4 else None
+
+    told = until(described)
+    assert (told["topic_id"], told["is_internal"]) == (made["topic_id"], False)
+    assert all(len(each["isr_nodes"]) == 3 for each in told["partitions"])
+
+    resource = python_admin.ConfigResource
+    changed = {"min.insync.replicas": "2"}
+    admin.alter_configs([resource("TOPIC", "python-admin", configs=changed)])
+
+    def configured() -> Any:
+        configs = admin.describe_configs([resource("TOPIC", "python-admin")])
+        return configs["topic"]["python-admin"].get("min.insync.replicas")
+
+    assert until(configured)["value"] == "2"
+    assert {each["broker_id"] for each in admin.describe_cluster()["brokers"]} == {4, 5, 6}
+    (quorum,) = admin.describe_metadata_quorum()["topics"]
+    (partition,) = quorum["partitions"]
+    assert {each["replica_id"] for each in partition["current_voters"]} == {1, 2, 3}
+
+    rule = python_admin.ACL(
+        "User:reader",
+        "*",
+        python_admin.ACLOperation.READ,
+        python_admin.ACLPermissionType.ALLOW,
+        python_admin.ResourcePattern(python_admin.ResourceType.TOPIC, "python-admin"),
+    )
+    assert admin.create_acls([rule])["succeeded"] == [rule]
+    ours = python_admin.ACLFilter(
+        "User:reader",
+        None,
+        python_admin.ACLOperation.ANY,
+        python_admin.ACLPermissionType.ANY,
+        python_admin.ResourcePatternFilter(
+            python_admin.ResourceType.ANY, None, python_admin.ACLResourcePatternType.ANY
+        ),
+    )
+    assert until(lambda: admin.describe_acls(ours)[0]) == [rule]
+    ((_, removed, error),) = admin.delete_acls([ours])
+    assert (removed, error) == ([rule], kafka.errors.NoError)
+
+    admin.delete_topics(["python-admin"])
+    until(lambda: "python-admin" not in admin.list_topics())
+    admin.close()
+
+
+def test_confluent_kafkas_admin(cluster):
+    """B.8: the same with the other library's calls and versions."""
+    admin = confluent_admin.AdminClient({"bootstrap.servers": cluster.servers})
+
+    def done(futures: dict[Any, Any]) -> list[Any]:
+        return [future.result(20) for future in futures.values()]
+
+    done(admin.create_topics([confluent_admin.NewTopic("c-admin", 2, 3)]))
+    with pytest.raises(confluent.KafkaException) as refused:
+        done(admin.create_topics([confluent_admin.NewTopic("c-admin", 2, 3)]))
+    assert refused.value.args[0].code() == confluent.KafkaError.TOPIC_ALREADY_EXISTS
+    done(admin.create_partitions([confluent_admin.NewPartitions("c-admin", 4)]))
+    until(lambda: len(admin.list_topics("c-admin", timeout=5).topics["c-admin"].partitions) == 4)
+
+    kinds = confluent_admin.ConfigResource.Type
+    change = confluent_admin.ConfigEntry(
+        "min.insync.replicas",
+        "2",
+        incremental_operation=confluent_admin.AlterConfigOpType.SET,
+    )
+    resource = confluent_admin.ConfigResource(kinds.TOPIC, "c-admin", incremental_configs=[change])
+    done(admin.incremental_alter_configs([resource]))
+
+    def configured() -> bool:
+        (configs,) = done(
+            admin.describe_configs([confluent_admin.ConfigResource(kinds.TOPIC, "c-admin")])
+        )
+        return configs["min.insync.replicas"].value == "2"
+
+    until(configured)
+    described = admin.describe_cluster().result(20)
+    assert {each.id for each in described.nodes} == {4, 5, 6}
+
+    rule = confluent_admin.AclBinding(
+        confluent_admin.ResourceType.TOPIC,
+        "c-admin",
+        confluent_admin.ResourcePatternType.LITERAL,
+        "User:writer",
+        "*",
+        confluent_admin.AclOperation.WRITE,
+        confluent_admin.AclPermissionType.ALLOW,
+    )
+    ours = confluent_admin.AclBindingFilter(
+        confluent_admin.ResourceType.ANY,
+        None,
+        confluent_admin.ResourcePatternType.ANY,
+        "User:writer",
+        None,
+        confluent_admin.AclOperation.ANY,
+        confluent_admin.AclPermissionType.ANY,
+    )
+    done(admin.create_acls([rule]))
+    assert until(lambda: admin.describe_acls(ours).result(20)) == [rule]
+    assert done(admin.delete_acls([ours])) == [[rule]]
+
+    done(admin.delete_topics(["c-admin"]))
+    until(lambda: "c-admin" not in admin.list_topics(timeout=5).topics)
+
+
+# --- producers, consumers by assignment ---------------------------------------------------
+
+
+@pytest.mark.parametrize("producer", [PythonProducer, LibrdkafkaProducer], ids=NAMES)
+def test_what_is_produced_is_read_once_and_in_order(cluster, producer):
+    """A.5.3, B.8, B.9.7: with idempotence, read by both libraries by assignment."""
+    topic = f"plain-{producer.__name__}"
+    cluster.create(topic)
+    with producer(cluster.servers, topic, 3) as sending:
+        sending.until_heard(60)
+    assert sending.heard.errors == []
+    for read in READERS:
+        check_log(read(cluster.servers, topic, 3), sending)
+
+
+def test_producers_without_idempotence(cluster):
+    """B.8: acks 0, 1 and all without producer ids."""
+    cluster.create("plain")
+    for acks in (0, 1, "all"):
+        producer = kafka.KafkaProducer(
+            bootstrap_servers=cluster.servers, acks=acks, enable_idempotence=False
+        )
+        for number in range(5):
+            producer.send("plain", f"{acks}-{number}".encode(), partition=0)
+        producer.flush(20)
+        producer.close()
+    wanted = [f"{acks}-{number}".encode() for acks in (0, 1, "all") for number in range(5)]
+
+    def read() -> list[bytes]:
+        return [each.value for each in read_all_librdkafka(cluster.servers, "plain", 3)]
+
+    until(lambda: len(read()) == 15)
+    assert read() == wanted
+
+
+def check_log(log: list[Record], *producers: Producer) -> None:
+    """The log holds each acknowledged record where its producer was told, each value once, all
+    in the order of their producers, and each partition's offsets without gap."""
+    at = {(each.partition, each.offset): each.value for each in log}
+    assert len(at) == len(log), "an offset was read twice"
+    twice = [value for value, times in Counter(each.value for each in log).items() if times > 1]
+    assert twice == [], "duplicates of an idempotent producer"
+    for producer in producers:
+        assert len(producer.heard.records) == producer.sent, "not all were acknowledged"
+        for each in producer.heard.records:
+            assert at.get((each.partition, each.offset)) == each.value, f"lost: {each}"
+    assert len(log) == sum(producer.sent for producer in producers)
+    next_offset: Counter[int] = Counter()
+    last: Counter[tuple[int, bytes]] = Counter()
+    for each in sorted(log, key=lambda each: (each.partition, each.offset)):
+        assert each.offset == next_offset[each.partition]
+        next_offset[each.partition] += 1
+        name, _, number = each.value.rpartition(b"-")
+        assert int(number) >= last[each.partition, name], f"out of order: {each}"
+        last[each.partition, name] = int(number)
+
+
+def test_transactions_are_refused_for_good(cluster):
+    """No transactions here: a definite error, at once."""
+    producer = kafka.KafkaProducer(bootstrap_servers=cluster.servers, transactional_id="x")
+    with pytest.raises(kafka.errors.TransactionalIdAuthorizationFailedError):
+        producer.init_transactions()
+    producer.close()
+
+
+# --- groups -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("producer, consumer", LIBRARIES, ids=NAMES)
+def test_a_group_shares_and_takes_over(cluster, producer, consumer):
+    """B.8: two members, each its part; what one left the other reads on from what was
+    committed; and a later member goes on from there."""
+    topic, group = f"shared-{consumer.__name__}", f"group-{consumer.__name__}"
+    cluster.create(topic, 4)
+    with (
+        producer(cluster.servers, topic, 4) as sending,
+        consumer(cluster.servers, topic, group) as first,
+    ):
+        until(lambda: len(first.assigned) == 4, 30)
+        with consumer(cluster.servers, topic, group) as second:
+            until(lambda: len(first.assigned) == 2 == len(second.assigned), 30)
+            assert first.assigned | second.assigned == {0, 1, 2, 3}
+            first.until_heard(10)
+            second.until_heard(10)
+        until(lambda: len(first.assigned) == 4, 30)
+        left = len(first.heard.records)
+        until(lambda: {each.partition for each in first.heard.records[left:]} == {0, 1, 2, 3})
+    workers = (sending, first, second)
+    assert [error for each in workers for error in each.heard.errors] == []
+    with consumer(cluster.servers, topic, group) as third:
+        until(lambda: len(third.assigned) == 4, 30)
+        admin = python_admin.KafkaAdminClient(bootstrap_servers=cluster.servers)
+        (told,) = admin.describe_groups([group]).values()
+        assert (told["group_state"], len(told["members"])) == ("Stable", 1)
+        until(lambda: read_of(first, second, third) >= set(sending.heard.records), 30)
+    admin.close()
+    # All three closed, and so committed, before the next one began: nothing was read twice.
+    counts = Counter(each for worker in (first, second, third) for each in worker.heard.records)
+    assert [record for record, times in counts.items() if times > 1] == []
+
+
+def read_of(*consumers: GroupConsumer) -> set[Record]:
+    return {each for consumer in consumers for each in consumer.heard.records}
+
+
+def check_order(consumer: GroupConsumer) -> None:
+    """Of the only member of a group: no record is passed over. From one to the next of a
+    partition the offset rises by one, but where it began anew at what was committed."""
+    next_offset: dict[int, int] = {}
+    for each in consumer.heard.records:
+        assert each.offset <= next_offset.get(each.partition, each.offset), f"gap before {each}"
+        next_offset[each.partition] = each.offset + 1
+
+
+def test_groups_are_listed_and_deleted(cluster):
+    admin = python_admin.KafkaAdminClient(bootstrap_servers=cluster.servers)
+    cluster.create("to-delete", 1)
+    consumer = kafka.KafkaConsumer(
+        bootstrap_servers=cluster.servers, group_id="deleted", enable_auto_commit=False
+    )
+    partition = kafka.TopicPartition("to-delete", 0)
+    consumer.assign([partition])
+    consumer.commit({partition: kafka.OffsetAndMetadata(7, "note", -1)})
+    assert consumer.committed(partition) == 7
+    consumer.close()
+    (offsets,) = admin.list_group_offsets("deleted").values()
+    assert (offsets[partition].offset, offsets[partition].metadata) == (7, "note")
+    assert "deleted" in {each["group_id"] for each in admin.list_groups()}
+    assert admin.delete_groups(["deleted"])["deleted"] == "OK"
+    assert "deleted" not in {each["group_id"] for each in admin.list_groups()}
+    admin.close()
+
+
+# --- while nodes die ----------------------------------------------------------------------
+
+
+def test_clients_go_on_while_nodes_are_killed(cluster):
+    """A.5.4, A.5.16, B.9.3, B.9.8: the active controller is killed, then a broker that leads a
+    partition and coordinates the groups, each with kill -9. Nothing acknowledged is lost,
+    nothing is doubled, and no client sees an error that its own retries are for."""
+    topic = "killed"
+    cluster.create(topic)
+    victim = until(lambda: cluster.coordinator("killed-0"))
+    names = (f"killed-{number}" for number in range(100))
+    groups = [name for name in names if cluster.coordinator(name) == victim]
+    producers = [each(cluster.servers, topic, 3) for each in (PythonProducer, LibrdkafkaProducer)]
+    consumers: list[GroupConsumer] = [
+        PythonConsumer(cluster.servers, topic, groups[0]),
+        LibrdkafkaConsumer(cluster.servers, topic, groups[1]),
+    ]
+    workers = [*producers, *consumers]
+    with producers[0], producers[1], consumers[0], consumers[1]:
+        all_go_on(workers)
+        kill_the_controller(cluster)
+        all_go_on(workers)
+        kill_the_leader(cluster, topic, victim, groups[0])
+        all_go_on(workers)
+        for each in producers:
+            each.finish()
+        acked = {record for each in producers for record in each.heard.records}
+        until(lambda: all(read_of(each) >= acked for each in consumers) or errors(workers), 30)
+    assert errors(workers) == []
+    for read in READERS:
+        check_log(read(cluster.servers, topic, 3), *producers)
+    for consumer in consumers:
+        check_order(consumer)
+
+
+def errors(workers: list[Any]) -> list[str]:
+    return [error for each in workers for error in each.heard.errors]
+
+
+def all_go_on(workers: list[Any]) -> None:
+    for each in workers:
+        each.until_heard(20, 45)
+    assert errors(workers) == []
+
+
+def kill_the_controller(cluster: Cluster) -> None:
+    """Topics are created all the while: each create succeeds, at once or under the next one."""
+    stop = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        creating = pool.submit(create_topics, cluster.servers, stop, "meanwhile")
+        try:
+            until(lambda: cluster.knows("b1", "meanwhile-2"))
+            active = cluster.active()
+            cluster.kill(active)
+            assert until(cluster.active) != active
+            seen = len(cluster.topics())
+            until(lambda: len(cluster.topics()) > seen + 2)
+            cluster.start(active)
+            until(lambda: cluster.state(active)["role"] == "follower")
+        finally:
+            stop.set()
+        created, failed = creating.result(30)
+    assert failed == []
+    until(lambda: set(created) <= cluster.topics())
+
+
+def kill_the_leader(cluster: Cluster, topic: str, victim: str, group: str) -> None:
+    """The others take over what it led and coordinated; then it comes back."""
+    ident = int(victim[1:]) + 3
+    assert ident in {each.leader_id for each in cluster.partitions(topic).values()}
+    assert cluster.coordinator(group) == victim
+    cluster.kill(victim)
+
+    def taken_over() -> bool:
+        leaders = {each.leader_id for each in cluster.partitions(topic).values()}
+        return not leaders & {ident, -1} and cluster.coordinator(group) != victim
+
+    until(taken_over, 30)
+    cluster.start(victim)
+    until(lambda: cluster.state(victim)["broker_state"] == "ACTIVE")
+    until(lambda: all(len(each.isr_nodes) == 3 for each in cluster.partitions(topic).values()), 30)
