@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kio.schema.types import TopicName
+from kio.schema.vote.v1.request import VoteRequest as OldVoteRequest
 from kio.static.primitive import i32
 
 from nodes.kraft.raft.messages import (
@@ -15,9 +16,12 @@ from nodes.kraft.raft.messages import (
     EndQuorumEpoch,
     Fetch,
     FetchReply,
+    FetchSnapshot,
+    FetchSnapshotReply,
     QuorumReply,
     Reply,
     Request,
+    SnapshotId,
     Vote,
     VoteReply,
 )
@@ -36,13 +40,22 @@ from nodes.kraft.wire.quorum import (
     request_from_wire,
     request_to_wire,
 )
+from nodes.kraft.wire.versions import carry_over
 
 CLUSTER = "6PMpHYL9QkeyXRj9Nrp4KA"
 INT32 = st.integers(0, 2**31 - 1)
 INT64 = st.integers(0, 2**62)
+SNAPSHOT_IDS = st.builds(SnapshotId, INT64, INT32)
 
 REQUESTS = st.one_of(
-    st.builds(Vote, candidate_epoch=INT32, candidate_id=INT32, last_epoch=INT32, last_offset=INT64),
+    st.builds(
+        Vote,
+        candidate_epoch=INT32,
+        candidate_id=INT32,
+        last_epoch=INT32,
+        last_offset=INT64,
+        pre=st.booleans(),
+    ),
     st.builds(BeginQuorumEpoch, leader_id=INT32, leader_epoch=INT32),
     st.builds(
         EndQuorumEpoch,
@@ -57,6 +70,14 @@ REQUESTS = st.one_of(
         offset=INT64,
         last_epoch=INT32,
         max_wait_ms=st.integers(0, 10**6),
+    ),
+    st.builds(
+        FetchSnapshot,
+        replica_id=INT32,
+        epoch=INT32,
+        snapshot_id=SNAPSHOT_IDS,
+        position=INT64,
+        max_bytes=INT32,
     ),
 )
 ERRORS = st.sampled_from([0, 6, 8, 42, 74, 75])
@@ -80,6 +101,9 @@ def sample(kind: str) -> Any:
         "begin": BeginQuorumEpoch(leader_id=1, leader_epoch=3),
         "end": EndQuorumEpoch(leader_id=1, leader_epoch=3, successors=(2,)),
         "fetch": Fetch(replica_id=1, epoch=3, offset=9, last_epoch=2, max_wait_ms=250),
+        "snapshot": FetchSnapshot(
+            replica_id=1, epoch=3, snapshot_id=SnapshotId(9, 2), position=0, max_bytes=100
+        ),
     }[kind]
 
 
@@ -88,7 +112,7 @@ def over_the_wire(entity: Any) -> Any:
 
 
 @given(REQUESTS)
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_requests_round_trip(request_: Request) -> None:
     entity = request_to_wire(request_, CLUSTER, peer=2)
     _, decoded = decode_request(encode_request(entity, correlation_id=1, client_id="c1"))
@@ -117,6 +141,7 @@ def test_vote_and_quorum_replies_round_trip(
         high_watermark=st.integers(-1, 2**62),
         log_start=INT64,
         diverging=st.none() | st.tuples(INT32, INT64),
+        snapshot_id=st.none() | SNAPSHOT_IDS,
     ),
     batch_lists(),
 )
@@ -127,9 +152,38 @@ def test_fetch_replies_round_trip(reply: FetchReply, batches: tuple[Batch, ...])
     assert reply_from_wire(sample("fetch"), response) == replace(reply, batches=batches)
 
 
+@given(
+    st.builds(
+        FetchSnapshotReply,
+        error=st.sampled_from([0, 6, 8, 42, 74, 75, 98, 99]),
+        leader_id=LEADER,
+        leader_epoch=INT32,
+        snapshot_id=SNAPSHOT_IDS,
+        size=INT64,
+        position=INT64,
+        data=st.binary(max_size=100),
+    )
+)
+@settings(deadline=None)
+def test_fetch_snapshot_replies_round_trip(reply: FetchSnapshotReply) -> None:
+    entity = request_to_wire(sample("snapshot"), CLUSTER, peer=2)
+    assert reply_from_wire(sample("snapshot"), over_the_wire(reply_to_wire(entity, reply))) == reply
+
+
+def test_votes_of_the_version_without_prevote_are_understood() -> None:
+    """B.2: Vote v1 says nothing of PreVote, and is answered in v1."""
+    entity = carry_over(request_to_wire(sample("vote"), CLUSTER, peer=2), OldVoteRequest)
+    assert request_from_wire(over_the_wire(entity), CLUSTER, node_id=2) == sample("vote")
+    reply = VoteReply(leader_epoch=3, granted=True)
+    response = over_the_wire(reply_to_wire(entity, reply))
+    assert (response.__version__, response.topics[0].partitions[0].vote_granted) == (1, True)
+    refused: Any = request_from_wire(entity, "other")
+    assert (refused.__version__, int(refused.error_code)) == (1, 104)
+
+
 # --- rule 1 -------------------------------------------------------------------------------
 
-KINDS = pytest.mark.parametrize("kind", ["vote", "begin", "end", "fetch"])
+KINDS = pytest.mark.parametrize("kind", ["vote", "begin", "end", "fetch", "snapshot"])
 
 
 @KINDS
@@ -145,8 +199,11 @@ def test_requests_about_anything_but_the_metadata_log_are_invalid(kind: str) -> 
     entity: Any = request_to_wire(sample(kind), CLUSTER, peer=2)
     (topic,) = entity.topics
     (partition,) = topic.partitions
-    index = "partition" if kind == "fetch" else "partition_index"
-    stranger = {"topic_id": None} if kind == "fetch" else {"topic_name": TopicName("events")}
+    index = "partition" if kind in ("fetch", "snapshot") else "partition_index"
+    stranger: dict[str, Any] = {
+        "fetch": {"topic_id": None},
+        "snapshot": {"name": TopicName("events")},
+    }.get(kind, {"topic_name": TopicName("events")})
     for topics in (
         (),
         (topic, topic),
@@ -176,6 +233,8 @@ def test_both_names_of_the_metadata_topic_are_known(name: str) -> None:
         replace(sample("end"), successors=(-3,)),
         replace(sample("fetch"), replica_id=-1),
         replace(sample("fetch"), offset=-1),
+        replace(sample("snapshot"), position=-1),
+        replace(sample("snapshot"), snapshot_id=SnapshotId(-1, 0)),
     ],
 )
 def test_negative_numbers_are_invalid(request_: Any) -> None:
@@ -215,7 +274,9 @@ def test_damaged_records_in_a_fetch_response_are_malformed() -> None:
 @given(batch_lists(), st.integers(0, 4_000_000_000_000))
 def test_batches_round_trip(batches: tuple[Batch, ...], timestamp_ms: int) -> None:
     data = b"".join(encode_batch(batch, timestamp_ms) for batch in batches)
-    assert tuple(decode_batches(data)) == batches
+    decoded = decode_batches(data)
+    assert tuple(decoded) == batches
+    assert {batch.timestamp_ms for batch in decoded} <= {timestamp_ms}
 
 
 @given(batch_lists().filter(bool), st.data())
