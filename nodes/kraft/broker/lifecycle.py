@@ -17,17 +17,22 @@ from typing import Final, TypeAlias
 from kio.static.primitive import i8, i16, i32, i64, u16
 
 from nodes.kraft.config import SECURITY_PROTOCOLS, Config
+from nodes.kraft.metadata.features import SUPPORTED
 from nodes.kraft.wire.heartbeats import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerState,
     Listener,
+    SupportedFeature,
 )
 
 NEVER_MS: Final = 2**62
 NO_EPOCH: Final = -1
 NONE: Final = 0
 STALE_BROKER_EPOCH: Final = 77
+REFUSALS: Final = frozenset({35, 42, 104})
+"""What an active controller alone says, of the broker and not of itself: UNSUPPORTED_VERSION,
+INVALID_REQUEST, INCONSISTENT_CLUSTER_ID."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +43,9 @@ class LifecycleConfig:
     broker_id: int
     incarnation_id: uuid.UUID
     listeners: tuple[Listener, ...] = ()
+    rack: str | None = None
+    cluster_id: str | None = None
+    features: tuple[SupportedFeature, ...] = ()
     interval_ms: int = 500
     backoff_ms: int = 100
 
@@ -56,6 +64,12 @@ class LifecycleConfig:
                     security_protocol=i16(SECURITY_PROTOCOLS[endpoint.protocol]),
                 )
                 for endpoint in config.advertised
+            ),
+            rack=config.rack,
+            cluster_id=config.cluster_id,
+            features=tuple(
+                SupportedFeature(name=name, min_level=i16(low), max_level=i16(high))
+                for name, (low, high) in SUPPORTED.items()
             ),
             interval_ms=config.timing.heartbeat_interval_ms,
         )
@@ -259,6 +273,9 @@ def _send_due(state: LifecycleState, now_ms: int) -> tuple[LifecycleState, list[
         listeners=state.config.listeners,
         incarnation_id=state.config.incarnation_id,
         previous_broker_epoch=i64(state.previous_epoch if state.epoch == NO_EPOCH else NO_EPOCH),
+        features=state.config.features,
+        rack=state.config.rack,
+        cluster_id=state.config.cluster_id,
     )
     return replace(state, in_flight=request), [SendHeartbeat(request)]
 
@@ -275,6 +292,8 @@ def _answered(
     response: BrokerHeartbeatResponse | None,
     now_ms: int,
 ) -> tuple[LifecycleState, list[Effect]]:
+    if response is not None and response.error_code in REFUSALS:
+        return _refused(_retry(state, now_ms), int(response.error_code))
     if response is None or response.error_code not in (NONE, STALE_BROKER_EPOCH):
         return _retry(state, now_ms), []
     if response.error_code == STALE_BROKER_EPOCH:
@@ -308,6 +327,14 @@ def _lost(state: LifecycleState) -> tuple[LifecycleState, list[Effect]]:
         state, ended = _exit(state, "the broker id is no longer this process's")
         effects += ended
     return state, effects
+
+
+def _refused(state: LifecycleState, code: int) -> tuple[LifecycleState, list[Effect]]:
+    """The active controller will not have this broker as it is (A.1.54). What it has granted
+    before it still takes for granted: so tell it, as soon as it listens again."""
+    active = state.broker_state == BrokerState.ACTIVE
+    state, effects = _stop_serving(state, f"refused with error {code}")
+    return replace(state, settled=state.settled and not active), effects
 
 
 def _stop_serving(state: LifecycleState, why: str) -> tuple[LifecycleState, list[Effect]]:

@@ -18,7 +18,15 @@ from immutables import Map
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i16
 
-from nodes.kraft.controller import admin, answers, membership, partitions, reads, snapshots
+from nodes.kraft.controller import (
+    admin,
+    answers,
+    features,
+    membership,
+    partitions,
+    reads,
+    snapshots,
+)
 from nodes.kraft.controller.answers import (
     ALLOCATE_PRODUCER_IDS,
     ALTER_PARTITION,
@@ -118,6 +126,8 @@ def deadline_ms(state: ControllerState) -> int | None:
     """When the next `Tick` is due; None: nothing waits for time."""
     if state.reign is None:
         return None
+    if features.behind(state.config, state.reign.speculative):
+        return 0
     deadlines = [state.reign.snapshots.check_ms, *state.reign.members.leases.values()]
     for pending in state.reign.pending.values():
         if pending.deadline_ms is not None:
@@ -139,7 +149,7 @@ def step(state: ControllerState, event: Input, now_ms: int) -> tuple[ControllerS
     effects: list[Effect]
     match event:
         case Ask():
-            reign, effects = _expire_leases(config, reign, now_ms)
+            reign, effects = _due(config, reign, now_ms)
             reign, decided = _ask(state, reign, event, now_ms)
             effects += decided
         case Commit(end_offset, image):
@@ -147,7 +157,7 @@ def step(state: ControllerState, event: Input, now_ms: int) -> tuple[ControllerS
         case BarrierPassed(token, confirmed):
             reign, effects = _barrier(reign, token, confirmed)
         case Tick():
-            reign, effects = _expire_leases(config, reign, now_ms)
+            reign, effects = _due(config, reign, now_ms)
             reign, timed_out = _time_out(reign, now_ms)
             effects += timed_out
             known, own, started = snapshots.own_turn(
@@ -346,6 +356,17 @@ def _answer_proved(reign: Reign, tokens: list[Token]) -> tuple[Reign, list[Effec
 
 
 # --- time ---------------------------------------------------------------------------------
+
+
+def _due(config: ControllerConfig, reign: Reign, now_ms: int) -> tuple[Reign, list[Effect]]:
+    """What comes before anything else: the feature level that is to be finalized, leases."""
+    if not features.behind(config, reign.speculative):
+        return _expire_leases(config, reign, now_ms)
+    draft = Draft(reign.speculative, reign.end_offset)
+    features.finalize(draft, config)
+    reign, finalized = _append(reign, draft)
+    reign, expired = _expire_leases(config, reign, now_ms)
+    return reign, finalized + expired
 
 
 def _expire_leases(

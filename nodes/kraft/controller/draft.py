@@ -1,5 +1,6 @@
 """Records gathered for one atomic batch, each checked against the state that it will meet."""
 
+from nodes.kraft.metadata.features import format_level
 from nodes.kraft.metadata.image import Image, apply
 from nodes.kraft.metadata.records import encode_record
 from nodes.kraft.wire.records import Record
@@ -13,6 +14,7 @@ class Draft:
 
     def __init__(self, image: Image, base_offset: int) -> None:
         self.image = image
+        self._level = format_level(image)
         self.base_offset = base_offset
         self.records: list[Record] = []
 
@@ -31,5 +33,5 @@ class Draft:
         return tuple(range(self.base_offset, self.next_offset))
 
     def encoded(self) -> tuple[bytes, ...]:
-        """The records as values of the log."""
-        return tuple(encode_record(record) for record in self.records)
+        """The records as values of the log, in the format that is finalized before them."""
+        return tuple(encode_record(record, self._level) for record in self.records)

@@ -4,7 +4,8 @@ KIP-631's draft, "Broker Registration and Heartbeats" and "The Broker State Mach
 draft leaves open is decided here:
 
 - A process that never had an answer (epoch -1, no previous one) takes the id at once, and its
-  epoch fences the process that had it.
+  epoch fences the process that had it. With deferred takeover it waits, fenced, while the other
+  may still serve: until that one's lease is over, or it has shown that it knows of its loss.
 - A process that had the id and lost it (epoch -1, a previous one) gets it back only where
   nobody else holds a lease of it.
 - A broker that was fenced becomes active again under a new epoch only (A.1.68); one that
@@ -21,6 +22,7 @@ from immutables import Map
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i8, i16, i32, i64
 
+from nodes.kraft.controller import features
 from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.controller.draft import Draft
 from nodes.kraft.controller.elections import broker_leaves, broker_returns
@@ -43,21 +45,32 @@ TARGETS: Final = frozenset({BrokerState.ACTIVE, BrokerState.FENCED, BrokerState.
 
 
 @dataclass(frozen=True, slots=True)
+class Shutdown:
+    """A broker asked for controlled shutdown under `epoch`. `offset` is that of the last record
+    that moved something off it: noted once, when it first asked (KAFKA-14292)."""
+
+    epoch: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class Members:
-    """The soft state. `leases`: broker id to the lease's end on our clock, ms.
-    `shutting_down`: broker id to the epoch under which it asked for controlled shutdown."""
+    """The soft state. `leases`: broker id to the lease's end on our clock, ms. `reached`: broker
+    id to the highest metadata offset that it told of. `claims`: broker id to the end, on our
+    clock, of the claim of a process that waits for another's lease of it (deferred takeover)."""
 
     leases: Map[int, int] = field(default_factory=Map)
-    shutting_down: Map[int, int] = field(default_factory=Map)
+    shutting_down: Map[int, Shutdown] = field(default_factory=Map)
+    reached: Map[int, int] = field(default_factory=Map)
+    claims: Map[int, int] = field(default_factory=Map)
 
     def can_lead(self, image: Image, broker_id: int) -> bool:
         """Whether the broker may lead, join an ISR or be assigned replicas."""
         broker = image.brokers.get(broker_id)
-        return (
-            broker is not None
-            and not broker.fenced
-            and self.shutting_down.get(broker_id) != broker.epoch
-        )
+        if broker is None or broker.fenced:
+            return False
+        shutdown = self.shutting_down.get(broker_id)
+        return shutdown is None or shutdown.epoch != broker.epoch
 
     def with_lease(self, broker_id: int, end_ms: int) -> "Members":
         return replace(self, leases=self.leases.set(broker_id, end_ms))
@@ -67,14 +80,29 @@ class Members:
             return self
         return replace(self, leases=self.leases.delete(broker_id))
 
-    def with_shutdown(self, broker: Broker) -> "Members":
-        shutting_down = self.shutting_down.set(broker.broker_id, broker.epoch)
-        return replace(self, shutting_down=shutting_down)
+    def with_shutdown(self, broker: Broker, offset: int) -> "Members":
+        shutdown = Shutdown(broker.epoch, offset)
+        return replace(self, shutting_down=self.shutting_down.set(broker.broker_id, shutdown))
 
     def without_shutdown(self, broker_id: int) -> "Members":
         if broker_id not in self.shutting_down:
             return self
         return replace(self, shutting_down=self.shutting_down.delete(broker_id))
+
+    def with_claim(self, broker_id: int, end_ms: int) -> "Members":
+        return replace(self, claims=self.claims.set(broker_id, end_ms))
+
+    def without_claim(self, broker_id: int) -> "Members":
+        if broker_id not in self.claims:
+            return self
+        return replace(self, claims=self.claims.delete(broker_id))
+
+    def have_reached(self, image: Image, offset: int, but: int) -> bool:
+        """Whether every active broker but that one told of metadata up to `offset`."""
+        return all(
+            broker.fenced or broker_id == but or self.reached.get(broker_id, -1) >= offset
+            for broker_id, broker in image.brokers.items()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,22 +173,28 @@ class _Decision:
         self.target = BrokerState(request.target_state)
 
     def decide(self) -> BrokerHeartbeatResponse:
+        if self.request.cluster_id not in (None, self.config.cluster_id):
+            return self._refuse(ErrorCode.inconsistent_cluster_id)
         if not self._well_formed():
             return self._refuse(ErrorCode.invalid_request)
+        if not features.supports_all(self.draft.image, self.request):
+            return self._refuse(ErrorCode.unsupported_version)
         broker = self.draft.image.brokers.get(self.broker_id)
         if self.request.broker_epoch == NO_EPOCH:
-            if broker is not None and self._is_asker(broker):
-                return self._remind(broker)
-            if broker is not None and not self._may_take_over(broker):
-                return self._refuse(ErrorCode.stale_broker_epoch)
-            return self._register(broker)
+            return self._without_epoch(broker)
         if broker is None or broker.epoch != self.request.broker_epoch:
             return self._refuse(ErrorCode.stale_broker_epoch)
+        self._note_reached()
         if self.target == BrokerState.SHUTDOWN:
             return self._shut_down(broker)
         if broker.state == BrokerState.ACTIVE:
             return self._keep(broker)
         return self._activate(broker)
+
+    def _note_reached(self) -> None:
+        offset = int(self.request.cur_metadata_offset)
+        reached = self.members.reached.set(self.broker_id, offset)
+        self.members = replace(self.members, reached=reached)
 
     def _well_formed(self) -> bool:
         request = self.request
@@ -175,6 +209,22 @@ class _Decision:
 
     # --- without an epoch -----------------------------------------------------------------
 
+    def _without_epoch(self, broker: Broker | None) -> BrokerHeartbeatResponse:
+        if broker is None:
+            return self._register(None)
+        asker = self._is_asker(broker)
+        if self._claimed() and (asker or self.request.previous_broker_epoch != NO_EPOCH):
+            if asker and not broker.fenced:
+                return self._yield(broker)
+            return self._refuse(ErrorCode.stale_broker_epoch)
+        if asker:
+            return self._remind(broker)
+        if not self._may_take_over(broker):
+            return self._refuse(ErrorCode.stale_broker_epoch)
+        if self.config.deferred_takeover and not broker.fenced:
+            return self._defer()
+        return self._register(broker)
+
     def _is_asker(self, broker: Broker) -> bool:
         """Whether the registration is the asking process's own, its answer lost."""
         incarnation_id = self.request.incarnation_id or uuid.UUID(int=0)
@@ -186,6 +236,24 @@ class _Decision:
             return self._answer(BrokerState.FENCED, broker.epoch, leased=False)
         return self._answer(broker.state, broker.epoch, leased=True)
 
+    def _claimed(self) -> bool:
+        """Whether a new process waits for the one that holds the id to stop serving."""
+        return self.members.claims.get(self.broker_id, self.now_ms) > self.now_ms
+
+    def _defer(self) -> BrokerHeartbeatResponse:
+        """The newcomer waits, fenced; its claim holds as long as a lease would."""
+        end_ms = self.now_ms + self.config.lease_ms
+        self.members = self.members.with_claim(self.broker_id, end_ms)
+        return self._response(BrokerState.FENCED, NO_EPOCH, length_ms=0)
+
+    def _yield(self, broker: Broker) -> BrokerHeartbeatResponse:
+        """The process that held the id knows that it lost it, and serves no more: by asking anew
+        it says so. The one that waits need not wait for the end of the lease."""
+        self.members = self.members.without_lease(self.broker_id)
+        self.members = self.members.without_shutdown(self.broker_id)
+        fence(self.draft, self.members, broker)
+        return self._response(BrokerState.FENCED, NO_EPOCH, length_ms=0)
+
     def _may_take_over(self, broker: Broker) -> bool:
         if self.request.previous_broker_epoch == NO_EPOCH:
             return True
@@ -196,11 +264,12 @@ class _Decision:
     def _register(self, previous: Broker | None) -> BrokerHeartbeatResponse:
         """Failure handling of the id's former life first, then the new one (KIP-380)."""
         self.members = self.members.without_shutdown(self.broker_id)
+        self.members = self.members.without_claim(self.broker_id)
         if previous is not None and not previous.fenced:
             fence(self.draft, self.members, previous)
         epoch = self._record(
             self.request.incarnation_id or uuid.UUID(int=0),
-            rack=None,
+            rack=self.request.rack,
             end_points=tuple(
                 EndPoint(
                     name=listener.name,
@@ -265,6 +334,8 @@ class _Decision:
 
     def _keep(self, broker: Broker) -> BrokerHeartbeatResponse:
         """An active broker renews its lease, or loses it."""
+        if self._claimed():
+            return self._refuse(ErrorCode.stale_broker_epoch)
         if self.target == BrokerState.FENCED or self._too_stale():
             fence(self.draft, self.members, broker)
             return self._answer(BrokerState.FENCED, broker.epoch, leased=False)
@@ -273,12 +344,19 @@ class _Decision:
         return self._answer(BrokerState.ACTIVE, broker.epoch, leased=True)
 
     def _shut_down(self, broker: Broker) -> BrokerHeartbeatResponse:
-        """Move everything off the broker; let it go once that is committed."""
+        """Move everything off the broker; let it go once that is committed, and every other
+        active broker has read it: none of them will send a client here any more."""
         if broker.fenced:
             return self._answer(BrokerState.SHUTDOWN, broker.epoch, leased=False)
-        self.members = self.members.with_shutdown(broker)
-        broker_leaves(self.draft, self.broker_id, self.members.can_lead)
-        if self.draft.records or self.committed.image.leads(self.broker_id):
+        shutdown = self.members.shutting_down.get(self.broker_id)
+        if shutdown is None or shutdown.epoch != broker.epoch:
+            self.members = self.members.with_shutdown(broker, NO_EPOCH)  # can lead no more
+            broker_leaves(self.draft, self.broker_id, self.members.can_lead)
+            shutdown = Shutdown(broker.epoch, self.draft.next_offset - 1)
+            self.members = self.members.with_shutdown(broker, shutdown.offset)
+        image = self.committed.image
+        over = not image.leads(self.broker_id) and self.committed.end_offset > shutdown.offset
+        if not over or not self.members.have_reached(image, shutdown.offset, self.broker_id):
             return self._answer(BrokerState.ACTIVE, broker.epoch, leased=True)
         fence(self.draft, self.members, broker)
         return self._answer(BrokerState.SHUTDOWN, broker.epoch, leased=False)
@@ -298,6 +376,9 @@ class _Decision:
             self.members = self.members.with_lease(self.broker_id, end_ms)
         else:
             self.members = self.members.without_lease(self.broker_id)
+        return self._response(state, epoch, length_ms)
+
+    def _response(self, state: BrokerState, epoch: int, length_ms: int) -> BrokerHeartbeatResponse:
         return BrokerHeartbeatResponse(
             error_code=i16(0),
             active_controller_id=i32(self.config.controller_id),

@@ -5,21 +5,22 @@ encoding. A reader that meets a type or version that it does not know refuses th
 guess would make two nodes disagree on the state (A.1.32-35).
 """
 
+from dataclasses import fields
 from typing import Final
 
 from kio.serial import entity_reader
 
 from nodes.kraft.wire.codec import encode_entity
-from nodes.kraft.wire.records import RECORD_TYPES, Record
+from nodes.kraft.wire.records import NEXT_VERSIONS, RECORD_TYPES, Record
 from nodes.kraft.wire.structure import (
     read_unsigned_varint,
     without_unknown_tags,
     write_unsigned_varint,
 )
 
-VERSION: Final = 0
-
 _TYPE_NUMBERS: Final = {schema: number for number, schema in RECORD_TYPES.items()}
+_VERSION_0: Final = write_unsigned_varint(0)
+_VERSION_1: Final = write_unsigned_varint(1)
 
 
 class RecordError(Exception):
@@ -38,10 +39,19 @@ class MalformedRecord(RecordError):
     """Bytes that are no record of the type and version that they name."""
 
 
-def encode_record(record: Record) -> bytes:
-    """A record as a value of the log."""
-    number = _TYPE_NUMBERS[type(record)]
-    return write_unsigned_varint(number) + write_unsigned_varint(VERSION) + encode_entity(record)
+def encode_record(record: Record, level: int = 1) -> bytes:
+    """A record as a value of the log, as `level` of `metadata.format` has it: at level 1 every
+    record is of version 0, from level 2 on those that have one are of version 1."""
+    number = write_unsigned_varint(_TYPE_NUMBERS[type(record)])
+    newer = NEXT_VERSIONS.get(type(record)) if level >= 2 else None
+    if newer is None:
+        return number + _VERSION_0 + encode_entity(record)
+    return number + _VERSION_1 + encode_entity(_as(newer, record))
+
+
+def _as(schema: type[Record], record: Record) -> Record:
+    """The record in another version of its schema."""
+    return schema(**{item.name: getattr(record, item.name) for item in fields(schema)})
 
 
 def decode_record(data: bytes) -> Record:
@@ -57,11 +67,15 @@ def decode_record(data: bytes) -> Record:
     schema = RECORD_TYPES.get(number)
     if schema is None:
         raise UnknownRecordType(f"record type {number}; known: {sorted(RECORD_TYPES)}")
-    if version != VERSION:
+    if version == 0:
+        return _decode_body(schema, data[at:])
+    newer = NEXT_VERSIONS.get(schema)
+    if version != 1 or newer is None:
+        known = "version 0" if newer is None else "versions 0 and 1"
         raise UnsupportedRecordVersion(
-            f"{schema.__name__} version {version}; this software knows version {VERSION}"
+            f"{schema.__name__} version {version}; this software knows {known}"
         )
-    return _decode_body(schema, data[at:])
+    return _as(schema, _decode_body(newer, data[at:]))
 
 
 def _decode_body(schema: type[Record], body: bytes) -> Record:

@@ -27,6 +27,7 @@ from nodes.kraft.metadata.entities import (
     partition_of,
     rule_of,
 )
+from nodes.kraft.metadata.features import format_level
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.metadata.indexes import indexed
 from nodes.kraft.metadata.records import decode_record, encode_record
@@ -38,8 +39,10 @@ Value = TypeVar("Value")
 
 
 def records_of(image: Image) -> Iterator[bytes]:
-    """The records' values in a fixed order: equal images give equal bytes."""
-    return map(encode_record, entities(image))
+    """The records' values in a fixed order and in the image's own `metadata.format`: equal
+    images give equal bytes."""
+    level = format_level(image)
+    return (encode_record(record, level) for record in entities(image))
 
 
 def entities(image: Image) -> Iterator[wire.Record]:

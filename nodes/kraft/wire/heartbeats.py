@@ -64,7 +64,7 @@ class BrokerHeartbeatRequest:
     process's incarnation. Tagged 1: the epoch that the process last held, where it asks anew
     with epoch -1: such a process is no newcomer, and wins no id that another holds. Tagged 2:
     the levels of features that the broker supports; of `metadata.format`, where it says nothing,
-    level 1. Tagged 3: its rack.
+    level 1. Tagged 3: its rack. Tagged 4: its cluster; null: not told.
     """
 
     __type__: ClassVar = EntityType.request
@@ -84,6 +84,7 @@ class BrokerHeartbeatRequest:
     previous_broker_epoch: i64 = field(metadata={"kafka_type": "int64", "tag": 1}, default=i64(-1))
     features: tuple[SupportedFeature, ...] = field(metadata={"tag": 2}, default=())
     rack: str | None = field(metadata={"kafka_type": "string", "tag": 3}, default=None)
+    cluster_id: str | None = field(metadata={"kafka_type": "string", "tag": 4}, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

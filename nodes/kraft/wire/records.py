@@ -79,6 +79,14 @@ class PartitionRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRecordV1(PartitionRecord):
+    """Version 1, of `metadata.format` level 2: the partition epoch is an ordinary field."""
+
+    __version__: ClassVar[i16] = i16(1)
+    partition_epoch: i32 = field(metadata={"kafka_type": "int32"}, default=i32(0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigRecord:
     """Type 3: one configuration value of one resource; a null value removes it."""
 
@@ -104,6 +112,14 @@ class IsrChangeRecord:
     leader: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))
     leader_epoch: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))
     partition_epoch: i32 = field(metadata={"kafka_type": "int32", "tag": 0}, default=i32(0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsrChangeRecordV1(IsrChangeRecord):
+    """Version 1, of `metadata.format` level 2: the partition epoch is an ordinary field."""
+
+    __version__: ClassVar[i16] = i16(1)
+    partition_epoch: i32 = field(metadata={"kafka_type": "int32"}, default=i32(0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,3 +268,9 @@ RECORD_TYPES: Final[dict[int, type[Record]]] = {
     20: NoOpRecord,
     100: RequestRecord,
 }
+
+NEXT_VERSIONS: Final[dict[type[Record], type[Record]]] = {
+    PartitionRecord: PartitionRecordV1,
+    IsrChangeRecord: IsrChangeRecordV1,
+}
+"""The records that have a version 1, by those of version 0, which stand for both in memory."""

@@ -16,6 +16,7 @@ from nodes.kraft.broker.lifecycle import (
     Tick,
     Transition,
 )
+from nodes.kraft.config import from_settings
 from nodes.kraft.wire.codec import encode_entity
 from nodes.kraft.wire.heartbeats import BrokerHeartbeatResponse
 from nodes.kraft.wire.heartbeats import BrokerState as State
@@ -344,3 +345,75 @@ def test_unknown_state_is_tolerated(active):
     active.next_beat()
     active.answer(9, 7)
     assert active.serving
+
+
+@pytest.mark.parametrize("error", [35, 42, 104])
+def test_a_refused_renewal_fences(active, error):
+    """A.1.54, A.1.67: the active controller will not have it; it serves nobody from there on,
+    and comes back by target FENCED, for the controller may still take it for active."""
+    active.next_beat()
+    active.answer(State.FENCED, -1, error=error)
+    assert active.moves()[-1] == (State.ACTIVE, State.FENCED)
+    assert not active.serving
+    assert active.state.epoch == 7
+    active.next_beat()
+    assert active.sent[-1].target_state == State.FENCED
+    active.answer(State.FENCED, 7)
+    assert active.sent[-1].target_state == State.ACTIVE
+
+
+def test_a_refused_newcomer_stays_initial(broker):
+    """A.1.70: no edge leads from INITIAL to FENCED; it asks on."""
+    broker.answer(State.FENCED, -1, error=35)
+    assert broker.moves() == [] and not broker.serving
+    assert broker.next_beat() == 100
+    assert broker.sent[-1].target_state == State.ACTIVE
+
+
+def test_a_deferred_newcomer_asks_on(broker):
+    """A.7.3: told FENCED and no epoch, it stays as it is and asks again after an interval."""
+    broker.answer(State.FENCED, -1, lease_ms=0)
+    assert broker.moves() == [] and not broker.serving
+    broker.next_beat()
+    request = broker.sent[-1]
+    assert (request.broker_epoch, request.previous_broker_epoch) == (-1, -1)
+    broker.answer(State.INITIAL, 9)
+    broker.feed(Applied(9))
+    broker.answer(State.ACTIVE, 9)
+    assert broker.serving
+
+
+def test_the_start_of_a_lease_is_stamped_before_sending(active):
+    """A.7.7: however long the answer takes, the lease counts from before the question."""
+    active.next_beat()
+    stamp = active.now_ms
+    assert active.sent[-1].lease_start_time_ms == stamp
+    active.answer(after_ms=700)
+    assert active.state.lease_end_ms == stamp + LEASE_MS
+
+
+def test_what_a_heartbeat_says_of_the_process():
+    """A.1.50, A.1.77: listeners, rack, cluster, and the levels of features that it supports."""
+    config = from_settings(
+        {
+            "process.roles": "broker",
+            "broker.id": "4",
+            "cluster.id": "c",
+            "controller.quorum.voters": "1@h:1",
+            "listeners": "CLIENT://h:9092",
+            "listener.security.protocol.map": "CLIENT:PLAINTEXT",
+            "log.dirs": "/nowhere",
+            "broker.rack": "r1",
+        }
+    )
+    _, effects = lifecycle.step(
+        lifecycle.initial(LifecycleConfig.of(config, PROCESS), 5), Tick(), 5
+    )
+    (request,) = (effect.request for effect in effects)
+    assert (request.rack, request.cluster_id) == ("r1", "c")
+    assert [(each.name, each.host, each.port) for each in request.listeners] == [
+        ("CLIENT", "h", 9092)
+    ]
+    assert [(each.name, each.min_level, each.max_level) for each in request.features] == [
+        ("metadata.format", 1, 2)
+    ]

@@ -23,7 +23,7 @@ from nodes.kraft.metadata.image import EMPTY, Image, apply
 from nodes.kraft.metadata.records import decode_record
 from nodes.kraft.wire.codec import encode_entity
 from nodes.kraft.wire.debug import ReadTopicsRequest
-from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest, Listener
+from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest, Listener, SupportedFeature
 from nodes.kraft.wire.heartbeats import BrokerState as State
 
 CAUGHT_UP = 2**40
@@ -137,7 +137,10 @@ class Harness:
         incarnation: uuid.UUID | None = None,
         previous: int = -1,
         start_ms: int | None = None,
+        levels: tuple[int, int] | None = None,
+        **fields: Any,
     ) -> Any:
+        features = () if levels is None else (_feature(*levels),)
         return self.ask(
             BrokerHeartbeatRequest(
                 target_state=target,
@@ -150,6 +153,8 @@ class Harness:
                 ),
                 incarnation_id=incarnation,
                 previous_broker_epoch=previous,
+                features=features,
+                **fields,
             )
         )
 
@@ -246,6 +251,10 @@ class Harness:
 
     def partition(self, name: str, number: int = 0) -> Any:
         return self.committed.partitions[self.committed.topic_ids[name], number]
+
+
+def _feature(low: int, high: int) -> SupportedFeature:
+    return SupportedFeature(name="metadata.format", min_level=low, max_level=high)
 
 
 def encoded_no_op() -> bytes:

@@ -412,6 +412,101 @@ def test_shutdown_after_failover(led):
     led.create("u", assignment=[[4, 5]])
     led.heartbeat(4, led.epochs[4], target=State.SHUTDOWN)
     led.fail_over()
+    assert led.heartbeat(4, led.epochs[4], target=State.SHUTDOWN).next_state == State.ACTIVE
+    for broker_id in (5, 6):  # how far they have read is soft state, too
+        led.heartbeat(broker_id, led.epochs[broker_id])
     answer = led.heartbeat(4, led.epochs[4], target=State.SHUTDOWN)
     assert answer.next_state == State.SHUTDOWN
     assert led.partition("u").isr == (5,)
+
+
+def test_shutdown_waits_until_the_others_have_read_of_it(led):
+    """B.6, D.15 (KAFKA-14292): every other active broker has reached the offset at which the
+    shutdown's records ended; that is noted once, and not with each heartbeat anew."""
+    epoch = led.epochs[4]
+    led.heartbeat(4, epoch, target=State.SHUTDOWN)
+    ended = len(led.log) - 1
+    led.create("u", assignment=[[5, 6]])  # more records, which are none of the shutdown's
+    led.heartbeat(5, led.epochs[5], offset=ended)
+    led.heartbeat(6, led.epochs[6], offset=ended - 1)
+    assert led.heartbeat(4, epoch, target=State.SHUTDOWN).next_state == State.ACTIVE
+    led.heartbeat(6, led.epochs[6], offset=ended)
+    assert led.heartbeat(4, epoch, target=State.SHUTDOWN).next_state == State.SHUTDOWN
+
+
+def test_shutdown_does_not_wait_for_the_fenced(led):
+    """B.6: of active brokers it is asked, and of nobody else."""
+    epoch = led.epochs[4]
+    led.heartbeat(6, led.epochs[6], offset=0)
+    led.heartbeat(4, epoch, target=State.SHUTDOWN)
+    assert led.heartbeat(4, epoch, target=State.SHUTDOWN).next_state == State.ACTIVE
+    led.heartbeat(6, led.epochs[6], target=State.FENCED)
+    assert led.heartbeat(4, epoch, target=State.SHUTDOWN).next_state == State.SHUTDOWN
+
+
+def test_two_that_leave_at_a_time_do_not_wait_for_ever(led):
+    """A.1.59: each tells of what it has read while it asks."""
+    for broker_id in (4, 5):
+        led.heartbeat(broker_id, led.epochs[broker_id], target=State.SHUTDOWN)
+    for broker_id in (4, 5):
+        answer = led.heartbeat(broker_id, led.epochs[broker_id], target=State.SHUTDOWN)
+        assert answer.next_state == State.SHUTDOWN
+    assert led.partition("t", 0).isr == (6,)
+
+
+def test_the_shutdown_is_committed_before_it_is_answered(led):
+    """A.5.6: new leaders are persisted first, and the broker is told last."""
+    led.settle = False
+    assert led.heartbeat(4, led.epochs[4], target=State.SHUTDOWN) is None
+    assert led.partition("t", 0).leader == 4
+    led.commit()
+    assert led.partition("t", 0).leader == 5
+    assert led.answers[led.token].next_state == State.ACTIVE
+
+
+def test_another_clusters_broker_is_refused(harness):
+    """A.7.4: 104, and no effect."""
+    end = len(harness.log)
+    answer = harness.heartbeat(4, cluster_id="other")
+    assert answered(answer) == (104, State.FENCED, -1)
+    assert len(harness.log) == end
+    assert harness.heartbeat(4, cluster_id="test").error_code == 0
+
+
+def test_the_rack_is_registered(harness):
+    """A.1.86."""
+    epoch = harness.heartbeat(4, rack="r1").broker_epoch
+    assert harness.committed.brokers[4].rack == "r1"
+    harness.heartbeat(4, epoch, rack="r1")
+    harness.tick(LEASE_MS)
+    harness.heartbeat(4, epoch, rack="r1")
+    assert harness.committed.brokers[4].rack == "r1"
+
+
+def test_one_of_two_processes_is_accepted_and_the_other_is_told(harness):
+    """A.1.49, A.1.51, A.1.62: whoever has the registered epoch; the other gets 77 and FENCED."""
+    old = harness.activate(4)[4]
+    new = harness.heartbeat(4, incarnation=B).broker_epoch
+    harness.heartbeat(4, new, incarnation=B)
+    answers = [answered(harness.heartbeat(4, epoch)) for epoch in (old, new)]
+    assert answers == [(77, State.FENCED, -1), (0, State.ACTIVE, new)]
+
+
+def test_a_bounce_too_quick_to_be_seen_is_detected(led):
+    """A.3.14, A.3.15: no lease ran out in between; the generation tells."""
+    epoch = led.heartbeat(4, incarnation=B).broker_epoch
+    assert epoch > led.epochs[4]
+    assert led.committed.brokers[4].state == State.INITIAL
+    assert led.partition("t", 0).leader == 5
+    led.heartbeat(4, epoch, incarnation=B)
+    assert led.committed.brokers[4].state == State.ACTIVE
+
+
+def test_a_former_lifes_isr_change_is_refused(led):
+    """A.3.8, A.3.15, A.5.14: the broker epoch tells, and nothing changes."""
+    old = led.epochs[4]
+    topic_id = led.committed.topic_ids["t"]
+    led.activate(4)
+    end = len(led.log)
+    assert led.alter(topic_id, 4, old, [4]).error_code == 77
+    assert len(led.log) == end

@@ -1,0 +1,37 @@
+"""Feature levels: finalized by the active controller, required of every broker (KIP-584)."""
+
+from typing import Final
+
+from kio.static.primitive import i16
+
+from nodes.kraft.controller.config import ControllerConfig
+from nodes.kraft.controller.draft import Draft
+from nodes.kraft.metadata.features import FIRST_LEVEL, METADATA_FORMAT
+from nodes.kraft.metadata.image import Image
+from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest
+from nodes.kraft.wire.records import FeatureLevelRecord
+
+UNTOLD: Final = {METADATA_FORMAT: (FIRST_LEVEL, FIRST_LEVEL)}
+"""What a broker supports that says nothing of it."""
+
+
+def behind(config: ControllerConfig, image: Image) -> bool:
+    """Whether a higher level is to be finalized than is."""
+    return image.features.get(METADATA_FORMAT, 0) < config.metadata_format
+
+
+def finalize(draft: Draft, config: ControllerConfig) -> None:
+    """Finalize the level that the controller is configured for. It stands alone in its batch:
+    what follows it is in its format."""
+    level = i16(config.metadata_format)
+    draft.add(FeatureLevelRecord(name=METADATA_FORMAT, feature_level=level))
+
+
+def supports_all(image: Image, request: BrokerHeartbeatRequest) -> bool:
+    """Whether the broker works with every finalized feature at its level (A.1.50)."""
+    told = {each.name: (each.min_level, each.max_level) for each in request.features}
+    supported = UNTOLD | told
+    return all(
+        name in supported and supported[name][0] <= level <= supported[name][1]
+        for name, level in image.features.items()
+    )
