@@ -1,11 +1,10 @@
 """What was committed stays in the log of every later leader."""
 
 from checkers.kernels.durability import EVENTS, committed_never_lost
-from checkers.observations import check_runs, event_rows, mark_rows, plan_rows, together
-from framework.plugins.checker import DataFrame, Tables
+from checkers.observations import Judge, RunChecker
 
 
-class CommittedNeverLost:
+class CommittedNeverLost(RunChecker):
     """Raft's Leader Completeness; see `checkers.kernels.durability`."""
 
     name = "committed-never-lost"
@@ -14,11 +13,4 @@ class CommittedNeverLost:
         "every later leader at its election, and in every node's log once the cluster has "
         "settled"
     )
-
-    def check(self, tables: Tables) -> DataFrame:
-        rows = together(
-            plan_rows(tables),
-            mark_rows(tables),
-            event_rows(tables, EVENTS),
-        )
-        return check_runs(rows, self.name, committed_never_lost)
+    judge = Judge(committed_never_lost, events=EVENTS, marks=True)

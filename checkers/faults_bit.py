@@ -1,11 +1,10 @@
 """Whether the faults of a run were faults."""
 
 from checkers.kernels.bites import faults_bit
-from checkers.observations import check_runs, injection_rows, plan_rows, together
-from framework.plugins.checker import DataFrame, Tables
+from checkers.observations import Judge, RunChecker
 
 
-class FaultsBit:
+class FaultsBit(RunChecker):
     """See `checkers.kernels.bites`."""
 
     name = "faults-bit"
@@ -13,10 +12,4 @@ class FaultsBit:
         "The faults that were asked for were seen to bite while they were injected, and seen to be "
         "over after they were healed"
     )
-
-    def check(self, tables: Tables) -> DataFrame:
-        rows = together(
-            plan_rows(tables),
-            injection_rows(tables),
-        )
-        return check_runs(rows, self.name, faults_bit)
+    judge = Judge(faults_bit, injections=True)

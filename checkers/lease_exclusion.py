@@ -1,17 +1,10 @@
 """One process at a time holds a broker id."""
 
 from checkers.kernels.lease_exclusion import EVENTS, FS, lease_exclusion
-from checkers.observations import (
-    check_runs,
-    event_rows,
-    operation_rows,
-    plan_rows,
-    together,
-)
-from framework.plugins.checker import DataFrame, Tables
+from checkers.observations import Judge, RunChecker
 
 
-class LeaseExclusion:
+class LeaseExclusion(RunChecker):
     """See `checkers.kernels.lease_exclusion`."""
 
     name = "lease-exclusion"
@@ -20,11 +13,4 @@ class LeaseExclusion:
         "one once a newer is acknowledged, and a broker's end of its lease is never after "
         "its controller's"
     )
-
-    def check(self, tables: Tables) -> DataFrame:
-        rows = together(
-            plan_rows(tables),
-            operation_rows(tables, FS),
-            event_rows(tables, EVENTS),
-        )
-        return check_runs(rows, self.name, lease_exclusion)
+    judge = Judge(lease_exclusion, events=EVENTS, fs=FS)

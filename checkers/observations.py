@@ -6,12 +6,13 @@ turns a group's rows back into an `Evidence` and calls the kernel.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Final
+from typing import Any, ClassVar, Final
 
 from checkers.kernels.evidence import Evidence, Injection, Mark, NodeEvent, Operation, loads
-from framework.checking.keyed import Outcome, Row, keyed
+from framework.checking.keyed import Outcome, Row, keyed, keyed_together
 from framework.plugins.checker import DataFrame, Tables
 
 EvidenceKernel = Callable[[Evidence], Outcome]
@@ -38,6 +39,9 @@ COLUMNS: Final[Mapping[str, str]] = {
     "no": "boolean",
 }
 """What each column holds differs by source; see the functions below."""
+
+
+ORDER: Final = ("source", "node", "incarnation", "number")
 
 
 def operation_rows(tables: Tables, fs: Sequence[str] | None = None) -> DataFrame:
@@ -82,18 +86,6 @@ def plan_rows(tables: Tables) -> DataFrame:
     return _shaped(rows, "plan", {})
 
 
-def node_plan_rows(tables: Tables, role: str | None = None) -> DataFrame:
-    """One row a node of each run (only those of `role`), for what is judged node by node."""
-    plans = [
-        (info.run, node, json.dumps(dict(info.plan), default=str))
-        for info in tables.runs
-        for node, spec in sorted((info.plan.get("nodes") or {}).items())
-        if role is None or role in (spec.get("roles") or ())
-    ]
-    rows = tables.spark.createDataFrame(plans, "run string, node string, value string")
-    return _shaped(rows, "plan", {})
-
-
 def together(*parts: DataFrame) -> DataFrame:
     return reduce(lambda left, right: left.unionByName(right), parts)
 
@@ -112,12 +104,68 @@ def _shaped(rows: DataFrame, source: str, renamed: Mapping[str, str]) -> DataFra
 
 def quoted(names: Sequence[str]) -> str:
     """A list of SQL strings."""
-    return ", ".join(f"'{name}'" for name in names)
+    return ", ".join(f"'{name}'" for name in names) or "null"
 
 
-def check_runs(rows: DataFrame, checker: str, kernel: EvidenceKernel) -> DataFrame:
-    """One outcome a run."""
-    return check_keys(rows, checker, kernel, by=())
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A kernel that judges whole runs, and what it looks at beside the plan: types of node
+    events, `f`s of operations (None: all), and whether marks and injections."""
+
+    kernel: EvidenceKernel
+    events: Sequence[str] = ()
+    fs: Sequence[str] | None = ()
+    marks: bool = False
+    injections: bool = False
+
+    def __call__(self, evidence: Evidence) -> Outcome:
+        """Of evidence that may hold more than it looks at."""
+        types, fs = frozenset(self.events), self.fs
+        return self.kernel(
+            replace(
+                evidence,
+                events=[event for event in evidence.events if event.type in types],
+                operations=[each for each in evidence.operations if fs is None or each.f in fs],
+                marks=evidence.marks if self.marks else (),
+                injections=evidence.injections if self.injections else (),
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RunBatch:
+    """All `RunChecker`s: rows are read, shuffled and parsed once for many of them."""
+
+    def check(self, tables: Tables, checkers: Mapping[str, Any]) -> DataFrame:
+        judges: dict[str, Judge] = {name: each.judge for name, each in checkers.items()}
+        wanted = judges.values()
+        fs = [judge.fs for judge in wanted if judge.fs is not None]
+        parts = [
+            plan_rows(tables),
+            operation_rows(tables, _all(fs) if len(fs) == len(wanted) else None),
+            event_rows(tables, _all(judge.events for judge in wanted)),
+        ]
+        if any(judge.marks for judge in wanted):
+            parts.append(mark_rows(tables))
+        if any(judge.injections for judge in wanted):
+            parts.append(injection_rows(tables))
+        return keyed_together(together(*parts), kernels=judges, prepare=evidence_of, order=ORDER)
+
+
+def _all(groups: Iterable[Iterable[str]]) -> list[str]:
+    return sorted(set().union(*groups))
+
+
+class RunChecker:
+    """A checker that judges whole runs by one kernel."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    judge: ClassVar[Judge]
+    batch: ClassVar[RunBatch] = RunBatch()
+
+    def check(self, tables: Tables) -> DataFrame:
+        return self.batch.check(tables, {self.name: self})
 
 
 def check_keys(
@@ -129,7 +177,7 @@ def check_keys(
         checker=checker,
         kernel=partial(observed, kernel),
         by=by,
-        order=("source", "node", "incarnation", "number"),
+        order=ORDER,
     )
 
 

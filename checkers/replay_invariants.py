@@ -1,16 +1,10 @@
 """What holds at every offset of the committed metadata log."""
 
 from checkers.kernels.log_invariants import EVENTS, log_invariants
-from checkers.observations import (
-    check_runs,
-    event_rows,
-    plan_rows,
-    together,
-)
-from framework.plugins.checker import DataFrame, Tables
+from checkers.observations import Judge, RunChecker
 
 
-class ReplayInvariants:
+class ReplayInvariants(RunChecker):
     """See `checkers.kernels.log_invariants`."""
 
     name = "replay-invariants"
@@ -18,10 +12,4 @@ class ReplayInvariants:
         "Replayed record by record, the metadata log keeps every invariant of brokers, "
         "topics, partitions and ISRs, and nodes' states are what it makes"
     )
-
-    def check(self, tables: Tables) -> DataFrame:
-        rows = together(
-            plan_rows(tables),
-            event_rows(tables, EVENTS),
-        )
-        return check_runs(rows, self.name, log_invariants)
+    judge = Judge(log_invariants, events=EVENTS)

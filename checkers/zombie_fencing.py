@@ -1,11 +1,10 @@
 """Requests of a past generation have no effect, and brokers without a lease serve nobody."""
 
 from checkers.kernels.fencing import EVENTS, FS, zombie_fencing
-from checkers.observations import check_runs, event_rows, operation_rows, plan_rows, together
-from framework.plugins.checker import DataFrame, Tables
+from checkers.observations import Judge, RunChecker
 
 
-class ZombieFencing:
+class ZombieFencing(RunChecker):
     """KIP-380's broker epochs and KIP-631's leases; see `checkers.kernels.fencing`."""
 
     name = "zombie-fencing"
@@ -13,11 +12,4 @@ class ZombieFencing:
         "Once a newer broker epoch, leader epoch or version is acknowledged, requests that "
         "carry an older one are refused, and a broker whose lease has ended serves no client"
     )
-
-    def check(self, tables: Tables) -> DataFrame:
-        rows = together(
-            plan_rows(tables),
-            operation_rows(tables, FS),
-            event_rows(tables, EVENTS),
-        )
-        return check_runs(rows, self.name, zombie_fencing)
+    judge = Judge(zombie_fencing, events=EVENTS, fs=FS)

@@ -42,7 +42,6 @@ class Fenced:
 
 
 def fenced_serve_nothing(evidence: Evidence) -> Outcome:
-    """`evidence` of one node."""
     clients = [each for each in evidence.operations if each.f in FS]
     asked = by_node(clients)
     judged, findings = 0, list(_at_controllers(evidence, clients))
@@ -56,7 +55,7 @@ def fenced_serve_nothing(evidence: Evidence) -> Outcome:
         seen, found = _clients(operations, intervals)
         judged += seen
         findings += found
-    return concluded(judged, findings, {"judged": judged}, part=True)
+    return concluded(judged, findings, {"judged": judged})
 
 
 # --- by the node's events -----------------------------------------------------------------

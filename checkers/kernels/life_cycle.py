@@ -39,7 +39,6 @@ EARLY_NS: Final = 2_000_000
 
 
 def life_cycle(evidence: Evidence) -> Outcome:
-    """`evidence` of one node."""
     zero = evidence.plan.get("time_zero_ns")
     findings: list[Finding] = []
     transitions = changes = 0
@@ -51,7 +50,7 @@ def life_cycle(evidence: Evidence) -> Outcome:
             changes += sum(event.type == "role" for event in life)
             findings += roles(life, killed=killed)
     figures = {"transitions": transitions, "roles": changes}
-    return concluded(transitions + changes, findings, figures, part=True)
+    return concluded(transitions + changes, findings, figures)
 
 
 @dataclass(slots=True)

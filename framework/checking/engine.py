@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from framework.checking.keyed import BUDGET_CONF
 from framework.checking.results import (
@@ -21,7 +21,7 @@ from framework.checking.results import (
 from framework.checking.runs import StoredRun, read_run, read_runs, tables
 from framework.errors import UsageError
 from framework.plugins import registry
-from framework.plugins.checker import Checker, DataFrame, Tables
+from framework.plugins.checker import Batch, Checker, DataFrame, Tables
 
 Row = Mapping[str, Any]
 WHOLE: Final = "whole-run"
@@ -131,28 +131,73 @@ def _load(names: Sequence[str], *, strict: bool) -> tuple[dict[str, Checker], di
     return plugins, broken
 
 
-def _outcomes(stored: Tables, plugins: Mapping[str, Checker]) -> tuple[list[Row], dict[str, str]]:
-    """All outcome rows in one job; if that fails, in a job for each checker."""
-    frames: dict[str, DataFrame] = {}
+Members: TypeAlias = Mapping[str, Checker]
+"""The checkers of one pass over the tables, by name."""
+
+
+def _outcomes(stored: Tables, plugins: Members) -> tuple[list[Row], dict[str, str]]:
+    """All outcome rows in one job; if that fails, in a job for each pass, then each checker."""
     broken: dict[str, str] = {}
-    for name, checker in plugins.items():
+    frames: list[tuple[Members, DataFrame]] = []
+    passes = _passes(stored, plugins)
+    for members in passes:
         try:
-            frames[name] = checker.check(stored).selectExpr(f"'{name}' as checker", *_COLUMNS)
+            frames.append((members, _frame(stored, members)))
         except Exception as error:
-            broken[name] = _why(error)
+            _apart(members, passes, broken, error)
     if not frames:
         return [], broken
     with suppress(Exception):
-        return _collect(reduce(lambda left, right: left.unionAll(right), frames.values())), broken
+        union = reduce(lambda left, right: left.unionAll(right), (each for _, each in frames))
+        return _collect(union), broken
     rows: list[Row] = []
-    for name, frame in frames.items():
+    passes = [members for members, _ in frames]
+    for members in passes:
         try:
-            rows.extend(_collect(frame))
+            rows.extend(_collect(_frame(stored, members)))
         except Exception as error:
-            broken[name] = _why(error)
+            _apart(members, passes, broken, error)
     return rows, broken
 
 
+def _apart(
+    members: Members, passes: list[Members], broken: dict[str, str], error: Exception
+) -> None:
+    """Of a pass that failed, each checker gets one of its own; one alone is broken."""
+    if len(members) == 1:
+        broken |= {name: _why(error) for name in members}
+    else:
+        passes += [{name: checker} for name, checker in members.items()]
+
+
+def _passes(stored: Tables, plugins: Members) -> list[Members]:
+    """Checkers of one batch together, dealt out to as many passes as there are cores for them;
+    each of the others by itself."""
+    passes: list[Members] = []
+    batches: dict[Batch, list[str]] = {}
+    for name, checker in sorted(plugins.items()):
+        batch = getattr(checker, "batch", None)
+        if batch is None:
+            passes.append({name: checker})
+        else:
+            batches.setdefault(batch, []).append(name)
+    for names in batches.values():
+        cores = max(1, min(_MAX_PASSES, stored.spark.sparkContext.defaultParallelism))
+        dealt = (names[first::cores] for first in range(min(cores, len(names))))
+        passes += [{name: plugins[name] for name in each} for each in dealt]
+    return passes
+
+
+def _frame(stored: Tables, members: Members) -> DataFrame:
+    if len(members) == 1:
+        ((name, checker),) = members.items()
+        return checker.check(stored).selectExpr(f"'{name}' as checker", *_COLUMNS)
+    batch: Batch = getattr(next(iter(members.values())), "batch")  # noqa: B009 - optional
+    return batch.check(stored, members).selectExpr("checker", *_COLUMNS)
+
+
+_MAX_PASSES: Final = 4
+"""Beside the passes of other checkers, more of them cost more than their parallelism gains."""
 _COLUMNS = (
     "run",
     "key",

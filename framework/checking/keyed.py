@@ -9,7 +9,7 @@ workers by reference: define them at the top level of a module, and bind paramet
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
@@ -19,6 +19,7 @@ from framework.verdict import Verdict
 
 Row = dict[str, Any]
 Kernel = Callable[[list[Row]], "Outcome"]
+T = TypeVar("T")
 
 BUDGET_CONF: Final = "kraftproof.budget_s"
 DEFAULT_BUDGET_S: Final = 30.0
@@ -86,25 +87,58 @@ def keyed(
     group is a whole run, and the key is empty. A kernel that raises makes its own group UNKNOWN,
     with the error as the note; other groups go on.
     """
+    return keyed_together(rows, kernels={checker: kernel}, prepare=_as_they_are, by=by, order=order)
+
+
+def keyed_together(
+    rows: DataFrame,
+    *,
+    kernels: Mapping[str, Callable[[T], "Outcome"]],
+    prepare: Callable[[list[Row]], T],
+    by: Sequence[str] = (),
+    order: Sequence[str] = (),
+) -> DataFrame:
+    """`keyed` for several checkers at once, by name: `prepare` is called once with the rows of a
+    group, and what it makes of them is handed to each kernel. Kernels must not change it."""
 
     def run_group(group: pa.Table) -> pa.Table:
-        return _run_group(checker, kernel, tuple(by), tuple(order), group)
+        return _run_group(dict(kernels), prepare, tuple(by), tuple(order), group)
 
     return rows.groupBy("run", *by).applyInArrow(run_group, OUTCOME_SCHEMA)
 
 
+def _as_they_are(rows: list[Row]) -> list[Row]:
+    return rows
+
+
 def _run_group(
-    checker: str, kernel: Kernel, by: tuple[str, ...], order: tuple[str, ...], group: pa.Table
+    kernels: Mapping[str, Callable[[T], "Outcome"]],
+    prepare: Callable[[list[Row]], T],
+    by: tuple[str, ...],
+    order: tuple[str, ...],
+    group: pa.Table,
 ) -> pa.Table:
     rows: list[Row] = group.to_pylist()
     rows.sort(key=lambda row: [(row[name] is not None, row[name]) for name in order])
+    run, key = rows[0]["run"], "/".join(unquoted(rows[0][name]) for name in by)
     try:
-        outcome = kernel(rows)
+        prepared = prepare(rows)
+        outcomes = {name: _outcome(kernel, prepared) for name, kernel in kernels.items()}
     except Exception as error:
-        outcome = Outcome(verdict=Verdict.UNKNOWN, seen=0, note=_name_of(error))
-    key = "/".join(unquoted(rows[0][name]) for name in by)
-    row = outcome_row(rows[0]["run"], checker, key, outcome)
-    return pa.Table.from_pylist([row], schema=OUTCOME_ARROW)
+        outcomes = dict.fromkeys(kernels, _failed(error))
+    made = [outcome_row(run, name, key, outcome) for name, outcome in outcomes.items()]
+    return pa.Table.from_pylist(made, schema=OUTCOME_ARROW)
+
+
+def _outcome(kernel: Callable[[T], "Outcome"], prepared: T) -> "Outcome":
+    try:
+        return kernel(prepared)
+    except Exception as error:
+        return _failed(error)
+
+
+def _failed(error: Exception) -> "Outcome":
+    return Outcome(verdict=Verdict.UNKNOWN, seen=0, note=_name_of(error))
 
 
 def budget_s(spark: Any) -> float:

@@ -72,3 +72,12 @@ class Checker(Protocol):
     def check(self, tables: Tables) -> DataFrame:
         """Rows of `OUTCOME_SCHEMA`. Lazy: the engine unions all checkers' rows and runs one
         job. A run without rows, or with `seen` 0 in all, is UNKNOWN for this checker."""
+
+
+class Batch(Protocol):
+    """Several checkers in one pass over the tables, which costs less than a pass for each. A
+    checker that can take part has this as its attribute `batch`; checkers with equal ones are
+    asked together, and have to find what they would find alone."""
+
+    def check(self, tables: Tables, checkers: Mapping[str, Any]) -> DataFrame:
+        """The rows of all of them, each under its name here. Lazy, as `Checker.check`."""
