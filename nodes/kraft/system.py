@@ -34,6 +34,14 @@ class KraftSystem:
         "monotonic-counters",
         "convergence",
         "zombie-fencing",
+        "uncommitted-never-visible",
+        "fenced-serve-nothing",
+        "lease-exclusion",
+        "life-cycle-conformance",
+        "identity-uniqueness",
+        "effects-once",
+        "process-health",
+        "replay-invariants",
     )
 
     def layout(self, nodes: str | None) -> Sequence[NodeSpec]:
