@@ -13,21 +13,27 @@ import logging
 import os
 import signal
 import threading
+import time
 from functools import partial
 from typing import Final
 
 from nodes.kraft.broker import view
 from nodes.kraft.config import Config, Endpoint
 from nodes.kraft.controller.core import ControllerConfig
-from nodes.kraft.events import EventLog
+from nodes.kraft.events import ErrorEvents, EventLog
 from nodes.kraft.metadata.digest import digest
 from nodes.kraft.metadata.image import Image
+from nodes.kraft.metrics.commits import CommitMeters
+from nodes.kraft.metrics.endpoint import MetricsEndpoint
+from nodes.kraft.metrics.exposition import exposition
+from nodes.kraft.metrics.node import Sources, metrics
 from nodes.kraft.net.listener import Inquiry, Listener
 from nodes.kraft.net.secure import listener_sasl, listener_tls
 from nodes.kraft.raft import steps as raft
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.control import ControlPlane
 from nodes.kraft.runtime.data import DataPlane
+from nodes.kraft.runtime.loops import Vitals
 from nodes.kraft.runtime.membership import Membership
 from nodes.kraft.runtime.planes import LoopThread
 from nodes.kraft.runtime.refusals import listed, refuse, unsupported
@@ -44,6 +50,7 @@ QUIET_MS: Final = 500
 """A digest is written when the log has been quiet for this long."""
 SHUTDOWN_TIMEOUT_S: Final = 5.0
 CLOSE_TIMEOUT_S: Final = 2.0
+CLOCK_EVERY_S: Final = 10.0
 
 RAFT_KEYS: Final = frozenset({1, 52, 53, 54, 59})
 ENVELOPE: Final = 58
@@ -60,7 +67,9 @@ class Node(Watcher):
     def __init__(self, config: Config) -> None:
         self.config = config
         adopt(config)
-        self.events = EventLog(config.events_file, config.name)
+        self._commits = CommitMeters()
+        self.events = EventLog(config.events_file, config.name, self._commits.observe)
+        self._data_vitals = Vitals(partial(self._stalled, "data"))
         self._stopped = asyncio.Event()
         self._reason: str | None = None
         self._stop_lock = threading.Lock()
@@ -68,10 +77,12 @@ class Node(Watcher):
         self._timer: asyncio.TimerHandle | None = None
         self._committed_ms = now_ms()
         self._listeners: list[Listener] = []
+        self._metrics: MetricsEndpoint | None = None
+        self._clock: asyncio.Task[None] | None = None
         self.control: ControlPlane | None = None
         self.membership: Membership | None = None
         self.data: DataPlane | None = None
-        self._data_loop = LoopThread("data", self.stop)
+        self._data_loop = LoopThread("data", self.stop, self._data_vitals.loop)
         self.replica = Replica(
             config, emit=self.events.emit, watcher=self, stop=self.stop, changed=self._arm
         )
@@ -128,9 +139,15 @@ class Node(Watcher):
 
     # --- life -----------------------------------------------------------------------------
 
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """A new event loop for `run`: the control loop, which is watched."""
+        return Vitals(partial(self._stalled, "control")).loop()
+
     async def run(self) -> str:
         """Serve until stopped; why it stopped. Raises `OSError` where an address is taken."""
         self._loop = asyncio.get_running_loop()
+        errors = ErrorEvents(self.events.emit)
+        logging.getLogger().addHandler(errors)
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self._shut_down)
         try:
@@ -140,6 +157,7 @@ class Node(Watcher):
                 await self._stopped.wait()
         finally:
             await self._close()
+            logging.getLogger().removeHandler(errors)
         return self._reason or ""
 
     def stop(self, reason: str) -> None:
@@ -151,6 +169,10 @@ class Node(Watcher):
             self._loop.call_soon_threadsafe(self._stopped.set)
 
     async def _start(self) -> None:
+        self._clock = asyncio.get_running_loop().create_task(self._tell_time())
+        if self.config.metrics_address is not None:
+            self._metrics = MetricsEndpoint(partial(exposition, metrics(self._sources())))
+            await self._metrics.start(*self.config.metrics_address)
         for endpoint in self.config.controller_listeners:
             await self._listen(endpoint)
         if self.data is not None:
@@ -175,8 +197,10 @@ class Node(Watcher):
         """SIGTERM: a broker drains first, then leaves; a leader resigns first."""
         if self.membership is not None:
             self.membership.shut_down()
+            # A broker that is gone holds the grant up for what is left of its lease.
+            timeout_s = max(SHUTDOWN_TIMEOUT_S, 1.5 * self.config.timing.lease_ms / 1000)
             asyncio.get_running_loop().call_later(
-                SHUTDOWN_TIMEOUT_S, self.stop, "controlled shutdown not granted in time"
+                timeout_s, self.stop, "controlled shutdown not granted in time"
             )
         else:
             self.stop("terminated")
@@ -189,6 +213,10 @@ class Node(Watcher):
         if self.membership is not None:
             self.membership.close()
         self.snapshots.close()
+        if self._metrics is not None:
+            self._metrics.close()
+        if self._clock is not None:
+            self._clock.cancel()
         self.replica.close()
         self.events.emit("exit", reason=self._reason)
 
@@ -249,6 +277,28 @@ class Node(Watcher):
                 return
             self._timer.cancel()
         self._timer = loop.call_at(when, self._tick)
+
+    async def _tell_time(self) -> None:
+        """Both clocks, so that readers can tell how far they drifted apart."""
+        while True:
+            self.events.emit("clock", mono_ns=time.monotonic_ns(), wall_ns=time.time_ns())
+            await asyncio.sleep(CLOCK_EVERY_S)
+
+    def _stalled(self, loop: str, ms: int) -> None:
+        log.warning("the %s loop did not run for %d ms", loop, ms)
+        self.events.emit("stall", loop=loop, ms=ms)
+
+    def _sources(self) -> Sources:
+        replica, data = self.replica, self.data
+        return Sources(
+            high_watermark=lambda: replica.state.high_watermark,
+            replayed=None if self.control is None else lambda: replica.applied,
+            published=None if data is None else lambda: data.published,
+            commits=self._commits,
+            control=lambda: list(self._listeners),
+            data=lambda: [] if data is None else list(data.listeners),
+            data_loop_idle=self._data_vitals.idle,
+        )
 
     # --- from the replica -----------------------------------------------------------------
 
