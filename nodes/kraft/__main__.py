@@ -10,10 +10,11 @@ sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
 import argparse
 import asyncio
 import logging
+import threading
 from pathlib import Path
 from typing import Final
 
-from nodes.kraft.config import Config, ConfigError, load
+from nodes.kraft.config import ConfigError, load
 from nodes.kraft.server import Node
 from nodes.kraft.storage.errors import StorageError
 
@@ -35,18 +36,25 @@ def main(argv: list[str] | None = None) -> int:
         print(f"{arguments.config}: {error}", file=sys.stderr)
         return 254
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    return asyncio.run(_run(config))
-
-
-async def _run(config: Config) -> int:
+    threading.excepthook = _log_thread_failure
     try:
-        node = Node(config)
-        reason = await node.run()
+        return _run(Node(config))
     except (OSError, StorageError) as error:
         print(f"{config.name}: {error}", file=sys.stderr)
         return 1
+
+
+def _run(node: Node) -> int:
+    with asyncio.Runner(loop_factory=node.loop) as runner:
+        reason = runner.run(node.run())
     logging.getLogger(__name__).info("stopped: %s", reason)
     return 1 if reason.startswith("fatal") else 0
+
+
+def _log_thread_failure(failure: threading.ExceptHookArgs) -> None:
+    """Into the log, and so into the events."""
+    error = failure.exc_value
+    logging.getLogger(__name__).error("thread failed", exc_info=error)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """`events.jsonl`: what a node did, a line as it happens (docs/events.md has the types)."""
 
 import json
+import logging
 import os
 import threading
 import time
 import uuid
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,17 @@ from typing import Any
 class EventLog:
     """Appends events to a file, each handed to the operating system before `emit` returns."""
 
-    def __init__(self, path: Path, node: str) -> None:
+    def __init__(
+        self,
+        path: Path,
+        node: str,
+        tap: Callable[[str, Mapping[str, Any]], None] = lambda *_: None,
+    ) -> None:
+        """`tap` hears each event's type and fields, on the thread that emits it."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self.incarnation = uuid.uuid4()
         self._node = node
+        self._tap = tap
         self._seq = 0
         self._lock = threading.Lock()
         torn = path.exists() and path.stat().st_size > 0 and path.read_bytes()[-1:] != b"\n"
@@ -37,3 +46,22 @@ class EventLog:
             self._seq += 1
             line = json.dumps(event, separators=(",", ":"), default=str)
             os.write(self._file, line.encode() + b"\n")
+        self._tap(type, fields)
+
+
+class ErrorEvents(logging.Handler):
+    """Writes an `error` event for each exception that is logged: those that nothing handled."""
+
+    def __init__(self, emit: Callable[..., None]) -> None:
+        super().__init__(logging.ERROR)
+        self._emit = emit
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        if error is None:
+            return
+        try:
+            what = f"{record.getMessage()}: {type(error).__name__}: {error}"
+            self._emit("error", where=f"{record.name}:{record.lineno}", message=what[:1000])
+        except Exception:
+            self.handleError(record)

@@ -17,6 +17,7 @@ from nodes.kraft.wire.debug import DescribeNodeRequest
 
 CLIENT_PORT: Final = 9092
 CONTROLLER_PORT: Final = 9093
+METRICS_PORT: Final = 9464
 DEFAULT_NODES: Final = "3+3"
 STOP_GRACE_S: Final = 1.5
 
@@ -111,6 +112,7 @@ class KraftSystem:
             "controller.quorum.voters": ",".join(voters),
             "log.dirs": f"{host.workdir}/data",
             "events.file": f"{host.workdir}/events.jsonl",
+            "metrics.listener": f"{host.address}:{METRICS_PORT}",
             "random.seed": str(cluster.seed),
         }
         if "controller" in spec.roles:

@@ -70,7 +70,9 @@ class DataPlane:
         self._stop = stop
         self._describe = describe
         self._image = EMPTY
-        self._listeners: list[Listener] = []
+        self.published = 0
+        """Below this offset `image()` has everything."""
+        self.listeners: list[Listener] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._authorizer = Authorizer(config.authorizer_enabled, config.super_users)
         self.forwarder = Forwarder(config, leader_id)
@@ -112,11 +114,11 @@ class DataPlane:
                 sasl=listener_sasl(self.config, endpoint),
             )
             await listener.start(endpoint.host, endpoint.port)
-            self._listeners.append(listener)
+            self.listeners.append(listener)
             log.info("listening: %s://%s:%d", endpoint.name, endpoint.host, endpoint.port)
 
     async def close(self) -> None:
-        for listener in self._listeners:
+        for listener in self.listeners:
             await listener.close()
         for service in reversed(self._services):
             await service.close()
@@ -129,6 +131,7 @@ class DataPlane:
     def committed(self, end_offset: int, image: Image) -> None:
         """Posted for each advance of the high watermark."""
         self._image = image
+        self.published = end_offset
         for watcher in self.watchers:
             watcher.committed(end_offset, image)
 

@@ -98,15 +98,21 @@ class Plane(Protocol):
 class LoopThread:
     """An asyncio loop in a thread of its own."""
 
-    def __init__(self, name: str, stop: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        stop: Callable[[str], None],
+        new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop,
+    ) -> None:
         self._name = name
         self._stop = stop
+        self._new_loop = new_loop
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Make the loop and run it; inputs may be posted once this returns."""
-        self._loop = asyncio.new_event_loop()
+        self._loop = self._new_loop()
         self._thread = threading.Thread(
             target=self._run, args=(self._loop,), name=self._name, daemon=True
         )
