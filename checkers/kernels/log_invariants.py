@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from checkers.kernels.evidence import Evidence, NodeEvent, concluded, finding, record_of
-from checkers.kernels.metadata_digest import digest
+from checkers.kernels.metadata_digest import Digest
 from checkers.kernels.replay import (
     NO_LEADER,
     TOPIC_RESOURCE,
@@ -317,8 +317,9 @@ def _digests(states: Iterable[NodeEvent], log: Log) -> Iterator[Finding]:
     by_offset: dict[int, dict[str, NodeEvent]] = defaultdict(dict)
     for event in states:
         by_offset[event.fields["offset"]].setdefault(event.fields["digest"], event)
+    digest = Digest()
     for offset, state in log.states(by_offset):
-        right = digest(state)
+        right = digest.of(state)
         for told, event in sorted(by_offset[offset].items()):
             if told != right:
                 yield finding(

@@ -15,10 +15,16 @@ from framework.plugins.checker import Finding
 NO_LEADER: Final = -1
 TOPIC_RESOURCE: Final = 2
 REMEMBERED_REQUESTS: Final = 10_000
+REMEMBERED_BYTES: Final = 8 * 2**20
+"""Answers of requests are remembered up to these bounds, the newest one always."""
 NIL: Final = "00000000-0000-0000-0000-000000000000"
 
 Key: TypeAlias = tuple[str, int]
 """(topic id, partition)."""
+EntityKey: TypeAlias = tuple[Any, ...]
+"""What kind of entity, and which one: ("broker", id), ("topic", id), ("partition", topic id,
+number), ("config", resource type, resource, name), ("access", the rule's fields...), ("feature",
+name), ("producer ids",), ("request", id)."""
 
 
 @dataclass(slots=True)
@@ -53,8 +59,9 @@ class Partition:
 
 @dataclass(slots=True)
 class Replay:
-    """State below `end`. `requests`: id -> answer in hex, oldest first, of which the first one
-    has number `first_request`. `configs`: (resource type, name) -> values."""
+    """State below `end`. `requests`: id -> (number, answer in hex), oldest first, of
+    `request_bytes` in all. `configs`: (resource type, name) -> values. `touched`: the entities
+    that may have changed since somebody cleared it."""
 
     end: int = 0
     brokers: dict[int, Broker] = field(default_factory=dict)
@@ -65,8 +72,10 @@ class Replay:
     rules: set[tuple[Any, ...]] = field(default_factory=set)
     features: dict[str, int] = field(default_factory=dict)
     next_producer_id: int = 0
-    requests: dict[str, str] = field(default_factory=dict)
-    first_request: int = 0
+    requests: dict[str, tuple[int, str]] = field(default_factory=dict)
+    request_bytes: int = 0
+    last_request: int = -1
+    touched: set[EntityKey] = field(default_factory=set)
 
     def entities(self) -> int:
         """How many records the smallest snapshot of this state has (A.1.38): one an entity."""
@@ -95,6 +104,7 @@ class Replay:
 
 
 def _register(state: Replay, record: Mapping[str, Any]) -> None:
+    state.touched.add(("broker", record["broker_id"]))
     state.brokers[record["broker_id"]] = Broker(
         epoch=record["broker_epoch"],
         incarnation=record.get("incarnation_id") or NIL,
@@ -107,16 +117,19 @@ def _fence(state: Replay, record: Mapping[str, Any]) -> None:
     broker = state.brokers.get(record["broker_id"])
     if broker is not None and broker.epoch == record["broker_epoch"]:
         broker.fenced = True
+        state.touched.add(("broker", record["broker_id"]))
 
 
 def _unfence(state: Replay, record: Mapping[str, Any]) -> None:
     broker = state.brokers.get(record["broker_id"])
     if broker is not None and broker.epoch == record["broker_epoch"]:
         broker.fenced, broker.activated = False, True
+        state.touched.add(("broker", record["broker_id"]))
 
 
 def _topic(state: Replay, record: Mapping[str, Any]) -> None:
     topic_id = str(record["topic_id"])
+    state.touched.add(("topic", topic_id))
     if record.get("deleting"):
         if topic_id in state.topics:
             state.topics[topic_id].deleting = True
@@ -130,11 +143,14 @@ def _remove_topic(state: Replay, record: Mapping[str, Any]) -> None:
     topic = state.topics.pop(topic_id, None)
     if topic is None:
         return
+    state.touched.add(("topic", topic_id))
     for number in range(topic.partitions):
         state.partitions.pop((topic_id, number), None)
+        state.touched.add(("partition", topic_id, number))
     if state.names.get(topic.name) == topic_id:
         del state.names[topic.name]
-        state.configs.pop((TOPIC_RESOURCE, topic.name), None)
+        for name in state.configs.pop((TOPIC_RESOURCE, topic.name), {}):
+            state.touched.add(("config", TOPIC_RESOURCE, topic.name, name))
 
 
 def _partition(state: Replay, record: Mapping[str, Any]) -> None:
@@ -143,6 +159,7 @@ def _partition(state: Replay, record: Mapping[str, Any]) -> None:
     if topic is None:
         return
     topic.partitions = max(topic.partitions, number + 1)
+    state.touched.add(("partition", topic_id, number))
     state.partitions[topic_id, number] = Partition(
         replicas=tuple(record.get("replicas") or record["isr"]),
         isr=tuple(record["isr"]),
@@ -159,6 +176,7 @@ def _isr_change(state: Replay, record: Mapping[str, Any]) -> None:
     before = state.partitions.get(key)
     if before is None:
         return
+    state.touched.add(("partition", *key))
     state.partitions[key] = Partition(
         replicas=before.replicas,
         isr=tuple(record["isr"]),
@@ -172,6 +190,7 @@ def _isr_change(state: Replay, record: Mapping[str, Any]) -> None:
 
 def _config(state: Replay, record: Mapping[str, Any]) -> None:
     key = (record["resource_type"], record["resource_name"])
+    state.touched.add(("config", *key, record["name"]))
     values = state.configs.setdefault(key, {})
     if record.get("value") is None:
         values.pop(record["name"], None)
@@ -199,13 +218,16 @@ def rule_of(record: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _add_rule(state: Replay, record: Mapping[str, Any]) -> None:
     state.rules.add(rule_of(record))
+    state.touched.add(("access", *rule_of(record)))
 
 
 def _remove_rule(state: Replay, record: Mapping[str, Any]) -> None:
     state.rules.discard(rule_of(record))
+    state.touched.add(("access", *rule_of(record)))
 
 
 def _feature(state: Replay, record: Mapping[str, Any]) -> None:
+    state.touched.add(("feature", record["name"]))
     if record["feature_level"]:
         state.features[record["name"]] = record["feature_level"]
     else:
@@ -214,13 +236,21 @@ def _feature(state: Replay, record: Mapping[str, Any]) -> None:
 
 def _producer_ids(state: Replay, record: Mapping[str, Any]) -> None:
     state.next_producer_id = record["next_producer_id"]
+    state.touched.add(("producer ids",))
 
 
 def _request(state: Replay, record: Mapping[str, Any]) -> None:
-    state.requests[str(record["request_id"])] = record["answer"]
-    if len(state.requests) > REMEMBERED_REQUESTS:
-        del state.requests[next(iter(state.requests))]
-        state.first_request += 1
+    request_id, answer = str(record["request_id"]), record["answer"]
+    state.last_request += 1
+    state.requests[request_id] = (state.last_request, answer)
+    state.request_bytes += len(answer) // 2
+    state.touched.add(("request", request_id))
+    while len(state.requests) > 1 and (
+        len(state.requests) > REMEMBERED_REQUESTS or state.request_bytes > REMEMBERED_BYTES
+    ):
+        oldest = next(iter(state.requests))
+        state.request_bytes -= len(state.requests.pop(oldest)[1]) // 2
+        state.touched.add(("request", oldest))
 
 
 _TAKES: Final = {

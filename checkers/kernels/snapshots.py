@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from checkers.kernels.evidence import Evidence, NodeEvent, concluded, finding, incarnations
-from checkers.kernels.metadata_digest import digest
+from checkers.kernels.metadata_digest import Digest
 from checkers.kernels.replay import Log, committed_log
 from framework.checking.keyed import Outcome
 from framework.plugins.checker import Finding
@@ -80,8 +80,9 @@ def _states(snapshots: Iterable[NodeEvent], log: Log) -> Iterator[Finding]:
     by_end: dict[int, list[NodeEvent]] = defaultdict(list)
     for event in snapshots:
         by_end[event.fields["end_offset"]].append(event)
+    digest = Digest()
     for end, state in log.states(by_end):
-        expected = Expected(digest(state), state.entities())
+        expected = Expected(digest.of(state), state.entities())
         for event in by_end[end]:
             yield from _state(event, expected)
 
