@@ -84,7 +84,7 @@ class Replication:
     fetch_wait_ms: int = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SnapshotPolicy:
     """A snapshot is due when the last one is this old and that many records are new. The
     `degraded` pair holds for controllers while losing one more would cost the majority

@@ -214,7 +214,8 @@ class _Decision:
             return self._register(None)
         asker = self._is_asker(broker)
         if self._claimed() and (asker or self.request.previous_broker_epoch != NO_EPOCH):
-            if asker and not broker.fenced:
+            lost_this_epoch = broker.epoch == self.request.previous_broker_epoch
+            if asker and lost_this_epoch and not broker.fenced:
                 return self._yield(broker)
             return self._refuse(ErrorCode.stale_broker_epoch)
         if asker:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nodes.kraft.config import ConfigError, from_settings, load, parse_properties
+from nodes.kraft.config import ConfigError, SnapshotPolicy, from_settings, load, parse_properties
 
 CONTROLLER = {
     "process.roles": "controller",
@@ -73,6 +73,11 @@ def test_the_lease_is_ten_heartbeat_intervals() -> None:
         ({"controller.id": "x"}, "whole number"),
         ({"controller.id": "7"}, "not in controller.quorum.voters"),
         ({"broker.id": "1"}, "share one space"),
+        ({"broker.takeover": "never"}, "broker.takeover=never: it is immediate or deferred"),
+        ({"metadata.format": "3"}, "metadata.format=3: it is a whole number from 1 to 2"),
+        ({"metadata.snapshot.interval.ms": "0"}, "metadata.snapshot.interval.ms=0"),
+        ({"metadata.snapshot.min.records": "x"}, "metadata.snapshot.min.records=x"),
+        ({"metadata.snapshot.degraded.interval.ms": "9"}, "not less than"),
         ({"broker.id": ""}, "broker.id is missing"),
         ({"controller.quorum.voters": ""}, "id@host:port"),
         ({"controller.quorum.voters": "1@a:1,1@b:2"}, "one id twice"),
@@ -144,3 +149,19 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"cluster.id=\xff\xfe\n")
     with pytest.raises(ConfigError, match="not UTF-8"):
         load(path)
+
+
+def test_snapshot_settings() -> None:
+    """A.1.37, A.1.46: two sets; the rarer one is never the more frequent one by default."""
+    assert from_settings(BROKER).snapshots == SnapshotPolicy(10_000, 100, 60_000, 1000)
+    often = {"metadata.snapshot.interval.ms": "90000", "metadata.snapshot.min.records": "5000"}
+    policy = from_settings({**BROKER, **often}).snapshots
+    assert policy == SnapshotPolicy(90_000, 5000, 90_000, 5000)
+
+
+def test_takeover_and_format() -> None:
+    """A.7.3, A.1.36."""
+    config = from_settings(BROKER)
+    assert (config.deferred_takeover, config.metadata_format) == (False, 1)
+    config = from_settings({**BROKER, "broker.takeover": "deferred", "metadata.format": "2"})
+    assert (config.deferred_takeover, config.metadata_format) == (True, 2)

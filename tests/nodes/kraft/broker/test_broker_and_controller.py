@@ -73,14 +73,14 @@ class Process:
 class World:
     """One broker id; an event queue; messages get lost with `loss`, else take their time."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, **settings):
         self.random = random.Random(seed)
         self.now_ms = 0
         self.loss = 0.0
         self.late = 0.0
         self.queue = []
         self.order = itertools.count()
-        self.controller = Harness(lease_ms=LEASE_MS).claim()
+        self.controller = Harness(lease_ms=LEASE_MS, **settings).claim()
         self.processes = [Process(self, 1)]
 
     def at(self, ms, action):
@@ -206,3 +206,48 @@ def test_shutdown_is_granted(seed):
     assert not process.alive
     assert world.controller.committed.brokers[4].fenced
     assert world.controller.partition("t").leader == -1
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_deferred_takeover_never_lets_two_serve(seed):
+    """A.7.3 (ii), D.12 in its strict form: whatever is lost or late, however many processes come
+    with the one id and across failovers, at most one of them serves at any moment; and when all
+    is quiet the newest one does."""
+    world = World(seed, deferred_takeover=True)
+    strict = world.check_lease
+
+    def check():
+        strict()
+        assert sum(lifecycle.serving(each.state, world.now_ms) for each in world.processes) <= 1
+
+    world.check_lease = check
+    for number in range(2, 7):
+        world.loss = world.random.choice([0.0, 0.3, 0.7])
+        world.late = world.random.choice([0.0, 0.3])
+        world.run(world.now_ms + world.random.randrange(500, 9000))
+        if world.random.random() < 0.3:
+            world.controller.now_ms = world.now_ms
+            world.controller.fail_over()
+        if world.random.random() < 0.7:
+            world.processes.append(Process(world, number))
+        if world.random.random() < 0.3:
+            world.random.choice(world.processes).alive = False
+    world.loss = world.late = 0.0
+    world.processes.append(Process(world, 9))
+    world.run(world.now_ms + 4 * LEASE_MS)
+    assert sum(lifecycle.serving(each.state, world.now_ms) for each in world.processes) == 1
+
+
+def test_a_late_word_of_a_former_loss_yields_nothing():
+    """A.7.3: only that process knows of its loss that says so of the epoch which it holds."""
+    harness = Harness(lease_ms=LEASE_MS, deferred_takeover=True).claim()
+    process = uuid.UUID(int=1)
+    first = harness.heartbeat(4, incarnation=process).broker_epoch
+    harness.heartbeat(4, first, incarnation=process, target=State.FENCED)
+    harness.tick(LEASE_MS)
+    again = harness.heartbeat(4, incarnation=process, previous=first)
+    epoch = again.broker_epoch
+    harness.heartbeat(4, epoch, incarnation=process)
+    harness.heartbeat(4, incarnation=uuid.UUID(int=2))  # waits
+    assert harness.heartbeat(4, incarnation=process, previous=first - 1).error_code == 77
+    assert not harness.committed.brokers[4].fenced
