@@ -363,6 +363,19 @@ def test_groups_are_listed_and_deleted(cluster):
     admin.close()
 
 
+def test_the_offsets_topic_is_the_coordinators_own(cluster):
+    """It is said to be internal, and clients cannot write into it."""
+    assert until(lambda: cluster.coordinator("anybody"))
+    admin = python_admin.KafkaAdminClient(bootstrap_servers=cluster.servers)
+    (told,) = admin.describe_topics(["__consumer_offsets"])
+    assert told["is_internal"]
+    admin.close()
+    producer = kafka.KafkaProducer(bootstrap_servers=cluster.servers)
+    with pytest.raises(kafka.errors.InvalidTopicError):
+        producer.send("__consumer_offsets", b"x").get(20)
+    producer.close()
+
+
 # --- while nodes die ----------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from kio.schema.api_versions.v0.response import ApiVersionsResponse as ApiVersio
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i16
 
+from nodes.kraft.broker.producer_ids import INIT_PRODUCER_ID, init_producer_id_response
 from nodes.kraft.controller.answers import (
     DESCRIBE_ACLS,
     DESCRIBE_CONFIGS,
@@ -30,6 +31,7 @@ from nodes.kraft.controller.permission import (
     everything,
     require,
 )
+from nodes.kraft.group import api as group_api
 from nodes.kraft.metadata.image import NO_LEADER, Broker, EndPoint, Image, Partition, Topic
 from nodes.kraft.partition.answers import (
     FETCH,
@@ -306,6 +308,12 @@ def refusal(request: Any) -> Any | None:
         return _describe_cluster(request, ErrorCode.broker_not_available, "", -1, ())
     if key in (PRODUCE, FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH):
         return partition_refusal(request, ErrorCode.not_leader_or_follower)
+    if key == group_api.FIND_COORDINATOR:
+        return group_api.refused(request, ErrorCode.coordinator_not_available)
+    if key in group_api.KEYS:
+        return group_api.refused(request, ErrorCode.not_coordinator)
+    if key == INIT_PRODUCER_ID:
+        return init_producer_id_response(request, ErrorCode.coordinator_load_in_progress)
     if key == METADATA and request.__version__ >= 13:
         return make(
             schema_of(request),

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
+from nodes.kraft.group.config import INTERNAL_TOPICS
 from nodes.kraft.net.listener import NO_ANSWER, Inquiry
 from nodes.kraft.partition.answers import PRODUCE, refused, response
 from nodes.kraft.partition.steps import ALL, Answer
@@ -75,6 +76,8 @@ class _Produced:
         allowed = self._plane.allowed(self._inquiry, Operation.WRITE, ResourceType.TOPIC, topic)
         if not allowed:
             return ErrorCode.topic_authorization_failed
+        if topic in INTERNAL_TOPICS:  # the coordinator's own; what it holds in memory is in there
+            return ErrorCode.invalid_topic_exception
         return ErrorCode.none if known else ErrorCode.unknown_topic_or_partition
 
     def _answered(self, which: tuple[str, int], answer: Answer) -> None:

@@ -11,7 +11,7 @@ from kio.schema.allocate_producer_ids.v0.request import AllocateProducerIdsReque
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i64
 
-from nodes.kraft.controller.answers import NO_THROTTLE, make, schema_of
+from nodes.kraft.broker.producer_ids import INIT_PRODUCER_ID, NO_ID, init_producer_id_response
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
 from nodes.kraft.net.listener import Inquiry
 from nodes.kraft.runtime.planes import Handler, Plane, Service
@@ -19,21 +19,8 @@ from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceTyp
 
 log: Final = logging.getLogger(__name__)
 
-INIT_PRODUCER_ID: Final = 22
-NO_ID: Final = -1
 RETRY_S: Final = 0.05
 """How long to wait before the controller is asked again: for a new one to be known."""
-
-
-def init_producer_id_response(request: Any, error: ErrorCode, producer_id: int = NO_ID) -> Any:
-    """The answer to InitProducerId v0-4: a fresh id begins with epoch 0."""
-    return make(
-        schema_of(request),
-        throttle_time=NO_THROTTLE,
-        error_code=error,
-        producer_id=producer_id,
-        producer_epoch=0 if producer_id != NO_ID else -1,
-    )
 
 
 class ProducerIds(Service):

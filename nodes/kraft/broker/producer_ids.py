@@ -1,0 +1,21 @@
+"""What clients are told that ask for a producer id: InitProducerId v0-4. Pure."""
+
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from nodes.kraft.controller.answers import NO_THROTTLE, make, schema_of
+
+INIT_PRODUCER_ID: Final = 22
+NO_ID: Final = -1
+
+
+def init_producer_id_response(request: Any, error: ErrorCode, producer_id: int = NO_ID) -> Any:
+    """A fresh id, which begins with epoch 0; or why there is none."""
+    return make(
+        schema_of(request),
+        throttle_time=NO_THROTTLE,
+        error_code=error,
+        producer_id=producer_id,
+        producer_epoch=0 if producer_id != NO_ID else -1,
+    )
