@@ -165,3 +165,22 @@ def test_takeover_and_format() -> None:
     assert (config.deferred_takeover, config.metadata_format) == (False, 1)
     config = from_settings({**BROKER, "broker.takeover": "deferred", "metadata.format": "2"})
     assert (config.deferred_takeover, config.metadata_format) == (True, 2)
+
+
+def test_the_authorizer() -> None:
+    config = from_settings(BROKER)
+    assert (config.authorizer_enabled, config.super_users) == (False, frozenset())
+    config = from_settings(
+        {**BROKER, "authorizer.enabled": "true", "super.users": "User:a; User:CN=b,O=c;"}
+    )
+    assert config.authorizer_enabled
+    assert {str(each) for each in config.super_users} == {"User:a", "User:CN=b,O=c"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("authorizer.enabled", "yes"), ("super.users", "a"), ("super.users", "User:")],
+)
+def test_settings_of_the_authorizer_that_are_wrong(key: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=key):
+        from_settings({**BROKER, key: value})
