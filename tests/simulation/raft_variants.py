@@ -10,11 +10,28 @@ from dataclasses import dataclass, replace
 from typing import Final
 from unittest.mock import patch
 
-from nodes.kraft.raft import barrier, replication, sending, voting
-from nodes.kraft.raft.messages import Vote
-from nodes.kraft.raft.state import NO_VOTE, Follower, Leader, QuorumState, RaftState, Turn
-from nodes.kraft.raft.steps import Advanced, Claimed
-from tests.simulation.raft_parts import Profile
+from nodes.kraft.raft import barrier, replication, sending, snapshots, transitions, voting
+from nodes.kraft.raft.log_index import LogIndex, restarted
+from nodes.kraft.raft.messages import FetchSnapshot, SnapshotId, Vote
+from nodes.kraft.raft.state import (
+    NO_VOTE,
+    Candidate,
+    Follower,
+    Leader,
+    Prospective,
+    QuorumState,
+    RaftState,
+    Turn,
+)
+from nodes.kraft.raft.steps import (
+    Advanced,
+    Answer,
+    Claimed,
+    InstallSnapshot,
+    SnapshotWritten,
+    Token,
+)
+from tests.simulation.raft_parts import Node, Profile, Snapshot
 from tests.simulation.raft_world import World
 
 HOSTILE: Final = Profile(
@@ -29,6 +46,10 @@ HOSTILE: Final = Profile(
     sync_delay=60,
     duration=12_000,
 )
+SNAPSHOTS: Final = replace(
+    HOSTILE, observers=2, delay=30, sync_delay=10, snapshot_every=40, batches_a_fetch=100
+)
+PREVOTE: Final = replace(HOSTILE, prevote=True, delay=30)
 
 
 @dataclass(frozen=True)
@@ -87,6 +108,93 @@ def _unflushed_followers() -> Iterator[None]:
         yield
 
 
+# --- snapshots ----------------------------------------------------------------------------
+
+
+class EagerWorld(World):
+    """Snapshots of all that is in the log."""
+
+    def snapshot_id(self, node: Node, state: RaftState) -> SnapshotId | None:
+        if state.log.end_offset == state.log.start_offset:
+            return None
+        return SnapshotId(state.log.end_offset, state.log.last_epoch)
+
+
+class HastyWorld(World):
+    """Logs trimmed while the snapshot is still being written."""
+
+    def write(self, node: Node, id: SnapshotId, snapshot: Snapshot) -> None:
+        super().write(node, id, snapshot)
+        self.feed(node, SnapshotWritten(id))
+
+
+def _by_offset_of_the_start(log: LogIndex, offset: int, last_epoch: int) -> bool:
+    return offset == 0 and log.start_offset > 0
+
+
+def _keeps_the_download(turn: Turn, epoch: int, leader_id: int) -> None:
+    before = turn.state.role
+    download = before.download if isinstance(before, Follower) else None
+    voted = turn.state.voted_id if turn.state.epoch == epoch else NO_VOTE
+    role = Follower(transitions.fetch_deadline(turn), download=download)
+    transitions.enter(turn, role, epoch=epoch, leader_id=leader_id, voted_id=voted)
+
+
+def _believes_any_epoch(state: RaftState, peer: int, request: FetchSnapshot) -> bool:
+    role = state.role
+    return isinstance(role, Follower) and role.download is not None and peer == state.leader_id
+
+
+@contextmanager
+def _restless_downloads() -> Iterator[None]:
+    with (
+        patch.object(transitions, "become_follower", _keeps_the_download),
+        patch.object(snapshots, "_expected", _believes_any_epoch),
+    ):
+        yield
+
+
+def _keeps_its_log(turn: Turn, snapshot_id: SnapshotId) -> None:
+    snapshots._set_download(turn, None)
+    turn.set(high_watermark=snapshot_id.end_offset)
+    turn.emit(InstallSnapshot(snapshot_id))
+    turn.emit(Advanced(snapshot_id.end_offset))
+
+
+def _keeps_its_high_watermark(turn: Turn, snapshot_id: SnapshotId) -> None:
+    snapshots._set_download(turn, None)
+    turn.set(log=restarted(snapshot_id), truncations=turn.state.truncations + 1)
+    turn.emit(InstallSnapshot(snapshot_id))
+
+
+# --- PreVote ------------------------------------------------------------------------------
+
+
+_healthy_on_vote: Final = voting.on_vote
+
+
+def _binding_prevotes(turn: Turn, token: Token, vote: Vote) -> None:
+    _healthy_on_vote(turn, token, vote)
+    answer, state = turn.effects[-1], turn.state
+    granted = isinstance(answer, Answer) and getattr(answer.reply, "granted", False)
+    if vote.pre and granted and state.voted_id == NO_VOTE:
+        role, candidate = state.role, vote.candidate_id
+        transitions.enter(
+            turn, role, epoch=state.epoch, leader_id=state.leader_id, voted_id=candidate
+        )
+
+
+def _same_epoch(turn: Turn, retries: int = 0) -> None:
+    role = turn.state.role
+    assert isinstance(role, Prospective)
+    turn.set(role=Candidate(role.deadline_ms, role.granted, retries=retries))
+    voting.count_votes(turn)
+
+
+def _asks_in_its_own_epoch(turn: Turn) -> None:
+    voting.become_prospective(turn, 0)
+
+
 VARIANTS: Final = (
     Variant(
         "votes-by-offset-alone",
@@ -119,5 +227,71 @@ VARIANTS: Final = (
         "fetches-before-the-flush",
         frozenset({"durable-majority"}),
         _unflushed_followers,
+    ),
+    Variant(
+        "snapshots-the-uncommitted",
+        frozenset({"snapshot-committed"}),
+        world=EagerWorld,
+        profile=SNAPSHOTS,
+    ),
+    Variant(
+        "trims-before-the-snapshot-is-durable",
+        frozenset({"log-start"}),
+        world=HastyWorld,
+        profile=replace(SNAPSHOTS, sync_delay=60),
+    ),
+    Variant(
+        "offers-its-snapshot-to-the-empty-alone",
+        frozenset({"recovery", "fatal"}),
+        lambda: patch.object(replication, "needs_snapshot", _by_offset_of_the_start),
+        profile=SNAPSHOTS,
+    ),
+    Variant(
+        "continues-another-leaders-download",
+        frozenset({"snapshot-bytes"}),
+        _restless_downloads,
+        profile=replace(SNAPSHOTS, proposal_every=400, delay=100, fault_every=200, chunk_bytes=4),
+    ),
+    Variant(
+        "keeps-its-log-under-a-snapshot",
+        frozenset({"log-index"}),
+        lambda: patch.object(snapshots, "_install", _keeps_its_log),
+        profile=SNAPSHOTS,
+    ),
+    Variant(
+        "keeps-its-high-watermark-under-a-snapshot",
+        frozenset({"high-watermark"}),
+        lambda: patch.object(snapshots, "_install", _keeps_its_high_watermark),
+        profile=SNAPSHOTS,
+    ),
+    Variant(
+        "is-bound-by-prevotes",
+        frozenset({"pre-vote", "one-vote"}),
+        lambda: patch("nodes.kraft.raft.core.on_vote", _binding_prevotes),
+        profile=PREVOTE,
+    ),
+    Variant(
+        "is-elected-by-prevotes",
+        frozenset({"one-leader", "one-vote", "leader-completeness", "fatal"}),
+        lambda: patch.object(voting, "campaign", _same_epoch),
+        profile=PREVOTE,
+    ),
+    Variant(
+        "backs-others-than-its-leader",
+        frozenset({"pre-vote"}),
+        lambda: patch.object(voting, "_has_leader", lambda state: False),
+        profile=PREVOTE,
+    ),
+    Variant(
+        "asks-in-an-epoch-that-it-led",
+        frozenset({"pre-vote"}),
+        lambda: patch.object(voting, "leave_own_epoch", _asks_in_its_own_epoch),
+        profile=PREVOTE,
+    ),
+    Variant(
+        "campaigns-without-asking",
+        frozenset({"pre-vote"}),
+        lambda: patch.object(voting, "seek_election", voting.campaign),
+        profile=PREVOTE,
     ),
 )

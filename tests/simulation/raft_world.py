@@ -155,6 +155,8 @@ class World:
             node.disk.end,
         ):
             raise Violation("log-index", f"{node.state.log} of a log {node.disk.start}")
+        if node.state.high_watermark < node.disk.start:
+            raise Violation("high-watermark", f"{node.config.node_id}: below its log's start")
         deadline = max(self.now + 1, core.deadline_ms(node.state) - node.clock_skew)
         if deadline < node.tick_at:
             node.tick_at = deadline
@@ -308,7 +310,12 @@ class World:
         id = self.snapshot_id(node, node.state)
         if id is None:
             return
-        snapshot = Snapshot.of(id, node.disk.prefixes.upto(id.end_offset), node.config.node_id)
+        self.write(
+            node, id, Snapshot.of(id, node.disk.prefixes.upto(id.end_offset), node.config.node_id)
+        )
+
+    def write(self, node: Node, id: SnapshotId, snapshot: Snapshot) -> None:
+        """Begin to write; the core hears of it when it is durable."""
         self._made[snapshot.data] = id, snapshot
         node.writing = True
 

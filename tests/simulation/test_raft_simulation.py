@@ -14,7 +14,8 @@ ENOUGH = 400
 
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_rules_hold(first: int) -> None:
-    committed = reads = 0
+    """A.1.24, A.1.25, A.1.30, A.1.39, A.1.40, A.4.9, A.4.13, A.4.18: whatever the world does."""
+    committed = reads = snapshots = downloads = 0
     for seed in range(first, first + CHUNK):
         world = World(seed)
         try:
@@ -23,8 +24,12 @@ def test_rules_hold(first: int) -> None:
             pytest.fail(f"seed {seed}: {violation}")
         committed += world.invariants.committed
         reads += world.reads
+        snapshots += world.snapshots
+        downloads += world.downloads
     assert committed > CHUNK * 10, "hardly anything was committed: the check saw nothing"
     assert reads > CHUNK * 5, "hardly any read was confirmed: the check saw nothing"
+    assert snapshots > CHUNK, "hardly any snapshot was made: the check saw nothing"
+    assert downloads > 5, "hardly any snapshot was fetched: the check saw nothing"
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
