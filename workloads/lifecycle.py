@@ -35,8 +35,8 @@ class Lifecycle(KafkaWorkload):
     name: str = "lifecycle"
     checkers: Sequence[str] = (
         "lease-exclusion",
-        "life-cycle",
-        "controlled-shutdown",
+        "life-cycle-conformance",
+        "controlled-shutdown-safety",
         "snapshot-equivalence",
         "topic-linearizability",
         "acknowledged-never-lost",

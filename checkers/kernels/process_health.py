@@ -148,9 +148,10 @@ def _asked_for(evidence: Evidence, node: str, begin: int, end: int) -> bool:
 
 
 def _names(operation: Operation, node: str, evidence: Evidence) -> bool:
-    spec = (evidence.plan.get("nodes") or {}).get(node) or {}
-    broker = (spec.get("ids") or {}).get("broker")
-    return node in (operation.key, operation.node) or operation.key == f"broker-{broker}"
+    """The node, or the broker id that a process of it started with (a workload's own brokers
+    stand in no plan)."""
+    ids = {event.fields.get("broker_id") for event in evidence.of("boot") if event.node == node}
+    return node == operation.key or operation.key in {f"broker-{broker}" for broker in ids}
 
 
 def _silent(evidence: Evidence) -> Iterator[Finding]:
