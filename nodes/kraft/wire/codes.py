@@ -6,7 +6,14 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-_NESTED: Final = ("topics", "responses", "results", "filter_results", "partitions", "partition_responses")
+_NESTED: Final = (
+    "topics",
+    "responses",
+    "results",
+    "filter_results",
+    "partitions",
+    "partition_responses",
+)
 """Where responses keep results that have codes: of topics, resources, rules, partitions."""
 
 
