@@ -69,12 +69,13 @@ class Disk:
 
     def held(self) -> dict[int, int]:
         """Epoch -> the end of its durable entries, for each epoch that has some."""
-        ends = [base for base, _ in self.runs[1:]] + [self.end]
-        return {
-            epoch: min(end, self.durable)
-            for (base, epoch), end in zip(self.runs, ends, strict=True)
-            if base < self.durable
-        }
+        ends: dict[int, int] = {}
+        end = self.end
+        for base, epoch in reversed(self.runs):
+            if base < self.durable:
+                ends.setdefault(epoch, min(end, self.durable))
+            end = base
+        return ends
 
 
 def commit_times(evidence: Evidence) -> CommitTimes | None:

@@ -1,0 +1,129 @@
+"""Snapshots say what the log below them says (D.16)."""
+
+import random
+from typing import Any
+
+import pytest
+from controller_cores import decided_log
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planted_logs import LogStory
+from planted_runs import assert_invalid, assert_valid
+
+from checkers.kernels.metadata_digest import digest
+from checkers.kernels.replay import Replay, committed_log
+from checkers.kernels.snapshots import snapshot_equivalence
+from framework.verdict import Verdict
+
+
+def replayed(story: LogStory, end: int) -> Replay:
+    state = Replay()
+    for event in committed_log(story.evidence().of("apply")).records[:end]:
+        state.feed(event)
+    return state
+
+
+def written(story: LogStory, node: str = "c1", **wrong: Any) -> Any:
+    """A snapshot of all that was applied, but for what is wrong with it."""
+    end = wrong.get("end_offset", story.offset)
+    state = replayed(story, end)
+    fields = {
+        "end_offset": end,
+        "epoch": story.epoch,
+        "bytes": 100,
+        "records": state.entities(),
+        "digest": digest(state),
+        "high_watermark": end,
+    }
+    return story.event(node, "snap_write", **{**fields, **wrong})
+
+
+def loaded(story: LogStory, node: str, end: int, **wrong: Any) -> Any:
+    fields = {"end_offset": end, "epoch": 1, "digest": digest(replayed(story, end))}
+    return story.event(node, "snap_load", **{**fields, "source": "fetched", **wrong})
+
+
+def clean() -> LogStory:
+    story = LogStory()
+    for node in ("c1", "b1"):
+        story.boot(node)
+    story.brokers(4, 5)
+    story.topic()
+    story.new_partition([4, 5])
+    for node in ("c1", "b1"):
+        story.hw(node, story.offset, 1)
+    written(story)
+    written(story, "b1")
+    story.event("c1", "log_start", offset=story.offset)
+    story.boot("b2")
+    loaded(story, "b2", story.offset)
+    story.event("b2", "log_start", offset=story.offset)
+    story.isr([4], 4)
+    return story
+
+
+def test_clean_run_is_accepted() -> None:
+    outcome = snapshot_equivalence(clean().evidence())
+    assert_valid(outcome)
+    assert (outcome.figures["written"], outcome.figures["loaded"]) == (2, 1)
+
+
+def test_no_snapshot_is_unknown() -> None:
+    story = LogStory()
+    story.brokers(4)
+    assert snapshot_equivalence(story.evidence()).verdict is Verdict.UNKNOWN
+
+
+def test_snapshot_above_all_that_is_told_is_unknown() -> None:
+    story = clean()
+    story.event("c2", "snap_load", end_offset=99, epoch=1, digest="d", source="fetched")
+    outcome = snapshot_equivalence(story.evidence())
+    assert outcome.verdict is Verdict.UNKNOWN
+    assert "1 snapshots end above" in outcome.note
+
+
+PLANTED: dict[str, Any] = {
+    "b1 wrote snapshot 7-1 with digest aa": lambda story: written(story, "b1", digest="aa"),
+    "b2 loaded snapshot 6-1 with digest bb": lambda story: loaded(story, "b2", 6, digest="bb"),
+    "is not one state": lambda story: written(story, "b1", end_offset=6, digest="cc"),
+    "the record below its end is of epoch 1": lambda story: written(story, epoch=2),
+    "its state has": lambda story: written(story, records=9),
+    "above the high watermark 6": lambda story: written(story, high_watermark=6),
+    "having reported no high watermark above 6": lambda story: written(story),
+    "the log of c1 begins at 3": lambda story: story.event("c1", "log_start", offset=3),
+    "the log of b3 begins at 5": lambda story: story.event("b3", "boot", log_start=5),
+}
+
+
+@pytest.mark.parametrize("words", PLANTED)
+def test_planted_violation(words: str) -> None:
+    story = clean()
+    PLANTED[words](story)
+    assert_invalid(snapshot_equivalence(story.evidence()), words)
+
+
+def test_node_that_restarts_on_a_snapshot_is_no_false_alarm() -> None:
+    story = clean()
+    end = story.offset - 1
+    story.event("b2", "boot", log_start=end, log_end=end)
+    loaded(story, "b2", end, source="local")
+    assert_valid(snapshot_equivalence(story.evidence()))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32))
+def test_agrees_with_the_states_of_the_real_controller(seed: int) -> None:
+    """A snapshot with the digest of another offset is refused wherever the states differ."""
+    draw = random.Random(seed)
+    story = decided_log(draw)
+    digests = {
+        event.fields["offset"]: event.fields["digest"]
+        for event in story.events
+        if event.type == "state"
+    }
+    end, told = draw.choice(sorted(digests)), draw.choice(sorted(digests))
+    story.hw("c1", end, 1)
+    entities = replayed(story, end).entities()
+    written(story, end_offset=end, digest=digests[told], records=entities)
+    judged = snapshot_equivalence(story.evidence()).verdict is Verdict.VALID
+    assert judged == (digests[end] == digests[told])
