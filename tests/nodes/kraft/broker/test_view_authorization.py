@@ -16,10 +16,12 @@ from kio.schema.metadata.v12.request import MetadataRequest, MetadataRequestTopi
 from nodes.kraft.broker import view
 from nodes.kraft.broker.acls import describe_acls
 from nodes.kraft.broker.configs import describe_configs
+from nodes.kraft.controller.answers import blank, item_schema
 from nodes.kraft.controller.permission import everything
 from nodes.kraft.metadata.image import EMPTY, apply
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
-from nodes.kraft.wire.codec import encode_response
+from nodes.kraft.wire.codec import encode_response, request_schema
+from nodes.kraft.wire.codes import codes
 from nodes.kraft.wire.records import (
     AccessControlRecord,
     BrokerRecord,
@@ -271,3 +273,40 @@ def test_rules_that_one_may_not_see(image):
     assert acls(image, allows=only((Operation.DESCRIBE, CLUSTER_NAME))).error_code == 0
     assert (acls(image, enabled=False).error_code, acls(image, enabled=False).resources) == (54, ())
     assert acls(image, kind=0).error_code == 42
+
+
+# --- a fenced broker ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "expected"),
+    [
+        (19, 2, 41),
+        (20, 1, 41),
+        (29, 1, 8),
+        (30, 1, 41),
+        (31, 1, 41),
+        (32, 1, 8),
+        (33, 0, 41),
+        (37, 0, 41),
+        (44, 0, 41),
+        (55, 0, 41),
+        (60, 0, 8),
+    ],
+)
+def test_a_fenced_broker_refuses_administration(key, version, expected):
+    """A.7.5: a definite error for each item, or at the top, in the client's version."""
+    request = one_item(request_schema(key, version))
+    response = view.refusal(request)
+    assert list(codes(response)) == [expected]
+    assert response.__version__ == version
+    assert encode_response(response, correlation_id=1)
+
+
+def one_item(schema):
+    for field in ("topics", "creations", "filters", "resources"):
+        if field in schema.__dataclass_fields__:
+            return blank(schema, **{field: (blank(item_schema(schema, field)),)})
+    if "topic_names" in schema.__dataclass_fields__:
+        return blank(schema, topic_names=("a",))
+    return blank(schema)

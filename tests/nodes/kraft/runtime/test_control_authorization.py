@@ -115,7 +115,7 @@ def test_a_rule_lets_through(node: Node, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_what_is_free(node: Node) -> None:
-    """ApiVersions and DescribeNode ask nobody."""
+    """A.1.20: ApiVersions and DescribeNode, which debug tools use, ask nobody."""
     (versions,) = send(node, blank(request_schema(18, 4)), ALICE)
     assert int(versions.error_code) == 0
     (described,) = send(node, DescribeNodeRequest(), ALICE)
