@@ -6,7 +6,7 @@ leaves out what it does not have.
 """
 
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, Final, TypeAlias
 
@@ -63,6 +63,31 @@ def response(request: Any, tell: Tell) -> Any:
         throttle_time=NO_THROTTLE,
         error_code=ErrorCode.none,
         **{topics_name: tuple(topics)},
+    )
+
+
+Told: TypeAlias = tuple[Any, int, dict[str, Any]]
+"""(topic id, partition, the fields of its answer)."""
+
+
+def fetch_response(request: Any, code: ErrorCode, session_id: int, told: Iterable[Told]) -> Any:
+    """The answer to a Fetch by topic ids, about these partitions alone."""
+    schema = schema_of(request)
+    topic_schema = item_schema(schema, "responses")
+    partition_schema = item_schema(topic_schema, "partitions")
+    topics: dict[Any, list[Any]] = {}
+    for topic_id, number, said in told:
+        item = partition(partition_schema, FETCH, number, said)
+        topics.setdefault(topic_id, []).append(item)
+    return make(
+        schema,
+        throttle_time=NO_THROTTLE,
+        error_code=code,
+        session_id=session_id,
+        responses=tuple(
+            topic_schema(topic_id=topic_id, partitions=tuple(items))
+            for topic_id, items in topics.items()
+        ),
     )
 
 

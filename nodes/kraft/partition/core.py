@@ -46,13 +46,13 @@ def step(config: ReplicaConfig, state: PartitionState, event: Input, now_ms: int
         case Assigned(partition):
             return _assign(config, state, partition, now_ms)
         case Produce():
-            return leader.produce(state, event)
+            return leader.produce(state, event, now_ms)
         case Fetched():
             return leader.fetched(state, event, now_ms)
         case IsrAnswered():
             return leader.answered(state, event)
         case Tick():
-            return leader.tick(config, state, now_ms)
+            return leader.tick(config, state, event, now_ms)
         case Replicated():
             return follower.replicated(state, event)
         case Diverged():
@@ -115,10 +115,12 @@ def _follow(state: PartitionState, partition: Partition) -> PartitionState:
     """Epochs that wrote nothing here are forgotten: what comes next may be of an older one."""
     log = state.log
     known = epochs.truncated(log.epochs, log.end_offset)
+    if known != log.epochs:
+        log = replace(log, epochs=known)
     role = Following(
         partition.leader, partition.leader_epoch, partition.partition_epoch, partition.isr
     )
-    return replace(state, log=replace(log, epochs=known), role=role)
+    return replace(state, log=log, role=role)
 
 
 def _dismissed(state: PartitionState) -> list[Effect]:

@@ -6,6 +6,7 @@ old and proposed members together: whichever set the controller chose, all of it
 below.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -31,6 +32,7 @@ from nodes.kraft.partition.steps import (
     IsrAnswered,
     Produce,
     Propose,
+    Tick,
 )
 
 _REVOKED: Final = (ErrorCode.ineligible_replica, ErrorCode.operation_not_attempted)
@@ -41,7 +43,9 @@ than we do, and until it is here what we proposed may be the ISR."""
 # --- produce ------------------------------------------------------------------------------
 
 
-def produce(state: PartitionState, event: Produce) -> tuple[PartitionState, list[Effect]]:
+def produce(
+    state: PartitionState, event: Produce, now_ms: int
+) -> tuple[PartitionState, list[Effect]]:
     """Append a producer's batch, or say why not."""
     role = state.role
     if not isinstance(role, Leading):
@@ -56,7 +60,8 @@ def produce(state: PartitionState, event: Produce) -> tuple[PartitionState, list
         base_offset, end_offset = verdict.written.base_offset, verdict.written.end_offset
     else:
         batch = placed(event.batch, state.log.end_offset, role.leader_epoch)
-        state = replace(state, log=state.log.append(batch))
+        role = _had_all(role, state.log.end_offset, now_ms)
+        state = replace(state, log=state.log.append(batch), role=role)
         effects.append(Append(batch, leader=True))
         base_offset, end_offset = batch.base_offset, batch.end_offset
     if event.acks != ALL:
@@ -66,6 +71,16 @@ def produce(state: PartitionState, event: Produce) -> tuple[PartitionState, list
         state = replace(state, role=replace(role, waiting=(*role.waiting, waits)))
     state, advanced = advance(state)
     return state, effects + advanced
+
+
+def _had_all(role: Leading, end_offset: int, now_ms: int) -> Leading:
+    """Before the log grows: who had all of it was caught up until now, however long ago that
+    was asked for last."""
+    for replica, progress in role.followers.items():
+        if progress.end_offset == end_offset:
+            caught_up = replace(progress, caught_up_ms=now_ms)
+            role = replace(role, followers=role.followers.set(replica, caught_up))
+    return role
 
 
 def advance(state: PartitionState) -> tuple[PartitionState, list[Effect]]:
@@ -164,28 +179,37 @@ def fetched(
     progress = Progress(event.offset, caught_up_ms, now_ms, end, event.broker_epoch)
     role = replace(role, followers=role.followers.set(event.replica_id, progress))
     state, effects = advance(replace(state, role=role))
-    state, proposed = _expand(state, event)
+    state, proposed = _expand(state, {event.replica_id: event.registered} if event.active else {})
     return state, effects + proposed
 
 
-def _expand(state: PartitionState, event: Fetched) -> tuple[PartitionState, list[Effect]]:
-    """Propose a follower that has come up to the high watermark, in this epoch, and is the
-    process that is registered and active."""
+def _expand(
+    state: PartitionState, active: Mapping[int, int]
+) -> tuple[PartitionState, list[Effect]]:
+    """Propose the followers that have come up to the high watermark, in this epoch, and are the
+    processes that are registered and `active` (broker to epoch)."""
     role = state.role
     assert isinstance(role, Leading)
-    if role.pending is not None or event.replica_id in role.isr:
+    if role.pending is not None:
         return state, []
-    behind = event.offset < state.high_watermark or event.offset < role.start_offset
-    if behind or not event.active or event.registered != event.broker_epoch:
+    joining = {
+        replica: progress.broker_epoch
+        for replica, progress in role.followers.items()
+        if replica not in role.isr
+        and progress.end_offset >= max(state.high_watermark, role.start_offset)
+        and active.get(replica) == progress.broker_epoch
+    }
+    if not joining:
         return state, []
-    isr = tuple(each for each in role.replicas if each in role.isr or each == event.replica_id)
-    return _propose(state, isr, ((event.replica_id, event.broker_epoch),))
+    isr = tuple(each for each in role.replicas if each in role.isr or each in joining)
+    return _propose(state, isr, tuple(sorted(joining.items())))
 
 
 def tick(
-    config: ReplicaConfig, state: PartitionState, now_ms: int
+    config: ReplicaConfig, state: PartitionState, event: Tick, now_ms: int
 ) -> tuple[PartitionState, list[Effect]]:
-    """Answer whom time ran out for, and propose an ISR without those that lag."""
+    """Answer whom time ran out for; propose an ISR without those that lag, or with those that
+    have come up."""
     role = state.role
     if not isinstance(role, Leading):
         return state, []
@@ -206,8 +230,9 @@ def tick(
     if role.pending is None and gone:
         isr = tuple(replica for replica in role.isr if replica not in gone)
         state, proposed = _propose(state, isr, ())
-        effects += proposed
-    return state, effects
+    else:
+        state, proposed = _expand(state, event.active)
+    return state, effects + proposed
 
 
 def _lags(config: ReplicaConfig, state: PartitionState, progress: Progress, now_ms: int) -> bool:

@@ -4,7 +4,8 @@ Effects are carried out in order: what is appended is with the operating system 
 answered for.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from kio.schema.errors import ErrorCode
@@ -90,7 +91,10 @@ class Reread:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time passed; harmless at any time."""
+    """Time passed; harmless at any time. `active`: the brokers that are not fenced, with their
+    epochs, of one image: who has come up may join the ISR, though it fetched before."""
+
+    active: Mapping[int, int] = field(default_factory=dict)
 
 
 Input: TypeAlias = (

@@ -1,4 +1,8 @@
-"""Replica fetchers: one loop for each broker that leads partitions which this one follows."""
+"""Replica fetchers: one loop for each broker that leads partitions which this one follows.
+
+A fetcher asks in a fetch session (KIP-227; `sessions.py` is the other side of it), so that a
+partition in which nothing happens costs nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,8 @@ import datetime
 import logging
 import time
 import uuid
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v16 import request as wire
@@ -23,7 +28,7 @@ from nodes.kraft.partition.state import Following
 from nodes.kraft.runtime.planes import Plane
 
 if TYPE_CHECKING:
-    from nodes.kraft.runtime.partitions import Hosted, Partitions
+    from nodes.kraft.runtime.partitions import Partitions
 
 log: Final = logging.getLogger(__name__)
 
@@ -31,8 +36,14 @@ BACKOFF_S: Final = 0.1
 """How long a partition, or a leader that cannot be reached, is left alone after an error."""
 GATHER_S: Final = 0.005
 """How long more partitions are waited for when one was added."""
+MAX_NAMED: Final = 2000
+"""Partitions in one request; the rest follows at once."""
 MAX_BYTES: Final = 8 * 2**20
 PARTITION_BYTES: Final = 2**20
+_MAX_EPOCH: Final = 2**31 - 1
+
+_Position: TypeAlias = tuple[int, int, int]
+"""(leader epoch, offset, epoch of the last record): where a replica goes on."""
 
 
 class Fetchers:
@@ -63,154 +74,216 @@ class Fetchers:
 
 
 class _Fetcher:
-    """Fetches from one leader, all its partitions in one request, one request at a time."""
+    """Fetches from one leader, in one session, one request at a time.
+
+    `_named`: what the next request has to name. A partition of which an answer said more than
+    a high watermark is named again, after an error not before some time."""
 
     def __init__(self, plane: Plane, partitions: Partitions, leader_id: int) -> None:
         self._plane = plane
         self._partitions = partitions
         self._leader_id = leader_id
-        self._after: dict[PartitionKey, float] = {}  # not before this time
+        self._keys: dict[PartitionKey, None] = {}
+        self._named: dict[PartitionKey, None] = {}
+        self._forgotten: dict[PartitionKey, None] = {}
+        self._put_off: dict[PartitionKey, float] = {}
+        self._positions: dict[PartitionKey, _Position] = {}  # as they were named last
+        self._session = (0, 0)
+        self._epoch = -1
         self._wake = asyncio.Event()
+        self._calling = False
+        self._nudging: asyncio.Task[None] | None = None
         self._address: tuple[str, int] | None = None
-        self._channel: Channel | None = None
-        self._calling: asyncio.Task[Any] | None = None
+        self._channels: tuple[Channel, Channel] | None = None
         self._task = plane.spawn(self._run())
 
     def add(self, key: PartitionKey) -> None:
-        """Fetch it, at once: a request that waits at the leader without it is given up."""
-        self._after[key] = 0.0
-        if not self._wake.is_set():
-            self._wake.set()
-            asyncio.get_running_loop().call_later(GATHER_S, self._interrupt)
+        """Fetch it, or fetch it anew, from where it is now."""
+        self._keys[key] = None
+        self._named[key] = None
+        self._put_off.pop(key, None)
+        self._forgotten.pop(key, None)
+        self._wake.set()
+        if self._calling and (self._nudging is None or self._nudging.done()):
+            self._nudging = self._plane.spawn(self._nudge())
 
     def remove(self, key: PartitionKey) -> None:
-        self._after.pop(key, None)
+        self._keys.pop(key, None)
+        self._named.pop(key, None)
+        self._put_off.pop(key, None)
+        self._positions.pop(key, None)
+        self._forgotten[key] = None
 
     def close(self) -> None:
         self._task.cancel()
-        self._interrupt()
-        if self._channel is not None:
-            self._channel.close()
-
-    def _interrupt(self) -> None:
-        if self._calling is not None:
-            self._calling.cancel()
+        for channel in self._channels or ():
+            channel.close()
 
     async def _run(self) -> None:
         while True:
-            now = time.monotonic()
-            ready = [key for key, after in self._after.items() if after <= now]
-            if not ready:
-                await self._rest(now)
-            elif not await self._fetch(ready):
+            if not self._keys:
+                self._wake.clear()
+                await self._wake.wait()
+            elif not await self._fetch():
+                self._restart()
                 await asyncio.sleep(BACKOFF_S)
 
-    async def _rest(self, now: float) -> None:
-        """Until a partition is added, or one that failed is to be tried again."""
-        self._wake.clear()
-        soonest = min(self._after.values(), default=None)
-        try:
-            async with asyncio.timeout(None if soonest is None else max(0.0, soonest - now)):
-                await self._wake.wait()
-        except TimeoutError:
-            pass
+    def _restart(self) -> None:
+        """Begin a new session: what the leader took of the last request is not known."""
+        self._session = (0, 0)
+        self._named = dict(self._keys)
+        self._forgotten.clear()
 
-    async def _fetch(self, keys: list[PartitionKey]) -> bool:
-        """One round. False: the leader could not be asked."""
-        channel = self._connected()
-        asked = self._positions(keys)
-        if channel is None or not asked:
-            return False
-        settings = self._plane.config.replication
-        request = _request(
-            self._partitions.broker_id, self._plane.broker_epoch(), asked, settings.fetch_wait_ms
-        )
-        self._wake.clear()
-        timeout_s = (settings.fetch_wait_ms + self._plane.config.timing.request_timeout_ms) / 1000
-        self._calling = asyncio.ensure_future(channel.call(request, timeout_s))
+    async def _nudge(self) -> None:
+        """Something is to be added: make the request that waits at the leader return."""
+        await asyncio.sleep(GATHER_S)
+        channels = self._connected()
+        if channels is None or not self._calling:
+            return
+        request = self._request({}, (), (0, -1), 0)
         try:
-            response = await self._calling
+            await channels[1].call(request, self._plane.config.timing.request_timeout_ms / 1000)
+        except (NotSent, FateUnknown) as error:
+            log.debug("nudge of %d: %s", self._leader_id, error)
+
+    # --- a round --------------------------------------------------------------------------
+
+    async def _fetch(self) -> bool:
+        """One request and its answer. False: it failed."""
+        channels = self._connected()
+        if channels is None:
+            return False
+        asked, forgotten, wait_ms = self._next()
+        request = self._request(asked, forgotten, self._session, wait_ms)
+        timeout_s = (wait_ms + self._plane.config.timing.request_timeout_ms) / 1000
+        self._calling = True
+        try:
+            response = await channels[0].call(request, timeout_s)
         except (NotSent, FateUnknown) as error:
             log.debug("fetch from %d: %s", self._leader_id, error)
             return False
-        except asyncio.CancelledError:
-            if not self._calling.cancelled() or self._task.cancelling():
-                raise
-            return True
         finally:
-            self._calling = None
-        if response.error_code != ErrorCode.none:
-            return False
+            self._calling = False
+        if response.error_code != ErrorCode.none or response.session_id == 0:
+            return False  # the session is over, or the leader is fenced
+        self._session = (int(response.session_id), self._session[1] % _MAX_EPOCH + 1)
         for topic in response.responses:
             for answer in topic.partitions:
-                key = (topic.topic_id, int(answer.partition_index))
-                if key in asked:
-                    self._take(key, asked[key], answer)
+                self._take((topic.topic_id, int(answer.partition_index)), answer)
         return True
 
-    def _positions(self, keys: list[PartitionKey]) -> dict[PartitionKey, _Position]:
-        found = {}
+    def _next(self) -> tuple[dict[PartitionKey, _Position], list[PartitionKey], int]:
+        """What the next request names and forgets, and how long it waits."""
+        if self._epoch != self._plane.broker_epoch():
+            self._epoch = self._plane.broker_epoch()
+            self._restart()
+        now = time.monotonic()
+        for key in [key for key, after in self._put_off.items() if after <= now]:
+            del self._put_off[key]
+            self._named[key] = None
+        keys = list(self._named)[:MAX_NAMED]
+        asked = {}
         for key in keys:
-            hosted = self._partitions.get(key)
-            if hosted is not None and isinstance(hosted.state.role, Following):
-                offset, last_epoch = follower.fetch_position(hosted.state)
-                found[key] = (hosted, hosted.state.role.leader_epoch, offset, last_epoch)
-        return found
+            del self._named[key]
+            position = self._position(key)
+            if position is not None:
+                asked[key] = self._positions[key] = position
+        forgotten = list(self._forgotten)
+        self._forgotten.clear()
+        wait_ms = self._plane.config.replication.fetch_wait_ms
+        if self._put_off:
+            wait_ms = min(wait_ms, round(BACKOFF_S * 1000))
+        return asked, forgotten, 0 if self._named else wait_ms
 
-    def _take(self, key: PartitionKey, asked: _Position, answer: Any) -> None:
-        """One partition's answer, to the replica that asked."""
-        hosted, leader_epoch, offset, _ = asked
-        if self._partitions.get(key) is not hosted:
+    def _position(self, key: PartitionKey) -> _Position | None:
+        hosted = self._partitions.get(key)
+        if hosted is None or not isinstance(hosted.state.role, Following):
+            return None
+        return (hosted.state.role.leader_epoch, *follower.fetch_position(hosted.state))
+
+    def _take(self, key: PartitionKey, answer: Any) -> None:
+        """One partition's answer, to its replica."""
+        hosted, position = self._partitions.get(key), self._positions.get(key)
+        if key not in self._keys or hosted is None or position is None:
             return
+        leader_epoch, offset, _ = position
         code = ErrorCode(answer.error_code)
         if code != ErrorCode.none:
             log.debug("fetch of %s-%d from %d: %s", *key, self._leader_id, code.name)
-            self._put_off(key)
+            self._put_off[key] = time.monotonic() + BACKOFF_S
             return
         if answer.diverging_epoch.epoch >= 0:
             epoch, end_offset = answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset
             event: steps.Input = steps.Diverged(leader_epoch, offset, int(epoch), int(end_offset))
             log.info("%s-%d diverges: epoch %d ends at %d", *key, epoch, end_offset)
+            self._named[key] = None
         else:
             try:
                 batches = tuple(replicated(bytes(answer.records or b"")))
             except InvalidBatch as error:
                 log.warning("fetch of %s-%d from %d: %s", *key, self._leader_id, error)
-                self._put_off(key)
+                self._put_off[key] = time.monotonic() + BACKOFF_S
                 return
             event = steps.Replicated(leader_epoch, offset, batches, int(answer.high_watermark))
+            if batches:
+                self._named[key] = None
         self._partitions.feed(key, hosted, event)
 
-    def _put_off(self, key: PartitionKey) -> None:
-        if key in self._after:
-            self._after[key] = time.monotonic() + BACKOFF_S
+    # --- the wire -------------------------------------------------------------------------
 
-    def _connected(self) -> Channel | None:
-        """A channel to where the leader's registration says that it is."""
+    def _connected(self) -> tuple[Channel, Channel] | None:
+        """Channels to where the leader's registration says that it is: one for fetches, which
+        wait there, and one for nudges."""
         broker = self._plane.image().brokers.get(self._leader_id)
         name = self._plane.config.inter_broker_listener
         points = [] if broker is None else [each for each in broker.end_points if each.name == name]
         if not points:
             return None
         address = points[0].host, points[0].port
-        if self._channel is None or address != self._address:
-            if self._channel is not None:
-                self._channel.close()
+        if self._channels is None or address != self._address:
+            for channel in self._channels or ():
+                channel.close()
             self._address = address
-            security = to_brokers(self._plane.config)
-            self._channel = Channel(*address, self._plane.config.name, security)
-        return self._channel
+            self._channels = self._channel(address), self._channel(address)
+        return self._channels
+
+    def _channel(self, address: tuple[str, int]) -> Channel:
+        config = self._plane.config
+        return Channel(*address, config.name, to_brokers(config))
+
+    def _request(
+        self,
+        asked: Mapping[PartitionKey, _Position],
+        forgotten: Sequence[PartitionKey],
+        session: tuple[int, int],
+        wait_ms: int,
+    ) -> wire.FetchRequest:
+        return wire.FetchRequest(
+            replica_state=wire.ReplicaState(
+                replica_id=BrokerId(self._partitions.broker_id),
+                replica_epoch=i64(self._plane.broker_epoch()),
+            ),
+            max_wait=i32Timedelta.parse(datetime.timedelta(milliseconds=wait_ms)),
+            min_bytes=i32(1),
+            max_bytes=i32(MAX_BYTES),
+            session_id=i32(session[0]),
+            session_epoch=i32(session[1]),
+            topics=tuple(
+                wire.FetchTopic(topic_id=topic_id, partitions=tuple(partitions))
+                for topic_id, partitions in _by_topic(asked).items()
+            ),
+            forgotten_topics_data=tuple(
+                wire.ForgottenTopic(topic_id=topic_id, partitions=(i32(number),))
+                for topic_id, number in forgotten
+            ),
+        )
 
 
-_Position = tuple["Hosted", int, int, int]
-"""(replica, leader epoch, offset, epoch of its last record): as they were when it asked."""
-
-
-def _request(
-    broker_id: int, broker_epoch: int, asked: dict[PartitionKey, _Position], wait_ms: int
-) -> wire.FetchRequest:
+def _by_topic(
+    asked: Mapping[PartitionKey, _Position],
+) -> dict[uuid.UUID, list[wire.FetchPartition]]:
     topics: dict[uuid.UUID, list[wire.FetchPartition]] = {}
-    for (topic_id, number), (_, leader_epoch, offset, last_epoch) in asked.items():
+    for (topic_id, number), (leader_epoch, offset, last_epoch) in asked.items():
         topics.setdefault(topic_id, []).append(
             wire.FetchPartition(
                 partition=i32(number),
@@ -221,16 +294,4 @@ def _request(
                 partition_max_bytes=i32(PARTITION_BYTES),
             )
         )
-    return wire.FetchRequest(
-        replica_state=wire.ReplicaState(
-            replica_id=BrokerId(broker_id), replica_epoch=i64(broker_epoch)
-        ),
-        max_wait=i32Timedelta.parse(datetime.timedelta(milliseconds=wait_ms)),
-        min_bytes=i32(1),
-        max_bytes=i32(MAX_BYTES),
-        topics=tuple(
-            wire.FetchTopic(topic_id=topic_id, partitions=tuple(partitions))
-            for topic_id, partitions in topics.items()
-        ),
-        forgotten_topics_data=(),
-    )
+    return topics

@@ -90,12 +90,14 @@ def _offset(hosted: Hosted, timestamp_ms: int, version: int) -> dict[str, Any]:
         return {
             "error_code": ErrorCode.leader_not_available if old else ErrorCode.offset_not_available
         }
+    if timestamp_ms < MAX_TIMESTAMP:
+        return {"error_code": ErrorCode.unsupported_version}
     if timestamp_ms == LATEST:
         return _found(state.log.epochs, high_watermark, -1)
-    if timestamp_ms == MAX_TIMESTAMP:
+    if hosted.log is None:
+        place = None
+    elif timestamp_ms == MAX_TIMESTAMP:
         place = hosted.log.latest_time(high_watermark)
-    elif timestamp_ms < 0:
-        return {"error_code": ErrorCode.unsupported_version}
     else:
         place = hosted.log.find_time(timestamp_ms, high_watermark)
     if place is None:

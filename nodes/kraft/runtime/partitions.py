@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final, TypeAlias
 
 from kio.schema.errors import ErrorCode
@@ -46,7 +47,10 @@ SLICE_S: Final = 0.02
 """How long the loop is held at a time while many partitions change."""
 TICK_S: Final = 0.05
 CHECKPOINT_S: Final = 5.0
+REFUSED_S: Final = 1.0
+"""How long an ISR that the controller refused is not proposed again."""
 
+NOTHING: Final = PartitionState()
 LeaderWatch: TypeAlias = Callable[[uuid.UUID, int, bool, int], None]
 
 
@@ -63,12 +67,20 @@ class Appended:
     log_start: int = 0
 
 
+class Change(Enum):
+    """What is new about a partition: more in the log or another role; or a high watermark."""
+
+    LOG = 1
+    HIGH_WATERMARK = 2
+
+
 class Hosted:
-    """A partition here: its core's state, its log, and who waits for it to go on."""
+    """A partition here: its core's state, its log (None: nothing was ever written), and who
+    waits for it to go on."""
 
     __slots__ = ("log", "state", "waiters")
 
-    def __init__(self, state: PartitionState, log: PartitionLog) -> None:
+    def __init__(self, state: PartitionState, log: PartitionLog | None) -> None:
         self.state = state
         self.log = log
         self.waiters: set[Callable[[], None]] | None = None
@@ -102,7 +114,9 @@ class Partitions(Service):
         self._due: dict[PartitionKey, None] = {}
         self._slicing: asyncio.Task[None] | None = None
         self._watched: set[PartitionKey] = set()
+        self._small: dict[PartitionKey, float] = {}  # an ISR that may grow: when to look at it
         self._leader_watches: list[LeaderWatch] = []
+        self._change_watches: list[Callable[[PartitionKey, Change], None]] = []
         self._tokens = itertools.count(1)
         self._answers: dict[int, Callable[[steps.Answer], None]] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -155,7 +169,9 @@ class Partitions(Service):
     # --- metadata -------------------------------------------------------------------------
 
     def committed(self, end_offset: int, image: Image) -> None:
-        self._image = image
+        before, self._image = self._image, image
+        if image.brokers is not before.brokers:
+            self._look_at_small()
         touched = self._changes.take(end_offset)
         if not self._acting:
             self._act_if_registered()
@@ -174,6 +190,13 @@ class Partitions(Service):
         if not self._acting and broker is not None and epoch >= 0 and broker.epoch == epoch:
             self._acting = True
             self._look_at_all()
+
+    def _look_at_small(self) -> None:
+        """A broker came or went: who has come up before may join an ISR now."""
+        for key, hosted in self._hosted.items():
+            role = hosted.leading()
+            if role is not None and len(role.isr) < len(role.replicas):
+                self._small[key] = 0.0
 
     def _look_at_all(self) -> None:
         ours = {
@@ -218,20 +241,25 @@ class Partitions(Service):
             del self._hosted[key]
             self._on_disk.discard(key)
             self._checkpointed.pop(key, None)
-            hosted.log.delete()
+            if hosted.log is not None:
+                hosted.log.delete()
 
     def _open(self, key: PartitionKey) -> Hosted:
-        exists = key in self._on_disk
-        opened = PartitionLog(
+        """The replica, with what is on disk of it."""
+        log = self._open_log(key, exists=True) if key in self._on_disk else None
+        checkpoint = self._checkpointed.pop(key, 0)
+        state = NOTHING if log is None else recovered(log.recovered, checkpoint)
+        hosted = self._hosted[key] = Hosted(state, log)
+        return hosted
+
+    def _open_log(self, key: PartitionKey, *, exists: bool) -> PartitionLog:
+        return PartitionLog(
             self._files,
             directory_of(self._root, *key),
             segment_bytes=self.number(key[0], "segment.bytes"),
             check=not self._clean,
             exists=exists,
         )
-        state = recovered(opened.recovered, self._checkpointed.pop(key, 0))
-        hosted = self._hosted[key] = Hosted(state, opened)
-        return hosted
 
     def _delete_files(self, key: PartitionKey) -> None:
         """Of a partition that is gone, or not ours any more."""
@@ -254,6 +282,8 @@ class Partitions(Service):
     def _carry_out(self, key: PartitionKey, hosted: Hosted, effect: steps.Effect) -> None:
         match effect:
             case steps.Append(batch, leads):
+                if hosted.log is None:
+                    hosted.log = self._open_log(key, exists=False)
                 hosted.log.append(batch)
                 self._plane.emit(
                     "plog",
@@ -268,6 +298,7 @@ class Partitions(Service):
                     base_sequence=batch.base_sequence,
                 )
             case steps.Truncate(end_offset):
+                assert hosted.log is not None
                 producers = hosted.log.truncate(end_offset)
                 self._plane.emit(
                     "ptruncate", topic_id=str(key[0]), partition=key[1], end_offset=end_offset
@@ -298,9 +329,15 @@ class Partitions(Service):
                 )
             if leader.watched(after):
                 self._watched.add(key)
+            if _decided(before, after) and len(after.role.isr) < len(after.role.replicas):
+                refused = _shown(before)[3] == after.role.partition_epoch
+                self._small[key] = time.monotonic() + (REFUSED_S if refused else 0.0)
         grown = before.log.end_offset != after.log.end_offset
-        if hosted.waiters and (moved or grown or role_changed):
-            for waiter in list(hosted.waiters):
+        if moved or grown or role_changed:
+            change = Change.LOG if grown or role_changed else Change.HIGH_WATERMARK
+            for watch in self._change_watches:
+                watch(key, change)
+            for waiter in list(hosted.waiters or ()):
                 waiter()
 
     def _role_changed(
@@ -343,12 +380,21 @@ class Partitions(Service):
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            for key in list(self._watched):
+            now = time.monotonic()
+            small = {key for key, at in self._small.items() if at <= now}
+            for key in small:
+                del self._small[key]
+            tick = steps.Tick(self._active())
+            for key in self._watched | small:
                 hosted = self._hosted.get(key)
                 if hosted is not None:
-                    self.feed(key, hosted, steps.Tick())
+                    self.feed(key, hosted, tick)
                 if hosted is None or not leader.watched(hosted.state):
                     self._watched.discard(key)
+
+    def _active(self) -> dict[int, int]:
+        brokers = self._image.brokers.items()
+        return {ident: broker.epoch for ident, broker in brokers if not broker.fenced}
 
     # --- for the rest of the data plane ---------------------------------------------------
 
@@ -369,6 +415,10 @@ class Partitions(Service):
             role = hosted.leading()
             if role is not None:
                 callback(topic_id, number, True, role.leader_epoch)
+
+    def on_change(self, callback: Callable[[PartitionKey, Change], None]) -> None:
+        """Call `callback` at each change of any partition here."""
+        self._change_watches.append(callback)
 
     def produce(
         self,
@@ -415,7 +465,16 @@ class Partitions(Service):
         hosted = self._hosted.get((topic_id, partition))
         if hosted is None or hosted.leading() is None:
             raise NotLeader(f"{topic_id}-{partition}")
+        if hosted.log is None:
+            return b""
         return hosted.log.read(from_offset, hosted.state.high_watermark, 2**20)
+
+
+def _decided(before: PartitionState, after: PartitionState) -> bool:
+    """Whether a proposal that was pending is so no more."""
+    was, now = before.role, after.role
+    pending = isinstance(was, Leading) and was.pending is not None
+    return pending and isinstance(now, Leading) and now.pending is None
 
 
 def _shown(

@@ -112,7 +112,8 @@ class World:
         self.feed(node, steps.Assigned(self.metadata))
 
     def tick(self, node: Node, _: int) -> None:
-        self.feed(node, steps.Tick())
+        active = {each.broker_id: each.epoch for each in self.nodes.values() if each.up}
+        self.feed(node, steps.Tick(active))
 
     def fetch(self, node: Node, number: int) -> None:
         """A round of a follower; its answer may be lost."""

@@ -260,6 +260,9 @@ def test_a_follower_that_lags_leaves_and_one_that_has_all_stays() -> None:
     assert replica.feed(steps.Tick()) == []  # nothing is missing to them
     replica.produce(acks=1)
     replica.fetched(5, 1)
+    replica.now_ms = 6000
+    assert replica.feed(steps.Tick()) == []  # it had all until 5000
+    replica.now_ms = 6001
     assert proposed(replica.feed(steps.Tick())) == [(4, 5)]
     assert replica.feed(steps.Tick()) == []  # one proposal at a time
 
@@ -386,3 +389,12 @@ def test_an_epoch_in_which_it_led_and_wrote_nothing_is_forgotten() -> None:
 def test_a_log_that_lost_its_tail_has_no_high_watermark_above_its_end() -> None:
     """A.3.15 (c): what is written down is no promise where the records are gone."""
     assert recovered(Log(), 7).high_watermark == 0
+
+
+def test_who_came_up_before_it_was_active_joins_when_it_is() -> None:
+    """It need not fetch again: in a fetch session an idle partition is not named."""
+    replica = led(isr=(4,))
+    replica.fetched(5, 0, active=False)
+    replica.fetched(6, 0, active=False)
+    assert proposed(replica.feed(steps.Tick({5: 9, 6: 9}))) == []
+    assert proposed(replica.feed(steps.Tick({4: 1, 5: 10, 6: 10}))) == [(4, 5, 6)]

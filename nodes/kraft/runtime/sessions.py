@@ -1,0 +1,211 @@
+"""Fetch sessions of follower replicas (KIP-227): a leader remembers what each of them asks for.
+
+A request names the partitions alone that are new or whose position changed; an answer, those
+that have something to say. So an idle partition costs nothing, however many there are. A
+partition of which an answer said more than a high watermark is silent until the follower names
+it again. An empty fetch outside of a session makes the parked one of the same replica return: the
+follower has something to add to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from dataclasses import replace
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from nodes.kraft.metadata.image import PartitionKey
+from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.partition.answers import Told, fetch_response
+from nodes.kraft.runtime.partitions import Change, Partitions
+from nodes.kraft.runtime.planes import Plane
+from nodes.kraft.runtime.reading import Asked, Follower, Reading, asked
+from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+
+SINCE_TOPIC_IDS: Final = 13
+MAX_WAIT_MS: Final = 30_000
+_MAX_EPOCH: Final = 2**31 - 1
+
+
+class Sessions:
+    """One session for each replica that fetches from this broker."""
+
+    def __init__(self, plane: Plane, partitions: Partitions) -> None:
+        self._plane = plane
+        self._partitions = partitions
+        self._sessions: dict[int, _Session] = {}
+        self._ids = itertools.count(1)
+        partitions.on_change(self._changed)
+
+    def serve(self, inquiry: Inquiry) -> bool:
+        """Serve a follower's fetch in a session. False: it is none, or not allowed."""
+        request = inquiry.request
+        if request.__version__ <= SINCE_TOPIC_IDS or request.replica_state.replica_id < 0:
+            return False
+        state = request.replica_state
+        follower = Follower(int(state.replica_id), int(state.replica_epoch))
+        if not self._plane.allowed(
+            inquiry, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
+        ):
+            return False
+        session = self._sessions.get(follower.replica_id)
+        if request.session_epoch < 0:
+            if session is not None and not request.topics:
+                session.release()
+            return False
+        code = ErrorCode.none
+        if request.session_epoch == 0:
+            session = self._begin(follower, session)
+        if session is None or (request.session_id and request.session_id != session.id):
+            code = ErrorCode.fetch_session_id_not_found
+        elif request.session_epoch != session.epoch or follower != session.follower:
+            code = ErrorCode.invalid_fetch_session_epoch
+        if session is None or code != ErrorCode.none:
+            self._plane.reply(inquiry, fetch_response(request, code, 0, ()))
+        else:
+            session.serve(inquiry)
+        return True
+
+    def _begin(self, follower: Follower, before: _Session | None) -> _Session | None:
+        """A new session; none for a process that has a successor."""
+        if before is not None:
+            if before.follower.broker_epoch > follower.broker_epoch:
+                return None
+            before.release()
+        session = _Session(self._plane, self._partitions, next(self._ids), follower)
+        self._sessions[follower.replica_id] = session
+        return session
+
+    def _changed(self, key: PartitionKey, change: Change) -> None:
+        for session in self._sessions.values():
+            if key in session.asked:
+                session.changed(key, change)
+
+
+class _Session:
+    """What a replica asks for. `epoch`: that of its next request."""
+
+    def __init__(
+        self, plane: Plane, partitions: Partitions, session_id: int, follower: Follower
+    ) -> None:
+        self.id = session_id
+        self.epoch = 0
+        self.follower = follower
+        self.asked: dict[PartitionKey, Asked] = {}
+        self._plane = plane
+        self._partitions = partitions
+        self._news: dict[PartitionKey, None] = {}  # to be looked at
+        self._quiet: dict[PartitionKey, None] = {}  # a high watermark to tell, with the next answer
+        self._told: dict[PartitionKey, int] = {}  # high watermarks
+        self._inquiry: Inquiry | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._poked = False
+
+    def serve(self, inquiry: Inquiry) -> None:
+        """Take what a request says; answer it, or park it."""
+        request, image = inquiry.request, self._plane.image()
+        whole = request.session_epoch == 0
+        self.epoch = 1 if self.epoch == _MAX_EPOCH else self.epoch + 1
+        self._inquiry = inquiry
+        for topic in request.forgotten_topics_data:
+            for number in topic.partitions:
+                self.asked.pop((topic.topic_id, int(number)), None)
+        for topic in request.topics:
+            known = topic.topic_id in image.topics
+            for wire in topic.partitions:
+                key = (topic.topic_id, int(wire.partition))
+                wanted = asked(key, ErrorCode.none if known else ErrorCode.unknown_topic_id, wire)
+                if known:
+                    code = self.follower.note(self._partitions, image, wanted)
+                    wanted = wanted if code == ErrorCode.none else replace(wanted, code=code)
+                self.asked[key] = wanted
+                self._news[key] = None
+        wait_ms = min(round(request.max_wait.total_seconds() * 1000), MAX_WAIT_MS)
+        self._try(last=whole or wait_ms <= 0, whole=whole)
+        if self._inquiry is inquiry:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(wait_ms / 1000, self._again, True)
+
+    def changed(self, key: PartitionKey, change: Change) -> None:
+        """A partition has something new. A high watermark alone waits for the next answer."""
+        if change == Change.HIGH_WATERMARK:
+            self._quiet[key] = None
+            return
+        self._news[key] = None
+        if self._inquiry is not None and not self._poked:
+            self._poked = True
+            asyncio.get_running_loop().call_soon(self._again, False)
+
+    def release(self) -> None:
+        """Let the parked request go."""
+        self._again(True)
+
+    def _again(self, last: bool) -> None:
+        """Outside of the listener's handler: whatever fails here has to be told."""
+        self._poked = False
+        inquiry = self._inquiry
+        if inquiry is None:
+            return  # answered meanwhile
+        try:
+            self._try(last=last or not self._plane.serving())
+        except Exception:
+            self._answered()
+            self._plane.reply(inquiry, None)
+            raise
+
+    def _try(self, *, last: bool, whole: bool = False) -> None:
+        """Answer, if there is something to say or this is the last time. `whole`: whatever
+        there is to say of each partition."""
+        inquiry = self._inquiry
+        assert inquiry is not None
+        request = inquiry.request
+        reading = Reading(self._plane, self._partitions, int(request.max_bytes), follower=True)
+        said: list[Told] = []
+        again: dict[PartitionKey, None] = {}
+        for key in self._news:
+            if (wanted := self.asked.get(key)) is None:
+                continue
+            reading.full = False
+            told = reading.of(wanted)
+            if reading.full:
+                again[key] = None
+            elif _says_more(told) or whole:
+                said.append((*key, told))
+                self._told[key] = told.get("high_watermark", 0)
+            else:
+                self._quiet[key] = None
+        if last or reading.urgent or reading.bytes >= request.min_bytes:
+            said += self._quietly(reading, said)
+            self._news = again
+            self._answered()
+            self._plane.reply(inquiry, fetch_response(request, ErrorCode.none, self.id, said))
+        else:
+            self._news = again | {(topic_id, number): None for topic_id, number, _ in said}
+
+    def _quietly(self, reading: Reading, said: list[Told]) -> list[Told]:
+        """The high watermarks that the follower has not been told yet."""
+        quiet, self._quiet = self._quiet, {}
+        for topic_id, number, _ in said:
+            quiet.pop((topic_id, number), None)
+        found: list[Told] = []
+        for key in quiet:
+            wanted, hosted = self.asked.get(key), self._partitions.get(key)
+            if wanted is None or hosted is None:
+                continue
+            if hosted.state.high_watermark != self._told.get(key, 0):
+                self._told[key] = hosted.state.high_watermark
+                found.append((*key, reading.without_records(hosted)))
+        return found
+
+    def _answered(self) -> None:
+        self._inquiry = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _says_more(told: dict[str, Any]) -> bool:
+    """Than a high watermark."""
+    return bool(told["error_code"] or told.get("records") or "diverging_epoch" in told)
