@@ -66,6 +66,8 @@ def is_deferred(plan: Json) -> bool:
     """Whether the plan, wherever it keeps the nodes' settings, defers takeovers."""
     if isinstance(plan, Mapping):
         return plan.get(TAKEOVER) == "deferred" or any(map(is_deferred, plan.values()))
+    if isinstance(plan, list | tuple):
+        return any(map(is_deferred, plan))
     return isinstance(plan, str) and f"{TAKEOVER}=deferred" in plan
 
 
@@ -121,16 +123,19 @@ def _one_process(grants: Iterable[Grant]) -> Iterator[Finding]:
 
 def _in_order(grants: Iterable[Grant]) -> Iterator[Finding]:
     """A grant that began (the heartbeat left) after a newer epoch's was acknowledged."""
-    newest: dict[int, Grant] = {}
+    first: dict[int, dict[int, Grant]] = defaultdict(dict)
     for grant in grants:
-        best = newest.get(grant.broker)
-        if best is None or grant.epoch > best.epoch:
-            newest[grant.broker] = grant
-        elif grant.epoch < best.epoch and grant.start_ns > best.event.time_ns:
+        newer = [
+            each
+            for epoch, each in first[grant.broker].items()
+            if epoch > grant.epoch and each.event.time_ns < grant.start_ns
+        ]
+        first[grant.broker].setdefault(grant.epoch, grant)
+        if newer:
             yield finding(
                 f"broker id {grant.broker} was leased under epoch {grant.epoch} after a lease "
-                f"under epoch {best.epoch} had been acknowledged",
-                events=[best.event, grant.event],
+                f"under epoch {newer[0].epoch} had been acknowledged",
+                events=[newer[0].event, grant.event],
             )
 
 

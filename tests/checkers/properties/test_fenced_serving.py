@@ -1,0 +1,181 @@
+"""Brokers that are not active serve nobody (D.11)."""
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planted_runs import MS, TOPIC, Story, assert_invalid, assert_valid
+
+from checkers.kernels.fenced_serving import fenced_serve_nothing
+from framework.verdict import Verdict
+
+FOUND = {"topic_id": TOPIC, "partitions": []}
+
+
+def clean() -> Story:
+    """A broker is started, serves, is fenced, refuses, and serves again. It ends fenced."""
+    story = Story()
+    story.boot("b1")
+    story.op("metadata", "t", type="fail", error="CONNECTION_LOST", node="b1")
+    story.serve("b1", code=-1, broker_state="INITIAL")
+    story.lease("b1", 1_000)
+    story.bstate("b1", "ACTIVE")
+    story.serve("b1", broker_state="ACTIVE")
+    story.op("metadata", "t", None, FOUND, node="b1")
+    story.bstate("b1", "FENCED", "ACTIVE")
+    story.serve("b1", code=6, broker_state="FENCED")
+    story.op("metadata", "t", type="fail", error="NOT_LEADER_OR_FOLLOWER", node="b1")
+    story.lease("b1", 1_000)
+    story.bstate("b1", "ACTIVE", "FENCED")
+    story.serve("b1", broker_state="ACTIVE")
+    story.wait(300)
+    story.bstate("b1", "FENCED", "ACTIVE")
+    story.wait(300)
+    return story
+
+
+def test_clean_run_is_accepted() -> None:
+    """A.1.55, A.1.56"""
+    assert_valid(fenced_serve_nothing(clean().evidence()))
+
+
+def test_no_serves_are_unknown() -> None:
+    story = Story()
+    story.boot("b1")
+    assert fenced_serve_nothing(story.evidence()).verdict is Verdict.UNKNOWN
+
+
+def restarted(story: Story) -> None:
+    story.boot("b1")
+    story.serve("b1", broker_state="INITIAL")
+
+
+def client(story: Story) -> None:
+    story.op("fetch", "t/0", {"consumer": "c", "from": 0}, {"records": []}, node="b1")
+    story.bstate("b1", "SHUTDOWN", "FENCED")
+
+
+def before_first(story: Story) -> None:
+    story.boot("b1")
+    client(story)
+
+
+def after_lease(story: Story) -> None:
+    """The lease ended before the broker, which was paused, wrote down that it did."""
+    story.boot("b1")
+    story.lease("b1", 100)
+    story.bstate("b1", "ACTIVE")
+    story.wait(200)
+    story.op("metadata", "t", None, FOUND, node="b1")
+    story.event("b1", "bstate", before="ACTIVE", after="FENCED", why="lease expired")
+    story.wait(10)
+    story.event("b1", "exit", reason="terminated")
+
+
+def began_later(story: Story) -> None:
+    story.bstate("b1", "ACTIVE", "FENCED")
+    story.bstate("b1", "FENCED", "ACTIVE")
+    read = story.invoke("metadata", "t", node="b1")
+    story.serve("b1", topic="t", broker_state="ACTIVE")
+    story.complete(read, "ok", FOUND)
+
+
+PLANTED: dict[str, tuple[str, Any]] = {
+    "by the transition": ("while it was FENCED", lambda story: story.serve("b1")),
+    "by its own word": (
+        "was FENCED by its own word",
+        lambda story: story.serve("b1", broker_state="FENCED"),
+    ),
+    "before its first activation": ("was INITIAL", restarted),
+    "a client that began later": ("while it was FENCED", began_later),
+    "a client while fenced": ("was answered ok by b1, which was not active", client),
+    "a client before the first activation": ("was answered ok by b1", before_first),
+    "a client after the lease": ("was answered ok by b1", after_lease),
+    "a controller": (
+        "c1, which is no broker",
+        lambda story: story.op("metadata", "t", None, FOUND, node="c1"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted_violation(name: str) -> None:
+    story = clean()
+    words, plant = PLANTED[name]
+    plant(story)
+    assert_invalid(fenced_serve_nothing(story.evidence()), words)
+
+
+def test_threads_that_write_in_another_order_are_no_false_alarm() -> None:
+    story = Story()
+    story.boot("b1")
+    story.serve("b1", broker_state="ACTIVE")
+    story.bstate("b1", "ACTIVE")
+    story.wait(300)
+    story.bstate("b1", "FENCED", "ACTIVE")
+    story.serve("b1", broker_state="ACTIVE")
+    assert_valid(fenced_serve_nothing(story.evidence()))
+
+
+def test_operation_under_way_at_a_transition_may_have_been_served() -> None:
+    story = clean()
+    story.bstate("b1", "ACTIVE", "FENCED")
+    read = story.invoke("metadata", "t", node="b1")
+    story.bstate("b1", "FENCED", "ACTIVE")
+    story.complete(read, "ok", FOUND)
+    assert_valid(fenced_serve_nothing(story.evidence()))
+
+
+def test_second_process_of_a_node_may_serve_while_the_first_is_fenced() -> None:
+    story = clean()
+    first = dict(story._lives)
+    story.boot("b1")
+    story.bstate("b1", "ACTIVE")
+    story.wait(300)
+    story.op("metadata", "t", None, FOUND, node="b1")
+    story.wait(300)
+    story._lives = first
+    story.serve("b1", code=6, broker_state="FENCED")
+    assert_valid(fenced_serve_nothing(story.evidence()))
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 2**32))
+def test_clients_agree_with_brute_force(seed: int) -> None:
+    """Transitions and operations at random, far apart: an operation is wrong if the process was
+    out of ACTIVE at every moment from its begin to its end."""
+    draw = random.Random(seed)
+    story = Story()
+    story.boot("b1")
+    active = False
+    states = [(story.now_ns, active)]
+    open_ = []
+    for _ in range(draw.randint(2, 14)):
+        story.wait(draw.choice([10, 600]))
+        match draw.randrange(3):
+            case 0:
+                before = "ACTIVE" if active else "FENCED" if len(states) > 1 else "INITIAL"
+                active = not active
+                story.wait(600)
+                story.bstate("b1", "ACTIVE" if active else "FENCED", before)
+                states.append((story.now_ns, active))
+            case 1:
+                open_.append(story.invoke("metadata", "t", node="b1"))
+            case 2 if open_:
+                story.complete(open_.pop(0), draw.choice(["ok", "fail"]), FOUND)
+    story.wait(600)
+    story.event("b1", "exit", reason="terminated")
+    found = {
+        op for each in fenced_serve_nothing(story.evidence()).findings for op in each.operations
+    }
+    wrong = set()
+    for operation in story.operations:
+        if operation.ok:
+            begin, end = operation.invoked_ns or 0, operation.completed_ns or 0
+            at_begin = [is_active for time, is_active in states if time < begin][-1]
+            within = [is_active for time, is_active in states if begin <= time <= end + 250 * MS]
+            if not at_begin and not any(within):
+                wrong.add(operation.op)
+    assert found == wrong

@@ -1,0 +1,185 @@
+"""One process at a time holds a broker id (D.12)."""
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planted_logs import LogStory
+from planted_runs import MS, ZERO_NS, assert_invalid, assert_valid
+
+from checkers.kernels.evidence import NodeEvent
+from checkers.kernels.lease_exclusion import is_deferred, lease_exclusion
+from framework.verdict import Verdict
+
+LENGTH_MS = 5_000
+
+
+def leased(
+    story: LogStory, node: str, epoch: int, *, start_ns: int | None = None, lasts_ms: float = 5_000
+) -> NodeEvent:
+    start = (story.now_ns if start_ns is None else start_ns) + ZERO_NS
+    return story.event(
+        node,
+        "lease",
+        broker_id=4,
+        broker_epoch=epoch,
+        start_ns=start,
+        end_ns=start + round(lasts_ms * MS),
+        granted_by=1,
+    )
+
+
+def expired(story: LogStory, epoch: int | None = None) -> None:
+    """The active controller fences broker 4 of its own accord."""
+    offset = story.offset
+    story.append("c1", offset, story.epoch, 1, leader=True)
+    story.fence(4, epoch)
+
+
+def clean() -> LogStory:
+    """A broker holds leases; a second process takes its id over; its lease runs out."""
+    story = LogStory(readers=("c1",))
+    story.plan = {**story.plan, "options": {}}
+    story.boot("c1")
+    story.event("c1", "claim", epoch=1, end_offset=0)
+    story.boot("b1")
+    story.register(4)
+    leased(story, "b1", 0)
+    story.unfence(4)
+    story.serve("b1")
+    story.wait(1_000)
+    leased(story, "b1", 0)
+    story.serve("b1")
+    late = story.now_ns
+    story.beat(4, "ACTIVE", [story.offset])
+    story.fence(4)
+    story.register(4)
+    leased(story, "b2", story.epochs[4])
+    leased(story, "b1", 0, start_ns=late)
+    story.serve("b1")
+    story.serve("b2")
+    story.unfence(4)
+    story.wait(LENGTH_MS + 10)
+    expired(story)
+    return story
+
+
+def test_clean_run_is_accepted() -> None:
+    outcome = lease_exclusion(clean().evidence())
+    assert_valid(outcome)
+    assert outcome.figures["expiries"] == 1
+    assert outcome.figures["overlapping_takeovers"] == 0
+
+
+def test_no_leases_are_unknown() -> None:
+    story = LogStory()
+    story.brokers(4)
+    assert lease_exclusion(story.evidence()).verdict is Verdict.UNKNOWN
+
+
+def served_late(story: LogStory) -> None:
+    story.serve("b2")
+    story.serve("b2")
+
+
+def stale(story: LogStory) -> None:
+    story.decide("AlterPartition", {"broker_id": 4, "broker_epoch": 0}, [story.offset])
+    story.record("NoOpRecord")
+
+
+def soon_after_failover(story: LogStory) -> None:
+    story.unfence(4)
+    story.epoch = 2
+    story.event("c1", "claim", epoch=2, end_offset=story.offset)
+    story.wait(4_000)
+    expired(story)
+
+
+def before_its_end(story: LogStory) -> None:
+    story.unfence(4)
+    leased(story, "b2", story.epochs[4])
+    story.wait(4_000)
+    expired(story)
+
+
+PLANTED: dict[str, Any] = {
+    "two processes were leased broker id 4": lambda story: leased(story, "b3", story.epochs[4]),
+    "under epoch 0 after a lease under epoch": lambda story: leased(story, "b1", 0),
+    "change the committed state by AlterPartition under epoch 0": stale,
+    "after its lease had ended": served_late,
+    "was leased for 6000 ms": lambda story: leased(story, "b2", 3, lasts_ms=6_000),
+    "before the end that the broker knew": before_its_end,
+    "after it had become active": soon_after_failover,
+}
+
+
+@pytest.mark.parametrize("words", PLANTED)
+def test_planted_violation(words: str) -> None:
+    story = clean()
+    PLANTED[words](story)
+    assert_invalid(lease_exclusion(story.evidence()), words)
+
+
+def overlapping() -> LogStory:
+    """With immediate takeover the old process serves on until it hears of it."""
+    story = LogStory(readers=("c1",))
+    story.boot("b1")
+    story.register(4)
+    leased(story, "b1", 0)
+    story.serve("b1")
+    epoch = story.register(4)
+    story._lives["b1#2"] = (1, -1)
+    second = story.boot("b2")
+    second.fields["broker_id"] = 4  # type: ignore[index]
+    leased(story, "b2", epoch)
+    story.serve("b2")
+    story.serve("b1")
+    story.serve("b2")
+    return story
+
+
+def test_strict_form_is_of_deferred_takeover_only() -> None:
+    story = overlapping()
+    outcome = lease_exclusion(story.evidence())
+    assert_valid(outcome)
+    assert outcome.figures["overlapping_takeovers"] == 1
+    story.plan = {**story.plan, "settings": {"broker.takeover": "deferred"}}
+    assert_invalid(lease_exclusion(story.evidence()), "two processes served as broker 4")
+
+
+@pytest.mark.parametrize(
+    ("plan", "deferred"),
+    [
+        ({}, False),
+        ({"options": {"settings": {"broker.takeover": "immediate"}}}, False),
+        ({"options": {"settings": {"broker.takeover": "deferred"}}}, True),
+        ({"options": {"setting": ["a=b", "broker.takeover=deferred"]}}, True),
+        ({"options": {"setting": "broker.takeover=deferred,a=b"}}, True),
+    ],
+)
+def test_where_the_plan_tells_of_deferred_takeover(plan: Any, deferred: bool) -> None:
+    assert is_deferred(plan) is deferred
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 2**32))
+def test_order_of_grants_agrees_with_brute_force(seed: int) -> None:
+    """Leases of two processes under some epochs, begun and acknowledged at random."""
+    draw = random.Random(seed)
+    story = LogStory(readers=("c1",))
+    for node in ("b1", "b2"):
+        story.boot(node)
+    grants = []
+    for _ in range(draw.randint(1, 6)):
+        story.wait(10)
+        node, epoch = draw.choice(["b1", "b2"]), draw.randrange(3)
+        start = max(0, story.now_ns - draw.randrange(40) * MS)
+        grants.append((node, epoch, start, leased(story, node, epoch, start_ns=start)))
+    wrong = any(
+        (epoch == other_epoch and node != other) or (epoch < other_epoch and start > event.time_ns)
+        for node, epoch, start, _ in grants
+        for other, other_epoch, _, event in grants
+    )
+    assert (lease_exclusion(story.evidence()).verdict is Verdict.INVALID) == wrong
