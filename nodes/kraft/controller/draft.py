@@ -1,7 +1,9 @@
 """Records gathered for one atomic batch, each checked against the state that it will meet."""
 
+from collections.abc import Sequence
+
 from nodes.kraft.metadata.features import format_level
-from nodes.kraft.metadata.image import Image, apply
+from nodes.kraft.metadata.image import Image, apply, apply_all
 from nodes.kraft.metadata.records import encode_record
 from nodes.kraft.wire.records import Record
 
@@ -27,6 +29,11 @@ class Draft:
         """Append a record. Raises `ImageError` where it does not fit: a defect of the caller."""
         self.image = apply(self.image, record, self.next_offset)
         self.records.append(record)
+
+    def add_all(self, records: Sequence[Record]) -> None:
+        """Append records, as `add` would one by one, but faster."""
+        self.image = apply_all(self.image, records, self.next_offset)
+        self.records.extend(records)
 
     def offsets(self) -> tuple[int, ...]:
         """The records' offsets."""

@@ -6,9 +6,8 @@ leads again when it comes back.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import TypeAlias
-
-from kio.static.primitive import i32
 
 from nodes.kraft.controller.draft import Draft
 from nodes.kraft.metadata.image import NO_LEADER, Image, Partition, PartitionKey
@@ -20,44 +19,51 @@ CanLead: TypeAlias = Callable[[Image, int], bool]
 
 def change(draft: Draft, key: PartitionKey, isr: tuple[int, ...], leader: int) -> Partition:
     """Add the record that gives a partition this ISR and leader; the partition after it."""
-    before = draft.image.partitions[key]
-    draft.add(
-        IsrChangeRecord(
-            partition_id=i32(key[1]),
-            topic_id=key[0],
-            isr=tuple(i32(member) for member in isr),
-            leader=i32(leader),
-            leader_epoch=i32(before.leader_epoch + (leader != before.leader)),
-            partition_epoch=i32(before.partition_epoch + 1),
-        )
-    )
+    draft.add(_record(key, draft.image.partitions[key], isr, leader))
     return draft.image.partitions[key]
 
 
 def broker_leaves(draft: Draft, broker_id: int, can_lead: CanLead) -> None:
     """Take a broker out of every ISR and leadership. `can_lead` must be false for it."""
-    for key in draft.image.partitions_in_sync(broker_id):
-        partition = draft.image.partitions[key]
+    image = draft.image
+    able = cache(lambda replica: can_lead(image, replica))
+    records = []
+    for key in image.partitions_in_sync(broker_id):
+        partition = image.partitions[key]
         rest = tuple(member for member in partition.isr if member != broker_id)
         isr = rest or partition.isr
         leader = partition.leader
         if leader == broker_id:
-            leader = _choose(draft.image, partition, isr, can_lead)
+            leader = _choose(partition, isr, able)
         if (isr, leader) != (partition.isr, partition.leader):
-            change(draft, key, isr, leader)
+            records.append(_record(key, partition, isr, leader))
+    draft.add_all(records)
 
 
 def broker_returns(draft: Draft, broker_id: int) -> None:
     """Let an active broker lead the partitions that have no leader and it in their ISR."""
-    for key in list(draft.image.leaderless):
-        partition = draft.image.partitions[key]
-        if broker_id in partition.isr:
-            change(draft, key, partition.isr, broker_id)
-
-
-def _choose(image: Image, partition: Partition, isr: tuple[int, ...], can_lead: CanLead) -> int:
-    """The first replica, in order of preference, that is in sync and can lead; else -1."""
-    candidates = (
-        replica for replica in partition.replicas if replica in isr and can_lead(image, replica)
+    partitions = draft.image.partitions
+    found = ((key, partitions[key]) for key in draft.image.leaderless)
+    draft.add_all(
+        [_record(key, each, each.isr, broker_id) for key, each in found if broker_id in each.isr]
     )
+
+
+def _choose(partition: Partition, isr: tuple[int, ...], able: Callable[[int], bool]) -> int:
+    """The first replica, in order of preference, that is in sync and can lead; else -1."""
+    candidates = (replica for replica in partition.replicas if replica in isr and able(replica))
     return next(candidates, NO_LEADER)
+
+
+def _record(
+    key: PartitionKey, before: Partition, isr: tuple[int, ...], leader: int
+) -> IsrChangeRecord:
+    # Plain numbers, out of the image: kio's types would check each of them again.
+    return IsrChangeRecord(
+        partition_id=key[1],  # type: ignore[arg-type]
+        topic_id=key[0],
+        isr=isr,  # type: ignore[arg-type]
+        leader=leader,  # type: ignore[arg-type]
+        leader_epoch=before.leader_epoch + (leader != before.leader),  # type: ignore[arg-type]
+        partition_epoch=before.partition_epoch + 1,  # type: ignore[arg-type]
+    )

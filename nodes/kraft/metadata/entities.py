@@ -5,6 +5,7 @@ And the errors of records that describe no such thing, or one that must not be.
 
 import uuid
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from nodes.kraft.wire import records as wire
@@ -133,9 +134,8 @@ def broker_of(record: wire.BrokerRecord) -> Broker:
     )
 
 
-def partition_of(record: wire.PartitionRecord, where: str) -> Partition:
-    """The partition that the record tells of, called `where` in errors. Raises
-    `InvalidRecord`."""
+def partition_of(record: wire.PartitionRecord, topic: str) -> Partition:
+    """The partition of `topic` that the record tells of. Raises `InvalidRecord`."""
     partition = Partition(
         replicas=tuple(record.replicas),
         isr=tuple(record.isr),
@@ -145,18 +145,26 @@ def partition_of(record: wire.PartitionRecord, where: str) -> Partition:
         removing_replicas=tuple(record.removing_replicas),
         adding_replicas=tuple(record.adding_replicas),
     )
-    check_members(where, partition)
+    check_members(topic, partition)
     return partition
 
 
-def check_members(where: str, partition: Partition) -> None:
-    replicas, isr = set(partition.replicas), set(partition.isr)
-    if len(replicas) != len(partition.replicas) or len(isr) != len(partition.isr):
-        raise InvalidRecord(f"{where}: a replica stands twice in {partition}")
-    if not isr or not isr <= replicas:
-        raise InvalidRecord(f"{where}: ISR {partition.isr} of replicas {partition.replicas}")
-    if partition.leader != NO_LEADER and partition.leader not in isr:
-        raise InvalidRecord(f"{where}: leader {partition.leader} is not in ISR {partition.isr}")
+def check_members(topic: str, partition: Partition) -> None:
+    """Raises `InvalidRecord` where replicas, ISR and leader do not go together."""
+    wrong = _wrong_members(partition.replicas, partition.isr)
+    if wrong is None and partition.leader not in (NO_LEADER, *partition.isr):
+        wrong = f"leader {partition.leader} is not in the ISR"
+    if wrong is not None:
+        raise InvalidRecord(f"partition of topic {topic}: {wrong}: {partition}")
+
+
+@lru_cache(maxsize=10_000)  # of many partitions few differ in them
+def _wrong_members(replicas: tuple[int, ...], isr: tuple[int, ...]) -> str | None:
+    if len(set(replicas)) != len(replicas) or len(set(isr)) != len(isr):
+        return "a replica stands twice"
+    if not isr or not set(isr) <= set(replicas):
+        return "the ISR is empty, or not of its replicas"
+    return None
 
 
 def rule_of(record: wire.AccessControlRecord | wire.RemoveAccessControlRecord) -> AccessRule:

@@ -208,7 +208,7 @@ class _Builder:
         if number != self._sizes[topic_id]:
             raise InvalidRecord(f"partition {number} of {topic_id} out of order or twice")
         self._sizes[topic_id] = number + 1
-        self._partitions[topic_id, number] = partition_of(record, f"partition {topic_id}/{number}")
+        self._partitions[topic_id, number] = partition_of(record, str(topic_id))
 
     def _add_request(self, record: wire.RequestRecord) -> None:
         if record.request_id is None:

@@ -10,7 +10,7 @@ from kio.static.primitive import i8
 
 from nodes.kraft.metadata import image as images
 from nodes.kraft.metadata.digest import digest
-from nodes.kraft.metadata.image import EMPTY, Image, ImageError, apply
+from nodes.kraft.metadata.image import EMPTY, Image, ImageError, apply, apply_all
 from nodes.kraft.metadata.indexes import indexed
 from nodes.kraft.metadata.records import RecordError, decode_record, encode_record
 from nodes.kraft.metadata.snapshot import entities, image_of, records_of
@@ -193,6 +193,8 @@ def test_any_snapshot_and_the_log_behind_it_make_the_state(data, steps, memory) 
             restored = apply(restored, decode_record(world.log[offset]), offset)
         assert restored == world.image
         assert digest(restored) == digest(world.image)
+        behind = map(decode_record, world.log[at:])
+        assert apply_all(world.history[at], behind, at) == world.image
         assert indexed(world.image) == world.image
 
 

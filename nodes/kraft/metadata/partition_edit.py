@@ -1,0 +1,174 @@
+"""Changes of partitions, many at a time: the maps of an image, open for writing.
+
+A broker's departure changes ten thousands of partitions in one batch of records. Maps that are
+opened once for all of them cost a fraction of maps that are replaced by each. The image that
+the maps come from stays as it is, whatever happens here.
+"""
+
+import uuid
+from typing import Any
+
+from immutables import Map, MapMutation
+
+from nodes.kraft.metadata import checksums
+from nodes.kraft.metadata.entities import (
+    NO_LEADER,
+    DuplicateEntity,
+    InvalidRecord,
+    Partition,
+    PartitionKey,
+    StaleRecord,
+    Topic,
+    UnknownEntity,
+    check_members,
+    partition_of,
+)
+from nodes.kraft.wire.records import IsrChangeRecord, PartitionRecord
+
+
+class PartitionEdit:
+    """Partitions and what follows from them: `Image`'s fields of the same names. Records that do
+    not fit raise `ImageError`; the edit is then good for nothing more."""
+
+    def __init__(
+        self,
+        *,
+        topics: Map[uuid.UUID, Topic],
+        partitions: Map[PartitionKey, Partition],
+        in_sync: Map[int, Map[PartitionKey, None]],
+        led: Map[int, int],
+        leaderless: Map[PartitionKey, None],
+        checksum: int,
+    ) -> None:
+        self._topics = topics.mutate()
+        self._partitions = partitions.mutate()
+        self._in_sync = in_sync
+        self._members: dict[int, MapMutation[PartitionKey, None]] = {}
+        self._led = led
+        self._counts: dict[int, int] = {}
+        self._leaderless = leaderless.mutate()
+        self._checksum = checksum
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of the image after all changes. Ends the edit."""
+        in_sync, led = self._in_sync, self._led
+        for broker_id, open_members in self._members.items():
+            members = open_members.finish()
+            if members:
+                in_sync = in_sync.set(broker_id, members)
+            elif broker_id in in_sync:
+                in_sync = in_sync.delete(broker_id)
+        for broker_id, count in self._counts.items():
+            if count:
+                led = led.set(broker_id, count)
+            elif broker_id in led:
+                led = led.delete(broker_id)
+        return {
+            "topics": self._topics.finish(),
+            "partitions": self._partitions.finish(),
+            "in_sync": in_sync,
+            "led": led,
+            "leaderless": self._leaderless.finish(),
+            "checksum": self._checksum % checksums.MODULUS,
+        }
+
+    # --- changes --------------------------------------------------------------------------
+
+    def add(self, record: PartitionRecord) -> None:
+        """The next partition of its topic."""
+        topic = self._topic(record.topic_id)
+        number = int(record.partition_id)
+        if 0 <= number < topic.partitions:
+            raise DuplicateEntity(_name(topic, number))
+        if number != topic.partitions:
+            raise InvalidRecord(f"{_name(topic, number)}: the next one is {topic.partitions}")
+        partition = partition_of(record, topic.name)
+        grown = Topic(topic.name, topic.topic_id, number + 1, topic.deleting)
+        self._topics[topic.topic_id] = grown
+        self._put((topic.topic_id, number), None, partition)
+
+    def change(self, record: IsrChangeRecord) -> None:
+        """Another ISR or leader of a partition."""
+        topic = self._topic(record.topic_id)
+        key = (topic.topic_id, int(record.partition_id))
+        before = self._partitions.get(key)
+        if before is None:
+            raise UnknownEntity(_name(topic, key[1]))
+        if record.partition_epoch != before.partition_epoch + 1:
+            raise StaleRecord(
+                f"{_name(topic, key[1])}: partition epoch {record.partition_epoch} after "
+                f"{before.partition_epoch}"
+            )
+        if record.leader_epoch != before.leader_epoch + (record.leader != before.leader):
+            raise StaleRecord(
+                f"{_name(topic, key[1])}: leader {before.leader} of epoch {before.leader_epoch} "
+                f"is followed by {record.leader} of epoch {record.leader_epoch}"
+            )
+        after = Partition(
+            before.replicas,
+            tuple(record.isr),
+            record.leader,
+            record.leader_epoch,
+            record.partition_epoch,
+            before.removing_replicas,
+            before.adding_replicas,
+        )
+        check_members(topic.name, after)
+        self._put(key, before, after)
+
+    def remove_all(self, topic: Topic) -> None:
+        """All partitions of a topic; the topic itself is the caller's."""
+        for number in range(topic.partitions):
+            key = (topic.topic_id, number)
+            self._put(key, self._partitions[key], None)
+
+    def _topic(self, topic_id: uuid.UUID | None) -> Topic:
+        topic = None if topic_id is None else self._topics.get(topic_id)
+        if topic is None:
+            raise UnknownEntity(f"topic id {topic_id}")
+        return topic
+
+    # --- one partition, and the indexes ---------------------------------------------------
+
+    def _put(self, key: PartitionKey, before: Partition | None, after: Partition | None) -> None:
+        if after is None:
+            del self._partitions[key]
+        else:
+            self._partitions[key] = after
+        self._checksum += checksums.of_partition(key, after) - checksums.of_partition(key, before)
+        self._put_members(key, before.isr if before else (), after.isr if after else ())
+        was = before.leader if before else NO_LEADER
+        leader = after.leader if after else NO_LEADER
+        if was != leader:
+            self._count(was, -1)
+            self._count(leader, 1)
+        if after is not None and leader == NO_LEADER:
+            self._leaderless[key] = None
+        elif key in self._leaderless:
+            del self._leaderless[key]
+
+    def _put_members(self, key: PartitionKey, old: tuple[int, ...], new: tuple[int, ...]) -> None:
+        if old == new:
+            return
+        for broker_id in old:
+            if broker_id not in new:
+                del self._members_of(broker_id)[key]
+        for broker_id in new:
+            if broker_id not in old:
+                self._members_of(broker_id)[key] = None
+
+    def _members_of(self, broker_id: int) -> MapMutation[PartitionKey, None]:
+        members = self._members.get(broker_id)
+        if members is None:
+            before: Map[PartitionKey, None] = self._in_sync.get(broker_id, Map())
+            members = self._members[broker_id] = before.mutate()
+        return members
+
+    def _count(self, broker_id: int, by: int) -> None:
+        if broker_id != NO_LEADER:
+            count = self._counts.get(broker_id)
+            self._counts[broker_id] = by + (self._led.get(broker_id, 0) if count is None else count)
+
+
+def _name(topic: Topic, number: int) -> str:
+    return f"partition {topic.name}/{number}"
