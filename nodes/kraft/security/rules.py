@@ -5,7 +5,7 @@ Clients name the default resource `*`; the log holds it as a null name with patt
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from kio.static.primitive import i8
 
@@ -19,7 +19,9 @@ from nodes.kraft.security.authorizer import (
 )
 from nodes.kraft.wire.records import AccessControlRecord, RemoveAccessControlRecord
 
-_FILTER_ONLY = frozenset({0, 1})
+MAX_TEXT_BYTES: Final = 32_767
+"""Of a resource's name, a principal or a host."""
+_FILTER_ONLY: Final = frozenset({0, 1})
 """UNKNOWN and ANY, in every one of Kafka's enumerations of access rules."""
 
 
@@ -35,6 +37,9 @@ def problem(creation: Any) -> str | None:
             return f"{value} is no {what} of a rule"
     if pattern not in (PatternType.LITERAL, PatternType.PREFIXED):
         return f"pattern type {pattern}: a rule's is LITERAL (3) or PREFIXED (4)"
+    for text in (name, creation.principal, creation.host):
+        if len(text.encode()) > MAX_TEXT_BYTES:
+            return f"a name has at most {MAX_TEXT_BYTES} bytes"
     if not name:
         return "the resource has no name"
     if creation.resource_type == ResourceType.CLUSTER and name != CLUSTER_NAME:

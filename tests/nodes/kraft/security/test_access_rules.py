@@ -69,6 +69,8 @@ def test_rules_that_can_be_made(changes):
         ({"principal": "alice"}, "Type:name"),
         ({"principal": "User:"}, "Type:name"),
         ({"host": ""}, "host"),
+        ({"resource_name": "x" * 32_768}, "at most"),
+        ({"principal": "User:" + "ü" * 16_384}, "at most"),
     ],
 )
 def test_rules_that_make_none(changes, word):
