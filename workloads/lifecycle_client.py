@@ -53,9 +53,11 @@ def _told(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _start(guest: Guest) -> dict[str, Any]:
-    """Nothing runs: start it."""
-    guest.start(SEATS[0])
-    return _told(guest.active(SEATS[0], ACTIVE_S))
+    """Start it, where nothing runs."""
+    seat = _seat(guest)
+    if guest.pid(seat) is None:
+        guest.start(seat)
+    return _told(guest.active(seat, ACTIVE_S))
 
 
 def _restart(guest: Guest) -> dict[str, Any]:
