@@ -1,0 +1,309 @@
+"""Control requests beside a flood of client requests, in one process and on one machine.
+
+    python -m benchmarks.isolation [--seconds 10] [--connections 600] [--bytes 16384]
+
+Three combined nodes on loopback. Phases without and with the flood take turns; in each, four kinds
+of requests are sent to the control listeners, one at a time, and their times are told side by side.
+The flood is Produce requests to the leaders, on so many connections that the data queue of each
+node (500 places) stays full, which is read from its metrics. The nodes' own Raft fetches, votes and
+heartbeats have to go on: an election or a fenced broker during the run is told, and is a failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import datetime
+import signal
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+import uuid
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from kio.schema.api_versions.v0.request import ApiVersionsRequest
+from kio.schema.create_topics.v7 import request as create
+from kio.schema.metadata.v12.request import MetadataRequest
+from kio.schema.produce.v9 import request as produce
+from kio.static.primitive import i8, i16, i32, i32Timedelta, i64
+
+from nodes.kraft.raft import messages
+from nodes.kraft.wire.codec import decode_response, encode_request, frame
+from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest
+from nodes.kraft.wire.quorum import request_to_wire
+from tests.nodes.kraft.loopback import Loopback, call, free_ports, until
+from workloads.kafka.batches import one_value
+
+TOPIC = "flood"
+QUEUE = "kafka_network_RequestChannel_RequestQueueSize"
+TIMEOUT = i32Timedelta.parse(datetime.timedelta(seconds=5))
+PAUSE_S = 0.005
+FULL = 490
+"""Of 500 places: the handler takes one now and then."""
+
+
+# --- the flood, a process of its own ----------------------------------------------------------
+
+
+class Flooder(asyncio.Protocol):
+    """One connection with one request under way at any time; `served` counts answers."""
+
+    served = 0
+
+    def __init__(self, request: bytes) -> None:
+        self._request = request
+        self._buffer = bytearray()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        while len(self._buffer) >= 4:
+            (size,) = struct.unpack_from(">i", self._buffer)
+            if len(self._buffer) < 4 + size:
+                return
+            del self._buffer[: 4 + size]
+            Flooder.served += 1
+            self._transport.write(self._request)
+
+
+async def flood(port: int, partition: int, connections: int, size: int) -> None:
+    """Until SIGINT; then it says how many requests were answered."""
+    batch = one_value(10**size)
+    request = produce.ProduceRequest(
+        transactional_id=None,
+        acks=i16(1),
+        timeout=TIMEOUT,
+        topic_data=(
+            produce.TopicProduceData(
+                name=TOPIC,  # type: ignore[arg-type]
+                partition_data=(
+                    produce.PartitionProduceData(index=i32(partition), records=batch),  # type: ignore[arg-type]
+                ),
+            ),
+        ),
+    )
+    data = frame(encode_request(request, correlation_id=1, client_id="flood"))
+    loop = asyncio.get_running_loop()
+    transports = []
+    for _ in range(connections):
+        transport, _ = await loop.create_connection(lambda: Flooder(data), "127.0.0.1", port)
+        transports.append(transport)
+    ended = asyncio.Event()
+    loop.add_signal_handler(signal.SIGINT, ended.set)
+    await ended.wait()
+    print(Flooder.served)
+    for transport in transports:
+        transport.abort()
+
+
+# --- what is measured -------------------------------------------------------------------------
+
+
+class Probe:
+    """One connection to a control listener for each kind of request."""
+
+    def __init__(self, port: int, requests: dict[str, Any]) -> None:
+        self._requests = requests
+        self._sockets = {
+            name: socket.create_connection(("127.0.0.1", port), 10) for name in requests
+        }
+        for each in self._sockets.values():
+            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def ask(self, times_ms: dict[str, list[float]]) -> None:
+        for name, request in self._requests.items():
+            connection = self._sockets[name]
+            data = frame(encode_request(request, correlation_id=1, client_id="probe"))
+            began = time.perf_counter()
+            connection.sendall(data)
+            (size,) = struct.unpack(">i", exactly(connection, 4))
+            body = exactly(connection, size)
+            times_ms[name].append((time.perf_counter() - began) * 1000)
+            decode_response(request.__api_key__, request.__version__, body)
+
+
+def exactly(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = connection.recv(size - len(data))
+        if not part:
+            raise ConnectionError("closed")
+        data += part
+    return data
+
+
+def requests_for(controller: int, epoch: int | None) -> dict[str, Any]:
+    """The heartbeat is of a broker that nobody knows and the Vote of an epoch long gone: both are
+    decided, and change nothing. The heartbeat's answer waits for a read barrier. `epoch`: of the
+    active controller, None: it is another."""
+    stale = messages.Vote(candidate_epoch=0, candidate_id=1, last_epoch=0, last_offset=0)
+    asked = {
+        "ApiVersions": ApiVersionsRequest(),
+        "Vote (refused)": request_to_wire(stale, "test", peer=controller),
+    }
+    if epoch is not None:
+        asked["BrokerHeartbeat"] = BrokerHeartbeatRequest(
+            target_state=i8(3),
+            broker_id=i32(999),
+            broker_epoch=i64(1),
+            lease_start_time_ms=i64(0),
+            cur_metadata_offset=i64(0),
+            listeners=(),
+            incarnation_id=uuid.UUID(int=1),
+        )
+        fetch = messages.Fetch(replica_id=999, epoch=epoch, offset=0, last_epoch=0, max_wait_ms=0)
+        asked["metadata Fetch"] = request_to_wire(fetch, "test", peer=controller, max_bytes=1000)
+    return asked
+
+
+def queue_size(port: int) -> int:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        lines = answer.read().decode().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith(QUEUE + " ")))
+
+
+# --- the run ----------------------------------------------------------------------------------
+
+
+class Run:
+    def __init__(self, cluster: Loopback, metrics: dict[str, int]) -> None:
+        self.cluster = cluster
+        self.metrics = metrics
+        self.times_ms: dict[bool, dict[str, list[float]]] = {
+            flooded: defaultdict(list) for flooded in (False, True)
+        }
+        self.queue_sizes: dict[str, list[int]] = defaultdict(list)
+        self.served = 0
+
+    def phase(self, seconds: float, flooded: bool) -> None:
+        active = self.cluster.active()
+        epoch = self.cluster.state(active)["epoch"]
+        probes = [
+            Probe(port, requests_for(ident, epoch if f"n{ident}" == active else None))
+            for ident, port in self.cluster.control.items()
+        ]
+        end, sampled = time.monotonic() + seconds, 0.0
+        while time.monotonic() < end:
+            for probe in probes:
+                probe.ask(self.times_ms[flooded])
+            if flooded and time.monotonic() - sampled > 0.5:
+                sampled = time.monotonic()
+                for name, port in self.metrics.items():
+                    self.queue_sizes[name].append(queue_size(port))
+            time.sleep(PAUSE_S)
+
+    def flooders(self, connections: int, size: int) -> list[Any]:
+        found = call(
+            self.cluster.client["n1"],
+            MetadataRequest(
+                topics=None,
+                allow_auto_topic_creation=False,
+                include_topic_authorized_operations=False,
+            ),
+        )
+        ports = {int(broker.node_id): broker.port for broker in found.brokers}
+        (topic,) = (each for each in found.topics if each.name == TOPIC)
+        leaders = {int(each.leader_id): int(each.partition_index) for each in topic.partitions}
+        return [
+            subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "benchmarks.isolation"),
+                    *("--flood", str(ports[leader]), str(partition)),
+                    *("--connections", str(connections)),
+                    *("--bytes", str(size)),
+                ],
+                stdout=subprocess.PIPE,
+            )
+            for leader, partition in leaders.items()
+        ]
+
+    def changes(self) -> dict[str, int]:
+        """What must not happen: elections, and brokers that were fenced."""
+        events = self.cluster.events
+        names = list(self.cluster.settings)
+        moves = [each for name in names for each in events(name, "bstate")]
+        return {
+            "elections": sum(len(events(name, "elected")) for name in names),
+            "fenced brokers": sum(each["after"] == "FENCED" for each in moves),
+            "stalls of control loops": sum(
+                each["loop"] == "control" for name in names for each in events(name, "stall")
+            ),
+        }
+
+    def report(self) -> None:
+        head = f"{'ms':18} {'no flood':>28} {'flood':>28}"
+        print(head + f"\n{'':18}" + f" {'p50':>8} {'p99':>9} {'max':>9}" * 2)
+        for name in self.times_ms[False]:
+            row = f"{name:18}"
+            for flooded in (False, True):
+                times = sorted(self.times_ms[flooded][name])
+                p99 = times[int(0.99 * len(times))]
+                row += f" {statistics.median(times):8.2f} {p99:9.2f} {times[-1]:9.2f}"
+            print(row + f"   ({len(self.times_ms[True][name])} under the flood)")
+        for name, sizes in self.queue_sizes.items():
+            middle = statistics.median(sizes)
+            print(f"{name}: data queue {min(sizes)} / {middle:.0f} / {max(sizes)} (min/median/max)")
+        print(f"client requests served under the flood: {self.served}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--connections", type=int, default=600)
+    parser.add_argument("--bytes", type=int, default=4000)
+    parser.add_argument("--flood", nargs=2, type=int, metavar=("PORT", "PARTITION"))
+    arguments = parser.parse_args()
+    if arguments.flood:
+        asyncio.run(flood(*arguments.flood, arguments.connections, arguments.bytes))
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        measure(Path(directory), arguments)
+
+
+def measure(directory: Path, arguments: argparse.Namespace) -> None:
+    cluster = Loopback(directory, combined=3)
+    metrics = dict(zip(cluster.settings, free_ports(3), strict=True))
+    for name, port in metrics.items():
+        cluster.settings[name]["metrics.listener"] = f"127.0.0.1:{port}"
+    with cluster:
+        cluster.ready()
+        topic = create.CreatableTopic(
+            name=TOPIC,  # type: ignore[arg-type]
+            num_partitions=i32(3),
+            replication_factor=i16(1),
+            assignments=(),
+            configs=(),
+        )
+        request = create.CreateTopicsRequest(topics=(topic,), timeout=TIMEOUT)
+        until(lambda: call(cluster.client["n1"], request).topics[0].error_code in (0, 36))
+        time.sleep(1)
+        run = Run(cluster, metrics)
+        before = run.changes()
+        for _ in range(arguments.rounds):
+            run.phase(arguments.seconds, False)
+            flooders = run.flooders(arguments.connections, arguments.bytes)
+            until(lambda: min(map(queue_size, metrics.values())) >= FULL, timeout_s=60)
+            run.phase(arguments.seconds, True)
+            for each in flooders:
+                each.send_signal(signal.SIGINT)
+                run.served += int(each.communicate()[0] or 0)
+        run.report()
+        after = run.changes()
+        for name, count in after.items():
+            print(f"{name} during the run: {count - before[name]}")
+
+
+if __name__ == "__main__":
+    main()
