@@ -18,13 +18,14 @@ from nodes.kraft.config import Config
 from nodes.kraft.metadata.digest import digest
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.metadata.snapshot import image_of, records_of
-from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
 from nodes.kraft.raft import core, messages, steps
 from nodes.kraft.raft.config import RaftConfig
 from nodes.kraft.raft.messages import SnapshotId
 from nodes.kraft.raft.snapshots import answer_range
-from nodes.kraft.raft.state import Leader, QuorumState, RaftState
+from nodes.kraft.raft.state import Leader, QuorumState
 from nodes.kraft.runtime.clock import now_ms
+from nodes.kraft.runtime.peers import Peers
+from nodes.kraft.runtime.replica_events import boot_fields, emit_answer, emit_role
 from nodes.kraft.runtime.state_machine import Point, StateMachine
 from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.log import MetadataLog
@@ -32,7 +33,6 @@ from nodes.kraft.storage.quorum_state import QuorumStateFile
 from nodes.kraft.storage.snapshots import SnapshotNotFound, SnapshotStore
 from nodes.kraft.wire import quorum
 from nodes.kraft.wire.batches import decode_batches
-from nodes.kraft.wire.codec import MalformedRequest
 from nodes.kraft.wire.describe_quorum import describe_quorum
 
 log: Final = logging.getLogger(__name__)
@@ -49,7 +49,6 @@ _REQUESTS: Final = (
     messages.Fetch,
     messages.FetchSnapshot,
 )
-_FETCHES: Final = (messages.Fetch, messages.FetchSnapshot)
 
 
 class Watcher:
@@ -92,7 +91,7 @@ class Replica:
         self._tokens = itertools.count(1)
         self._waiting: dict[int, tuple[Any, messages.Request, Callable[[Any], None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._channels: dict[tuple[int, bool], Channel] = {}
+        self._peers = Peers(config)
         self._claim: tuple[int, int] | None = None  # waits for a snapshot that loads
         self._writing = False
         directory = config.log_dir / "__kafka_metadata-0"
@@ -243,7 +242,7 @@ class Replica:
                     f"records for {base_offset}, log ends at {before.log.end_offset}"
                 )
         self.state, effects = core.step(before, event, now_ms())
-        self._observe(before)
+        emit_role(self._emit, before, self.state)
         for effect in effects:
             self._carry_out(effect)
             if self._failed:
@@ -303,34 +302,11 @@ class Replica:
 
     def _answer(self, token: int, reply: messages.Reply, data: bytes) -> None:
         entity, request, answer = self._waiting.pop(token)
-        match request, reply:
-            case messages.Vote(pre=False), messages.VoteReply():
-                self._vote_event(request, reply)
-            case messages.Fetch(), messages.FetchReply():
-                self._fetch_event(request, reply)
+        emit_answer(self._emit, self.state, request, reply)
         answer(quorum.reply_to_wire(entity, reply, data))
 
     async def _send(self, peer: int, request: messages.Request) -> None:
-        fetch = isinstance(request, _FETCHES)
-        entity = quorum.request_to_wire(request, self.config.cluster_id, peer=peer)
-        timeout_s = self.config.timing.request_timeout_ms / 1000
-        if isinstance(request, messages.Fetch):
-            timeout_s += self.config.timing.fetch_max_wait_ms / 1000
-        reply: messages.Reply | None = None
-        try:
-            response = await self.channel(peer, fetch).call(entity, timeout_s)
-            reply = quorum.reply_from_wire(request, response)
-        except (NotSent, FateUnknown) as error:
-            log.debug("%s to %d: %s", type(request).__name__, peer, error)
-        except MalformedRequest as error:
-            log.warning("%s from %d: %s", type(request).__name__, peer, error)
-        self.feed(steps.Replied(peer, request, reply))
-
-    def channel(self, peer: int, fetch: bool) -> Channel:
-        """Fetches have a channel of their own: a parked one must not delay a vote."""
-        if (peer, fetch) not in self._channels:
-            self._channels[peer, fetch] = to_controller(self.config, peer)
-        return self._channels[peer, fetch]
+        self.feed(steps.Replied(peer, request, await self._peers.ask(peer, request)))
 
     async def _flush(self, effect: steps.Flush) -> None:
         """fsync off the loop; the core asks for one at a time."""
@@ -456,47 +432,7 @@ class Replica:
             source=source,
         )
 
-    # --- events ---------------------------------------------------------------------------
-
-    def _observe(self, before: RaftState) -> None:
-        after = self.state
-        was = (before.role_name, before.epoch, before.leader_id)
-        if was != (after.role_name, after.epoch, after.leader_id):
-            self._emit("role", role=after.role_name, epoch=after.epoch, leader_id=after.leader_id)
-
-    def _vote_event(self, asked: messages.Vote, reply: messages.VoteReply) -> None:
-        index = self.state.log
-        self._emit(
-            "vote",
-            epoch=asked.candidate_epoch,
-            candidate_id=asked.candidate_id,
-            granted=reply.granted,
-            candidate_last=[asked.last_epoch, asked.last_offset],
-            own_last=[index.last_epoch, index.end_offset],
-            error=reply.error,
-        )
-
-    def _fetch_event(self, asked: messages.Fetch, reply: messages.FetchReply) -> None:
-        """What a leader answers but records, or that there are none."""
-        kind = (
-            "error"
-            if reply.error
-            else "diverging"
-            if reply.diverging is not None
-            else "snapshot"
-            if reply.snapshot_id is not None
-            else ""
-        )
-        if self.leads and kind:
-            self._emit(
-                "fetch_in",
-                peer=asked.replica_id,
-                epoch=asked.epoch,
-                offset=asked.offset,
-                last_epoch=asked.last_epoch,
-                answer=kind,
-                error=reply.error,
-            )
+    # --- what it says of itself -----------------------------------------------------------
 
     def describe_quorum(self, request: Any) -> Any:
         """The answer to a DescribeQuorum; a refusal where this node does not lead."""
@@ -510,16 +446,7 @@ class Replica:
 
     def boot_fields(self) -> Mapping[str, Any]:
         """What recovery found, for the boot event."""
-        index, saved = self._log.index, self.recovered
-        return {
-            "quorum": None
-            if saved is None
-            else {"epoch": saved.epoch, "leader_id": saved.leader_id, "voted_id": saved.voted_id},
-            "log_start": index.start_offset,
-            "log_end": index.end_offset,
-            "last_epoch": index.last_epoch,
-            "voters": list(self.raft_config.voters),
-        }
+        return boot_fields(self._log.index, self.recovered, self.raft_config.voters)
 
     # --- tasks ----------------------------------------------------------------------------
 
@@ -544,7 +471,6 @@ class Replica:
     def close(self) -> None:
         for task in self._tasks:
             task.cancel()
-        for channel in self._channels.values():
-            channel.close()
+        self._peers.close()
         self._log.close()
         self._snapshots.close()

@@ -1,0 +1,51 @@
+"""The other replicas, as a replica reaches them: channels, and requests over them."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from nodes.kraft.config import Config
+from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
+from nodes.kraft.raft import messages
+from nodes.kraft.wire import quorum
+from nodes.kraft.wire.codec import MalformedRequest
+
+log: Final = logging.getLogger(__name__)
+
+_FETCHES: Final = (messages.Fetch, messages.FetchSnapshot)
+
+
+class Peers:
+    """Channels to the voters. Fetches have one of their own: a parked one must not delay a
+    vote."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._channels: dict[tuple[int, bool], Channel] = {}
+
+    async def ask(self, peer: int, request: messages.Request) -> messages.Reply | None:
+        """The reply of a voter; None where its fate is unknown."""
+        entity = quorum.request_to_wire(request, self._config.cluster_id, peer=peer)
+        timeout_s = self._config.timing.request_timeout_ms / 1000
+        if isinstance(request, messages.Fetch):
+            timeout_s += self._config.timing.fetch_max_wait_ms / 1000
+        try:
+            response = await self._channel(peer, request).call(entity, timeout_s)
+            return quorum.reply_from_wire(request, response)
+        except (NotSent, FateUnknown) as error:
+            log.debug("%s to %d: %s", type(request).__name__, peer, error)
+        except MalformedRequest as error:
+            log.warning("%s from %d: %s", type(request).__name__, peer, error)
+        return None
+
+    def _channel(self, peer: int, request: messages.Request) -> Channel:
+        key = peer, isinstance(request, _FETCHES)
+        if key not in self._channels:
+            voter = next(each for each in self._config.voters if each.id == peer)
+            self._channels[key] = Channel(voter.host, voter.port, self._config.name)
+        return self._channels[key]
+
+    def close(self) -> None:
+        for channel in self._channels.values():
+            channel.close()
