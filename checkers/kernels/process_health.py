@@ -14,7 +14,6 @@ from checkers.kernels.evidence import (
     Evidence,
     Injection,
     NodeEvent,
-    Operation,
     concluded,
     finding,
     incarnations,
@@ -24,7 +23,7 @@ from framework.checking.keyed import Outcome
 from framework.plugins.checker import Finding
 
 EVENTS: Final = ("boot", "exit", "error", "stall", "clock", "state", "hw", "lease")
-FS: Final = ("drain", "bounce", "replace", "restart")
+FS: Final = ("drain", "bounce", "replace", "restart", "start")
 """Operations that end or start processes; their key is `broker-<id>`, or a node's name."""
 STALL_MS: Final = 1_000
 SILENT_NS: Final = 30_000_000_000
@@ -130,28 +129,23 @@ def _unexplained(evidence: Evidence) -> Iterator[Finding]:
             begin, end = min(last.time_ns, boot.time_ns), max(last.time_ns, boot.time_ns)
             if _acted_on(evidence.injections, node, begin, end, NO_DEATH):
                 continue
-            if not _asked_for(evidence, node, begin, end):
+            if not _asked_for(evidence, life[0], begin, end):
                 yield finding(
                     f"a process of {node} ended without a word, and nothing had been done to it",
                     events=[last, boot],
                 )
 
 
-def _asked_for(evidence: Evidence, node: str, begin: int, end: int) -> bool:
+def _asked_for(evidence: Evidence, boot: NodeEvent, begin: int, end: int) -> bool:
+    """Whether an operation may have ended this process within that time."""
+    names = (boot.node, f"broker-{boot.fields.get('broker_id')}")
     return any(
-        _names(operation, node, evidence)
+        operation.key in names
         and (operation.invoked_ns or 0) <= end
         and (operation.completed_ns is None or operation.completed_ns + SETTLING_NS >= begin)
         for operation in evidence.operations
         if operation.f in FS
     )
-
-
-def _names(operation: Operation, node: str, evidence: Evidence) -> bool:
-    """The node, or the broker id that a process of it started with (a workload's own brokers
-    stand in no plan)."""
-    ids = {event.fields.get("broker_id") for event in evidence.of("boot") if event.node == node}
-    return node == operation.key or operation.key in {f"broker-{broker}" for broker in ids}
 
 
 def _silent(evidence: Evidence) -> Iterator[Finding]:
@@ -166,7 +160,7 @@ def _silent(evidence: Evidence) -> Iterator[Finding]:
             continue
         if _acted_on(evidence.injections, node, last.time_ns, final):
             continue
-        if not _asked_for(evidence, node, last.time_ns, final):
+        if not _asked_for(evidence, lives[-1][0], last.time_ns, final):
             yield finding(
                 f"{node} fell silent {(final - last.time_ns) / 1e9:.0f} s before the final phase",
                 events=[last],
