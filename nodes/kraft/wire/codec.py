@@ -7,6 +7,7 @@ bytes raise `MalformedRequest`, and cost no more than they weigh.
 
 import io
 import struct
+from functools import cache
 from typing import Any, Final
 
 from kio.index import load_request_schema, load_response_schema
@@ -51,6 +52,7 @@ class UnsupportedVersion(Exception):
         self.correlation_id = correlation_id
 
 
+@cache
 def request_schema(api_key: int, version: int) -> type[Any]:
     """The entity of a request. Raises `KeyError` where there is none."""
     if (api_key, version) in _OWN:
@@ -61,6 +63,7 @@ def request_schema(api_key: int, version: int) -> type[Any]:
         raise KeyError((api_key, version)) from error
 
 
+@cache
 def response_schema(api_key: int, version: int) -> type[Any]:
     """The entity of the response. Raises `KeyError` where there is none."""
     if (api_key, version) in _OWN:
