@@ -18,6 +18,7 @@ from framework.plugins.checker import Finding
 
 EXEMPT: Final = frozenset({"DescribeNode", "ApiVersions"})
 """They tell of the process, not of the cluster."""
+OF_TOPICS: Final = frozenset({"Produce", "Fetch", "ListOffsets", "OffsetForLeaderEpoch"})
 THREADS_LAG_NS: Final = 250_000_000
 """A process that runs lets each of its threads run within this time; see `stall`."""
 ROUNDING_NS: Final = 2_000_000
@@ -70,9 +71,13 @@ def served_without_lease(evidence: Evidence) -> tuple[int, list[Finding]]:
 
 
 def is_success(serve: NodeEvent) -> bool:
-    """UNKNOWN_TOPIC_OR_PARTITION (3) to Metadata is an answer from the image as well."""
+    """UNKNOWN_TOPIC_OR_PARTITION (3) to Metadata is an answer from the image as well. A request
+    for the data of no topic at all has nothing that could be refused."""
     api, code = serve.fields["api"], serve.fields["code"]
-    return api not in EXEMPT and (code == 0 or (api == "Metadata" and code == 3))
+    about = serve.fields.get("topic") or serve.fields.get("topic_id")
+    if api in EXEMPT or (api in OF_TOPICS and not about):
+        return False
+    return bool(code == 0 or (api == "Metadata" and code == 3))
 
 
 def _judge(serve: NodeEvent, lease: Lease | None, operations: list[Operation]) -> list[Finding]:

@@ -119,6 +119,15 @@ def test_threads_that_write_in_another_order_are_no_false_alarm() -> None:
     assert_valid(fenced_serve_nothing(story.evidence()))
 
 
+def test_fetch_of_nothing_is_no_service() -> None:
+    """An incremental fetch session has such requests; none of its answer's errors is theirs."""
+    story = clean()
+    story.serve("b1", "Fetch", broker_state="FENCED")
+    assert_valid(fenced_serve_nothing(story.evidence()))
+    story.serve("b1", "Fetch", broker_state="FENCED", topic_id=TOPIC)
+    assert_invalid(fenced_serve_nothing(story.evidence()), "b1 served Fetch")
+
+
 def test_operation_under_way_at_a_transition_may_have_been_served() -> None:
     story = clean()
     story.bstate("b1", "ACTIVE", "FENCED")
