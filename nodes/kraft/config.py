@@ -336,8 +336,21 @@ def _address(settings: Mapping[str, str], key: str) -> tuple[str, int] | None:
     return host, int(port)
 
 
+def _check_advertised(config: Config) -> None:
+    names = [each.name for each in config.advertised]
+    if not names:
+        raise ConfigError("advertised.listeners has no listener for clients: a broker needs one")
+    if config.inter_broker_listener not in names:
+        raise ConfigError(
+            f"advertised.listeners lacks {config.inter_broker_listener}, the inter-broker "
+            "listener: other brokers could not find it"
+        )
+
+
 def _check_security(config: Config) -> None:
     """That every protocol in use has what it needs, here and not at the first connection."""
+    if config.broker_id is not None:
+        _check_advertised(config)
     listeners = (*config.client_listeners, *config.controller_listeners)
     for each in listeners:
         if each.protocol in WITH_TLS:
