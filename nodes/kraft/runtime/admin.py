@@ -104,20 +104,30 @@ class Admin(Service):
 
     async def _forwarded(self, inquiry: Inquiry) -> Any:
         request = newest_request(inquiry.request)
-        timeout_s = self._config.timing.forward_timeout_ms / 1000
-        if hasattr(request, "timeout"):
-            timeout_s = min(timeout_s, request.timeout.total_seconds())
         asker = Asker(inquiry.principal, inquiry.host)
+        timeout_s = time_to_forward_s(self._config, request)
         response, unknown = await self._forwarder.forward(request, timeout_s, asker)
         if response is None:
             code = ErrorCode.request_timed_out if unknown else ErrorCode.not_controller
             response = refused(request, code)
-        elif unknown and request.__api_key__ not in READS:
+        elif unknown and _changes(request):
             response = with_code(response, ErrorCode.request_timed_out)
         if not self._plane.serving():
             # The lease ended meanwhile: a fenced broker vouches for nothing.
             response = refused(request, ErrorCode.request_timed_out)
         return response_for(inquiry.request, response)
+
+
+def _changes(request: Any) -> bool:
+    return request.__api_key__ not in READS and not getattr(request, "validate_only", False)
+
+
+def time_to_forward_s(config: Config, request: Any) -> float:
+    """How long to look for a controller and to wait for it: what the client waits, within
+    bounds. One that says that it does not wait at all gets an attempt all the same."""
+    longest_s = config.timing.forward_timeout_ms / 1000
+    asked: float = request.timeout.total_seconds() if hasattr(request, "timeout") else 0.0
+    return min(asked, longest_s) if asked > 0 else longest_s
 
 
 def static_configs(config: Config) -> dict[str, str]:

@@ -43,6 +43,7 @@ class Forwarder:
         self._config = config
         self._leader_id = leader_id
         self._idle: dict[int, list[Channel]] = {}
+        self._refused: set[int] = set()
 
     async def forward(
         self, request: Any, timeout_s: float, asker: Asker | None = None
@@ -96,10 +97,16 @@ class Forwarder:
         finally:
             idle.append(channel)
         if answer.error_code != ErrorCode.none or answer.response_data is None:
-            if answer.error_code != ErrorCode.not_controller:
-                log.warning("controller %d refuses to serve: %s", leader, answer.error_code.name)
+            self._note_refusal(leader, answer.error_code)
             return None
+        self._refused.discard(leader)
         return decode_response(request.__api_key__, request.__version__, answer.response_data)[1]
+
+    def _note_refusal(self, leader: int, code: ErrorCode) -> None:
+        """One line for a controller that takes no envelopes of ours, not one an attempt."""
+        if code != ErrorCode.not_controller and leader not in self._refused:
+            self._refused.add(leader)
+            log.warning("controller %d refuses what is forwarded: %s", leader, code.name)
 
     def _connect(self, leader: int) -> Channel:
         return to_controller(self._config, leader)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequ
 from kio.schema.envelope.v0.request import EnvelopeRequest
 from kio.schema.envelope.v0.response import EnvelopeResponse
 from kio.schema.errors import ErrorCode
+from kio.schema.incremental_alter_configs.v1.request import IncrementalAlterConfigsRequest
 from kio.schema.types import TopicName
 from kio.static.primitive import i16, i32, i32Timedelta
 
 from nodes.kraft.config import Config, from_settings
-from nodes.kraft.controller.answers import item_result, items_response, refused
+from nodes.kraft.controller.answers import blank, item_result, items_response, refused
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
+from nodes.kraft.runtime.admin import time_to_forward_s
 from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.security.authorizer import Asker
 from nodes.kraft.security.principal import Principal
@@ -161,6 +164,17 @@ def test_a_new_leader_is_asked_next(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     script = [answered(REFUSED, REFUSED), answered(NONE, NONE)]
     forward(tmp_path, monkeypatch, script, leader_id=lambda: next(leaders))
     assert asked == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("asked_ms", "expected_s"), [(1000, 1.0), (60_000, 4.0), (0, 4.0), (-1, 4.0)]
+)
+def test_how_long_an_answer_is_looked_for(tmp_path: Path, asked_ms: int, expected_s: float) -> None:
+    """B.9.3: also for a client that waits for nothing: it is told 41 only where none leads."""
+    timeout = i32Timedelta.parse(datetime.timedelta(milliseconds=asked_ms))
+    request = replace(REQUEST, timeout=timeout)
+    assert time_to_forward_s(config_in(tmp_path), request) == expected_s
+    assert time_to_forward_s(config_in(tmp_path), blank(IncrementalAlterConfigsRequest)) == 4.0
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "::1", ""])
