@@ -26,7 +26,8 @@ from nodes.kraft.metadata.image import Image, Partition
 from nodes.kraft.wire.codes import codes, first_error, with_code
 from nodes.kraft.wire.debug import ReadTopicsRequest
 from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest
-from tests.simulation.machine import REQUEST_TIMEOUT_MS, Machine
+from tests.simulation.machine import Machine
+from tests.simulation.replica import REQUEST_TIMEOUT_MS
 from tests.simulation.schedule import IsrChange, Operation, StaleHeartbeat
 from tests.simulation.violation import Violation
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_MS: Final = 1500
 RETRY_MS: Final = 50
+FLEETING: Final = frozenset({ErrorCode.not_controller, ErrorCode.request_timed_out})
 PATIENCE_MS: Final = TIMEOUT_MS + 500
 READ_TIMEOUT_MS: Final = 800
 _TIMEOUT: Final = i32Timedelta.parse(datetime.timedelta(milliseconds=TIMEOUT_MS))
@@ -79,10 +81,13 @@ class Forwarding:
         if response is None:
             self.unknown = self.unknown or sent
             self._again()
-        elif set(codes(response)) != {ErrorCode.not_controller}:
-            self._finish(response)
-        else:
+            return
+        fleeting = set(codes(response)) & FLEETING
+        self.unknown |= ErrorCode.request_timed_out in fleeting
+        if fleeting:
             self._again()
+        else:
+            self._finish(response)
 
     def _again(self) -> None:
         left = max(1, self.deadline - self.world.now)

@@ -9,12 +9,14 @@ import itertools
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from nodes.kraft.raft.log_index import NO_SNAPSHOT, LogIndex
 from nodes.kraft.raft.messages import Batch, SnapshotId
 from nodes.kraft.raft.state import QuorumState
 
-_NUMBER_BYTES = 8
+KEPT: Final = 2
+_NUMBER_BYTES: Final = 8
 
 
 def extend(digest: int, epoch: int, record: bytes) -> int:
@@ -52,10 +54,12 @@ class Snapshot:
 @dataclass
 class Disk:
     """`digests[n]` is that of the prefix up to `start + n`. Log records from `durable` on may be
-    lost in a crash; the quorum state and a snapshot are durable once they are written."""
+    lost in a crash; the quorum state and a snapshot are durable once they are written.
+    `snapshots`: the newest two, the newest last; the log begins behind `snapshot`."""
 
     quorum: QuorumState | None = None
     snapshot: Snapshot | None = None
+    snapshots: list[Snapshot] = field(default_factory=list)
     batches: list[Batch] = field(default_factory=list)
     digests: list[int] = field(default_factory=lambda: [0])
     durable: int = 0
@@ -94,9 +98,25 @@ class Disk:
         del self.digests[end_offset - self.start + 1 :]
         self.durable = min(self.durable, end_offset)
 
-    def begin_at(self, snapshot: Snapshot) -> None:
+    def keep(self, snapshot: Snapshot) -> None:
+        """A snapshot under its name. Of more than two the oldest goes."""
+        kept = [each for each in self.snapshots if each.id != snapshot.id]
+        self.snapshots = sorted([*kept, snapshot], key=lambda each: each.id)[-KEPT:]
+
+    def snapshot_data(self, snapshot_id: SnapshotId) -> bytes | None:
+        return next((each.data for each in self.snapshots if each.id == snapshot_id), None)
+
+    def recover(self) -> Snapshot | None:
+        """The newest snapshot; the log begins behind it, also where the crash came before it was
+        trimmed."""
+        if self.snapshots and self.snapshots[-1] != self.snapshot:
+            self.begin_at(self.snapshots[-1].id)
+        return self.snapshot
+
+    def begin_at(self, snapshot_id: SnapshotId) -> None:
         """The log begins behind this snapshot: what it holds of it goes, or, where it does not
         reach so far, all of it."""
+        snapshot = next(each for each in self.snapshots if each.id == snapshot_id)
         end = snapshot.id.end_offset
         assert end >= self.start, "an older snapshot"
         if self.digest(end) == snapshot.digest:
@@ -112,6 +132,7 @@ class Disk:
         """The whole log goes; it begins anew behind this snapshot."""
         self.batches, self.digests, self.durable = [], [snapshot.digest], snapshot.id.end_offset
         self.snapshot = snapshot
+        self.keep(snapshot)
 
     def crash(self, keep: float) -> None:
         """Lose what was not synced, but for about the share `keep` of its batches."""
@@ -120,7 +141,7 @@ class Disk:
         self.durable = self.end
 
     def wipe(self) -> None:
-        self.quorum, self.snapshot = None, None
+        self.quorum, self.snapshot, self.snapshots = None, None, []
         self.batches, self.digests, self.durable = [], [0], 0
 
     def index(self) -> LogIndex:

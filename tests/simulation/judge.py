@@ -94,15 +94,21 @@ class Judge:
             if found is not None:
                 self._lease_over(*found)
 
+    def served(self, machine: Machine) -> None:
+        """D.11, D.12: a broker serves while its lease lasts, by its own clock, and no longer."""
+        member = machine.member
+        if member is not None and member.serving():
+            end_ms = member.state.lease_end_ms
+            if end_ms is None or end_ms <= machine.clock.now_ms():
+                raise Violation("lease", f"{machine} serves without a lease")
+
     def _lease_over(self, controller: Machine, record: FenceBrokerRecord) -> None:
         for machine in self.world.brokers(record.broker_id):
             member = machine.member
             if member is None or member.state.epoch != record.broker_epoch or not member.serving():
                 continue
-            end_ms = member.state.lease_end_ms
-            if end_ms is None or end_ms <= machine.clock.now_ms():
-                raise Violation("lease", f"{machine} serves without a lease")
-            left_ms = machine.clock.when(end_ms) - self.world.now
+            assert member.state.lease_end_ms is not None
+            left_ms = machine.clock.when(member.state.lease_end_ms) - self.world.now
             drift = abs(machine.clock.drift_ppm) + abs(controller.clock.drift_ppm)
             if left_ms > 3 + self.world.profile.lease_ms * drift // 1_000_000:
                 raise Violation(
@@ -158,6 +164,8 @@ class Judge:
     def _heartbeat(self, control: Control, request: Any, response: Any) -> None:
         """D.9, D.19: the epoch told is committed, and this process's own."""
         facts, epoch = self.world.ledger.fold.facts, int(response.broker_epoch)
+        if epoch < 0 and BrokerState(response.next_state) == BrokerState.FENCED:
+            return  # a takeover that waits for another's lease
         owner = facts.registered.get(epoch)
         if owner is None:
             raise Violation("uncommitted", f"{control.machine} grants broker epoch {epoch}")

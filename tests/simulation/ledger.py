@@ -185,11 +185,10 @@ class Ledger:
             raise Violation("snapshot", f"{where} holds another state than the log makes")
         self._snapshots[snapshot.id] = snapshot.data
 
-    def snapshot_loaded(self, node: int, snapshot: Snapshot) -> Image:
-        """The state that it holds: what its writer's log made, byte for byte."""
+    def snapshot_loaded(self, node: int, snapshot: Snapshot) -> None:
+        """It is, byte for byte, what somebody wrote of the committed log."""
         if self._snapshots.get(snapshot.id) != snapshot.data:
             raise Violation("snapshot", f"{node} loads {snapshot.id}, which nobody wrote so")
-        return self.images[snapshot.id.end_offset]
 
     # --- followers and what is served: D.6, D.9 -------------------------------------------
 
@@ -204,6 +203,5 @@ class Ledger:
         """D.9 (b), (c): what a node serves from is what the committed log makes."""
         if applied > self.end:
             raise Violation("uncommitted", f"{node} serves {applied}, {self.end} are committed")
-        truth = self.images[applied]
-        if image is not truth and image != truth:
+        if image.checksum != self.images[applied].checksum:
             raise Violation("uncommitted", f"{node} serves another state at {applied}")

@@ -1,43 +1,44 @@
 """A simulated node: the real pure cores, glued together as the runtime glues them.
 
-`Replica` mirrors runtime/replica.py, `Control` runtime/control.py, `Member` runtime/membership.py
-(life cycle and heartbeats), `Machine` what server.py does with the three: one timer, and commits
-told to the controller first, then to the broker. Where the runtime writes an event, this checks a
-rule.
+`Replica` (in replica.py) mirrors runtime/replica.py, `Control` runtime/control.py, `Member`
+runtime/membership.py (life cycle and heartbeats), `Snapshots` runtime/snapshots.py, `Machine` what
+server.py does with them: one timer, and commits told to the controller first, then to the broker.
+Where the runtime writes an event, this checks a rule.
 """
 
 from __future__ import annotations
 
-import itertools
 import uuid
-from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from kio.static.primitive import i16, i32, i64
+
 from nodes.kraft.broker import lifecycle
+from nodes.kraft.config import SnapshotPolicy
 from nodes.kraft.controller import core as controller
 from nodes.kraft.controller import steps as control_steps
-from nodes.kraft.metadata.image import EMPTY, Image
-from nodes.kraft.metadata.snapshot import records_of
+from nodes.kraft.controller.snapshots import Report, due
+from nodes.kraft.metadata.features import SUPPORTED
+from nodes.kraft.metadata.image import Image
 from nodes.kraft.raft import core as raft
-from nodes.kraft.raft import messages, steps
-from nodes.kraft.raft.config import RaftConfig
-from nodes.kraft.raft.snapshots import answer_range
-from nodes.kraft.raft.state import Leader, QuorumState
-from tests.simulation.disk import Disk, Snapshot
-from tests.simulation.violation import Violation
+from nodes.kraft.raft import steps
+from nodes.kraft.wire.heartbeats import ControllerHeartbeatRequest, SupportedFeature
+from tests.simulation.disk import Disk
+from tests.simulation.replica import REQUEST_TIMEOUT_MS, Replica
 
 if TYPE_CHECKING:
+    from tests.simulation.schedule import Profile
     from tests.simulation.world import World
 
 FOREVER: Final = 2**61
-HEARTBEAT_RATIO: Final = 8
+HEARTBEAT_RATIO: Final = 5
 """Heartbeats in a lease."""
-REQUEST_TIMEOUT_MS: Final = 600
-FETCH_WAIT_MS: Final = 250
-FETCH_TIMEOUT_MS: Final = 1000
-ELECTION_TIMEOUT_MS: Final = 500
+FEATURES: Final = tuple(
+    SupportedFeature(name=name, min_level=i16(low), max_level=i16(high))
+    for name, (low, high) in SUPPORTED.items()
+)
 
 
 class Clock:
@@ -86,6 +87,7 @@ class Machine:
         self.replica: Replica | None = None
         self.control: Control | None = None
         self.member: Member | None = None
+        self.snapshots: Snapshots | None = None
         self._timer = FOREVER
 
     def __repr__(self) -> str:
@@ -106,21 +108,22 @@ class Machine:
         self.replica = Replica(self)
         if self.controller_id is not None:
             self.control = Control(self)
+        self.snapshots = Snapshots(self)
         if self.broker_id is not None:
             self.member = Member(self)
         self.world.touched.add(self.key)
 
     def stop(self) -> None:
         """The process is gone, its memory with it."""
-        self.replica = self.control = self.member = None
+        self.replica = self.control = self.member = self.snapshots = None
         self.paused_until = 0
 
     # --- time: server.Node._arm, _tick, _do_what_is_due -----------------------------------
 
     def arm(self) -> None:
-        if self.replica is None:
+        if self.replica is None or self.snapshots is None:
             return
-        deadline = raft.deadline_ms(self.replica.state)
+        deadline = min(raft.deadline_ms(self.replica.state), self.snapshots.next_ms)
         if self.control is not None:
             due = controller.deadline_ms(self.control.state)
             if due is not None and due < deadline:
@@ -141,7 +144,7 @@ class Machine:
         self.world.touched.add(self.key)  # also where it was too early for anything
         now = self.clock.now_ms()
         replica, control, member = self.replica, self.control, self.member
-        assert replica is not None
+        assert replica is not None and self.snapshots is not None
         if raft.deadline_ms(replica.state) <= now:
             replica.feed(steps.Tick())
         if control is not None:
@@ -150,6 +153,7 @@ class Machine:
                 control.feed(control_steps.Tick())
         if member is not None and lifecycle.deadline_ms(member.state) <= now:
             member.feed(lifecycle.Tick())
+        self.snapshots.tick()
 
     # --- from the replica: server.Node's Watcher ------------------------------------------
 
@@ -159,235 +163,18 @@ class Machine:
         if self.member is not None:
             self.member.feed(lifecycle.Applied(end_offset - 1))
 
+    def claimed(self, epoch: int, end_offset: int, image: Image) -> None:
+        assert self.control is not None
+        self.world.note(self, "is the active controller of epoch %d", epoch)
+        self.control.feed(control_steps.Claim(epoch, end_offset, image))
 
-class Replica:
-    """runtime.replica.Replica: effects in the core's order, inputs of meanwhile after them."""
+    def renounced(self) -> None:
+        assert self.control is not None
+        self.control.feed(control_steps.Renounce())
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.world = machine.world
-        self.disk = machine.disk
-        self.image: Image = EMPTY
-        self.applied = 0
-        self._inbox: deque[steps.Input] = deque()
-        self._pumping = False
-        self._proposed: deque[int] = deque()
-        self._tokens = itertools.count(1)
-        self._waiting: dict[int, tuple[messages.Request, Callable[[Any], None]]] = {}
-        self._unapplied = deque(self.disk.batches)
-        self._written: dict[messages.SnapshotId, Snapshot] = {}
-        self._download = bytearray()
-        if self.disk.snapshot is not None:
-            self._load(self.disk.snapshot)
-        profile = self.world.profile
-        assert machine.replica_id is not None
-        config = RaftConfig(
-            node_id=machine.replica_id,
-            voters=profile.voter_keys,
-            seed=self.world.schedule.seed,
-            fetch_timeout_ms=FETCH_TIMEOUT_MS,
-            election_timeout_ms=ELECTION_TIMEOUT_MS,
-            request_timeout_ms=REQUEST_TIMEOUT_MS,
-            fetch_max_wait_ms=FETCH_WAIT_MS,
-            prevote=profile.prevote,
-            snapshot_chunk_bytes=profile.chunk_bytes,
-        )
-        now = machine.clock.now_ms()
-        self.state = raft.initial(config, self.disk.quorum, self.disk.index(), now)
-
-    @property
-    def leads(self) -> bool:
-        return isinstance(self.state.role, Leader)
-
-    def feed(self, event: steps.Input) -> None:
-        self._inbox.append(event)
-        if self._pumping:
-            return
-        self._pumping = True
-        try:
-            while self._inbox:
-                self._step(self._inbox.popleft())
-        finally:
-            self._pumping = False
-
-    def propose(self, epoch: int, base_offset: int, records: tuple[bytes, ...]) -> None:
-        self._proposed.append(base_offset)
-        self.feed(steps.Propose(epoch, records))
-
-    def ask(self, request: messages.Request, answer: Callable[[Any], None]) -> None:
-        token = next(self._tokens)
-        self._waiting[token] = (request, answer)
-        self.feed(steps.Asked(token, request))
-
-    def next_token(self) -> int:
-        return next(self._tokens)
-
-    def _step(self, event: steps.Input) -> None:
-        before = self.state
-        if isinstance(event, steps.Propose):
-            base_offset = self._proposed.popleft()
-            leads = self.leads and before.epoch == event.epoch
-            if leads and base_offset != before.log.end_offset:
-                raise Violation("log-end", f"{self.machine}: {base_offset} at {before.log}")
-        self.state, effects = raft.step(before, event, self.machine.clock.now_ms())
-        self.world.stepped(self.machine, event, effects)
-        for effect in effects:
-            self._carry_out(effect)
-
-    def _carry_out(self, effect: steps.Effect) -> None:
-        machine, world, ledger = self.machine, self.world, self.world.ledger
-        match effect:
-            case steps.SaveQuorumState(epoch, leader_id, voted_id):
-                saved = QuorumState(epoch, leader_id, voted_id)
-                self.disk.quorum = saved
-                ledger.saved(machine.key, saved)
-            case steps.Append(batch):
-                self.disk.append(batch)
-                self._unapplied.append(batch)
-                ledger.appended(machine.key, batch, self.disk, leads=self.leads)
-            case steps.Truncate(end_offset):
-                ledger.truncated(machine.key, end_offset, self.state.high_watermark)
-                self.disk.truncate(end_offset)
-                while self._unapplied and self._unapplied[-1].end_offset > end_offset:
-                    self._unapplied.pop()
-            case steps.Flush():
-                world.flush(machine, effect)
-            case steps.Send(peer, request):
-                self._send(peer, request)
-            case steps.Answer(token, reply):
-                self._answer(token, reply)
-            case steps.AnswerFetch(token, request, reply, limit):
-                batches = self.disk.read(request.offset, limit, world.profile.batches_a_fetch)
-                self._answer(token, replace(reply, batches=batches))
-            case steps.AnswerSnapshot(token, request, reply):
-                self._answer(token, self._range(request, reply))
-            case steps.StoreChunk(_, position, data):
-                del self._download[position:]
-                self._download += data
-            case steps.InstallSnapshot(snapshot_id):
-                snapshot = Snapshot(snapshot_id, bytes(self._download))
-                world.note(machine, "installs the snapshot of %d", snapshot_id.end_offset)
-                self.disk.restart_at(snapshot)
-                self._unapplied.clear()
-                self._load(snapshot)
-            case steps.TrimLog(snapshot_id):
-                snapshot = self._written.pop(snapshot_id)
-                self.disk.begin_at(snapshot)
-            case steps.Advanced(high_watermark):
-                self._advance(high_watermark)
-            case steps.Elected(epoch):
-                world.note(machine, "leads epoch %d", epoch)
-                ledger.voted(machine.key, epoch, machine.key)
-                ledger.elected(machine.key, epoch, self.disk)
-            case steps.Claimed(epoch, end_offset):
-                world.note(machine, "is the active controller of epoch %d", epoch)
-                if not end_offset == self.applied == self.state.log.end_offset:
-                    raise Violation("claim", f"{machine} claims at {end_offset}: {self.state.log}")
-                assert machine.control is not None
-                machine.control.feed(control_steps.Claim(epoch, end_offset, self.image))
-            case steps.Renounced(epoch):
-                world.note(machine, "no longer leads epoch %d", epoch)
-                assert machine.control is not None
-                machine.control.feed(control_steps.Renounce())
-            case steps.Confirmed(token, epoch, _):
-                assert machine.control is not None
-                machine.control.feed(control_steps.BarrierPassed(token, epoch is not None))
-            case steps.Fatal(reason):
-                raise Violation("fatal", f"{machine}: {reason}")
-
-    def _send(self, peer: int, request: messages.Request) -> None:
-        me = self.machine.key
-        if isinstance(request, messages.Vote) and not request.pre:
-            self.world.ledger.voted(me, request.candidate_epoch, me)
-        timeout_ms = REQUEST_TIMEOUT_MS
-        if isinstance(request, messages.Fetch):
-            timeout_ms += FETCH_WAIT_MS
-
-        def settle(reply: Any | None, sent: bool) -> None:
-            self.feed(steps.Replied(peer, request, reply))
-
-        self.world.network.call(
-            self.machine,
-            self.world.machines[peer],
-            lambda callee, answer: callee.replica.ask(request, answer),  # type: ignore[union-attr]
-            settle,
-            timeout_ms=timeout_ms,
-            may_repeat=True,
-        )
-
-    def _answer(self, token: int, reply: messages.Reply) -> None:
-        request, answer = self._waiting.pop(token)
-        granted = isinstance(reply, messages.VoteReply) and reply.granted
-        if isinstance(request, messages.Vote) and granted:
-            candidates = (request.last_epoch, request.last_offset)
-            self.world.ledger.granted(self.machine.key, self.disk.last, candidates)
-            if not request.pre:
-                self.world.ledger.voted(
-                    self.machine.key, request.candidate_epoch, request.candidate_id
-                )
-        answer(reply)
-
-    def _advance(self, high_watermark: int) -> None:
-        machine, ledger = self.machine, self.world.ledger
-        if self.leads:
-            before = ledger.end
-            ledger.committed_by_leader(
-                machine.key, self.state.epoch, high_watermark, self.disk, self.world.durable_on
-            )
-            self.world.judge.committed(before)
-        else:
-            ledger.learned(machine.key, high_watermark, self.disk)
-        while self._unapplied and self.applied < high_watermark:
-            batch = self._unapplied[0]
-            for offset in range(self.applied, min(batch.end_offset, high_watermark)):
-                self.apply(batch, offset)
-            if self.applied >= batch.end_offset:
-                self._unapplied.popleft()
-        ledger.published(machine.key, self.applied, self.image)
-        machine.committed(self.applied, self.image)
-
-    # --- snapshots ------------------------------------------------------------------------
-
-    def write_snapshot(self) -> None:
-        """A snapshot of what is applied: written beside everything else, then durable at once."""
-        end = self.applied
-        epoch = self.state.log.epoch_at(end - 1)
-        digest = self.disk.digest(end)
-        if end <= self.disk.start or epoch is None or digest is None:
-            return
-        snapshot = Snapshot.of(messages.SnapshotId(end, epoch), digest, records_of(self.image))
-
-        def written() -> None:
-            self.world.ledger.snapshot_written(
-                self.machine.key, snapshot, self.state.high_watermark
-            )
-            self.world.note(self.machine, "has a snapshot of %d", end)
-            self._written[snapshot.id] = snapshot
-            self.feed(steps.SnapshotWritten(snapshot.id))
-
-        self.world.at_machine(self.machine, 1 + self.world.profile.sync_ms, written)
-
-    def _range(
-        self, request: messages.FetchSnapshot, reply: messages.FetchSnapshotReply
-    ) -> messages.FetchSnapshotReply:
-        snapshot = self.disk.snapshot
-        data = snapshot.data if snapshot and snapshot.id == request.snapshot_id else None
-        return answer_range(
-            request,
-            reply,
-            None if data is None else len(data),
-            lambda position, most: (data or b"")[position : position + most],
-        )
-
-    def _load(self, snapshot: Snapshot) -> None:
-        self.image = self.world.ledger.snapshot_loaded(self.machine.key, snapshot)
-        self.applied = snapshot.id.end_offset
-
-    def apply(self, batch: messages.Batch, offset: int) -> None:
-        digest = self.disk.digest(offset + 1)
-        assert digest is not None
-        self.image = self.world.ledger.states.after(self.image, batch, offset, digest)
-        self.applied = offset + 1
+    def confirmed(self, token: int, confirmed: bool) -> None:
+        assert self.control is not None
+        self.control.feed(control_steps.BarrierPassed(token, confirmed))
 
 
 class Control:
@@ -404,6 +191,10 @@ class Control:
                 cluster_id="simulated",
                 seed=machine.world.schedule.seed,
                 lease_ms=profile.lease_ms,
+                heartbeat_interval_ms=profile.lease_ms // HEARTBEAT_RATIO,
+                snapshots=policy(profile),
+                deferred_takeover=profile.deferred_takeover,
+                metadata_format=profile.metadata_format,
                 default_replication=min(3, profile.brokers),
                 controller_ids=frozenset(profile.voter_keys),
             )
@@ -434,6 +225,12 @@ class Control:
                     replica.propose(epoch, base_offset, records)
                 case control_steps.Confirm(token):
                     replica.feed(steps.Confirm(token))
+                case control_steps.Resign(why):
+                    machine.world.note(machine, "resigns: %s", why)
+                    replica.feed(steps.Resign(why))
+                case control_steps.StartSnapshot():
+                    assert machine.snapshots is not None
+                    machine.snapshots.start()
                 case control_steps.Answer(token, response):
                     request, answer = self._waiting.pop(token)
                     self.judge.answered(self, token, request, response)
@@ -451,6 +248,8 @@ class Member:
             broker_id=machine.broker_id,
             incarnation_id=uuid.UUID(int=(machine.key << 32) + machine.incarnation),
             interval_ms=machine.world.profile.lease_ms // HEARTBEAT_RATIO,
+            cluster_id="simulated",
+            features=FEATURES,
         )
         self.state = lifecycle.initial(config, machine.clock.now_ms())
 
@@ -461,6 +260,7 @@ class Member:
         machine = self.machine
         self.state, effects = lifecycle.step(self.state, event, machine.clock.now_ms())
         machine.world.stepped(machine, event, effects)
+        machine.world.judge.served(machine)
         for effect in effects:
             match effect:
                 case lifecycle.SendHeartbeat(request):
@@ -496,4 +296,82 @@ class Member:
             settle,
             timeout_ms=REQUEST_TIMEOUT_MS,
             may_repeat=True,
+        )
+
+
+def policy(profile: Profile) -> SnapshotPolicy:
+    """Snapshots are due often: every half second, after some records."""
+    return SnapshotPolicy(
+        interval_ms=500,
+        min_records=profile.snapshot_records,
+        degraded_interval_ms=1500,
+        degraded_min_records=2 * profile.snapshot_records,
+    )
+
+
+class Snapshots:
+    """runtime.snapshots.Snapshots: controllers by coordination, brokers on their own."""
+
+    def __init__(self, machine: Machine) -> None:
+        assert machine.replica is not None
+        self.machine = machine
+        self._replica = machine.replica
+        self._asking = False
+        self._report = Report(machine.clock.now_ms(), self._replica.log_start)
+        self._told: control_steps.Snapshots | None = None
+        self.next_ms = machine.clock.now_ms()
+
+    def tick(self) -> None:
+        now = self.machine.clock.now_ms()
+        if now < self.next_ms:
+            return
+        profile = self.machine.world.profile
+        self.next_ms = now + profile.lease_ms // HEARTBEAT_RATIO
+        self._note(self._report.writing)
+        if self.machine.control is None:
+            if due(policy(profile), self._report, self._replica.applied, now):
+                self.start()
+        elif not self._replica.leads and self._replica.leader_id >= 0 and not self._asking:
+            self._asking = True
+            self._heartbeat(self._replica.leader_id)
+
+    def start(self) -> None:
+        """Take a snapshot, unless one is being written."""
+        if not self._report.writing:
+            self._note(True)
+            self._replica.write_snapshot(lambda: self._note(False))
+
+    def _note(self, writing: bool) -> None:
+        before, offset = self._report, self._replica.log_start
+        if offset > before.snapshot_offset:
+            self._report = Report(self.machine.clock.now_ms(), offset, writing=writing)
+        else:
+            self._report = replace(before, writing=writing)
+        stand = control_steps.Snapshots(offset, writing)
+        if self.machine.control is not None and stand != self._told:
+            self._told = stand
+            self.machine.control.feed(stand)
+
+    def _heartbeat(self, controller_id: int) -> None:
+        report = self._report
+        assert self.machine.controller_id is not None
+        request = ControllerHeartbeatRequest(
+            controller_id=i32(self.machine.controller_id),
+            last_snapshot_offset=i64(report.snapshot_offset),
+            snapshot_age_ms=i64(self.machine.clock.now_ms() - report.at_ms),
+            metadata_end=i64(self._replica.applied),
+            writing=report.writing,
+        )
+
+        def settle(response: Any | None, sent: bool) -> None:
+            self._asking = False
+            if response is not None and int(response.error_code) == 0 and response.start_snapshot:
+                self.start()
+
+        self.machine.world.network.call(
+            self.machine,
+            self.machine.world.machines[controller_id],
+            lambda callee, answer: callee.control.ask(request, answer),  # type: ignore[union-attr]
+            settle,
+            timeout_ms=REQUEST_TIMEOUT_MS,
         )

@@ -24,7 +24,9 @@ class Profile:
     `late`, `lost`, `twice`: the share of messages that arrive much later (up to `late_ms`), never,
     or two times. `batches_a_fetch` bounds a Fetch's answer. `drift_ppm`: clocks run fast or slow
     by up to that much. `combined`: controllers are brokers, too. A snapshot is fetched in
-    pieces of `chunk_bytes`. `faults`, `operations`, `snapshots`: how many of each there are.
+    pieces of `chunk_bytes`; the nodes write one after `snapshot_records`. `faults`, `operations`,
+    `snapshots` (that somebody asks for): how many of each there are; `reads`: the share of
+    describes among the operations.
     """
 
     voters: int = 3
@@ -40,11 +42,15 @@ class Profile:
     drift_ppm: int = 0
     prevote: bool = True
     chunk_bytes: int = 500
-    snapshots: int = 6
+    snapshots: int = 2
+    snapshot_records: int = 12
+    deferred_takeover: bool = False
+    metadata_format: int = 0
     lease_ms: int = 2000
     faults: int = 6
     operations: int = 40
-    duration_ms: int = 5000
+    reads: float = 0.25
+    duration_ms: int = 4000
 
     @classmethod
     def draw(cls, rng: random.Random, voters: int | None, brokers: int | None) -> "Profile":
@@ -62,7 +68,10 @@ class Profile:
             drift_ppm=rng.choice((0, 0, 1000, 20_000)),
             prevote=rng.random() < 0.7,
             chunk_bytes=rng.choice((300, 2000)),
-            snapshots=rng.choice((0, 4, 12)),
+            snapshots=rng.choice((0, 3)),
+            snapshot_records=rng.choice((5, 15, 1000)),
+            deferred_takeover=rng.random() < 0.2,
+            metadata_format=rng.choice((0, 1)),
             lease_ms=rng.choice((1200, 2000)),
             faults=rng.choice((3, 8, 14)),
             operations=rng.choice((20, 35, 50)),
@@ -123,7 +132,7 @@ class Resign:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drain:
-    """A broker shuts down in the controlled way, and comes back `down_ms` after it has ended."""
+    """SIGTERM: a broker drains first, a leader hands over. It comes back later."""
 
     at: int
     victim: int
@@ -219,6 +228,7 @@ class Schedule:
 
 
 TOPICS: Final = ("a", "b")
+CHANGES: Final = ("create", "create", "delete")
 CLIENTS: Final = 3
 
 
@@ -253,7 +263,7 @@ def _operation(rng: random.Random, profile: Profile) -> Operation:
     return Operation(
         at=_time(rng, profile, 300),
         client=rng.randrange(CLIENTS),
-        f=rng.choice(("create", "create", "delete", "describe")),
+        f="describe" if rng.random() < profile.reads else rng.choice(CHANGES),
         topic=rng.choice(TOPICS),
         via=rng.randrange(60),
         partitions=rng.choice((1, 2)),
@@ -302,7 +312,7 @@ def _fault(rng: random.Random, profile: Profile) -> list[Item]:
         case "resign":
             return [Resign(at=at, victim=LEADER)]
         case "drain":
-            return [Drain(at=at, victim=broker, down_ms=rng.randrange(20, 1000))]
+            return [Drain(at=at, victim=anyone, down_ms=rng.randrange(20, 1000))]
         case _:
             return [Replace(at=at, victim=broker)]
 

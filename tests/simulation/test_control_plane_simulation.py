@@ -20,7 +20,7 @@ from tests.simulation.variants import CALM, VARIANTS, Variant
 
 SEEDS = 500
 CHUNK = 50
-ENOUGH = 80
+ENOUGH = 150
 """Seeds within which each broken variant has to be caught."""
 ROOT = Path(__file__).parents[2]
 
@@ -98,9 +98,9 @@ def test_a_failing_seed_is_shrunk() -> None:
         after = minimal(schedule, failed, budget_s=30)
         played = play(after)
         assert played.violation is not None and played.violation.rule in variant.rules
-        assert len(after.items) < len(schedule.items) / 4
+        assert 0 < len(after.items) < len(schedule.items) / 4
         text = minimal_text(schedule, after, failed)
-    assert "StaleHeartbeat" in text and "fencing" in text
+    assert "fencing" in text
     assert f"minimal schedule of seed {seed}" in text
 
 

@@ -6,6 +6,7 @@ and names the rules whose breach shows it. `profile` is where it shows soon.
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from unittest.mock import patch
@@ -24,8 +25,9 @@ from nodes.kraft.raft.messages import SnapshotId
 from nodes.kraft.raft.state import NO_VOTE, Leader, QuorumState, RaftState, Turn
 from nodes.kraft.raft.steps import Advanced, Append, Claimed
 from nodes.kraft.wire.records import FenceBrokerRecord
-from tests.simulation import machine
+from tests.simulation import replica
 from tests.simulation.disk import Snapshot
+from tests.simulation.replica import Replica
 from tests.simulation.schedule import Profile
 
 HARSH: Final = Profile(
@@ -134,7 +136,7 @@ def _ignore_broker_epoch() -> AbstractContextManager[object]:
 
 
 def _short_leases(image: Any, now_ms: int, lease_ms: int) -> Any:
-    return _fresh_leases(image, now_ms, lease_ms // 4)
+    return _fresh_leases(image, now_ms, lease_ms // 8)
 
 
 _fresh_leases = membership.fresh_leases
@@ -169,18 +171,14 @@ def _epochs_of_committed_state() -> AbstractContextManager[object]:
 @contextmanager
 def _apply_uncommitted() -> Iterator[None]:
     """A broker serves from whatever it has fetched."""
-    healthy = machine.Replica._carry_out
+    healthy = Replica.carry_out
 
-    def carry_out(self: machine.Replica, effect: Any) -> None:
+    def carry_out(self: Replica, effect: Any) -> None:
         healthy(self, effect)
         if isinstance(effect, Append) and self.machine.controller_id is None:
-            while self._unapplied:
-                batch = self._unapplied.popleft()
-                for offset in range(max(self.applied, batch.base_offset), batch.end_offset):
-                    self.apply(batch, offset)
-            self.world.ledger.published(self.machine.key, self.applied, self.image)
+            self._advance(effect.batch.end_offset)
 
-    with patch.object(machine.Replica, "_carry_out", carry_out):
+    with patch.object(Replica, "carry_out", carry_out):
         yield
 
 
@@ -194,17 +192,16 @@ def _serves_for_good(state: Any, now_ms: int) -> bool:
 @contextmanager
 def _snapshot_of_the_log() -> Iterator[None]:
     """A snapshot of all that the log holds, committed or not."""
-    healthy = machine.Replica.write_snapshot
+    healthy = Replica.write_snapshot
 
-    def write(self: machine.Replica) -> None:
-        image, applied = self.image, self.applied
-        for batch in self._unapplied:
-            for offset in range(max(self.applied, batch.base_offset), batch.end_offset):
-                self.apply(batch, offset)
-        healthy(self)
-        self.image, self.applied = image, applied
+    def write(self: Replica, done: Callable[[], None]) -> None:
+        committed, self.states = self.states, copy(self.states)
+        self.states._unapplied = self.states._unapplied.copy()
+        self.states.advance(self.disk.end)
+        healthy(self, done)
+        self.states = committed
 
-    with patch.object(machine.Replica, "write_snapshot", write):
+    with patch.object(Replica, "write_snapshot", write):
         yield
 
 
@@ -226,7 +223,7 @@ def _snapshot_without_requests() -> AbstractContextManager[object]:
     def records_of(image: Any) -> Any:
         return healthy(replace(image, requests=Map(), request_order=Map()))
 
-    return patch.object(machine, "records_of", records_of)
+    return patch.object(replica, "records_of", records_of)
 
 
 VARIANTS: Final = (
@@ -245,7 +242,7 @@ VARIANTS: Final = (
         "confirms-without-a-round",
         frozenset({"stale-read", "linearizability"}),
         lambda: patch.object(barrier, "needs", lambda barrier, peer: False),
-        replace(QUICK, brokers=1, operations=100),
+        replace(QUICK, brokers=1, operations=200, reads=0.8),
     ),
     Variant("answers-before-commit", frozenset({"uncommitted"}), _answer_before_commit),
     Variant("ignores-leader-epoch", frozenset({"fencing"}), _ignore_leader_epoch, CALM),
@@ -254,6 +251,7 @@ VARIANTS: Final = (
         "new-controller-shortens-leases",
         frozenset({"lease"}),
         lambda: patch.object(membership, "fresh_leases", _short_leases),
+        replace(HARSH, lease_ms=2000),
     ),
     Variant(
         "fenced-broker-stays-in-isr",

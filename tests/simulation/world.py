@@ -14,6 +14,7 @@ import itertools
 import random
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from nodes.kraft.broker import lifecycle
@@ -47,6 +48,8 @@ from tests.simulation.violation import Violation
 RECOVERY_MS: Final = 20_000
 """How long the cluster may take to be whole again: several leases."""
 LOOK_EVERY_MS: Final = 200
+ATTEMPTS: Final = 20
+HAND_OVER_MS: Final = 400
 MAX_STEPS: Final = 60_000
 
 Note = Callable[[int, str, str], None]
@@ -239,12 +242,16 @@ class World:
                 self.note(machine, "stands still for %d ms", item.for_ms)
                 machine.paused_until = max(machine.paused_until, self.now + item.for_ms)
             case TakeSnapshot():
-                machine.replica.write_snapshot()
+                assert machine.snapshots is not None
+                machine.snapshots.start()
             case Resign():
                 machine.replica.feed(steps.Resign())
-            case Drain() if machine.member is not None:
+            case Drain():
                 self.note(machine, "is told to shut down")
-                machine.member.feed(lifecycle.ShutDown())
+                if machine.member is not None:
+                    machine.member.feed(lifecycle.ShutDown())
+                else:
+                    self._close(machine, item.down_ms)
 
     def crash(self, machine: Machine, keep: float, down_ms: int, *, wipe: bool = False) -> None:
         """The process dies; another one starts there after `down_ms`."""
@@ -265,7 +272,14 @@ class World:
     def exited(self, machine: Machine, why: str) -> None:
         """The life cycle ends the process; it is started again a little later."""
         self.note(machine, "ends: %s", why)
-        self.at_machine(machine, 0, lambda: self.crash(machine, 1.0, 300))
+        self.at_machine(machine, 0, lambda: self._close(machine, 300))
+
+    def _close(self, machine: Machine, down_ms: int) -> None:
+        """server.Node._close: answer no more fetches, hand leadership over."""
+        assert machine.replica is not None
+        wait_ms = HAND_OVER_MS if machine.replica.leads else 0
+        machine.replica.feed(steps.ShutDown())
+        self.at_machine(machine, wait_ms, lambda: self.crash(machine, 1.0, down_ms))
 
     def _replace(self, broker_id: int) -> None:
         key = broker_id + TWIN
@@ -341,10 +355,11 @@ class World:
         self._operate(Operation(at=0, client=0, f="create", topic="canary", via=0))
 
     def _operate(self, operation: Operation) -> None:
-        """Until it succeeds."""
-        limit = self.now + RECOVERY_MS
-        while self.now < limit:
-            self.clients.operate(operation)
+        """Until it succeeds; another topic is created each time, for the fate of one may be
+        unknown."""
+        for attempt in range(ATTEMPTS):
+            fresh = replace(operation, topic=f"{operation.topic}{attempt or ''}")
+            self.clients.operate(fresh if operation.f == "create" else operation)
             self._run_until_idle()
             if self.clients.rows[-1]["type"] == "ok":
                 return
@@ -357,9 +372,12 @@ class World:
 
     def _check_end(self) -> None:
         """D.6 (d): every log holds what is committed. D.7 by way of D.1."""
-        self._run_until(self.now + 1000)
+        self._recover()
+        truth = self.ledger.images[self.ledger.end]
         for machine in self.machines.values():
             assert machine.replica is not None
+            if machine.replica.image != truth:
+                raise Violation("uncommitted", f"{machine} ends in another state")
             if not self.ledger.holds(machine.disk, self.ledger.end):
                 raise Violation("committed-lost", f"{machine} lacks {self.ledger.end} at the end")
         self._compare_fold()
