@@ -85,7 +85,7 @@ def partition_data(evidence: Evidence) -> Outcome:
         "read": len(read),
         "fetches": len(fetches),
         "read_above_high_watermark": above,
-        "without_final_read": end is None,
+        "without_final_read": float(end is None),
     }
     return concluded(len(acknowledged) + len(fetches), findings, figures, part=True)
 
