@@ -10,7 +10,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import Consumer as ConfluentConsumer
 from confluent_kafka import Producer as ConfluentProducer
@@ -18,10 +18,14 @@ from confluent_kafka import TopicPartition as ConfluentPartition
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 
-from tests.nodes.kraft.loopback import until
+from tests.nodes.kraft import loopback
+
+T = TypeVar("T")
 
 PAUSE_S = 0.01
 """Between two records of a producer."""
+WAIT_S = 60
+"""How long anything may take on a machine that has much else to do."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,11 @@ class Heard:
 
     records: list[Record] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+
+
+def until(condition: Callable[[], T]) -> T:
+    """Wait for a true value, `WAIT_S` at most."""
+    return loopback.until(condition, WAIT_S)
 
 
 class Worker(ABC):
@@ -59,7 +68,7 @@ class Worker(ABC):
     def finish(self) -> None:
         """Stop, and wait for what is on its way."""
         self._stop.set()
-        self._thread.join(60)
+        self._thread.join(WAIT_S)
         assert not self._thread.is_alive(), f"{type(self).__name__} does not end"
 
     def _guarded(self) -> None:
@@ -71,10 +80,10 @@ class Worker(ABC):
     @abstractmethod
     def work(self) -> None: ...
 
-    def until_heard(self, count: int, timeout_s: float = 30) -> None:
+    def until_heard(self, count: int) -> None:
         """Wait until that many more records went through."""
         goal = len(self.heard.records) + count
-        until(lambda: len(self.heard.records) >= goal or self.heard.errors, timeout_s)
+        until(lambda: len(self.heard.records) >= goal or self.heard.errors)
 
 
 # --- producers ----------------------------------------------------------------------------
@@ -108,7 +117,7 @@ class PythonProducer(Producer):
                 lambda told, value=value: self.acked(told.partition, told.offset, value)
             )
             future.add_errback(lambda error: self.heard.errors.append(f"delivery: {error!r}"))
-        producer.flush(60)
+        producer.flush(WAIT_S)
         producer.close(10)
 
 
@@ -123,7 +132,7 @@ class LibrdkafkaProducer(Producer):
             value, partition = self.next()
             producer.produce(self.topic, value, partition=partition, on_delivery=self._told)
             producer.poll(0)
-        left = producer.flush(60)
+        left = producer.flush(WAIT_S)
         if left:
             self.heard.errors.append(f"{left} records were not delivered")
 
@@ -229,7 +238,7 @@ def read_all_python(servers: str, topic: str, partitions: int) -> list[Record]:
             found.extend(Record(each.partition, each.offset, each.value) for each in records)
         return all(consumer.position(each) >= ends[each] for each in assigned)
 
-    until(done, 30)
+    until(done)
     consumer.close()
     return found
 
@@ -252,7 +261,7 @@ def read_all_librdkafka(servers: str, topic: str, partitions: int) -> list[Recor
             next_offset[message.partition()] = message.offset() + 1
         return all(next_offset[number] >= end for number, end in ends.items())
 
-    until(done, 30)
+    until(done)
     consumer.close()
     return found
 
