@@ -95,16 +95,17 @@ def _broker(broker: Broker) -> wire.BrokerRecord:
 
 
 def _partition(topic_id: uuid.UUID, number: int, partition: Partition) -> wire.PartitionRecord:
+    # Plain numbers, out of the image: kio's types would check each of them again.
     return wire.PartitionRecord(
-        partition_id=i32(number),
+        partition_id=number,  # type: ignore[arg-type]
         topic_id=topic_id,
         replicas=partition.replicas,  # type: ignore[arg-type]
         isr=partition.isr,  # type: ignore[arg-type]
         removing_replicas=partition.removing_replicas,  # type: ignore[arg-type]
         adding_replicas=partition.adding_replicas,  # type: ignore[arg-type]
-        leader=i32(partition.leader),
-        leader_epoch=i32(partition.leader_epoch),
-        partition_epoch=i32(partition.partition_epoch),
+        leader=partition.leader,  # type: ignore[arg-type]
+        leader_epoch=partition.leader_epoch,  # type: ignore[arg-type]
+        partition_epoch=partition.partition_epoch,  # type: ignore[arg-type]
     )
 
 
