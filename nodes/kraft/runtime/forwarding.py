@@ -32,8 +32,11 @@ log: Final = logging.getLogger(__name__)
 _FLEETING: Final = frozenset({ErrorCode.not_controller, ErrorCode.request_timed_out})
 """Errors that say nothing of the request, but that its controller is none, or is none now."""
 
+UNKNOWN: Final = -1
+"""No leader is known: there may be an election, and the old leader may answer yet."""
+
 RETRY_S: Final = 0.05
-"""How long to wait before the next attempt: for a new leader to be known, or for this one."""
+"""How long to wait before the next attempt, and how often to look who leads."""
 
 
 class Forwarder:
@@ -66,34 +69,32 @@ class Forwarder:
         unknown = False
         while (left := deadline - loop.time()) > 0:
             leader = self._leader_id()
-            if leader < 0:
-                await asyncio.sleep(min(RETRY_S, left))
-                continue
             try:
                 response = await self._attempt(leader, envelope, request, left)
             except NotSent:
-                await asyncio.sleep(min(RETRY_S, left))
-                continue
+                response = None
             except FateUnknown as error:
                 log.debug("forwarding %s: %s", request_id, error)
-                unknown = True
-                await asyncio.sleep(min(RETRY_S, left))
-                continue
-            found = _FLEETING if response is None else set(codes(response)) & _FLEETING
-            if response is not None and not found:
-                return response, unknown
-            unknown |= response is not None and ErrorCode.request_timed_out in found
+                unknown, response = True, None
+            if response is not None:
+                fleeting = set(codes(response)) & _FLEETING
+                if not fleeting:
+                    return response, unknown
+                unknown |= ErrorCode.request_timed_out in fleeting
             await asyncio.sleep(min(RETRY_S, left))
         return None, unknown
 
     async def _attempt(
         self, leader: int, envelope: EnvelopeRequest, request: Any, left_s: float
     ) -> Any | None:
+        """The controller's answer; None: this is no controller, or none is known. Raises
+        `NotSent`, `FateUnknown`."""
+        if leader < 0:
+            return None
         idle = self._idle.setdefault(leader, [])
         channel = idle.pop() if idle else self._connect(leader)
         try:
-            timeout_s = min(left_s, self._config.timing.request_timeout_ms / 1000)
-            answer = await channel.call(envelope, timeout_s)
+            answer = await self._answer(channel, envelope, leader, left_s)
         finally:
             idle.append(channel)
         if answer.error_code != ErrorCode.none or answer.response_data is None:
@@ -101,6 +102,20 @@ class Forwarder:
             return None
         self._refused.discard(leader)
         return decode_response(request.__api_key__, request.__version__, answer.response_data)[1]
+
+    async def _answer(
+        self, channel: Channel, envelope: EnvelopeRequest, leader: int, left_s: float
+    ) -> Any:
+        """Wait as long as that controller is the one that leads: one that is merely slow would
+        become slower by further attempts, and one that is gone is soon known to be."""
+        call = asyncio.ensure_future(channel.call(envelope, left_s))
+        try:
+            while not (await asyncio.wait({call}, timeout=RETRY_S))[0]:
+                if self._leader_id() not in (leader, UNKNOWN):
+                    raise FateUnknown(f"controller {leader} leads no longer")
+            return call.result()
+        finally:
+            call.cancel()
 
     def _note_refusal(self, leader: int, code: ErrorCode) -> None:
         """One line for a controller that takes no envelopes of ours, not one an attempt."""

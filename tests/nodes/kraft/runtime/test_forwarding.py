@@ -163,7 +163,7 @@ def test_a_new_leader_is_asked_next(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Forwarder, "_attempt", remember)
     script = [answered(REFUSED, REFUSED), answered(NONE, NONE)]
     forward(tmp_path, monkeypatch, script, leader_id=lambda: next(leaders))
-    assert asked == [1, 2]
+    assert asked == [1, -1, 2]
 
 
 @pytest.mark.parametrize(
@@ -175,6 +175,32 @@ def test_how_long_an_answer_is_looked_for(tmp_path: Path, asked_ms: int, expecte
     request = replace(REQUEST, timeout=timeout)
     assert time_to_forward_s(config_in(tmp_path), request) == expected_s
     assert time_to_forward_s(config_in(tmp_path), blank(IncrementalAlterConfigsRequest)) == 4.0
+
+
+def test_a_controller_that_hangs_is_left_when_another_one_leads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B.9.3: a paused leader; and one attempt alone goes to a leader that is merely slow."""
+    led_by = [1]
+    asked: list[int] = []
+
+    async def call(channel: Channel, _: EnvelopeRequest, timeout_s: float) -> Any:
+        asked.append(led_by[0])
+        if len(asked) > 1:
+            data = encode_response(answered(NONE, NONE), correlation_id=0)
+            return EnvelopeResponse(error_code=NONE, response_data=data)
+        asyncio.get_running_loop().call_later(0.3, led_by.append, 2)
+        asyncio.get_running_loop().call_later(0.3, led_by.pop, 0)
+        await asyncio.sleep(timeout_s)
+        raise FateUnknown("no answer in time")
+
+    async def main() -> tuple[Any, bool]:
+        forwarder = Forwarder(config_in(tmp_path), lambda: led_by[0])
+        return await forwarder.forward(REQUEST, 30.0)
+
+    monkeypatch.setattr(Channel, "call", call)
+    response, unknown = asyncio.run(main())
+    assert (list(codes(response)), unknown, asked) == ([0, 0], True, [1, 2])
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "::1", ""])
