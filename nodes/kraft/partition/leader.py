@@ -241,13 +241,16 @@ def _lags(config: ReplicaConfig, state: PartitionState, progress: Progress, now_
     return late and progress.end_offset != state.log.end_offset
 
 
-def watched(state: PartitionState) -> bool:
-    """Whether ticks matter: produces wait, or a member of the ISR is not at the end."""
+def waited_for(state: PartitionState) -> bool:
+    """Whether produces wait."""
+    return isinstance(state.role, Leading) and bool(state.role.waiting)
+
+
+def lagging(state: PartitionState) -> bool:
+    """Whether a member of the ISR is not at the end."""
     role = state.role
     if not isinstance(role, Leading):
         return False
-    if role.waiting:
-        return True
     end = state.log.end_offset
     return any(
         replica in role.followers and role.followers[replica].end_offset != end

@@ -113,7 +113,8 @@ class Partitions(Service):
         self._acting = False
         self._due: dict[PartitionKey, None] = {}
         self._slicing: asyncio.Task[None] | None = None
-        self._watched: set[PartitionKey] = set()
+        self._waited_for: set[PartitionKey] = set()  # by producers
+        self._lagging: set[PartitionKey] = set()  # a member of the ISR is not at the end
         self._small: dict[PartitionKey, float] = {}  # an ISR that may grow: when to look at it
         self._leader_watches: list[LeaderWatch] = []
         self._change_watches: list[Callable[[PartitionKey, Change], None]] = []
@@ -327,8 +328,10 @@ class Partitions(Service):
                     offset=after.high_watermark,
                     leader_epoch=after.role.leader_epoch,
                 )
-            if leader.watched(after):
-                self._watched.add(key)
+            if after.role.waiting:
+                self._waited_for.add(key)
+            if key not in self._lagging and leader.lagging(after):
+                self._lagging.add(key)
             if _decided(before, after) and len(after.role.isr) < len(after.role.replicas):
                 refused = _shown(before)[3] == after.role.partition_epoch
                 self._small[key] = time.monotonic() + (REFUSED_S if refused else 0.0)
@@ -378,19 +381,34 @@ class Partitions(Service):
         return role.pending if role is not None else None
 
     async def _tick(self) -> None:
+        """Soon for those who wait, and for an ISR that may grow; rarely for those who lag."""
+        lag_s = self._core.lag_max_ms / 2000
+        lagging_at = time.monotonic() + lag_s
         while True:
             await asyncio.sleep(TICK_S)
             now = time.monotonic()
-            small = {key for key, at in self._small.items() if at <= now}
-            for key in small:
+            due = {key for key, at in self._small.items() if at <= now}
+            for key in due:
                 del self._small[key]
-            tick = steps.Tick(self._active())
-            for key in self._watched | small:
-                hosted = self._hosted.get(key)
-                if hosted is not None:
-                    self.feed(key, hosted, tick)
-                if hosted is None or not leader.watched(hosted.state):
-                    self._watched.discard(key)
+            due |= self._waited_for
+            if now >= lagging_at:
+                lagging_at = now + lag_s
+                due |= self._lagging
+            await self._tick_all(due)
+
+    async def _tick_all(self, keys: set[PartitionKey]) -> None:
+        event, end = steps.Tick(self._active()), time.monotonic() + SLICE_S
+        for key in keys:
+            hosted = self._hosted.get(key)
+            if hosted is not None:
+                self.feed(key, hosted, event)
+            if hosted is None or not leader.waited_for(hosted.state):
+                self._waited_for.discard(key)
+            if hosted is None or not leader.lagging(hosted.state):
+                self._lagging.discard(key)
+            if time.monotonic() >= end:
+                await asyncio.sleep(0)
+                event, end = steps.Tick(self._active()), time.monotonic() + SLICE_S
 
     def _active(self) -> dict[int, int]:
         brokers = self._image.brokers.items()

@@ -100,10 +100,23 @@ class _Produced:
         self._plane.reply(inquiry, response(request, self._tell))
 
     def _tell(self, topic: Any, asked: Any) -> dict[str, Any]:
-        answer = self._answers[topic.name, int(asked.index)]
+        which = topic.name, int(asked.index)
+        answer = self._answers[which]
         code = answer.code
         if answer.appended and not self._plane.serving():
             code = ErrorCode.request_timed_out  # a fenced broker vouches for nothing
+        if code == ErrorCode.not_leader_or_follower:
+            return {"error_code": code, "current_leader": self._leader(*which)}
         if code != ErrorCode.none:
             return {"error_code": code}
         return {"error_code": code, "base_offset": answer.base_offset, "log_start_offset": 0}
+
+    def _leader(self, topic: str, number: int) -> dict[str, int]:
+        """Whom to ask instead (KIP-951)."""
+        image = self._plane.image()
+        partition = None
+        if topic in image.topic_ids:
+            partition = image.partitions.get((image.topic_ids[topic], number))
+        if partition is None:
+            return {}
+        return {"leader_id": partition.leader, "leader_epoch": partition.leader_epoch}

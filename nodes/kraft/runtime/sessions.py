@@ -24,7 +24,7 @@ from nodes.kraft.runtime.planes import Plane
 from nodes.kraft.runtime.reading import Asked, Follower, Reading, asked
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 
-SINCE_TOPIC_IDS: Final = 13
+SINCE_REPLICA_STATE: Final = 15
 MAX_WAIT_MS: Final = 30_000
 _MAX_EPOCH: Final = 2**31 - 1
 
@@ -42,7 +42,7 @@ class Sessions:
     def serve(self, inquiry: Inquiry) -> bool:
         """Serve a follower's fetch in a session. False: it is none, or not allowed."""
         request = inquiry.request
-        if request.__version__ <= SINCE_TOPIC_IDS or request.replica_state.replica_id < 0:
+        if request.__version__ < SINCE_REPLICA_STATE or request.replica_state.replica_id < 0:
             return False
         state = request.replica_state
         follower = Follower(int(state.replica_id), int(state.replica_epoch))
