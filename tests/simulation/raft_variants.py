@@ -31,7 +31,7 @@ from nodes.kraft.raft.steps import (
     SnapshotWritten,
     Token,
 )
-from tests.simulation.raft_parts import Node, Profile, Snapshot
+from tests.simulation.raft_parts import Disk, Node, Profile, Snapshot
 from tests.simulation.raft_world import World
 
 HOSTILE: Final = Profile(
@@ -143,6 +143,22 @@ def _keeps_the_download(turn: Turn, epoch: int, leader_id: int) -> None:
 def _believes_any_epoch(state: RaftState, peer: int, request: FetchSnapshot) -> bool:
     role = state.role
     return isinstance(role, Follower) and role.download is not None and peer == state.leader_id
+
+
+def _by_its_length(disk: Disk) -> LogIndex:
+    """The defect that the simulation found: a log as long as the snapshot that was to take its
+    place is kept, whatever is in it."""
+    newest, batches = disk.newest, disk.batches
+    first = batches[0].base_offset if batches else min(disk.start, newest.end_offset)
+    log = LogIndex(newest if first == newest.end_offset else SnapshotId(first, 0), first, first)
+    for batch in batches:
+        log = log.append(batch)
+    end = log.end_offset
+    log = log.flush(end).begin_at(newest)
+    if log.end_offset != end:
+        disk.restart(newest)
+    disk.start = newest.end_offset
+    return log
 
 
 @contextmanager
@@ -263,6 +279,14 @@ VARIANTS: Final = (
         frozenset({"high-watermark"}),
         lambda: patch.object(snapshots, "_install", _keeps_its_high_watermark),
         profile=SNAPSHOTS,
+    ),
+    Variant(
+        "keeps-a-log-as-long-as-its-snapshot",
+        frozenset({"log-matching", "committed-lost"}),
+        lambda: patch.object(Disk, "index", _by_its_length),
+        profile=replace(
+            SNAPSHOTS, observers=0, proposal_every=400, batches_a_fetch=1, fault_every=400
+        ),
     ),
     Variant(
         "is-bound-by-prevotes",

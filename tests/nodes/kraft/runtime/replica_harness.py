@@ -21,9 +21,12 @@ from nodes.kraft.wire.codec import decode_entity, encode_entity, response_schema
 from nodes.kraft.wire.records import TopicRecord
 
 
-def config_of(directory: Path, node_id: int, voters: int, **settings: str) -> Config:
-    """Voters are 1.., at ports of their ids; everybody else is a broker."""
-    voter = node_id <= voters
+def config_of(
+    directory: Path, node_id: int, voters: int | tuple[int, ...], **settings: str
+) -> Config:
+    """Voters (their ids, or how many) are at ports of their ids; everybody else is a broker."""
+    ids = tuple(range(1, voters + 1)) if isinstance(voters, int) else voters
+    voter = node_id in ids
     role = {
         "process.roles": "controller" if voter else "broker",
         "controller.id" if voter else "broker.id": str(node_id),
@@ -35,9 +38,7 @@ def config_of(directory: Path, node_id: int, voters: int, **settings: str) -> Co
             **role,
             **({"controller.listeners": "CONTROLLER"} if voter else {}),
             "cluster.id": "test",
-            "controller.quorum.voters": ",".join(
-                f"{ident}@127.0.0.1:{ident}" for ident in range(1, voters + 1)
-            ),
+            "controller.quorum.voters": ",".join(f"{ident}@127.0.0.1:{ident}" for ident in ids),
             "log.dirs": str(directory / str(node_id)),
             **{key.replace("_", "."): value for key, value in settings.items()},
         }
@@ -70,7 +71,7 @@ class Heard(Watcher):
 class Quorum:
     """Replicas by id. `cut` are those that nobody reaches, and that reach nobody."""
 
-    def __init__(self, directory: Path, voters: int, **settings: str) -> None:
+    def __init__(self, directory: Path, voters: int | tuple[int, ...], **settings: str) -> None:
         self.directory = directory
         self.voters = voters
         self.settings = settings

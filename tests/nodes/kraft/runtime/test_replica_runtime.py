@@ -41,8 +41,9 @@ def slow_flushes(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 def test_many_batches_are_in_flight_and_one_sync_covers_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A.1.24, A.1.26, A.4.8: the leader appends on while its disk syncs; what was appended meanwhile is
-    covered by the next sync, and followers fetch it all at once."""
+    """A.1.24, A.1.26, A.1.28, A.4.8: the leader appends on while its disk syncs; what was
+    appended meanwhile is covered by the next sync, and followers fetch it all at once. Nobody
+    has applied any of it before it is committed."""
     quorum = Quorum(tmp_path, voters=3)
     batches = 100
 
@@ -61,7 +62,8 @@ def test_many_batches_are_in_flight_and_one_sync_covers_them(
             assert offset == start + number, "each is appended at once"
             leader.propose(leader.state.epoch, offset, (topic(f"t{number}"),))
         assert leader.state.high_watermark == start, "none is committed yet"
-        assert len(leader.image.topics) == 0, "so none is applied"
+        for replica in quorum.replicas.values():
+            assert len(replica.image.topics) == 0, "so none is applied"
         await quorum.until(lambda: leader.applied == start + batches)
         assert len(quorum.of(ident, "append")) == batches
         for node_id in quorum.replicas:
@@ -198,6 +200,44 @@ def test_describe_quorum_of_a_running_leader(
         assert [node.listeners[0].port for node in response.nodes] == [1, 2, 3]
         other = next(r for r in quorum.replicas.values() if not r.leads)
         assert int(other.describe_quorum(request).error_code) == 6
+
+    play(monkeypatch, quorum, scenario)
+
+
+# --- a static quorum that changes ---------------------------------------------------------
+
+
+def test_a_voter_is_replaced_by_restarts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A.1.11, A.7.14: {1, 2, 3} becomes {1, 2, 4} by docs/node.md's procedure. The broker reads
+    on meanwhile, and nothing that was committed is lost."""
+    quorum = Quorum(tmp_path, voters=3)
+
+    def names(replica: Replica) -> set[str]:
+        return {each.name for each in replica.image.topics.values()}
+
+    async def scenario() -> None:
+        for node_id in (1, 2, 3, 7):
+            quorum.start(node_id)
+        await quorum.led()
+        await quorum.create("before")
+        quorum.stop(3)  # for good
+        await quorum.create("with both")  # so 1 and 2 have everything
+        quorum.voters = (1, 2, 4)
+        for node_id in (1, 2):
+            quorum.stop(node_id)
+            quorum.start(node_id)
+            if node_id == 1:
+                quorum.start(4)
+            await quorum.led()
+        quorum.stop(7)
+        broker = quorum.start(7)
+        end = await quorum.create("after")
+        expected = {"before", "with both", "after"}
+        for node_id in (1, 2, 4):
+            await quorum.until(lambda node_id=node_id: quorum.replicas[node_id].applied >= end)
+            assert names(quorum.replicas[node_id]) == expected
+        await quorum.until(lambda: names(broker) == expected)
+        assert quorum.stopped == {}
 
     play(monkeypatch, quorum, scenario)
 
