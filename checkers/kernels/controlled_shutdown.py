@@ -10,7 +10,7 @@ to it from the request to some time after the exit.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -68,10 +68,11 @@ def controlled_shutdown(evidence: Evidence) -> Outcome:
         judged += 1
         at[_moment(log, fence, grant, asked)].append((grant, fence))
         findings += _leads_again(grant, fence, log)
-        findings += _unread(grant, fence, evidence, log, asked)
+    readers = _readers(evidence)
     for offset, state in log.states(at):
         for grant, fence in at[offset]:
             findings += _left_behind(grant, fence, state)
+            findings += _unread(grant, fence, state, asked, readers)
     refused, found = _clients(grants, evidence)
     findings += found
     figures: dict[str, float] = {"grants": len(grants), "produces_refused": refused}
@@ -227,61 +228,70 @@ def _leads_again(grant: Grant, fence: NodeEvent, log: Log) -> Iterator[Finding]:
             return
 
 
-def _unread(
-    grant: Grant, fence: NodeEvent, evidence: Evidence, log: Log, asked: Asked
-) -> Iterator[Finding]:
-    """Active brokers that had not applied what moved its leaderships when it was let go."""
-    own = _own_decision(log, grant, fence, asked)
-    moves = [
-        max(decide.fields["records"])
-        for decide in asked.get((grant.broker, grant.epoch), ())
-        if decide.fields["records"]
-        and decide is not own
-        and decide.fields["epoch"] == fence.fields["epoch"]
-    ]
-    if own is None or not moves:
-        return
-    last = max(moves)
-    for node, applied_ns in sorted(_applied(evidence, last).items()):
-        active = _active_since(evidence, node, grant)
-        if active is None or active.fields["broker_epoch"] > last:
-            continue
-        if applied_ns is None or applied_ns > grant.granted_ns:
-            operations, events = grant.witnesses()
-            yield finding(
-                f"{grant.name} (broker {grant.broker}) was let go before {node}, an active "
-                f"broker, had read offset {last}, which moved its leaderships",
-                operations,
-                [*events, fence, active],
-            )
-            return
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A process that was ACTIVE as (broker id, epoch), and what it had applied by when: rising
+    offsets, with times."""
+
+    active: NodeEvent
+    applied: Sequence[tuple[int, int]]
+
+    def had_read(self, offset: int, time_ns: int) -> bool:
+        at = bisect_left(self.applied, offset, key=lambda step: step[0])
+        return at < len(self.applied) and self.applied[at][1] <= time_ns
 
 
-def _applied(evidence: Evidence, offset: int) -> dict[str, int | None]:
-    """Broker node -> when its first process to do so had applied the offset (None: never)."""
-    found: dict[str, int | None] = {}
-    for event in evidence.events:
-        if event.type == "boot" and event.fields.get("broker_id") is not None:
-            found.setdefault(event.node, None)
-    for event in evidence.of("apply"):
-        if event.node in found and event.fields["offset"] >= offset:
-            known = found[event.node]
-            found[event.node] = event.time_ns if known is None else min(known, event.time_ns)
+def _readers(evidence: Evidence) -> dict[tuple[int, int], Reader]:
+    """By broker id and epoch."""
+    found: dict[tuple[int, int], Reader] = {}
+    for lives in incarnations(evidence.of("boot", "bstate", "apply")).values():
+        for life in lives:
+            applied = [
+                (event.fields["offset"], event.time_ns) for event in life if event.type == "apply"
+            ]
+            for event in life:
+                if event.type == "bstate" and event.fields["after"] == "ACTIVE":
+                    key = (life[0].fields.get("broker_id", -1), event.fields["broker_epoch"])
+                    found.setdefault(key, Reader(event, applied))
     return found
 
 
-def _active_since(evidence: Evidence, node: str, grant: Grant) -> NodeEvent | None:
-    """The node's transition to ACTIVE that held when the grant was made; None: it was not."""
-    if grant.event is not None and node == grant.event.node:
-        return None
-    last: NodeEvent | None = None
-    for event in evidence.of("bstate", "boot", "exit"):
-        held = event.node == node and event.time_ns <= grant.granted_ns
-        if held and (last is None or event.time_ns >= last.time_ns):
-            last = event
-    if last is None or last.type != "bstate" or last.fields["after"] != "ACTIVE":
-        return None
-    return last
+def _unread(
+    grant: Grant,
+    fence: NodeEvent,
+    state: Replay,
+    asked: Asked,
+    readers: Mapping[tuple[int, int], Reader],
+) -> Iterator[Finding]:
+    """Brokers, active in the committed state, that had not applied what moved the leaver's
+    leaderships. One that was registered later has read it on its way."""
+    asks = asked.get((grant.broker, grant.epoch), ())
+    if not any(fence.fields["offset"] in decide.fields["records"] for decide in asks):
+        return
+    moves = [
+        max(decide.fields["records"])
+        for decide in asks
+        if decide.fields["records"]
+        and decide.fields["epoch"] == fence.fields["epoch"]
+        and max(decide.fields["records"]) < fence.fields["offset"]
+    ]
+    if not moves:
+        return
+    last = max(moves)
+    for broker_id, broker in sorted(state.brokers.items()):
+        reader = readers.get((broker_id, broker.epoch))
+        if broker.fenced or broker_id == grant.broker or broker.epoch > last or reader is None:
+            continue
+        if not reader.had_read(last, grant.granted_ns):
+            operations, events = grant.witnesses()
+            yield finding(
+                f"{grant.name} (broker {grant.broker}) was let go before {reader.active.node}, "
+                f"which is active as broker {broker_id}, had read offset {last}, which moved its "
+                f"leaderships",
+                operations,
+                [*events, fence, reader.active],
+            )
+            return
 
 
 # --- clients ------------------------------------------------------------------------------

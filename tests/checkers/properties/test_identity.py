@@ -73,7 +73,7 @@ def clean() -> LogStory:
         batch(story, node, 0, 7, 1_500)
         batch(story, node, 2, 8, -1)
     produced(story, "p1", 1_500)
-    story.event("c1", "snap_write", end_offset=3, epoch=1, digest="d")
+    story.event("c1", "snap_write", end_offset=3, epoch=1, digest="d", high_watermark=3)
     story.event("b2", "snap_load", end_offset=3, epoch=1, digest="d")
     return story
 
@@ -109,7 +109,7 @@ PLANTED: dict[str, Any] = {
     "metadata entry 1/1 is CRC/12 and CRC/99": lambda story: story.append("c3", 1, 1, 99),
     f"partition entry {TOPIC}/0/3/2 is": lambda story: batch(story, "b3", 2, 9),
     "snapshot 3/1 is state/d and state/e": lambda story: story.event(
-        "c2", "snap_write", end_offset=3, epoch=1, digest="e"
+        "c2", "snap_write", end_offset=3, epoch=1, digest="e", high_watermark=3
     ),
     "producer id 1500 is p1 and p2": lambda story: produced(story, "p2", 1_500),
     "block of producer ids": lambda story: producers(story, 2_000),
