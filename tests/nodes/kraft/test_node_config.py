@@ -35,7 +35,7 @@ BOTH = {
 
 
 def test_a_controller_is_a_voter_and_has_no_client_listener() -> None:
-    """A.1.1, 71, 73."""
+    """A.1.1, A.1.71, A.1.73."""
     config = from_settings(CONTROLLER)
     assert config.roles == ("controller",)
     assert config.replica_id == 1
@@ -50,7 +50,7 @@ def test_a_broker_is_an_observer() -> None:
 
 
 def test_a_combined_process_has_two_ids_and_separate_listeners() -> None:
-    """A.1.7, 14, 16."""
+    """A.1.7, A.1.14, A.1.16."""
     config = from_settings(BOTH)
     assert (config.broker_id, config.controller_id, config.replica_id) == (4, 1, 1)
     assert {each.name for each in config.client_listeners} == {"CLIENT"}

@@ -84,7 +84,7 @@ def test_create_read_fail_over_and_delete(tmp_path: Path) -> None:
 
 
 def test_a_combined_process_serves_on_separate_listeners(tmp_path: Path) -> None:
-    """A.1.7, 16, 82: heartbeats on the client listener are answered NOT_CONTROLLER."""
+    """A.1.7, A.1.16, A.1.82: heartbeats on the client listener are answered NOT_CONTROLLER."""
     with Loopback(tmp_path, combined=3) as cluster:
         leader = cluster.ready()
         assert create_topic(cluster.client["n1"], "t", replication=3).error_code == 0
@@ -103,7 +103,7 @@ def test_a_combined_process_serves_on_separate_listeners(tmp_path: Path) -> None
 
 
 def test_a_broker_without_controllers_is_fenced_when_its_lease_ends(tmp_path: Path) -> None:
-    """A.1.54-56, A.7.5: and it comes back under a new epoch (A.1.68)."""
+    """A.1.54, A.1.55, A.1.56, A.7.5: and it comes back under a new epoch (A.1.68)."""
     with Loopback(
         tmp_path, controllers=1, brokers=1, broker_heartbeat_interval_ms="100"
     ) as cluster:
@@ -144,7 +144,7 @@ def test_a_killed_broker_regains_its_id_at_once(tmp_path: Path) -> None:
 
 
 def test_sigterm_drains_a_broker(tmp_path: Path) -> None:
-    """A.1.59-61: leaderships move before it exits."""
+    """A.1.59, A.1.60, A.1.61: leaderships move before it exits."""
     with Loopback(tmp_path, controllers=1, brokers=2) as cluster:
         leader = cluster.ready()
         assert create_topic(cluster.client["b1"], "t", 4, 2).error_code == 0

@@ -1,6 +1,6 @@
 """Broker processes and a controller core on a simulated clock and a lossy network.
 
-Whatever is lost, late or replaced: life cycles follow the automaton of A.1.66-70, leases obey
+Whatever is lost, late or replaced: life cycles follow the automaton of KIP-631, leases obey
 D.12, and once the network is quiet a live broker is active again within a lease (D.13).
 """
 
@@ -140,7 +140,7 @@ class World:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_recovers_from_a_bad_network(seed):
-    """A.1.66-70, A.1.79, D.12-14."""
+    """A.1.66, A.1.67, A.1.68, A.1.69, A.1.70, A.1.79, D.12, D.13, D.14."""
     world = World(seed)
     for _ in range(6):
         world.loss = world.random.choice([0.0, 0.3, 0.9])
@@ -162,8 +162,8 @@ def test_recovers_from_a_bad_network(seed):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_restarted_process_takes_over_at_once(seed):
-    """A.1.62-65: the new process is active long before the old lease ends; the old one, alive
-    (it was paused), is told and never serves again while the new one lives."""
+    """A.1.62, A.1.63, A.1.64, A.1.65: the new process is active long before the old lease ends;
+    the old one, alive (it was paused), is told and never serves again while the new one lives."""
     world = World(seed)
     world.run(2000)
     (old,) = world.processes
@@ -195,7 +195,7 @@ def test_the_paused_one_gets_the_id_back():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_shutdown_is_granted(seed):
-    """A.1.59-61, over a network that loses a third."""
+    """A.1.59, A.1.60, A.1.61, over a network that loses a third."""
     world = World(seed)
     world.run(2000)
     world.controller.create("t", assignment=[[4]])

@@ -1,4 +1,4 @@
-"""The broker's life cycle, heartbeat by heartbeat (A.1.47-70, A.7.2, A.7.7, B.6)."""
+"""The broker's life cycle, heartbeat by heartbeat (KIP-631's draft, B.6)."""
 
 import uuid
 
@@ -95,7 +95,7 @@ def active():
 
 
 def test_first_heartbeat_is_the_registration(broker):
-    """A.1.47, 77: no epoch yet; the lease's start is the broker's clock before sending."""
+    """A.1.47, A.1.77: no epoch yet; the lease's start is the broker's clock before sending."""
     (request,) = broker.sent
     assert (request.broker_epoch, request.previous_broker_epoch) == (-1, -1)
     assert (request.lease_start_time_ms, request.target_state) == (1000, State.ACTIVE)
@@ -184,7 +184,7 @@ def test_renewal(active):
 
 
 def test_lease_ends_by_the_clock_at_that_moment(active):
-    """A.1.55, 56: no tick is needed to stop serving."""
+    """A.1.55, A.1.56: no tick is needed to stop serving."""
     active.now_ms = active.state.lease_end_ms - 1
     assert active.serving
     active.now_ms += 1
@@ -223,7 +223,7 @@ def test_answer_whose_lease_is_over(broker):
 
 
 def test_fenced_by_the_controller(active):
-    """A.1.54, 67: refused renewal without an error."""
+    """A.1.54, A.1.67: refused renewal without an error."""
     active.next_beat()
     active.answer(State.FENCED, 7, lease_ms=0)
     assert active.moves()[-1] == (State.ACTIVE, State.FENCED)
@@ -241,7 +241,7 @@ def test_fenced_and_taken_back_unnoticed(active):
 
 
 def test_stale(active):
-    """A.1.62, 64: told that the id is another's; asks as one who had it."""
+    """A.1.62, A.1.64: told that the id is another's; asks as one who had it."""
     active.next_beat()
     active.answer(State.FENCED, -1, error=77)
     assert active.moves()[-1] == (State.ACTIVE, State.FENCED)
@@ -279,7 +279,7 @@ def test_stale_before_ever_active(broker):
 
 
 def test_controlled_shutdown(active):
-    """A.1.59, 61: asks at once, again until granted, and exits only then."""
+    """A.1.59, A.1.61: asks at once, again until granted, and exits only then."""
     active.feed(ShutDown(), 50)
     assert active.sent[-1].target_state == State.SHUTDOWN
     active.answer(State.ACTIVE, 7)

@@ -1,4 +1,4 @@
-"""When the controller answers, and with what proof (A.1.26-30, A.7.17, B.9.4)."""
+"""When the controller answers, and with what proof (A.7.17, B.9.4)."""
 
 import uuid
 
@@ -27,7 +27,7 @@ def harness():
 
 
 def test_success_waits_for_its_commit(harness):
-    """A.1.28, 29: no answer before the records are committed."""
+    """A.1.28, A.1.29: no answer before the records are committed."""
     assert harness.create("t", partitions=2) is None
     token = harness.token
     harness.commit(len(harness.log) - 1)
@@ -37,7 +37,7 @@ def test_success_waits_for_its_commit(harness):
 
 
 def test_several_changes_are_in_flight_at_once(harness):
-    """A.1.26, 27: work goes on while earlier records are not committed."""
+    """A.1.26, A.1.27: work goes on while earlier records are not committed."""
     assert harness.create("a") is None
     assert harness.create("b") is None
     first, second = harness.token - 1, harness.token
@@ -153,7 +153,7 @@ def test_time_out_before_it(harness):
 
 
 def test_inactive_controller_answers_at_once():
-    """A.1.81, 85: NOT_CONTROLLER in each response's own shape."""
+    """A.1.81, A.1.85: NOT_CONTROLLER in each response's own shape."""
     harness = Harness()
     harness.settle = False
     assert harness.heartbeat(4).error_code == 41
@@ -190,7 +190,7 @@ def test_failover_keeps_what_reached_the_log(harness):
 
 
 def test_controller_heartbeat():
-    """A.1.83, 84: answered, behind its proof; the offsets are soft state (A.1.41, 42)."""
+    """A.1.83, A.1.84: answered, behind its proof; the offsets are soft state (A.1.41, A.1.42)."""
     harness = Harness(settle=False, controller_ids=frozenset({1, 2, 3})).claim()
     harness.ask(ControllerHeartbeatRequest(controller_id=2, last_snapshot_offset=77))
     harness.pass_barriers()
@@ -291,7 +291,7 @@ def test_decisions_are_told(harness):
 
 
 def test_images_of_appender_and_replayer_are_equal(harness):
-    """A.1.23, 27: a standby that replays the log has what the active controller has."""
+    """A.1.23, A.1.27: a standby that replays the log has what the active controller has."""
     harness.settle = True
     harness.create("t", partitions=3)
     harness.settle = False

@@ -1,4 +1,4 @@
-"""Broker membership by heartbeat (A.1.47-70, A.3.10-15, A.7.2-7)."""
+"""Broker membership by heartbeat, as the controller decides it (KIP-631's draft, KIP-380)."""
 
 import uuid
 
@@ -33,7 +33,7 @@ def answered(answer):
 
 
 def test_first_heartbeat_registers(harness):
-    """A.1.47, 66: an epoch, which is the record's own offset, and a lease; not active yet."""
+    """A.1.47, A.1.66: an epoch, which is the record's own offset, and a lease; not active yet."""
     offset = len(harness.log)
     answer = harness.heartbeat(4)
     assert answered(answer) == (0, State.INITIAL, offset)
@@ -72,7 +72,7 @@ def test_lost_answer_to_a_registration(harness):
 
 
 def test_lease_counts_from_the_brokers_own_start(harness):
-    """A.1.52, 79: never from the controller's clock."""
+    """A.1.52, A.1.79: never from the controller's clock."""
     harness.now_ms = 123_456
     answer = harness.heartbeat(4, start_ms=1000)
     assert answer.lease_end_time_ms == 1000 + LEASE_MS
@@ -98,7 +98,7 @@ def test_controller_ids_are_no_broker_ids():
 
 
 def test_new_process_wins_at_once(harness):
-    """A.1.63, 65, A.7.3 (i): after kill -9 and restart the id is back long before the lease."""
+    """A.1.63, A.1.65, A.7.3 (i): after kill -9 and restart the id is back long before the lease."""
     old = harness.heartbeat(4, incarnation=A).broker_epoch
     harness.heartbeat(4, old)
     new = harness.heartbeat(4, incarnation=B).broker_epoch
@@ -107,7 +107,7 @@ def test_new_process_wins_at_once(harness):
 
 
 def test_old_process_is_told(harness):
-    """A.1.62, 64, A.7.4: 77, FENCED, no effect."""
+    """A.1.62, A.1.64, A.7.4: 77, FENCED, no effect."""
     old = harness.activate(4)[4]
     new = harness.activate(4)[4]
     end, deadline = len(harness.log), core.deadline_ms(harness.state)
@@ -120,7 +120,8 @@ def test_old_process_is_told(harness):
 
 
 def test_takeover_is_failure_first_then_startup(led):
-    """A.3.12-14: a bounce is the old life's failure, then a registration, in one batch."""
+    """A.3.12, A.3.13, A.3.14: a bounce is the old life's failure, then a registration, in one
+    batch."""
     led.heartbeat(4)
     start, end = led.batches[-1]
     kinds = [type(record).__name__ for record in led.records(start)]
@@ -132,7 +133,7 @@ def test_takeover_is_failure_first_then_startup(led):
 
 
 def test_loser_gets_nothing_while_the_holder_lives(harness):
-    """A.1.62, 64: a process that had the id asks anew."""
+    """A.1.62, A.1.64: a process that had the id asks anew."""
     old = harness.heartbeat(4, incarnation=A).broker_epoch
     new = harness.heartbeat(4, incarnation=B).broker_epoch
     # B is INITIAL, with a lease.
@@ -143,7 +144,7 @@ def test_loser_gets_nothing_while_the_holder_lives(harness):
 
 
 def test_loser_registers_anew_once_the_holder_is_fenced(harness):
-    """A.1.55, 64: nobody holds a lease of the id."""
+    """A.1.55, A.1.64: nobody holds a lease of the id."""
     old = harness.heartbeat(4, incarnation=A).broker_epoch
     new = harness.heartbeat(4, incarnation=B).broker_epoch
     harness.heartbeat(4, new)
@@ -178,7 +179,7 @@ def test_unknown_epoch_is_refused(harness):
 
 
 def test_renewal_appends_nothing(harness):
-    """A.1.51, 53: a later heartbeat, and nothing else, renews."""
+    """A.1.51, A.1.53: a later heartbeat, and nothing else, renews."""
     epoch = harness.activate(4)[4]
     end = len(harness.log)
     harness.now_ms = 4000
@@ -199,7 +200,7 @@ def test_renewal_needs_proof_of_leadership(harness):
 
 
 def test_expiry_fences_and_moves_in_one_batch(led):
-    """A.1.54, 55, B.6: fenced, out of every ISR and leadership, at once."""
+    """A.1.54, A.1.55, B.6: fenced, out of every ISR and leadership, at once."""
     led.now_ms = 1000
     for broker_id in (5, 6):
         led.heartbeat(broker_id, led.epochs[broker_id])
@@ -253,7 +254,7 @@ def test_heartbeat_after_expiry_is_no_renewal(harness):
 
 
 def test_fenced_stays_fenced_until_caught_up(harness):
-    """A.1.48, 58: the way out of fenced is an answer that says ACTIVE."""
+    """A.1.48, A.1.58: the way out of fenced is an answer that says ACTIVE."""
     epoch = harness.activate(4)[4]
     harness.tick(LEASE_MS)
     answer = harness.heartbeat(4, epoch, offset=epoch - 1)
@@ -263,7 +264,7 @@ def test_fenced_stays_fenced_until_caught_up(harness):
 
 
 def test_too_stale_metadata(led):
-    """A.1.48, 54, A.7.4: no error, NextState FENCED, and fenced it is."""
+    """A.1.48, A.1.54, A.7.4: no error, NextState FENCED, and fenced it is."""
     led.state = core.initial(
         core.ControllerConfig(controller_id=1, cluster_id="test", max_metadata_lag_offsets=3)
     )
@@ -317,7 +318,7 @@ def test_epochs_rise_across_failovers(harness):
 
 
 def test_shutdown_moves_everything_then_grants(led):
-    """A.1.59-61: NextState SHUTDOWN only when it leads nothing; then it is fenced."""
+    """A.1.59, A.1.60, A.1.61: NextState SHUTDOWN only when it leads nothing; then it is fenced."""
     epoch = led.epochs[4]
     answer = led.heartbeat(4, epoch, target=State.SHUTDOWN)
     assert answered(answer) == (0, State.ACTIVE, epoch)

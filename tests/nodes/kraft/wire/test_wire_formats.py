@@ -1,4 +1,4 @@
-"""The draft's messages and records, byte by byte as A.1.77-92 have them.
+"""The draft's messages and records, byte by byte as KIP-631 has them.
 
 The expected bytes are put together here by hand, field after field, from the KIP's tables: what
 kio makes of our declarations is compared with that.
