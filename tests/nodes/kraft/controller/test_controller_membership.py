@@ -381,7 +381,7 @@ def test_fenced_broker_may_leave_at_once(led):
 
 
 def test_shutdown_request_of_a_former_life(led):
-    """A.3.10, 15b: it drains nothing of the restarted broker."""
+    """A.3.10, A.3.15: it drains nothing of the restarted broker."""
     old = led.epochs[4]
     led.activate(4)
     led.create("u", assignment=[[4]])

@@ -112,7 +112,7 @@ def test_a_broker_that_lacks_a_level_is_refused(levels, error):
 
 
 def test_a_registered_broker_that_lacks_a_new_level_loses_its_lease():
-    """A.1.50, 54: refused renewal; nothing but time ends what it was granted."""
+    """A.1.50, A.1.54: refused renewal; nothing but time ends what it was granted."""
     led = Harness(metadata_format=1).claim()
     epoch = led.activate(4)[4]
     led.state = core.initial(

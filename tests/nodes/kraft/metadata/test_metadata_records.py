@@ -79,7 +79,7 @@ def test_topic_record_begins_with_type_and_version():
 
 
 def test_draft_layout_of_a_topic_record():
-    """A.1.32, 87: type, version, compact name, id, deleting, no tagged fields."""
+    """A.1.32, A.1.87: type, version, compact name, id, deleting, no tagged fields."""
     assert encode_record(RECORDS[1]) == b"\x01\x00" + b"\x02t" + TOPIC_ID.bytes + b"\x00" + b"\x00"
 
 

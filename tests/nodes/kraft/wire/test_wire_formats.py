@@ -156,7 +156,7 @@ def test_broker_record() -> None:
 
 
 def test_topic_record() -> None:
-    """A.1.33, 87."""
+    """A.1.33, A.1.87."""
     record = records.TopicRecord(name="foo", topic_id=TOPIC, deleting=True)
     assert encode_record(record) == (b"\x01\x00" + text("foo") + TOPIC.bytes + b"\x01" + NO_TAGS)
 
