@@ -267,7 +267,7 @@ def test_a_voter_behind_a_partition_deposes_nobody() -> None:
     ],
 )
 def test_rule_2_an_epoch_that_leaves_no_room_is_refused(request_: Any) -> None:
-    """A hostile or broken voter must not stop a node: the next epoch would not be an int32."""
+    """B.2.2: a broken voter must not stop a node, for which there would be no next epoch."""
     for replica in (Replica(), follower(), elected()):
         before = replica.state.epoch
         assert replica.ask(request_).error == INVALID_REQUEST
@@ -276,6 +276,7 @@ def test_rule_2_an_epoch_that_leaves_no_room_is_refused(request_: Any) -> None:
 
 
 def test_rule_17_replies_of_such_an_epoch_are_not_believed() -> None:
+    """B.2.17: replies of such an epoch are not believed."""
     replica = follower(epoch=3)
     sent = replica.one(Send).request
     replica.do(Replied(2, sent, FetchReply(leader_id=2, leader_epoch=2**31 - 1)))

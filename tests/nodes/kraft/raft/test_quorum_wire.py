@@ -188,6 +188,7 @@ KINDS = pytest.mark.parametrize("kind", ["vote", "begin", "end", "fetch", "snaps
 
 @KINDS
 def test_rule_1_foreign_cluster_is_refused_and_null_accepted(kind: str) -> None:
+    """B.2.1: foreign cluster is refused and null accepted."""
     refused: Any = request_from_wire(request_to_wire(sample(kind), "other", peer=2), CLUSTER)
     assert int(refused.error_code) == 104
     assert reply_from_wire(sample(kind), over_the_wire(refused)).error == 104
@@ -196,6 +197,7 @@ def test_rule_1_foreign_cluster_is_refused_and_null_accepted(kind: str) -> None:
 
 @KINDS
 def test_requests_about_anything_but_the_metadata_log_are_invalid(kind: str) -> None:
+    """A.1.21: one topic, one partition."""
     entity: Any = request_to_wire(sample(kind), CLUSTER, peer=2)
     (topic,) = entity.topics
     (partition,) = topic.partitions
@@ -218,6 +220,7 @@ def test_requests_about_anything_but_the_metadata_log_are_invalid(kind: str) -> 
 
 @pytest.mark.parametrize("name", [METADATA_TOPIC, "__cluster_metadata"])
 def test_both_names_of_the_metadata_topic_are_known(name: str) -> None:
+    """A.4.5, A.7.13: ours is the draft's, the lecture's is understood."""
     entity: Any = request_to_wire(sample("vote"), CLUSTER, peer=2)
     renamed = replace(entity, topics=(replace(entity.topics[0], topic_name=TopicName(name)),))
     assert request_from_wire(renamed, CLUSTER) == sample("vote")

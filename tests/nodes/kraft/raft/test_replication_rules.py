@@ -1,5 +1,5 @@
-"""KIP-595's receiver rules 7-14 on the pure core. Rule 8's snapshots come with
-snapshots.
+"""KIP-595's receiver rules 7-14 on the pure core; where logs begin with a snapshot, see
+test_snapshot_rules.py.
 """
 
 import pytest
@@ -63,11 +63,13 @@ from tests.nodes.kraft.raft.replicas import (
     ],
 )
 def test_rule_7_fetch_errors(request_: Fetch, error: int) -> None:
+    """B.2.7: fetch errors."""
     reply = leader().ask(request_)
     assert (reply.error, reply.leader_id, reply.leader_epoch) == (error, 1, 1)
 
 
 def test_rule_7_fetch_at_a_follower_names_the_leader() -> None:
+    """B.2.7: fetch at a follower names the leader."""
     reply = follower(epoch=3).ask(fetch(3, 0, 0, replica=3))
     assert (reply.error, reply.leader_id) == (NOT_LEADER_OR_FOLLOWER, 2)
 
@@ -92,6 +94,7 @@ def test_rule_7_fetch_at_a_follower_names_the_leader() -> None:
 def test_rule_8_fetch_validation(
     offset: int, last_epoch: int, diverging: tuple[int, int] | None
 ) -> None:
+    """B.2.8: fetch validation."""
     replica = elected(log=log_of((1, 3), (4, 2)))
     assert replica.state.epoch == 5
     reply = replica.ask(fetch(5, offset, last_epoch))
@@ -100,6 +103,7 @@ def test_rule_8_fetch_validation(
 
 
 def test_rule_9_only_a_valid_fetch_counts() -> None:
+    """B.2.9: only a valid fetch counts."""
     replica = leader()
     replica.do(Propose(1, (b"a",)))
     replica.flush()
@@ -127,6 +131,7 @@ def parked(replica: Replica) -> int:
 
 
 def test_rule_10_parked_fetch_expires_with_the_answer_computed_when_parked() -> None:
+    """B.2.10: parked fetch expires with the answer computed when parked."""
     replica = leader()
     token = parked(replica)
     assert deadline_ms(replica.state) <= replica.now + 250
@@ -138,6 +143,7 @@ def test_rule_10_parked_fetch_expires_with_the_answer_computed_when_parked() -> 
 
 
 def test_rule_10_parked_fetch_is_answered_by_new_records() -> None:
+    """B.2.10: parked fetch is answered by new records."""
     replica = leader()
     token = parked(replica)
     replica.do(Propose(1, (b"a", b"b")))
@@ -147,6 +153,7 @@ def test_rule_10_parked_fetch_is_answered_by_new_records() -> None:
 
 
 def test_rule_10_parked_fetch_is_answered_by_a_higher_watermark() -> None:
+    """B.2.10: parked fetch is answered by a higher watermark."""
     replica = leader()
     replica.do(Propose(1, (b"a",)))
     replica.flush()
@@ -160,7 +167,7 @@ def test_rule_10_parked_fetch_is_answered_by_a_higher_watermark() -> None:
 
 
 def test_rule_10_two_processes_of_one_id_do_not_drive_each_other_out() -> None:
-    """An id conflict (A.1.62): answered at once, each would ask again at once, for ever."""
+    """B.2.10: An id conflict (A.1.62): answered at once, each would ask again at once, for ever."""
     replica = leader()
     first = parked(replica)
     assert replica.ask(fetch(1, replica.state.log.end_offset, 1)) is None
@@ -170,6 +177,7 @@ def test_rule_10_two_processes_of_one_id_do_not_drive_each_other_out() -> None:
 
 
 def test_rule_10_no_fetch_is_parked_longer_than_a_request_lasts() -> None:
+    """B.2.10: no fetch is parked longer than a request lasts."""
     replica = leader()
     parked(replica)
     replica.wait(250)
@@ -182,6 +190,7 @@ def test_rule_10_no_fetch_is_parked_longer_than_a_request_lasts() -> None:
 
 
 def test_rule_10_losing_leadership_completes_parked_fetches() -> None:
+    """B.2.10: losing leadership completes parked fetches."""
     replica = leader()
     token = parked(replica)
     replica.ask(vote(8, candidate=3, last=(1, 5)))
@@ -194,6 +203,7 @@ def test_rule_10_losing_leadership_completes_parked_fetches() -> None:
 
 
 def test_rule_11_truncates_to_the_smaller_end_of_the_epoch() -> None:
+    """A.4.15, B.2.11: truncates to the smaller end of the epoch."""
     replica = follower(epoch=6, log=log_of((1, 3), (2, 4)))
     fetched(replica, diverging=(2, 5), high_watermark=5)
     assert replica.one(Truncate) == Truncate(5)
@@ -204,12 +214,14 @@ def test_rule_11_truncates_to_the_smaller_end_of_the_epoch() -> None:
 
 
 def test_rule_11_cuts_whole_epochs_where_the_leaders_epoch_is_unknown() -> None:
+    """B.2.11: cuts whole epochs where the leaders epoch is unknown."""
     replica = follower(epoch=9, log=log_of((1, 3), (3, 4), (6, 2)))
     fetched(replica, diverging=(5, 4))
     assert replica.one(Truncate) == Truncate(7)
 
 
 def test_rule_11_truncation_below_the_high_watermark_is_fatal() -> None:
+    """B.2.11: truncation below the high watermark is fatal."""
     replica = follower(epoch=6, log=log_of((1, 3), (2, 4)))
     fetched(replica, high_watermark=6)
     fetched(replica, diverging=(2, 5))
@@ -218,6 +230,7 @@ def test_rule_11_truncation_below_the_high_watermark_is_fatal() -> None:
 
 
 def test_rule_12_voter_flushes_before_its_next_fetch() -> None:
+    """A.4.6, A.4.8, B.2.12: voter flushes before its next fetch."""
     replica = follower()
     fetched(replica, batches=(Batch(0, 1, (b"a", b"b")),), high_watermark=9)
     assert replica.order(Append, Flush, Send) == [Append, Flush]
@@ -229,12 +242,14 @@ def test_rule_12_voter_flushes_before_its_next_fetch() -> None:
 
 
 def test_rule_12_observer_fetches_on_without_a_flush() -> None:
+    """A.4.6, B.2.12: observer fetches on without a flush."""
     observer = follower(node_id=7)
     fetched(observer, batches=(Batch(0, 1, (b"a",)),))
     assert observer.order(Flush, Send) == [Send]
 
 
 def test_rule_12_high_watermark_never_goes_back() -> None:
+    """B.2.12: high watermark never goes back."""
     replica = follower(log=log_of((1, 5)), epoch=2)
     fetched(replica, high_watermark=4)
     fetched(replica, high_watermark=3)
@@ -243,6 +258,7 @@ def test_rule_12_high_watermark_never_goes_back() -> None:
 
 
 def test_rule_12_flush_of_a_log_truncated_since_does_not_count() -> None:
+    """B.2.12: flush of a log truncated since does not count."""
     replica = follower(epoch=6)
     fetched(replica, batches=(Batch(0, 2, (b"a",)), Batch(1, 3, (b"b",))))
     flush = replica.one(Flush)
@@ -268,6 +284,7 @@ def test_records_that_do_not_fit_are_refused() -> None:
 
 
 def test_rule_13_older_records_commit_only_with_one_of_the_own_epoch() -> None:
+    """B.2.13: older records commit only with one of the own epoch."""
     replica = elected(log=log_of((1, 3)))
     epoch = replica.state.epoch
     replica.flush()
@@ -278,6 +295,7 @@ def test_rule_13_older_records_commit_only_with_one_of_the_own_epoch() -> None:
 
 
 def test_rule_13_leader_counts_itself_only_when_flushed() -> None:
+    """B.2.13: leader counts itself only when flushed."""
     replica = elected()
     replica.ask(fetch(1, 1, 1))
     assert not replica.some(Advanced)
@@ -286,6 +304,7 @@ def test_rule_13_leader_counts_itself_only_when_flushed() -> None:
 
 
 def test_rule_13_leader_commits_what_a_majority_without_it_has() -> None:
+    """A.4.7, B.2.13: leader commits what a majority without it has."""
     replica = elected()
     replica.ask(fetch(1, 1, 1))
     replica.ask(fetch(1, 1, 1, replica=3))
@@ -293,6 +312,7 @@ def test_rule_13_leader_commits_what_a_majority_without_it_has() -> None:
 
 
 def test_rule_13_single_voter_commits_alone() -> None:
+    """B.2.13: single voter commits alone."""
     replica = Replica(voters=(1,))
     replica.timeout()
     assert replica.order(SaveQuorumState, Elected, Append, Flush) == [
@@ -307,6 +327,7 @@ def test_rule_13_single_voter_commits_alone() -> None:
 
 
 def test_rule_14_leader_change_comes_first_and_proposals_wait_for_the_claim() -> None:
+    """A.1.22, B.2.14: leader change comes first and proposals wait for the claim."""
     replica = elected()
     batch = replica.one(Append).batch
     assert batch.control

@@ -44,6 +44,7 @@ from tests.nodes.kraft.raft.replicas import (
 
 
 def test_rule_15_leader_without_a_majority_of_fetches_resigns() -> None:
+    """B.2.15: leader without a majority of fetches resigns."""
     replica = leader()
     replica.wait(1000)
     replica.ask(fetch(1, 1, 1))
@@ -56,6 +57,7 @@ def test_rule_15_leader_without_a_majority_of_fetches_resigns() -> None:
 
 
 def test_rule_15_single_voter_never_resigns() -> None:
+    """B.2.15: single voter never resigns."""
     replica = Replica(voters=(1,))
     replica.timeout()
     replica.flush()
@@ -67,6 +69,7 @@ def test_rule_15_single_voter_never_resigns() -> None:
 
 
 def test_rule_16_restart_of_a_leader_is_resigned() -> None:
+    """B.2.16: restart of a leader is resigned."""
     replica = Replica(saved=QuorumState(5, 1, 1), log=log_of((5, 3)))
     assert isinstance(replica.state.role, Resigned)
     replica.do(Tick())
@@ -79,6 +82,7 @@ def test_rule_16_restart_of_a_leader_is_resigned() -> None:
 
 
 def test_rule_16_restart_of_a_candidate_asks_again_in_the_same_epoch() -> None:
+    """B.2.16: restart of a candidate asks again in the same epoch."""
     replica = Replica(saved=QuorumState(5, -1, 1), log=log_of((4, 3)))
     replica.do(Tick())
     assert not replica.some(SaveQuorumState)
@@ -87,12 +91,14 @@ def test_rule_16_restart_of_a_candidate_asks_again_in_the_same_epoch() -> None:
 
 
 def test_rule_16_restart_of_a_single_voter_candidate_elects_it() -> None:
+    """B.2.16: restart of a single voter candidate elects it."""
     replica = Replica(voters=(1,), saved=QuorumState(5, -1, 1))
     replica.do(Tick())
     assert replica.one(Elected) == Elected(5, 0, (1,))
 
 
 def test_rule_16_a_newer_log_overrules_the_file() -> None:
+    """B.2.16: a newer log overrules the file."""
     replica = Replica(saved=QuorumState(5, 2, 1), log=log_of((7, 3)))
     state = replica.state
     assert (state.epoch, state.leader_id, state.voted_id) == (7, -1, -1)
@@ -100,6 +106,7 @@ def test_rule_16_a_newer_log_overrules_the_file() -> None:
 
 
 def test_rule_16_a_known_leader_is_followed_and_the_vote_kept() -> None:
+    """B.2.16: a known leader is followed and the vote kept."""
     replica = Replica(saved=QuorumState(5, 2, 3))
     replica.do(Tick())
     assert isinstance(replica.one(Send).request, Fetch)
@@ -110,6 +117,7 @@ def test_rule_16_a_known_leader_is_followed_and_the_vote_kept() -> None:
 
 
 def test_rule_17_a_reply_of_a_larger_epoch_is_followed() -> None:
+    """A.4.14, B.2.17: a reply of a larger epoch is followed."""
     replica = leader()
     sent = begin(1, 1)
     replica.wait(500)
@@ -120,6 +128,7 @@ def test_rule_17_a_reply_of_a_larger_epoch_is_followed() -> None:
 
 
 def test_rule_17_a_reply_of_a_lower_epoch_is_dropped() -> None:
+    """B.2.17: a reply of a lower epoch is dropped."""
     replica = follower(epoch=3)
     sent = replica.one(Send).request
     stale = FetchReply(leader_id=2, leader_epoch=2, batches=(Batch(0, 2, (b"x",)),))
@@ -129,6 +138,7 @@ def test_rule_17_a_reply_of_a_lower_epoch_is_dropped() -> None:
 
 
 def test_rule_17_replies_are_matched_to_the_one_outstanding_request() -> None:
+    """B.2.17: replies are matched to the one outstanding request."""
     replica = candidate()
     late = vote(9, candidate=1)
     replica.do(Replied(2, late, VoteReply(leader_epoch=1, granted=True)))
@@ -137,6 +147,7 @@ def test_rule_17_replies_are_matched_to_the_one_outstanding_request() -> None:
 
 
 def test_rule_17_one_outstanding_request_a_peer_and_kind() -> None:
+    """B.2.17: one outstanding request a peer and kind."""
     replica = leader()
     for _ in range(5):
         replica.wait(600)

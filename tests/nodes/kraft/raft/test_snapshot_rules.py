@@ -93,7 +93,7 @@ def ask_for(
 def test_rule_8_below_the_log_start_there_is_only_the_snapshot(
     offset: int, last_epoch: int, answer: Any
 ) -> None:
-    """A.4.20: the answer to the fetch carries the newest snapshot's id, and no records."""
+    """B.2.8: A.4.20: the answer to the fetch carries the newest snapshot's id, and no records."""
     replica = elected(log=behind(ID, (4, 2), (5, 3)))
     assert replica.state.epoch == 6
     reply = replica.ask(fetch(6, offset, last_epoch))
@@ -107,11 +107,13 @@ def test_rule_8_below_the_log_start_there_is_only_the_snapshot(
 
 
 def test_rule_8_a_log_from_the_beginning_needs_no_snapshot() -> None:
+    """B.2.8: a log from the beginning needs no snapshot."""
     reply = leader().ask(fetch(1, 0, 0))
     assert reply.snapshot_id is None
 
 
 def test_rule_9_a_fetch_answered_with_a_snapshot_does_not_count() -> None:
+    """B.2.9: a fetch answered with a snapshot does not count."""
     replica = elected(log=behind(ID))
     role = replica.state.role
     replica.now += 700
@@ -120,6 +122,7 @@ def test_rule_9_a_fetch_answered_with_a_snapshot_does_not_count() -> None:
 
 
 def test_rule_10_a_snapshot_is_answered_at_once() -> None:
+    """B.2.10: a snapshot is answered at once."""
     replica = elected(log=behind(ID))
     assert replica.ask(fetch(5, 100, 3, wait=250)).snapshot_id == ID
 
@@ -140,17 +143,19 @@ def test_rule_10_a_snapshot_is_answered_at_once() -> None:
     ],
 )
 def test_rule_7_fetch_snapshot_errors(request_: FetchSnapshot, error: int) -> None:
+    """B.2.7: fetch snapshot errors."""
     reply = elected(log=behind(ID)).ask(request_)
     assert (reply.error, reply.leader_epoch, reply.data) == (error, 5, b"")
 
 
 def test_rule_7_only_the_leader_hands_out_snapshots() -> None:
+    """B.2.7: only the leader hands out snapshots."""
     reply = follower(epoch=6, log=behind(ID)).ask(ask_for(replica=3))
     assert (reply.error, reply.leader_id) == (NOT_LEADER_OR_FOLLOWER, 2)
 
 
 def test_rule_7_a_replica_that_shuts_down_answers_no_fetch() -> None:
-    """B.2 rule 7: BROKER_NOT_AVAILABLE, from leaders and others; a leader resigns first."""
+    """B.2.7: B.2 rule 7: BROKER_NOT_AVAILABLE, from leaders and others; a leader resigns first."""
     replica = leader()
     while replica.ask(fetch(1, 1, 1)) is not None:
         pass
@@ -339,6 +344,7 @@ def test_a_snapshot_at_or_below_the_high_watermark_is_fatal() -> None:
 
 
 def test_rule_11_divergence_below_the_own_snapshot_is_fatal() -> None:
+    """B.2.11: divergence below the own snapshot is fatal."""
     replica = follower(epoch=6, log=behind(ID, (5, 2)))
     fetched(replica, diverging=(3, 90))
     assert replica.some(Fatal)

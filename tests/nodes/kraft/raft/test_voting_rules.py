@@ -57,6 +57,7 @@ from tests.nodes.kraft.raft.replicas import (
     [vote(4), begin(4), EndQuorumEpoch(leader_id=2, leader_epoch=4, successors=(1,))],
 )
 def test_rule_2_older_epoch_is_fenced(request_: Any) -> None:
+    """B.2.2: older epoch is fenced."""
     replica = Replica(saved=QuorumState(5, 3))
     reply = replica.ask(request_)
     assert (reply.error, reply.leader_epoch, reply.leader_id) == (FENCED_LEADER_EPOCH, 5, 3)
@@ -77,6 +78,7 @@ def test_rule_2_older_epoch_is_fenced(request_: Any) -> None:
     ],
 )
 def test_rule_2_negative_or_foreign_ids_are_invalid(request_: Any) -> None:
+    """B.2.2: negative or foreign ids are invalid."""
     replica = Replica()
     assert replica.ask(request_).error == INVALID_REQUEST
     assert replica.state.epoch == 0
@@ -87,6 +89,7 @@ def test_rule_2_negative_or_foreign_ids_are_invalid(request_: Any) -> None:
 
 @pytest.mark.parametrize("last", [(0, -1), (-1, 0), (3, 5), (4, 5)])
 def test_rule_3_impossible_log_ends_are_invalid(last: tuple[int, int]) -> None:
+    """B.2.3: impossible log ends are invalid."""
     assert Replica().ask(vote(3, last=last)).error == INVALID_REQUEST
 
 
@@ -94,6 +97,7 @@ def test_rule_3_impossible_log_ends_are_invalid(last: tuple[int, int]) -> None:
 
 
 def test_rule_4_vote_is_durable_before_the_answer() -> None:
+    """B.2.4: vote is durable before the answer."""
     replica = Replica()
     assert replica.ask(vote(3)).granted
     assert replica.order(SaveQuorumState, Answer) == [SaveQuorumState, Answer]
@@ -101,6 +105,7 @@ def test_rule_4_vote_is_durable_before_the_answer() -> None:
 
 
 def test_rule_4_larger_epoch_is_taken_over_durably_without_a_grant() -> None:
+    """B.2.4: larger epoch is taken over durably without a grant."""
     replica = Replica(log=log_of((1, 5)))
     reply = replica.ask(vote(3, last=(1, 4)))
     assert not reply.granted
@@ -110,6 +115,7 @@ def test_rule_4_larger_epoch_is_taken_over_durably_without_a_grant() -> None:
 
 
 def test_rule_4_one_vote_an_epoch() -> None:
+    """A.4.11, B.2.4: one vote an epoch."""
     replica = Replica()
     assert replica.ask(vote(3, candidate=2)).granted
     assert not replica.ask(vote(3, candidate=3)).granted
@@ -118,12 +124,14 @@ def test_rule_4_one_vote_an_epoch() -> None:
 
 
 def test_rule_4_no_vote_where_a_leader_is_known() -> None:
+    """B.2.4: no vote where a leader is known."""
     replica = follower(epoch=3)
     reply = replica.ask(vote(3, candidate=3))
     assert (reply.granted, reply.leader_id) == (False, 2)
 
 
 def test_rule_4_no_vote_of_candidates_leaders_and_resigned() -> None:
+    """B.2.4: no vote of candidates leaders and resigned."""
     for replica in (candidate(), elected(), Replica(saved=QuorumState(1, 1, 1))):
         assert not replica.ask(vote(replica.state.epoch, candidate=3)).granted
 
@@ -133,11 +141,13 @@ def test_rule_4_no_vote_of_candidates_leaders_and_resigned() -> None:
     [((2, 3), True), ((1, 9), False), ((2, 2), False), ((3, 1), True), ((2, 4), True)],
 )
 def test_rule_4_logs_compare_by_epoch_first(last: tuple[int, int], granted: bool) -> None:
+    """A.4.12, A.7.1, B.2.4: logs compare by epoch first."""
     replica = Replica(log=log_of((1, 2), (2, 1)))
     assert replica.ask(vote(5, last=last)).granted is granted
 
 
 def test_rule_4_granting_restarts_the_election_timer_and_refusing_does_not() -> None:
+    """B.2.4: granting restarts the election timer and refusing does not."""
     replica = Replica(log=log_of((1, 2)))
     before = replica.state.role.deadline_ms  # type: ignore[union-attr]
     replica.now = 400
@@ -151,6 +161,7 @@ def test_rule_4_granting_restarts_the_election_timer_and_refusing_does_not() -> 
 
 
 def test_rule_5_observers_neither_vote_nor_campaign() -> None:
+    """B.2.5: observers neither vote nor campaign."""
     observer = Replica(node_id=7)
     assert not observer.ask(vote(3)).granted
     observer.wait(100_000)
@@ -162,6 +173,7 @@ def test_rule_5_observers_neither_vote_nor_campaign() -> None:
 
 
 def test_rule_6_two_leaders_of_an_epoch_are_fatal() -> None:
+    """B.2.6: two leaders of an epoch are fatal."""
     replica = follower(epoch=3)
     replica.ask(begin(3, leader=3))
     assert "two leaders" in replica.one(Fatal).reason
@@ -175,12 +187,14 @@ def test_rule_6_two_leaders_of_an_epoch_are_fatal() -> None:
 
 
 def test_candidate_saves_its_vote_before_asking() -> None:
+    """A.4.10: with its log's last epoch and end."""
     replica = candidate()
     assert replica.order(SaveQuorumState, Send) == [SaveQuorumState, Send, Send]
     assert replica.one(SaveQuorumState) == SaveQuorumState(1, -1, 1)
 
 
 def test_leader_saves_before_it_appends_and_announces() -> None:
+    """A.4.13: BeginQuorumEpoch to the other voters."""
     kinds = (SaveQuorumState, Elected, Append, Flush, Send)
     replica = elected()
     assert replica.order(*kinds) == [SaveQuorumState, Elected, Append, Flush, Send, Send]
@@ -213,6 +227,7 @@ def test_end_quorum_epoch_lets_the_first_successor_campaign_at_once() -> None:
 
 
 def test_follower_of_a_silent_leader_campaigns() -> None:
+    """A.4.9: when the leader fails."""
     replica = follower()
     assert 1000 <= deadline_ms(replica.state) <= 1250
     replica.now = 700

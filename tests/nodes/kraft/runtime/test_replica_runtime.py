@@ -41,7 +41,7 @@ def slow_flushes(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 def test_many_batches_are_in_flight_and_one_sync_covers_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A.1.24, A.1.26, A.1.28, A.4.8: the leader appends on while its disk syncs; what was
+    """A.1.24, A.1.26, A.1.27, A.1.28, A.4.8: the leader appends on while its disk syncs; what was
     appended meanwhile is covered by the next sync, and followers fetch it all at once. Nobody
     has applied any of it before it is committed."""
     quorum = Quorum(tmp_path, voters=3)
@@ -64,6 +64,7 @@ def test_many_batches_are_in_flight_and_one_sync_covers_them(
         assert leader.state.high_watermark == start, "none is committed yet"
         for replica in quorum.replicas.values():
             assert len(replica.image.topics) == 0, "so none is applied"
+            assert replica.applied == replica.state.high_watermark
         await quorum.until(lambda: leader.applied == start + batches)
         assert len(quorum.of(ident, "append")) == batches
         for node_id in quorum.replicas:
@@ -81,8 +82,12 @@ def test_many_batches_are_in_flight_and_one_sync_covers_them(
 def test_a_leader_that_stops_hands_over_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prevote: str
 ) -> None:
-    """A.4.9, B.2 rule 7: it resigns, and answers fetches with BROKER_NOT_AVAILABLE until it has
-    ended; the successor does not wait for an election's time-out."""
+    """A.4.9, B.2.7: it resigns, and answers fetches with BROKER_NOT_AVAILABLE until it has
+    ended; the successor does not wait for an election's time-out.
+
+    A.1.22, A.1.23, A.4.3, A.4.4: the new leader is the one active controller, and has all the
+    metadata in memory: nothing but its own LeaderChange is applied before it claims.
+    """
     quorum = Quorum(tmp_path, voters=3, controller_quorum_prevote=prevote)
 
     async def scenario() -> None:
@@ -93,6 +98,8 @@ def test_a_leader_that_stops_hands_over_at_once(
         for replica in quorum.replicas.values():
             await quorum.until(lambda replica=replica: replica.applied == old.applied)
         ident, epoch = old.config.replica_id, old.state.epoch
+        for events in quorum.events.values():
+            events.clear()
         answers: list[Any] = []
         began = time.monotonic()
         ending = asyncio.ensure_future(old.hand_over())
@@ -108,6 +115,11 @@ def test_a_leader_that_stops_hands_over_at_once(
         assert time.monotonic() - began < 0.45, "less than an election's time-out"
         assert new.state.epoch == epoch + 1
         assert [event["why"] for event in quorum.of(ident, "resign")] == ["the process ends"]
+        successor = new.config.replica_id
+        await quorum.until(lambda: quorum.heard[successor].claims)
+        assert [event["kind"] for event in quorum.of(successor, "apply")] == ["LeaderChange"]
+        assert len(new.image.topics) == 1
+        assert [r for r in quorum.replicas.values() if r.leads] == [new]
 
     play(monkeypatch, quorum, scenario)
 
