@@ -2,8 +2,10 @@
 
     python -m benchmarks.isolation [--seconds 10] [--connections 600] [--bytes 16384]
 
-Three combined nodes on loopback. Phases without and with the flood take turns; in each, four kinds
-of requests are sent to the control listeners, one at a time, and their times are told side by side.
+Three combined nodes on loopback. Phases take turns: nothing else to do; the flood; and as many busy
+processes that have nothing to do with the nodes, which shows what of the flood's effect is the
+machine's alone. In each, four kinds of requests are sent to the control listeners, one at a time,
+and their times are told side by side.
 The flood is Produce requests to the leaders, on so many connections that the data queue of each
 node (500 places) stays full, which is read from its metrics. The nodes' own Raft fetches, votes and
 heartbeats have to go on: an election or a fenced broker during the run is told, and is a failure.
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import datetime
 import signal
 import socket
@@ -25,6 +28,7 @@ import time
 import urllib.request
 import uuid
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +49,7 @@ TOPIC = "flood"
 QUEUE = "kafka_network_RequestChannel_RequestQueueSize"
 TIMEOUT = i32Timedelta.parse(datetime.timedelta(seconds=5))
 PAUSE_S = 0.005
+PHASES = ("quiet", "busy machine", "flood")
 FULL = 490
 """Of 500 places: the handler takes one now and then."""
 
@@ -167,6 +172,18 @@ def requests_for(controller: int, epoch: int | None) -> dict[str, Any]:
     return asked
 
 
+@contextlib.contextmanager
+def burning(count: int) -> Iterator[None]:
+    """So many processes that compute nothing: as many as have work in the flood."""
+    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for each in processes:
+            each.kill()
+            each.wait()
+
+
 def queue_size(port: int) -> int:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
         lines = answer.read().decode().splitlines()
@@ -180,13 +197,13 @@ class Run:
     def __init__(self, cluster: Loopback, metrics: dict[str, int]) -> None:
         self.cluster = cluster
         self.metrics = metrics
-        self.times_ms: dict[bool, dict[str, list[float]]] = {
-            flooded: defaultdict(list) for flooded in (False, True)
+        self.times_ms: dict[str, dict[str, list[float]]] = {
+            name: defaultdict(list) for name in PHASES
         }
         self.queue_sizes: dict[str, list[int]] = defaultdict(list)
         self.served = 0
 
-    def phase(self, seconds: float, flooded: bool) -> None:
+    def phase(self, seconds: float, kind: str) -> None:
         active = self.cluster.active()
         epoch = self.cluster.state(active)["epoch"]
         probes = [
@@ -196,8 +213,8 @@ class Run:
         end, sampled = time.monotonic() + seconds, 0.0
         while time.monotonic() < end:
             for probe in probes:
-                probe.ask(self.times_ms[flooded])
-            if flooded and time.monotonic() - sampled > 0.5:
+                probe.ask(self.times_ms[kind])
+            if kind == "flood" and time.monotonic() - sampled > 0.5:
                 sampled = time.monotonic()
                 for name, port in self.metrics.items():
                     self.queue_sizes[name].append(queue_size(port))
@@ -242,15 +259,15 @@ class Run:
         }
 
     def report(self) -> None:
-        head = f"{'ms':18} {'no flood':>28} {'flood':>28}"
-        print(head + f"\n{'':18}" + f" {'p50':>8} {'p99':>9} {'max':>9}" * 2)
-        for name in self.times_ms[False]:
+        print(f"{'ms':18}" + "".join(f"{name:>30}" for name in PHASES))
+        print(f"{'':18}" + f" {'p50':>9} {'p99':>9} {'max':>9}" * len(PHASES))
+        for name in self.times_ms["quiet"]:
             row = f"{name:18}"
-            for flooded in (False, True):
-                times = sorted(self.times_ms[flooded][name])
+            for kind in PHASES:
+                times = sorted(self.times_ms[kind][name])
                 p99 = times[int(0.99 * len(times))]
-                row += f" {statistics.median(times):8.2f} {p99:9.2f} {times[-1]:9.2f}"
-            print(row + f"   ({len(self.times_ms[True][name])} under the flood)")
+                row += f" {statistics.median(times):9.2f} {p99:9.2f} {times[-1]:9.2f}"
+            print(row + f"   ({len(self.times_ms['flood'][name])} in the flood)")
         for name, sizes in self.queue_sizes.items():
             middle = statistics.median(sizes)
             print(f"{name}: data queue {min(sizes)} / {middle:.0f} / {max(sizes)} (min/median/max)")
@@ -292,10 +309,12 @@ def measure(directory: Path, arguments: argparse.Namespace) -> None:
         run = Run(cluster, metrics)
         before = run.changes()
         for _ in range(arguments.rounds):
-            run.phase(arguments.seconds, False)
+            run.phase(arguments.seconds, "quiet")
+            with burning(6):
+                run.phase(arguments.seconds, "busy machine")
             flooders = run.flooders(arguments.connections, arguments.bytes)
             until(lambda: min(map(queue_size, metrics.values())) >= FULL, timeout_s=60)
-            run.phase(arguments.seconds, True)
+            run.phase(arguments.seconds, "flood")
             for each in flooders:
                 each.send_signal(signal.SIGINT)
                 run.served += int(each.communicate()[0] or 0)

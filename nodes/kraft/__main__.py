@@ -1,7 +1,11 @@
 """`python -m nodes.kraft --config server.properties`"""
 
+import gc
 import sys
 
+if __name__ == "__main__":
+    # Until all code is loaded there is no garbage, only ever more to look through for it.
+    gc.disable()
 # kio registers its types with hypothesis wherever that is installed. A node has no use for it,
 # and would start seconds later.
 sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
@@ -20,6 +24,9 @@ from nodes.kraft.storage.errors import StorageError
 
 SWITCH_INTERVAL_S: Final = 0.0005
 """How long one thread may keep the interpreter while the other plane's waits for it."""
+GC_THRESHOLDS: Final = (5_000, 10, 10_000)
+"""A collection of the oldest generation stops both planes for hundreds of ms, so it is left for
+when there is nearly nothing else to do: what the node holds for long has no cycles."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -38,7 +45,9 @@ def main(argv: list[str] | None = None) -> int:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     threading.excepthook = _log_thread_failure
     try:
-        return _run(Node(config))
+        node = Node(config)
+        _settle_memory()
+        return _run(node)
     except (OSError, StorageError) as error:
         print(f"{config.name}: {error}", file=sys.stderr)
         return 1
@@ -49,6 +58,13 @@ def _run(node: Node) -> int:
         reason = runner.run(node.run())
     logging.getLogger(__name__).info("stopped: %s", reason)
     return 1 if reason.startswith("fatal") else 0
+
+
+def _settle_memory() -> None:
+    """Code, and what was recovered from disk, stays: no collection need look at it."""
+    gc.freeze()
+    gc.enable()
+    gc.set_threshold(*GC_THRESHOLDS)
 
 
 def _log_thread_failure(failure: threading.ExceptHookArgs) -> None:

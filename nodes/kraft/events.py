@@ -8,7 +8,9 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+_dumps: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
 class EventLog:
@@ -23,7 +25,7 @@ class EventLog:
         """`tap` hears each event's type and fields, on the thread that emits it."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self.incarnation = uuid.uuid4()
-        self._node = node
+        self._who = _dumps({"node": node, "incarnation": self.incarnation})[1:-1]
         self._tap = tap
         self._seq = 0
         self._lock = threading.Lock()
@@ -33,19 +35,13 @@ class EventLog:
             os.write(self._file, b"\n")
 
     def emit(self, type: str, **fields: Any) -> None:
-        """Write one event. May be called from any thread."""
+        """Write one event. May be called from any thread; what takes long is done outside of
+        the lock, for which the control loop must never wait behind a flood of events."""
+        rest = _dumps({"type": type, **fields})
         with self._lock:
-            event = {
-                "time_ns": time.monotonic_ns(),
-                "node": self._node,
-                "incarnation": str(self.incarnation),
-                "seq": self._seq,
-                "type": type,
-                **fields,
-            }
+            head = f'{{"time_ns":{time.monotonic_ns()},{self._who},"seq":{self._seq},'
             self._seq += 1
-            line = json.dumps(event, separators=(",", ":"), default=str)
-            os.write(self._file, line.encode() + b"\n")
+            os.write(self._file, f"{head}{rest[1:]}\n".encode())
         self._tap(type, fields)
 
 
