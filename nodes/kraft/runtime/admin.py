@@ -4,7 +4,8 @@ it forwards to the active controller. Lives on the data loop."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -26,6 +27,12 @@ log: Final = logging.getLogger(__name__)
 
 READS: Final = frozenset({DESCRIBE_QUORUM})
 """Forwarded requests that change nothing: it does not matter what became of an attempt."""
+
+
+MAX_ITEMS: Final = 10_000
+"""Topics, resources, rules of one forwarded request (B.10: records an operation)."""
+MAX_ELEMENTS: Final = 50_000
+"""Those and what is in them: as many partitions with their replicas by hand."""
 
 
 class Admin(Service):
@@ -91,8 +98,12 @@ class Admin(Service):
     # --- from the controller --------------------------------------------------------------
 
     def forward(self, inquiry: Inquiry) -> None:
-        """Carry a client's request to the active controller, and its answer back."""
-        self._plane.spawn(self._forward(inquiry))
+        """Carry a client's request to the active controller, and its answer back. One that would
+        keep the controller busy for long, whatever its answer, does not get that far."""
+        if too_large(inquiry.request):
+            self._plane.reply(inquiry, refused(inquiry.request, ErrorCode.policy_violation))
+        else:
+            self._plane.spawn(self._forward(inquiry))
 
     async def _forward(self, inquiry: Inquiry) -> None:
         try:
@@ -116,6 +127,23 @@ class Admin(Service):
             # The lease ended meanwhile: a fenced broker vouches for nothing.
             response = refused(request, ErrorCode.request_timed_out)
         return response_for(inquiry.request, response)
+
+
+def too_large(request: Any) -> bool:
+    """Whether the request names more things than one may change."""
+    items = (len(value) for value in _fields(request) if isinstance(value, tuple))
+    return sum(items) > MAX_ITEMS or _elements(request) > MAX_ELEMENTS
+
+
+def _elements(value: Any) -> int:
+    """How many array elements there are in a request, in those too."""
+    if isinstance(value, tuple):
+        return len(value) + sum(_elements(each) for each in value)
+    return sum(_elements(each) for each in _fields(value)) if is_dataclass(value) else 0
+
+
+def _fields(entity: Any) -> Iterator[Any]:
+    return (getattr(entity, item.name) for item in fields(entity))
 
 
 def _changes(request: Any) -> bool:

@@ -10,18 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
+from kio.schema.create_topics.v7.request import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
 from kio.schema.envelope.v0.request import EnvelopeRequest
 from kio.schema.envelope.v0.response import EnvelopeResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.incremental_alter_configs.v1.request import IncrementalAlterConfigsRequest
-from kio.schema.types import TopicName
+from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i16, i32, i32Timedelta
 
 from nodes.kraft.config import Config, from_settings
 from nodes.kraft.controller.answers import blank, item_result, items_response, refused
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
-from nodes.kraft.runtime.admin import time_to_forward_s
+from nodes.kraft.runtime.admin import time_to_forward_s, too_large
 from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.security.authorizer import Asker
 from nodes.kraft.security.principal import Principal
@@ -175,6 +179,22 @@ def test_how_long_an_answer_is_looked_for(tmp_path: Path, asked_ms: int, expecte
     request = replace(REQUEST, timeout=timeout)
     assert time_to_forward_s(config_in(tmp_path), request) == expected_s
     assert time_to_forward_s(config_in(tmp_path), blank(IncrementalAlterConfigsRequest)) == 4.0
+
+
+@pytest.mark.parametrize(
+    ("topics", "replicas", "expected"),
+    [(10_000, 0, False), (10_001, 0, True), (2, 24_000, False), (2, 26_000, True)],
+)
+def test_what_would_keep_the_controller_busy_is_not_forwarded(
+    topics: int, replicas: int, expected: bool
+) -> None:
+    """B.10: a stranger's request of a million topics costs the controller nothing, even where
+    all that it would hear is a refusal."""
+    row = CreatableReplicaAssignment(
+        partition_index=i32(0), broker_ids=tuple(BrokerId(4) for _ in range(replicas))
+    )
+    topic = replace(REQUEST.topics[0], assignments=(row,) if replicas else ())
+    assert too_large(replace(REQUEST, topics=(topic,) * topics)) == expected
 
 
 def test_a_controller_that_hangs_is_left_when_another_one_leads(
