@@ -415,6 +415,7 @@ def _groups(settings: Mapping[str, str]) -> GroupConfig:
         initial_delay_ms=_integer(
             settings, "group.initial.rebalance.delay.ms", 0, 10**7, base.initial_delay_ms
         ),
+        max_size=_integer(settings, "group.max.size", 1, 2**31 - 1, base.max_size),
         min_session_ms=lowest,
         max_session_ms=highest,
     )

@@ -20,6 +20,7 @@ class GroupConfig:
     initial_delay_ms: int = 100
     min_session_ms: int = 500
     max_session_ms: int = 1_800_000
+    max_size: int = 1000
 
 
 def java_hash(text: str) -> int:

@@ -16,6 +16,7 @@ from nodes.kraft.group import membership, rebalance
 from nodes.kraft.group.config import GroupConfig
 from nodes.kraft.group.state import (
     Deletion,
+    Forgetting,
     Group,
     Member,
     Offset,
@@ -48,6 +49,7 @@ from nodes.kraft.group.steps import (
     Synced,
     Tick,
     Told,
+    TopicsGone,
     Written,
 )
 from nodes.kraft.group.turn import Turn
@@ -132,6 +134,8 @@ def step(state: State, event: Input, now_ms: int) -> tuple[State, list[Effect]]:
             _ask(turn, token, request)
         case Written(number, error, offset):
             _written(turn, number, error, offset)
+        case TopicsGone(topics):
+            _forget_topics(turn, topics)
         case Tick():
             for group_id in sorted(state.groups):
                 _pass_time(turn, turn.state.groups[group_id])
@@ -238,6 +242,9 @@ def _written(turn: Turn, number: int, error: ErrorCode, log_offset: int) -> None
             if code == ErrorCode.none:
                 _forget(turn, group_id, log_offset)
             turn.answer(token, Told(code))
+        case Forgetting(group_id, topics):
+            if code == ErrorCode.none:
+                _forget(turn, group_id, log_offset, topics)
         case SaveEmpty():
             pass
 
@@ -253,16 +260,40 @@ def _keep_offsets(
     turn.put(replace(group, offsets=kept))
 
 
-def _forget(turn: Turn, group_id: str, log_offset: int) -> None:
+def _forget(
+    turn: Turn, group_id: str, log_offset: int, topics: frozenset[str] | None = None
+) -> None:
+    """Drop the offsets below `log_offset`: those of some topics, or all, and then the group."""
     group = turn.state.groups.get(group_id)
     if group is None:
         return
     offsets: Map[TopicPartition, Offset] = Map(
-        {key: each for key, each in group.offsets.items() if each.log_offset > log_offset}
+        {
+            key: each
+            for key, each in group.offsets.items()
+            if each.log_offset > log_offset or (topics is not None and key[0] not in topics)
+        }
     )
-    if group.phase is Phase.EMPTY:
+    if topics is None and group.phase is Phase.EMPTY:
         group = Group(group_id=group_id, invited=group.invited)
     turn.put(replace(group, offsets=offsets))
+
+
+def topics_of(state: State) -> frozenset[str]:
+    """The topics that have offsets here."""
+    return frozenset(topic for group in state.groups.values() for topic, _ in group.offsets)
+
+
+def _forget_topics(turn: Turn, topics: frozenset[str]) -> None:
+    for group_id in sorted(turn.state.groups):
+        group = turn.state.groups[group_id]
+        changes = tuple(
+            OffsetChange(group_id, topic, partition, None)
+            for topic, partition in sorted(group.offsets)
+            if topic in topics
+        )
+        if changes:
+            turn.append(Forgetting(group_id, topics), changes)
 
 
 # --- time ---------------------------------------------------------------------------------

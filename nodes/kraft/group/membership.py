@@ -47,6 +47,8 @@ def join(turn: Turn, token: Token, ask: Join) -> None:
         error = ErrorCode.unknown_member_id
     elif not _fits(group, ask):
         error = ErrorCode.inconsistent_group_protocol
+    elif group is not None and not ask.member_id and _full(turn, group, ask):
+        error = ErrorCode.group_max_size_reached
     if error != ErrorCode.none:
         turn.answer(token, Joined(error=error, member_id=ask.member_id))
         return
@@ -80,6 +82,13 @@ def _fits(group: Group | None, ask: Join) -> bool:
         if member.member_id != ask.member_id:
             known &= {name for name, _ in member.protocols}
     return ask.protocol_type == group.protocol_type and bool(known)
+
+
+def _full(turn: Turn, group: Group, ask: Join) -> bool:
+    """Ids that were given out count, else a client could collect them without end."""
+    if ask.instance_id is not None and group.static(ask.instance_id) is not None:
+        return False  # it takes a place that is there
+    return len(group.members) + len(group.invited) >= turn.state.config.max_size
 
 
 def _join_static(turn: Turn, token: Token, group: Group, ask: Join) -> None:

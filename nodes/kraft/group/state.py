@@ -130,7 +130,15 @@ class Deletion:
     token: Token
 
 
-Write: TypeAlias = SaveAssignment | SaveOffsets | SaveEmpty | Deletion
+@dataclass(frozen=True, slots=True)
+class Forgetting:
+    """A write that forgets a group's offsets of some topics; nobody waits for it."""
+
+    group_id: str
+    topics: frozenset[str]
+
+
+Write: TypeAlias = SaveAssignment | SaveOffsets | SaveEmpty | Deletion | Forgetting
 
 
 @dataclass(frozen=True, slots=True)

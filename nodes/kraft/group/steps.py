@@ -147,11 +147,18 @@ class Resign:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicsGone:
+    """These topics were deleted: their offsets say nothing of later topics of the name."""
+
+    topics: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Time passed. Due at `deadline_ms(state)`."""
 
 
-Input: TypeAlias = Ask | Written | Resign | Tick
+Input: TypeAlias = Ask | Written | Resign | TopicsGone | Tick
 
 # --- effects ------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import itertools
 import logging
 import time
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Container, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -27,6 +27,7 @@ from nodes.kraft.group.steps import (
     Resign,
     Result,
     Tick,
+    TopicsGone,
     Written,
 )
 from nodes.kraft.runtime.clock import now_ms
@@ -82,12 +83,14 @@ class Shard:
         config: GroupConfig,
         partitions: PartitionService,
         spawn: Callable[[Coroutine[Any, Any, None]], Any],
+        topics: Callable[[], Container[str]],
     ) -> None:
         self.led = led
         self.state: State | None = None  # None while it loads
         self._config = config
         self._partitions = partitions
         self._spawn = spawn
+        self._topics = topics
         self._resigned = False
         self._tokens = itertools.count()
         self._waiting: dict[int, Callable[[Result], None]] = {}
@@ -124,6 +127,7 @@ class Shard:
             self.state = core.activate(state, now_ms())
             log.info("%s: coordinates %d groups", self, len(state.groups))
             self._arm()
+            self.forget_topics(self._topics())
 
     async def _mark(self) -> tuple[int, int]:
         """Commit a record that changes nothing; the offset behind it, and the log's start."""
@@ -165,6 +169,13 @@ class Shard:
                     self._waiting.pop(token)(result)
         self._arm()
 
+    def forget_topics(self, known: Container[str]) -> None:
+        """Drop the offsets of topics that there are no more; `known`: those that there are."""
+        if self.state is not None:
+            gone = frozenset(name for name in core.topics_of(self.state) if name not in known)
+            if gone:
+                self.feed(TopicsGone(gone))
+
     async def _write(self, write: int, changes: tuple[Change, ...]) -> None:
         appended = await self._append(changes)
         if not self._resigned:
@@ -188,4 +199,11 @@ class Shard:
         due_ms = core.deadline_ms(self.state)
         if due_ms is not None:
             wait_s = max(0, due_ms - now_ms()) / 1000 + 0.0005
-            self._timer = asyncio.get_running_loop().call_later(wait_s, self.feed, Tick())
+            self._timer = asyncio.get_running_loop().call_later(wait_s, self._tick)
+
+    def _tick(self) -> None:
+        self._spawn(self._ticked())  # where that fails, the node stops
+
+    async def _ticked(self) -> None:
+        if not self._resigned:
+            self.feed(Tick())

@@ -51,6 +51,7 @@ class Groups(Service):
         self._shards: dict[int, Shard] = {}
         self._creating: asyncio.Task[None] | None = None
         self._made = asyncio.Event()
+        self._topic_ids = plane.image().topic_ids
 
     def handlers(self) -> Mapping[int, Handler]:
         return {
@@ -90,7 +91,13 @@ class Groups(Service):
 
     def _begin(self, partition: int) -> None:
         self._resign(partition)
-        shard = Shard(self._led[partition], self._config, self._partitions, self._plane.spawn)
+        shard = Shard(
+            self._led[partition],
+            self._config,
+            self._partitions,
+            self._plane.spawn,
+            lambda: self._plane.image().topic_ids,
+        )
         self._shards[partition] = shard
         self._plane.spawn(shard.load())
 
@@ -104,6 +111,10 @@ class Groups(Service):
             self._made.clear()
         else:
             self._made.set()
+        if image.topic_ids is not self._topic_ids:
+            self._topic_ids = image.topic_ids
+            for shard in list(self._shards.values()):
+                shard.forget_topics(image.topic_ids)
 
     def moved(self, transition: Transition) -> None:
         """Without a lease nobody is coordinated; with one again, from the log anew."""

@@ -5,6 +5,7 @@ from kio.schema.errors import ErrorCode
 
 from nodes.kraft.group import core
 from nodes.kraft.group.state import Phase
+from nodes.kraft.group.steps import TopicsGone
 
 TWO = (("range", b"r"), ("roundrobin", b"o"))
 
@@ -102,6 +103,19 @@ def test_the_protocol_that_most_prefer_of_those_that_all_know():
         it.join(member, protocols=TWO)
     it.join("m3", protocols=TWO)
     assert it.answers[it.token].protocol == "range"
+
+
+def test_a_full_group_takes_no_more():
+    """Ids that were only given out count too; who is in already may come back."""
+    it = Coordinator(max_size=2)
+    assert it.join(id_first=True).error == ErrorCode.member_id_required
+    it.join(instance="i")
+    assert it.join(id_first=True).error == ErrorCode.group_max_size_reached
+    assert it.join().error == ErrorCode.group_max_size_reached
+    assert it.join(instance="i") is None
+    assert it.join("m1") is None
+    it.pass_ms(100)
+    assert it.answers[it.token].generation == 1
 
 
 # --- rebalances ---------------------------------------------------------------------------
@@ -328,6 +342,28 @@ def test_deleting_a_group():
     assert not it.state.groups
     it.fail_over()
     assert not it.state.groups
+
+
+def test_offsets_of_deleted_topics_are_forgotten():
+    """A later topic of the same name is read from where its consumers are told to begin."""
+    it = Coordinator(settle=False)
+    for partition in (0, 1):
+        it.commit(5, partition=partition)
+        it.written()
+    it.feed(TopicsGone(frozenset({"other"})))
+    assert not it.writes
+    it.feed(TopicsGone(frozenset({"t"})))
+    assert it.position() == 5  # until the log has it
+    it.written(ErrorCode.not_enough_replicas, reach=False)
+    assert it.position() == 5
+    it.feed(TopicsGone(frozenset({"t"})))
+    it.commit(7)
+    it.written()
+    assert it.position() is None
+    it.written()
+    assert (it.position(0), it.position(1)) == (7, None)  # committed after, to the new topic
+    it.fail_over()
+    assert (it.position(0), it.position(1)) == (7, None)
 
 
 # --- failovers ----------------------------------------------------------------------------

@@ -354,6 +354,30 @@ def test_time_passes_in_the_shard(tmp_path):
     with_groups(tmp_path, test)
 
 
+def test_offsets_go_with_their_topic(tmp_path):
+    """Where it is deleted while we coordinate, and where it was deleted before we did."""
+
+    async def test(bench: Bench) -> None:
+        def show(*topics: tuple[str, int]) -> None:
+            bench.plane.now = image_of((OFFSETS_TOPIC, 5), *topics)
+            bench.groups.committed(1, bench.plane.now)
+
+        await bench.lead(MINE)
+        for leads_meanwhile in (True, False):
+            show(("t", 1))
+            assert await bench.committed(5) == ErrorCode.none
+            if not leads_meanwhile:
+                bench.partitions.lead(MINE, leads=False)
+            show()
+            if not leads_meanwhile:
+                await bench.lead(MINE)
+            await bench.plane.settle()
+            show(("t", 1))
+            assert await bench.offset() == (ErrorCode.none, -1)
+
+    with_groups(tmp_path, test)
+
+
 # --- who may ------------------------------------------------------------------------------
 
 
