@@ -7,16 +7,18 @@ import contextlib
 import logging
 import struct
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from test_sockets import asking, echo, free_port, read_frame
 
-from nodes.kraft.net.channel import Channel
+from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
 from nodes.kraft.net.connection import READ_AHEAD_BYTES
 from nodes.kraft.net.limits import Limits
 from nodes.kraft.net.listener import Inquiry, Listener
-from nodes.kraft.security.tls import TlsSettings, server_context
+from nodes.kraft.net.secure import ChannelSecurity
+from nodes.kraft.security.tls import TlsSettings, client_context, server_context
 from nodes.kraft.wire.codec import frame
 from nodes.kraft.wire.debug import DescribeNodeRequest, DescribeNodeResponse
 from tests.nodes.kraft.certificates import Authority, common_name
@@ -179,6 +181,58 @@ def test_a_flood_of_garbage_writes_few_lines(caplog: pytest.LogCaptureFixture) -
 def tls(tmp_path_factory: pytest.TempPathFactory) -> Any:
     keystore = Authority(tmp_path_factory.mktemp("tls")).keystore(common_name("node"))
     return server_context(TlsSettings(keystore=keystore))
+
+
+def test_a_certificate_says_who_is_there(tmp_path: Path) -> None:
+    """Where one is required, nobody without one is heard."""
+    authority = Authority(tmp_path)
+    ours = TlsSettings(
+        keystore=authority.keystore(common_name("node")),
+        truststore=authority.truststore,
+        client_auth="required",
+    )
+    seen: list[str] = []
+
+    def dispatch(inquiry: Inquiry) -> None:
+        seen.append(f"{inquiry.principal} at {inquiry.host}")
+        echo(inquiry)
+
+    async def body(_: Listener, port: int) -> None:
+        alice = TlsSettings(
+            keystore=authority.keystore(common_name("alice")), truststore=authority.truststore
+        )
+        channel = Channel("127.0.0.1", port, "t", ChannelSecurity(client_context(alice)))
+        await channel.call(DescribeNodeRequest(), 5)
+        channel.close()
+        nobody = TlsSettings(truststore=authority.truststore)
+        channel = Channel("127.0.0.1", port, "t", ChannelSecurity(client_context(nobody)))
+        with pytest.raises((NotSent, FateUnknown)):
+            await channel.call(DescribeNodeRequest(), 5)
+        elsewhere = TlsSettings(truststore=Authority(tmp_path, "another").truststore)
+        channel = Channel("127.0.0.1", port, "t", ChannelSecurity(client_context(elsewhere)))
+        with pytest.raises(NotSent):
+            await channel.call(DescribeNodeRequest(), 5)
+
+    serving(body, Limits(), dispatch, tls=server_context(ours))
+    assert seen == ["User:CN=alice at 127.0.0.1"]
+
+
+def test_a_certificate_of_another_host_is_not_believed(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    ours = TlsSettings(keystore=authority.keystore(common_name("node"), host="10.9.9.9"))
+
+    async def body(_: Listener, port: int) -> None:
+        for check, outcome in ((True, "refused"), (False, "answered")):
+            tls = TlsSettings(truststore=authority.truststore, check_hostname=check)
+            channel = Channel("127.0.0.1", port, "t", ChannelSecurity(client_context(tls)))
+            try:
+                await channel.call(DescribeNodeRequest(), 5)
+                assert outcome == "answered"
+            except NotSent:
+                assert outcome == "refused"
+            channel.close()
+
+    serving(body, Limits(), tls=server_context(ours))
 
 
 def test_a_handshake_that_never_ends_is_ended(tls: Any, caplog: pytest.LogCaptureFixture) -> None:
