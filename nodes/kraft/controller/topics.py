@@ -107,12 +107,13 @@ def _add_partitions(
     """The topic's partitions from number `first` on."""
     # Rows repeat: each is judged and checked once.
     rows: dict[Replicas, tuple[tuple[i32, ...], tuple[i32, ...]]] = {}
+    records = []
     for number, replicas in enumerate(assignment, first):
         if replicas not in rows:
             members = tuple(i32(each) for each in replicas)
             rows[replicas] = members, tuple(e for e in members if can_lead(draft.image, e))
         members, isr = rows[replicas]
-        draft.add(
+        records.append(
             PartitionRecord(
                 partition_id=i32(number),
                 topic_id=topic_id,
@@ -123,6 +124,7 @@ def _add_partitions(
                 partition_epoch=FIRST_EPOCH,
             )
         )
+    draft.add_all(records)
 
 
 def _created(
