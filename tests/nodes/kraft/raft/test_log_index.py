@@ -56,6 +56,7 @@ def test_index_agrees_with_the_records(
 
 
 @given(st.integers(1, 12), st.integers(1, 4), st.integers(0, 12))
+@settings(deadline=None)
 def test_a_log_of_another_history_is_dropped(end: int, epoch: int, length: int) -> None:
     """B.3: a snapshot takes the place of a log that does not hold its last record."""
     log = LogIndex()

@@ -19,7 +19,6 @@ from nodes.kraft.raft.messages import (
     UNKNOWN_LEADER_EPOCH,
     Batch,
     Fetch,
-    FetchReply,
     FetchSnapshot,
     FetchSnapshotReply,
     SnapshotId,
@@ -415,4 +414,3 @@ def test_download_state_is_one_position() -> None:
     assert isinstance(role, Follower)
     assert role.download == Download(ID, 10)
     assert not replica.some(Append)
-    assert isinstance(FetchReply(snapshot_id=ID), FetchReply)

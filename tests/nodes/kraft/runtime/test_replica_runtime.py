@@ -343,7 +343,7 @@ def test_a_committed_record_that_makes_no_sense_stops_the_node(
 
 
 def test_restart_keeps_the_vote_and_the_epoch(tmp_path: Path) -> None:
-    """B.2 rule 16 with a snapshot: the log's last epoch may be the snapshot's."""
+    """B.2.16 with a snapshot: the log's last epoch may be the snapshot's."""
     store = SnapshotStore(tmp_path / "1" / "__kafka_metadata-0")
     store.write(SnapshotId(3, 7), [], timestamp_ms=0, high_watermark=3, digest="")
     replica = start_alone(tmp_path)

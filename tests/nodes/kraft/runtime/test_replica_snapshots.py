@@ -167,7 +167,7 @@ def test_lagging_voter_fetches_the_snapshot(
 def test_claim_waits_for_the_snapshot_to_load(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """B.2 rule 14, A.1.23: the controller begins with all that is committed."""
+    """B.2.14, A.1.23: the controller begins with all that is committed."""
     quorum = Quorum(tmp_path, voters=1)
 
     async def scenario() -> None:
