@@ -241,6 +241,11 @@ def _lags(config: ReplicaConfig, state: PartitionState, progress: Progress, now_
     return late and progress.end_offset != state.log.end_offset
 
 
+def proposes(state: PartitionState) -> bool:
+    """Whether an ISR is with the controller."""
+    return isinstance(state.role, Leading) and state.role.pending is not None
+
+
 def waited_for(state: PartitionState) -> bool:
     """Whether produces wait."""
     return isinstance(state.role, Leading) and bool(state.role.waiting)

@@ -67,10 +67,6 @@ class IsrChanges:
         self._proposals[key] = proposal
         self._wake.set()
 
-    def drop(self, key: PartitionKey) -> None:
-        """What was proposed for a partition is of no matter any more."""
-        self._proposals.pop(key, None)
-
     async def _run(self) -> None:
         while True:
             await self._wake.wait()

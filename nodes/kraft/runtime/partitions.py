@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode
 
@@ -24,18 +24,12 @@ from nodes.kraft.metadata.config_keys import topic_number
 from nodes.kraft.metadata.image import EMPTY, Image, PartitionKey
 from nodes.kraft.partition import core, leader, steps
 from nodes.kraft.partition.batches import Batch, InvalidBatch, produced
-from nodes.kraft.partition.state import (
-    Absent,
-    Following,
-    Leading,
-    PartitionState,
-    ReplicaConfig,
-    recovered,
-)
+from nodes.kraft.partition.state import Leading, PartitionState, ReplicaConfig, recovered
 from nodes.kraft.runtime.changes import Changes
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.fetchers import Fetchers
 from nodes.kraft.runtime.isr import IsrChanges
+from nodes.kraft.runtime.partition_events import PartitionEvents, Shown, shown
 from nodes.kraft.runtime.planes import Plane, Service
 from nodes.kraft.storage.partition_checkpoint import Checkpoint, CleanShutdown
 from nodes.kraft.storage.partition_files import Files
@@ -108,9 +102,11 @@ class Partitions(Service):
         self._checkpointed: dict[PartitionKey, int] = {}
         self._saved: dict[PartitionKey, int] = {}
         self._on_disk: set[PartitionKey] = set()
+        self._unchecked: set[PartitionKey] = set()  # logs of an unclean shutdown, not opened yet
         self._hosted: dict[PartitionKey, Hosted] = {}
         self._image: Image = EMPTY
         self._acting = False
+        self._failed = False
         self._due: dict[PartitionKey, None] = {}
         self._slicing: asyncio.Task[None] | None = None
         self._waited_for: set[PartitionKey] = set()  # by producers
@@ -121,6 +117,7 @@ class Partitions(Service):
         self._tokens = itertools.count(1)
         self._answers: dict[int, Callable[[steps.Answer], None]] = {}
         self._tasks: list[asyncio.Task[None]] = []
+        self._events = PartitionEvents(plane.emit)
         self.isr = IsrChanges(plane, self._isr_answered)
         self.fetchers = Fetchers(plane, self)
 
@@ -133,6 +130,7 @@ class Partitions(Service):
         self._checkpointed = self._checkpoint.load()
         self._saved = dict(self._checkpointed)
         self._on_disk = {key for each in self._root.iterdir() if (key := partition_of(each))}
+        self._unchecked = set() if self._clean else set(self._on_disk)
         self._tasks = [self._plane.spawn(self._tick()), self._plane.spawn(self._save_often())]
         self.isr.start()
 
@@ -146,7 +144,7 @@ class Partitions(Service):
         await loop.run_in_executor(None, self._files.sync)
         await loop.run_in_executor(None, self._checkpoint.save, self._high_watermarks())
         self._files.close()
-        if not self._due:
+        if not self._unchecked and not self._failed:
             self._clean_mark.put()
 
     async def _save_often(self) -> None:
@@ -247,6 +245,7 @@ class Partitions(Service):
 
     def _open(self, key: PartitionKey) -> Hosted:
         """The replica, with what is on disk of it."""
+        self._unchecked.discard(key)
         log = self._open_log(key, exists=True) if key in self._on_disk else None
         checkpoint = self._checkpointed.pop(key, 0)
         state = NOTHING if log is None else recovered(log.recovered, checkpoint)
@@ -266,44 +265,44 @@ class Partitions(Service):
         """Of a partition that is gone, or not ours any more."""
         if key in self._on_disk:
             self._on_disk.discard(key)
+            self._unchecked.discard(key)
             self._checkpointed.pop(key, None)
             PartitionLog(self._files, directory_of(self._root, *key), exists=False).delete()
 
     # --- the cores ------------------------------------------------------------------------
 
     def feed(self, key: PartitionKey, hosted: Hosted, event: steps.Input) -> None:
-        """Give a replica's core an input, and carry out what it decides."""
+        """Give a replica's core an input, and carry out what it decides. Where that cannot be
+        done the node stops: the core takes it for done. Raises what was in the way."""
+        if self._failed:
+            raise RuntimeError("the node stops: a partition failed")
         before = hosted.state
-        hosted.state, effects = core.step(self._core, before, event, now_ms())
-        for effect in effects:
-            self._carry_out(key, hosted, effect)
-        if hosted.state is not before:
-            self._observe(key, hosted, before)
+        try:
+            hosted.state, effects = core.step(self._core, before, event, now_ms())
+            for effect in effects:
+                self._carry_out(key, hosted, effect, before.high_watermark)
+            if hosted.state is not before:
+                self._observe(key, hosted, before)
+        except Exception as error:
+            self._failed = True
+            self._plane.spawn(_raise(error))  # whose failure stops the node
+            raise
 
-    def _carry_out(self, key: PartitionKey, hosted: Hosted, effect: steps.Effect) -> None:
+    def _carry_out(
+        self, key: PartitionKey, hosted: Hosted, effect: steps.Effect, committed: int
+    ) -> None:
         match effect:
             case steps.Append(batch, leads):
                 if hosted.log is None:
                     hosted.log = self._open_log(key, exists=False)
                 hosted.log.append(batch)
-                self._plane.emit(
-                    "plog",
-                    topic_id=str(key[0]),
-                    partition=key[1],
-                    base_offset=batch.base_offset,
-                    end_offset=batch.end_offset,
-                    epoch=batch.epoch,
-                    crc=batch.crc,
-                    leader=leads,
-                    producer_id=batch.producer_id,
-                    base_sequence=batch.base_sequence,
-                )
+                self._events.appended(key, batch, leads=leads)
             case steps.Truncate(end_offset):
                 assert hosted.log is not None
+                if end_offset < committed:
+                    log.error("%s-%d truncated to %d, below what was committed", *key, end_offset)
                 producers = hosted.log.truncate(end_offset)
-                self._plane.emit(
-                    "ptruncate", topic_id=str(key[0]), partition=key[1], end_offset=end_offset
-                )
+                self._events.truncated(key, end_offset)
                 self.feed(key, hosted, steps.Reread(producers))
             case steps.Answer(token):
                 answer = self._answers.pop(token, None)
@@ -315,70 +314,54 @@ class Partitions(Service):
     def _observe(self, key: PartitionKey, hosted: Hosted, before: PartitionState) -> None:
         """Tell of what changed: events, fetchers, watches, and those who wait."""
         after = hosted.state
-        role_changed = _shown(before) != _shown(after)
-        if role_changed:
-            self._role_changed(key, before, after)
+        was, now = shown(before), shown(after)
+        if was != now:
+            self._role_changed(key, was, now)
         moved = before.high_watermark != after.high_watermark
         if isinstance(after.role, Leading):
             if moved:
-                self._plane.emit(
-                    "phw",
-                    topic_id=str(key[0]),
-                    partition=key[1],
-                    offset=after.high_watermark,
-                    leader_epoch=after.role.leader_epoch,
-                )
-            if after.role.waiting:
-                self._waited_for.add(key)
-            if key not in self._lagging and leader.lagging(after):
-                self._lagging.add(key)
-            if _decided(before, after) and len(after.role.isr) < len(after.role.replicas):
-                refused = _shown(before)[3] == after.role.partition_epoch
-                self._small[key] = time.monotonic() + (REFUSED_S if refused else 0.0)
+                self._events.high_watermark(key, after.high_watermark, now.leader_epoch)
+            self._look_after(key, before, after, after.role)
         grown = before.log.end_offset != after.log.end_offset
-        if moved or grown or role_changed:
-            change = Change.LOG if grown or role_changed else Change.HIGH_WATERMARK
+        if moved or grown or was != now:
+            change = Change.LOG if grown or was != now else Change.HIGH_WATERMARK
             for watch in self._change_watches:
                 watch(key, change)
             for waiter in list(hosted.waiters or ()):
                 waiter()
 
-    def _role_changed(
-        self, key: PartitionKey, before: PartitionState, after: PartitionState
+    def _look_after(
+        self, key: PartitionKey, before: PartitionState, after: PartitionState, role: Leading
     ) -> None:
+        """Note what a leader has to be ticked for."""
+        if role.waiting:
+            self._waited_for.add(key)
+        if key not in self._lagging and leader.lagging(after):
+            self._lagging.add(key)
+        decided = leader.proposes(before) and role.pending is None
+        if decided and len(role.isr) < len(role.replicas):
+            refused = shown(before).partition_epoch == role.partition_epoch
+            self._small[key] = time.monotonic() + (REFUSED_S if refused else 0.0)
+
+    def _role_changed(self, key: PartitionKey, was: Shown, now: Shown) -> None:
         topic = self._image.topics.get(key[0])
-        name, role, leader_epoch, partition_epoch, isr, maximal = _shown(after)
-        self._plane.emit(
-            "part",
-            topic=topic.name if topic is not None else None,
-            topic_id=str(key[0]),
-            partition=key[1],
-            role=name,
-            leader_epoch=leader_epoch,
-            partition_epoch=partition_epoch,
-            isr=list(isr),
-            max_isr=list(maximal),
-        )
-        follows = after.role.leader_id if isinstance(after.role, Following) else -1
-        self.fetchers.follow(key, follows)
-        leads = isinstance(after.role, Leading)
-        if leads != isinstance(before.role, Leading) or (leads and role != before.role):
-            was = before.role
-            if leads and isinstance(was, Leading) and was.leader_epoch == leader_epoch:
-                return
+        self._events.role(key, topic.name if topic is not None else None, now)
+        if (was.role, was.leader_id, was.leader_epoch) == (
+            now.role,
+            now.leader_id,
+            now.leader_epoch,
+        ):
+            return
+        self.fetchers.follow(key, now.leader_id)
+        leads = now.role == "leader"
+        if leads or was.role == "leader":
             for watch in self._leader_watches:
-                watch(key[0], key[1], leads, leader_epoch)
+                watch(*key, leads, now.leader_epoch)
 
     def _isr_answered(self, key: PartitionKey, event: steps.IsrAnswered) -> None:
         hosted = self._hosted.get(key)
         if hosted is not None:
             self.feed(key, hosted, event)
-
-    def pending(self, key: PartitionKey) -> Any:
-        """The proposal of an ISR that a partition waits for; None: none."""
-        hosted = self._hosted.get(key)
-        role = hosted.leading() if hosted is not None else None
-        return role.pending if role is not None else None
 
     async def _tick(self) -> None:
         """Soon for those who wait, and for an ISR that may grow; rarely for those who lag."""
@@ -488,24 +471,5 @@ class Partitions(Service):
         return hosted.log.read(from_offset, hosted.state.high_watermark, 2**20)
 
 
-def _decided(before: PartitionState, after: PartitionState) -> bool:
-    """Whether a proposal that was pending is so no more."""
-    was, now = before.role, after.role
-    pending = isinstance(was, Leading) and was.pending is not None
-    return pending and isinstance(now, Leading) and now.pending is None
-
-
-def _shown(
-    state: PartitionState,
-) -> tuple[str, Any, int, int, tuple[int, ...], tuple[int, ...]]:
-    """(role, leader's id where it follows, leader epoch, partition epoch, ISR, maximal ISR)."""
-    role = state.role
-    match role:
-        case Leading():
-            epochs = role.leader_epoch, role.partition_epoch
-            return "leader", None, *epochs, role.isr, role.maximal_isr
-        case Following():
-            epochs = role.leader_epoch, role.partition_epoch
-            return "follower", role.leader_id, *epochs, role.isr, role.isr
-        case Absent():
-            return "none", None, -1, -1, (), ()
+async def _raise(error: Exception) -> None:
+    raise error

@@ -46,6 +46,8 @@ class Sessions:
             return False
         state = request.replica_state
         follower = Follower(int(state.replica_id), int(state.replica_epoch))
+        if follower.replica_id not in self._plane.image().brokers:
+            return False
         if not self._plane.allowed(
             inquiry, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
         ):

@@ -4,6 +4,7 @@ Kafka's `replication-offset-checkpoint`: a version, the number of lines, and a l
 partition offset` each; topics by their ids here, for a re-created one is another.
 """
 
+import threading
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ class Checkpoint:
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / "replication-offset-checkpoint"
+        self._lock = threading.Lock()
 
     def load(self) -> dict[tuple[uuid.UUID, int], int]:
         """Partition to high watermark; empty where there is no file. Raises `StorageError`."""
@@ -38,10 +40,11 @@ class Checkpoint:
         return found
 
     def save(self, offsets: Mapping[tuple[uuid.UUID, int], int]) -> None:
-        """Replace the file. May be called from any thread, one at a time."""
+        """Replace the file. May be called from any thread."""
         lines = [f"{topic_id} {number} {at}" for (topic_id, number), at in offsets.items()]
         text = "\n".join([_VERSION, str(len(lines)), *lines]) + "\n"
-        replace_file(self._path, text.encode())
+        with self._lock:
+            replace_file(self._path, text.encode())
 
 
 class CleanShutdown:
