@@ -2,51 +2,30 @@
 
 from __future__ import annotations
 
-import datetime
 import signal
 import threading
-import time
 import uuid
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from admin_clients import error_of, eventually, results
 from confluent_kafka import KafkaException
 from confluent_kafka import admin as confluent
 from kafka import errors
 from kafka.admin import (
     ACL,
-    ACLFilter,
     ACLOperation,
     ACLPermissionType,
-    ACLResourcePatternType,
     ConfigResource,
     ConfigResourceType,
     KafkaAdminClient,
     NewPartitions,
     NewTopic,
     ResourcePattern,
-    ResourcePatternFilter,
 )
 from kafka.admin import ResourceType as KafkaResourceType
-from kio.schema.create_acls.v3.request import AclCreation, CreateAclsRequest
-from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
-from kio.schema.describe_cluster.v1.request import DescribeClusterRequest
-from kio.schema.envelope.v0.request import EnvelopeRequest
-from kio.schema.metadata.v12.request import MetadataRequest, MetadataRequestTopic
-from kio.static.primitive import i32Timedelta
-from loopback import Loopback, call, until
-
-from nodes.kraft.controller.answers import blank
-from nodes.kraft.wire.codec import (
-    decode_response,
-    encode_entity,
-    encode_request,
-    request_schema,
-)
-from nodes.kraft.wire.codes import codes
-from nodes.kraft.wire.forwarding import ForwardedPrincipal, packed_host
+from loopback import Loopback, until
 
 pytestmark = pytest.mark.xdist_group("admin-clients")
 
@@ -64,22 +43,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loopback]:
 
 def bootstrap(cluster: Loopback) -> list[str]:
     return [f"127.0.0.1:{port}" for port in cluster.client.values()]
-
-
-def eventually(condition: Callable[[], Any]) -> None:
-    """Wait until the brokers' caches have it (B.9.10); until then they may say anything."""
-
-    def holds() -> bool:
-        try:
-            return bool(condition())
-        except (KafkaException, errors.KafkaError):
-            return False
-
-    until(holds)
-
-
-def results(futures: dict[Any, Any]) -> list[Any]:
-    return [future.result(10) for future in futures.values()]
 
 
 # --- kafka-python -------------------------------------------------------------------------
@@ -165,12 +128,6 @@ def test_kafka_python_access_rules_need_an_authorizer(python_admin: Any) -> None
 @pytest.fixture(scope="module")
 def confluent_admin(cluster: Loopback) -> confluent.AdminClient:
     return confluent.AdminClient({"bootstrap.servers": ",".join(bootstrap(cluster))})
-
-
-def error_of(futures: dict[Any, Any]) -> str:
-    with pytest.raises(KafkaException) as caught:
-        results(futures)
-    return str(caught.value.args[0].name())
 
 
 def test_confluent_topics(confluent_admin: confluent.AdminClient) -> None:
@@ -290,173 +247,3 @@ def test_clients_do_not_see_the_controller_change(
     names = {f"{fault}-{number}" for number in range(done[0])}
     eventually(lambda: names <= set(confluent_admin.list_topics(timeout=5).topics))
     cluster.ready()
-
-
-# --- the authorizer -----------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loopback]:
-    """Nobody has to say who they are, so everyone is ANONYMOUS: above the rules at the
-    controllers, where brokers are, under them at broker b1; b2's clients are above them."""
-    cluster = Loopback(
-        tmp_path_factory.mktemp("guarded"), controllers=1, brokers=2, authorizer_enabled="true"
-    )
-    for name in ("c1", "b2"):
-        cluster.settings[name]["super.users"] = "User:ANONYMOUS;User:root"
-    with cluster:
-        cluster.ready()
-        yield cluster
-
-
-def forwarded(cluster: Loopback, request: Any, who: tuple[str, str], host: str = "") -> Any:
-    """The answer to a request that a broker forwards for that principal."""
-    principal = ForwardedPrincipal(type=who[0], name=who[1], request_id=uuid.uuid4())
-    envelope = EnvelopeRequest(
-        request_data=encode_request(request, correlation_id=1, client_id="test"),
-        request_principal=encode_entity(principal),
-        client_host_address=packed_host(host),
-    )
-    answer = call(cluster.control[1], envelope)
-    assert int(answer.error_code) == 0
-    return decode_response(request.__api_key__, request.__version__, answer.response_data)[1]
-
-
-def create(name: str) -> CreateTopicsRequest:
-    topic = blank(CreatableTopic, name=name, num_partitions=1, replication_factor=1)
-    timeout = i32Timedelta.parse(datetime.timedelta(seconds=5))
-    return CreateTopicsRequest(topics=(topic,), timeout=timeout)
-
-
-def allow(cluster: Loopback, name: str, operation: int, who: str, kind: int = 2) -> None:
-    rule = AclCreation(
-        resource_type=kind,  # type: ignore[arg-type]
-        resource_name=name,
-        principal=who,
-        host="*",
-        operation=operation,  # type: ignore[arg-type]
-        permission_type=3,  # type: ignore[arg-type]
-    )
-    told = forwarded(cluster, CreateAclsRequest(creations=(rule,)), ("User", "root"))
-    assert list(codes(told)) == [0]
-
-
-def test_a_forwarded_request_is_judged_as_the_client(guarded: Loopback) -> None:
-    """A.1.19: over the wire; the rule counts once it is committed, which its answer says."""
-    assert list(codes(forwarded(guarded, create("w1"), ("User", "alice")))) == [29]
-    assert list(codes(forwarded(guarded, create("w1"), ("User", "root")))) == [0]
-    allow(guarded, "w2", 5, "User:alice")
-    assert list(codes(forwarded(guarded, create("w2"), ("User", "alice")))) == [0]
-    assert list(codes(forwarded(guarded, create("w3"), ("User", "alice")))) == [29]
-
-
-def test_clients_see_what_the_rules_let_them(guarded: Loopback) -> None:
-    """29 where a hidden topic is named, and not a word of it where all are asked for."""
-    for name in ("seen", "hidden"):
-        assert list(codes(forwarded(guarded, create(name), ("User", "root")))) == [0]
-    allow(guarded, "seen", 8, "User:ANONYMOUS")
-
-    def ask(broker: str, *names: str) -> dict[str, int]:
-        topics = tuple(MetadataRequestTopic(topic_id=None, name=name) for name in names)  # type: ignore[arg-type]
-        request = MetadataRequest(
-            topics=topics or None,
-            allow_auto_topic_creation=False,
-            include_topic_authorized_operations=False,
-        )
-        told = call(guarded.client[broker], request).topics
-        return {str(each.name): int(each.error_code) for each in told}
-
-    eventually(lambda: {"seen", "hidden"} <= set(ask("b2")))
-    eventually(lambda: ask("b1") == {"seen": 0})
-    assert ask("b1", "seen", "hidden", "missing") == {"seen": 0, "hidden": 29, "missing": 29}
-
-
-def may_see_rules(cluster: Loopback) -> None:
-    """Clients ask any broker for the rules; at b1 that takes one, too."""
-    request = DescribeClusterRequest(include_cluster_authorized_operations=True)
-
-    def told() -> bool:
-        return call(cluster.client["b1"], request).cluster_authorized_operations > 0
-
-    if not told():
-        allow(cluster, "kafka-cluster", 8, "User:ANONYMOUS", kind=4)
-    until(told)
-
-
-def test_kafka_python_access_rules(guarded: Loopback) -> None:
-    """B.8: CreateAcls, DescribeAcls, DeleteAcls (A.1.92)."""
-    may_see_rules(guarded)
-    admin = KafkaAdminClient(bootstrap_servers=f"127.0.0.1:{guarded.client['b2']}")
-    try:
-        python_access_rules(admin)
-    finally:
-        admin.close()
-
-
-def python_access_rules(admin: Any) -> None:
-    rules = [
-        ACL(
-            principal="User:bob",
-            host="*",
-            operation=ACLOperation.READ,
-            permission_type=ACLPermissionType.ALLOW,
-            resource_pattern=ResourcePattern(KafkaResourceType.TOPIC, name),
-        )
-        for name in ("*", "p-rule")
-    ]
-    told = admin.create_acls(rules)
-    assert (len(told["succeeded"]), told["failed"]) == (2, [])
-    anything = ACLFilter(
-        principal="User:bob",
-        host=None,
-        operation=ACLOperation.ANY,
-        permission_type=ACLPermissionType.ANY,
-        resource_pattern=ResourcePatternFilter(
-            KafkaResourceType.ANY, None, pattern_type=ACLResourcePatternType.ANY
-        ),
-    )
-    eventually(lambda: len(admin.describe_acls(anything)[0]) == 2)
-    names = {rule.resource_pattern.resource_name for rule in admin.describe_acls(anything)[0]}
-    assert names == {"*", "p-rule"}
-    ((_, matched, _),) = admin.delete_acls([anything])
-    assert len(matched) == 2
-    eventually(lambda: admin.describe_acls(anything)[0] == [])
-
-
-def test_confluent_access_rules(guarded: Loopback) -> None:
-    may_see_rules(guarded)
-    admin = confluent.AdminClient({"bootstrap.servers": f"127.0.0.1:{guarded.client['b2']}"})
-    rule = confluent.AclBinding(
-        confluent.ResourceType.TOPIC,
-        "c-rule",
-        confluent.ResourcePatternType.PREFIXED,
-        "User:carol",
-        "*",
-        confluent.AclOperation.WRITE,
-        confluent.AclPermissionType.DENY,
-    )
-    results(admin.create_acls([rule]))
-    wanted = confluent.AclBindingFilter(
-        confluent.ResourceType.ANY,
-        None,
-        confluent.ResourcePatternType.ANY,
-        "User:carol",
-        None,
-        confluent.AclOperation.ANY,
-        confluent.AclPermissionType.ANY,
-    )
-    eventually(lambda: admin.describe_acls(wanted).result(10) == [rule])
-    assert results(admin.delete_acls([wanted])) == [[rule]]
-    eventually(lambda: admin.describe_acls(wanted).result(10) == [])
-
-
-def test_a_controller_refuses_strangers(tmp_path: Path) -> None:
-    """A.1.19: 31 to every operation, over the wire, and the log stays as it is."""
-    with Loopback(tmp_path, controllers=1, authorizer_enabled="true") as cluster:
-        until(cluster.active)
-        end = cluster.state("c1")["log_end"]
-        for key, version in ((50, 0), (51, 0), (52, 2), (56, 3), (58, 0), (67, 0), (10000, 0)):
-            told = call(cluster.control[1], blank(request_schema(key, version)))
-            assert list(codes(told)) == [31], (key, version)
-        time.sleep(0.1)
-        assert cluster.state("c1")["log_end"] == end
