@@ -42,13 +42,17 @@ Schema: TypeAlias = Any
 NO_THROTTLE: Final = i32Timedelta.parse(datetime.timedelta(0))
 
 
+MAX_MESSAGE_CHARACTERS: Final = 300
+
+
 class Refusal(Exception):
-    """Why one item of a request is refused: an error code and a message for people."""
+    """Why one item of a request is refused: an error code and a message for people, which is
+    cut where a client's own words would make it long."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)
         self.code = code
-        self.message = message
+        self.message = message[:MAX_MESSAGE_CHARACTERS]
 
 
 # --- entities -----------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from kio.schema.errors import ErrorCode
 
-from nodes.kraft.controller.answers import ITEM_APIS, blank, item_schema, refused
+from nodes.kraft.controller.answers import ITEM_APIS, Refusal, blank, item_schema, refused
 from nodes.kraft.wire.apis import CLIENT_APIS, CONTROL_APIS
 from nodes.kraft.wire.codec import encode_response, request_schema, response_schema
 from nodes.kraft.wire.codes import codes
@@ -63,6 +63,11 @@ def two_items(schema, field):
     names = {"name", "resource_name"} & set(item.__dataclass_fields__)
     items = tuple(blank(item, **dict.fromkeys(names, text)) for text in ("a", "b"))
     return blank(schema, **{field: items})
+
+
+def test_messages_do_not_grow_with_what_clients_say():
+    """They are kept with the answers of forwarded requests, in the log and in memory."""
+    assert len(Refusal(ErrorCode.invalid_topic_exception, "x" * 10_000).message) == 300
 
 
 @pytest.mark.parametrize("version", [0, 12])
