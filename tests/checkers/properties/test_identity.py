@@ -8,7 +8,7 @@ from controller_cores import decided_log
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_logs import LogStory
-from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid
+from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid, shown
 
 from checkers.kernels.identity import identity_uniqueness
 from framework.verdict import Verdict
@@ -64,7 +64,7 @@ def clean() -> LogStory:
     leased(story, "b2", 5, story.epochs[5])
     story.topic()
     story.create("t")
-    story.describe("t", {"partition": 0})
+    story.describe("t", shown(0, [4]))
     played(story, 40, "i1")
     played(story, 41, "i2")
     producers(story, 1_000)
@@ -99,7 +99,7 @@ PLANTED: dict[str, Any] = {
     f"created topic log/{TOPIC} is": lambda story: story.topic(),
     f"topic id {OTHER} is u and v": lambda story: (
         story.topic("u", OTHER),
-        story.describe("v", {"partition": 0}, topic_id=OTHER),
+        story.describe("v", shown(0, [4]), topic_id=OTHER),
     ),
     "broker epoch 0 is broker/4 and broker/5": lambda story: story.heartbeat(5, 0),
     "broker epoch 2 is broker/5 and broker/6": lambda story: story.register(6, broker_epoch=2),
