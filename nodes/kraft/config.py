@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from nodes.kraft.group.config import GroupConfig
+from nodes.kraft.net.addresses import Addresses
 from nodes.kraft.net.limits import Limits
 from nodes.kraft.net.limits import limits as _limits
 from nodes.kraft.security.principal import Principal
@@ -120,6 +121,8 @@ class Config:
     sasl: SaslSettings = field(default_factory=SaslSettings)
     controller_protocol: str = "PLAINTEXT"
     metrics_address: tuple[str, int] | None = None
+    addresses: Addresses = field(default_factory=lambda: Addresses({}), compare=False, repr=False)
+    """The controllers', which a running broker learns anew."""
     rack: str | None = None
     snapshots: SnapshotPolicy = SnapshotPolicy()
     deferred_takeover: bool = False
@@ -225,6 +228,7 @@ def from_settings(settings: Mapping[str, str]) -> Config:
         max_fetch_records=_integer(settings, "metadata.max.fetch.records", 1, 10**9, 10_000),
         prevote=_boolean(settings, "controller.quorum.prevote", default=True),
         segment_bytes=_integer(settings, "metadata.log.segment.bytes", 1024, 2**31 - 1, 16 * 2**20),
+        addresses=Addresses({each.id: (each.host, each.port) for each in voters}),
         limits=_limits(settings),
         tls=tls_settings(settings),
         sasl=sasl_settings(settings),

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import struct
+from collections.abc import Callable
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
@@ -33,8 +34,15 @@ class Channel:
     """Sends requests to one address; connects when needed, and anew after every failure."""
 
     def __init__(
-        self, host: str, port: int, client_id: str, security: ChannelSecurity | None = None
+        self,
+        host: str,
+        port: int,
+        client_id: str,
+        security: ChannelSecurity | None = None,
+        address: Callable[[], tuple[str, int]] | None = None,
     ) -> None:
+        """`address`: asked anew for each connection, where the other node may move."""
+        self._address = address
         self._host = host
         self._port = port
         self._client_id = client_id
@@ -129,9 +137,13 @@ class Channel:
 
 
 def to_controller(config: Config, controller_id: int) -> Channel:
-    """A channel to one of the voters, in the protocol of the controllers' listeners."""
-    voter = next(each for each in config.voters if each.id == controller_id)
-    return Channel(voter.host, voter.port, config.name, to_controllers(config))
+    """A channel to a controller, wherever it is by now, in the protocol of its listener."""
+    return Channel(
+        *config.addresses.of(controller_id),
+        config.name,
+        to_controllers(config),
+        lambda: config.addresses.of(controller_id),
+    )
 
 
 def _check(answer: Any, what: str) -> None:

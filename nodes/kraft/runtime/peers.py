@@ -6,7 +6,7 @@ import logging
 from typing import Final
 
 from nodes.kraft.config import Config
-from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
+from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
 from nodes.kraft.raft import messages
 from nodes.kraft.wire import quorum
 from nodes.kraft.wire.codec import MalformedRequest
@@ -32,6 +32,7 @@ class Peers:
             timeout_s += self._config.timing.fetch_max_wait_ms / 1000
         try:
             response = await self._channel(peer, request).call(entity, timeout_s)
+            self._config.addresses.learn(getattr(response, "node_endpoints", ()))
             return quorum.reply_from_wire(request, response)
         except (NotSent, FateUnknown) as error:
             log.debug("%s to %d: %s", type(request).__name__, peer, error)
@@ -42,8 +43,7 @@ class Peers:
     def _channel(self, peer: int, request: messages.Request) -> Channel:
         key = peer, isinstance(request, _FETCHES)
         if key not in self._channels:
-            voter = next(each for each in self._config.voters if each.id == peer)
-            self._channels[key] = Channel(voter.host, voter.port, self._config.name)
+            self._channels[key] = to_controller(self._config, peer)
         return self._channels[key]
 
     def close(self) -> None:

@@ -303,7 +303,11 @@ class Replica:
     def _answer(self, token: int, reply: messages.Reply, data: bytes) -> None:
         entity, request, answer = self._waiting.pop(token)
         emit_answer(self._emit, self.state, request, reply)
-        answer(quorum.reply_to_wire(entity, reply, data))
+        response = quorum.reply_to_wire(entity, reply, data)
+        if not data:  # whoever is up to date, or astray, hears where everybody is
+            voters = ((each.id, each.host, each.port) for each in self.config.voters)
+            response = quorum.with_endpoints(response, voters)
+        answer(response)
 
     async def _send(self, peer: int, request: messages.Request) -> None:
         self.feed(steps.Replied(peer, request, await self._peers.ask(peer, request)))

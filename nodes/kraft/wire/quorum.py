@@ -8,6 +8,8 @@ both at the top level (rule 1 of KIP-595's receivers). Directory ids are not use
 """
 
 import datetime
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from kio.schema.begin_quorum_epoch.v1 import request as begin_request
@@ -328,6 +330,20 @@ def _vote_reply_to_wire(
     )
     topic = vote_response.TopicData(topic_name=entity.topics[0].topic_name, partitions=(partition,))
     return vote_response.VoteResponse(error_code=ErrorCode.none, topics=(topic,))
+
+
+def with_endpoints(
+    response: QuorumResponse, voters: Iterable[tuple[int, str, int]]
+) -> QuorumResponse:
+    """A Fetch response that also says where the voters are (id, host, port); any other as it
+    is."""
+    if not isinstance(response, fetch_response.FetchResponse):
+        return response
+    endpoints = tuple(
+        fetch_response.NodeEndpoint(node_id=BrokerId(ident), host=host, port=i32(port), rack=None)
+        for ident, host, port in voters
+    )
+    return replace(response, node_endpoints=endpoints)
 
 
 def _fetch_reply_to_wire(reply: FetchReply, records: bytes) -> fetch_response.FetchResponse:

@@ -12,6 +12,7 @@ import pytest
 from nodes.kraft.config import ConfigError, from_settings
 from tests.nodes.kraft.loopback import Loopback, until
 from tests.nodes.kraft.test_node_config import BOTH, BROKER, CONTROLLER
+from tests.nodes.kraft.test_node_process import create_topic
 
 processes = pytest.mark.xdist_group("processes")
 pytestmark = pytest.mark.timeout(120)
@@ -129,15 +130,27 @@ def test_a_broker_never_leads_the_quorum(tmp_path: Path) -> None:
 
 
 @processes
-def test_one_right_address_is_enough_to_find_the_quorum(tmp_path: Path) -> None:
-    """A.1.9: the broker's other addresses of controllers lead nowhere."""
-    with Loopback(tmp_path, controllers=1) as cluster:
-        until(cluster.active)
-        found = Loopback(tmp_path / "b", brokers=1, controllers=1)
-        broker = found.settings["b1"]
-        right = f"1@127.0.0.1:{cluster.control[1]}"
-        broker["controller.quorum.voters"] = f"7@127.0.0.1:1,{right},8@no.such.host.invalid:9093"
-        broker["broker.id"] = "4"
-        found.settings = {"b1": broker}
-        with found:
-            until(lambda: found.state("b1")["broker_state"] == "ACTIVE")
+def test_one_right_address_is_enough_and_is_needed_once(tmp_path: Path) -> None:
+    """A.1.9, A.1.10: a broker that knows the right address of one controller, not the leader,
+    and wrong ones of the others, finds the quorum; when that one is gone, and the leader, too,
+    it goes on with addresses that it was never configured with."""
+    with Loopback(tmp_path, controllers=3) as cluster:
+        leader = until(cluster.active, timeout_s=40)
+        right = next(ident for ident in cluster.control if f"c{ident}" != leader)
+        broker = Loopback(tmp_path / "b", brokers=1, controllers=1)
+        settings = broker.settings["b1"]
+        settings["broker.id"] = "4"
+        settings["controller.quorum.voters"] = ",".join(
+            f"{ident}@127.0.0.1:{port if ident == right else 1}"
+            for ident, port in cluster.control.items()
+        )
+        broker.settings = {"b1": settings}
+        with broker:
+            until(lambda: broker.state("b1")["broker_state"] == "ACTIVE", timeout_s=40)
+            cluster.kill(f"c{right}")
+            port = broker.client["b1"]
+            until(lambda: create_topic(port, "a").error_code in (0, 36))
+            cluster.start(f"c{right}")
+            until(lambda: cluster.state(f"c{right}")["leader_id"] >= 0)
+            cluster.kill(leader)
+            until(lambda: create_topic(port, "b").error_code in (0, 36), timeout_s=40)
