@@ -9,6 +9,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from nodes.kraft.endpoints import (
+    WITH_SASL,
+    WITH_TLS,
+    Endpoint,
+    Voter,
+    address,
+    controller_protocol,
+    endpoints,
+    protocol_map,
+    voters,
+)
 from nodes.kraft.group.config import GroupConfig
 from nodes.kraft.net.addresses import Addresses
 from nodes.kraft.net.limits import Limits
@@ -16,10 +27,9 @@ from nodes.kraft.net.limits import limits as _limits
 from nodes.kraft.security.principal import Principal
 from nodes.kraft.security.sasl import SaslSettings, sasl_settings
 from nodes.kraft.security.tls import TlsSettings, server_context, tls_settings
-from nodes.kraft.settings import MAX_ID, MAX_PORT, ConfigError, parse_properties
+from nodes.kraft.settings import MAX_ID, ConfigError, parse_properties
 from nodes.kraft.settings import boolean as _boolean
 from nodes.kraft.settings import integer as _integer
-from nodes.kraft.settings import is_number as _is_number
 from nodes.kraft.settings import names as _names
 from nodes.kraft.settings import required as _required
 
@@ -35,31 +45,8 @@ __all__ = [
 ]
 
 ANY_ADDRESS: Final = frozenset({"", "0.0.0.0", "::", "[::]"})
-SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
-"""Name -> id of the protocols that listeners can speak."""
-WITH_TLS: Final = frozenset({"SSL", "SASL_SSL"})
-WITH_SASL: Final = frozenset({"SASL_PLAINTEXT", "SASL_SSL"})
 CONTROL_QUEUE_CAPACITY: Final = 20
 """KIP-291's, for controller listeners."""
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A listener: its name, where it is, and the security protocol that it speaks."""
-
-    name: str
-    host: str
-    port: int
-    protocol: str
-
-
-@dataclass(frozen=True, slots=True)
-class Voter:
-    """A member of the metadata quorum."""
-
-    id: int
-    host: str
-    port: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,8 +164,8 @@ def load(path: Path) -> Config:
 def from_settings(settings: Mapping[str, str]) -> Config:
     """Check settings and make a `Config`. Raises `ConfigError`."""
     roles = _roles(settings)
-    protocols = _protocol_map(settings)
-    listeners = _endpoints(settings, "listeners", protocols)
+    protocols = protocol_map(settings)
+    listeners = endpoints(settings, "listeners", protocols)
     control_names = _names(settings.get("controller.listeners", ""))
     if "controller" in roles and not control_names:
         raise ConfigError("controller.listeners is missing: a controller needs a listener's name")
@@ -197,7 +184,7 @@ def from_settings(settings: Mapping[str, str]) -> Config:
         raise ConfigError(
             f"listener {client[0].name} is for clients, but process.roles has no broker"
         )
-    advertised = _endpoints(settings, "advertised.listeners", protocols) or client
+    advertised = endpoints(settings, "advertised.listeners", protocols) or client
     for each in advertised:
         if each.name not in {known.name for known in listeners}:
             raise ConfigError(f"advertised.listeners names {each.name}, which is no listener")
@@ -208,8 +195,8 @@ def from_settings(settings: Mapping[str, str]) -> Config:
             )
     broker_id = _id(settings, "broker.id") if "broker" in roles else None
     controller_id = _id(settings, "controller.id") if "controller" in roles else None
-    voters = _voters(settings)
-    _check_ids(broker_id, controller_id, voters)
+    known = voters(settings)
+    _check_ids(broker_id, controller_id, known)
     log_dir = _required(settings, "log.dirs")
     config = Config(
         name=settings.get("node.name")
@@ -219,7 +206,7 @@ def from_settings(settings: Mapping[str, str]) -> Config:
         cluster_id=_required(settings, "cluster.id"),
         log_dir=Path(log_dir),
         events_file=Path(settings.get("events.file") or f"{log_dir}/events.jsonl"),
-        voters=voters,
+        voters=known,
         client_listeners=client,
         controller_listeners=control,
         advertised=tuple(each for each in advertised if each.name not in control_names),
@@ -228,12 +215,12 @@ def from_settings(settings: Mapping[str, str]) -> Config:
         max_fetch_records=_integer(settings, "metadata.max.fetch.records", 1, 10**9, 10_000),
         prevote=_boolean(settings, "controller.quorum.prevote", default=True),
         segment_bytes=_integer(settings, "metadata.log.segment.bytes", 1024, 2**31 - 1, 16 * 2**20),
-        addresses=Addresses({each.id: (each.host, each.port) for each in voters}),
+        addresses=Addresses({each.id: (each.host, each.port) for each in known}),
         limits=_limits(settings),
         tls=tls_settings(settings),
         sasl=sasl_settings(settings),
-        controller_protocol=_controller_protocol(control_names, protocols),
-        metrics_address=_address(settings, "metrics.listener"),
+        controller_protocol=controller_protocol(control_names, protocols),
+        metrics_address=address(settings, "metrics.listener"),
         rack=settings.get("broker.rack"),
         snapshots=_snapshots(settings),
         deferred_takeover=_deferred_takeover(settings),
@@ -274,70 +261,6 @@ def _check_ids(broker_id: int | None, controller_id: int | None, voters: tuple[V
             f"broker.id={broker_id} is also a controller's id: brokers and controllers share one "
             "space of ids"
         )
-
-
-def _voters(settings: Mapping[str, str]) -> tuple[Voter, ...]:
-    text = settings.get("controller.quorum.voters") or settings.get("controller.connect", "")
-    if not text:
-        raise ConfigError(
-            "controller.quorum.voters is missing: id@host:port of each controller, by commas"
-        )
-    voters = []
-    for item in _names(text):
-        ident, at, address = item.partition("@")
-        host, colon, port = address.rpartition(":")
-        right = _is_number(ident, MAX_ID) and _is_number(port, MAX_PORT) and int(port) > 0
-        if not (at and colon and host and right):
-            raise ConfigError(f"controller.quorum.voters: {item!r} is not of the form id@host:port")
-        voters.append(Voter(int(ident), host, int(port)))
-    return tuple(voters)
-
-
-def _endpoints(
-    settings: Mapping[str, str], key: str, protocols: Mapping[str, str]
-) -> tuple[Endpoint, ...]:
-    found = []
-    for item in _names(settings.get(key, "")):
-        name, separator, address = item.partition("://")
-        host, colon, port = address.rpartition(":")
-        if not (separator and colon and _is_number(port, MAX_PORT)):
-            raise ConfigError(f"{key}: {item!r} is not of the form NAME://host:port")
-        if name not in protocols:
-            raise ConfigError(f"{key}: listener.security.protocol.map has no entry for {name}")
-        found.append(Endpoint(name, host, int(port), protocols[name]))
-    if len({each.name for each in found}) != len(found):
-        raise ConfigError(f"{key} names one listener twice")
-    return tuple(found)
-
-
-def _protocol_map(settings: Mapping[str, str]) -> dict[str, str]:
-    found = {name: name for name in SECURITY_PROTOCOLS}
-    for item in _names(settings.get("listener.security.protocol.map", "")):
-        name, colon, protocol = item.partition(":")
-        if not colon or protocol not in SECURITY_PROTOCOLS:
-            known = ", ".join(SECURITY_PROTOCOLS)
-            raise ConfigError(
-                f"listener.security.protocol.map: {item!r} is not NAME:PROTOCOL "
-                f"(protocols: {known})"
-            )
-        found[name] = protocol
-    return found
-
-
-def _controller_protocol(control_names: list[str], protocols: Mapping[str, str]) -> str:
-    """What the controllers' listeners speak; a broker is told by their name, too, whose default
-    is PLAINTEXT."""
-    return protocols.get(control_names[0], "PLAINTEXT") if control_names else "PLAINTEXT"
-
-
-def _address(settings: Mapping[str, str], key: str) -> tuple[str, int] | None:
-    text = settings.get(key)
-    if not text:
-        return None
-    host, colon, port = text.rpartition(":")
-    if not (colon and _is_number(port, MAX_PORT)):
-        raise ConfigError(f"{key}={text}: it is host:port")
-    return host, int(port)
 
 
 def _check_advertised(config: Config) -> None:

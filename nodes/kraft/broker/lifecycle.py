@@ -16,7 +16,8 @@ from typing import Final, TypeAlias
 
 from kio.static.primitive import i8, i16, i32, i64, u16
 
-from nodes.kraft.config import SECURITY_PROTOCOLS, Config
+from nodes.kraft.config import Config
+from nodes.kraft.endpoints import SECURITY_PROTOCOLS
 from nodes.kraft.metadata.features import SUPPORTED
 from nodes.kraft.wire.heartbeats import (
     BrokerHeartbeatRequest,

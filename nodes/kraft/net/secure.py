@@ -6,7 +6,8 @@ import ssl
 from dataclasses import dataclass
 from functools import cache
 
-from nodes.kraft.config import WITH_SASL, WITH_TLS, Config, Endpoint
+from nodes.kraft.config import Config
+from nodes.kraft.endpoints import WITH_SASL, WITH_TLS, Endpoint
 from nodes.kraft.security.sasl import Login, SaslSettings
 from nodes.kraft.security.tls import TlsSettings, client_context, server_context
 
