@@ -166,7 +166,8 @@ class DataPlane:
         life = self._life()
         end_ms = life.lease_end_ms
         request = inquiry.request
-        topic = next(iter(getattr(request, "topics", None) or ()), None)
+        topics = getattr(request, "topics", None) or getattr(request, "topic_data", None) or ()
+        topic = next(iter(topics), None)
         topic_id = getattr(topic, "topic_id", None)
         self.emit(
             "serve",
@@ -176,7 +177,7 @@ class DataPlane:
             broker_state=life.broker_state.name,
             broker_epoch=life.epoch,
             lease_left_ns=None if end_ms is None else (end_ms - now_ms()) * 1_000_000,
-            topic=getattr(topic, "name", None),
+            topic=getattr(topic, "name", None) or getattr(topic, "topic", None),
             topic_id=str(topic_id) if topic_id else None,
             peer=inquiry.peer,
         )

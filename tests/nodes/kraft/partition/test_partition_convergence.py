@@ -96,7 +96,7 @@ class World:
         name, which, number = event
         node = self.nodes[IDS[which]]
         self.now_ms += number
-        if name == "restart" or node.up:
+        if name in ("restart", "join") or node.up:
             getattr(self, name)(node, number)
 
     # --- events ---------------------------------------------------------------------------
@@ -201,6 +201,26 @@ class World:
             )
         self.learn(node, 0)
 
+    # --- many at once ---------------------------------------------------------------------
+
+    def round(self, _: Node, number: int) -> None:
+        """Those who are up fetch, twice."""
+        for _ in range(2):
+            for each in self.nodes.values():
+                if each.up:
+                    self.fetch(each, number)
+
+    def hear(self, _: Node, __: int) -> None:
+        for each in self.nodes.values():
+            if each.up:
+                self.learn(each, 0)
+
+    def join(self, node: Node, number: int) -> None:
+        """Come back, and catch up."""
+        self.restart(node, 0)
+        for _ in range(3):
+            self.fetch(node, number)
+
     # --- the end --------------------------------------------------------------------------
 
     def heal(self) -> None:
@@ -229,6 +249,9 @@ WEIGHTS = {
     "kill": 1,
     "restart": 2,
     "tick": 1,
+    "round": 4,
+    "hear": 2,
+    "join": 2,
 }
 NAMES = [name for name, weight in WEIGHTS.items() for _ in range(weight)]
 EVENTS = st.lists(
