@@ -23,6 +23,14 @@ from nodes.kraft.wire.heartbeats import BrokerState
 
 log: Final = logging.getLogger(__name__)
 
+REFUSALS: Final = {
+    35: "this software lacks a level of metadata.format that the cluster has finalized",
+    42: "this is no heartbeat of a broker (does a controller have its id?)",
+    77: "another process has this broker id",
+    104: "the controllers are of another cluster",
+}
+"""What the controller's errors mean to whoever runs the broker."""
+
 
 class Membership(Watcher):
     """Runs the life-cycle core and carries its heartbeats.
@@ -51,6 +59,7 @@ class Membership(Watcher):
         self._channels: dict[int, Channel] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._guess = 0
+        self._refused = 0
         self.state = lifecycle.initial(lifecycle.LifecycleConfig.of(config, incarnation), now_ms())
 
     def deadline_ms(self) -> int:
@@ -111,8 +120,12 @@ class Membership(Watcher):
         self.feed(lifecycle.HeartbeatAnswered(request, response))
 
     def _heard(self, request: Any, response: Any) -> None:
-        if int(response.error_code) == ErrorCode.not_controller:
+        code = int(response.error_code)
+        if code == ErrorCode.not_controller:
             self._guess += 1
+        elif code not in (ErrorCode.none, self._refused):
+            log.warning("heartbeat refused: %s", REFUSALS.get(code, f"error {code}"))
+        self._refused = code
         self._emit(
             "heartbeat",
             broker_id=self._config.broker_id,

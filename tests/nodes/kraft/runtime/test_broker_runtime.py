@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
 from kio.schema.types import TopicName
-from kio.static.primitive import i16, i32, i32Timedelta
+from kio.static.primitive import i8, i16, i32, i32Timedelta
 
+from nodes.kraft.broker import lifecycle
 from nodes.kraft.config import Config, from_settings
 from nodes.kraft.net.channel import FateUnknown
 from nodes.kraft.net.listener import Inquiry
@@ -20,6 +21,7 @@ from nodes.kraft.runtime.data import DataPlane
 from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.runtime.membership import Membership
 from nodes.kraft.runtime.replica import Replica, Watcher
+from nodes.kraft.wire.heartbeats import BrokerHeartbeatResponse, BrokerState
 
 
 def config_in(directory: Path) -> Config:
@@ -142,3 +144,26 @@ def test_a_leader_that_hangs_up_is_not_asked_again_without_a_pause(
 
     asyncio.run(main())
     assert 2 <= attempts <= 7
+
+
+def test_a_refusal_is_told_once_and_in_words(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A.1.50: whoever runs a broker that lacks a feature level can read why it does not start."""
+    membership = membership_in(tmp_path, [])
+    _, (beat,) = lifecycle.step(membership.state, lifecycle.Tick(), 2**40)
+    assert isinstance(beat, lifecycle.SendHeartbeat)
+    for code in (35, 35, 41, 0, 35, 104):
+        response = BrokerHeartbeatResponse(
+            error_code=i16(code),
+            next_state=i8(BrokerState.FENCED),
+            lease_end_time_ms=beat.request.lease_start_time_ms,
+        )
+        membership._heard(beat.request, response)
+    assert [record.message for record in caplog.records] == [
+        "heartbeat refused: this software lacks a level of metadata.format that the cluster has "
+        "finalized",
+        "heartbeat refused: this software lacks a level of metadata.format that the cluster has "
+        "finalized",
+        "heartbeat refused: the controllers are of another cluster",
+    ]
