@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from nodes.kraft.controller import reads, steps
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.wire.heartbeats import BrokerState
-from nodes.kraft.wire.records import FenceBrokerRecord
+from nodes.kraft.wire.records import FenceBrokerRecord, IsrChangeRecord
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
@@ -55,12 +55,27 @@ class Judge:
                 place = number
                 self._records[self._key(control, effect.token)] = effect.records
                 if isinstance(event, steps.Ask) and effect.verdict == 0:
-                    self._fencing(control, before.reign.speculative, event.request)
+                    accepted = self._changed(effects[number:])
+                    self._fencing(control, before.reign.speculative, event.request, accepted)
         for effect in effects[: len(effects) if place is None else place]:
             if isinstance(effect, steps.Propose):
                 self._expired(control, effect)
 
-    def _fencing(self, control: Control, image: Image, request: Any) -> None:
+    def _changed(self, effects: list[steps.Effect]) -> set[tuple[Any, int]]:
+        """The partitions whose ISR these effects change."""
+        values = [
+            value
+            for effect in effects
+            if isinstance(effect, steps.Propose)
+            for value in effect.records
+        ]
+        records = map(self.world.ledger.states.record, values)
+        changes = (each for each in records if isinstance(each, IsrChangeRecord))
+        return {(each.topic_id, int(each.partition_id)) for each in changes}
+
+    def _fencing(
+        self, control: Control, image: Image, request: Any, accepted: set[tuple[Any, int]]
+    ) -> None:
         """D.10: what was accepted named the newest generations that the controller knew."""
         key = int(request.__api_key__)
         if key not in (ALTER_PARTITION, BROKER_HEARTBEAT) or request.broker_epoch < 0:
@@ -71,6 +86,8 @@ class Judge:
         if key == ALTER_PARTITION:
             for topic in request.topics:
                 for asked in topic.partitions:
+                    if (topic.topic_id, asked.partition_index) not in accepted:
+                        continue
                     now = image.partitions[topic.topic_id, asked.partition_index]
                     newest = (now.leader, now.leader_epoch, now.partition_epoch)
                     named = (request.broker_id, asked.leader_epoch, asked.partition_epoch)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kio.static.primitive import i16, i32, i64
@@ -21,11 +22,12 @@ from nodes.kraft.controller import core as controller
 from nodes.kraft.controller import steps as control_steps
 from nodes.kraft.controller.snapshots import Report, due
 from nodes.kraft.metadata.features import SUPPORTED
-from nodes.kraft.metadata.image import Image
+from nodes.kraft.metadata.image import Image, PartitionKey
 from nodes.kraft.raft import core as raft
 from nodes.kraft.raft import steps
 from nodes.kraft.wire.heartbeats import ControllerHeartbeatRequest, SupportedFeature
 from tests.simulation.disk import Disk
+from tests.simulation.partitions import Partitions, Stored
 from tests.simulation.replica import REQUEST_TIMEOUT_MS, Replica
 
 if TYPE_CHECKING:
@@ -82,12 +84,14 @@ class Machine:
         self.broker_id = broker_id
         self.replica_id = controller_id if controller_id is not None else broker_id
         self.disk = Disk()
+        self.stored: dict[PartitionKey, Stored] = {}
         self.incarnation = 0
         self.paused_until = 0
         self.replica: Replica | None = None
         self.control: Control | None = None
         self.member: Member | None = None
         self.snapshots: Snapshots | None = None
+        self.partitions: Partitions | None = None
         self._timer = FOREVER
 
     def __repr__(self) -> str:
@@ -111,11 +115,13 @@ class Machine:
         self.snapshots = Snapshots(self)
         if self.broker_id is not None:
             self.member = Member(self)
+            if self.world.profile.data:
+                self.partitions = Partitions(self)
         self.world.touched.add(self.key)
 
     def stop(self) -> None:
         """The process is gone, its memory with it."""
-        self.replica = self.control = self.member = self.snapshots = None
+        self.replica = self.control = self.member = self.snapshots = self.partitions = None
         self.paused_until = 0
 
     # --- time: server.Node._arm, _tick, _do_what_is_due -----------------------------------
@@ -161,6 +167,8 @@ class Machine:
         if self.control is not None:
             self.control.feed(control_steps.Commit(end_offset, image))
         if self.member is not None:
+            if self.partitions is not None:
+                self.world.at_machine(self, 0, partial(self.partitions.committed, image))
             self.member.feed(lifecycle.Applied(end_offset - 1))
 
     def claimed(self, epoch: int, end_offset: int, image: Image) -> None:
@@ -274,6 +282,8 @@ class Member:
                         epoch,
                         why,
                     )
+                    if machine.partitions is not None:
+                        machine.world.at_machine(machine, 0, machine.partitions.act_if_registered)
                 case lifecycle.Exit(why):
                     machine.world.exited(machine, why)
                     return

@@ -26,7 +26,8 @@ class Profile:
     by up to that much. `combined`: controllers are brokers, too. A snapshot is fetched in
     pieces of `chunk_bytes`; the nodes write one after `snapshot_records`. `faults`, `operations`,
     `snapshots` (that somebody asks for): how many of each there are; `reads`: the share of
-    describes among the operations.
+    describes among the operations. `data`: brokers replicate what producers send; then no disk
+    is lost, and the ISR is their own affair.
     """
 
     voters: int = 3
@@ -46,6 +47,8 @@ class Profile:
     snapshot_records: int = 12
     deferred_takeover: bool = False
     metadata_format: int = 0
+    data: bool = False
+    min_isr: int = 1
     lease_ms: int = 2000
     faults: int = 6
     operations: int = 40
@@ -72,6 +75,8 @@ class Profile:
             snapshot_records=rng.choice((5, 15, 1000)),
             deferred_takeover=rng.random() < 0.2,
             metadata_format=rng.choice((0, 1)),
+            data=rng.random() < 0.25,
+            min_isr=rng.choice((1, 2)),
             lease_ms=rng.choice((1200, 2000)),
             faults=rng.choice((3, 8, 14)),
             operations=rng.choice((20, 35, 50)),
@@ -170,6 +175,15 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Produce:
+    """A producer sends a record, acks=all, to the `pick`-th partition that a broker leads."""
+
+    at: int
+    victim: int
+    pick: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IsrChange:
     """A broker that leads partitions asks for another ISR of the `pick`-th of them. `how`:
     "shrink", "grow", or what a zombie would send: "old-leader-epoch", "old-broker-epoch"."""
@@ -199,6 +213,7 @@ Item: TypeAlias = (
     | Replace
     | TakeSnapshot
     | Operation
+    | Produce
     | IsrChange
     | StaleHeartbeat
 )
@@ -230,6 +245,7 @@ class Schedule:
 TOPICS: Final = ("a", "b")
 CHANGES: Final = ("create", "create", "delete")
 CLIENTS: Final = 3
+ZOMBIES: Final = ("old-leader-epoch", "old-broker-epoch")
 
 
 def draw(
@@ -247,6 +263,8 @@ def draw(
         items.append(_operation(rng, profile))
     for _ in range(profile.operations // 2):
         items.append(_broker_traffic(rng, profile))
+    if profile.data:
+        items += [_produce(rng, profile) for _ in range(profile.operations)]
     for _ in range(profile.snapshots):
         victim = rng.choice((LEADER, *profile.voter_keys, *profile.broker_ids))
         items.append(TakeSnapshot(at=_time(rng, profile, 500), victim=victim))
@@ -274,8 +292,13 @@ def _broker_traffic(rng: random.Random, profile: Profile) -> Item:
     at, victim, pick = _time(rng, profile, 500), rng.choice(profile.broker_ids), rng.randrange(60)
     if rng.random() < 0.2:
         return StaleHeartbeat(at=at, victim=victim, pick=pick, target=rng.choice((1, 2, 3)))
-    how = rng.choice(("shrink", "shrink", "grow", "grow", "old-leader-epoch", "old-broker-epoch"))
+    how = rng.choice(ZOMBIES if profile.data else (*ZOMBIES, "shrink", "shrink", "grow", "grow"))
     return IsrChange(at=at, victim=victim, pick=pick, how=how)
+
+
+def _produce(rng: random.Random, profile: Profile) -> Produce:
+    at = _time(rng, profile, 800)
+    return Produce(at=at, victim=rng.choice(profile.broker_ids), pick=rng.randrange(60))
 
 
 def _fault(rng: random.Random, profile: Profile) -> list[Item]:
@@ -288,7 +311,7 @@ def _fault(rng: random.Random, profile: Profile) -> list[Item]:
         ("crash", "crash", "bounce", "pause", "cut", "cut", "resign", "drain", "twin")
     ):
         case "crash":
-            wipe = anyone == broker and rng.random() < 0.3
+            wipe = anyone == broker and rng.random() < 0.3 and not profile.data
             down_ms = rng.randrange(20, 1500)
             return [Crash(at=at, victim=anyone, down_ms=down_ms, keep=keep, wipe=wipe)]
         case "bounce":
@@ -314,7 +337,7 @@ def _fault(rng: random.Random, profile: Profile) -> list[Item]:
         case "drain":
             return [Drain(at=at, victim=anyone, down_ms=rng.randrange(20, 1000))]
         case _:
-            return [Replace(at=at, victim=broker)]
+            return [] if profile.data else [Replace(at=at, victim=broker)]
 
 
 def told(item: Item | Mishap) -> str:

@@ -19,6 +19,8 @@ from nodes.kraft.controller import core, membership, partitions
 from nodes.kraft.controller.answers import ALTER_PARTITION, BROKER_HEARTBEAT
 from nodes.kraft.controller.steps import Commit, Propose
 from nodes.kraft.metadata import snapshot
+from nodes.kraft.partition import leader
+from nodes.kraft.partition.state import Leading
 from nodes.kraft.raft import barrier, replication
 from nodes.kraft.raft import core as raft
 from nodes.kraft.raft.messages import SnapshotId
@@ -45,6 +47,7 @@ HARSH: Final = Profile(
 )
 """Elections, crashes and leases that end, all the time."""
 CALM: Final = replace(HARSH, faults=4, late=0.0, lost=0.0)
+DATA: Final = replace(HARSH, data=True, operations=60, lost=0.0)
 QUICK: Final = replace(HARSH, delay_ms=3, sync_ms=1, late=0.0, lost=0.0, faults=10, snapshots=0)
 """A new leader has committed before the old one has heard of it."""
 
@@ -226,6 +229,24 @@ def _snapshot_without_requests() -> AbstractContextManager[object]:
     return patch.object(replica, "records_of", records_of)
 
 
+# --- partitions ---------------------------------------------------------------------------
+
+
+def _advance_alone(state: Any) -> Any:
+    """A leader takes its own log for replicated."""
+    role = replace(state.role, followers=Map())
+    after, effects = _advance(replace(state, role=role))
+    return replace(after, role=replace(after.role, followers=state.role.followers)), effects
+
+
+_advance = leader.advance
+
+
+def _proposed_isr(role: Leading) -> tuple[int, ...]:
+    """A leader acts on an ISR that the controller has not agreed to."""
+    return role.isr if role.pending is None else role.pending.isr
+
+
 VARIANTS: Final = (
     Variant("forgets-its-vote", frozenset({"one-vote", "one-leader", "monotonic"}), _forget_vote),
     Variant(
@@ -266,6 +287,18 @@ VARIANTS: Final = (
         "broker-serves-after-lease",
         frozenset({"lease"}),
         lambda: patch.object(lifecycle, "serving", _serves_for_good),
+    ),
+    Variant(
+        "leader-acknowledges-alone",
+        frozenset({"partition-lost"}),
+        lambda: patch.object(leader, "advance", _advance_alone),
+        DATA,
+    ),
+    Variant(
+        "leader-anticipates-its-isr",
+        frozenset({"partition-lost"}),
+        lambda: patch.object(Leading, "maximal_isr", property(_proposed_isr)),
+        replace(DATA, voters=1, delay_ms=3, late=0.0, faults=8, operations=100, duration_ms=6000),
     ),
     Variant("snapshot-above-high-watermark", frozenset({"snapshot"}), _snapshot_of_the_log),
     Variant("snapshot-not-minimal", frozenset({"snapshot"}), _twice_in_a_snapshot, CALM),

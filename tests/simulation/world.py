@@ -26,6 +26,7 @@ from tests.simulation.judge import Judge
 from tests.simulation.ledger import Ledger, States
 from tests.simulation.machine import Clock, Machine
 from tests.simulation.network import Network
+from tests.simulation.partitions import PartitionLedger
 from tests.simulation.schedule import (
     LEADER,
     TOPICS,
@@ -37,6 +38,7 @@ from tests.simulation.schedule import (
     Item,
     Operation,
     Pause,
+    Produce,
     Replace,
     Resign,
     Schedule,
@@ -77,6 +79,8 @@ class World:
         self.ledger = Ledger(self.profile.voter_keys, States())
         self.judge = Judge(self)
         self.clients = Clients(self)
+        self.partitions = PartitionLedger()
+        self._values = itertools.count(1)
         self.machines: dict[int, Machine] = {}
         for key in self.profile.voter_keys:
             host = 10 + key if self.profile.combined and key <= self.profile.brokers else None
@@ -204,6 +208,8 @@ class World:
         match item:
             case Operation():
                 self.clients.operate(item)
+            case Produce():
+                self._produce(item)
             case IsrChange():
                 broker_clients.change_isr(self, item)
             case StaleHeartbeat():
@@ -217,6 +223,15 @@ class World:
                 machine = self._victim(item.victim)
                 if machine.up:
                     self._hit(machine, item)
+
+    def next_value(self) -> int:
+        """Of which there is only one."""
+        return next(self._values)
+
+    def _produce(self, item: Produce) -> None:
+        machine = self.brokers(item.victim)[0]
+        if machine.up and machine.paused_until <= self.now and machine.partitions is not None:
+            machine.partitions.produce(item.pick)
 
     def _victim(self, key: int) -> Machine:
         if key == LEADER:
@@ -343,9 +358,21 @@ class World:
             if machine.member is not None and not machine.member.serving():
                 return f"{machine} does not serve"
         image = self.ledger.images[-1]
+        if self.profile.data and (behind := self._behind()):
+            return behind
         if any(broker.state != BrokerState.ACTIVE for broker in image.brokers.values()):
             return f"not all brokers are active: {image.brokers}"
         return f"no leader: {sorted(image.leaderless)}" if image.leaderless else None
+
+    def _behind(self) -> str | None:
+        """A partition that is not in sync."""
+        for key, partition in self.ledger.images[-1].partitions.items():
+            logs = [self.brokers(each)[0].stored.get(key) for each in partition.replicas]
+            if len(partition.isr) < len(partition.replicas) or None in logs:
+                return f"{key} has ISR {partition.isr} of {partition.replicas}"
+            if any(log.batches != logs[0].batches for log in logs if log and logs[0]):
+                return f"the logs of {key} differ"
+        return None
 
     def _read_all(self) -> None:
         """Each topic is read, and one is created: answered by now, whoever is asked."""
@@ -381,7 +408,14 @@ class World:
             if not self.ledger.holds(machine.disk, self.ledger.end):
                 raise Violation("committed-lost", f"{machine} lacks {self.ledger.end} at the end")
         self._compare_fold()
+        self._check_partitions()
         self.clients.check()
+
+    def _check_partitions(self) -> None:
+        """D.7: what was acknowledged is in the leader's log."""
+        for key, partition in self.ledger.images[-1].partitions.items():
+            if self.profile.data and partition.leader >= 0:
+                self.partitions.check(key, self.brokers(partition.leader)[0].stored[key].batches)
 
     def _compare_fold(self) -> None:
         """The independent fold and the node's own image agree."""
