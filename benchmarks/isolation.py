@@ -202,8 +202,10 @@ class Run:
         }
         self.queue_sizes: dict[str, list[int]] = defaultdict(list)
         self.served = 0
+        self.stalled = dict.fromkeys(PHASES, 0)
 
     def phase(self, seconds: float, kind: str) -> None:
+        before = self.stalls()
         active = self.cluster.active()
         epoch = self.cluster.state(active)["epoch"]
         probes = [
@@ -219,6 +221,7 @@ class Run:
                 for name, port in self.metrics.items():
                     self.queue_sizes[name].append(queue_size(port))
             time.sleep(PAUSE_S)
+        self.stalled[kind] += self.stalls() - before
 
     def flooders(self, connections: int, size: int) -> list[Any]:
         found = call(
@@ -253,10 +256,15 @@ class Run:
         return {
             "elections": sum(len(events(name, "elected")) for name in names),
             "fenced brokers": sum(each["after"] == "FENCED" for each in moves),
-            "stalls of control loops": sum(
-                each["loop"] == "control" for name in names for each in events(name, "stall")
-            ),
         }
+
+    def stalls(self) -> int:
+        """How often a control loop did not run for 250 ms."""
+        return sum(
+            each["loop"] == "control"
+            for name in self.cluster.settings
+            for each in self.cluster.events(name, "stall")
+        )
 
     def report(self) -> None:
         print(f"{'ms':18}" + "".join(f"{name:>30}" for name in PHASES))
@@ -271,6 +279,8 @@ class Run:
         for name, sizes in self.queue_sizes.items():
             middle = statistics.median(sizes)
             print(f"{name}: data queue {min(sizes)} / {middle:.0f} / {max(sizes)} (min/median/max)")
+        stalled = ", ".join(f"{kind} {count}" for kind, count in self.stalled.items())
+        print(f"control loops that did not run for 250 ms: {stalled}")
         print(f"client requests served under the flood: {self.served}")
 
 

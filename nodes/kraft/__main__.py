@@ -14,14 +14,18 @@ sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
 import argparse
 import asyncio
 import logging
+import resource
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from nodes.kraft.config import ConfigError, load
+from nodes.kraft.config import Config, ConfigError, load
+from nodes.kraft.net.limits import affordable
 from nodes.kraft.server import Node
 from nodes.kraft.storage.errors import StorageError
 
+MAX_FILES: Final = 65_536
 SWITCH_INTERVAL_S: Final = 0.0005
 """How long one thread may keep the interpreter while the other plane's waits for it."""
 GC_THRESHOLDS: Final = (5_000, 10, 10_000)
@@ -42,6 +46,7 @@ def main(argv: list[str] | None = None) -> int:
     except (ConfigError, OSError) as error:
         print(f"{arguments.config}: {error}", file=sys.stderr)
         return 254
+    config = _within_file_limit(config)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     threading.excepthook = _log_thread_failure
     try:
@@ -58,6 +63,23 @@ def _run(node: Node) -> int:
         reason = runner.run(node.run())
     logging.getLogger(__name__).info("stopped: %s", reason)
     return 1 if reason.startswith("fatal") else 0
+
+
+def _within_file_limit(config: Config) -> Config:
+    """Ask for as many files as this user may have, and take no more connections than that."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    listeners = len(config.client_listeners) + len(config.controller_listeners)
+    files = MAX_FILES if soft == resource.RLIM_INFINITY else soft
+    limits = affordable(config.limits, listeners, files)
+    if limits != config.limits:
+        logging.getLogger(__name__).warning(
+            "only %d files may be open: max.connections is %d", files, limits.connections
+        )
+    return replace(config, limits=limits)
 
 
 def _settle_memory() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from nodes.kraft.settings import ConfigError, Settings, integer
+
+RESERVED_FILES: Final = 256
+"""For logs and for connections to others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +31,13 @@ class Limits:
     idle_ms: int = 600_000
     setup_ms: int = 10_000
     frame_ms: int = 30_000
+
+
+def affordable(limits: Limits, listeners: int, files: int) -> Limits:
+    """The same, with no more connections on `listeners` listeners than a process can hold that
+    may open `files` files: where strangers took the last one, no peer could connect."""
+    share = max(1, (files - RESERVED_FILES) // max(1, listeners))
+    return replace(limits, connections=min(limits.connections, share))
 
 
 def limits(settings: Settings) -> Limits:

@@ -15,7 +15,7 @@ from test_sockets import asking, echo, free_port, read_frame
 
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
 from nodes.kraft.net.connection import READ_AHEAD_BYTES
-from nodes.kraft.net.limits import Limits
+from nodes.kraft.net.limits import Limits, affordable
 from nodes.kraft.net.listener import Inquiry, Listener
 from nodes.kraft.net.secure import ChannelSecurity
 from nodes.kraft.security.tls import TlsSettings, client_context, server_context
@@ -117,6 +117,12 @@ def test_connections_of_one_host_are_counted_and_forgotten() -> None:
         channel.close()
 
     serving(body, Limits(connections_per_host=2))
+
+
+def test_connections_leave_files_for_the_node_itself() -> None:
+    assert affordable(Limits(connections=1000), 2, 65_536).connections == 1000
+    assert affordable(Limits(connections=1000), 2, 1024).connections == 384
+    assert affordable(Limits(connections=1000), 5, 100).connections == 1
 
 
 def test_large_requests_share_a_bounded_memory() -> None:
