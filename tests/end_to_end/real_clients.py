@@ -159,9 +159,12 @@ class GroupConsumer(Worker):
 
 
 class PythonConsumer(GroupConsumer):
+    """kafka-python 3.0.12 forgets an assignment that comes while no `poll` waits, where it joined
+    because it learned of partitions; then it neither reads nor beats (docs/clients.md). So it
+    learns of them first, and polls for long."""
+
     def work(self) -> None:
         consumer = KafkaConsumer(
-            self.topic,
             bootstrap_servers=self.servers,
             group_id=self.group,
             auto_offset_reset="earliest",
@@ -169,9 +172,11 @@ class PythonConsumer(GroupConsumer):
             session_timeout_ms=6000,
             heartbeat_interval_ms=500,
         )
+        until(lambda: consumer.partitions_for_topic(self.topic))
+        consumer.subscribe([self.topic])
         try:
             while not self._stop.is_set():
-                for records in consumer.poll(timeout_ms=200).values():
+                for records in consumer.poll(timeout_ms=1000).values():
                     for each in records:
                         self.read(each.partition, each.offset, each.value)
                 self.assigned = frozenset(each.partition for each in consumer.assignment())
