@@ -9,9 +9,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from checkers.kernels.evidence import Evidence, Injection, Mark, NodeEvent, Operation, loads
+from checkers.snapshot_files import snapshot_files
 from framework.checking.keyed import Outcome, Row, keyed, keyed_together
 from framework.plugins.checker import DataFrame, Tables
 
@@ -86,6 +88,17 @@ def plan_rows(tables: Tables) -> DataFrame:
     return _shaped(rows, "plan", {})
 
 
+def snapshot_rows(tables: Tables) -> DataFrame:
+    """One row a snapshot file; `value` says what is in it. Read here and now: small files."""
+    found = [
+        (info.run, told["file"], json.dumps(told))
+        for info in tables.runs
+        for told in snapshot_files(Path(info.path))
+    ]
+    rows = tables.spark.createDataFrame(found, "run string, node string, value string")
+    return _shaped(rows, "snapshot", {})
+
+
 def together(*parts: DataFrame) -> DataFrame:
     return reduce(lambda left, right: left.unionByName(right), parts)
 
@@ -110,13 +123,14 @@ def quoted(names: Sequence[str]) -> str:
 @dataclass(frozen=True, slots=True)
 class Judge:
     """A kernel that judges whole runs, and what it looks at beside the plan: types of node
-    events, `f`s of operations (None: all), and whether marks and injections."""
+    events, `f`s of operations (None: all), and whether marks, injections and snapshot files."""
 
     kernel: EvidenceKernel
     events: Sequence[str] = ()
     fs: Sequence[str] | None = ()
     marks: bool = False
     injections: bool = False
+    snapshots: bool = False
 
     def __call__(self, evidence: Evidence) -> Outcome:
         """Of evidence that may hold more than it looks at."""
@@ -128,6 +142,7 @@ class Judge:
                 operations=[each for each in evidence.operations if fs is None or each.f in fs],
                 marks=evidence.marks if self.marks else (),
                 injections=evidence.injections if self.injections else (),
+                snapshots=evidence.snapshots if self.snapshots else (),
             )
         )
 
@@ -149,6 +164,8 @@ class RunBatch:
             parts.append(mark_rows(tables))
         if any(judge.injections for judge in wanted):
             parts.append(injection_rows(tables))
+        if any(judge.snapshots for judge in wanted):
+            parts.append(snapshot_rows(tables))
         return keyed_together(together(*parts), kernels=judges, prepare=evidence_of, order=ORDER)
 
 
@@ -199,6 +216,7 @@ def evidence_of(rows: Sequence[Row]) -> Evidence:
         marks=[_mark(row) for row in by_source.get("mark", [])],
         injections=[_injection(row) for row in by_source.get("injection", [])],
         plan=loads(plans[0]["value"]) if plans else {},
+        snapshots=[loads(row["value"]) for row in by_source.get("snapshot", [])],
     )
 
 

@@ -13,4 +13,4 @@ class SnapshotEquivalence(RunChecker):
         "right epoch, not above the high watermark, and the same on all nodes; logs begin "
         "where one ends"
     )
-    judge = Judge(snapshot_equivalence, events=EVENTS)
+    judge = Judge(snapshot_equivalence, events=EVENTS, snapshots=True)

@@ -115,6 +115,8 @@ class Evidence:
     marks: Sequence[Mark] = ()
     injections: Sequence[Injection] = ()
     plan: Mapping[str, Json] = field(default_factory=dict)
+    snapshots: Sequence[Mapping[str, Json]] = ()
+    """The snapshot files that the run left; see `checkers.snapshot_files`."""
 
     def of(self, *types: str) -> Iterator[NodeEvent]:
         return (event for event in self.events if event.type in types)

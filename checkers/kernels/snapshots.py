@@ -2,14 +2,15 @@
 
 For every snapshot (end offset, epoch) that a node wrote or loaded: its state is the replay of
 the records below its end; its epoch is that of the last of them; it has no more records than
-the state has entities; it was not above the high watermark when it was written. One id is one
+the state has entities, in its file as well, where no entity has two, and header and footer are
+there; it was not above the high watermark when it was written. One id is one
 state, on all nodes. A log that begins above 0 begins where a snapshot of that node ends.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from checkers.kernels.evidence import Evidence, NodeEvent, concluded, finding, incarnations
 from checkers.kernels.metadata_digest import Digest
@@ -40,10 +41,15 @@ def snapshot_equivalence(evidence: Evidence) -> Outcome:
         *_epochs(snapshots, log),
         *_above_watermark(evidence),
         *_log_starts(evidence),
+        *_files(evidence, log),
     ]
     written = sum(event.type == "snap_write" for event in snapshots)
     judged = sum(event.fields["end_offset"] <= len(log.records) for event in snapshots)
-    figures: dict[str, float] = {"written": written, "loaded": len(snapshots) - written}
+    figures: dict[str, float] = {
+        "written": written,
+        "loaded": len(snapshots) - written,
+        "files": len(evidence.snapshots),
+    }
     if snapshots:
         figures["max_bytes"] = max(event.fields.get("bytes", 0) for event in snapshots)
     if judged < len(snapshots) and not findings:
@@ -52,7 +58,7 @@ def snapshot_equivalence(evidence: Evidence) -> Outcome:
             f"not held against it"
         )
         return Outcome(verdict=Verdict.UNKNOWN, seen=judged, figures=figures, note=note)
-    return concluded(judged, findings, figures)
+    return concluded(judged + len(evidence.snapshots), findings, figures)
 
 
 def _id(event: NodeEvent) -> tuple[int, int]:
@@ -166,3 +172,20 @@ def _loads_it(lives: list[list[NodeEvent]], event: NodeEvent, start: int) -> boo
                 each.type == "snap_load" and each.fields["end_offset"] == start for each in life
             )
     return False
+
+
+def _files(evidence: Evidence, log: Log) -> Iterator[Finding]:
+    """The files that the run left, against themselves and the log."""
+    by_end: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
+    for told in evidence.snapshots:
+        by_end[told["end_offset"]].append(told)
+        for wrong in told["wrong"]:
+            yield Finding(message=f"snapshot {told['file']} {wrong}", events=(told,))
+    for end, state in log.states(by_end):
+        for told in by_end[end]:
+            if told["records"] != state.entities() and not told["wrong"]:
+                yield Finding(
+                    message=f"snapshot {told['file']} has {told['records']} records; the state "
+                    f"below {end} has {state.entities()} entities",
+                    events=(told,),
+                )

@@ -1,6 +1,9 @@
 """Snapshots say what the log below them says (D.16)."""
 
 import random
+import uuid
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,12 +11,16 @@ from controller_cores import decided_log
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_logs import LogStory
-from planted_runs import assert_invalid, assert_valid
+from planted_runs import TOPIC, assert_invalid, assert_valid
 
 from checkers.kernels.metadata_digest import digest
 from checkers.kernels.replay import Replay, committed_log
 from checkers.kernels.snapshots import snapshot_equivalence
+from checkers.snapshot_files import snapshot_files
 from framework.verdict import Verdict
+from nodes.kraft.metadata.records import encode_record
+from nodes.kraft.wire import records as wire
+from nodes.kraft.wire.snapshots import encode_snapshot
 
 
 def replayed(story: LogStory, end: int) -> Replay:
@@ -127,3 +134,80 @@ def test_agrees_with_the_states_of_the_real_controller(seed: int) -> None:
     written(story, end_offset=end, digest=digests[told], records=entities)
     judged = snapshot_equivalence(story.evidence()).verdict is Verdict.VALID
     assert judged == (digests[end] == digests[told])
+
+
+# --- files --------------------------------------------------------------------------------
+
+
+def stored(
+    folder: Path, epoch: int, records: list[Any], *, cut: int = 0, without_footer: bool = False
+) -> None:
+    """A snapshot of the node's own making in a run's folder, `cut` bytes short."""
+    pieces = list(encode_snapshot(epoch, map(encode_record, records), timestamp_ms=1))
+    data = b"".join(piece for _, piece in pieces[: -1 if without_footer else None])
+    place = folder / "nodes" / "c1" / "data"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "00000000000000000007-0000000001.checkpoint").write_bytes(data[: len(data) - cut])
+
+
+def entities() -> list[Any]:
+    topic_id = uuid.UUID(TOPIC)
+    return [
+        wire.FeatureLevelRecord(name="f", feature_level=1),
+        *(
+            wire.BrokerRecord(broker_id=each, broker_epoch=1, end_points=(), rack=None)
+            for each in (4, 5)
+        ),
+        wire.TopicRecord(name="t", topic_id=topic_id, deleting=False),
+        *(
+            wire.PartitionRecord(partition_id=each, topic_id=topic_id, replicas=(4,), isr=(4,))
+            for each in (0, 1)
+        ),
+        wire.ConfigRecord(resource_type=2, resource_name="t", name="a", value="1"),
+        wire.ConfigRecord(resource_type=2, resource_name="t", name="b", value="1"),
+        wire.ProducerIdsRecord(broker_id=4, broker_epoch=1, next_producer_id=1000),
+        wire.RequestRecord(request_id=topic_id, answer=b"x"),
+    ]
+
+
+def test_files_are_read_apart_from_the_node(tmp_path: Path) -> None:
+    stored(tmp_path, 1, entities())
+    (told,) = snapshot_files(tmp_path)
+    assert told["wrong"] == []
+    assert (told["node"], told["end_offset"], told["epoch"]) == ("c1", 7, 1)
+    assert told["records"] == len(entities())
+
+
+@pytest.mark.parametrize("number", range(len(entities())))
+def test_entity_with_two_records(tmp_path: Path, number: int) -> None:
+    """A.1.38"""
+    stored(tmp_path, 1, [*entities(), entities()[number]])
+    story = LogStory()
+    evidence = replace(story.evidence(), snapshots=list(snapshot_files(tmp_path)))
+    assert_invalid(snapshot_equivalence(evidence), "two records of type", "for one entity")
+
+
+def test_files_that_are_no_snapshots(tmp_path: Path) -> None:
+    other = wire.NoOpRecord()
+    for words, arguments in {
+        "has no footer": {"epoch": 1, "records": entities(), "without_footer": True},
+        "cannot be read": {"epoch": 1, "records": entities(), "cut": 5},
+        "has a batch of epoch 2": {"epoch": 2, "records": entities()},
+        "a record of type 20, which is no entity": {"epoch": 1, "records": [other]},
+    }.items():
+        stored(tmp_path, **arguments)  # type: ignore[arg-type]
+        evidence = replace(LogStory().evidence(), snapshots=list(snapshot_files(tmp_path)))
+        assert_invalid(snapshot_equivalence(evidence), words)
+
+
+def test_file_that_is_not_minimal_or_not_all(tmp_path: Path) -> None:
+    story = clean()
+    stored(tmp_path, 1, entities())
+    evidence = replace(story.evidence(), snapshots=list(snapshot_files(tmp_path)))
+    assert_invalid(snapshot_equivalence(evidence), "has 10 records; the state below 7 has 4")
+    stored(tmp_path, 1, [each for each in entities() if type(each) in KINDS][:4])
+    evidence = replace(story.evidence(), snapshots=list(snapshot_files(tmp_path)))
+    assert_valid(snapshot_equivalence(evidence))
+
+
+KINDS = (wire.BrokerRecord, wire.TopicRecord, wire.PartitionRecord)
