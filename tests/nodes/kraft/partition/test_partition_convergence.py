@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 
@@ -261,8 +261,40 @@ EVENTS = st.lists(
 )
 
 
+ANSWER_OF_THE_CONTROLLER_LOST: list[Event] = [
+    ("kill", 2, 0),
+    ("learn", 0, 0),
+    ("learn", 1, 0),
+    ("restart", 2, 0),
+    ("fetch", 2, 0),
+    ("decide", 0, LOST[0]),
+    ("produce", 0, 1),
+    ("fetch", 1, 0),
+    ("fetch", 1, 0),
+    ("move", 2, 0),
+]
+"""The leader does not know that 6 is in the ISR; what 6 lacks must not be committed."""
+HIGH_WATERMARK_NOT_HEARD: list[Event] = [
+    ("produce", 0, 1),
+    ("produce", 0, 1),
+    ("fetch", 1, 0),
+    ("fetch", 1, 0),
+    ("fetch", 2, 0),
+    ("fetch", 2, LOST[0]),
+    ("move", 2, 0),
+    ("hear", 0, 0),
+    ("fetch", 1, 0),
+    ("kill", 0, 0),
+    ("kill", 2, 0),
+    ("hear", 0, 0),
+]
+"""5 has to truncate, knows of no commit, and is the next leader: KIP-101's first scenario."""
+
+
 @settings(max_examples=150, deadline=None)
 @given(EVENTS)
+@example(ANSWER_OF_THE_CONTROLLER_LOST)
+@example(HIGH_WATERMARK_NOT_HEARD)
 def test_logs_converge_and_what_was_committed_is_never_lost(events: list[Event]) -> None:
     """A.5.4, D.5, D.10, D.18: after any history of leader changes, crashes, lost answers and
     ISR changes all replicas are the same, and hold what any leader ever called committed and
