@@ -270,3 +270,30 @@ def test_a_fetch_that_waits_is_answered_when_the_lease_ends(tmp_path: Path) -> N
             assert (told.error_code, told.records or b"") == (6, b"")
 
     run(test)
+
+
+def test_consumers_see_what_is_committed_and_nothing_else(tmp_path: Path) -> None:
+    """A.5.3, D.18: a follower reads to the end of the log, a consumer to the high watermark; it
+    is woken when that moves."""
+
+    async def test() -> None:
+        async with Service(tmp_path) as service:
+            leader = await leading(service)
+            await service.append(0)
+            consumer = fetch((0, -1), {0: 0}, replica=-1)
+            told = leader.told(consumer)[0]
+            assert (told.records or b"", told.high_watermark, told.last_stable_offset) == (
+                b"",
+                0,
+                0,
+            )
+            parked = leader.ask(fetch((0, -1), {0: 0}, replica=-1, wait_ms=20_000))
+            assert parked == []
+            assert read_batch(bytes(leader.told(fetch((0, 0), {0: 0}))[0].records)).end_offset == 2
+            assert parked == []
+            leader.ask(fetch((0, 0), {0: 2}))
+            await eventually(lambda: parked)
+            told = partitions(parked[0])[0]
+            assert (read_batch(bytes(told.records)).end_offset, told.high_watermark) == (2, 2)
+
+    run(test)

@@ -218,6 +218,30 @@ def test_append_read_and_watch(tmp_path: Path) -> None:
     run(test)
 
 
+def test_partitions_that_records_add_or_change_are_followed(tmp_path: Path) -> None:
+    """More partitions of a topic, and a leader that moves: only what was touched is looked at."""
+
+    async def test() -> None:
+        async with Service(tmp_path) as service:
+            await service.commit(image_of({0: led(), 1: led(5)}))
+            service.changes.note(service.end_offset - 1, object(), EMPTY)
+            service.partitions.committed(service.end_offset, service.plane.now)
+            before = service.plane.now
+            added = records.PartitionRecord(
+                partition_id=2, topic_id=TOPIC, replicas=(4,), isr=(4,), leader=4, leader_epoch=0
+            )
+            service.changes.note(service.end_offset, added, before)
+            image = image_of({0: led(5, epoch=9), 1: led(5), 2: led()})
+            service.plane.now = image
+            service.partitions.committed(service.end_offset + 1, image)
+            assert (await service.append(2)).base_offset == 0
+            untouched = service.partitions.get((TOPIC, 0))
+            assert untouched is not None
+            assert role(untouched).leader_epoch == 0
+
+    run(test)
+
+
 def test_ten_thousand_idle_partitions_cost_no_file_and_no_directory(tmp_path: Path) -> None:
     async def test() -> None:
         async with Service(tmp_path) as service:
