@@ -57,12 +57,14 @@ class Shutdown:
 class Members:
     """The soft state. `leases`: broker id to the lease's end on our clock, ms. `reached`: broker
     id to the highest metadata offset that it told of. `claims`: broker id to the end, on our
-    clock, of the claim of a process that waits for another's lease of it (deferred takeover)."""
+    clock, of the claim of a process that waits for another's lease of it (deferred takeover).
+    `lagging`: broker id to when it was first seen too far behind, and has been since."""
 
     leases: Map[int, int] = field(default_factory=Map)
     shutting_down: Map[int, Shutdown] = field(default_factory=Map)
     reached: Map[int, int] = field(default_factory=Map)
     claims: Map[int, int] = field(default_factory=Map)
+    lagging: Map[int, int] = field(default_factory=Map)
 
     def can_lead(self, image: Image, broker_id: int) -> bool:
         """Whether the broker may lead, join an ISR or be assigned replicas."""
@@ -96,6 +98,11 @@ class Members:
         if broker_id not in self.claims:
             return self
         return replace(self, claims=self.claims.delete(broker_id))
+
+    def in_step(self, broker_id: int) -> "Members":
+        if broker_id not in self.lagging:
+            return self
+        return replace(self, lagging=self.lagging.delete(broker_id))
 
     def have_reached(self, image: Image, offset: int, but: int) -> bool:
         """Whether every active broker but that one told of metadata up to `offset`."""
@@ -337,7 +344,8 @@ class _Decision:
         """An active broker renews its lease, or loses it."""
         if self._claimed():
             return self._refuse(ErrorCode.stale_broker_epoch)
-        if self.target == BrokerState.FENCED or self._too_stale():
+        if self.target == BrokerState.FENCED or self._stays_stale():
+            self.members = self.members.in_step(self.broker_id)
             fence(self.draft, self.members, broker)
             return self._answer(BrokerState.FENCED, broker.epoch, leased=False)
         self.members = self.members.without_shutdown(self.broker_id)
@@ -361,6 +369,17 @@ class _Decision:
             return self._answer(BrokerState.ACTIVE, broker.epoch, leased=True)
         fence(self.draft, self.members, broker)
         return self._answer(BrokerState.SHUTDOWN, broker.epoch, leased=False)
+
+    def _stays_stale(self) -> bool:
+        """Whether an active broker's metadata has been too stale for as long as a lease. One
+        batch can have more records than a broker may lag: each one has the time to apply it."""
+        if not self._too_stale():
+            self.members = self.members.in_step(self.broker_id)
+            return False
+        since_ms = self.members.lagging.get(self.broker_id, self.now_ms)
+        lagging = self.members.lagging.set(self.broker_id, since_ms)
+        self.members = replace(self.members, lagging=lagging)
+        return self.now_ms - since_ms >= self.config.lease_ms
 
     def _too_stale(self) -> bool:
         newest = self.committed.end_offset - 1

@@ -272,9 +272,28 @@ def test_too_stale_metadata(led):
     newest = len(led.log) - 1
     epoch = led.epochs[4]
     assert answered(led.heartbeat(4, epoch, offset=newest - 3)) == (0, State.ACTIVE, epoch)
+    for now_ms in (1000, 1000 + LEASE_MS - 1):
+        led.now_ms = now_ms
+        assert answered(led.heartbeat(4, epoch, offset=newest - 4)) == (0, State.ACTIVE, epoch)
+        led.heartbeat(5, led.epochs[5])
+    led.now_ms = 1000 + LEASE_MS
     assert answered(led.heartbeat(4, epoch, offset=newest - 4)) == (0, State.FENCED, epoch)
     assert led.committed.brokers[4].fenced
     assert led.partition("t", 0).leader == 5
+
+
+def test_one_long_batch_fences_nobody(led):
+    """A.1.48: what comes at once cannot be read at once; who reads it within a lease's length
+    was never too stale."""
+    led.state = core.initial(
+        core.ControllerConfig(controller_id=1, cluster_id="test", max_metadata_lag_offsets=3)
+    )
+    led.fail_over()
+    before = len(led.log) - 1
+    led.create("long", partitions=20)
+    for now_ms, offset in ((100, before), (4000, before), (4500, len(led.log) - 1), (9000, before)):
+        led.now_ms = now_ms
+        assert led.heartbeat(4, led.epochs[4], offset=offset).next_state == State.ACTIVE
 
 
 def test_target_fenced(led):
