@@ -37,7 +37,7 @@ from nodes.kraft.controller.answers import (
 from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.controller.draft import Draft
 from nodes.kraft.controller.draws import Draws
-from nodes.kraft.controller.membership import Committed, Members
+from nodes.kraft.controller.members import Committed, Members
 from nodes.kraft.controller.permission import Allows, everything
 from nodes.kraft.controller.producer_ids import allocate_producer_ids
 from nodes.kraft.controller.sources import api_of, source_of

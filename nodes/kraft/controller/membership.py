@@ -15,7 +15,7 @@ draft leaves open is decided here:
 """
 
 import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
 from immutables import Map
@@ -26,6 +26,7 @@ from nodes.kraft.controller import features
 from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.controller.draft import Draft
 from nodes.kraft.controller.elections import broker_leaves, broker_returns
+from nodes.kraft.controller.members import Committed, Members, Shutdown
 from nodes.kraft.metadata.image import Broker, Image
 from nodes.kraft.wire.heartbeats import (
     BrokerHeartbeatRequest,
@@ -42,82 +43,6 @@ from nodes.kraft.wire.records import (
 NO_EPOCH: Final = -1
 MAX_TIME_MS: Final = 2**62
 TARGETS: Final = frozenset({BrokerState.ACTIVE, BrokerState.FENCED, BrokerState.SHUTDOWN})
-
-
-@dataclass(frozen=True, slots=True)
-class Shutdown:
-    """A broker asked for controlled shutdown under `epoch`. `offset` is that of the last record
-    that moved something off it: noted once, when it first asked (KAFKA-14292)."""
-
-    epoch: int
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class Members:
-    """The soft state. `leases`: broker id to the lease's end on our clock, ms. `reached`: broker
-    id to the highest metadata offset that it told of. `claims`: broker id to the end, on our
-    clock, of the claim of a process that waits for another's lease of it (deferred takeover).
-    `lagging`: broker id to when it was first seen too far behind, and has been since."""
-
-    leases: Map[int, int] = field(default_factory=Map)
-    shutting_down: Map[int, Shutdown] = field(default_factory=Map)
-    reached: Map[int, int] = field(default_factory=Map)
-    claims: Map[int, int] = field(default_factory=Map)
-    lagging: Map[int, int] = field(default_factory=Map)
-
-    def can_lead(self, image: Image, broker_id: int) -> bool:
-        """Whether the broker may lead, join an ISR or be assigned replicas."""
-        broker = image.brokers.get(broker_id)
-        if broker is None or broker.fenced:
-            return False
-        shutdown = self.shutting_down.get(broker_id)
-        return shutdown is None or shutdown.epoch != broker.epoch
-
-    def with_lease(self, broker_id: int, end_ms: int) -> "Members":
-        return replace(self, leases=self.leases.set(broker_id, end_ms))
-
-    def without_lease(self, broker_id: int) -> "Members":
-        if broker_id not in self.leases:
-            return self
-        return replace(self, leases=self.leases.delete(broker_id))
-
-    def with_shutdown(self, broker: Broker, offset: int) -> "Members":
-        shutdown = Shutdown(broker.epoch, offset)
-        return replace(self, shutting_down=self.shutting_down.set(broker.broker_id, shutdown))
-
-    def without_shutdown(self, broker_id: int) -> "Members":
-        if broker_id not in self.shutting_down:
-            return self
-        return replace(self, shutting_down=self.shutting_down.delete(broker_id))
-
-    def with_claim(self, broker_id: int, end_ms: int) -> "Members":
-        return replace(self, claims=self.claims.set(broker_id, end_ms))
-
-    def without_claim(self, broker_id: int) -> "Members":
-        if broker_id not in self.claims:
-            return self
-        return replace(self, claims=self.claims.delete(broker_id))
-
-    def in_step(self, broker_id: int) -> "Members":
-        if broker_id not in self.lagging:
-            return self
-        return replace(self, lagging=self.lagging.delete(broker_id))
-
-    def have_reached(self, image: Image, offset: int, but: int) -> bool:
-        """Whether every active broker but that one told of metadata up to `offset`."""
-        return all(
-            broker.fenced or broker_id == but or self.reached.get(broker_id, -1) >= offset
-            for broker_id, broker in image.brokers.items()
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """The committed state, for what must not rest on uncommitted records."""
-
-    image: Image
-    end_offset: int
 
 
 def fresh_leases(image: Image, now_ms: int, lease_ms: int) -> Members:
