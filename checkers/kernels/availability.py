@@ -26,6 +26,11 @@ EVENTS: Final = ("elected",)
 RECOVERY_NS: Final = 30_000_000_000
 
 
+DEEDS: Final = frozenset({"start", "restart", "drain", "bounce", "replace"})
+"""What is done to processes, which no client waits for, and which a fault may well keep from
+being done in time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """A fault held from `begin_ns` to `end_ns`."""
@@ -173,6 +178,6 @@ def _never_back(
 def _without_success(operations: Iterable[Operation]) -> list[str]:
     tried: dict[str, bool] = {}
     for each in operations:
-        if each.phase == "main" and not is_zombie(each):
+        if each.phase == "main" and each.f not in DEEDS and not is_zombie(each):
             tried[each.f] = tried.get(each.f, False) or each.ok
     return sorted(f for f, succeeded in tried.items() if not succeeded)

@@ -211,6 +211,13 @@ def test_function_that_never_succeeds_is_unknown() -> None:
     assert "no delete" in outcome.note
 
 
+@pytest.mark.parametrize("deed", ["start", "restart", "drain", "bounce", "replace"])
+def test_deeds_that_are_not_done_in_time_are_no_unavailability(deed: str) -> None:
+    story = busy()
+    story.op(deed, "broker-301", type="info", error="TIMED_OUT")
+    assert_valid(availability(story.evidence()))
+
+
 def test_refused_zombies_are_no_unavailability() -> None:
     story = busy()
     story.heartbeat(4, 3, zombie="replay", type="fail", error="STALE_BROKER_EPOCH")
