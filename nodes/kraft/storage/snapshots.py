@@ -156,10 +156,11 @@ class SnapshotStore:
     # --- from another replica -------------------------------------------------------------
 
     def receive(self, id: SnapshotId, position: int, data: bytes) -> None:
-        """The next piece of a snapshot that is fetched; `position` 0 begins anew. Raises
-        `ValueError` where the piece does not follow the one before."""
+        """The next piece of a snapshot that is fetched; `position` 0 begins anew, and drops what
+        is half received of any other: one is fetched at a time. Raises `ValueError` where the
+        piece does not follow the one before."""
         if position == 0:
-            self.forget(id)
+            self.close()
             flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC
             self._receiving[id] = os.open(self._temporary(id, RECEIVING), flags, 0o644)
         descriptor = self._receiving.get(id)

@@ -245,3 +245,17 @@ def test_close_drops_what_is_half_received(tmp_path: Path) -> None:
     store.receive(ID, 0, b"half")
     store.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_one_is_fetched_at_a_time(tmp_path: Path) -> None:
+    """Of a snapshot that the leader has replaced meanwhile, nothing stays behind."""
+    source, target = SnapshotStore(tmp_path / "source"), SnapshotStore(tmp_path / "target")
+    newer = SnapshotId(9, 3)
+    size = write(source, newer)
+    target.receive(ID, 0, b"half")
+    target.receive(newer, 0, source.read(newer, 0, size))
+    assert [path.name for path in (tmp_path / "target").iterdir()] == [
+        file_name(newer) + ".receiving"
+    ]
+    target.finish(newer)
+    assert target.ids() == (newer,)
