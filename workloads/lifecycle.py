@@ -63,10 +63,11 @@ class Lifecycle(KafkaWorkload):
 @dataclass(frozen=True, slots=True)
 class Seat:
     """What is known of a guest: whether it runs (None: not known), and when it may be disturbed
-    again."""
+    again. `drained`: it has been, once."""
 
     broker_id: int
     up: bool | None = False
+    drained: bool = False
     quiet_until_ns: int = 0
 
     @property
@@ -137,6 +138,8 @@ def _deed(guest: Seat, rng: random.Random) -> Event:
         return op("restart", key=guest.key)
     if not guest.up:
         return op("start", key=guest.key)
+    if not guest.drained:
+        return op("drain", key=guest.key)  # also a short run is to see one
     return op(rng.choices(list(DEEDS), weights=list(DEEDS.values()))[0], key=guest.key)
 
 
@@ -144,4 +147,5 @@ def _after(guest: Seat, event: Event, now_ns: int) -> Seat:
     up: bool | None = None
     if event.type == "ok":
         up = event.f != "drain"
-    return replace(guest, up=up, quiet_until_ns=now_ns + SETTLE_NS)
+    drained = guest.drained or (event.f == "drain" and event.type == "ok")
+    return replace(guest, up=up, drained=drained, quiet_until_ns=now_ns + SETTLE_NS)

@@ -115,9 +115,9 @@ class KraftSystem:
             "metrics.listener": f"{host.address}:{METRICS_PORT}",
             "random.seed": str(cluster.seed),
             # Often, so that even a short run sees restarts from snapshots.
-            "metadata.snapshot.interval.ms": "3000",
+            "metadata.snapshot.interval.ms": "8000",
             "metadata.snapshot.min.records": "20",
-            "metadata.snapshot.degraded.interval.ms": "10000",
+            "metadata.snapshot.degraded.interval.ms": "20000",
             "metadata.snapshot.degraded.min.records": "50",
         }
         if "controller" in spec.roles:
