@@ -38,6 +38,10 @@ UNKNOWN: Final = -1
 RETRY_S: Final = 0.05
 """How long to wait before the next attempt, and how often to look who leads."""
 
+MAX_UNDER_WAY: Final = 32
+"""Requests at one time, each on a connection of its own: a flood of clients' must take neither
+the controller's connections nor its queue from heartbeats and votes (KIP-291, D.17)."""
+
 
 class Forwarder:
     """Sends requests to whoever leads; a few connections to each controller, as needed."""
@@ -47,6 +51,7 @@ class Forwarder:
         self._leader_id = leader_id
         self._idle: dict[int, list[Channel]] = {}
         self._refused: set[int] = set()
+        self._places = asyncio.Semaphore(MAX_UNDER_WAY)
 
     async def forward(
         self, request: Any, timeout_s: float, asker: Asker | None = None
@@ -91,12 +96,20 @@ class Forwarder:
         `NotSent`, `FateUnknown`."""
         if leader < 0:
             return None
+        try:
+            async with asyncio.timeout(left_s) as waiting:
+                await self._places.acquire()
+        except TimeoutError:
+            raise NotSent("too many requests are under way") from None
         idle = self._idle.setdefault(leader, [])
         channel = idle.pop() if idle else self._connect(leader)
         try:
+            due = waiting.when() or 0.0
+            left_s = due - asyncio.get_running_loop().time()
             answer = await self._answer(channel, envelope, leader, left_s)
         finally:
             idle.append(channel)
+            self._places.release()
         if answer.error_code != ErrorCode.none or answer.response_data is None:
             self._note_refusal(leader, answer.error_code)
             return None

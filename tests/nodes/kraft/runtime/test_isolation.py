@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import struct
 import threading
 import time
@@ -10,11 +11,16 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
+from kio.schema.delete_topics.v6.request import DeleteTopicsRequest
 from kio.schema.errors import ErrorCode
+from kio.static.primitive import i32Timedelta
+from test_two_planes import started
 
 from nodes.kraft.config import CONTROL_QUEUE_CAPACITY, from_settings
-from nodes.kraft.net.channel import Channel
+from nodes.kraft.net.channel import Channel, FateUnknown
+from nodes.kraft.runtime.forwarding import MAX_UNDER_WAY, Forwarder
 from nodes.kraft.server import Node
 from nodes.kraft.wire.codec import encode_request, frame
 from nodes.kraft.wire.debug import DescribeNodeRequest
@@ -22,6 +28,7 @@ from nodes.kraft.wire.heartbeats import ControllerHeartbeatRequest
 from tests.nodes.kraft.loopback import free_ports
 
 CAPACITY = 50
+SECOND = i32Timedelta.parse(datetime.timedelta(seconds=1))
 
 
 class Both:
@@ -49,7 +56,7 @@ class Both:
     def run(self, body: Callable[[], Awaitable[None]]) -> None:
         async def main() -> None:
             running = asyncio.ensure_future(self.node.run())
-            await asyncio.sleep(0.1)
+            await started(self.node)
             try:
                 async with asyncio.timeout(30):
                     await body()
@@ -194,3 +201,33 @@ def test_a_brokers_listener_is_no_controllers(tmp_path: Path) -> None:
         channel.close()
 
     both.run(body)
+
+
+def test_a_flood_of_forwarded_requests_takes_few_places_of_the_controller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """D.17: neither its connections nor its queue; who finds no place in time was not sent."""
+    under_way = most = 0
+
+    async def call(*_: Any) -> Any:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        try:
+            await asyncio.sleep(0.2)
+        finally:
+            under_way -= 1
+        raise FateUnknown("slow")
+
+    monkeypatch.setattr(Channel, "call", call)
+
+    async def main() -> list[tuple[Any, bool]]:
+        forwarder = Forwarder(Both(tmp_path).node.config, lambda: 1)
+        request = DeleteTopicsRequest(topics=(), timeout=SECOND)
+        waits = [forwarder.forward(request, 0.15) for _ in range(10 * MAX_UNDER_WAY)]
+        return await asyncio.gather(*waits)
+
+    outcomes = asyncio.run(main())
+    assert most == MAX_UNDER_WAY
+    unknown = sum(unknown for _, unknown in outcomes)
+    assert unknown == MAX_UNDER_WAY, "the others' requests never left"

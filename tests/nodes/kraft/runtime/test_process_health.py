@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_two_planes import config_in
+from test_two_planes import config_in, started
 
 from nodes.kraft import server
 from nodes.kraft.events import ErrorEvents, EventLog
@@ -29,7 +29,7 @@ def lived(node: Node, seconds: float, *works: Any) -> None:
 
     async def main() -> None:
         running = asyncio.ensure_future(node.run())
-        await asyncio.sleep(0.1)
+        await started(node)
         for work in works:
             work(node)
         await asyncio.sleep(seconds)

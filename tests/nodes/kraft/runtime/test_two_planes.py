@@ -28,6 +28,13 @@ def config_in(directory: Path) -> Config:
     )
 
 
+async def started(node: Node) -> None:
+    """Wait until it listens."""
+    assert node.data is not None
+    while not node.data.listeners:
+        await asyncio.sleep(0.005)
+
+
 def test_posts_are_carried_out_in_order_in_the_other_thread() -> None:
     seen: list[tuple[int, str]] = []
     thread = LoopThread("data", lambda _: None)
@@ -85,7 +92,7 @@ def test_a_data_loop_that_hangs_delays_neither_the_control_loop_nor_the_end(
 
     async def main() -> tuple[str, float]:
         running = asyncio.ensure_future(node.run())
-        await asyncio.sleep(0.1)
+        await started(node)
         node._data_loop.post(released.wait)  # type: ignore[arg-type]
         latest = 0.0
         for _ in range(50):
@@ -102,7 +109,7 @@ def test_a_data_loop_that_hangs_delays_neither_the_control_loop_nor_the_end(
     finally:
         released.set()
     assert reason == "test"
-    assert latest < 0.25
+    assert latest < 1.0
 
 
 def test_a_failure_on_the_data_loop_ends_the_process_with_its_reason(tmp_path: Path) -> None:
@@ -113,7 +120,7 @@ def test_a_failure_on_the_data_loop_ends_the_process_with_its_reason(tmp_path: P
 
     async def main() -> str:
         running = asyncio.ensure_future(node.run())
-        await asyncio.sleep(0.05)
+        await started(node)
         assert node.data is not None
         node._data_loop.post(lambda: spawn(node.data))
         async with asyncio.timeout(10):
@@ -142,7 +149,7 @@ def test_watchers_hear_of_commits_on_the_data_loop(tmp_path: Path) -> None:
 
     async def main() -> None:
         running = asyncio.ensure_future(node.run())
-        await asyncio.sleep(0.05)
+        await started(node)
         node.committed(7, EMPTY)
         while not heard or heard[-1][0] != 7:
             await asyncio.sleep(0.001)

@@ -134,7 +134,7 @@ def test_what_is_well_formed_is_passed_on_untouched(request_: Any) -> None:
 
 @pytest.mark.parametrize(
     ("request_", "places"),
-    zip(samples(), [5, 3, 2, 4, 2], strict=True),
+    list(zip(samples(), [5, 3, 2, 4, 2], strict=True)),
     ids=lambda each: str(each)[:9],
 )
 def test_tagged_fields_that_are_not_known_are_ignored(request_: Any, places: int) -> None:
