@@ -1,0 +1,91 @@
+"""Checkers that share a pass, and what becomes of the others when one of them breaks it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from framework.checking.engine import _outcomes, _passes
+
+
+@dataclass
+class Frame:
+    """Stands for a data frame: its rows are made when they are collected."""
+
+    names: list[str]
+    broken: bool = False
+
+    def selectExpr(self, *_: str) -> "Frame":
+        return self
+
+    def unionAll(self, other: "Frame") -> "Frame":
+        return Frame(self.names + other.names, self.broken or other.broken)
+
+    def collect(self) -> list[Any]:
+        if self.broken:
+            raise RuntimeError("the job failed")
+        return [SimpleNamespace(asDict=lambda name=name: {"checker": name}) for name in self.names]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A batch that fails with its job, or at once, where a checker of that name is in it."""
+
+    asked: list[list[str]] = field(default_factory=list, compare=False, hash=False)
+
+    def check(self, tables: Any, checkers: Mapping[str, Any]) -> Frame:
+        self.asked.append(sorted(checkers))
+        if "early" in checkers:
+            raise ValueError("no such column")
+        return Frame(sorted(checkers), broken="late" in checkers)
+
+
+@dataclass
+class Checker:
+    name: str
+    batch: Any = None
+    summary: str = ""
+
+    def check(self, tables: Any) -> Frame:
+        if self.name == "early":
+            raise ValueError("no such column")
+        return Frame([self.name], broken=self.name == "late")
+
+
+def tables(cores: int) -> Any:
+    context = SimpleNamespace(defaultParallelism=cores)
+    return SimpleNamespace(spark=SimpleNamespace(sparkContext=context))
+
+
+def plugins(*names: str, alone: str = "") -> dict[str, Any]:
+    shared = Shared()
+    found = {name: Checker(name, shared) for name in names}
+    return found | ({alone: Checker(alone)} if alone else {})
+
+
+def found(names: dict[str, Any], cores: int = 2) -> tuple[list[str], list[str]]:
+    rows, broken = _outcomes(tables(cores), names)
+    return sorted(row["checker"] for row in rows), sorted(broken)
+
+
+def test_members_are_dealt_out_to_the_cores() -> None:
+    names = plugins("a", "b", "c", "d", "e", alone="z")
+    dealt = [sorted(members) for members in _passes(tables(2), names)]
+    assert dealt == [["z"], ["a", "c", "e"], ["b", "d"]]
+    assert [len(members) for members in _passes(tables(64), plugins(*"abcdefgh"))] == [2, 2, 2, 2]
+    assert [len(members) for members in _passes(tables(8), plugins("a"))] == [1]
+
+
+def test_each_is_found_once() -> None:
+    names = plugins("a", "b", "c", alone="z")
+    assert found(names, cores=1) == (["a", "b", "c", "z"], [])
+    assert names["a"].batch.asked == [["a", "b", "c"]]
+
+
+def test_one_that_cannot_begin_stops_no_other() -> None:
+    assert found(plugins("a", "early", "b", alone="z")) == (["a", "b", "z"], ["early"])
+
+
+def test_one_whose_job_fails_stops_no_other() -> None:
+    assert found(plugins("a", "late", "b", alone="z")) == (["a", "b", "z"], ["late"])
+    assert found(plugins("a", "b", alone="late")) == (["a", "b"], ["late"])
