@@ -47,7 +47,7 @@ def voters(settings: Mapping[str, str]) -> tuple[Voter, ...]:
         right = is_number(ident, MAX_ID) and is_number(port, MAX_PORT) and int(port) > 0
         if not (at and colon and host and right):
             raise ConfigError(f"controller.quorum.voters: {item!r} is not of the form id@host:port")
-        voters.append(Voter(int(ident), host, int(port)))
+        voters.append(Voter(int(ident), bare(host), int(port)))
     return tuple(voters)
 
 
@@ -63,7 +63,7 @@ def endpoints(
             raise ConfigError(f"{key}: {item!r} is not of the form NAME://host:port")
         if name not in protocols:
             raise ConfigError(f"{key}: listener.security.protocol.map has no entry for {name}")
-        found.append(Endpoint(name, host, int(port), protocols[name]))
+        found.append(Endpoint(name, bare(host), int(port), protocols[name]))
     if len({each.name for each in found}) != len(found):
         raise ConfigError(f"{key} names one listener twice")
     return tuple(found)
@@ -98,4 +98,9 @@ def address(settings: Mapping[str, str], key: str) -> tuple[str, int] | None:
     host, colon, port = text.rpartition(":")
     if not (colon and is_number(port, MAX_PORT)):
         raise ConfigError(f"{key}={text}: it is host:port")
-    return host, int(port)
+    return bare(host), int(port)
+
+
+def bare(host: str) -> str:
+    """An IPv6 address without the brackets that part it from the port."""
+    return host[1:-1] if host.startswith("[") and host.endswith("]") else host

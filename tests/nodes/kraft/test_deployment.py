@@ -80,7 +80,8 @@ def test_brokers_and_controllers_share_one_space_of_ids() -> None:
 
 
 def test_controllers_have_a_listener_apart() -> None:
-    """A.1.16, A.1.71: one that is named, and that is not a client listener as well."""
+    """A.1.16, A.1.17, A.1.71, A.2.1: one that is named, and that is not a client listener as
+    well."""
     config = from_settings(BOTH)
     control = {each.port for each in config.controller_listeners}
     assert control
@@ -94,11 +95,24 @@ def test_controllers_have_a_listener_apart() -> None:
 
 @pytest.mark.parametrize("key", ["controller.connect", "controller.quorum.voters"])
 def test_the_controllers_addresses_are_required(key: str) -> None:
-    """A.1.8, A.1.72: under the draft's name, or Kafka's."""
+    """A.1.8, A.1.72, A.4.2: under the draft's name, or Kafka's."""
     bare = {name: value for name, value in BROKER.items() if name != "controller.quorum.voters"}
     assert from_settings({**bare, key: "1@a:1,2@b:2"}).voters[1].host == "b"
     with pytest.raises(ConfigError, match=r"controller\.quorum\.voters is missing"):
         from_settings(bare)
+
+
+def test_addresses_may_be_of_ipv6() -> None:
+    config = from_settings(
+        BROKER
+        | {
+            "listeners": "PLAINTEXT://[::]:9092",
+            "advertised.listeners": "PLAINTEXT://[fe80::1]:9092",
+            "controller.quorum.voters": "1@[::1]:9093",
+        }
+    )
+    assert config.client_listeners[0].host == "::"
+    assert (config.advertised[0].host, config.voters[0].host) == ("fe80::1", "::1")
 
 
 # --- clusters ---------------------------------------------------------------------------------
@@ -107,7 +121,7 @@ def test_the_controllers_addresses_are_required(key: str) -> None:
 @processes
 @pytest.mark.parametrize("controllers", [1, 3, 5])
 def test_quorums_of_one_three_and_five_form(tmp_path: Path, controllers: int) -> None:
-    """A.1.6, A.1.7: of dedicated controllers."""
+    """A.1.6, A.1.7, A.4.1, A.4.2: of dedicated controllers."""
     with Loopback(tmp_path, controllers=controllers) as cluster:
         leader = until(cluster.active, timeout_s=40)
         ident = int(leader[1:])
