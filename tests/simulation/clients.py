@@ -12,23 +12,20 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from kio.schema.alter_partition.v3 import request as alter
 from kio.schema.create_topics.v7 import request as create
 from kio.schema.delete_topics.v6 import request as delete
 from kio.schema.errors import ErrorCode
-from kio.schema.types import BrokerId, TopicName
-from kio.static.primitive import i8, i16, i32, i32Timedelta, i64
+from kio.schema.types import TopicName
+from kio.static.primitive import i16, i32, i32Timedelta
 
 from checkers.topic_linearizability import check_name
 from framework.verdict import Verdict
 from nodes.kraft.broker import view
-from nodes.kraft.metadata.image import Image, Partition
 from nodes.kraft.wire.codes import codes, first_error, with_code
 from nodes.kraft.wire.debug import ReadTopicsRequest
-from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest
 from tests.simulation.machine import Machine
 from tests.simulation.replica import REQUEST_TIMEOUT_MS
-from tests.simulation.schedule import IsrChange, Operation, StaleHeartbeat
+from tests.simulation.schedule import Operation
 from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
@@ -244,101 +241,3 @@ def _outcome(f: str, response: Any | None) -> tuple[str, Any, str | None]:
         return "fail", None, ErrorCode(code).name.upper()
     item = response.topics[0] if f == "create" else response.responses[0]
     return "ok", {"topic_id": str(item.topic_id)}, None
-
-
-# --- what brokers send of their own -------------------------------------------------------
-
-
-def change_isr(world: World, item: IsrChange) -> None:
-    """A partition's leader asks for another ISR, or a zombie of it does."""
-    machines = [m for m in world.brokers(item.victim) if m.member is not None]
-    if not machines:
-        return
-    machine = machines[item.pick % len(machines)]
-    assert machine.member is not None and machine.replica is not None
-    image, me = machine.replica.image, item.victim
-    zombie = item.how.startswith("old-")
-    if zombie:
-        image = world.ledger.images[-1]  # it knows all but the one thing
-    elif not machine.member.serving():
-        return
-    led = [key for key in image.partitions_in_sync(me) if image.partitions[key].leader == me]
-    if not led:
-        return
-    key = led[item.pick % len(led)]
-    partition = image.partitions[key]
-    leader_epoch = partition.leader_epoch - (item.how == "old-leader-epoch")
-    epoch = machine.member.state.epoch
-    if item.how == "old-leader-epoch":
-        epoch = image.brokers[me].epoch
-    elif item.how == "old-broker-epoch":
-        epoch = _earlier_epoch(world, me, item.pick)
-    if leader_epoch < 0 or epoch < 0:
-        return
-    members = _members(image, partition, me, item)
-    asked = alter.PartitionData(
-        partition_index=i32(key[1]),
-        leader_epoch=i32(leader_epoch),
-        new_isr_with_epochs=members,
-        partition_epoch=i32(partition.partition_epoch),
-    )
-    request = alter.AlterPartitionRequest(
-        broker_id=BrokerId(me),
-        broker_epoch=i64(epoch),
-        topics=(alter.TopicData(topic_id=key[0], partitions=(asked,)),),
-    )
-    _send(world, machine, request)
-
-
-def _members(
-    image: Image, partition: Partition, me: int, item: IsrChange
-) -> tuple[alter.BrokerState, ...]:
-    isr = [member for member in partition.isr if member != me]
-    if item.how == "grow":
-        isr = [member for member in partition.replicas if member != me]
-        isr = [member for member in isr if not image.brokers[member].fenced]
-    elif item.how == "shrink" and isr:
-        del isr[item.pick % len(isr)]
-    members = sorted([me, *isr])
-    return tuple(
-        alter.BrokerState(broker_id=BrokerId(each), broker_epoch=i64(image.brokers[each].epoch))
-        for each in members
-    )
-
-
-def stale_heartbeat(world: World, item: StaleHeartbeat) -> None:
-    machines = [m for m in world.brokers(item.victim) if m.up]
-    epoch = _earlier_epoch(world, item.victim, item.pick)
-    if not machines or epoch < 0:
-        return
-    request = BrokerHeartbeatRequest(
-        target_state=i8(item.target),
-        broker_id=i32(item.victim),
-        broker_epoch=i64(epoch),
-        lease_start_time_ms=i64(machines[0].clock.now_ms()),
-        cur_metadata_offset=i64(world.ledger.end),
-        listeners=(),
-        incarnation_id=uuid.UUID(int=1),
-    )
-    _send(world, machines[0], request)
-
-
-def _earlier_epoch(world: World, broker_id: int, pick: int) -> int:
-    """One of the broker's epochs before its newest one; -1: it has none."""
-    registered = world.ledger.fold.facts.registered
-    epochs = [epoch for epoch, (owner, _) in registered.items() if owner == broker_id][:-1]
-    return epochs[pick % len(epochs)] if epochs else -1
-
-
-def _send(world: World, machine: Machine, request: Any) -> None:
-    assert machine.replica is not None
-    leader = machine.replica.state.leader_id
-    if leader in world.machines:
-        world.network.call(
-            machine,
-            world.machines[leader],
-            lambda callee, answer: callee.control.ask(request, answer),  # type: ignore[union-attr]
-            lambda reply, sent: None,
-            timeout_ms=REQUEST_TIMEOUT_MS,
-            may_repeat=True,
-        )

@@ -79,6 +79,7 @@ class Fold:
         self.partitions: dict[Key, PartitionFold] = {}
         self.deleting: set[uuid.UUID] = set()
         self.newest_epoch = -1
+        self.newest_producer_id = -1
         self._touched: set[Key] = set()
         self._joined: list[tuple[Key, int]] = []
         self._fenced: list[int] = []
@@ -104,6 +105,10 @@ class Fold:
                 if record.request_id in self.facts.requests:
                     raise Violation("identity", f"offset {offset}: request {record.request_id}")
                 self.facts.requests.add(record.request_id)
+            case wire.ProducerIdsRecord():
+                if record.next_producer_id <= self.newest_producer_id:
+                    raise Violation("monotonic", f"offset {offset}: producer ids go back")
+                self.newest_producer_id = int(record.next_producer_id)
 
     # --- brokers --------------------------------------------------------------------------
 

@@ -22,8 +22,18 @@ if TYPE_CHECKING:
 CREATE_TOPICS: Final = 19
 DELETE_TOPICS: Final = 20
 BROKER_HEARTBEAT: Final = 50
+ALLOCATE_PRODUCER_IDS: Final = 67
 ALTER_PARTITION: Final = 56
 READ_TOPICS: Final = 10000
+EDGES: Final = frozenset(
+    {
+        (BrokerState.INITIAL, BrokerState.ACTIVE),
+        (BrokerState.ACTIVE, BrokerState.FENCED),
+        (BrokerState.FENCED, BrokerState.ACTIVE),
+        (BrokerState.ACTIVE, BrokerState.SHUTDOWN),
+        (BrokerState.FENCED, BrokerState.SHUTDOWN),
+    }
+)
 
 
 class Judge:
@@ -36,6 +46,8 @@ class Judge:
         self._asked: dict[tuple[int, int, int], int] = {}
         self._records: dict[tuple[int, int, int], tuple[int, ...]] = {}
         self._fences: dict[tuple[int, int], tuple[Machine, FenceBrokerRecord]] = {}
+        self._blocks: list[tuple[int, int]] = []
+        self._active: dict[tuple[int, int], int] = {}
         self._versions: set[tuple[Any, int, int]] = set()
 
     def _key(self, control: Control, token: int) -> tuple[int, int, int]:
@@ -118,6 +130,25 @@ class Judge:
             end_ms = member.state.lease_end_ms
             if end_ms is None or end_ms <= machine.clock.now_ms():
                 raise Violation("lease", f"{machine} serves without a lease")
+            if self.world.profile.deferred_takeover and self.world.profile.drift_ppm == 0:
+                self._alone(machine)
+
+    def _alone(self, machine: Machine) -> None:
+        """D.12, strict: with deferred takeover two processes of one id never both serve."""
+        assert machine.broker_id is not None
+        for other in self.world.brokers(machine.broker_id):
+            if other is not machine and other.member is not None and other.member.serving():
+                raise Violation("lease", f"{machine} and {other} both serve")
+
+    def moved(self, machine: Machine, before: BrokerState, after: BrokerState, epoch: int) -> None:
+        """D.14: along the automaton's edges; active under an epoch of its own each time."""
+        if (before, after) not in EDGES:
+            raise Violation("life-cycle", f"{machine}: {before.name} -> {after.name}")
+        if after == BrokerState.ACTIVE:
+            process = machine.key, machine.incarnation
+            if epoch <= self._active.get(process, -1):
+                raise Violation("life-cycle", f"{machine} is active again under epoch {epoch}")
+            self._active[process] = epoch
 
     def _lease_over(self, controller: Machine, record: FenceBrokerRecord) -> None:
         for machine in self.world.brokers(record.broker_id):
@@ -159,6 +190,9 @@ class Judge:
             self._heartbeat(control, request, response)
         elif key == ALTER_PARTITION and int(response.error_code) == 0:
             self._isr(control, response)
+        elif key == ALLOCATE_PRODUCER_IDS and int(response.error_code) == 0:
+            self._committed(control, records)
+            self._block(control, int(response.producer_id_start), int(response.producer_id_len))
 
     def _committed(self, control: Control, records: tuple[int, ...]) -> None:
         """The records of a success are on the log that is committed, there and nowhere else."""
@@ -191,6 +225,22 @@ class Judge:
         active = BrokerState(response.next_state) == BrokerState.ACTIVE
         if active and epoch not in facts.unfenced:
             raise Violation("uncommitted", f"{control.machine} says that {owner} is active")
+        if BrokerState(response.next_state) == BrokerState.SHUTDOWN:
+            self._drained(control, owner[0])
+
+    def _drained(self, control: Control, broker_id: int) -> None:
+        """D.15: who is let go leads nothing, and is in no ISR that has another member."""
+        for key, partition in self.world.ledger.fold.partitions.items():
+            alone = partition.isr == (broker_id,)
+            if partition.leader == broker_id or (broker_id in partition.isr and not alone):
+                raise Violation("shutdown", f"{control.machine} lets {broker_id} go from {key}")
+
+    def _block(self, control: Control, start: int, length: int) -> None:
+        """D.19: blocks of producer ids do not overlap."""
+        for first, end in self._blocks:
+            if start < end and first < start + length:
+                raise Violation("identity", f"{control.machine} gives producer ids {start} again")
+        self._blocks.append((start, start + length))
 
     def _isr(self, control: Control, response: Any) -> None:
         """D.2: each ok answer is one committed record, and no two of them the same one."""

@@ -31,7 +31,7 @@ from tests.simulation.partitions import Partitions, Stored
 from tests.simulation.replica import REQUEST_TIMEOUT_MS, Replica
 
 if TYPE_CHECKING:
-    from tests.simulation.schedule import Profile
+    from tests.simulation.schedule import Crash, Profile
     from tests.simulation.world import World
 
 FOREVER: Final = 2**61
@@ -41,6 +41,15 @@ FEATURES: Final = tuple(
     SupportedFeature(name=name, min_level=i16(low), max_level=i16(high))
     for name, (low, high) in SUPPORTED.items()
 )
+
+
+class Died(Exception):
+    """A process died in the middle of a step."""
+
+    def __init__(self, machine: Machine, crash: Crash) -> None:
+        super().__init__(repr(machine))
+        self.machine = machine
+        self.crash = crash
 
 
 class Clock:
@@ -87,6 +96,8 @@ class Machine:
         self.stored: dict[PartitionKey, Stored] = {}
         self.incarnation = 0
         self.paused_until = 0
+        self.doom: Crash | None = None  # dies when `effects_left` more are carried out
+        self.effects_left = 0
         self.replica: Replica | None = None
         self.control: Control | None = None
         self.member: Member | None = None
@@ -123,6 +134,14 @@ class Machine:
         """The process is gone, its memory with it."""
         self.replica = self.control = self.member = self.snapshots = self.partitions = None
         self.paused_until = 0
+        self.doom = None
+
+    def survive(self) -> None:
+        """Before an effect is carried out. Raises `Died`."""
+        if self.doom is not None:
+            if self.effects_left == 0:
+                raise Died(self, self.doom)
+            self.effects_left -= 1
 
     # --- time: server.Node._arm, _tick, _do_what_is_due -----------------------------------
 
@@ -274,6 +293,7 @@ class Member:
                 case lifecycle.SendHeartbeat(request):
                     self._heartbeat(request)
                 case lifecycle.Transition(before, after, epoch, why):
+                    machine.world.judge.moved(machine, before, after, epoch)
                     machine.world.note(
                         machine,
                         "%s -> %s, broker epoch %d: %s",

@@ -127,6 +127,7 @@ class Replica:
         self.state, effects = raft.step(before, event, self.machine.clock.now_ms())
         self.world.stepped(self.machine, event, effects)
         for effect in effects:
+            self.machine.survive()
             self.carry_out(effect)
 
     def carry_out(self, effect: steps.Effect) -> None:

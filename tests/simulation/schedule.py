@@ -58,7 +58,7 @@ class Profile:
     @classmethod
     def draw(cls, rng: random.Random, voters: int | None, brokers: int | None) -> "Profile":
         return cls(
-            voters=voters or rng.choice((1, 3, 3, 3, 3, 5)),
+            voters=voters or rng.choice((1, 2, 3, 3, 3, 3, 4, 5)),
             brokers=brokers or rng.choice((1, 2, 3, 3)),
             combined=rng.random() < 0.15,
             delay_ms=rng.choice((3, 10, 40)),
@@ -96,14 +96,16 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crash:
-    """The process dies. Of what it had not synced, about the share `keep` survives; it is back
-    after `down_ms`. `wipe`: with an empty disk (a broker's; a voter's would break Raft)."""
+    """The process dies, or, where `amid` is not -1, in the middle of a step: after so many more
+    effects of its Raft core. Of what it had not synced, about the share `keep` survives; it is
+    back after `down_ms`. `wipe`: with an empty disk (a broker's; a voter's would break Raft)."""
 
     at: int
     victim: int
     down_ms: int
     keep: float
     wipe: bool = False
+    amid: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +197,18 @@ class IsrChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Administer:
+    """A broker asks for a block of producer ids, for more partitions of a topic, or for another
+    configuration of it: "producer-ids", "partitions", "config"."""
+
+    at: int
+    victim: int
+    what: str
+    topic: str
+    pick: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StaleHeartbeat:
     """A heartbeat that a broker's earlier life might have left in the network."""
 
@@ -215,6 +229,7 @@ Item: TypeAlias = (
     | Operation
     | Produce
     | IsrChange
+    | Administer
     | StaleHeartbeat
 )
 
@@ -290,8 +305,12 @@ def _operation(rng: random.Random, profile: Profile) -> Operation:
 
 def _broker_traffic(rng: random.Random, profile: Profile) -> Item:
     at, victim, pick = _time(rng, profile, 500), rng.choice(profile.broker_ids), rng.randrange(60)
-    if rng.random() < 0.2:
-        return StaleHeartbeat(at=at, victim=victim, pick=pick, target=rng.choice((1, 2, 3)))
+    kind = rng.random()
+    if kind < 0.2:
+        return StaleHeartbeat(at=at, victim=victim, pick=pick, target=rng.choice((1, 2, 3, 4)))
+    if kind < 0.4:
+        what, topic = rng.choice(("producer-ids", "partitions", "config")), rng.choice(TOPICS)
+        return Administer(at=at, victim=victim, what=what, topic=topic, pick=pick)
     how = rng.choice(ZOMBIES if profile.data else (*ZOMBIES, "shrink", "shrink", "grow", "grow"))
     return IsrChange(at=at, victim=victim, pick=pick, how=how)
 
@@ -313,7 +332,8 @@ def _fault(rng: random.Random, profile: Profile) -> list[Item]:
         case "crash":
             wipe = anyone == broker and rng.random() < 0.3 and not profile.data
             down_ms = rng.randrange(20, 1500)
-            return [Crash(at=at, victim=anyone, down_ms=down_ms, keep=keep, wipe=wipe)]
+            amid = -1 if rng.random() < 0.4 else rng.randrange(12)
+            return [Crash(at=at, victim=anyone, down_ms=down_ms, keep=keep, wipe=wipe, amid=amid)]
         case "bounce":
             gap_ms = rng.randrange(5, 200)
             return [

@@ -20,17 +20,18 @@ from typing import Any, Final
 from nodes.kraft.broker import lifecycle
 from nodes.kraft.raft import steps
 from nodes.kraft.wire.heartbeats import BrokerState
-from tests.simulation import clients as broker_clients
+from tests.simulation import traffic
 from tests.simulation.clients import Clients
 from tests.simulation.judge import Judge
 from tests.simulation.ledger import Ledger, States
-from tests.simulation.machine import Clock, Machine
+from tests.simulation.machine import Clock, Died, Machine
 from tests.simulation.network import Network
 from tests.simulation.partitions import PartitionLedger
 from tests.simulation.schedule import (
     LEADER,
     TOPICS,
     TWIN,
+    Administer,
     Crash,
     Cut,
     Drain,
@@ -47,7 +48,7 @@ from tests.simulation.schedule import (
 )
 from tests.simulation.violation import Violation
 
-RECOVERY_MS: Final = 20_000
+RECOVERY_MS: Final = 10_000
 """How long the cluster may take to be whole again: several leases."""
 LOOK_EVERY_MS: Final = 200
 ATTEMPTS: Final = 20
@@ -160,7 +161,10 @@ class World:
         queue, touched = self._queue, self.touched
         while queue and queue[0][0] <= time:
             self.now, _, action = heapq.heappop(queue)
-            action()
+            try:
+                action()
+            except Died as died:
+                self._crash_as(died.machine, died.crash)
             if touched:
                 for key in touched:
                     if key in self.machines:
@@ -211,9 +215,11 @@ class World:
             case Produce():
                 self._produce(item)
             case IsrChange():
-                broker_clients.change_isr(self, item)
+                traffic.change_isr(self, item)
             case StaleHeartbeat():
-                broker_clients.stale_heartbeat(self, item)
+                traffic.stale_heartbeat(self, item)
+            case Administer():
+                traffic.administer(self, item)
             case Cut():
                 self.network.cut(self._links(item), item.for_ms)
                 self.note(self._victim(item.victim), "is cut off (%s)", item.shape)
@@ -250,9 +256,10 @@ class World:
     def _hit(self, machine: Machine, item: Item) -> None:
         assert machine.replica is not None
         match item:
+            case Crash(amid=-1):
+                self._crash_as(machine, item)
             case Crash():
-                wipe = item.wipe and machine.controller_id is None
-                self.crash(machine, item.keep, item.down_ms, wipe=wipe)
+                machine.doom, machine.effects_left = item, item.amid
             case Pause():
                 self.note(machine, "stands still for %d ms", item.for_ms)
                 machine.paused_until = max(machine.paused_until, self.now + item.for_ms)
@@ -267,6 +274,10 @@ class World:
                     machine.member.feed(lifecycle.ShutDown())
                 else:
                     self._close(machine, item.down_ms)
+
+    def _crash_as(self, machine: Machine, item: Crash) -> None:
+        wipe = item.wipe and machine.controller_id is None
+        self.crash(machine, item.keep, item.down_ms, wipe=wipe)
 
     def crash(self, machine: Machine, keep: float, down_ms: int, *, wipe: bool = False) -> None:
         """The process dies; another one starts there after `down_ms`."""
@@ -327,6 +338,7 @@ class World:
         self.hostile = False
         self.network.heal()
         for machine in tuple(self.machines.values()):
+            machine.doom = None
             if machine.key >= TWIN:
                 machine.stop()
                 machine.incarnation += 1
