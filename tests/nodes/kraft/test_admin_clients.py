@@ -206,8 +206,8 @@ def test_confluent_describes_the_cluster(confluent_admin: confluent.AdminClient)
 def test_clients_do_not_see_the_controller_change(
     cluster: Loopback, confluent_admin: confluent.AdminClient, fault: str
 ) -> None:
-    """B.9.3: librdkafka hands 41 to the application, so the broker absorbs the change: every
-    create succeeds while the controller is killed or stands still."""
+    """A.5.10, B.9.3: librdkafka hands 41 to the application, so the broker absorbs the change:
+    every create succeeds while the controller is killed or stands still."""
     failures: list[str] = []
     stop = threading.Event()
     done = [0]

@@ -55,8 +55,8 @@ def metadata(port: int, *names: str) -> Any:
 
 
 def test_create_read_fail_over_and_delete(tmp_path: Path) -> None:
-    """A topic created through a broker is read at the active controller, survives its kill -9,
-    and is deleted for good."""
+    """A.1.20, A.4.3: a topic created through a broker is read at the active controller, survives
+    its kill -9, and is deleted for good."""
     with Loopback(tmp_path, controllers=3, brokers=2) as cluster:
         leader = cluster.ready()
         created = create_topic(cluster.client["b1"], "t", partitions=2, replication=2)
@@ -84,7 +84,8 @@ def test_create_read_fail_over_and_delete(tmp_path: Path) -> None:
 
 
 def test_a_combined_process_serves_on_separate_listeners(tmp_path: Path) -> None:
-    """A.1.7, A.1.16, A.1.82: heartbeats on the client listener are answered NOT_CONTROLLER."""
+    """A.1.7, A.1.16, A.1.82, A.2.1, A.4.1: heartbeats on the client listener are answered
+    NOT_CONTROLLER."""
     with Loopback(tmp_path, combined=3) as cluster:
         leader = cluster.ready()
         assert create_topic(cluster.client["n1"], "t", replication=3).error_code == 0
@@ -133,7 +134,7 @@ def test_a_broker_without_controllers_is_fenced_when_its_lease_ends(tmp_path: Pa
 
 
 def test_a_killed_broker_regains_its_id_at_once(tmp_path: Path) -> None:
-    """A.1.65: long before the old lease would have ended."""
+    """A.1.65, A.5.15: long before the old lease would have ended."""
     with Loopback(tmp_path, controllers=1, brokers=1, broker_lease_ms="600000") as cluster:
         cluster.ready()
         epoch = cluster.state("b1")["broker_epoch"]
@@ -144,7 +145,7 @@ def test_a_killed_broker_regains_its_id_at_once(tmp_path: Path) -> None:
 
 
 def test_sigterm_drains_a_broker(tmp_path: Path) -> None:
-    """A.1.59, A.1.60, A.1.61: leaderships move before it exits."""
+    """A.1.59, A.1.60, A.1.61, A.5.6: leaderships move before it exits."""
     with Loopback(tmp_path, controllers=1, brokers=2) as cluster:
         leader = cluster.ready()
         assert create_topic(cluster.client["b1"], "t", 4, 2).error_code == 0
@@ -183,7 +184,7 @@ def test_a_node_with_a_bad_configuration_says_so_in_one_line(tmp_path: Path) -> 
 
 
 def test_a_directory_of_another_cluster_is_refused(tmp_path: Path) -> None:
-    """A.1.4 and B.2 rule 1."""
+    """B.2.1, for what is on disk."""
     with Loopback(tmp_path, controllers=1) as cluster:
         cluster.ready()
         cluster.kill("c1")

@@ -184,7 +184,7 @@ def test_renewal(active):
 
 
 def test_lease_ends_by_the_clock_at_that_moment(active):
-    """A.1.55, A.1.56: no tick is needed to stop serving."""
+    """A.1.55, A.1.56, A.6.11, A.7.7: no tick is needed to stop serving."""
     active.now_ms = active.state.lease_end_ms - 1
     assert active.serving
     active.now_ms += 1
@@ -255,7 +255,7 @@ def test_stale(active):
 
 
 def test_registered_anew(active):
-    """A.1.68: back by a new registration."""
+    """A.1.58, A.1.68: back by a new registration."""
     active.next_beat()
     active.answer(State.FENCED, -1, error=77)
     active.next_beat()
@@ -279,7 +279,7 @@ def test_stale_before_ever_active(broker):
 
 
 def test_controlled_shutdown(active):
-    """A.1.59, A.1.61: asks at once, again until granted, and exits only then."""
+    """A.1.59, A.1.61, A.1.69, A.6.5: asks at once, again until granted, and exits only then."""
     active.feed(ShutDown(), 50)
     assert active.sent[-1].target_state == State.SHUTDOWN
     active.answer(State.ACTIVE, 7)

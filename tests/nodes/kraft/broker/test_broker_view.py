@@ -111,7 +111,7 @@ def test_version_0_empty_is_all(image):
 
 
 def test_partitions(image):
-    """Leaders, epochs, and who is offline; 5 LEADER_NOT_AVAILABLE where nobody leads."""
+    """A.7.16: Leaders, epochs, and who is offline; 5 LEADER_NOT_AVAILABLE where nobody leads."""
     led, leaderless = ask(image, by_name("t")).topics[0].partitions
     assert (led.error_code, led.leader_id, led.leader_epoch) == (0, 5, 3)
     assert (tuple(led.replica_nodes), tuple(led.isr_nodes)) == ((5, 4), (5,))

@@ -46,7 +46,7 @@ def test_several_changes_are_in_flight_at_once(harness):
 
 
 def test_judged_on_the_uncommitted_state(harness):
-    """B.6: the second create of a pending name fails, though nothing is committed yet."""
+    """A.1.27, B.6: the second create of a pending name fails, though nothing is committed yet."""
     harness.create("t")
     harness.create("t")
     harness.commit()
@@ -66,7 +66,7 @@ def test_refusal_waits_for_what_it_rests_on(harness):
 
 
 def test_read_needs_a_barrier_after_it_came(harness):
-    """The linearizable read: no answer from a controller that may have been deposed."""
+    """A.7.16: The linearizable read: no answer from a controller that may have been deposed."""
     assert harness.read("t") is None
     harness.commit()
     assert harness.token not in harness.answers
@@ -130,7 +130,7 @@ def test_renounced_read_and_heartbeats(harness):
 
 
 def test_failed_barrier_is_definite(harness):
-    """A.7.17: no proof, no answer but NOT_CONTROLLER."""
+    """A.5.10, A.7.17: no proof, no answer but NOT_CONTROLLER."""
     harness.read("t")
     harness.pass_barriers(confirmed=False)
     assert harness.answers[harness.token].error_code == 41
@@ -153,7 +153,7 @@ def test_time_out_before_it(harness):
 
 
 def test_inactive_controller_answers_at_once():
-    """A.1.81, A.1.85: NOT_CONTROLLER in each response's own shape."""
+    """A.1.81, A.1.85, A.4.3: NOT_CONTROLLER in each response's own shape."""
     harness = Harness()
     harness.settle = False
     assert harness.heartbeat(4).error_code == 41
@@ -221,7 +221,7 @@ def test_retried_delete_does_not_kill_the_next_incarnation(harness):
 
 
 def test_retry_waits_for_the_first_attempt(harness):
-    """B.9.4, A.1.28: while the first attempt is not committed, the second waits with it; lost
+    """A.1.28, B.9.4: while the first attempt is not committed, the second waits with it; lost
     then, its fate is unknown too."""
     harness.create("t", request_id=REQUEST_ID)
     harness.create("t", request_id=REQUEST_ID)

@@ -33,7 +33,8 @@ def answered(answer):
 
 
 def test_first_heartbeat_registers(harness):
-    """A.1.47, A.1.66: an epoch, which is the record's own offset, and a lease; not active yet."""
+    """A.1.47, A.1.66, A.3.12, A.3.13, A.6.3: an epoch, which is the record's own offset, and a
+    lease; not active yet."""
     offset = len(harness.log)
     answer = harness.heartbeat(4)
     assert answered(answer) == (0, State.INITIAL, offset)
@@ -50,7 +51,8 @@ def test_a_lease_that_no_clock_could_start_is_refused(harness, start_ms):
 
 
 def test_initial_until_its_registration_is_applied(harness):
-    """A.1.48, B.1 (KAFKA-13959): active only with metadata that reaches its own registration."""
+    """A.1.48, A.6.7, B.1 (KAFKA-13959): active only with metadata that reaches its own
+    registration."""
     epoch = harness.heartbeat(4).broker_epoch
     assert answered(harness.heartbeat(4, epoch, offset=epoch - 1)) == (0, State.INITIAL, epoch)
     assert answered(harness.heartbeat(4, epoch, offset=epoch)) == (0, State.ACTIVE, epoch)
@@ -98,7 +100,8 @@ def test_controller_ids_are_no_broker_ids():
 
 
 def test_new_process_wins_at_once(harness):
-    """A.1.63, A.1.65, A.7.3 (i): after kill -9 and restart the id is back long before the lease."""
+    """A.1.63, A.1.65, A.5.15, A.7.3 (i): after kill -9 and restart the id is back long before the
+    lease."""
     old = harness.heartbeat(4, incarnation=A).broker_epoch
     harness.heartbeat(4, old)
     new = harness.heartbeat(4, incarnation=B).broker_epoch
@@ -107,7 +110,7 @@ def test_new_process_wins_at_once(harness):
 
 
 def test_old_process_is_told(harness):
-    """A.1.62, A.1.64, A.7.4: 77, FENCED, no effect."""
+    """A.1.62, A.1.64, A.3.8, A.7.4: 77, FENCED, no effect."""
     old = harness.activate(4)[4]
     new = harness.activate(4)[4]
     end, deadline = len(harness.log), core.deadline_ms(harness.state)
@@ -120,8 +123,8 @@ def test_old_process_is_told(harness):
 
 
 def test_takeover_is_failure_first_then_startup(led):
-    """A.3.12, A.3.13, A.3.14: a bounce is the old life's failure, then a registration, in one
-    batch."""
+    """A.3.12, A.3.13, A.3.14, A.6.6: a bounce is the old life's failure, then a registration, in
+    one batch."""
     led.heartbeat(4)
     start, end = led.batches[-1]
     kinds = [type(record).__name__ for record in led.records(start)]
@@ -169,7 +172,8 @@ def test_refused_process_that_is_the_holder_is_told_its_epoch(harness):
 
 
 def test_unknown_epoch_is_refused(harness):
-    """A.3.8: exactly the registered epoch; one from the future, or of nobody, is stale too."""
+    """A.3.8, A.6.4: exactly the registered epoch; one from the future, or of nobody, is stale
+    too."""
     epoch = harness.activate(4)[4]
     assert harness.heartbeat(4, epoch + 1).error_code == 77
     assert harness.heartbeat(5, 3).error_code == 77
@@ -191,7 +195,7 @@ def test_renewal_appends_nothing(harness):
 
 
 def test_renewal_needs_proof_of_leadership(harness):
-    """D.12: a deposed controller grants no lease."""
+    """A.5.10, A.5.11, A.6.2, D.12: a deposed controller grants no lease."""
     epoch = harness.activate(4)[4]
     harness.settle = False
     assert harness.heartbeat(4, epoch) is None
@@ -200,7 +204,8 @@ def test_renewal_needs_proof_of_leadership(harness):
 
 
 def test_expiry_fences_and_moves_in_one_batch(led):
-    """A.1.54, A.1.55, B.6: fenced, out of every ISR and leadership, at once."""
+    """A.1.54, A.1.55, A.3.12, A.3.13, A.5.2, A.6.11, B.6: fenced, out of every ISR and leadership,
+    at once."""
     led.now_ms = 1000
     for broker_id in (5, 6):
         led.heartbeat(broker_id, led.epochs[broker_id])
@@ -325,7 +330,7 @@ def test_inactive_controller_fences_nobody(led):
 
 
 def test_epochs_rise_across_failovers(harness):
-    """A.3.1, D.8: with the log."""
+    """A.3.1, A.6.3, D.8: with the log."""
     epochs = []
     for _ in range(4):
         epochs.append(harness.heartbeat(4).broker_epoch)
@@ -337,7 +342,8 @@ def test_epochs_rise_across_failovers(harness):
 
 
 def test_shutdown_moves_everything_then_grants(led):
-    """A.1.59, A.1.60, A.1.61: NextState SHUTDOWN only when it leads nothing; then it is fenced."""
+    """A.1.59, A.1.60, A.1.61, A.6.5: NextState SHUTDOWN only when it leads nothing; then it is
+    fenced."""
     epoch = led.epochs[4]
     answer = led.heartbeat(4, epoch, target=State.SHUTDOWN)
     assert answered(answer) == (0, State.ACTIVE, epoch)
@@ -400,7 +406,7 @@ def test_fenced_broker_may_leave_at_once(led):
 
 
 def test_shutdown_request_of_a_former_life(led):
-    """A.3.10, A.3.15: it drains nothing of the restarted broker."""
+    """A.3.10, A.3.15, A.6.5: it drains nothing of the restarted broker."""
     old = led.epochs[4]
     led.activate(4)
     led.create("u", assignment=[[4]])
@@ -441,7 +447,7 @@ def test_shutdown_after_failover(led):
 
 
 def test_shutdown_waits_until_the_others_have_read_of_it(led):
-    """B.6, D.15 (KAFKA-14292): every other active broker has reached the offset at which the
+    """A.5.6, B.6, D.15 (KAFKA-14292): every other active broker has reached the offset at which the
     shutdown's records ended; that is noted once, and not with each heartbeat anew."""
     epoch = led.epochs[4]
     led.heartbeat(4, epoch, target=State.SHUTDOWN)

@@ -120,7 +120,7 @@ def test_bytes_after_the_record_are_refused():
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
 @given(tag=st.integers(20, 2**20), value=st.binary(max_size=20))
 def test_unknown_tagged_fields_are_ignored(record, tag, value):
-    """A.1.34: also beside tagged fields that are known."""
+    """A.1.34, A.7.12: also beside tagged fields that are known."""
     encoded = encode_record(record)
     empty = encode_record(type(record)(**_without_tags(record)))
     known = len(encoded) - len(empty)

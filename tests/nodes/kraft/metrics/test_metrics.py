@@ -128,7 +128,7 @@ def test_snapshot_lag() -> None:
 
 
 def test_requests_and_queues() -> None:
-    """A.1.99, A.2.13, A.2.14: each plane's queue is counted apart."""
+    """A.1.99, A.2.13, A.2.14, A.6.10: each plane's queue is counted apart."""
     world = World()
     for _ in range(30):
         world.control.requests.add()
@@ -154,6 +154,7 @@ def test_idle_shares_are_of_the_data_plane_alone() -> None:
 
 
 def test_a_node_has_the_metrics_of_its_roles() -> None:
+    """A.1.100: in this mode there are no sessions with ZooKeeper to count."""
     world = World()
     names = {name_of(metric.jmx) for metric in world.metrics}
     assert "kafka_controller_KafkaController_MetadataLag" in names

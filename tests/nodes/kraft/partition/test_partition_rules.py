@@ -316,7 +316,7 @@ def test_metadata_that_is_behind_the_controllers_answer_changes_nothing() -> Non
 
 
 def test_a_fetch_has_to_name_the_epoch_and_to_continue_the_log() -> None:
-    """B.2 rules 7 and 8, for data: D.10's stale epochs get their errors."""
+    """A.6.4, B.2 rules 7 and 8, for data: D.10's stale epochs get their errors."""
     log = Log().append(placed(batch(3), 0, 2)).append(placed(batch(3), 3, 4))
     replica = Replica(recovered(log, 0))
     replica.assign(metadata(leader_epoch=6))

@@ -66,6 +66,7 @@ def reply_to(replica: Replica, peer: int, **fields: Any) -> None:
 
 
 def test_prospective_asks_in_its_epoch_and_saves_nothing() -> None:
+    """B.4.1: the epoch stays as it is."""
     replica = prospective(saved=QuorumState(3), log=log_of((2, 4)))
     assert (replica.state.epoch, replica.state.voted_id) == (3, -1)
     assert not replica.some(SaveQuorumState)
@@ -75,7 +76,7 @@ def test_prospective_asks_in_its_epoch_and_saves_nothing() -> None:
 
 
 def test_a_majority_of_prevotes_makes_a_candidate() -> None:
-    """A.4.10: only then the epoch rises, and the vote for itself is saved."""
+    """A.4.10, B.4.1: only then the epoch rises, and the vote for itself is saved."""
     replica = prospective()
     reply_to(replica, 2, granted=True)
     assert isinstance(replica.state.role, Candidate)
@@ -151,7 +152,7 @@ def test_a_lost_election_is_asked_about_first() -> None:
 
 
 def test_a_resigned_leader_raises_the_epoch_before_it_asks() -> None:
-    """B.4: KAFKA-18379. It has led its epoch; nobody may be asked to vote in it again."""
+    """B.4.4: KAFKA-18379. It has led its epoch; nobody may be asked to vote in it again."""
     replica = elected(prevote=False)
     epoch = replica.state.epoch
     replica = Replica(saved=QuorumState(epoch, 1, 1), prevote=True)
@@ -177,6 +178,7 @@ def test_the_chosen_successor_campaigns_without_asking() -> None:
 
 
 def test_a_prevote_of_the_own_epoch_moves_nobody() -> None:
+    """B.4.2: neither epoch, vote, leader nor role."""
     for replica in (Replica(saved=QuorumState(3)), candidate(), elected()):
         before = replica.state
         replica.ask(pre(before.epoch))
@@ -191,7 +193,7 @@ def test_a_prevote_of_the_own_epoch_moves_nobody() -> None:
 
 
 def test_who_has_a_leader_refuses() -> None:
-    """B.4: a follower that the leader has answered in this epoch, and the leader itself."""
+    """B.4.3: a follower that the leader has answered in this epoch, and the leader itself."""
     replica = follower(epoch=3)
     assert replica.ask(pre(3, 3)).granted, "nothing was fetched yet"
     fetched(replica)
@@ -239,7 +241,7 @@ def test_epochs_of_prevotes() -> None:
 
 
 def test_a_voter_behind_a_partition_deposes_nobody() -> None:
-    """B.4: what PreVote is for. Cut off, it stays in its epoch; back, it follows again."""
+    """B.4.5: what PreVote is for. Cut off, it stays in its epoch; back, it follows again."""
     cut_off = follower(epoch=3, prevote=True)
     for _ in range(20):
         cut_off.timeout()

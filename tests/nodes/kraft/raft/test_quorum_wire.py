@@ -304,6 +304,7 @@ def test_header_tells_where_a_batch_stands() -> None:
 
 
 def test_control_batches_carry_kafkas_leader_change_key() -> None:
+    """A.1.31: other records have no key at all."""
     from kio.records.readers import read_batch
 
     control, _ = read_batch(encode_batch(Batch(0, 1, (b"x",), control=True), 5000), 0)

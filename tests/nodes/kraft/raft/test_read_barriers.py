@@ -24,6 +24,7 @@ from tests.nodes.kraft.raft.replicas import (
 
 
 def test_confirm_takes_a_round_that_starts_after_it() -> None:
+    """A.7.16: a majority says after the question that nobody else leads."""
     replica = leader()
     replica.wait(500)
     old = [send for send in replica.some(Send) if isinstance(send.request, BeginQuorumEpoch)]

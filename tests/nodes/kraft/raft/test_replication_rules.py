@@ -63,7 +63,7 @@ from tests.nodes.kraft.raft.replicas import (
     ],
 )
 def test_rule_7_fetch_errors(request_: Fetch, error: int) -> None:
-    """B.2.7: fetch errors."""
+    """A.5.13, A.6.1, B.2.7: fetch errors."""
     reply = leader().ask(request_)
     assert (reply.error, reply.leader_id, reply.leader_epoch) == (error, 1, 1)
 
@@ -284,7 +284,7 @@ def test_records_that_do_not_fit_are_refused() -> None:
 
 
 def test_rule_13_older_records_commit_only_with_one_of_the_own_epoch() -> None:
-    """B.2.13: older records commit only with one of the own epoch."""
+    """A.6.2, B.2.13: older records commit only with one of the own epoch."""
     replica = elected(log=log_of((1, 3)))
     epoch = replica.state.epoch
     replica.flush()
@@ -327,7 +327,7 @@ def test_rule_13_single_voter_commits_alone() -> None:
 
 
 def test_rule_14_leader_change_comes_first_and_proposals_wait_for_the_claim() -> None:
-    """A.1.22, B.2.14: leader change comes first and proposals wait for the claim."""
+    """A.1.22, A.5.7, B.2.14: leader change comes first and proposals wait for the claim."""
     replica = elected()
     batch = replica.one(Append).batch
     assert batch.control
@@ -339,6 +339,7 @@ def test_rule_14_leader_change_comes_first_and_proposals_wait_for_the_claim() ->
 
 
 def test_propose_of_another_epoch_is_ignored() -> None:
+    """A.6.2: what a deposed controller decided is not appended."""
     replica = leader()
     assert replica.do(Propose(0, (b"late",))) == []
     replica.do(Propose(1, (b"now",)))

@@ -128,7 +128,7 @@ def test_rule_17_a_reply_of_a_larger_epoch_is_followed() -> None:
 
 
 def test_rule_17_a_reply_of_a_lower_epoch_is_dropped() -> None:
-    """B.2.17: a reply of a lower epoch is dropped."""
+    """A.6.1, B.2.17: a reply of a lower epoch is dropped."""
     replica = follower(epoch=3)
     sent = replica.one(Send).request
     stale = FetchReply(leader_id=2, leader_epoch=2, batches=(Batch(0, 2, (b"x",)),))

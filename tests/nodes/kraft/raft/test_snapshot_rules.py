@@ -92,7 +92,7 @@ def ask_for(
 def test_rule_8_below_the_log_start_there_is_only_the_snapshot(
     offset: int, last_epoch: int, answer: Any
 ) -> None:
-    """B.2.8: A.4.20: the answer to the fetch carries the newest snapshot's id, and no records."""
+    """A.4.20, B.2.8: the answer to the fetch carries the newest snapshot's id, and no records."""
     replica = elected(log=behind(ID, (4, 2), (5, 3)))
     assert replica.state.epoch == 6
     reply = replica.ask(fetch(6, offset, last_epoch))
@@ -106,7 +106,7 @@ def test_rule_8_below_the_log_start_there_is_only_the_snapshot(
 
 
 def test_rule_8_a_log_from_the_beginning_needs_no_snapshot() -> None:
-    """B.2.8: a log from the beginning needs no snapshot."""
+    """B.2.8, B.3.8: a log from the beginning needs no snapshot."""
     reply = leader().ask(fetch(1, 0, 0))
     assert reply.snapshot_id is None
 
@@ -154,7 +154,7 @@ def test_rule_7_only_the_leader_hands_out_snapshots() -> None:
 
 
 def test_rule_7_a_replica_that_shuts_down_answers_no_fetch() -> None:
-    """B.2.7: B.2 rule 7: BROKER_NOT_AVAILABLE, from leaders and others; a leader resigns first."""
+    """B.2.7: BROKER_NOT_AVAILABLE, from leaders and others; a leader resigns first."""
     replica = leader()
     while replica.ask(fetch(1, 1, 1)) is not None:
         pass
@@ -177,7 +177,7 @@ def answered(position: int, size: int | None) -> FetchSnapshotReply:
 
 
 def test_ranges_of_a_snapshot() -> None:
-    """B.3: by Position; 98 for an unknown id, 99 for a position that is outside."""
+    """B.3.5: by Position; 98 for an unknown id, 99 for a position that is outside."""
     assert answered(0, None).error == SNAPSHOT_NOT_FOUND
     first = answered(0, 25)
     assert (first.error, first.size, first.data) == (NONE, 25, bytes(range(10)))
@@ -234,7 +234,7 @@ def test_follower_asks_for_the_snapshot_instead_of_records() -> None:
 
 
 def test_pieces_are_stored_in_order_and_the_last_installs() -> None:
-    """A.4.20, A.4.21: afterwards the log begins at the snapshot's end, and so does the high
+    """A.4.20, A.4.21, B.3.6: afterwards the log begins at the snapshot's end, and so does the high
     watermark; fetches go on from there."""
     replica = downloading(log=behind(SnapshotId(0, 0), (1, 7)))
     give(replica, b"a" * 10)
@@ -278,7 +278,7 @@ def test_each_piece_keeps_the_follower_from_campaigning() -> None:
     ],
 )
 def test_another_id_or_position_than_expected_is_fatal(wrong: dict[str, Any]) -> None:
-    """B.3: a response with another id or position than expected."""
+    """B.3.5: a response with another id or position than expected."""
     replica = downloading()
     give(replica, b"a" * 10, **wrong)
     assert "sent" in replica.one(Fatal).reason
@@ -322,7 +322,7 @@ def test_another_leader_begins_the_download_anew() -> None:
 
 
 def test_a_leader_is_never_asked_to_load_one() -> None:
-    """B.3: whatever a late answer says, only a follower downloads."""
+    """B.3.8: whatever a late answer says, only a follower downloads."""
     replica = downloading()
     outstanding = replica.state.links[2, FetchSnapshot].outstanding
     assert isinstance(outstanding, FetchSnapshot)
@@ -372,7 +372,7 @@ def committed() -> Replica:
 
 
 def test_a_written_snapshot_trims_the_log() -> None:
-    """A.4.18: the log begins at the snapshot's end; what follows is still there."""
+    """A.4.18, B.3.10: the log begins at the snapshot's end; what follows is still there."""
     replica = committed()
     replica.do(SnapshotWritten(SnapshotId(3, 1)))
     assert replica.one(TrimLog) == TrimLog(SnapshotId(3, 1))
@@ -386,7 +386,7 @@ def test_a_written_snapshot_trims_the_log() -> None:
     ("id", "why"), [(SnapshotId(5, 1), "above the high watermark"), (SnapshotId(3, 2), "not of")]
 )
 def test_a_snapshot_of_what_is_not_committed_is_fatal(id: SnapshotId, why: str) -> None:
-    """B.3: never above the high watermark, and valid against the log's epochs."""
+    """B.3.3: never above the high watermark, and valid against the log's epochs."""
     replica = committed()
     replica.do(SnapshotWritten(id))
     assert why in replica.one(Fatal).reason

@@ -57,7 +57,7 @@ from tests.nodes.kraft.raft.replicas import (
     [vote(4), begin(4), EndQuorumEpoch(leader_id=2, leader_epoch=4, successors=(1,))],
 )
 def test_rule_2_older_epoch_is_fenced(request_: Any) -> None:
-    """B.2.2: older epoch is fenced."""
+    """A.5.13, A.6.1, B.2.2: older epoch is fenced."""
     replica = Replica(saved=QuorumState(5, 3))
     reply = replica.ask(request_)
     assert (reply.error, reply.leader_epoch, reply.leader_id) == (FENCED_LEADER_EPOCH, 5, 3)
@@ -187,10 +187,12 @@ def test_rule_6_two_leaders_of_an_epoch_are_fatal() -> None:
 
 
 def test_candidate_saves_its_vote_before_asking() -> None:
-    """A.4.10: with its log's last epoch and end."""
-    replica = candidate()
+    """A.4.10: in the next epoch, with its log's last epoch and end."""
+    replica = candidate(log=log_of((1, 2), (4, 3)))
     assert replica.order(SaveQuorumState, Send) == [SaveQuorumState, Send, Send]
-    assert replica.one(SaveQuorumState) == SaveQuorumState(1, -1, 1)
+    assert replica.one(SaveQuorumState) == SaveQuorumState(5, -1, 1)
+    asked = {send.peer: send.request for send in replica.some(Send)}
+    assert asked == {peer: vote(5, candidate=1, last=(4, 5)) for peer in (2, 3)}
 
 
 def test_leader_saves_before_it_appends_and_announces() -> None:
@@ -198,6 +200,7 @@ def test_leader_saves_before_it_appends_and_announces() -> None:
     kinds = (SaveQuorumState, Elected, Append, Flush, Send)
     replica = elected()
     assert replica.order(*kinds) == [SaveQuorumState, Elected, Append, Flush, Send, Send]
+    assert set(replica.some(Send)) == {Send(peer, begin(1, 1)) for peer in (2, 3)}
 
 
 def test_rejected_candidate_backs_off_and_tries_again_later() -> None:
@@ -215,6 +218,7 @@ def test_rejected_candidate_backs_off_and_tries_again_later() -> None:
 
 
 def test_end_quorum_epoch_lets_the_first_successor_campaign_at_once() -> None:
+    """A.6.12: the others wait for their turn."""
     first, second = follower(), Replica(node_id=3)
     second.ask(begin(1))
     end = EndQuorumEpoch(leader_id=2, leader_epoch=1, successors=(1, 3))

@@ -81,8 +81,8 @@ def asking(correlation_id: int) -> bytes:
 
 
 def test_a_full_data_queue_delays_no_control_request(tmp_path: Path) -> None:
-    """A.2.10, A.2.11, A.2.14: the data handler hangs, its queue fills to the brim and stays so;
-    the control side answers as if there were nobody, and its queue stays empty."""
+    """A.2.10, A.2.11, A.2.14, A.6.9: the data handler hangs, its queue fills to the brim and stays
+    so; the control side answers as if there were nobody, and its queue stays empty."""
     both = Both(tmp_path)
     release = threading.Event()
 
@@ -176,7 +176,7 @@ def test_threads_of_one_plane_never_serve_the_other(tmp_path: Path) -> None:
 
 
 def test_the_control_queue_has_twenty_places(tmp_path: Path) -> None:
-    """A.2.8"""
+    """A.2.8, A.6.10"""
     both = Both(tmp_path)
 
     async def body() -> None:
@@ -189,7 +189,7 @@ def test_the_control_queue_has_twenty_places(tmp_path: Path) -> None:
 
 
 def test_a_brokers_listener_is_no_controllers(tmp_path: Path) -> None:
-    """A.1.85, A.1.82: also where the process is the active controller."""
+    """A.1.82, A.1.85: also where the process is the active controller."""
     both = Both(tmp_path)
 
     async def body() -> None:

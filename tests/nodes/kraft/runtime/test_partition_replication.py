@@ -115,7 +115,7 @@ def logs(cluster: Loopback, topic: str) -> dict[str, list[tuple[int, int, int]]]
 
 
 def test_a_killed_leader_loses_nothing_that_was_acknowledged(cluster: Loopback) -> None:
-    """A.2.17 (c), A.5.3, A.5.4, B.9.8, D.5: an idempotent producer with acks=all goes on
+    """A.2.17 (c), A.5.2, A.5.3, A.5.4, B.9.8, D.5: an idempotent producer with acks=all goes on
     through kill -9 of the leader; every acknowledged record is there once, in order; the
     killed broker comes back, truncates what nobody else had, and is in sync again."""
     topic = create(cluster)
@@ -205,7 +205,7 @@ def test_everything_is_there_after_kill_9_of_all(cluster: Loopback) -> None:
 
 
 def test_a_deleted_topic_leaves_no_files_and_its_name_is_free(cluster: Loopback) -> None:
-    """A.2.17 (e), A.6 on StopReplica: a topic of the same name is another one."""
+    """A.2.17 (e), A.6.8: a topic of the same name is another one."""
     topic = create(cluster)
     writer = producer(cluster, acks="all")
     writer.send(topic, b"old").get(10)

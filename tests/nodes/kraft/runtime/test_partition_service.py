@@ -169,7 +169,7 @@ def test_an_image_from_before_its_own_registration_is_not_acted_upon(tmp_path: P
 
 
 def test_what_the_newest_image_does_not_have_is_deleted(tmp_path: Path) -> None:
-    """A topic that was deleted while the broker was down, or whose name came back."""
+    """A.6.8: a topic that was deleted while the broker was down, or whose name came back."""
 
     async def test() -> None:
         async with Service(tmp_path) as service:
@@ -219,7 +219,8 @@ def test_append_read_and_watch(tmp_path: Path) -> None:
 
 
 def test_partitions_that_records_add_or_change_are_followed(tmp_path: Path) -> None:
-    """More partitions of a topic, and a leader that moves: only what was touched is looked at."""
+    """A.5.17: more partitions of a topic, and a leader that moves: only what was touched is looked
+    at."""
 
     async def test() -> None:
         async with Service(tmp_path) as service:

@@ -41,9 +41,9 @@ def slow_flushes(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 def test_many_batches_are_in_flight_and_one_sync_covers_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A.1.24, A.1.26, A.1.27, A.1.28, A.4.8: the leader appends on while its disk syncs; what was
-    appended meanwhile is covered by the next sync, and followers fetch it all at once. Nobody
-    has applied any of it before it is committed."""
+    """A.1.24, A.1.26, A.1.27, A.1.28, A.4.8, A.6.13: the leader appends on while its disk syncs;
+    what was appended meanwhile is covered by the next sync, and followers fetch it all at once.
+    Nobody has applied any of it before it is committed."""
     quorum = Quorum(tmp_path, voters=3)
     batches = 100
 

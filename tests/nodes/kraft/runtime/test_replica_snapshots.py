@@ -139,7 +139,8 @@ def test_new_broker_fetches_the_snapshot_in_pieces(
 def test_lagging_voter_fetches_the_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A.4.14, A.4.15, A.4.20: what it has that is not committed goes with its log."""
+    """A.4.14, A.4.15, A.4.20, A.5.10, A.5.11: what it has that is not committed goes with its
+    log."""
     quorum = Quorum(tmp_path, voters=3)
 
     async def scenario() -> None:
@@ -167,7 +168,7 @@ def test_lagging_voter_fetches_the_snapshot(
 def test_claim_waits_for_the_snapshot_to_load(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """B.2.14, A.1.23: the controller begins with all that is committed."""
+    """A.1.23, A.5.7, B.2.14: the controller begins with all that is committed."""
     quorum = Quorum(tmp_path, voters=1)
 
     async def scenario() -> None:

@@ -16,7 +16,7 @@ def often(**more: str) -> dict[str, str]:
 
 
 def test_every_node_snapshots_again_and_again_and_restarts_from_it(tmp_path: Path) -> None:
-    """A.1.37, A.1.39, A.4.16, A.4.17, A.4.19: controllers by turns, the brokers on
+    """A.1.37, A.1.39, A.1.44, A.4.16, A.4.17, A.4.19, A.7.15: controllers by turns, the brokers on
     their own, with offsets of their own; a restarted node loads its newest."""
     with Loopback(tmp_path, controllers=3, brokers=1, **often()) as cluster:
         cluster.ready()

@@ -86,7 +86,7 @@ def test_closing_cancels_what_still_runs() -> None:
 def test_a_data_loop_that_hangs_delays_neither_the_control_loop_nor_the_end(
     tmp_path: Path,
 ) -> None:
-    """KIP-291 at its hardest: a handler that never returns."""
+    """A.6.9: KIP-291 at its hardest: a handler that never returns."""
     node = Node(config_in(tmp_path))
     released = threading.Event()
 

@@ -146,7 +146,7 @@ def test_a_missing_segment_is_one_clear_line(tmp_path: Path) -> None:
 
 
 def test_trimming_drops_whole_segments(tmp_path: Path) -> None:
-    """A.4.18: the log's start is the snapshot's end, wherever the files begin."""
+    """A.4.18, B.3.10: the log's start is the snapshot's end, wherever the files begin."""
     events: list[tuple[str, Any]] = []
     log = filled(tmp_path, emit=lambda type, **fields: events.append((type, fields)))
     before = files(tmp_path)
@@ -182,7 +182,7 @@ def test_trimming_to_the_end_leaves_a_log_that_goes_on(tmp_path: Path) -> None:
     ],
 )
 def test_a_log_begins_at_no_other_place(tmp_path: Path, snapshot: SnapshotId, why: str) -> None:
-    """B.3: on a batch boundary, and valid against the log's epochs."""
+    """B.3.3: on a batch boundary, and valid against the log's epochs."""
     log = filled(tmp_path)
     with pytest.raises(ValueError, match=why):
         log.trim(snapshot)
@@ -190,7 +190,7 @@ def test_a_log_begins_at_no_other_place(tmp_path: Path, snapshot: SnapshotId, wh
 
 
 def test_a_log_start_needs_its_snapshot(tmp_path: Path) -> None:
-    """B.3: log start > 0 implies a snapshot of that end offset (KAFKA-14240)."""
+    """B.3.7: log start > 0 implies a snapshot of that end offset (KAFKA-14240)."""
     log = filled(tmp_path)
     log.trim(SnapshotId(30, 2))
     log.close()
@@ -229,7 +229,7 @@ def test_a_snapshot_fetched_just_before_the_crash_takes_the_logs_place(
 
 
 def test_restart_drops_everything(tmp_path: Path) -> None:
-    """B.3: after the last chunk the log is fully truncated and begins at the snapshot's end."""
+    """B.3.6: after the last chunk the log is fully truncated and begins at the snapshot's end."""
     events: list[str] = []
     log = filled(tmp_path, emit=lambda type, **_: events.append(type))
     log.restart(SnapshotId(100, 5))

@@ -44,6 +44,7 @@ def test_saved_state_is_loaded(
 
 
 def test_saved_file_is_one_json_line(tmp_path: Path) -> None:
+    """B.2.18: clusterId, leaderId, leaderEpoch, votedId, data_version."""
     path = tmp_path / "quorum-state"
     QuorumStateFile(path, CLUSTER).save(QuorumState(5, 2, 3))
     (line,) = path.read_text().splitlines()
@@ -59,6 +60,7 @@ def test_saved_file_is_one_json_line(tmp_path: Path) -> None:
 def test_save_syncs_then_renames_then_syncs_the_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """B.2.18: a temporary file, whole on disk before it takes the name."""
     calls: list[str] = []
     fsync, rename = os.fsync, Path.rename
 
@@ -107,6 +109,7 @@ def test_crash_before_the_rename_leaves_the_old_state(
     ],
 )
 def test_unusable_state_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    """B.2.18: an unknown data_version among others (KAFKA-15412)."""
     file = QuorumStateFile(tmp_path / "quorum-state", CLUSTER)
     file.save(QuorumState(5, 2, 3))
     file.path.write_text(json.dumps(json.loads(file.path.read_text()) | change))
@@ -169,6 +172,7 @@ def test_directory_of_another_node_is_refused(
     ],
 )
 def test_legacy_directory_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    """A.1.4: nothing of a ZooKeeper cluster is adopted."""
     (tmp_path / "meta.properties").write_text(text)
     with pytest.raises(StorageError, match=message):
         adopt(Identity(tmp_path))
@@ -177,6 +181,7 @@ def test_legacy_directory_is_refused(tmp_path: Path, text: str, message: str) ->
 
 @pytest.mark.parametrize("name", ["orders-0", "quorum-state", "recovery-point-offset-checkpoint"])
 def test_nameless_directory_with_logs_is_refused(tmp_path: Path, name: str) -> None:
+    """A.1.4: logs that nobody says whose they are."""
     (tmp_path / name).mkdir()
     with pytest.raises(StorageError, match=f"holds {name} but no meta.properties"):
         adopt(Identity(tmp_path))

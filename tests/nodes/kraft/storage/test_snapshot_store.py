@@ -33,7 +33,7 @@ def write(store, id=ID, values=VALUES, high_watermark=100):
 
 
 def test_a_snapshot_is_named_by_end_offset_and_epoch(tmp_path: Path) -> None:
-    """A.4.17: 20 digits of end offset, 10 of epoch."""
+    """A.4.17, B.3.1: 20 digits of end offset, 10 of epoch."""
     store = SnapshotStore(tmp_path)
     size = write(store)
     path = tmp_path / "00000000000000000007-0000000003.checkpoint"
@@ -61,6 +61,7 @@ def test_an_empty_store_has_no_latest(tmp_path: Path) -> None:
 
 
 def test_header_first_footer_last_as_control_records(tmp_path: Path) -> None:
+    """B.3.2: control records of types 3 and 4."""
     write(SnapshotStore(tmp_path))
     data = (tmp_path / file_name(ID)).read_bytes()
     batches, position = [], 0
@@ -76,6 +77,7 @@ def test_header_first_footer_last_as_control_records(tmp_path: Path) -> None:
 
 
 def test_it_is_synced_before_it_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B.3.4: KAFKA-15312; then the directory."""
     done: list[str] = []
     sync, rename = os.fsync, Path.rename
 
@@ -96,6 +98,7 @@ def test_it_is_synced_before_it_is_renamed(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_temporary_files_of_a_crash_are_removed_at_start(tmp_path: Path) -> None:
+    """B.3.4: what had no name yet is nothing."""
     left = [tmp_path / (file_name(ID) + suffix) for suffix in (".writing", ".receiving")]
     for path in left:
         path.write_bytes(b"half")
@@ -106,7 +109,7 @@ def test_temporary_files_of_a_crash_are_removed_at_start(tmp_path: Path) -> None
 
 
 def test_a_snapshot_above_the_high_watermark_is_refused(tmp_path: Path) -> None:
-    """D.16: never above the high watermark at creation."""
+    """B.3.3, D.16: never above the high watermark at creation."""
     store = SnapshotStore(tmp_path)
     with pytest.raises(ValueError, match="high watermark 6"):
         write(store, high_watermark=6)
@@ -164,6 +167,7 @@ def test_a_shortened_file_is_noticed(tmp_path: Path, at: float) -> None:
 
 
 def test_a_snapshot_without_its_footer_is_noticed(tmp_path: Path) -> None:
+    """B.3.2: a file without its end is none."""
     store = SnapshotStore(tmp_path)
     write(store, values=[b"x"])
     path = tmp_path / file_name(ID)
@@ -176,6 +180,7 @@ def test_a_snapshot_without_its_footer_is_noticed(tmp_path: Path) -> None:
 
 
 def test_another_epoch_than_the_name_says_is_noticed(tmp_path: Path) -> None:
+    """B.3.1: the name's epoch is that of the last record."""
     write(SnapshotStore(tmp_path))
     other = SnapshotId(7, 4)
     (tmp_path / file_name(ID)).rename(tmp_path / file_name(other))
@@ -184,6 +189,7 @@ def test_another_epoch_than_the_name_says_is_noticed(tmp_path: Path) -> None:
 
 
 def test_retain_keeps_the_newest_and_never_removes_the_last(tmp_path: Path) -> None:
+    """B.3.9: however few are to be kept."""
     store = SnapshotStore(tmp_path)
     ids = [SnapshotId(offset, 1) for offset in (3, 9, 27)]
     for id in ids:
@@ -202,6 +208,7 @@ def test_retain_keeps_the_newest_and_never_removes_the_last(tmp_path: Path) -> N
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chunk=st.integers(1, 400))
 def test_a_snapshot_is_carried_over_in_ranges(tmp_path: Path, chunk: int) -> None:
+    """B.3.5: ranges of any size make the same file."""
     source, target = SnapshotStore(tmp_path / "source"), SnapshotStore(tmp_path / "target")
     size = write(source)
     position = 0
