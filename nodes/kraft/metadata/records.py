@@ -10,17 +10,26 @@ from typing import Final
 
 from kio.serial import entity_reader
 
+from nodes.kraft.metadata.partition_records import encode_partition
 from nodes.kraft.wire.codec import encode_entity
-from nodes.kraft.wire.records import NEXT_VERSIONS, RECORD_TYPES, Record
+from nodes.kraft.wire.records import (
+    NEXT_VERSIONS,
+    RECORD_TYPES,
+    IsrChangeRecord,
+    PartitionRecord,
+    Record,
+)
 from nodes.kraft.wire.structure import (
     read_unsigned_varint,
     without_unknown_tags,
     write_unsigned_varint,
 )
 
-_TYPE_NUMBERS: Final = {schema: number for number, schema in RECORD_TYPES.items()}
-_VERSION_0: Final = write_unsigned_varint(0)
-_VERSION_1: Final = write_unsigned_varint(1)
+_NUMBERS: Final = {schema: write_unsigned_varint(number) for number, schema in RECORD_TYPES.items()}
+_HEADS: Final = {schema: number + write_unsigned_varint(0) for schema, number in _NUMBERS.items()}
+_NEWER_HEADS: Final = {
+    schema: _NUMBERS[schema] + write_unsigned_varint(1) for schema in NEXT_VERSIONS
+}
 
 
 class RecordError(Exception):
@@ -42,11 +51,11 @@ class MalformedRecord(RecordError):
 def encode_record(record: Record, level: int = 1) -> bytes:
     """A record as a value of the log, as `level` of `metadata.format` has it: at level 1 every
     record is of version 0, from level 2 on those that have one are of version 1."""
-    number = write_unsigned_varint(_TYPE_NUMBERS[type(record)])
     newer = NEXT_VERSIONS.get(type(record)) if level >= 2 else None
-    if newer is None:
-        return number + _VERSION_0 + encode_entity(record)
-    return number + _VERSION_1 + encode_entity(_as(newer, record))
+    head = (_HEADS if newer is None else _NEWER_HEADS)[type(record)]
+    if isinstance(record, PartitionRecord | IsrChangeRecord):
+        return head + encode_partition(record, tagged=newer is None)
+    return head + encode_entity(record if newer is None else _as(newer, record))
 
 
 def _as(schema: type[Record], record: Record) -> Record:
