@@ -40,6 +40,10 @@ _NOTHING: Final[dict[int, dict[str, Any]]] = {
     OFFSET_FOR_LEADER_EPOCH: {"leader_epoch": -1, "end_offset": -1},
 }
 """What a version must have and a refusal does not say."""
+_HINTS_FROM: Final = {PRODUCE: 10, FETCH: 16}
+"""The version from which clients are told of a new leader (KIP-951). Fetch has the field from
+version 12 on, for replicas of the quorum; a client that follows it there does not know that it
+may have to ask first where the leader is, and kafka-python 3.0.12 fails with that."""
 
 
 def response(request: Any, tell: Tell) -> Any:
@@ -104,6 +108,8 @@ def partition(schema: Any, key: int, number: int, said: dict[str, Any]) -> Any:
     values: dict[str, Any] = {"index": number, "partition": number, "partition_index": number}
     values |= _NOTHING[key]
     for name, value in said.items():
+        if name == "current_leader" and schema.__version__ < _HINTS_FROM[key]:
+            continue
         if isinstance(value, dict):
             entity = entity_schema(schema, name)
             if entity is not None:

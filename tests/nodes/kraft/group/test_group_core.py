@@ -46,6 +46,34 @@ def test_nobody_is_told_its_part_before_the_log_has_it():
     assert it.answers[it.token].assignment == b"all"
 
 
+def test_a_stable_group_rests():
+    """The rebalance's time-out is over with the rebalance."""
+    it = Coordinator()
+    leader, other = it.stable()
+    for _ in range(9):
+        it.pass_ms(9_000)
+        assert it.beat(leader, 1) == it.beat(other, 1) == ErrorCode.none
+
+
+def test_parts_of_an_earlier_generation_come_too_late():
+    """The log was slow, and a rebalance began meanwhile: what it says then is of no interest."""
+    it = Coordinator(settle=False)
+    it.join()
+    it.pass_ms(100)
+    it.sync("m1", 1, {"m1": b"all"})
+    it.join()
+    newcomer = it.fresh
+    it.join("m1")
+    assert it.sync("m1", 2, {"m1": b"half", f"m{newcomer}": b"rest"}) is None
+    leading = it.token
+    it.written()
+    assert leading not in it.answers
+    assert it.group().phase is Phase.COMPLETING
+    it.written()
+    assert it.answers[leading].assignment == b"half"
+    assert it.sync(f"m{newcomer}", 2).assignment == b"rest"
+
+
 def test_parts_that_the_log_refused_are_told_to_nobody():
     """A.5.11: a deposed coordinator hands out no assignment."""
     it = Coordinator(settle=False)
@@ -376,9 +404,11 @@ def test_members_go_on_with_the_next_coordinator():
     it.now_ms = 50_000
     it.fail_over()
     assert it.position() == 5
+    it.pass_ms(9_999)
+    assert set(it.group().members) == {leader, other}
     assert it.beat(leader, 1) == ErrorCode.none
     assert it.sync(other, 1).assignment == other.encode()
-    it.pass_ms(10_000)  # a full session from the failover on
+    it.pass_ms(10_000)
     assert not it.group().members
 
 
