@@ -5,6 +5,7 @@ or written: an idle partition costs a few hundred bytes. Appends are not synced 
 in Kafka: replication is what makes them durable), but all together in a clean shutdown.
 """
 
+import os
 import shutil
 import uuid
 from bisect import bisect_right
@@ -53,19 +54,20 @@ class PartitionLog:
         """Open and recover: a torn or damaged tail is dropped. `check` False: the last shutdown
         was clean, checksums need no look. `exists` False: there is no directory yet."""
         self._files = files
-        self._directory = directory
+        self._directory = str(directory)
         self._segment_bytes = segment_bytes
         self._segments: list[Segment] = []
         self._bases: list[int] = []
-        self.recovered: Log = self._recover(check) if exists else NO_LOG
+        self.recovered: Log = self._recover(check) if exists and directory.exists() else NO_LOG
 
     def _recover(self, check: bool) -> Log:
         log = NO_LOG
-        paths = sorted(self._directory.glob("*.log"))
-        for number, path in enumerate(paths):
-            if int(path.stem) != log.end_offset:
-                for lost in paths[number:]:  # there is a gap before it
-                    self._files.remove(str(lost))
+        with os.scandir(self._directory) as entries:
+            names = sorted(entry.name for entry in entries if entry.name.endswith(".log"))
+        for number, name in enumerate(names):
+            if int(name.removesuffix(".log")) != log.end_offset:
+                for lost in names[number:]:  # there is a gap before it
+                    self._files.remove(f"{self._directory}/{lost}")
                 break
             segment = Segment(self._files, self._directory, log.end_offset)
             for batch in segment.recover(check=check):
@@ -88,7 +90,7 @@ class PartitionLog:
         last = self._segments[-1] if self._segments else None
         if last is None or (last.size and last.size + len(batch.data) > self._segment_bytes):
             if last is None:
-                self._directory.mkdir(parents=True, exist_ok=True)
+                Path(self._directory).mkdir(parents=True, exist_ok=True)
             last = Segment(self._files, self._directory, batch.base_offset)
             self._add(last)
         last.append(batch)

@@ -5,10 +5,10 @@ offset and the leader epoch in their headers.
 """
 
 import mmap
+import os
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from nodes.kraft.partition.batches import HEADER, HEADER_BYTES, Batch, InvalidBatch, read_batch
@@ -16,6 +16,8 @@ from nodes.kraft.storage.partition_files import Files
 
 INDEX_BYTES: Final = 4096
 """At most so much of a file is looked through for an offset, and a batch more."""
+SMALL_BYTES: Final = 2**20
+"""A file of so many bytes is read at once; a larger one is mapped."""
 _LENGTH_END: Final = 12
 
 
@@ -34,9 +36,9 @@ class Segment:
         "size",
     )
 
-    def __init__(self, files: Files, directory: Path, base_offset: int) -> None:
+    def __init__(self, files: Files, directory: str, base_offset: int) -> None:
         self._files = files
-        self.path = str(directory / f"{base_offset:020d}.log")
+        self.path = f"{directory}/{base_offset:020d}.log"
         self.base_offset = base_offset
         self._clear()
 
@@ -52,26 +54,39 @@ class Segment:
         """Read the file again; what follows the last batch that is whole and in its place is
         cut off. `check`: look at checksums too. The batches are to be taken to the last."""
         self._clear()
-        path = Path(self.path)
-        file_size = path.stat().st_size if path.exists() else 0
-        if file_size == 0:
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
             return
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            last_epoch = 0
-            while self.size < file_size:
-                try:
-                    # A view would keep the map open, a slice of all copies too much.
-                    size = _claimed(data, self.size)
-                    batch = read_batch(data[self.size : self.size + size], check=check)
-                except InvalidBatch:
-                    break
-                if batch.base_offset != self.end_offset or batch.epoch < last_epoch:
-                    break
-                self._note(batch)
-                last_epoch = batch.epoch
-                yield batch
+        try:
+            file_size = os.fstat(descriptor).st_size
+            yield from self._scan(descriptor, file_size, check)
+        finally:
+            os.close(descriptor)
         if self.size < file_size:
             self._files.truncate(self.path, self.size)
+
+    def _scan(self, descriptor: int, file_size: int, check: bool) -> Iterator[Batch]:
+        """Note the batches of the file up to the first that is not whole or not in its place."""
+        if file_size == 0:
+            return
+        data: bytes | mmap.mmap
+        if file_size <= SMALL_BYTES:
+            data = os.pread(descriptor, file_size, 0)
+        else:
+            data = mmap.mmap(descriptor, file_size, access=mmap.ACCESS_READ)
+        last_epoch = 0
+        while self.size < file_size:
+            size = _claimed(data, self.size)
+            try:
+                batch = read_batch(data[self.size : self.size + size], check=check)
+            except InvalidBatch:
+                break
+            if batch.base_offset != self.end_offset or batch.epoch < last_epoch:
+                break
+            self._note(batch)
+            last_epoch = batch.epoch
+            yield batch
 
     def append(self, batch: Batch) -> None:
         self._files.write(self.path, self.size, batch.data)
@@ -134,7 +149,7 @@ class Segment:
         self._files.truncate(self.path, position)
 
 
-def _claimed(data: mmap.mmap, position: int) -> int:
+def _claimed(data: bytes | mmap.mmap, position: int) -> int:
     """The size that the batch at `position` claims, as far as a header is there."""
     if len(data) - position < HEADER_BYTES:
         return max(0, len(data) - position)
