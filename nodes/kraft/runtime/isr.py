@@ -106,7 +106,7 @@ class IsrChanges:
                 if self._proposals.get(key) == proposal:
                     del self._proposals[key]
                 if code != ErrorCode.none:
-                    log.info("ISR %s of %s-%d: %s", proposal.isr, *key, code.name)
+                    log.debug("ISR %s of %s-%d: %s", proposal.isr, *key, code.name)
                 isr = tuple(int(member) for member in answer.isr)
                 epoch = int(answer.partition_epoch)
                 self._answered(key, IsrAnswered(proposal, code, isr, epoch))
