@@ -28,6 +28,8 @@ FS: Final = ("drain", "bounce", "replace", "restart", "start")
 STALL_MS: Final = 1_000
 SILENT_NS: Final = 30_000_000_000
 """Three times what lies between two `clock` events."""
+BACK_NS: Final = 10_000_000_000
+"""A process that was started again tells of its boot within this time."""
 SETTLING_NS: Final = 1_000_000_000
 """What was done to a process shows within this time."""
 NO_DEATH: Final = frozenset({"partition", "pause", "clock", "slow", "latency", "loss"})
@@ -42,6 +44,7 @@ def process_health(evidence: Evidence) -> Outcome:
         *_stalls(stalls, evidence.injections),
         *_unexplained(evidence),
         *_silent(evidence),
+        *_never_back(evidence),
     ]
     processes = sum(1 for _ in evidence.of("boot"))
     longest = max((float(event.fields["ms"]) for event in evidence.of("stall")), default=0.0)
@@ -163,5 +166,26 @@ def _silent(evidence: Evidence) -> Iterator[Finding]:
         if not _asked_for(evidence, lives[-1][0], last.time_ns, final):
             yield finding(
                 f"{node} fell silent {(final - last.time_ns) / 1e9:.0f} s before the final phase",
+                events=[last],
+            )
+
+
+def _never_back(evidence: Evidence) -> Iterator[Finding]:
+    """A node that was killed and started again, and did not come as far as its boot event."""
+    last_ns = max((event.time_ns for event in evidence.events), default=0)
+    for node, lives in incarnations(evidence.of(*EVENTS)).items():
+        last = lives[-1][-1]
+        killed = [
+            each
+            for each in evidence.injections
+            if each.fault == "kill" and isinstance(each.victims, Mapping) and node in each.victims
+        ]
+        since = max(killed, key=_since, default=None)
+        if since is None or since.healed_ns is None or last_ns - since.healed_ns < BACK_NS:
+            continue
+        if lives[-1][0].time_ns < _since(since) and last.time_ns < since.healed_ns:
+            yield finding(
+                f"{node} was killed and started again {(last_ns - since.healed_ns) / 1e9:.0f} s "
+                f"before the end, and did not boot",
                 events=[last],
             )

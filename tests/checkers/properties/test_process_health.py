@@ -73,6 +73,11 @@ PLANTED: dict[str, Any] = {
         story.boot("b1"),
     ),
     "b2 fell silent": silent,
+    "b1 was killed and started again 12 s before the end, and did not boot": lambda story: (
+        story.inject(3, fault="kill", victims={"b1": {}}),
+        story.wait(12_000),
+        story.event("b2", "state", offset=1, digest="d"),
+    ),
 }
 
 
