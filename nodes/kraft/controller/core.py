@@ -309,7 +309,7 @@ def _append(reign: Reign, draft: Draft) -> tuple[Reign, list[Effect]]:
     """Propose the draft's records as one batch; nothing where there are none."""
     if not draft.records:
         return reign, []
-    propose = Propose(reign.epoch, reign.end_offset, draft.encoded())
+    propose = Propose(reign.epoch, reign.end_offset, draft.encoded(), draft.change())
     return replace(reign, end_offset=draft.next_offset, speculative=draft.image), [propose]
 
 

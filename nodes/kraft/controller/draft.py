@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from nodes.kraft.metadata.change import Change
 from nodes.kraft.metadata.features import format_level
 from nodes.kraft.metadata.image import Image, apply, apply_all
 from nodes.kraft.metadata.records import encode_record
@@ -15,7 +16,7 @@ class Draft:
     """
 
     def __init__(self, image: Image, base_offset: int) -> None:
-        self.image = image
+        self.image = self._before = image
         self._level = format_level(image)
         self.base_offset = base_offset
         self.records: list[Record] = []
@@ -38,6 +39,10 @@ class Draft:
     def offsets(self) -> tuple[int, ...]:
         """The records' offsets."""
         return tuple(range(self.base_offset, self.next_offset))
+
+    def change(self) -> Change:
+        """The records, and what they make of the image."""
+        return Change(self._before, tuple(self.records), self.image)
 
     def encoded(self) -> tuple[bytes, ...]:
         """The records as values of the log, in the format that is finalized before them."""

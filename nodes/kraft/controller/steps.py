@@ -6,9 +6,10 @@ rests on committed. So no deposed controller can tell a client something stale, 
 refusal alike.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from nodes.kraft.metadata.change import Change
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.security.authorizer import Asker
 
@@ -79,11 +80,13 @@ Input: TypeAlias = Claim | Renounce | Ask | Commit | BarrierPassed | Tick | Snap
 
 @dataclass(frozen=True, slots=True)
 class Propose:
-    """Append these records (encoded with their frame) as one atomic batch, at the log's end."""
+    """Append these records (encoded with their frame) as one atomic batch, at the log's end.
+    `change`: the same records as they were before they were encoded, and what they make."""
 
     epoch: int
     base_offset: int
     records: tuple[bytes, ...]
+    change: Change | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,8 +178,8 @@ class ControlPlane(Watcher):
     def _carry_out(self, effect: steps.Effect) -> None:
         assert self.replica is not None
         match effect:
-            case steps.Propose(epoch, base_offset, records):
-                self.replica.propose(epoch, base_offset, records)
+            case steps.Propose(epoch, base_offset, records, change):
+                self.replica.propose(epoch, base_offset, records, change)
             case steps.Confirm(token):
                 self.replica.feed(raft.Confirm(token))
             case steps.Answer(token, response):

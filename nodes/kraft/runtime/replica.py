@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from nodes.kraft.config import Config
+from nodes.kraft.metadata.change import Change
 from nodes.kraft.metadata.digest import digest
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.metadata.snapshot import image_of, records_of
@@ -41,6 +42,8 @@ HAND_OVER_S: Final = 0.4
 """How long a leader that stops waits for the voters to hear of it: less than an election."""
 SNAPSHOTS_KEPT: Final = 2
 """Of two, the older one is there for replicas that are fetching it."""
+SLICE_S: Final = 0.02
+"""How long the loop is held at a time while much that is committed is applied."""
 MAX_FETCH_BYTES: Final = 8 * 2**20
 _REQUESTS: Final = (
     messages.Vote,
@@ -87,7 +90,9 @@ class Replica:
         self._inbox: deque[steps.Input] = deque()
         self._pumping = False
         self._failed = False
-        self._proposed: deque[int] = deque()
+        self._proposed: deque[tuple[int, Change | None]] = deque()
+        self._change: Change | None = None  # of the proposal that is being appended
+        self._applying: asyncio.Handle | None = None
         self._tokens = itertools.count(1)
         self._waiting: dict[int, tuple[Any, messages.Request, Callable[[Any], None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -198,10 +203,17 @@ class Replica:
         self._failed = True
         self._stop(f"fatal: {why}")
 
-    def propose(self, epoch: int, base_offset: int, records: tuple[bytes, ...]) -> None:
+    def propose(
+        self,
+        epoch: int,
+        base_offset: int,
+        records: tuple[bytes, ...],
+        change: Change | None = None,
+    ) -> None:
         """Records of the state machine. It numbers them before Raft appends them, so both must
-        agree on where the log ends; where they do not, going on would corrupt the metadata."""
-        self._proposed.append(base_offset)
+        agree on where the log ends; where they do not, going on would corrupt the metadata.
+        `change`: what they make, as far as is known."""
+        self._proposed.append((base_offset, change))
         self.feed(steps.Propose(epoch, records))
 
     def ask(self, entity: Any, answer: Callable[[Any], None]) -> None:
@@ -235,7 +247,7 @@ class Replica:
     def _step(self, event: steps.Input) -> None:
         before = self.state
         if isinstance(event, steps.Propose):
-            base_offset = self._proposed.popleft()
+            base_offset, self._change = self._proposed.popleft()
             leads = self.leads and before.epoch == event.epoch
             if leads and base_offset != before.log.end_offset:
                 raise RuntimeError(
@@ -247,6 +259,7 @@ class Replica:
             self._carry_out(effect)
             if self._failed:
                 return
+        self._change = None
 
     def _carry_out(self, effect: steps.Effect) -> None:
         match effect:
@@ -254,7 +267,8 @@ class Replica:
                 self._quorum_file.save(QuorumState(epoch, leader_id, voted_id))
                 self._emit("epoch", epoch=epoch, leader_id=leader_id, voted_id=voted_id)
             case steps.Append(batch):
-                self._machine.append(self._log.append(batch, leader=self.leads))
+                change, self._change = self._change, None
+                self._machine.append(self._log.append(batch, leader=self.leads), change)
             case steps.Truncate(end_offset):
                 self._log.truncate(end_offset)
                 self._machine.truncate(end_offset)
@@ -320,13 +334,31 @@ class Replica:
     # --- the state machine ----------------------------------------------------------------
 
     def _advance(self, high_watermark: int) -> None:
-        if self._machine.advance(high_watermark):
-            self._watcher.committed(self.applied, self.image)
+        """Apply what is committed. Of much, a part: heartbeats, votes and fetches come between."""
+        if not self._machine.advance(high_watermark, time.monotonic() + SLICE_S):
+            return
+        self._watcher.committed(self.applied, self.image)
+        if self.applied < high_watermark and self._applying is None:
+            self._applying = asyncio.get_running_loop().call_soon(self._apply_more)
+
+    def _apply_more(self) -> None:
+        self._applying = None
+        if self._failed:
+            return
+        try:
+            self._advance(self.state.high_watermark)
+        except StorageError as error:
+            self.fail(str(error))
+            return
+        self._claim_if_ready()
+        self._changed()
 
     def _claim_if_ready(self) -> None:
-        """The controller begins with all that is committed, so not before a snapshot that came
-        shortly before the election has loaded."""
-        if self._claim is not None and self._machine.loading is None:
+        """The controller begins with all that is committed, so not before it is applied, be it
+        that a snapshot which came shortly before the election has to load."""
+        if self._claim is None or self._machine.loading is not None:
+            return
+        if self.applied >= self._claim[1]:
             (epoch, end_offset), self._claim = self._claim, None
             self._emit("claim", epoch=epoch, end_offset=end_offset)
             self._watcher.claimed(epoch, end_offset, self.image)
@@ -414,13 +446,7 @@ class Replica:
         self._machine.install(snapshot_id, image)
         self._snapshots.retain(SNAPSHOTS_KEPT)
         self._loaded(snapshot_id, text, "fetched")
-        try:
-            self._advance(self.state.high_watermark)
-        except StorageError as error:
-            self.fail(str(error))
-            return
-        self._claim_if_ready()
-        self._changed()
+        self._apply_more()
 
     def announce(self) -> None:
         """Tell what was loaded at the start; the boot event comes first."""
@@ -473,6 +499,8 @@ class Replica:
             await asyncio.wait(self._tasks, timeout=HAND_OVER_S)
 
     def close(self) -> None:
+        if self._applying is not None:
+            self._applying.cancel()
         for task in self._tasks:
             task.cancel()
         self._peers.close()

@@ -6,14 +6,17 @@ is undisturbed by what is applied meanwhile.
 
 from __future__ import annotations
 
+import math
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from nodes.kraft.metadata.change import Change
 from nodes.kraft.metadata.describe import describe
 from nodes.kraft.metadata.digest import digest
-from nodes.kraft.metadata.image import EMPTY, Image, apply
+from nodes.kraft.metadata.image import EMPTY, Image, apply, apply_all
 from nodes.kraft.metadata.records import decode_record
 from nodes.kraft.raft.leader_change import decode_leader_change
 from nodes.kraft.raft.log_index import NO_SNAPSHOT
@@ -43,7 +46,7 @@ class StateMachine:
         """`serves`: a broker's image, which clients see."""
         self._emit = emit
         self._serves = serves
-        self._unapplied: deque[Batch] = deque()
+        self._unapplied: deque[tuple[Batch, Change | None]] = deque()
         self._digest_at = 0
         self.image = EMPTY
         self.applied = 0
@@ -51,22 +54,23 @@ class StateMachine:
         self.at_snapshot = Point()
         self.loading: SnapshotId | None = None
         self.note: Callable[[int, Any, Image], None] = lambda *_: None
-        """Called with each record's offset, the record, and the image before it."""
+        """Called with each record's offset, the record, and the image before its batch."""
 
     # --- the log --------------------------------------------------------------------------
 
-    def append(self, batch: Batch) -> None:
-        """A batch that will be applied once it is committed."""
-        self._unapplied.append(batch)
+    def append(self, batch: Batch, change: Change | None = None) -> None:
+        """A batch that will be applied once it is committed. `change`: what it does, where it is
+        this node that made it."""
+        self._unapplied.append((batch, change))
 
     def truncate(self, end_offset: int) -> None:
         """Batches from `end_offset` on will never be."""
-        while self._unapplied and self._unapplied[-1].base_offset >= end_offset:
+        while self._unapplied and self._unapplied[-1][0].base_offset >= end_offset:
             self._unapplied.pop()
 
     def check(self) -> None:
         """Read all that waits. Raises `StorageError` where some of it is no known record."""
-        for batch in self._unapplied:
+        for batch, _ in self._unapplied:
             for offset, value in enumerate(batch.records, batch.base_offset):
                 _decoded(batch, offset, value)
 
@@ -89,17 +93,20 @@ class StateMachine:
 
     # --- applying -------------------------------------------------------------------------
 
-    def advance(self, high_watermark: int) -> bool:
-        """Apply what lies below it; whether that could be done. Raises `StorageError` where a
-        record makes no sense."""
+    def advance(self, high_watermark: int, until_s: float = math.inf) -> bool:
+        """Apply what lies below it, but begin no further batch from `until_s` (monotonic clock)
+        on; whether anything could be applied. Raises `StorageError` where a record makes no
+        sense."""
         if self.loading is not None:
             return False
         while self._unapplied and self.applied < high_watermark:
-            batch = self._unapplied[0]
-            for offset in range(self.applied, min(batch.end_offset, high_watermark)):
-                self._apply(offset, batch, batch.records[offset - batch.base_offset])
+            batch, change = self._unapplied[0]
+            self._apply(batch, change, min(batch.end_offset, high_watermark))
             if self.applied >= batch.end_offset:
-                self._passed(self._unapplied.popleft())
+                self._unapplied.popleft()
+                self._passed(batch)
+            if time.monotonic() >= until_s:
+                break
         if self.applied - self._digest_at >= DIGEST_EVERY:
             self.emit_digest()
         return True
@@ -114,21 +121,27 @@ class StateMachine:
             before.size_bytes + sum(map(len, batch.records)),
         )
 
-    def _apply(self, offset: int, batch: Batch, value: bytes) -> None:
-        record = _decoded(batch, offset, value)
-        before = self.image
-        if batch.control:
-            described = {"kind": "LeaderChange", "leader_id": record.leader_id}
+    def _apply(self, batch: Batch, change: Change | None, end_offset: int) -> None:
+        """The batch's records from `applied` up to `end_offset`."""
+        before, first = self.image, self.applied
+        whole = (first, end_offset) == (batch.base_offset, batch.end_offset)
+        if change is not None and whole and change.before is before:
+            records: Sequence[Any] = change.records
+            self.image = change.after
         else:
-            try:
-                self.image = apply(self.image, record, offset)
-            except Exception as error:
-                raise StorageError(f"the committed record at {offset}: {error}") from error
-            described = describe(record)
-        self.applied = offset + 1
-        self.note(offset, record, before)
-        kind = described.pop("kind")
-        self._emit("apply", offset=offset, epoch=batch.epoch, kind=kind, record=described)
+            values = batch.records[first - batch.base_offset : end_offset - batch.base_offset]
+            records = [_decoded(batch, *each) for each in enumerate(values, first)]
+            if not batch.control:
+                self.image = _applied(before, records, first)
+        self.applied = end_offset
+        for offset, record in enumerate(records, first):
+            self.note(offset, record, before)
+            if batch.control:
+                described = {"kind": "LeaderChange", "leader_id": record.leader_id}
+            else:
+                described = describe(record)
+            kind = described.pop("kind")
+            self._emit("apply", offset=offset, epoch=batch.epoch, kind=kind, record=described)
 
     def emit_digest(self) -> None:
         """Write the image's digest down, where it is not the one written last."""
@@ -149,6 +162,18 @@ class StateMachine:
     @property
     def bytes_since_snapshot(self) -> int:
         return self.at_batch_end.size_bytes - self.at_snapshot.size_bytes
+
+
+def _applied(image: Image, records: Sequence[Any], first: int) -> Image:
+    try:
+        return apply_all(image, records, first)
+    except Exception:
+        for offset, record in enumerate(records, first):  # which one was it?
+            try:
+                image = apply(image, record, offset)
+            except Exception as error:
+                raise StorageError(f"the committed record at {offset}: {error}") from error
+        raise
 
 
 def _decoded(batch: Batch, offset: int, value: bytes) -> Any:

@@ -1,0 +1,124 @@
+"""What is committed is applied once, in order, whoever made it, all at once or bit by bit."""
+
+import math
+import time
+import uuid
+from typing import Any
+
+import pytest
+from kio.static.primitive import i32
+
+from nodes.kraft.controller.draft import Draft
+from nodes.kraft.metadata.change import Change
+from nodes.kraft.metadata.image import EMPTY, Image, apply_all
+from nodes.kraft.metadata.records import encode_record
+from nodes.kraft.raft.messages import Batch
+from nodes.kraft.runtime.state_machine import StateMachine
+from nodes.kraft.storage.errors import StorageError
+from nodes.kraft.wire.records import PartitionRecord, RemoveTopicRecord, TopicRecord
+
+EPOCH = 3
+
+
+class Told:
+    """A state machine whose events and notes are kept."""
+
+    def __init__(self) -> None:
+        self.applied: list[tuple[int, str]] = []
+        self.notes: list[tuple[int, Any, Image]] = []
+        self.machine = StateMachine(self._emit, serves=False)
+        self.machine.note = lambda *each: self.notes.append(each)
+
+    def _emit(self, type: str, **fields: Any) -> None:
+        if type == "apply":
+            self.applied.append((fields["offset"], fields["kind"]))
+
+
+def topic(image: Image, base_offset: int, name: str, partitions: int = 3) -> Draft:
+    """A draft that creates a topic."""
+    draft = Draft(image, base_offset)
+    topic_id = uuid.uuid5(uuid.NAMESPACE_DNS, name)
+    draft.add(TopicRecord(name=name, topic_id=topic_id, deleting=False))
+    one = (i32(1),)
+    draft.add_all(
+        [
+            PartitionRecord(
+                partition_id=i32(number),
+                topic_id=topic_id,
+                replicas=one,
+                isr=one,
+                leader=one[0],
+                leader_epoch=i32(0),
+            )
+            for number in range(partitions)
+        ]
+    )
+    return draft
+
+
+def batch_of(draft: Draft) -> Batch:
+    return Batch(draft.base_offset, EPOCH, draft.encoded())
+
+
+def test_who_made_a_batch_and_who_reads_it_come_to_the_same() -> None:
+    maker, reader = Told(), Told()
+    image, end = EMPTY, 0
+    for name in ("a", "b", "c"):
+        draft = topic(image, end, name)
+        image, end = draft.image, draft.next_offset
+        maker.machine.append(batch_of(draft), draft.change())
+        reader.machine.append(batch_of(draft))
+    for told in (maker, reader):
+        assert told.machine.advance(end)
+    assert maker.machine.image == reader.machine.image == image
+    assert maker.machine.image is image, "what it made itself it takes as it made it"
+    assert maker.applied == reader.applied and len(maker.applied) == end
+    assert [each[:2] for each in maker.notes] == [each[:2] for each in reader.notes]
+
+
+def test_a_change_of_another_state_than_the_committed_one_counts_for_nothing() -> None:
+    told = Told()
+    draft = topic(EMPTY, 0, "a")
+    elsewhere = topic(EMPTY, 0, "elsewhere")
+    told.machine.append(batch_of(draft))
+    second = topic(draft.image, draft.next_offset, "b")
+    made = Change(elsewhere.image, tuple(second.records), elsewhere.image)
+    told.machine.append(batch_of(second), made)
+    told.machine.advance(second.next_offset)
+    assert told.machine.image == second.image
+
+
+def test_in_slices_each_of_whole_batches() -> None:
+    told = Told()
+    image, end, ends = EMPTY, 0, []
+    for name in ("a", "b", "c"):
+        draft = topic(image, end, name)
+        image, end = draft.image, draft.next_offset
+        ends.append(end)
+        told.machine.append(batch_of(draft))
+    for expected in ends:
+        assert told.machine.advance(end, time.monotonic())
+        assert told.machine.applied == expected
+    assert told.machine.image == image
+    assert [offset for offset, _ in told.applied] == list(range(end))
+
+
+def test_a_high_watermark_inside_of_a_batch() -> None:
+    told = Told()
+    draft = topic(EMPTY, 0, "a")
+    told.machine.append(batch_of(draft), draft.change())
+    told.machine.advance(2, math.inf)
+    assert told.machine.applied == 2
+    assert told.machine.image == apply_all(EMPTY, draft.records[:2], 0)
+    told.machine.advance(4)
+    assert told.machine.image == draft.image
+
+
+def test_a_record_that_does_not_fit_is_named() -> None:
+    told = Told()
+    draft = topic(EMPTY, 0, "a")
+    unknown = RemoveTopicRecord(topic_id=uuid.uuid4())
+    values = (*draft.encoded(), encode_record(unknown))
+    told.machine.append(Batch(0, EPOCH, values))
+    with pytest.raises(StorageError, match=f"committed record at {draft.next_offset}:"):
+        told.machine.advance(len(values))
