@@ -47,7 +47,8 @@ class Anything:
 
 @pytest.mark.parametrize("listener", ["CLIENT", "CONTROLLER"])
 def test_what_is_not_listed_closes_the_connection(node: Node, listener: str) -> None:
-    """Also a version that Kafka has and this node does not serve."""
+    """A.1.76: and what only brokers of ZooKeeper mode serve. Also a version that Kafka has and
+    this node does not serve."""
     table = CLIENT_APIS if listener == "CLIENT" else CONTROL_APIS
     refused = 0
     for key, version in KNOWN:

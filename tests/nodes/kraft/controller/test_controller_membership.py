@@ -406,7 +406,7 @@ def test_fenced_broker_may_leave_at_once(led):
 
 
 def test_shutdown_request_of_a_former_life(led):
-    """A.3.10, A.3.15, A.6.5: it drains nothing of the restarted broker."""
+    """A.3.10, A.3.15 (b), A.6.5: it drains nothing of the restarted broker."""
     old = led.epochs[4]
     led.activate(4)
     led.create("u", assignment=[[4]])
@@ -519,7 +519,8 @@ def test_one_of_two_processes_is_accepted_and_the_other_is_told(harness):
 
 
 def test_a_bounce_too_quick_to_be_seen_is_detected(led):
-    """A.3.14, A.3.15: no lease ran out in between; the generation tells."""
+    """A.3.14, A.3.15 (d): no lease ran out in between; the generation tells, and the broker is
+    initialised: it starts anew, INITIAL and without what it led."""
     epoch = led.heartbeat(4, incarnation=B).broker_epoch
     assert epoch > led.epochs[4]
     assert led.committed.brokers[4].state == State.INITIAL

@@ -27,6 +27,18 @@ def test_accepted(harness):
     assert harness.partition("t").isr == (4, 6)
 
 
+def test_it_is_answered_when_it_is_committed(harness):
+    """A.1.28, A.1.29: and seen by nobody before."""
+    harness.settle = False
+    assert harness.alter(harness.topic_id, 4, harness.epochs[4], [4, 6]) is None
+    harness.pass_barriers()
+    assert harness.token not in harness.answers
+    assert harness.partition("t").isr == (4, 5, 6)
+    harness.commit()
+    (topic,) = harness.answers[harness.token].topics
+    assert (topic.partitions[0].error_code, tuple(topic.partitions[0].isr)) == (0, (4, 6))
+
+
 def test_every_success_is_one_record(harness):
     """D.2: version + 1, also where the set is as before."""
     end = len(harness.log)

@@ -24,6 +24,7 @@ from nodes.kraft.partition.batches import read_batch
 from nodes.kraft.partition.state import Leading
 from nodes.kraft.runtime.changes import Changes
 from nodes.kraft.runtime.partitions import NotLeader, Partitions
+from nodes.kraft.storage.partition_checkpoint import Checkpoint
 from nodes.kraft.wire import records
 from tests.nodes.kraft.partition.batch_making import encoded
 
@@ -143,9 +144,9 @@ async def eventually(condition: Callable[[], object]) -> None:
         await asyncio.sleep(0.005)
 
 
-def test_an_image_from_before_its_own_registration_is_not_acted_upon(tmp_path: Path) -> None:
-    """A.3.15 (c), A.6 (first LeaderAndIsr, StopReplica): neither leading nor deleting goes by
-    what was true in a former life."""
+def test_a_former_lifes_deletion_is_not_carried_out(tmp_path: Path) -> None:
+    """A.3.15 (a), A.6.7, A.6.8 (StopReplica): an image from before its own registration lacks a
+    topic that is there in newer ones; what the broker has of it stays where it is."""
 
     async def test() -> None:
         async with Service(tmp_path) as service:
@@ -154,16 +155,40 @@ def test_an_image_from_before_its_own_registration_is_not_acted_upon(tmp_path: P
         async with Service(tmp_path) as service:
             service.plane.epoch = 8
             await service.commit(replace(image_of({}), topics=Map(), topic_ids=Map()))
-            await service.commit(image_of({0: led(epoch=3)}))
-            assert service.partitions.get((TOPIC, 0)) is None
             assert len(list((tmp_path / "partitions").iterdir())) == 1
             await service.commit(image_of({0: led(5, epoch=4)}, epoch=8))
             hosted = service.partitions.get((TOPIC, 0))
             assert hosted is not None
             assert hosted.state.log.end_offset == 2
-            assert [each["role"] for each in service.plane.events if each["type"] == "part"] == [
+
+    run(test)
+
+
+def test_a_former_lifes_leadership_is_not_taken_up(tmp_path: Path) -> None:
+    """A.3.15 (c), A.6.7 (first LeaderAndIsr): an image from before its own registration makes it
+    neither lead nor follow, and leaves the high watermark that was written down as it is."""
+
+    async def test() -> None:
+        async with Service(tmp_path) as service:
+            await service.commit(image_of({0: led(), 1: led(isr=(4, 5))}))
+            await service.append(0)
+            await service.append(1)
+        before = Checkpoint(tmp_path).load()
+        assert before == {(TOPIC, 0): 2}
+        async with Service(tmp_path) as service:
+            service.plane.epoch = 8
+            await service.commit(image_of({1: led(epoch=3)}))
+            assert service.partitions.get((TOPIC, 1)) is None
+            assert service.plane.events == []
+        assert Checkpoint(tmp_path).load() == before
+        async with Service(tmp_path) as service:
+            service.plane.epoch = 8
+            await service.commit(image_of({0: led(5, 4), 1: led(5, 4)}, epoch=8))
+            found = [service.partitions.get((TOPIC, number)) for number in (0, 1)]
+            assert [each.state.high_watermark for each in found if each] == [2, 0]
+            assert {each["role"] for each in service.plane.events if each["type"] == "part"} == {
                 "follower"
-            ]
+            }
 
     run(test)
 
