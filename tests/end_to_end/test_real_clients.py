@@ -6,11 +6,9 @@ One cluster for all tests, in the order of the file: the last one kills nodes.
 from __future__ import annotations
 
 import signal
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import confluent_kafka as confluent
@@ -18,9 +16,7 @@ import confluent_kafka.admin as confluent_admin
 import kafka
 import kafka.admin as python_admin
 import pytest
-from kio.schema.find_coordinator.v1.request import FindCoordinatorRequest
-from kio.schema.metadata.v12.request import MetadataRequest, MetadataRequestTopic
-from kio.static.primitive import i8
+from kio.schema.errors import ErrorCode
 
 from tests.end_to_end.real_clients import (
     READERS,
@@ -32,77 +28,21 @@ from tests.end_to_end.real_clients import (
     PythonConsumer,
     PythonProducer,
     Record,
-    create_topics,
     read_all_librdkafka,
     until,
 )
-from tests.nodes.kraft.loopback import Loopback, call
+from tests.end_to_end.real_cluster import (
+    Cluster,
+    commit,
+    drain,
+    kill_the_controller,
+    kill_the_leader,
+)
 
 pytestmark = pytest.mark.timeout(240)
 
 LIBRARIES = [(PythonProducer, PythonConsumer), (LibrdkafkaProducer, LibrdkafkaConsumer)]
 NAMES = ["kafka-python", "confluent-kafka"]
-
-
-def metadata(port: int, topic: str | None) -> Any:
-    """What a broker tells of a topic, or of all."""
-    asked = None
-    if topic is not None:
-        asked = (MetadataRequestTopic(topic_id=None, name=topic),)  # type: ignore[arg-type]
-    request = MetadataRequest(topics=asked, include_topic_authorized_operations=False)
-    return call(port, request).topics
-
-
-class Cluster(Loopback):
-    """Three and three, with an authorizer that lets everybody be anybody."""
-
-    def __init__(self, directory: Path) -> None:
-        super().__init__(
-            directory,
-            controllers=3,
-            brokers=3,
-            authorizer_enabled="true",
-            super_users="User:ANONYMOUS",
-        )
-
-    @property
-    def servers(self) -> str:
-        return ",".join(f"127.0.0.1:{port}" for port in self.client.values())
-
-    def alive(self) -> list[str]:
-        return [name for name in self.client if self.processes[name].poll() is None]
-
-    def partitions(self, topic: str) -> dict[int, Any]:
-        """The topic's partitions, as some living broker tells of them."""
-        (told,) = metadata(self.client[self.alive()[0]], topic)
-        return {int(each.partition_index): each for each in told.partitions}
-
-    def create(self, topic: str, partitions: int = 3) -> None:
-        """A topic whose partitions are led by one broker each."""
-        admin = python_admin.KafkaAdminClient(bootstrap_servers=self.servers)
-        brokers = [4, 5, 6]
-        replicas = {
-            number: brokers[number % 3 :] + brokers[: number % 3] for number in range(partitions)
-        }
-        admin.create_topics([python_admin.NewTopic(topic, replica_assignments=replicas)])
-        admin.close()
-        for name in self.client:
-            until(lambda name=name: self.knows(name, topic))  # type: ignore[misc]
-
-    def knows(self, name: str, topic: str) -> bool:
-        (told,) = metadata(self.client[name], topic)
-        return bool(told.partitions)
-
-    def topics(self) -> set[str]:
-        """All names, as some living broker tells them."""
-        return {str(each.name) for each in metadata(self.client[self.alive()[0]], None)}
-
-    def coordinator(self, group: str) -> str:
-        """The broker that coordinates the group; fails where there is none just now."""
-        request = FindCoordinatorRequest(key=group, key_type=i8(0))
-        answer = call(self.client[self.alive()[0]], request)
-        assert answer.error_code == 0, answer
-        return f"b{answer.node_id - 3}"
 
 
 @pytest.fixture(scope="module")
@@ -463,6 +403,29 @@ def test_the_offsets_topic_is_the_coordinators_own(cluster):
     assert [error.code() for error in told_of] == [confluent.KafkaError.TOPIC_EXCEPTION]
 
 
+def test_a_coordinator_that_was_paused_acknowledges_nothing(cluster):
+    """A.5.10, A.5.11, A.1.56: it wakes after its lease, with a commit waiting for it that its
+    successor has not seen: the commit is refused, and what the successor took stays."""
+    cluster.create("paused", 1)
+    victim = until(lambda: cluster.coordinator("paused"))
+    until(lambda: commit(cluster.client[victim], 1) == ErrorCode.none)
+    (other,) = [name for name in cluster.client if name != victim][:1]
+    with ThreadPoolExecutor(1) as pool:
+        cluster.pause(victim)
+        try:
+            late = pool.submit(commit, cluster.client[victim], 2)
+            until(lambda: cluster.coordinator("paused", other) != victim)
+            successor = cluster.coordinator("paused", other)
+            until(lambda: commit(cluster.client[successor], 3) == ErrorCode.none)
+        finally:
+            cluster.signal(victim, signal.SIGCONT)
+        assert late.result(WAIT_S) in (ErrorCode.not_coordinator, None)
+    consumer = kafka.KafkaConsumer(bootstrap_servers=cluster.servers, group_id="paused")
+    assert consumer.committed(kafka.TopicPartition("paused", 0)) == 3
+    consumer.close()
+    until(lambda: cluster.state(victim)["broker_state"] == "ACTIVE")
+
+
 # --- while nodes die ----------------------------------------------------------------------
 
 
@@ -510,52 +473,3 @@ def all_go_on(workers: list[Any]) -> None:
     for each in workers:
         each.until_heard(20)
     assert errors(workers) == []
-
-
-def kill_the_controller(cluster: Cluster) -> None:
-    """Topics are created all the while: each create succeeds, at once or under the next one."""
-    stop = threading.Event()
-    with ThreadPoolExecutor(1) as pool:
-        creating = pool.submit(create_topics, cluster.servers, stop, "meanwhile")
-        try:
-            until(lambda: cluster.knows("b1", "meanwhile-2"))
-            active = cluster.active()
-            cluster.kill(active)
-            assert until(cluster.active) != active
-            seen = len(cluster.topics())
-            until(lambda: len(cluster.topics()) > seen + 2)
-            cluster.start(active)
-            until(lambda: cluster.state(active)["role"] == "follower")
-        finally:
-            stop.set()
-        created, failed = creating.result(30)
-    assert failed == []
-    until(lambda: set(created) <= cluster.topics())
-
-
-def kill_the_leader(cluster: Cluster, topic: str, victim: str, group: str) -> None:
-    """The others take over what it led and coordinated; then it comes back."""
-    ident = int(victim[1:]) + 3
-    assert ident in {each.leader_id for each in cluster.partitions(topic).values()}
-    assert cluster.coordinator(group) == victim
-    cluster.kill(victim)
-
-    def taken_over() -> bool:
-        leaders = {each.leader_id for each in cluster.partitions(topic).values()}
-        return not leaders & {ident, -1} and cluster.coordinator(group) != victim
-
-    until(taken_over)
-    start_again(cluster, victim, topic)
-
-
-def drain(cluster: Cluster, name: str, topic: str) -> None:
-    """A controlled shutdown, and back."""
-    cluster.signal(name, signal.SIGTERM)
-    assert cluster.processes[name].wait(WAIT_S) == 0
-    start_again(cluster, name, topic)
-
-
-def start_again(cluster: Cluster, name: str, topic: str) -> None:
-    cluster.start(name)
-    until(lambda: cluster.state(name)["broker_state"] == "ACTIVE")
-    until(lambda: all(len(each.isr_nodes) == 3 for each in cluster.partitions(topic).values()))

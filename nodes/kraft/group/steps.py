@@ -1,8 +1,8 @@
 """Inputs and effects of the group coordinator: `step(state, event, now_ms)` in `core.py`.
 
-What a client asks is here in one form for all versions; `api.py` translates. Whatever the log
-has to keep is answered when the log says that it is committed, so a coordinator that was
-deposed without knowing it acknowledges nothing.
+What a client asks is here in one form for all versions: `asked.py` and `api.py` translate.
+Whatever the log has to keep is answered when the log says that it is committed, so a coordinator
+that was deposed without knowing it acknowledges nothing.
 """
 
 from dataclasses import dataclass, field

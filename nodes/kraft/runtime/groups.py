@@ -19,7 +19,7 @@ from kio.schema.errors import ErrorCode
 from kio.static.primitive import i16, i32, i32Timedelta
 
 from nodes.kraft.broker.lifecycle import Transition
-from nodes.kraft.group import api
+from nodes.kraft.group import api, asked
 from nodes.kraft.group.config import MAX_METADATA_CHARS, OFFSETS_TOPIC, partition_of
 from nodes.kraft.group.state import Group, Phase, TopicPartition
 from nodes.kraft.group.steps import Delete, Request
@@ -147,7 +147,7 @@ class Groups(Service):
         """Whether it asks for any group that its sender may know of."""
         return self._kind(inquiry.request) == GROUP_KEY and any(
             self._may(inquiry, Operation.DESCRIBE, ResourceType.GROUP, key)
-            for key in api.sought(inquiry.request)
+            for key in asked.sought(inquiry.request)
         )
 
     async def _find_first(self, inquiry: Inquiry) -> None:
@@ -163,7 +163,7 @@ class Groups(Service):
         request = inquiry.request
         found = [
             (key, self._coordinator_of(inquiry, self._kind(request), key))
-            for key in api.sought(request)
+            for key in asked.sought(request)
         ]
         self._answer(inquiry, api.coordinators(request, found), ErrorCode.coordinator_not_available)
 
@@ -258,7 +258,7 @@ class Groups(Service):
         request = inquiry.request
         client_id = inquiry.header.client_id or ""
         stem = getattr(request, "group_instance_id", None) or client_id
-        join = api.join_of(
+        join = asked.join_of(
             request,
             client_id=client_id,
             host=f"/{inquiry.host}",
@@ -267,15 +267,15 @@ class Groups(Service):
         self._to_group(inquiry, join, api.joined)
 
     def _sync(self, inquiry: Inquiry) -> None:
-        self._to_group(inquiry, api.sync_of(inquiry.request), api.synced)
+        self._to_group(inquiry, asked.sync_of(inquiry.request), api.synced)
 
     def _beat(self, inquiry: Inquiry) -> None:
         self._to_group(
-            inquiry, api.beat_of(inquiry.request), lambda ask, told: api.told(ask, told.error)
+            inquiry, asked.beat_of(inquiry.request), lambda ask, told: api.told(ask, told.error)
         )
 
     def _leave(self, inquiry: Inquiry) -> None:
-        self._to_group(inquiry, api.leave_of(inquiry.request), api.left)
+        self._to_group(inquiry, asked.leave_of(inquiry.request), api.left)
 
     # --- offsets --------------------------------------------------------------------------
 
@@ -283,7 +283,7 @@ class Groups(Service):
         refused = self._refused(inquiry)
         self._to_group(
             inquiry,
-            api.commit_of(inquiry.request, refused),
+            asked.commit_of(inquiry.request, refused),
             lambda ask, told: api.committed(ask, told.error, refused),
         )
 
@@ -292,7 +292,7 @@ class Groups(Service):
         much text."""
         image = self._plane.image()
         refused = {}
-        for name, partition, metadata in api.commits(inquiry.request):
+        for name, partition, metadata in asked.commits(inquiry.request):
             topic = image.topic(name)
             if not self._may(inquiry, Operation.READ, ResourceType.TOPIC, name):
                 refused[name, partition] = ErrorCode.topic_authorization_failed

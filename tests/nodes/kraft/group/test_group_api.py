@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 from kio.static.primitive import i32Timedelta
 
 from nodes.kraft.controller.answers import item_schema, make
-from nodes.kraft.group import api
+from nodes.kraft.group import api, asked
 from nodes.kraft.group.state import Group, Member, Offset, Phase
 from nodes.kraft.group.steps import Joined, Left, Synced
 from nodes.kraft.wire.apis import CLIENT_APIS
@@ -62,7 +62,7 @@ def test_join(version):
         protocols=(make(schema, name="range", metadata=b"x"),),
         reason=None,
     )
-    join = api.join_of(request, client_id="c", host="/h", fresh_id="f")
+    join = asked.join_of(request, client_id="c", host="/h", fresh_id="f")
     assert (join.group_id, join.member_id, join.session_ms) == ("g", "m", 1000)
     assert join.rebalance_ms == (3000 if version >= 1 else 1000)
     assert join.instance_id == ("i" if version >= 5 else None)
@@ -97,7 +97,7 @@ def test_sync(version):
         protocol_name="range",
         assignments=(make(schema, member_id="m", assignment=b"x"),),
     )
-    sync = api.sync_of(request)
+    sync = asked.sync_of(request)
     assert (sync.generation, sync.assignments["m"]) == (3, b"x")
     assert sync.protocol == ("range" if version >= 5 else None)
     answer = told(request, api.synced(request, Synced(assignment=b"x")))
@@ -116,7 +116,7 @@ def test_heartbeat(version):
         member_id="m",
         group_instance_id="i",
     )
-    beat = api.beat_of(request)
+    beat = asked.beat_of(request)
     assert (beat.member_id, beat.generation) == ("m", 3)
     assert beat.instance_id == ("i" if version >= 3 else None)
     answer = told(request, api.refused(request, ErrorCode.not_coordinator))
@@ -130,7 +130,7 @@ def test_leave(version):
         schema = item_schema(request_schema(api.LEAVE_GROUP, version), "members")
         values["members"] = (make(schema, member_id="m", group_instance_id=None, reason=None),)
     request = ask(api.LEAVE_GROUP, version, **values)
-    assert api.leave_of(request).members == (("m", None),)
+    assert asked.leave_of(request).members == (("m", None),)
     unknown = Left((ErrorCode.unknown_member_id,))
     answer = told(request, api.left(request, unknown))
     if version >= 3:
@@ -144,7 +144,7 @@ def test_leave(version):
 
 @pytest.mark.parametrize("version", versions(api.OFFSET_COMMIT))
 def test_offset_commit(version):
-    asked = topics(
+    wanted = topics(
         api.OFFSET_COMMIT,
         version,
         committed_offset=5,
@@ -160,26 +160,26 @@ def test_offset_commit(version):
             member_id="m",
             group_instance_id=None,
             retention_time=None,
-            topics=asked,
+            topics=wanted,
         )
         if version not in (2, 3, 4)
-        else _with_retention(version, asked)
+        else _with_retention(version, wanted)
     )
-    commit = api.commit_of(request, Map())
+    commit = asked.commit_of(request, Map())
     epoch = 7 if version >= 6 else -1
     assert commit.offsets == Map({("t", 2): Offset(offset=5, leader_epoch=epoch)})
-    assert list(api.commits(request)) == [("t", 2, "")]
+    assert list(asked.commits(request)) == [("t", 2, "")]
     refused = Map({("t", 2): ErrorCode.topic_authorization_failed})
-    assert not api.commit_of(request, refused).offsets
+    assert not asked.commit_of(request, refused).offsets
     answer = told(request, api.committed(request, ErrorCode.none, refused))
     assert answer.topics[0].partitions[0].error_code == ErrorCode.topic_authorization_failed
     answer = told(request, api.refused(request, ErrorCode.not_coordinator))
     assert answer.topics[0].partitions[0].error_code == ErrorCode.not_coordinator
 
 
-def _with_retention(version: int, asked: Any) -> Any:
+def _with_retention(version: int, wanted: Any) -> Any:
     request = request_schema(api.OFFSET_COMMIT, version)(
-        group_id="g", generation_id_or_member_epoch=3, member_id="m", topics=asked
+        group_id="g", generation_id_or_member_epoch=3, member_id="m", topics=wanted
     )
     return decode_request(encode_request(request, correlation_id=1, client_id="c"))[1]
 
@@ -259,7 +259,7 @@ def test_offset_fetch_of_everything(version):
 @pytest.mark.parametrize("version", versions(api.FIND_COORDINATOR))
 def test_find_coordinator(version):
     request = ask(api.FIND_COORDINATOR, version, key="g", key_type=0, coordinator_keys=("g",))
-    assert api.sought(request) == ("g",)
+    assert asked.sought(request) == ("g",)
     for found in ((4, "h", 9092), ErrorCode.coordinator_not_available):
         answer = told(request, api.coordinators(request, [("g", found)]))
         (one,) = answer.coordinators if version >= 4 else (answer,)
