@@ -21,9 +21,20 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
         {"nemesis": "partition", "targets": "leader", "time_limit_s": 16, "interval_s": 4},
         {"acknowledged-never-lost", "topic-linearizability", "isr-linearizability"},
     ),
+    "acknowledge-before-replication": (
+        {
+            **{"workload": "log", "nemesis": "partition", "targets": "brokers"},
+            **{"time_limit_s": 20, "interval_s": 6},
+        },
+        {"partition-data"},
+    ),
     "forget-vote": (
         {"nemesis": "kill", "targets": "controllers", "time_limit_s": 12, "interval_s": 3},
         {"monotonic-counters"},
+    ),
+    "grant-shutdown-at-once": (
+        {"workload": "lifecycle", "time_limit_s": 14},
+        {"controlled-shutdown-safety"},
     ),
     "ignore-broker-epoch": ({"time_limit_s": 12}, {"zombie-fencing"}),
     "ignore-leader-epoch": ({"time_limit_s": 16}, {"zombie-fencing"}),

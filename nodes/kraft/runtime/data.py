@@ -15,6 +15,7 @@ from nodes.kraft.config import Config
 from nodes.kraft.metadata.image import EMPTY, Image
 from nodes.kraft.net.listener import Inquiry, Listener
 from nodes.kraft.net.secure import listener_sasl, listener_tls
+from nodes.kraft.partition.answers import PARTITION_APIS
 from nodes.kraft.runtime.admin import Admin
 from nodes.kraft.runtime.changes import Changes
 from nodes.kraft.runtime.clock import now_ms
@@ -166,6 +167,9 @@ class DataPlane:
         life = self._life()
         end_ms = life.lease_end_ms
         request = inquiry.request
+        if response is not None and request.__api_key__ in PARTITION_APIS and not self.serving():
+            # The lease ended while the request waited: a fenced broker vouches for nothing.
+            response = view.refusal(request)
         topics = getattr(request, "topics", None) or getattr(request, "topic_data", None) or ()
         topic = next(iter(topics), None)
         topic_id = getattr(topic, "topic_id", None)
