@@ -10,4 +10,4 @@ def install() -> None:
     def shut_down(decision: Any, broker: Any) -> Any:
         return decision._answer(BrokerState.SHUTDOWN, broker.epoch, leased=False)
 
-    membership._Decision._shut_down = shut_down  # type: ignore[method-assign]
+    membership._Decision._shut_down = shut_down  # type: ignore[assignment,method-assign]
