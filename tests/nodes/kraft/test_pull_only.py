@@ -48,7 +48,7 @@ def test_standbys_and_brokers_fetch_from_the_leader() -> None:
 
 
 def test_requests_that_push_are_neither_sent_nor_served() -> None:
-    """A.1.75, A.1.76: no listener knows LeaderAndIsr, StopReplica, UpdateMetadata or
+    """A.1.2, A.1.75, A.1.76: no listener knows LeaderAndIsr, StopReplica, UpdateMetadata or
     ControlledShutdown, and no code of a node has their schemas, without which none can be
     written."""
     assert not PUSHING.keys() & (CLIENT_APIS.keys() | CONTROL_APIS.keys())
@@ -64,4 +64,4 @@ def test_requests_that_push_are_neither_sent_nor_served() -> None:
     schemas = {name.split(".")[2] for name in imported if name.startswith("kio.schema.")}
     assert len(schemas) > 20
     assert not schemas & set(PUSHING.values())
-    assert not {name.split(".")[0] for name in imported} & {"kazoo", "zookeeper"}, "A.1.2"
+    assert not {name.split(".")[0] for name in imported} & {"kazoo", "zookeeper"}

@@ -237,7 +237,7 @@ def test_last_in_sync_member_is_kept(led):
 
 
 def test_fenced_to_active_has_a_new_epoch(harness):
-    """A.1.68: registration and unfencing in one batch."""
+    """A.1.68, A.3.1: registration and unfencing in one batch."""
     epoch = harness.activate(4)[4]
     harness.tick(LEASE_MS)
     start = len(harness.log)

@@ -57,7 +57,7 @@ from tests.nodes.kraft.raft.replicas import (
     [vote(4), begin(4), EndQuorumEpoch(leader_id=2, leader_epoch=4, successors=(1,))],
 )
 def test_rule_2_older_epoch_is_fenced(request_: Any) -> None:
-    """A.5.13, A.6.1, B.2.2: older epoch is fenced."""
+    """A.4.11, A.5.13, A.6.1, B.2.2: older epoch is fenced."""
     replica = Replica(saved=QuorumState(5, 3))
     reply = replica.ask(request_)
     assert (reply.error, reply.leader_epoch, reply.leader_id) == (FENCED_LEADER_EPOCH, 5, 3)

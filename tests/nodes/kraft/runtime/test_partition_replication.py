@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -15,7 +16,9 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.errors import NotEnoughReplicasAfterAppendError, NotEnoughReplicasError
 
-from tests.nodes.kraft.loopback import Loopback, until
+from nodes.kraft.wire.debug import DescribeNodeRequest
+from tests.nodes.kraft.loopback import Loopback, call, until
+from tests.nodes.kraft.test_node_process import metadata
 
 pytestmark = pytest.mark.xdist_group("loopback-partitions")
 
@@ -244,3 +247,100 @@ def test_a_drained_broker_hands_its_partitions_over_without_a_lost_record(
     assert read(cluster, topic, 60) == [b"%d" % number for number in range(60)]
     cluster.ready()
     writer.close()
+
+
+def everyone_is_back(cluster: Loopback, topic: str) -> bool:
+    """Each broker says that all are in sync, and each controller has all that is committed."""
+    for port in cluster.client.values():
+        (told,) = metadata(port, topic).topics
+        if {int(each) for each in told.partitions[0].isr_nodes} != set(BROKERS):
+            return False
+    return len({cluster.state(name)["applied"] for name in ("c1", "c2", "c3")}) == 1
+
+
+def test_a_rolling_restart_is_not_seen_by_clients(cluster: Loopback) -> None:
+    """A.5.16: every process of the cluster is stopped and started again, a broker and a
+    controller at a time, while a producer and a consumer work: no send fails, nothing is lost,
+    doubled or out of order, and neither ever waits for long."""
+    topic = create(cluster)
+    writer = producer(cluster, acks="all", linger_ms=0, delivery_timeout_ms=20_000)
+    reader = KafkaConsumer(
+        topic, bootstrap_servers=servers(cluster), group_id=None, auto_offset_reset="earliest"
+    )
+    sent: list[Any] = []
+    acked: list[float] = []
+    found: list[tuple[float, bytes]] = []
+    stop = threading.Event()
+
+    def produce() -> None:
+        while not stop.wait(0.01):
+            future = writer.send(topic, b"%06d" % len(sent))
+            future.add_callback(lambda _: acked.append(time.monotonic()))
+            sent.append(future)
+
+    def consume() -> None:
+        while not (stop.is_set() and len(found) >= len(sent)):
+            for records in reader.poll(100).values():
+                found.extend((time.monotonic(), each.value) for each in records)
+
+    threads = [threading.Thread(target=each, daemon=True) for each in (produce, consume)]
+    for thread in threads:
+        thread.start()
+    until(lambda: len(found) > 10)
+    for broker, controller in zip(BROKERS.values(), ("c1", "c2", "c3"), strict=True):
+        for name in (broker, controller):
+            cluster.signal(name, signal.SIGTERM)
+        for name in (broker, controller):
+            assert cluster.processes[name].wait(20) == 0
+            cluster.start(name)
+        cluster.ready()
+        until(lambda: everyone_is_back(cluster, topic))
+    stop.set()
+    for thread in threads:
+        thread.join(20)
+    assert all(future.succeeded() for future in sent)
+    assert [value for _, value in found] == [b"%06d" % number for number in range(len(sent))]
+    for times in (sorted(acked), [at for at, _ in found]):
+        assert max(after - before for before, after in itertools.pairwise(times)) < 6
+    reader.close()
+    writer.close()
+
+
+def test_clients_do_without_the_controllers(
+    cluster: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A.1.17, A.1.18: clients that are cut off from the controllers' ports, as by a firewall,
+    administer, produce and consume as ever; they never even try to connect there."""
+    ports = set(cluster.control.values())
+    tried: list[Any] = []
+    made: set[int] = set()
+
+    def behind_the_firewall(name: str) -> None:
+        healthy = getattr(socket.socket, name)
+
+        def connect(self: socket.socket, address: Any) -> Any:
+            if address[1] in ports:
+                tried.append(address)
+                raise ConnectionRefusedError("cut")
+            made.add(address[1])
+            return healthy(self, address)
+
+        monkeypatch.setattr(socket.socket, name, connect)
+
+    for name in ("connect", "connect_ex"):
+        behind_the_firewall(name)
+    with pytest.raises(ConnectionRefusedError):
+        call(cluster.port("c1"), DescribeNodeRequest())
+    assert tried.pop()[1] == cluster.port("c1")
+    topic = create(cluster, partitions=2)
+    writer = producer(cluster, acks="all")
+    for number in range(10):
+        writer.send(topic, b"%d" % number, partition=0).get(10)
+    writer.close()
+    assert read(cluster, topic, 10) == [b"%d" % number for number in range(10)]
+    admin = KafkaAdminClient(bootstrap_servers=servers(cluster))
+    assert {each["broker_id"] for each in admin.describe_cluster()["brokers"]} == set(BROKERS)
+    admin.delete_topics([topic])
+    admin.close()
+    assert tried == []
+    assert made & set(cluster.client.values()), "its connections were watched"

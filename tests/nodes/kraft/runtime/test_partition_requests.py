@@ -197,7 +197,7 @@ def test_an_unknown_topic_id(topic: Topic) -> None:
 
 
 def test_fetches_of_a_process_that_has_a_successor_are_refused(topic: Topic) -> None:
-    """A.3.15, D.10: the same bytes with the epoch of now are served."""
+    """A.3.8, D.10: the same bytes with the epoch of now are served."""
     schema = load_request_schema(1, 16)
     state = schema.__dataclass_fields__["replica_state"].type
     current = topic.cluster.state("b2")["broker_epoch"]
