@@ -23,8 +23,11 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
     ),
     "acknowledge-before-replication": (
         {
-            **{"workload": "log", "nemesis": "partition", "targets": "brokers"},
-            **{"time_limit_s": 20, "interval_s": 6},
+            "workload": "log",
+            "nemesis": "partition",
+            "targets": "brokers",
+            "time_limit_s": 20,
+            "interval_s": 6,
         },
         {"partition-data"},
     ),
