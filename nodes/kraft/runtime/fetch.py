@@ -18,7 +18,8 @@ from kio.schema.errors import ErrorCode
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.listener import Inquiry
 from nodes.kraft.partition.answers import FETCH, response
-from nodes.kraft.runtime.partitions import Hosted, Partitions
+from nodes.kraft.runtime.hosted import Hosted
+from nodes.kraft.runtime.partitions import Partitions
 from nodes.kraft.runtime.planes import Handler, Plane, Service
 from nodes.kraft.runtime.reading import Asked, Follower, Reading, asked
 from nodes.kraft.runtime.sessions import Sessions

@@ -12,7 +12,7 @@ import logging
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v16 import request as wire
@@ -25,10 +25,8 @@ from nodes.kraft.net.secure import to_brokers
 from nodes.kraft.partition import follower, steps
 from nodes.kraft.partition.batches import InvalidBatch, replicated
 from nodes.kraft.partition.state import Following
+from nodes.kraft.runtime.hosted import Replicas
 from nodes.kraft.runtime.planes import Plane
-
-if TYPE_CHECKING:
-    from nodes.kraft.runtime.partitions import Partitions
 
 log: Final = logging.getLogger(__name__)
 
@@ -49,7 +47,7 @@ _Position: TypeAlias = tuple[int, int, int]
 class Fetchers:
     """Which partition is fetched from whom."""
 
-    def __init__(self, plane: Plane, partitions: Partitions) -> None:
+    def __init__(self, plane: Plane, partitions: Replicas) -> None:
         self._plane = plane
         self._partitions = partitions
         self._leaders: dict[PartitionKey, int] = {}
@@ -79,7 +77,7 @@ class _Fetcher:
     `_named`: what the next request has to name. A partition of which an answer said more than
     a high watermark is named again, after an error not before some time."""
 
-    def __init__(self, plane: Plane, partitions: Partitions, leader_id: int) -> None:
+    def __init__(self, plane: Plane, partitions: Replicas, leader_id: int) -> None:
         self._plane = plane
         self._partitions = partitions
         self._leader_id = leader_id

@@ -12,7 +12,8 @@ from nodes.kraft.net.listener import Inquiry
 from nodes.kraft.partition import epochs, leader
 from nodes.kraft.partition.answers import LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, response
 from nodes.kraft.partition.state import Leading
-from nodes.kraft.runtime.partitions import Hosted, Partitions
+from nodes.kraft.runtime.hosted import Hosted
+from nodes.kraft.runtime.partitions import Partitions
 from nodes.kraft.runtime.planes import Handler, Plane, Service
 from nodes.kraft.security.authorizer import Operation, ResourceType
 

@@ -14,7 +14,6 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode
@@ -28,6 +27,7 @@ from nodes.kraft.partition.state import Leading, PartitionState, ReplicaConfig, 
 from nodes.kraft.runtime.changes import Changes
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.fetchers import Fetchers
+from nodes.kraft.runtime.hosted import Change, Hosted
 from nodes.kraft.runtime.isr import IsrChanges
 from nodes.kraft.runtime.partition_events import PartitionEvents, Shown, shown
 from nodes.kraft.runtime.planes import Plane, Service
@@ -59,29 +59,6 @@ class Appended:
     error: ErrorCode
     base_offset: int = -1
     log_start: int = 0
-
-
-class Change(Enum):
-    """What is new about a partition: more in the log or another role; or a high watermark."""
-
-    LOG = 1
-    HIGH_WATERMARK = 2
-
-
-class Hosted:
-    """A partition here: its core's state, its log (None: nothing was ever written), and who
-    waits for it to go on."""
-
-    __slots__ = ("log", "state", "waiters")
-
-    def __init__(self, state: PartitionState, log: PartitionLog | None) -> None:
-        self.state = state
-        self.log = log
-        self.waiters: set[Callable[[], None]] | None = None
-
-    def leading(self) -> Leading | None:
-        role = self.state.role
-        return role if isinstance(role, Leading) else None
 
 
 class Partitions(Service):

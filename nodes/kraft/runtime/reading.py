@@ -9,7 +9,8 @@ from kio.schema.errors import ErrorCode
 
 from nodes.kraft.metadata.image import Image, PartitionKey
 from nodes.kraft.partition import leader, steps
-from nodes.kraft.runtime.partitions import Hosted, Partitions
+from nodes.kraft.runtime.hosted import Hosted
+from nodes.kraft.runtime.partitions import Partitions
 from nodes.kraft.runtime.planes import Plane
 
 MAX_BYTES: Final = 8 * 2**20

@@ -19,7 +19,8 @@ from kio.schema.errors import ErrorCode
 from nodes.kraft.metadata.image import PartitionKey
 from nodes.kraft.net.listener import Inquiry
 from nodes.kraft.partition.answers import Told, fetch_response
-from nodes.kraft.runtime.partitions import Change, Partitions
+from nodes.kraft.runtime.hosted import Change
+from nodes.kraft.runtime.partitions import Partitions
 from nodes.kraft.runtime.planes import Plane
 from nodes.kraft.runtime.reading import Asked, Follower, Reading, asked
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
