@@ -48,7 +48,8 @@ class Replica:
         self._claim: tuple[int, int] | None = None  # waits for a snapshot that loads
         self._writing = False
         self._download = bytearray()
-        self.states = StateMachine(lambda *_, **__: None, serves=machine.broker_id is not None)
+        serves = machine.broker_id is not None
+        self.states = StateMachine(lambda *_, **__: None, serves=serves, emit_many=lambda *_: None)
         newest = self.disk.recover()
         if newest is not None:
             self.world.ledger.snapshot_loaded(machine.key, newest)
