@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from nodes.kraft.config import from_settings
+from nodes.kraft.controller.answers import blank
 from nodes.kraft.net.listener import Inquiry
 from nodes.kraft.runtime.refusals import unsupported
 from nodes.kraft.server import Node
 from nodes.kraft.wire.apis import CLIENT_APIS, CONTROL_APIS
-from nodes.kraft.wire.codec import UnsupportedVersion, decode_response
+from nodes.kraft.wire.codec import API_VERSIONS, UnsupportedVersion, decode_response, request_schema
 
 UNLISTED = {"CLIENT": {50, 51, 10001}, "CONTROLLER": {50, 51, 10000, 10001}}
 KNOWN = [(key, version) for key in (*range(80), 10000, 10001) for version in range(25)]
@@ -79,3 +80,34 @@ def test_api_versions_of_the_future_lists_what_this_listener_serves(
     assert served <= keys
     assert not other & keys
     assert unsupported(table, UnsupportedVersion(3, 99, 7)) is None
+
+
+SASL = {17, 36}  # the listener's own
+
+
+@pytest.mark.parametrize("active", [False, True])
+def test_a_fenced_broker_processes_nothing(
+    node: Node, monkeypatch: pytest.MonkeyPatch, active: bool
+) -> None:
+    """A.1.56, A.7.5: of all that clients may ask, in every version, nothing reaches what would
+    serve it; each request is answered or its connection closed, and ApiVersions answered as
+    ever. An active one does serve them, which is the control of this test."""
+    data = node.data
+    assert data is not None
+    reached: list[Inquiry] = []
+    data._table = dict.fromkeys(CLIENT_APIS, reached.append)
+    if active:
+        monkeypatch.setattr(data, "serving", lambda: True)
+    for key, (lowest, highest) in CLIENT_APIS.items():
+        if key in SASL:
+            continue
+        for version in range(lowest, highest + 1):
+            reached.clear()
+            answers: list[Any] = []
+            request = blank(request_schema(key, version))
+            data.serve(Inquiry("CLIENT", "test", None, request, answers.append))
+            if key == API_VERSIONS:
+                (answer,) = answers
+                assert int(answer.error_code) == 0
+            assert len(reached) == (active and key != API_VERSIONS)
+            assert len(answers) + len(reached) == 1

@@ -217,7 +217,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metered]:
 @pytest.mark.xdist_group("processes")
 class TestOfAProcess:
     def test_work_moves_them(self, node: Metered) -> None:
-        """A.1.94-A.1.99 as a node tells them over HTTP."""
+        """A.1.94-97, A.1.99 as a node tells them over HTTP."""
         name = "kafka_controller_KafkaController_"
         before = node.read()
         for number in range(5):
