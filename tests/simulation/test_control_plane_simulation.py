@@ -1,9 +1,4 @@
-"""The control plane on a simulated network: the rules hold on every seed, and broken ones show.
-
-A.1.37, A.1.38, A.1.39, A.1.41: snapshots are minimal, of the committed log, named by end offset
-and epoch, and stand for what is trimmed (rule "snapshot"). A.1.56, A.1.79: leases are not cut
-short, also not by a new active controller (rule "lease").
-"""
+"""The control plane on a simulated network: the rules hold on every seed, and broken ones show."""
 
 import os
 import subprocess
@@ -27,6 +22,11 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_rules_hold(first: int) -> None:
+    """A.1.28, A.1.29, A.1.30: what is not committed is not seen, not answered for, and leaves no
+    trace. A.1.38, A.1.39, A.1.40: snapshots are minimal, each replica's own, and with the records
+    behind them the whole state. A.1.61: who is let go leads nothing. A.1.68, A.1.70: the edges of
+    the life cycle, and an epoch of its own each time. D.3, D.4, D.5, D.6, D.7, D.8, D.9, D.16,
+    D.19, D.23: docs/simulation.md has the rules."""
     committed = answers = operations = 0
     for seed in range(first, first + CHUNK):
         schedule = draw(seed)
