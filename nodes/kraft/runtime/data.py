@@ -28,6 +28,7 @@ from nodes.kraft.runtime.planes import DataWatcher, Handler, Service
 from nodes.kraft.runtime.produce import Produce
 from nodes.kraft.runtime.producer_ids import ProducerIds
 from nodes.kraft.runtime.refusals import listed, refuse, unsupported
+from nodes.kraft.runtime.tasks import Tasks
 from nodes.kraft.security.authorizer import Authorizer, Operation, ResourceType
 from nodes.kraft.wire.apis import CLIENT_APIS
 from nodes.kraft.wire.codec import API_VERSIONS
@@ -68,13 +69,12 @@ class DataPlane:
         self.emit = emit
         self.leader_id = leader_id
         self._life = life
-        self._stop = stop
         self._describe = describe
         self._image = EMPTY
         self.published = 0
         """Below this offset `image()` has everything."""
         self.listeners: list[Listener] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks("task of the data plane", stop)
         self._authorizer = Authorizer(config.authorizer_enabled, config.super_users)
         self.forwarder = Forwarder(config, leader_id)
         self.changes = Changes()
@@ -123,8 +123,7 @@ class DataPlane:
             await listener.close()
         for service in reversed(self._services):
             await service.close()
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
         self.forwarder.close()
 
     # --- from the control loop ------------------------------------------------------------
@@ -188,16 +187,7 @@ class DataPlane:
         inquiry.answer(response)
 
     def spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("task of the data plane failed", exc_info=error)
-            self._stop(f"fatal: {type(error).__name__}: {error}")
+        return self._tasks.spawn(coroutine)
 
     # --- requests -------------------------------------------------------------------------
 

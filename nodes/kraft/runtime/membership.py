@@ -5,7 +5,6 @@ Other threads may read `state`, which is immutable and replaced as a whole.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import uuid
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.replica import Replica, Watcher
+from nodes.kraft.runtime.tasks import Tasks
 from nodes.kraft.wire.heartbeats import BrokerState
 
 log: Final = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class Membership(Watcher):
         self._stop = stop
         self._moved = moved
         self._channels: dict[int, Channel] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks("heartbeat", stop)
         self._guess = 0
         self._refused = 0
         self.state = lifecycle.initial(lifecycle.LifecycleConfig.of(config, incarnation), now_ms())
@@ -85,7 +85,7 @@ class Membership(Watcher):
     def _carry_out(self, effect: lifecycle.Effect) -> None:
         match effect:
             case lifecycle.SendHeartbeat(request):
-                self._spawn(self._heartbeat(request))
+                self._tasks.spawn(self._heartbeat(request))
             case lifecycle.Transition(before, after, epoch, why):
                 log.info("broker %s -> %s, epoch %d: %s", before.name, after.name, epoch, why)
                 self._emit(
@@ -148,22 +148,7 @@ class Membership(Watcher):
             self._channels[controller] = to_controller(self._config, controller)
         return self._channels[controller]
 
-    # --- tasks ----------------------------------------------------------------------------
-
-    def _spawn(self, coroutine: Any) -> None:
-        task = asyncio.get_running_loop().create_task(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            # Without its answer the life cycle would wait for ever.
-            log.error("heartbeat failed", exc_info=error)
-            self._stop(f"fatal: {type(error).__name__}: {error}")
-
     def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
         for channel in self._channels.values():
             channel.close()

@@ -6,11 +6,10 @@ channel of their own: no fetch that stalls holds them up (A.1.84, 101). Lives on
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from kio.static.primitive import i32, i64
 
@@ -20,6 +19,7 @@ from nodes.kraft.controller.snapshots import Report, due
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.replica import Replica
+from nodes.kraft.runtime.tasks import Tasks
 from nodes.kraft.wire.heartbeats import ControllerHeartbeatRequest
 
 log: Final = logging.getLogger(__name__)
@@ -40,9 +40,8 @@ class Snapshots:
         self._config = config
         self._replica = replica
         self._tell = tell
-        self._stop = stop
         self._channels: dict[int, Channel] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks("snapshot", stop)
         self._asking = False
         self._report = Report(now_ms(), self._offset())
         self._told: steps.Snapshots | None = None
@@ -64,13 +63,13 @@ class Snapshots:
                 self.start()
         elif not self._replica.leads and self._replica.leader_id >= 0 and not self._asking:
             self._asking = True
-            self._spawn(self._heartbeat(self._replica.leader_id))
+            self._tasks.spawn(self._heartbeat(self._replica.leader_id))
 
     def start(self) -> None:
         """Take a snapshot, unless one is being written."""
         if not self._report.writing:
             self._note(True)
-            self._spawn(self._write())
+            self._tasks.spawn(self._write())
 
     async def _write(self) -> None:
         try:
@@ -123,21 +122,7 @@ class Snapshots:
             self._channels[controller] = to_controller(self._config, controller)
         return self._channels[controller]
 
-    # --- tasks ----------------------------------------------------------------------------
-
-    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("snapshot failed", exc_info=error)
-            self._stop(f"fatal: {type(error).__name__}: {error}")
-
     def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
         for channel in self._channels.values():
             channel.close()
