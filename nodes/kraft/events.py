@@ -6,10 +6,14 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from nodes.kraft.storage.files import write_all
+
+AT_ONCE: Final = 500
+"""Lines that are written under one lock."""
 _dumps: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
@@ -43,6 +47,18 @@ class EventLog:
             self._seq += 1
             os.write(self._file, f"{head}{rest[1:]}\n".encode())
         self._tap(type, fields)
+
+    def emit_many(self, type: str, texts: Sequence[str]) -> None:
+        """Write many events of a type, each given as the JSON text of its fields without the
+        braces: hundreds in one call of the operating system, at one time. `tap` does not hear
+        them."""
+        for first in range(0, len(texts), AT_ONCE):
+            some = [f'"type":"{type}",{text}}}\n' for text in texts[first : first + AT_ONCE]]
+            with self._lock:
+                head = f'{{"time_ns":{time.monotonic_ns()},{self._who},"seq":'
+                lines = [f"{head}{seq},{text}" for seq, text in enumerate(some, self._seq)]
+                self._seq += len(some)
+                write_all(self._file, "".join(lines).encode())
 
 
 class ErrorEvents(logging.Handler):

@@ -84,7 +84,12 @@ class Node(Watcher):
         self.data: DataPlane | None = None
         self._data_loop = LoopThread("data", self.stop, self._data_vitals.loop)
         self.replica = Replica(
-            config, emit=self.events.emit, watcher=self, stop=self.stop, changed=self._arm
+            config,
+            emit=self.events.emit,
+            emit_many=self.events.emit_many,
+            watcher=self,
+            stop=self.stop,
+            changed=self._arm,
         )
         self._boot_event()
         self.replica.announce()

@@ -60,11 +60,14 @@ def of_partition(key: PartitionKey, partition: Partition | None) -> int:
         return 0
     # By hand, for there are many: the same text as the encoder's.
     return _of_text(
-        f'["partition","{key[0]}",{key[1]},{_numbers(partition.replicas)},'
+        f'["partition","{_text(key[0])}",{key[1]},{_numbers(partition.replicas)},'
         f"{_numbers(partition.isr)},{partition.leader},{partition.leader_epoch},"
         f"{partition.partition_epoch},{_numbers(partition.removing_replicas)},"
         f"{_numbers(partition.adding_replicas)}]"
     )
+
+
+_text: Final = lru_cache(maxsize=10_000)(str)
 
 
 @lru_cache(maxsize=10_000)

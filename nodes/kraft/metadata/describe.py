@@ -1,12 +1,14 @@
 """Records as JSON for the event log: `{"kind": ..., fields as in wire/records.py}`."""
 
+import json
 import typing
+import uuid
 from collections.abc import Callable
 from dataclasses import fields
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
 
-from nodes.kraft.wire.records import Record
+from nodes.kraft.wire.records import IsrChangeRecord, PartitionRecord, Record
 
 Conversion: TypeAlias = Callable[[Any], Any] | None
 """How a field's value becomes JSON; None: it is JSON."""
@@ -15,6 +17,35 @@ Conversion: TypeAlias = Callable[[Any], Any] | None
 def describe(record: Record) -> dict[str, Any]:
     """A record as a JSON object; uuids are strings, bytes are hexadecimal."""
     return {"kind": type(record).__name__, **_object(record)}
+
+
+def as_json(record: Record) -> str:
+    """The text of `describe` without the kind. Of partitions, of which there are many, by hand:
+    that takes a fourth of the time."""
+    if isinstance(record, PartitionRecord):
+        members = (
+            f'"replicas":{_numbers(tuple(record.replicas))},"isr":{_numbers(tuple(record.isr))},'
+            f'"removing_replicas":{_numbers(tuple(record.removing_replicas))},'
+            f'"adding_replicas":{_numbers(tuple(record.adding_replicas))}'
+        )
+    elif isinstance(record, IsrChangeRecord):
+        members = f'"isr":{_numbers(tuple(record.isr))}'
+    else:
+        return _encode(_object(record))
+    return (
+        f'{{"partition_id":{record.partition_id},"topic_id":{_quoted(record.topic_id)},{members},'
+        f'"leader":{record.leader},"leader_epoch":{record.leader_epoch},'
+        f'"partition_epoch":{record.partition_epoch}}}'
+    )
+
+
+_encode: Final = json.JSONEncoder(separators=(",", ":")).encode
+_numbers: Final = lru_cache(maxsize=10_000)(_encode)
+
+
+@lru_cache(maxsize=10_000)
+def _quoted(ident: uuid.UUID | None) -> str:
+    return "null" if ident is None else f'"{ident}"'
 
 
 def _object(entity: Any) -> dict[str, Any]:

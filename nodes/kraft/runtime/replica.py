@@ -29,6 +29,7 @@ from nodes.kraft.runtime.peers import Peers
 from nodes.kraft.runtime.replica_events import boot_fields, emit_answer, emit_role
 from nodes.kraft.runtime.state_machine import Point, StateMachine
 from nodes.kraft.storage.errors import StorageError
+from nodes.kraft.storage.events import EmitMany
 from nodes.kraft.storage.log import MetadataLog
 from nodes.kraft.storage.quorum_state import QuorumStateFile
 from nodes.kraft.storage.snapshots import SnapshotNotFound, SnapshotStore
@@ -78,6 +79,7 @@ class Replica:
         config: Config,
         *,
         emit: Callable[..., None],
+        emit_many: EmitMany | None = None,
         watcher: Watcher,
         stop: Callable[[str], None],
         changed: Callable[[], None],
@@ -102,7 +104,7 @@ class Replica:
         directory = config.log_dir / "__kafka_metadata-0"
         self._snapshots = SnapshotStore(directory, emit)
         newest = self._snapshots.latest()
-        self._machine = StateMachine(emit, serves=config.broker_id is not None)
+        self._machine = StateMachine(emit, serves=config.broker_id is not None, emit_many=emit_many)
         if newest is not None:
             self._machine.install(newest, self._load_local(newest))
         self._log = MetadataLog(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from nodes.kraft.metadata.change import Change
-from nodes.kraft.metadata.describe import describe
+from nodes.kraft.metadata.describe import as_json
 from nodes.kraft.metadata.digest import digest
 from nodes.kraft.metadata.image import EMPTY, Image, apply, apply_all
 from nodes.kraft.metadata.records import decode_record
@@ -22,6 +22,7 @@ from nodes.kraft.raft.leader_change import decode_leader_change
 from nodes.kraft.raft.log_index import NO_SNAPSHOT
 from nodes.kraft.raft.messages import Batch, SnapshotId
 from nodes.kraft.storage.errors import StorageError
+from nodes.kraft.storage.events import Emit, EmitMany, one_by_one
 
 DIGEST_EVERY: Final = 10
 """Offsets between two digests of the image in the event log."""
@@ -42,9 +43,10 @@ class Point:
 class StateMachine:
     """Applies what is committed, in order. While a snapshot loads, nothing is applied."""
 
-    def __init__(self, emit: Callable[..., None], *, serves: bool) -> None:
+    def __init__(self, emit: Emit, *, serves: bool, emit_many: EmitMany | None = None) -> None:
         """`serves`: a broker's image, which clients see."""
         self._emit = emit
+        self._emit_many = emit_many or one_by_one(emit)
         self._serves = serves
         self._unapplied: deque[tuple[Batch, Change | None]] = deque()
         self._digest_at = 0
@@ -136,12 +138,14 @@ class StateMachine:
         self.applied = end_offset
         for offset, record in enumerate(records, first):
             self.note(offset, record, before)
-            if batch.control:
-                described = {"kind": "LeaderChange", "leader_id": record.leader_id}
-            else:
-                described = describe(record)
-            kind = described.pop("kind")
-            self._emit("apply", offset=offset, epoch=batch.epoch, kind=kind, record=described)
+        told = _change_of_leader if batch.control else _record
+        self._emit_many(
+            "apply",
+            [
+                f'"offset":{offset},"epoch":{batch.epoch},{told(record)}'
+                for offset, record in enumerate(records, first)
+            ],
+        )
 
     def emit_digest(self) -> None:
         """Write the image's digest down, where it is not the one written last."""
@@ -162,6 +166,14 @@ class StateMachine:
     @property
     def bytes_since_snapshot(self) -> int:
         return self.at_batch_end.size_bytes - self.at_snapshot.size_bytes
+
+
+def _record(record: Any) -> str:
+    return f'"kind":"{type(record).__name__}","record":{as_json(record)}'
+
+
+def _change_of_leader(record: Any) -> str:
+    return f'"kind":"LeaderChange","record":{{"leader_id":{record.leader_id}}}'
 
 
 def _applied(image: Image, records: Sequence[Any], first: int) -> Image:

@@ -1,10 +1,25 @@
 """How the storage tells what it did (docs/events.md)."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 Emit: TypeAlias = Callable[..., None]
 """Called with an event's type and, by name, its fields, in whichever thread did the work."""
+
+
+EmitMany: TypeAlias = Callable[[str, Sequence[str]], None]
+"""Called with a type and, for each event of it, the JSON text of its fields without the braces."""
+
+
+def one_by_one(emit: Emit) -> EmitMany:
+    """For those who listen to single events."""
+
+    def emit_many(type: str, texts: Sequence[str]) -> None:
+        for text in texts:
+            emit(type, **json.loads(f"{{{text}}}"))
+
+    return emit_many
 
 
 def emit_nothing(type: str, **fields: Any) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.kraft.metadata.describe import describe
+from nodes.kraft.metadata.describe import as_json, describe
 from nodes.kraft.metadata.records import (
     MalformedRecord,
     UnknownRecordType,
@@ -163,5 +163,6 @@ def test_description_is_json(record):
 
     described = json.loads(json.dumps(describe(record)))
     assert described["kind"] == type(record).__name__
+    assert {"kind": described["kind"], **json.loads(as_json(record))} == described
     if hasattr(record, "topic_id"):
         assert described["topic_id"] == str(record.topic_id)

@@ -1,5 +1,6 @@
-"""Partition records are written by hand as kio writes them."""
+"""Partition records are written by hand as kio writes them, and as JSON like all others."""
 
+import json
 import struct
 import uuid
 from dataclasses import fields
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nodes.kraft.metadata.describe import as_json, describe
 from nodes.kraft.metadata.partition_records import encode_partition
 from nodes.kraft.metadata.records import decode_record, encode_record
 from nodes.kraft.wire.codec import encode_entity
@@ -48,6 +50,12 @@ def test_at_level_2_as_kio_writes_version_1(record: PartitionRecord | IsrChangeR
     assert encode_record(record, 2) == bytes((number, 1)) + encode_entity(newer)
     read = decode_record(encode_record(record, 2))
     assert type(read) is type(record)
+
+
+@given(records())
+def test_their_json_is_their_description(record: PartitionRecord | IsrChangeRecord) -> None:
+    described = json.loads(json.dumps(describe(record)))
+    assert {"kind": described["kind"], **json.loads(as_json(record))} == described
 
 
 @pytest.mark.parametrize("field", ["partition_id", "leader", "partition_epoch"])
