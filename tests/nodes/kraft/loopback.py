@@ -58,6 +58,11 @@ def until(condition: Callable[[], T], timeout_s: float = 20.0) -> T:
         time.sleep(0.02)
 
 
+def stands_still(pid: int) -> bool:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return all((each / "stat").read_text().rpartition(") ")[2][0] in "TZ" for each in tasks)
+
+
 class Loopback:
     """`controllers` dedicated controllers, `brokers` dedicated brokers, or `combined` both."""
 
@@ -135,7 +140,11 @@ class Loopback:
         self.processes[name].wait()
 
     def signal(self, name: str, number: signal.Signals) -> None:
+        """Returns from SIGSTOP when every thread stands still: until the one that is told has
+        its turn on a busy machine, the others run on."""
         self.processes[name].send_signal(number)
+        if number == signal.SIGSTOP:
+            until(lambda: stands_still(self.processes[name].pid))
 
     def port(self, name: str) -> int:
         return self.client.get(name) or self.control[int(name[1:])]
