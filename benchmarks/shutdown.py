@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kio.schema.create_topics.v7 import request as create
-from kio.schema.metadata.v12.request import MetadataRequest
+from kio.schema.metadata.v12.request import MetadataRequest, MetadataRequestTopic
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i16, i32, i32Timedelta
 
@@ -69,11 +69,27 @@ def create_topics(cluster: Loopback, topics: int, partitions: int) -> None:
     )
 
 
-def partitions_of(cluster: Loopback, name: str) -> list[Any]:
-    """The partitions that a broker's Metadata tells of."""
+def topic_names(cluster: Loopback) -> list[str]:
+    """All topics."""
     request = MetadataRequest(topics=None, include_topic_authorized_operations=False)
+    return [topic.name for topic in call(cluster.port("b2"), request, 60.0).topics]
+
+
+def partitions_of(cluster: Loopback, name: str, topics: list[str] | None = None) -> list[Any]:
+    """The partitions, of all topics or some, that a broker's Metadata tells of."""
+    asked = None if topics is None else tuple(map(_asked, topics))
+    request = MetadataRequest(topics=asked, include_topic_authorized_operations=False)
     response = call(cluster.port(name), request, 60.0)
     return [partition for topic in response.topics for partition in topic.partitions]
+
+
+def _asked(topic: str) -> MetadataRequestTopic:
+    return MetadataRequestTopic(topic_id=None, name=TopicName(topic))
+
+
+def all_led(partitions: list[Any], but: int) -> bool:
+    """Whether each has a leader, which is not that one."""
+    return all(each.leader_id not in (but, -1) for each in partitions)
 
 
 def seconds_since(began: float) -> float:
@@ -117,25 +133,27 @@ def hosted(cluster: Loopback, wanted: int) -> None:
 def leave(cluster: Loopback, wanted: int) -> None:
     """SIGTERM to the broker that leads everything."""
     leaver = int(cluster.settings[LEAVES]["broker.id"])
-    process, left = cluster.processes[LEAVES], {}
+    process = cluster.processes[LEAVES]
     used = {name: cpu_s(cluster, name) for name in cluster.settings}
+    others = [name for name in cluster.client if name != LEAVES]
+    topics = {name: topic_names(cluster) for name in others}
+    led_by_others: dict[str, float] = {}
+    exited = None
     began, began_ns = time.monotonic(), time.monotonic_ns()
     cluster.signal(LEAVES, signal.SIGTERM)
-    exited = None
-    others = [name for name in cluster.client if name != LEAVES]
-    while exited is None or len(left) < len(others):
+    while exited is None or len(led_by_others) < len(others):
         if exited is None and process.poll() is not None:
             exited = seconds_since(began)
-        for name in others:
-            if name not in left:
-                found = partitions_of(cluster, name)
-                if len(found) == wanted and all(
-                    each.leader_id not in (leaver, -1) for each in found
-                ):
-                    left[name] = seconds_since(began)
+        for name, left in topics.items():
+            while left and all_led(partitions_of(cluster, name, left[-1:]), but=leaver):
+                left.pop()
+            if not left:
+                led_by_others.setdefault(name, seconds_since(began))
         if time.monotonic() > began + LONGEST_S:
-            raise RuntimeError(f"not within {LONGEST_S} s: exit {exited}, new leaders at {left}")
+            raise RuntimeError(f"not within {LONGEST_S} s: {exited=}, {led_by_others=}")
         time.sleep(PAUSE_S)
+    for name in others:
+        assert all_led(partitions_of(cluster, name), but=leaver)
     granted = [
         event["time_ns"]
         for event in events(cluster, LEAVES, "bstate")
@@ -150,7 +168,7 @@ def leave(cluster: Loopback, wanted: int) -> None:
         leads=wanted,
         granted_s=round((granted[0] - began_ns) / 1e9, 2) if granted else reason,
         exited_s=exited,
-        new_leaders_in_metadata_s=left,
+        new_leaders_in_metadata_s=led_by_others,
         last_one_leads_s=round((max(led) - began_ns) / 1e9, 2) if led else None,
         exit_code=process.returncode,
     )

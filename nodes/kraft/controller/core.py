@@ -126,7 +126,7 @@ def deadline_ms(state: ControllerState) -> int | None:
     """When the next `Tick` is due; None: nothing waits for time."""
     if state.reign is None:
         return None
-    if features.behind(state.config, state.reign.speculative):
+    if features.behind(state.config, state.reign.speculative) or state.reign.members.moving():
         return 0
     deadlines = [state.reign.snapshots.check_ms, *state.reign.members.leases.values()]
     for pending in state.reign.pending.values():
@@ -359,14 +359,27 @@ def _answer_proved(reign: Reign, tokens: list[Token]) -> tuple[Reign, list[Effec
 
 
 def _due(config: ControllerConfig, reign: Reign, now_ms: int) -> tuple[Reign, list[Effect]]:
-    """What comes before anything else: the feature level that is to be finalized, leases."""
-    if not features.behind(config, reign.speculative):
-        return _expire_leases(config, reign, now_ms)
-    draft = Draft(reign.speculative, reign.end_offset)
-    features.finalize(draft, config)
-    reign, finalized = _append(reign, draft)
+    """What comes before anything else: the feature level that is to be finalized, leases, and
+    what is to be moved off brokers that shut down."""
+    finalized: list[Effect] = []
+    if features.behind(config, reign.speculative):
+        draft = Draft(reign.speculative, reign.end_offset)
+        features.finalize(draft, config)
+        reign, finalized = _append(reign, draft)
     reign, expired = _expire_leases(config, reign, now_ms)
-    return reign, finalized + expired
+    reign, moved = _move_on(reign)
+    return reign, finalized + expired + moved
+
+
+def _move_on(reign: Reign) -> tuple[Reign, list[Effect]]:
+    """Controlled shutdowns that are not through: the next part of each, a batch of its own."""
+    effects: list[Effect] = []
+    for broker_id in reign.members.moving():
+        draft = Draft(reign.speculative, reign.end_offset)
+        members = membership.move_off(draft, reign.members, broker_id)
+        reign, proposed = _append(replace(reign, members=members), draft)
+        effects += proposed
+    return reign, effects
 
 
 def _expire_leases(

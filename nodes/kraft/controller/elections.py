@@ -23,11 +23,13 @@ def change(draft: Draft, key: PartitionKey, isr: tuple[int, ...], leader: int) -
     return draft.image.partitions[key]
 
 
-def broker_leaves(draft: Draft, broker_id: int, can_lead: CanLead) -> None:
-    """Take a broker out of every ISR and leadership. `can_lead` must be false for it."""
+def broker_leaves(draft: Draft, broker_id: int, can_lead: CanLead, most: int | None = None) -> bool:
+    """Take a broker out of every ISR and leadership; of `most` partitions, where given. Whether
+    nothing is left to take it out of. `can_lead` must be false for it."""
     image = draft.image
     able = cache(lambda replica: can_lead(image, replica))
-    records = []
+    records: list[IsrChangeRecord] = []
+    everything = True
     for key in image.partitions_in_sync(broker_id):
         partition = image.partitions[key]
         rest = tuple(member for member in partition.isr if member != broker_id)
@@ -35,9 +37,14 @@ def broker_leaves(draft: Draft, broker_id: int, can_lead: CanLead) -> None:
         leader = partition.leader
         if leader == broker_id:
             leader = _choose(partition, isr, able)
-        if (isr, leader) != (partition.isr, partition.leader):
-            records.append(_record(key, partition, isr, leader))
+        if (isr, leader) == (partition.isr, partition.leader):
+            continue
+        if len(records) == most:
+            everything = False
+            break
+        records.append(_record(key, partition, isr, leader))
     draft.add_all(records)
+    return everything
 
 
 def broker_returns(draft: Draft, broker_id: int) -> None:

@@ -10,10 +10,11 @@ from nodes.kraft.metadata.image import Broker, Image
 @dataclass(frozen=True, slots=True)
 class Shutdown:
     """A broker asked for controlled shutdown under `epoch`. `offset` is that of the last record
-    that moved something off it: noted once, when it first asked (KAFKA-14292)."""
+    that moved something off it (KAFKA-14292: not of later ones). `moving`: more is to be moved."""
 
     epoch: int
     offset: int
+    moving: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,12 @@ class Members:
             return self
         return replace(self, leases=self.leases.delete(broker_id))
 
-    def with_shutdown(self, broker: Broker, offset: int) -> "Members":
-        shutdown = Shutdown(broker.epoch, offset)
+    def moving(self) -> list[int]:
+        """The brokers off which more is to be moved."""
+        return [ident for ident, shutdown in self.shutting_down.items() if shutdown.moving]
+
+    def with_shutdown(self, broker: Broker, offset: int, *, moving: bool = False) -> "Members":
+        shutdown = Shutdown(broker.epoch, offset, moving)
         return replace(self, shutting_down=self.shutting_down.set(broker.broker_id, shutdown))
 
     def without_shutdown(self, broker_id: int) -> "Members":

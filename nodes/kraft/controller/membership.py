@@ -26,7 +26,7 @@ from nodes.kraft.controller import features
 from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.controller.draft import Draft
 from nodes.kraft.controller.elections import broker_leaves, broker_returns
-from nodes.kraft.controller.members import Committed, Members, Shutdown
+from nodes.kraft.controller.members import Committed, Members
 from nodes.kraft.metadata.image import Broker, Image
 from nodes.kraft.wire.heartbeats import (
     BrokerHeartbeatRequest,
@@ -42,6 +42,8 @@ from nodes.kraft.wire.records import (
 
 NO_EPOCH: Final = -1
 MAX_TIME_MS: Final = 2**62
+MOVED_AT_ONCE: Final = 1000
+"""Partitions that are moved off a broker in one step."""
 TARGETS: Final = frozenset({BrokerState.ACTIVE, BrokerState.FENCED, BrokerState.SHUTDOWN})
 
 
@@ -68,6 +70,19 @@ def fence(draft: Draft, members: Members, broker: Broker) -> None:
     """Fence an active broker and move what it leads, in one batch."""
     draft.add(FenceBrokerRecord(broker_id=i32(broker.broker_id), broker_epoch=i64(broker.epoch)))
     broker_leaves(draft, broker.broker_id, members.can_lead)
+
+
+def move_off(draft: Draft, members: Members, broker_id: int) -> Members:
+    """Move a part of what a broker leads, or is in sync of, off it: it is shutting down. One
+    batch of all that would keep followers and heartbeats waiting for as long as it takes."""
+    broker = draft.image.brokers[broker_id]
+    shutdown = members.shutting_down[broker_id]
+    if broker.epoch != shutdown.epoch:
+        return members.without_shutdown(broker_id)
+    if broker.fenced:  # what fenced it has moved all the rest
+        return members.with_shutdown(broker, shutdown.offset)
+    everything = broker_leaves(draft, broker_id, members.can_lead, MOVED_AT_ONCE)
+    return members.with_shutdown(broker, draft.next_offset - 1, moving=not everything)
 
 
 def heartbeat(
@@ -285,11 +300,11 @@ class _Decision:
         shutdown = self.members.shutting_down.get(self.broker_id)
         if shutdown is None or shutdown.epoch != broker.epoch:
             self.members = self.members.with_shutdown(broker, NO_EPOCH)  # can lead no more
-            broker_leaves(self.draft, self.broker_id, self.members.can_lead)
-            shutdown = Shutdown(broker.epoch, self.draft.next_offset - 1)
-            self.members = self.members.with_shutdown(broker, shutdown.offset)
+            self.members = move_off(self.draft, self.members, self.broker_id)
+            shutdown = self.members.shutting_down[self.broker_id]
         image = self.committed.image
-        over = not image.leads(self.broker_id) and self.committed.end_offset > shutdown.offset
+        moved = not shutdown.moving and self.committed.end_offset > shutdown.offset
+        over = moved and not image.leads(self.broker_id)
         if not over or not self.members.have_reached(image, shutdown.offset, self.broker_id):
             return self._answer(BrokerState.ACTIVE, broker.epoch, leased=True)
         fence(self.draft, self.members, broker)
