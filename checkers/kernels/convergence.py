@@ -81,11 +81,15 @@ def _roles(plan: Mapping[str, Json]) -> Mapping[str, list[str]]:
 
 
 def _stop_ns(evidence: Evidence, mark: int) -> int:
-    """When the end of the test began to show: the first node on its way out."""
+    """When the end of the test began to show: the first node on its way out. Brokers of a
+    workload's own are none of the cluster's nodes, and leave when they like."""
+    nodes = _roles(evidence.plan)
     ends = [
         event.time_ns
         for event in evidence.of("exit", "bstate")
-        if event.time_ns > mark and (event.type == "exit" or event.fields["after"] == "SHUTDOWN")
+        if event.node in nodes
+        and event.time_ns > mark
+        and (event.type == "exit" or event.fields["after"] == "SHUTDOWN")
     ]
     last = max((event.time_ns for event in evidence.events), default=mark)
     return min(ends, default=last + 1)

@@ -88,6 +88,18 @@ def test_node_stays_behind() -> None:
     assert_invalid(convergence(story.evidence()), "b1 had come to offset 10", "20 committed")
 
 
+def test_broker_of_a_workload_that_leaves_is_not_the_end() -> None:
+    story = clean(lagging="b1")
+    begin = story.events[0].time_ns
+    final = next(mark.time_ns for mark in story.marks if mark.value == "final")
+    for late, moment in (
+        (story.state("b1", 10), begin),
+        (story.bstate("g", "SHUTDOWN"), final + 1),
+    ):
+        story.events[story.events.index(late)] = replace(late, time_ns=moment)
+    assert_invalid(convergence(story.evidence()), "b1 had come to offset 10", "5.0 s before")
+
+
 def test_what_is_committed_in_the_last_moment_need_not_be_everywhere() -> None:
     story = clean(quiet_ms=0)
     assert_valid(convergence(story.evidence()))
