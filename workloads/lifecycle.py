@@ -50,9 +50,13 @@ class Lifecycle(KafkaWorkload):
         )
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
-        """Every guest is up, so that all partitions can have leaders; then the reads."""
+        """Every guest is up; one is drained, for what faults refused until now is granted now,
+        and is back, so that all partitions can have leaders; then the reads."""
+        keys = [f"broker-{FIRST_ID + number}" for number in range(GUESTS)]
         return phases(
-            *(op("start", key=f"broker-{FIRST_ID + number}") for number in range(GUESTS)),
+            *(op("start", key=key) for key in keys),
+            op("drain", key=keys[0]),
+            op("start", key=keys[0]),
             super().final_generator(options),
         )
 
