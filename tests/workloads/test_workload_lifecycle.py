@@ -86,7 +86,7 @@ def test_at_the_end_the_guests_are_up() -> None:
     history = simulate(
         clients(Lifecycle().final_generator(options)), threads=4, completion=Operator()
     )
-    up = {key: False for key in KEYS}
+    up = dict.fromkeys(KEYS, False)
     for op, _ in pairs(history):
         up[str(op.key)] = op.f == "start"
     assert all(up.values())
