@@ -222,7 +222,7 @@ def from_settings(settings: Mapping[str, str]) -> Config:
         controller_protocol=controller_protocol(control_names, protocols),
         metrics_address=address(settings, "metrics.listener"),
         rack=settings.get("broker.rack"),
-        snapshots=_snapshots(settings),
+        snapshots=_snapshots(settings, len(known)),
         deferred_takeover=_deferred_takeover(settings),
         metadata_format=_integer(settings, "metadata.format", 1, 2, 1),
         groups=_groups(settings),
@@ -369,10 +369,15 @@ def _inter_broker_name(
     return name
 
 
-def _snapshots(settings: Mapping[str, str]) -> SnapshotPolicy:
+def _snapshots(settings: Mapping[str, str], voters: int) -> SnapshotPolicy:
+    """A round of snapshots costs the quorum a leader change or two, each with a record. Were
+    these alone enough for the next round, an idle cluster would change its leader for ever."""
     base = SnapshotPolicy()
+    fewest = 2 * voters + 1 if voters > 1 else 1
     interval_ms = _integer(settings, "metadata.snapshot.interval.ms", 1, 10**9, base.interval_ms)
-    min_records = _integer(settings, "metadata.snapshot.min.records", 1, 10**9, base.min_records)
+    min_records = _integer(
+        settings, "metadata.snapshot.min.records", fewest, 10**9, base.min_records
+    )
     policy = SnapshotPolicy(
         interval_ms=interval_ms,
         min_records=min_records,
@@ -386,7 +391,7 @@ def _snapshots(settings: Mapping[str, str]) -> SnapshotPolicy:
         degraded_min_records=_integer(
             settings,
             "metadata.snapshot.degraded.min.records",
-            1,
+            fewest,
             10**9,
             max(min_records, base.degraded_min_records),
         ),

@@ -159,6 +159,15 @@ def test_snapshot_settings() -> None:
     assert policy == SnapshotPolicy(90_000, 5000, 90_000, 5000)
 
 
+def test_snapshots_alone_do_not_make_the_next_ones_due() -> None:
+    """Found by simulation: with as few records as leader changes make, an idle cluster changes
+    its active controller for ever."""
+    three = {**BROKER, "controller.quorum.voters": "1@a:1,2@b:1,3@c:1"}
+    with pytest.raises(ConfigError, match=r"min\.records=6: it is a whole number from 7"):
+        from_settings({**three, "metadata.snapshot.min.records": "6"})
+    assert from_settings({**three, "metadata.snapshot.min.records": "7"}).snapshots.min_records == 7
+
+
 def test_takeover_and_format() -> None:
     """A.7.3, A.1.36."""
     config = from_settings(BROKER)

@@ -8,7 +8,7 @@ from tests.nodes.kraft.loopback import Loopback, until
 from tests.nodes.kraft.test_node_process import create_topic
 
 pytestmark = pytest.mark.xdist_group("snapshots")
-OFTEN = {"metadata.snapshot.interval.ms": "700", "metadata.snapshot.min.records": "3"}
+OFTEN = {"metadata.snapshot.interval.ms": "700", "metadata.snapshot.min.records": "7"}
 
 
 def often(**more: str) -> dict[str, str]:
