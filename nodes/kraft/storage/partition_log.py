@@ -15,6 +15,7 @@ from typing import Final
 
 from nodes.kraft.partition import producers
 from nodes.kraft.partition.batches import Batch, batch_size, offset_at, read_batch
+from nodes.kraft.partition.epochs import last_epoch
 from nodes.kraft.partition.producers import Producers
 from nodes.kraft.partition.state import NO_LOG, Log
 from nodes.kraft.storage.partition_files import Files
@@ -70,7 +71,8 @@ class PartitionLog:
                     self._files.remove(f"{self._directory}/{lost}")
                 break
             segment = Segment(self._files, self._directory, log.end_offset)
-            for batch in segment.recover(check=check):
+            newest = max(0, last_epoch(log.epochs))
+            for batch in segment.recover(check=check, last_epoch=newest):
                 log = log.append(batch)
             self._add(segment)
         return log

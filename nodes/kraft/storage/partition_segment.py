@@ -50,9 +50,10 @@ class Segment:
         self._offsets = array("q")
         self._positions = array("q")
 
-    def recover(self, *, check: bool) -> Iterator[Batch]:
+    def recover(self, *, check: bool, last_epoch: int = 0) -> Iterator[Batch]:
         """Read the file again; what follows the last batch that is whole and in its place is
-        cut off. `check`: look at checksums too. The batches are to be taken to the last."""
+        cut off. `check`: look at checksums too; `last_epoch`: of the segment before, below which
+        no batch is in its place. The batches are to be taken to the last."""
         self._clear()
         try:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
@@ -60,13 +61,15 @@ class Segment:
             return
         try:
             file_size = os.fstat(descriptor).st_size
-            yield from self._scan(descriptor, file_size, check)
+            yield from self._scan(descriptor, file_size, check, last_epoch)
         finally:
             os.close(descriptor)
         if self.size < file_size:
             self._files.truncate(self.path, self.size)
 
-    def _scan(self, descriptor: int, file_size: int, check: bool) -> Iterator[Batch]:
+    def _scan(
+        self, descriptor: int, file_size: int, check: bool, last_epoch: int
+    ) -> Iterator[Batch]:
         """Note the batches of the file up to the first that is not whole or not in its place."""
         if file_size == 0:
             return
@@ -75,7 +78,6 @@ class Segment:
             data = os.pread(descriptor, file_size, 0)
         else:
             data = mmap.mmap(descriptor, file_size, access=mmap.ACCESS_READ)
-        last_epoch = 0
         while self.size < file_size:
             size = _claimed(data, self.size)
             try:

@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nodes.kraft.partition.batches import Batch, batch_size, placed, read_batch
@@ -95,6 +95,7 @@ def test_recovery_finds_epochs_and_producers_in_the_batches(tmp_path: Path) -> N
 
 
 @settings(max_examples=60, deadline=None)
+@example([1, 1, 2, 1, 1], 283, True)  # the epoch of a segment's last batch
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=12), st.integers(0, 2000), st.booleans())
 def test_a_torn_or_damaged_tail_is_dropped_and_what_is_before_it_stays(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int], at: int, damage: bool
