@@ -82,8 +82,11 @@ def run(
     ] = "",
     rate: Annotated[float, typer.Option(help="Operations a second, all clients together.")] = 60.0,
     concurrency: Annotated[
-        str, typer.Option(help="Client threads; 2n is twice the number of nodes.")
-    ] = "2n",
+        str | None,
+        typer.Option(
+            help="Client threads; 2n is twice the number of nodes. [2n, or what workloads need]"
+        ),
+    ] = None,
     time_limit: Annotated[float, typer.Option(help="Length of the main phase, s.")] = 60.0,
     interval: Annotated[
         float, typer.Option(help="Mean time between a fault's start and its end, s.")

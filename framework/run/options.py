@@ -30,7 +30,8 @@ class Options:
     nodes: str | None = None
     targets: str = ""
     rate: float = 60.0
-    concurrency: str = "2n"
+    concurrency: str | None = None
+    """None: twice the number of nodes, or more where the workloads need more."""
     time_limit_s: float = 60.0
     interval_s: float = 5.0
     seed: int | None = None
@@ -95,7 +96,7 @@ def resolve(options: Options) -> Test:
     _check_roles(workloads, specs)
     targets = [item.strip() for item in options.targets.split(",") if item.strip()]
     _check_targets(targets, specs)
-    threads = _threads(options.concurrency, len(specs))
+    threads = _threads(options.concurrency, len(specs), workloads)
     _check_threads(workloads, threads)
     provider, reason = choose(options.hosts)
     _check_abilities(provider, nemeses)
@@ -157,7 +158,9 @@ def _checkers(system: System, workloads: Sequence[Workload]) -> list[str]:
     return [name for name in known if name in set(wanted)]
 
 
-def _threads(text: str, nodes: int) -> int:
+def _threads(text: str | None, nodes: int, workloads: Sequence[Workload]) -> int:
+    if text is None:
+        return max(2 * nodes, _needed(workloads))
     match = re.fullmatch(r"(\d+)(n?)", text)
     if match is None or int(match[1]) == 0:
         raise UsageError(
@@ -166,14 +169,18 @@ def _threads(text: str, nodes: int) -> int:
     return int(match[1]) * (nodes if match[2] else 1)
 
 
+def _needed(workloads: Sequence[Workload]) -> int:
+    """So many threads that the equal share of each is enough."""
+    return max(each.min_threads for each in workloads) * len(workloads)
+
+
 def _check_threads(workloads: Sequence[Workload], threads: int) -> None:
     for index, workload in enumerate(workloads):
         share = threads // len(workloads) + (index < threads % len(workloads))
         if share < workload.min_threads:
-            needed = max(each.min_threads for each in workloads) * len(workloads)
             raise UsageError(
                 f"workload {workload.name} needs {workload.min_threads} threads and would have "
-                f"{share}: give --concurrency {needed} or more"
+                f"{share}: give --concurrency {_needed(workloads)} or more"
             )
 
 
