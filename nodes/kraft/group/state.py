@@ -158,5 +158,7 @@ def answer_code(error: ErrorCode) -> ErrorCode:
         return ErrorCode.not_coordinator
     if error in (ErrorCode.message_too_large, ErrorCode.invalid_fetch_size):
         return ErrorCode.invalid_commit_offset_size
+    if error == ErrorCode.unknown_server_error:
+        return error  # it cannot be written, ever
     # Too few replicas, no answer from them in time, no such topic any more: perhaps later.
     return ErrorCode.coordinator_not_available

@@ -132,7 +132,7 @@ class Shard:
     async def _mark(self) -> tuple[int, int]:
         """Commit a record that changes nothing; the offset behind it, and the log's start."""
         while not self._resigned:
-            appended = await self._append(())
+            appended = await self._append(_records(()))
             if appended.error == ErrorCode.none:
                 return appended.base_offset + 1, appended.log_start
             log.debug("%s: loading waits: %s", self, appended.error.name)
@@ -177,12 +177,18 @@ class Shard:
                 self.feed(TopicsGone(gone))
 
     async def _write(self, write: int, changes: tuple[Change, ...]) -> None:
-        appended = await self._append(changes)
+        error, offset = ErrorCode.unknown_server_error, -1
+        try:
+            records = _records(changes)
+        except Exception as why:  # a request has room for longer names than a record
+            log.warning("%s: what no record can hold: %s", self, why)
+        else:
+            appended = await self._append(records)
+            error, offset = appended.error, appended.base_offset
         if not self._resigned:
-            self.feed(Written(write, appended.error, appended.base_offset))
+            self.feed(Written(write, error, offset))
 
-    async def _append(self, changes: tuple[Change, ...]) -> Appended:
-        records = encode_changes(changes, time.time_ns() // 1_000_000)
+    async def _append(self, records: bytes) -> Appended:
         return await self._partitions.append(
             self.led.topic_id, self.led.partition, records, ALL, APPEND_TIMEOUT_MS
         )
@@ -207,3 +213,7 @@ class Shard:
     async def _ticked(self) -> None:
         if not self._resigned:
             self.feed(Tick())
+
+
+def _records(changes: tuple[Change, ...]) -> bytes:
+    return encode_changes(changes, time.time_ns() // 1_000_000)

@@ -433,6 +433,20 @@ def test_partitions_that_there_are_not_and_texts_that_are_too_long(tmp_path):
     with_groups(tmp_path, test)
 
 
+def test_a_name_that_no_record_can_hold_ends_no_coordinator(tmp_path):
+    """Requests of newer versions have room for names that the records' schemas have not."""
+
+    async def test(bench: Bench) -> None:
+        group = "g" * 40_000
+        await bench.lead(partition_of(group, 5), MINE)
+        code = await bench.committed(5, group=group)
+        assert code == ErrorCode.unknown_server_error
+        await bench.plane.settle()  # raises what a task of the plane failed with: the node's end
+        assert await bench.committed(5) == ErrorCode.none
+
+    with_groups(tmp_path, test)
+
+
 # --- administration -----------------------------------------------------------------------
 
 
