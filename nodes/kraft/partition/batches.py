@@ -23,6 +23,8 @@ _CRC_END: Final = 21
 _COMPRESSION: Final = 0x07
 _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
+_VARINT_BITS: Final = 70
+"""Of the longest number of 64 bits, in groups of seven."""
 NO_PRODUCER: Final = -1
 NO_SEQUENCE: Final = -1
 
@@ -163,16 +165,19 @@ def offset_at(batch: Batch, timestamp_ms: int) -> tuple[int, int]:
     one. Of a compressed batch, whose records are not looked at, its first record."""
     if not batch.compressed:
         for offset, at_ms in _timestamps(batch):
-            if at_ms >= timestamp_ms:
+            if at_ms >= timestamp_ms and offset < batch.end_offset:
                 return offset, at_ms
     return batch.base_offset, batch.base_timestamp_ms
 
 
 def _timestamps(batch: Batch) -> Iterator[tuple[int, int]]:
-    """Offset and timestamp of each record of a batch that is not compressed."""
+    """Offset and timestamp of each record of a batch that is not compressed, as far as they
+    make sense: nobody has looked at what the producer wrote there."""
     data, position = batch.data, HEADER_BYTES
     while position < len(data):
         length, body = _varint(data, position)
+        if length <= 0:
+            return
         time_delta, after = _varint(data, body + 1)  # behind the record's attributes
         offset_delta, _ = _varint(data, after)
         yield batch.base_offset + offset_delta, batch.base_timestamp_ms + time_delta
@@ -182,7 +187,7 @@ def _timestamps(batch: Batch) -> Iterator[tuple[int, int]]:
 def _varint(data: bytes, position: int) -> tuple[int, int]:
     """A zigzag varint and where it ends."""
     value = shift = 0
-    while position < len(data):
+    while position < len(data) and shift < _VARINT_BITS:
         byte = data[position]
         position += 1
         value |= (byte & 0x7F) << shift

@@ -1,12 +1,15 @@
 """Record batches: what is taken from a producer, and what a leader makes of it."""
 
 import struct
+import time
+from dataclasses import replace
 
 import pytest
 from kio.records.readers import read_batch as kio_read_batch
 from kio.schema.errors import ErrorCode
 
 from nodes.kraft.partition.batches import (
+    HEADER_BYTES,
     InvalidBatch,
     offset_at,
     placed,
@@ -14,7 +17,7 @@ from nodes.kraft.partition.batches import (
     read_batch,
     replicated,
 )
-from tests.nodes.kraft.partition.batch_making import batch, encoded
+from tests.nodes.kraft.partition.batch_making import batch, encoded, zigzag
 
 MAX = 1_000_000
 
@@ -78,3 +81,21 @@ def test_the_first_record_at_a_time() -> None:
     assert offset_at(stored, 11) == (101, 30)
     assert offset_at(stored, 40) == (103, 40)
     assert offset_at(placed(batch(2, times=(10, 30), attributes=1), 7, 0), 30) == (7, 10)
+
+
+@pytest.mark.parametrize("length", [-1, -2, 0])
+def test_records_that_lead_nowhere_are_left_at_once(length: int) -> None:
+    """A producer's checksum may be right over anything, and its header may promise a time that
+    no record has."""
+    stored = placed(batch(1, times=(10,)), 100, 0)
+    data = stored.data[:HEADER_BYTES] + zigzag(length) + b"\0" * 20
+    liar = replace(stored, max_timestamp_ms=50, data=data)
+    assert offset_at(liar, 40) == (100, 10)
+
+
+def test_a_number_without_an_end_is_not_read_to_its_end() -> None:
+    stored = placed(batch(1, times=(10,)), 100, 0)
+    liar = replace(stored, max_timestamp_ms=50, data=stored.data[:HEADER_BYTES] + b"\xff" * 10**6)
+    began = time.monotonic()
+    assert offset_at(liar, 40) == (100, 10)
+    assert time.monotonic() - began < 1
