@@ -49,10 +49,10 @@ class Changes:
             self._gaps.popleft()
             everything = True
         found = set()
-        while self._touched and self._touched[0][0] < end_offset:
-            try:
+        try:
+            while self._touched[0][0] < end_offset:
                 _, topic_id, number = self._touched.popleft()
-            except IndexError:  # cleared meanwhile: there is a gap, then
-                break
-            found.add((topic_id, number))
+                found.add((topic_id, number))
+        except IndexError:  # no more, or dropped meanwhile: there is a gap, then
+            pass
         return None if everything else found

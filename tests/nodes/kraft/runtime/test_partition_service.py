@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
@@ -392,3 +393,22 @@ def test_changes_name_the_partitions_that_records_touched() -> None:
     assert changes.take(20) is None
     changes.note(10, changed, before)
     assert changes.take(11) == {(TOPIC, 1)}
+
+
+def test_changes_that_are_dropped_amid_a_look_are_a_gap() -> None:
+    """The control loop drops what was noted, just when the data loop looks at it."""
+    changes = Changes()
+    before = image_of({0: led()})
+    changed = records.IsrChangeRecord(
+        partition_id=0, topic_id=TOPIC, isr=(4,), leader=4, leader_epoch=1
+    )
+
+    class Dropped(deque[Any]):
+        def __getitem__(self, index: Any) -> Any:
+            changes.note(5, object(), before)  # behind a snapshot
+            return super().__getitem__(index)
+
+    changes._touched = Dropped()
+    changes.note(0, changed, before)
+    assert changes.take(1) == set()
+    assert changes.take(6) is None
