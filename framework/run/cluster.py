@@ -16,6 +16,8 @@ log: Final = logging.getLogger(__name__)
 T = TypeVar("T")
 
 BARRIER_TIMEOUT_S: Final = 60.0
+LOOK_S: Final = 10.0
+"""A cluster that has not settled by then is looked at: maybe nobody is left who could."""
 
 
 def on_all(cluster: Cluster, deed: Callable[[str], T]) -> dict[str, T]:
@@ -35,10 +37,12 @@ def cluster_of(
     scratch: Path,
     options: Mapping[str, str],
     stop: Callable[[], bool] = lambda: False,
+    wrecks: Callable[[str], Path] | None = None,
 ) -> Iterator[Cluster]:
     """A cluster in which all nodes serve and agree. Hosts and network are gone on exit.
 
-    Raises `EngineError` when it does not settle within a minute.
+    Raises `EngineError` when a node ends instead, or it does not settle within a minute; what
+    the nodes wrote is then copied to `wrecks(node)`.
     """
     with provider.fleet(run_id, [spec.name for spec in specs], scratch) as fleet:
         cluster = Cluster(
@@ -46,10 +50,34 @@ def cluster_of(
         )
         on_all(cluster, lambda node: system.install(cluster, node))
         on_all(cluster, lambda node: start(system, cluster, node))
-        missing = await_settled(system, cluster, BARRIER_TIMEOUT_S, stop)
-        if missing is not None and not stop():
-            raise EngineError(f"the cluster did not settle in {BARRIER_TIMEOUT_S:.0f} s: {missing}")
+        wrong = _barrier(system, cluster, stop)
+        if wrong is not None and not stop():
+            if wrecks is not None:
+                collect(system, cluster, wrecks)
+                wrong += f"; what the nodes wrote is in {wrecks(specs[0].name).parent}"
+            raise EngineError(wrong)
         yield cluster
+
+
+def _barrier(system: System, cluster: Cluster, stop: Callable[[], bool]) -> str | None:
+    """None once all nodes serve and agree; else why they never will."""
+    missing = await_settled(system, cluster, LOOK_S, stop)
+    if missing is None or stop():
+        return missing
+    if ended := _ended(cluster):
+        return f"{', '.join(ended)} ended at the start"
+    missing = await_settled(system, cluster, BARRIER_TIMEOUT_S - LOOK_S, stop)
+    return missing and f"the cluster did not settle in {BARRIER_TIMEOUT_S:.0f} s: {missing}"
+
+
+def _ended(cluster: Cluster) -> list[str]:
+    """Nodes whose process is gone."""
+
+    def gone(node: str) -> bool:
+        host = cluster.host(node)
+        return not host.alive(int(host.read(f"{host.workdir}/node.pid")))
+
+    return [node for node in cluster.nodes if gone(node)]
 
 
 def start(system: System, cluster: Cluster, node: str) -> int:

@@ -175,6 +175,7 @@ def _run_cluster(
                     scratch=scratch,
                     options=options,
                     stop=stop.is_set,
+                    wrecks=folder.node,
                 )
             )
             plan["nodes"] = clusters.describe(cluster.fleet, test.specs)

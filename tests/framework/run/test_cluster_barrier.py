@@ -1,0 +1,97 @@
+"""A cluster that does not come up: why, at once, and with what its nodes wrote."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from framework.errors import EngineError
+from framework.plugins.system import NodeSpec
+from framework.run import cluster as clusters
+
+SPECS = [NodeSpec(name=name, roles=frozenset({"node"}), ports={}) for name in ("n1", "n2")]
+
+
+class Host:
+    """A machine that remembers what was written, and where one process may be dead."""
+
+    workdir = "/w"
+
+    def __init__(self, alive: bool) -> None:
+        self.files: dict[str, bytes] = {}
+        self._alive = alive
+
+    def write(self, path: str, data: bytes) -> None:
+        self.files[path] = data
+
+    def read(self, path: str) -> bytes:
+        return self.files[path]
+
+    def alive(self, pid: int) -> bool:
+        assert pid == 7
+        return self._alive
+
+    def fetch(self, remote: str, local: Path) -> None:
+        local.mkdir(parents=True)
+        (local / "node.log").write_text(remote)
+
+
+class Provider:
+    def __init__(self, dead: Sequence[str]) -> None:
+        self._dead = dead
+
+    @contextmanager
+    def fleet(self, run_id: str, names: Sequence[str], scratch: Path) -> Iterator[Any]:
+        yield SimpleNamespace(hosts={name: Host(name not in self._dead) for name in names})
+
+
+class Mute:
+    """A system whose nodes never answer."""
+
+    def install(self, cluster: Any, node: str) -> None: ...
+
+    def start(self, cluster: Any, node: str) -> int:
+        return 7
+
+    def settled(self, cluster: Any) -> str:
+        return "nobody answers"
+
+    def artifacts(self, cluster: Any, node: str) -> list[str]:
+        return ["/w"]
+
+
+def failure(dead: Sequence[str], into: Path) -> str:
+    with (
+        pytest.raises(EngineError) as caught,
+        clusters.cluster_of(
+            Mute(),  # type: ignore[arg-type]
+            Provider(dead),  # type: ignore[arg-type]
+            SPECS,
+            run_id="r",
+            seed=1,
+            scratch=into,
+            options={},
+            wrecks=into.joinpath,
+        ),
+    ):
+        pass
+    return str(caught.value)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters, "LOOK_S", 0.2)
+
+
+def test_a_node_that_ended_is_not_waited_for(tmp_path: Path) -> None:
+    told = failure(["n2"], tmp_path)
+    assert told.startswith("n2 ended at the start")
+    assert str(tmp_path) in told and (tmp_path / "n2" / "node.log").exists()
+
+
+def test_nodes_that_live_have_their_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters, "BARRIER_TIMEOUT_S", 1.0)
+    assert "did not settle in 1 s: nobody answers" in failure([], tmp_path)
