@@ -172,7 +172,7 @@ def test_too_few_in_sync_replicas_and_an_isr_that_shrinks_and_grows(cluster: Loo
     try:
         with pytest.raises(NotEnoughReplicasAfterAppendError):
             writer.send(topic, b"b").get(15)
-        assert isr(cluster, topic, leader) == {me}
+        until(lambda: isr(cluster, topic, leader) == {me})
         with pytest.raises(NotEnoughReplicasError):
             writer.send(topic, b"c").get(15)
     finally:
