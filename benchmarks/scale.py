@@ -205,18 +205,18 @@ async def restart(cluster: Loopback) -> None:
 async def shutdown(cluster: Loopback, brokers: Brokers, broker_id: int) -> None:
     """From a broker's first request until it is granted, which is after all is committed."""
     leader = await active(cluster)
-    used = cpu_s(cluster, leader)
+    used, began_ns = cpu_s(cluster, leader), time.monotonic_ns()
     seconds = await brokers.shut_down(broker_id)
+    used = cpu_s(cluster, leader) - used
     moved = sum(
-        event["records"][-1] - event["records"][0] + 1
-        for event in events(cluster, await active(cluster), "decide")
-        if event["records"] and event["source"].get("target") == "SHUTDOWN"
+        event["kind"] == "IsrChangeRecord" and event["time_ns"] >= began_ns
+        for event in events(cluster, leader, "apply")
     )
     say(
         "controlled shutdown",
         partitions_moved=moved,
         seconds=round(seconds, 2),
-        active_cpu_s=round(cpu_s(cluster, leader) - used, 2),
+        active_cpu_s=round(used, 2),
     )
 
 
