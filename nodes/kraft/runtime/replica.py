@@ -349,10 +349,12 @@ class Replica:
             return
         try:
             self._advance(self.state.high_watermark)
+            self._claim_if_ready()
         except StorageError as error:
             self.fail(str(error))
-            return
-        self._claim_if_ready()
+        except Exception as error:  # as in `feed`
+            self.fail(f"{type(error).__name__}: {error}")
+            raise
         self._changed()
 
     def _claim_if_ready(self) -> None:

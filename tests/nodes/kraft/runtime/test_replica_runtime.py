@@ -342,6 +342,33 @@ def test_a_committed_record_that_makes_no_sense_stops_the_node(
     play(monkeypatch, quorum, scenario)
 
 
+def test_a_failure_amid_much_that_is_applied_stops_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Later parts are applied outside of any input: a loop would note the failure and go on with
+    a controller that was not told, and perhaps never claims."""
+    monkeypatch.setattr("nodes.kraft.runtime.replica.SLICE_S", -1.0)
+    quorum = Quorum(tmp_path, voters=1)
+
+    async def scenario() -> None:
+        leader = quorum.start(1)
+        await quorum.create("a")
+        end, epoch = leader.state.log.end_offset, leader.state.epoch
+
+        def heard(end_offset: int, image: object) -> None:
+            if end_offset > end + 1:
+                raise RuntimeError("not to be done")
+
+        monkeypatch.setattr(quorum.heard[1], "committed", heard)
+        for number in range(3):
+            leader.propose(epoch, end + number, (topic(f"b{number}"),))
+        assert await quorum.until(lambda: quorum.stopped.get(1)) == (
+            "fatal: RuntimeError: not to be done"
+        )
+
+    play(monkeypatch, quorum, scenario)
+
+
 def test_restart_keeps_the_vote_and_the_epoch(tmp_path: Path) -> None:
     """B.2.16 with a snapshot: the log's last epoch may be the snapshot's."""
     store = SnapshotStore(tmp_path / "1" / "__kafka_metadata-0")
