@@ -18,8 +18,6 @@ PRODUCE: Final = 0
 FETCH: Final = 1
 LIST_OFFSETS: Final = 2
 OFFSET_FOR_LEADER_EPOCH: Final = 23
-PARTITION_APIS: Final = frozenset({PRODUCE, FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH})
-"""What only a partition's leader can answer."""
 
 Tell: TypeAlias = Callable[[Any, Any], dict[str, Any]]
 """(topic, partition) of a request -> the fields of its answer."""

@@ -15,7 +15,6 @@ from nodes.kraft.config import Config
 from nodes.kraft.metadata.image import EMPTY, Image
 from nodes.kraft.net.listener import Inquiry, Listener
 from nodes.kraft.net.secure import listener_sasl, listener_tls
-from nodes.kraft.partition.answers import PARTITION_APIS
 from nodes.kraft.runtime.admin import Admin
 from nodes.kraft.runtime.changes import Changes
 from nodes.kraft.runtime.clock import now_ms
@@ -39,6 +38,7 @@ from nodes.kraft.wire.heartbeats import (
     BrokerState,
     ControllerHeartbeatResponse,
 )
+from nodes.kraft.wire.versions import NEWEST
 
 log: Final = logging.getLogger(__name__)
 
@@ -142,8 +142,8 @@ class DataPlane:
 
     # --- for services ---------------------------------------------------------------------
 
-    def serving(self) -> bool:
-        return lifecycle.serving(self._life(), now_ms())
+    def serving(self, life: lifecycle.LifecycleState | None = None) -> bool:
+        return lifecycle.serving(life or self._life(), now_ms())
 
     def image(self) -> Image:
         return self._image
@@ -163,11 +163,13 @@ class DataPlane:
         )
 
     def reply(self, inquiry: Inquiry, response: Any | None) -> None:
-        life = self._life()
+        life = self._life()  # read once: the control loop replaces it meanwhile
         end_ms = life.lease_end_ms
         request = inquiry.request
-        if response is not None and request.__api_key__ in PARTITION_APIS and not self.serving():
-            # The lease ended while the request waited: a fenced broker vouches for nothing.
+        forwarded = request.__api_key__ in NEWEST
+        if response is not None and not forwarded and not self.serving(life):
+            # The lease ended while the request waited: a fenced broker vouches for nothing. (What
+            # was forwarded may have taken effect, so that it is told in other words: `Admin`.)
             response = view.refusal(request)
         topics = getattr(request, "topics", None) or getattr(request, "topic_data", None) or ()
         topic = next(iter(topics), None)

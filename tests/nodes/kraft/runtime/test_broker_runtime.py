@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import datetime
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
+from kio.schema.errors import ErrorCode
+from kio.schema.metadata.v13.request import MetadataRequest
 from kio.schema.types import TopicName
 from kio.static.primitive import i8, i16, i32, i32Timedelta
 
@@ -81,6 +84,9 @@ def create(name: str) -> CreateTopicsRequest:
     )
 
 
+ALL_OF_IT = MetadataRequest(topics=None, include_topic_authorized_operations=False)
+
+
 def test_a_forwarded_request_that_fails_closes_its_connection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,7 +99,7 @@ def test_a_forwarded_request_that_fails_closes_its_connection(
     async def main() -> None:
         plane = data_plane_in(tmp_path, [])
         monkeypatch.setattr(Forwarder, "forward", fail)
-        monkeypatch.setattr(DataPlane, "serving", lambda _: True)
+        monkeypatch.setattr(DataPlane, "serving", lambda *_: True)
         plane.serve(Inquiry("PLAINTEXT", "test", None, create("a"), answers.append))
         async with asyncio.timeout(5):
             while not answers:
@@ -102,6 +108,31 @@ def test_a_forwarded_request_that_fails_closes_its_connection(
 
     asyncio.run(main())
     assert answers == [None]
+
+
+def test_an_answer_that_was_made_while_the_lease_ended_is_not_given(tmp_path: Path) -> None:
+    """The control loop fences the broker whenever it likes: also while an answer is made."""
+    plane = data_plane_in(tmp_path, [])
+    fenced = replace(plane._life(), broker_state=BrokerState.FENCED, epoch=7)
+    active = replace(fenced, broker_state=BrokerState.ACTIVE, lease_end_ms=2**60)
+    lives, answers, told = iter([active, fenced]), list[Any](), list[dict[str, Any]]()
+    plane._life = lambda: next(lives, fenced)
+    plane.emit = lambda _, **fields: told.append(fields)
+    plane.serve(Inquiry("PLAINTEXT", "test", None, ALL_OF_IT, answers.append))
+    assert [each.error_code for each in answers] == [ErrorCode.broker_not_available]
+    assert (told[0]["code"], told[0]["broker_state"]) == (8, "FENCED")
+
+
+def test_what_is_told_of_an_answer_is_of_one_moment(tmp_path: Path) -> None:
+    """A broker that becomes active meanwhile does not seem to have answered while it was not."""
+    plane = data_plane_in(tmp_path, [])
+    fenced = replace(plane._life(), broker_state=BrokerState.FENCED, epoch=7)
+    active = replace(fenced, broker_state=BrokerState.ACTIVE, lease_end_ms=2**60)
+    lives, told = iter([active, fenced]), list[dict[str, Any]]()
+    plane._life = lambda: next(lives, active)
+    plane.emit = lambda _, **fields: told.append(fields)
+    plane.serve(Inquiry("PLAINTEXT", "test", None, ALL_OF_IT, lambda _: None))
+    assert (told[0]["code"], told[0]["broker_state"]) in ((0, "ACTIVE"), (8, "FENCED"))
 
 
 def test_a_heartbeat_that_fails_for_no_known_reason_ends_the_broker(
