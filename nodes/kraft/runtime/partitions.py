@@ -112,7 +112,10 @@ class Partitions(Service):
         self.isr.start()
 
     async def close(self) -> None:
-        """Sync what was written; only then is the shutdown a clean one."""
+        """Sync what was written; only then is the shutdown a clean one. Without a start nothing
+        is known of what is on disk, and nothing of it changes."""
+        if not self._tasks:
+            return
         for task in (*self._tasks, *([self._slicing] if self._slicing else ())):
             task.cancel()
         self.isr.close()

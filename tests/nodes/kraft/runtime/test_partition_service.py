@@ -25,6 +25,7 @@ from nodes.kraft.partition.batches import read_batch
 from nodes.kraft.partition.state import Leading
 from nodes.kraft.runtime.changes import Changes
 from nodes.kraft.runtime.partitions import NotLeader, Partitions
+from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.partition_checkpoint import Checkpoint
 from nodes.kraft.wire import records
 from tests.nodes.kraft.partition.batch_making import encoded
@@ -295,6 +296,22 @@ def test_high_watermarks_and_a_clean_shutdown_are_written_down(tmp_path: Path) -
             assert [each.state.log.end_offset for each in found if each] == [2, 2]
 
     run(test)
+
+
+def test_a_start_that_failed_leaves_the_disk_as_it_was(tmp_path: Path) -> None:
+    """Nothing was looked at: neither is any log known to be whole nor any high watermark."""
+    checkpoint = tmp_path / "replication-offset-checkpoint"
+    checkpoint.write_text("not what we wrote")
+
+    async def test() -> None:
+        service = Service(tmp_path)
+        with pytest.raises(StorageError, match="replication-offset-checkpoint"):
+            await service.partitions.start()
+        await service.partitions.close()
+
+    run(test)
+    assert checkpoint.read_text() == "not what we wrote"
+    assert not (tmp_path / ".kafka_cleanshutdown").exists()
 
 
 def test_a_disk_that_fails_ends_the_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
