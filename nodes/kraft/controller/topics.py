@@ -106,20 +106,19 @@ def _add_partitions(
 ) -> None:
     """The topic's partitions from number `first` on."""
     # Rows repeat: each is judged and checked once.
-    rows: dict[Replicas, tuple[tuple[i32, ...], tuple[i32, ...]]] = {}
+    rows: dict[Replicas, Replicas] = {}
     records = []
     for number, replicas in enumerate(assignment, first):
         if replicas not in rows:
-            members = tuple(i32(each) for each in replicas)
-            rows[replicas] = members, tuple(e for e in members if can_lead(draft.image, e))
-        members, isr = rows[replicas]
+            rows[replicas] = tuple(each for each in replicas if can_lead(draft.image, each))
+        isr = rows[replicas]
         records.append(
-            PartitionRecord(
-                partition_id=i32(number),
+            PartitionRecord(  # plain numbers: kio's types would check each of them
+                partition_id=number,  # type: ignore[arg-type]
                 topic_id=topic_id,
-                replicas=members,
-                isr=isr,
-                leader=isr[0],
+                replicas=replicas,  # type: ignore[arg-type]
+                isr=isr,  # type: ignore[arg-type]
+                leader=isr[0],  # type: ignore[arg-type]
                 leader_epoch=FIRST_EPOCH,
                 partition_epoch=FIRST_EPOCH,
             )

@@ -65,7 +65,8 @@ __all__ = [
     "metric_name",
 ]
 
-PartitionChange: TypeAlias = wire.PartitionRecord | wire.IsrChangeRecord
+Edit: TypeAlias = wire.TopicRecord | wire.PartitionRecord | wire.IsrChangeRecord
+"""Records that are applied many at a time: new topics, and all that is about partitions."""
 
 REMEMBERED_REQUESTS: Final = 10_000
 REMEMBERED_BYTES: Final = 8 * 2**20
@@ -129,14 +130,12 @@ def apply(image: Image, record: wire.Record, offset: int) -> Image:
             return _set_fenced(image, record.broker_id, record.broker_epoch, fenced=True)
         case wire.UnfenceBrokerRecord():
             return _set_fenced(image, record.broker_id, record.broker_epoch, fenced=False)
-        case wire.TopicRecord(deleting=False):
-            return _add_topic(image, record)
+        case wire.TopicRecord(deleting=False) | wire.PartitionRecord() | wire.IsrChangeRecord():
+            return _edited(image, (record,))
         case wire.TopicRecord():
             return _mark_deleting(image, record)
         case wire.RemoveTopicRecord():
             return _remove_topic(image, record)
-        case wire.PartitionRecord() | wire.IsrChangeRecord():
-            return _change_partitions(image, (record,))
         case wire.ConfigRecord():
             return _set_config(image, record)
         case wire.AccessControlRecord():
@@ -157,11 +156,11 @@ def apply_all(image: Image, records: Iterable[wire.Record], base_offset: int) ->
     """The image with records applied, the first one being at `base_offset`: what `apply` makes
     of them one by one, but faster. Raises `ImageError`."""
     offset = base_offset
-    for of_partitions, some in groupby(records, _is_partition_change):
-        if of_partitions:
-            changes = list(some)
-            image = _change_partitions(image, cast(list[PartitionChange], changes))
-            offset += len(changes)
+    for is_edit, some in groupby(records, _is_edit):
+        if is_edit:
+            edits = list(some)
+            image = _edited(image, cast(list[Edit], edits))
+            offset += len(edits)
             continue
         for record in some:
             image = apply(image, record, offset)
@@ -169,7 +168,9 @@ def apply_all(image: Image, records: Iterable[wire.Record], base_offset: int) ->
     return image
 
 
-def _is_partition_change(record: wire.Record) -> bool:
+def _is_edit(record: wire.Record) -> bool:
+    if isinstance(record, wire.TopicRecord):
+        return not record.deleting
     return isinstance(record, wire.PartitionRecord | wire.IsrChangeRecord)
 
 
@@ -224,23 +225,6 @@ def _known_topic(image: Image, topic_id: uuid.UUID | None) -> Topic:
     return topic
 
 
-def _add_topic(image: Image, record: wire.TopicRecord) -> Image:
-    if record.topic_id is None or record.topic_id.int == 0:
-        raise InvalidRecord(f"topic {record.name} has no id")
-    if record.name in image.topic_ids:
-        raise DuplicateEntity(f"topic name {record.name}")
-    if record.topic_id in image.topics:
-        raise DuplicateEntity(f"topic id {record.topic_id}")
-    topic = Topic(record.name, record.topic_id)
-    return replace(
-        image,
-        checksum=checksums.changed(image.checksum, 0, checksums.of_topic(topic)),
-        topics=image.topics.set(topic.topic_id, topic),
-        topic_ids=image.topic_ids.set(topic.name, topic.topic_id),
-        metric_names=_with_metric_name(image.metric_names, topic.name),
-    )
-
-
 def _mark_deleting(image: Image, record: wire.TopicRecord) -> Image:
     topic = _known_topic(image, record.topic_id)
     if topic.name != record.name:
@@ -276,11 +260,6 @@ def _remove_topic(image: Image, record: wire.RemoveTopicRecord) -> Image:
     )
 
 
-def _with_metric_name(names: Map[str, str], topic: str) -> Map[str, str]:
-    same = metric_name(topic)
-    return names.set(same, topic) if "_" in same else names
-
-
 def _without_metric_name(names: Map[str, str], topic: str) -> Map[str, str]:
     same = metric_name(topic)
     return names.delete(same) if names.get(same) == topic else names
@@ -289,6 +268,8 @@ def _without_metric_name(names: Map[str, str], topic: str) -> Map[str, str]:
 def _edit(image: Image) -> PartitionEdit:
     return PartitionEdit(
         topics=image.topics,
+        topic_ids=image.topic_ids,
+        metric_names=image.metric_names,
         partitions=image.partitions,
         in_sync=image.in_sync,
         led=image.led,
@@ -297,13 +278,15 @@ def _edit(image: Image) -> PartitionEdit:
     )
 
 
-def _change_partitions(image: Image, records: Iterable[PartitionChange]) -> Image:
+def _edited(image: Image, records: Iterable[Edit]) -> Image:
     edit = _edit(image)
     for record in records:
         if isinstance(record, wire.PartitionRecord):
             edit.add(record)
-        else:
+        elif isinstance(record, wire.IsrChangeRecord):
             edit.change(record)
+        else:
+            edit.add_topic(record)
     return replace(image, **edit.fields())
 
 

@@ -1,4 +1,4 @@
-"""Changes of partitions, many at a time: the maps of an image, open for writing.
+"""New topics and changes of partitions, many at a time: the maps of an image, open for writing.
 
 A broker's departure changes ten thousands of partitions in one batch of records. Maps that are
 opened once for all of them cost a fraction of maps that are replaced by each. The image that
@@ -21,9 +21,10 @@ from nodes.kraft.metadata.entities import (
     Topic,
     UnknownEntity,
     check_members,
+    metric_name,
     partition_of,
 )
-from nodes.kraft.wire.records import IsrChangeRecord, PartitionRecord
+from nodes.kraft.wire.records import IsrChangeRecord, PartitionRecord, TopicRecord
 
 
 class PartitionEdit:
@@ -34,6 +35,8 @@ class PartitionEdit:
         self,
         *,
         topics: Map[uuid.UUID, Topic],
+        topic_ids: Map[str, uuid.UUID],
+        metric_names: Map[str, str],
         partitions: Map[PartitionKey, Partition],
         in_sync: Map[int, Map[PartitionKey, None]],
         led: Map[int, int],
@@ -41,6 +44,8 @@ class PartitionEdit:
         checksum: int,
     ) -> None:
         self._topics = topics.mutate()
+        self._topic_ids = topic_ids.mutate()
+        self._metric_names = metric_names.mutate()
         self._partitions = partitions.mutate()
         self._in_sync = in_sync
         self._members: dict[int, MapMutation[PartitionKey, None]] = {}
@@ -65,6 +70,8 @@ class PartitionEdit:
                 led = led.delete(broker_id)
         return {
             "topics": self._topics.finish(),
+            "topic_ids": self._topic_ids.finish(),
+            "metric_names": self._metric_names.finish(),
             "partitions": self._partitions.finish(),
             "in_sync": in_sync,
             "led": led,
@@ -73,6 +80,22 @@ class PartitionEdit:
         }
 
     # --- changes --------------------------------------------------------------------------
+
+    def add_topic(self, record: TopicRecord) -> None:
+        """A topic, as yet without partitions."""
+        if record.topic_id is None or record.topic_id.int == 0:
+            raise InvalidRecord(f"topic {record.name} has no id")
+        if record.name in self._topic_ids:
+            raise DuplicateEntity(f"topic name {record.name}")
+        if record.topic_id in self._topics:
+            raise DuplicateEntity(f"topic id {record.topic_id}")
+        topic = Topic(record.name, record.topic_id)
+        self._topics[topic.topic_id] = topic
+        self._topic_ids[topic.name] = topic.topic_id
+        self._checksum += checksums.of_topic(topic)
+        same = metric_name(topic.name)
+        if "_" in same:
+            self._metric_names[same] = topic.name
 
     def add(self, record: PartitionRecord) -> None:
         """The next partition of its topic."""
@@ -144,7 +167,7 @@ class PartitionEdit:
             self._count(leader, 1)
         if after is not None and leader == NO_LEADER:
             self._leaderless[key] = None
-        elif key in self._leaderless:
+        elif before is not None and was == NO_LEADER:
             del self._leaderless[key]
 
     def _put_members(self, key: PartitionKey, old: tuple[int, ...], new: tuple[int, ...]) -> None:
