@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from framework.generators import PENDING, Context, Generator, Offer, Pending, assign, op
+from framework.generators import PENDING, Context, Generator, Offer, Pending, assign, op, phases
 from framework.history.event import Event, Process
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
@@ -29,8 +29,12 @@ class KafkaWorkload:
         return KafkaClient(cluster, thread, self._started)
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
-        """A describe of each topic, again where it had no result."""
-        return FinalReads(names=lambda: tuple(self._named))
+        """A describe of each topic, again where it had no result. Then the last one as a broker
+        shows it: what brokers serve is judged in every run, also where clients hardly ask them."""
+        return phases(
+            FinalReads(names=lambda: tuple(self._named)),
+            FinalReads(names=lambda: tuple(self._named)[-1:], f="metadata"),
+        )
 
     def _started(self, op: Event) -> None:
         if op.f in TOPIC_OPERATIONS:
@@ -39,13 +43,14 @@ class KafkaWorkload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalReads:
-    """Describes each name once, and again, up to `ATTEMPTS` times, where that was not ok.
+    """Reads each name once, and again, up to `ATTEMPTS` times, where that was not ok.
 
     `names` is asked at the first offer, when the main phase is over: the schedule as a whole is
     built before it begins.
     """
 
     names: Callable[[], Sequence[str]]
+    f: str = "describe"
     left: tuple[tuple[str, int], ...] | None = None
     """(name, attempts left), in order; None before the first offer."""
     open: Mapping[Process, tuple[str, int]] = field(default_factory=dict)
@@ -56,7 +61,7 @@ class FinalReads:
             left = tuple((name, ATTEMPTS) for name in self.names())
         if not left:
             return Offer(PENDING, self) if self.open else None
-        chosen = assign(context.fork(len(left)), op("describe", key=left[0][0]))
+        chosen = assign(context.fork(len(left)), op(self.f, key=left[0][0]))
         if isinstance(chosen, Pending):
             return Offer(chosen, replace(self, left=left))
         under_way = {**self.open, chosen.process: left[0]}
