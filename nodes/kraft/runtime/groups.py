@@ -11,6 +11,7 @@ import datetime
 import logging
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from immutables import Map
@@ -37,6 +38,18 @@ GROUP_KEY: Final = 0
 TRANSACTION_KEY: Final = 1
 """FindCoordinator's types of keys."""
 DEFAULT_REPLICATION: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Lasting:
+    """The topics of an image that are not new ones under the names of an earlier image's."""
+
+    before: Map[str, uuid.UUID]
+    now: Map[str, uuid.UUID]
+
+    def __contains__(self, name: object) -> bool:
+        topic_id = self.now.get(name)  # type: ignore[call-overload]
+        return topic_id is not None and self.before.get(name, topic_id) == topic_id  # type: ignore[call-overload]
 
 
 class Groups(Service):
@@ -112,9 +125,10 @@ class Groups(Service):
         else:
             self._made.set()
         if image.topic_ids is not self._topic_ids:
+            lasting = _Lasting(self._topic_ids, image.topic_ids)
             self._topic_ids = image.topic_ids
             for shard in list(self._shards.values()):
-                shard.forget_topics(image.topic_ids)
+                shard.forget_topics(lasting)
 
     def moved(self, transition: Transition) -> None:
         """Without a lease nobody is coordinated; with one again, from the log anew."""

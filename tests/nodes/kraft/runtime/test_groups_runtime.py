@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime
+import uuid
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ from nodes.kraft.controller.answers import NO_THROTTLE, item_schema, make, schem
 from nodes.kraft.group import api
 from nodes.kraft.group.config import OFFSETS_TOPIC, partition_of
 from nodes.kraft.group.records import encode_changes
+from nodes.kraft.metadata.image import apply
 from nodes.kraft.runtime.groups import Groups
 from nodes.kraft.wire.codec import request_schema
 from nodes.kraft.wire.heartbeats import BrokerState
+from nodes.kraft.wire.records import PartitionRecord, RemoveTopicRecord, TopicRecord
 
 READ, DELETE, DESCRIBE = 3, 6, 8
 TOPIC, GROUP = 2, 3
@@ -374,6 +377,36 @@ def test_offsets_go_with_their_topic(tmp_path):
             await bench.plane.settle()
             show(("t", 1))
             assert await bench.offset() == (ErrorCode.none, -1)
+
+    with_groups(tmp_path, test)
+
+
+def test_offsets_do_not_outlive_their_topic_in_another_of_its_name(tmp_path):
+    """A broker that was behind sees the old topic's end and the new one's begin at once."""
+
+    async def test(bench: Bench) -> None:
+        await bench.lead(MINE)
+        assert await bench.committed(5) == ErrorCode.none
+        image, new = bench.plane.now, uuid.uuid4()
+        old = image.topic_ids["t"]
+        partition = PartitionRecord(
+            partition_id=0, topic_id=new, replicas=(ME,), isr=(ME,), leader=ME, leader_epoch=0
+        )
+        for record in (
+            TopicRecord(name="t", topic_id=old, deleting=True),
+            RemoveTopicRecord(topic_id=old),
+            TopicRecord(name="t", topic_id=new, deleting=False),
+            partition,
+        ):
+            image = apply(image, record, 100)
+        bench.plane.now = image
+        bench.groups.committed(1, image)
+        await bench.plane.settle()
+        assert await bench.offset() == (ErrorCode.none, -1)
+        assert await bench.committed(7) == ErrorCode.none
+        bench.groups.committed(2, image)
+        await bench.plane.settle()
+        assert await bench.offset() == (ErrorCode.none, 7)
 
     with_groups(tmp_path, test)
 
