@@ -31,7 +31,8 @@ from nodes.kraft.wire.codes import codes
 from tests.nodes.kraft.loopback import Loopback, call
 
 LONGEST_S: Final = 120.0
-PAUSE_S: Final = 0.05
+PAUSE_S: Final = 0.2
+"""Between two looks, which cost the nodes something too."""
 LEAVES: Final = "b1"
 
 
