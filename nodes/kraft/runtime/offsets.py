@@ -44,7 +44,8 @@ class Offsets(Service):
                 )
             if code != ErrorCode.none or key is None or hosted is None:
                 return {"error_code": code}
-            return _offset(hosted, int(asked.timestamp), int(request.__version__))
+            with self._partitions.reading():
+                return _offset(hosted, int(asked.timestamp), int(request.__version__))
 
         self._plane.reply(inquiry, response(request, tell))
 

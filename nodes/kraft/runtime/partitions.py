@@ -12,7 +12,8 @@ import itertools
 import logging
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -264,8 +265,21 @@ class Partitions(Service):
             if hosted.state is not before:
                 self._observe(key, hosted, before)
         except Exception as error:
-            self._failed = True
-            self._plane.spawn(_raise(error))  # whose failure stops the node
+            self._give_up(error)
+            raise
+
+    def _give_up(self, error: Exception) -> None:
+        self._failed = True
+        self._plane.spawn(_raise(error))  # whose failure stops the node
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Around what reads logs. Where the disk fails the node stops: others may lead what this
+        broker cannot show."""
+        try:
+            yield
+        except OSError as error:
+            self._give_up(error)
             raise
 
     def _carry_out(

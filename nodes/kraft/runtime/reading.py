@@ -123,7 +123,8 @@ class Reading:
         if self.bytes and left <= 0:
             self.full = True
             return b""
-        records = hosted.log.read(wanted.offset, limit, max(0, left))
+        with self._partitions.reading():
+            records = hosted.log.read(wanted.offset, limit, max(0, left))
         if self.bytes and len(records) > left:
             self.full = True
             return b""

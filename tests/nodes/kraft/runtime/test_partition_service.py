@@ -14,22 +14,36 @@ import pytest
 from immutables import Map
 from kio.schema.alter_partition.v3 import response as wire
 from kio.schema.errors import ErrorCode
+from kio.schema.list_offsets.v7 import request as list_offsets
+from kio.schema.types import BrokerId, TopicName
+from kio.static.primitive import i8, i32, i64
 
 from nodes.kraft.config import from_settings
 from nodes.kraft.controller.answers import NO_THROTTLE
 from nodes.kraft.metadata.entities import Broker, Partition, Topic
 from nodes.kraft.metadata.image import EMPTY, Image
 from nodes.kraft.net.channel import Channel, FateUnknown
+from nodes.kraft.net.listener import Inquiry
 from nodes.kraft.partition import steps
 from nodes.kraft.partition.batches import read_batch
 from nodes.kraft.partition.state import Leading
 from nodes.kraft.runtime.changes import Changes
+from nodes.kraft.runtime.offsets import Offsets
 from nodes.kraft.runtime.partitions import NotLeader, Partitions
+from nodes.kraft.runtime.reading import Asked, Reading
 from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.partition_checkpoint import Checkpoint
 from nodes.kraft.wire import records
 from tests.nodes.kraft.partition.batch_making import encoded
 
+AT_ZERO = list_offsets.ListOffsetsTopic(
+    name=TopicName("t"),
+    partitions=(
+        list_offsets.ListOffsetsPartition(
+            partition_index=i32(0), current_leader_epoch=i32(-1), timestamp=i64(0)
+        ),
+    ),
+)
 TOPIC = uuid.UUID(int=9)
 ME = 4
 
@@ -328,6 +342,34 @@ def test_a_disk_that_fails_ends_the_node(tmp_path: Path, monkeypatch: pytest.Mon
                 await service.append()
             monkeypatch.undo()
         assert not (tmp_path / ".kafka_cleanshutdown").exists()
+
+    run(test)
+
+
+@pytest.mark.parametrize("key", [1, 2], ids=["Fetch", "ListOffsets"])
+def test_a_disk_that_cannot_be_read_ends_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: int
+) -> None:
+    """As one that cannot be written: others could lead what this broker cannot show."""
+
+    async def test() -> None:
+        async with Service(tmp_path) as service:
+            await service.commit(image_of({0: led()}))
+            await service.append()
+            monkeypatch.setattr("os.pread", lambda *_: (_ for _ in ()).throw(OSError("worn")))
+            wanted = Asked((TOPIC, 0), ErrorCode.none, -1, 0, -1, 1000)
+            plane: Any = service.plane
+            with pytest.raises(OSError, match="worn"):
+                if key == 1:
+                    Reading(plane, service.partitions, 1000, follower=False).of(wanted)
+                else:
+                    request = list_offsets.ListOffsetsRequest(
+                        replica_id=BrokerId(-1), isolation_level=i8(0), topics=(AT_ZERO,)
+                    )
+                    inquiry = Inquiry("CLIENT", "peer", None, request, lambda _: None)
+                    Offsets(plane, service.partitions).list_offsets(inquiry)
+            await eventually(lambda: service.plane.failures)
+            monkeypatch.undo()
 
     run(test)
 
