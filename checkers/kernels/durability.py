@@ -25,7 +25,7 @@ from checkers.kernels.metadata_log import Entry, LogFold
 from framework.checking.keyed import Outcome
 from framework.plugins.checker import Finding
 
-EVENTS = ("boot", "append", "truncate", "flush", "hw", "apply", "elected")
+EVENTS = ("boot", "append", "truncate", "log_start", "flush", "hw", "apply", "elected")
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from checkers.kernels.evidence import NodeEvent
 
 Entry: TypeAlias = tuple[int, int]
 
-EVENTS = ("boot", "append", "truncate")
+EVENTS = ("boot", "append", "truncate", "log_start")
 
 
 @dataclass(slots=True)
@@ -25,6 +25,8 @@ class LogFold:
     """Hash of everything up to and including an offset; None where something is unknown."""
     hashing: bool = False
     last_epoch: int | None = 0
+    start: int = 0
+    """Where the log begins, as far as events told. What lies below stays known, where it was."""
 
     @property
     def end(self) -> int:
@@ -44,7 +46,12 @@ class LogFold:
                 self._append(fields["base_offset"], fields["epoch"], fields["crcs"])
             case "truncate":
                 self._truncate(fields["end_offset"])
+            case "log_start":
+                self._begin(fields["offset"], dropped=bool(fields.get("dropped")))
             case "boot":
+                start = fields.get("log_start") or 0
+                if start > self.start:  # of this nothing was told: the process died over it
+                    self._begin(start, dropped=True)
                 self._recover(fields.get("log_end"), fields.get("last_epoch"))
 
     def _append(self, base: int, epoch: int, crcs: Iterable[int]) -> None:
@@ -77,6 +84,15 @@ class LogFold:
             if self.hashing:
                 self.prefixes += [None] * missing
             self.last_epoch = None
+
+    def _begin(self, start: int, *, dropped: bool) -> None:
+        """A snapshot took the place of what is below `start`. `dropped`: and of all the rest,
+        for it came from another node; what this one had there may never have been committed."""
+        self.start = start
+        if not dropped:
+            return
+        self._truncate(0)
+        self._unknown_up_to(start)
 
     def _recover(self, end: int | None, last_epoch: int | None) -> None:
         """What is on disk counts. The line that a killed process was writing may be missing."""

@@ -19,7 +19,7 @@ from checkers.kernels.metadata_log import LogFold
 from framework.checking.keyed import Outcome
 from framework.plugins.checker import Finding
 
-EVENTS = ("boot", "epoch", "vote", "elected", "append", "truncate")
+EVENTS = ("boot", "epoch", "vote", "elected", "append", "truncate", "log_start")
 
 
 @dataclass(frozen=True, slots=True)

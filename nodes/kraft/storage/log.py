@@ -198,7 +198,7 @@ class MetadataLog:
         self._check_boundary(snapshot.end_offset)
         self._index = self._index.begin_at(snapshot)
         self._drop_below(snapshot.end_offset)
-        self._emit("log_start", offset=snapshot.end_offset)
+        self._emit("log_start", offset=snapshot.end_offset, dropped=False)
 
     def _drop_below(self, offset: int) -> None:
         """Drop the segments that hold nothing from `offset` on, but the last; oldest first."""
@@ -215,7 +215,7 @@ class MetadataLog:
             self._cut = 0
             self._index = LogIndex().begin_at(snapshot)
         self._restart(snapshot.end_offset)
-        self._emit("log_start", offset=snapshot.end_offset)
+        self._emit("log_start", offset=snapshot.end_offset, dropped=True)
 
     def _restart(self, base_offset: int) -> None:
         while self._segments:

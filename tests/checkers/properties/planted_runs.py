@@ -169,6 +169,7 @@ class Story:
         quorum: tuple[int, int, int] | None = None,
         log_end: int = 0,
         last_epoch: int = 0,
+        log_start: int = 0,
     ) -> NodeEvent:
         ids = NODES[node]["ids"]
         saved = (
@@ -180,7 +181,7 @@ class Story:
             replica_id=next(iter(ids.values())),
             broker_id=ids.get("broker"),
             quorum=saved,
-            log_start=0,
+            log_start=log_start,
             log_end=log_end,
             last_epoch=last_epoch,
         )

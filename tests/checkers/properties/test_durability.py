@@ -57,6 +57,49 @@ def test_clean_logs_are_accepted() -> None:
     assert_valid(committed_never_lost(settled().evidence()))
 
 
+def behind(*, dropped: bool) -> Story:
+    """c1 wrote something that was never committed, and a snapshot of the others' reaches past it:
+    its log is dropped for it, or (a defect) goes on as it was."""
+    story = clean()
+    story.append("c1", 4, 2, 99, 98, leader=True)
+    for node in ("c2", "c3", "b1"):
+        story.append(node, 4, 3, 34, 35, 36, leader=node == "c2")
+        story.event(node, "flush", end_offset=7)
+    story.hw("c2", 7, 3)
+    story.event("c1", "log_start", offset=6, dropped=dropped)
+    story.append("c1", 6, 3, 36)
+    story.hw("c1", 7, 3, role="follower")
+    story.final()
+    for node in ("c1", "c2", "c3", "b1"):
+        story.event(node, "flush", end_offset=7)
+    return story
+
+
+def test_a_log_that_is_dropped_for_a_snapshot_is_accepted() -> None:
+    evidence = behind(dropped=True).evidence()
+    assert_valid(log_matching(evidence))
+    assert_valid(committed_never_lost(evidence))
+
+
+def test_a_log_that_only_begins_later_keeps_what_it_has() -> None:
+    evidence = behind(dropped=False).evidence()
+    assert_invalid(log_matching(evidence), "below")
+    assert_invalid(committed_never_lost(evidence), "committed at offset 4", "c1", "CRC 99")
+
+
+def test_a_log_that_was_dropped_when_its_process_died_is_accepted() -> None:
+    story = clean()
+    story.append("c1", 4, 2, 99, leader=True)
+    for node in ("c2", "c3", "b1"):
+        story.append(node, 4, 3, 34, leader=node == "c2")
+    story.hw("c2", 5, 3)
+    story.boot("c1", (3, 2, -1), log_start=5, log_end=5, last_epoch=3)
+    story.final()
+    for node in ("c1", "c2", "c3", "b1"):
+        story.event(node, "flush", end_offset=5)
+    assert_valid(committed_never_lost(story.evidence()))
+
+
 def test_nothing_seen_is_unknown() -> None:
     assert log_matching(Story().evidence()).verdict is Verdict.UNKNOWN
     assert committed_never_lost(Story().evidence()).verdict is Verdict.UNKNOWN

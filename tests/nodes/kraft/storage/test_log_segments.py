@@ -157,7 +157,7 @@ def test_trimming_drops_whole_segments(tmp_path: Path) -> None:
     gone = set(before) - set(files(tmp_path))
     assert gone
     assert all(int(name[:20]) < 22 for name in gone)
-    assert events[-1] == ("log_start", {"offset": 22})
+    assert events[-1] == ("log_start", {"offset": 22, "dropped": False})
     log.close()
     again = opened(tmp_path, snapshot)
     assert contents(again) == list(range(22, 40, 2))
