@@ -33,6 +33,8 @@ FS: Final = ("heartbeat", "produce")
 RETRIES: Final = 5
 """Produces to one partition, all refused, that count as more than retries."""
 AFTERWARDS_NS: Final = 5_000_000_000
+TOLD_NS: Final = 1_000_000_000
+"""What is committed when an answer leaves is told as applied within this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,9 @@ def controlled_shutdown(evidence: Evidence) -> Outcome:
             findings += _unlogged(grant, log)
             continue
         judged += 1
+        if (late := _late(grant, fence, log)) is not None:
+            findings.append(late)
+            continue
         at[_moment(log, fence, grant, asked)].append((grant, fence))
         findings += _leads_again(grant, fence, log)
     readers = _readers(evidence)
@@ -152,6 +157,21 @@ def _unlogged(grant: Grant, log: Log) -> Iterator[Finding]:
             f"{grant.name} was let go under epoch {grant.epoch}, and no committed record fences it",
             *grant.witnesses(),
         )
+
+
+def _late(grant: Grant, fence: NodeEvent, log: Log) -> Finding | None:
+    """A grant rests on a record that fences the broker. Where the first one came only later, the
+    broker went with all that it led, and another reason fenced it: its lease, or its heir."""
+    late_ns = log.first_ns[fence.fields["offset"]] - grant.granted_ns
+    if late_ns <= TOLD_NS:
+        return None
+    operations, events = grant.witnesses()
+    return finding(
+        f"{grant.name} (broker {grant.broker}) was let go under epoch {grant.epoch} "
+        f"{late_ns / 1e9:.1f} s before any record fenced it",
+        operations,
+        [*events, fence],
+    )
 
 
 Asked = dict[tuple[int, int], list[NodeEvent]]

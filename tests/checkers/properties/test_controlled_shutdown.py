@@ -121,6 +121,16 @@ def unlogged(story: LogStory) -> None:
     granted(story)
 
 
+def fenced_later(story: LogStory) -> None:
+    """With the records of its heir's registration: they move what the first one led."""
+    granted(story)
+    story.wait(3_000)
+    story.fence(4)
+    story.isr([5], 5)
+    story.isr([4], -1, 1)
+    story.register(4)
+
+
 def player(story: LogStory) -> None:
     """A broker that a workload plays."""
     let_go(story)
@@ -149,6 +159,7 @@ PLANTED: dict[str, Any] = {
     f"and given {TOPIC}/1 at offset": leads_again,
     "before b2, which is active as broker 5, had read": unread,
     "no committed record fences it": unlogged,
+    "3.0 s before any record fenced it": fenced_later,
     f"broker-4 (broker 4) was let go at offset 9, and leads {TOPIC}/0": player,
     "all 5 produces to t/0 failed while b1": all_refused,
 }
