@@ -11,6 +11,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from nodes.kraft.broker.lifecycle import Transition
@@ -164,7 +165,8 @@ class LoopThread:
         loop, self._loop = self._loop, None
         if loop is None or self._thread is None:
             return
-        loop.call_soon_threadsafe(loop.stop)
+        with suppress(RuntimeError):  # it died, and is closed
+            loop.call_soon_threadsafe(loop.stop)
         self._thread.join(JOIN_S)
         if self._thread.is_alive():
             log.error("%s loop did not end within %.0f s", self._name, JOIN_S)

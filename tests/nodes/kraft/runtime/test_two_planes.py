@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from nodes.kraft.config import Config, from_settings
 from nodes.kraft.metadata.image import EMPTY
@@ -60,6 +63,22 @@ def test_a_post_that_fails_stops_the_node_with_a_reason() -> None:
     asyncio.run(thread.run(asyncio.sleep(0)))
     thread.close()
     assert stopped == ["fatal: ZeroDivisionError: division by zero"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_loop_that_died_is_closed_like_any_other() -> None:
+    """Else the rest of the node would not be closed."""
+    stopped: list[str] = []
+    thread = LoopThread("data", stopped.append)
+    thread.start()
+    inner = thread._thread
+    assert inner is not None
+    thread.post(sys.exit, 3)
+    inner.join(5)
+    assert stopped == ["fatal: data loop: SystemExit: 3"]
+    thread.post(print)
+    thread.close()
+    assert not thread.running
 
 
 def test_closing_cancels_what_still_runs() -> None:
