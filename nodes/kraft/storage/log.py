@@ -211,10 +211,10 @@ class MetadataLog:
     def restart(self, snapshot: SnapshotId) -> None:
         """Drop everything and begin behind `snapshot`, which is durable; so is this, on
         return."""
-        with self._lock:
+        with self._lock:  # all of it: amid it there is no segment that a flush could begin with
             self._cut = 0
             self._index = LogIndex().begin_at(snapshot)
-        self._restart(snapshot.end_offset)
+            self._restart(snapshot.end_offset)
         self._emit("log_start", offset=snapshot.end_offset, dropped=True)
 
     def _restart(self, base_offset: int) -> None:

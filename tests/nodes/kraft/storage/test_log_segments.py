@@ -242,6 +242,24 @@ def test_restart_drops_everything(tmp_path: Path) -> None:
     assert contents(opened(tmp_path, SnapshotId(100, 5))) == [100]
 
 
+def test_a_flush_may_begin_amid_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the old segments are gone, and the new one is not there yet."""
+    log = filled(tmp_path)
+    vouched: list[int] = []
+    flusher = threading.Thread(target=lambda: vouched.append(log.flush()))
+
+    def amid(directory: Path) -> None:
+        if not log._segments:
+            flusher.start()
+            flusher.join(0.2)
+
+    monkeypatch.setattr("nodes.kraft.storage.log.sync_directory", amid)
+    log.restart(SnapshotId(100, 3))
+    flusher.join(5)
+    assert vouched == [100]
+    log.close()
+
+
 def test_restart_waits_for_a_flush_under_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
