@@ -7,8 +7,8 @@ from typing import Final
 
 from nodes.kraft.settings import ConfigError, Settings, integer
 
-RESERVED_FILES: Final = 256
-"""For logs and for connections to others."""
+RESERVED_FILES: Final = 400
+"""For logs (256 of them are partitions'), and for connections to others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import logging
 import struct
 from collections.abc import Awaitable, Callable
@@ -15,10 +16,12 @@ from test_sockets import asking, echo, free_port, read_frame
 
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
 from nodes.kraft.net.connection import READ_AHEAD_BYTES
-from nodes.kraft.net.limits import Limits, affordable
+from nodes.kraft.net.limits import RESERVED_FILES, Limits, affordable
 from nodes.kraft.net.listener import Inquiry, Listener
 from nodes.kraft.net.secure import ChannelSecurity
+from nodes.kraft.runtime.forwarding import MAX_UNDER_WAY
 from nodes.kraft.security.tls import TlsSettings, client_context, server_context
+from nodes.kraft.storage.partition_files import Files
 from nodes.kraft.wire.codec import frame
 from nodes.kraft.wire.debug import DescribeNodeRequest, DescribeNodeResponse
 from tests.nodes.kraft.certificates import Authority, common_name
@@ -121,8 +124,12 @@ def test_connections_of_one_host_are_counted_and_forgotten() -> None:
 
 def test_connections_leave_files_for_the_node_itself() -> None:
     assert affordable(Limits(connections=1000), 2, 65_536).connections == 1000
-    assert affordable(Limits(connections=1000), 2, 1024).connections == 384
+    assert affordable(Limits(connections=1000), 2, 1024).connections == 312
     assert affordable(Limits(connections=1000), 5, 100).connections == 1
+    # Without one for an append the node stops. Partitions' files, forwarding to each of three
+    # controllers, and some for all the rest:
+    logs = inspect.signature(Files).parameters["capacity"].default
+    assert logs + 3 * MAX_UNDER_WAY + 40 < RESERVED_FILES
 
 
 def test_large_requests_share_a_bounded_memory() -> None:
