@@ -218,9 +218,13 @@ def _delete(turn: Turn, token: Token, group_id: str) -> None:
     elif group.phase is not Phase.EMPTY or group.invited:
         turn.answer(token, Told(ErrorCode.non_empty_group))
     else:
+        # Also those that are on their way: they come before this in the log.
+        known = set(group.offsets)
+        for write in turn.state.writes.values():
+            if isinstance(write, SaveOffsets) and write.group_id == group_id:
+                known |= set(write.offsets)
         changes: list[Change] = [
-            OffsetChange(group_id, topic, partition, None)
-            for topic, partition in sorted(group.offsets)
+            OffsetChange(group_id, topic, partition, None) for topic, partition in sorted(known)
         ]
         turn.append(Deletion(group_id, token), (*changes, GroupChange(group_id, None)))
 

@@ -372,6 +372,22 @@ def test_deleting_a_group():
     assert not it.state.groups
 
 
+def test_what_was_on_its_way_when_a_group_was_deleted_does_not_come_back():
+    """The log has both, in this order: the next coordinator must read what this one knows."""
+    it = Coordinator(settle=False)
+    it.commit(5, partition=0)
+    it.written()
+    it.commit(6, partition=1)
+    it.delete()
+    it.written()
+    assert it.position(1) == 6
+    it.written()
+    assert it.answers[it.token].error == ErrorCode.none
+    assert (it.position(0), it.position(1)) == (None, None)
+    it.fail_over()
+    assert (it.position(0), it.position(1)) == (None, None)
+
+
 def test_offsets_of_deleted_topics_are_forgotten():
     """A later topic of the same name is read from where its consumers are told to begin."""
     it = Coordinator(settle=False)
