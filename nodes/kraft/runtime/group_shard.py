@@ -92,6 +92,7 @@ class Shard:
         self._spawn = spawn
         self._topics = topics
         self._resigned = False
+        self._missed: list[Container[str]] = []  # while it loaded
         self._tokens = itertools.count()
         self._waiting: dict[int, Callable[[Result], None]] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -127,7 +128,9 @@ class Shard:
             self.state = core.activate(state, now_ms())
             log.info("%s: coordinates %d groups", self, len(state.groups))
             self._arm()
-            self.forget_topics(self._topics())
+            for known in (*self._missed, self._topics()):
+                self.forget_topics(known)
+            self._missed.clear()
 
     async def _mark(self) -> tuple[int, int]:
         """Commit a record that changes nothing; the offset behind it, and the log's start."""
@@ -171,7 +174,9 @@ class Shard:
 
     def forget_topics(self, known: Container[str]) -> None:
         """Drop the offsets of topics that there are no more; `known`: those that there are."""
-        if self.state is not None:
+        if self.state is None:
+            self._missed.append(known)
+        else:
             gone = frozenset(name for name in core.topics_of(self.state) if name not in known)
             if gone:
                 self.feed(TopicsGone(gone))

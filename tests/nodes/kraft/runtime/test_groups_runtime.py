@@ -381,12 +381,18 @@ def test_offsets_go_with_their_topic(tmp_path):
     with_groups(tmp_path, test)
 
 
-def test_offsets_do_not_outlive_their_topic_in_another_of_its_name(tmp_path):
-    """A broker that was behind sees the old topic's end and the new one's begin at once."""
+@pytest.mark.parametrize("loads", [False, True])
+def test_offsets_do_not_outlive_their_topic_in_another_of_its_name(tmp_path, loads):
+    """A broker that was behind sees the old topic's end and the new one's begin at once; be it
+    while it reads what the coordinator before it wrote."""
 
     async def test(bench: Bench) -> None:
         await bench.lead(MINE)
         assert await bench.committed(5) == ErrorCode.none
+        if loads:
+            bench.partitions.lead(MINE, leads=False)
+            bench.partitions.held = asyncio.Event()
+            await bench.lead(MINE)
         image, new = bench.plane.now, uuid.uuid4()
         old = image.topic_ids["t"]
         partition = PartitionRecord(
@@ -401,6 +407,8 @@ def test_offsets_do_not_outlive_their_topic_in_another_of_its_name(tmp_path):
             image = apply(image, record, 100)
         bench.plane.now = image
         bench.groups.committed(1, image)
+        if bench.partitions.held is not None:
+            bench.partitions.held.set()
         await bench.plane.settle()
         assert await bench.offset() == (ErrorCode.none, -1)
         assert await bench.committed(7) == ErrorCode.none
