@@ -127,7 +127,13 @@ def hosted(cluster: Loopback, wanted: int) -> None:
     began = time.monotonic()
     for name in cluster.client:
         when(lambda name=name: hosts_all(cluster, name, wanted), began, f"replicas of {name}")  # type: ignore[misc]
-    say("replicas of all brokers", seconds=seconds_since(began))
+    fenced = [
+        event
+        for name in cluster.client
+        for event in events(cluster, name, "bstate")
+        if event["after"] == "FENCED"
+    ]
+    say("replicas of all brokers", seconds=seconds_since(began), leases_lost=len(fenced))
     say("memory, MiB", **{name: rss_mib(cluster, name) for name in cluster.settings})
 
 
