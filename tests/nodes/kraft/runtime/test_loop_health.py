@@ -110,7 +110,7 @@ def test_an_exception_that_nothing_handled_is_an_event(tmp_path: Path) -> None:
     lived(Node(config_in(tmp_path)), 0.2, fail)
     told = [each for each in events_in(tmp_path) if each["type"] == "error"]
     assert len(told) == 1
-    assert told[0]["where"].startswith("nodes.kraft.runtime.data:")
+    assert told[0]["where"].startswith("nodes.kraft.runtime.tasks:")
     assert told[0]["message"].endswith("RuntimeError: a defect")
 
 
