@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from kio.schema.create_topics.v7 import response as created
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v12 import response as fetched
 from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
@@ -23,6 +24,7 @@ from framework.plugins.system import Cluster, NodeSpec
 from nodes.kraft.controller.answers import NO_THROTTLE, make
 from workloads.kafka.batches import one_value, values_in
 from workloads.kafka.log_client import LogClient
+from workloads.log import PARTITIONS, REPLICAS, TOPICS
 
 KEY = "t/0"
 
@@ -40,6 +42,7 @@ class Broker:
         self.batches: list[bytes] = []
         self.producers = 0
         self.fetch_codes: list[int] = []
+        self.created: list[Any] = []
 
     def __call__(self, request: Any) -> Any:
         return getattr(self, type(request).__name__)(request)
@@ -69,6 +72,18 @@ class Broker:
             controller_id=BrokerId(4),
             topics=(topic,),
         )
+
+    def CreateTopicsRequest(self, request: Any) -> Any:
+        self.created += request.topics
+        topic = make(
+            created.CreatableTopicResult,
+            name=request.topics[0].name,
+            topic_id=uuid.UUID(int=9),
+            error_code=ErrorCode.none,
+            error_message=None,
+            configs=(),
+        )
+        return created.CreateTopicsResponse(throttle_time=NO_THROTTLE, topics=(topic,))
 
     def InitProducerIdRequest(self, request: Any) -> Any:
         self.producers += 1
@@ -178,6 +193,31 @@ def produce(value: int, *, acks: str = "all", idempotent: bool = False) -> Event
 
 def read(f: str, **value: Any) -> Event:
     return Event(type="invoke", process=0, f=f, key=KEY, value=value)
+
+
+@pytest.mark.parametrize("brokers", [1, 3, 4])
+def test_partitions_are_on_the_clusters_own_brokers(brokers: int) -> None:
+    """Others may be registered, who hold no data: the placement is no controller's choice."""
+    every = [Broker() for _ in range(brokers)]
+    ids = {4 + number for number in range(brokers)}
+    with clients(*every) as make_client:
+        client = make_client()
+        for topic in TOPICS:
+            value = {"partitions": PARTITIONS, "replication": REPLICAS}
+            done = client.invoke(
+                Event(type="invoke", process=0, f="create", key=topic, value=value)
+            )
+            assert (done.type, done.key) == ("ok", topic)
+        client.close()
+    asked = [topic for broker in every for topic in broker.created]
+    leaders = set()
+    for topic in asked:
+        assert len(topic.assignments) == PARTITIONS
+        for each in topic.assignments:
+            assert len(set(each.broker_ids)) == min(brokers, REPLICAS) == len(each.broker_ids)
+            assert set(each.broker_ids) <= ids
+            leaders.add(each.broker_ids[0])
+    assert len(leaders) >= min(brokers, REPLICAS)
 
 
 def test_a_produce_tells_its_offset(client: LogClient, broker: Broker) -> None:

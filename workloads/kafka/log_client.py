@@ -103,12 +103,15 @@ class LogClient:
         self._any = BrokerClient(self._brokers, thread)
         names = {cluster.nodes[node].ids["broker"]: node for node in cluster.with_role("broker")}
         self._leaders = Leaders(self._any, names)
+        self._ids = sorted(names)
         self._producer: Producer | None = None
 
     def invoke(self, op: Event) -> Event:
         """The completion, within about 5 s."""
         if op.f == "seek":
             return replace(op, type="ok")
+        if op.f == "create":
+            return self._topics.invoke(replace(op, value={"assignment": self._placed(op)}))
         if op.f not in ("produce", "fetch", "list-offsets"):
             return self._topics.invoke(op)
         retrying = tenacity.Retrying(
@@ -129,6 +132,14 @@ class LogClient:
         self._topics.close()
         for connection in self._brokers.values():
             connection.close()
+
+    def _placed(self, op: Event) -> list[list[int]]:
+        """Replicas on the cluster's own brokers, who lead by turns: controllers would choose among
+        all that are registered, and those that other workloads play hold no data."""
+        ids = self._ids
+        first = sum(str(op.key).encode())  # the next topic begins with the next broker
+        turns = [(first + number) % len(ids) for number in range(op.value["partitions"])]
+        return [(ids[turn:] + ids[:turn])[: op.value["replication"]] for turn in turns]
 
     def _attempt(self, op: Event, memory: Memory) -> Attempt:
         try:
