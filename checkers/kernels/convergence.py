@@ -1,9 +1,9 @@
 """Once nothing is broken any more, all nodes come to one state (D.13).
 
 Judged on the time from the "final" mark until the first node is stopped: every node has applied
-what was committed, with one digest; every broker is ACTIVE; every topic can be read, and no
-partition is without a leader though a broker of its ISR works. Two digests of one offset are
-wrong at any time: a state is what its log makes it.
+what was committed, with one digest; every broker is ACTIVE; every topic can be described, and
+every partition read that is fetched from; no partition is without a leader though a broker of its
+ISR works. Two digests of one offset are wrong at any time: a state is what its log makes it.
 """
 
 from collections import defaultdict
@@ -27,7 +27,7 @@ from framework.plugins.checker import Finding
 from framework.verdict import Verdict
 
 EVENTS: Final = ("boot", "exit", "state", "hw", "bstate")
-FS: Final = ("describe",)
+FS: Final = ("describe", "fetch")
 CATCH_UP_NS: Final = 2_000_000_000
 """What was committed in the last moments before the end need not be everywhere yet."""
 
@@ -174,7 +174,7 @@ def _brokers(events: list[NodeEvent], plan: Mapping[str, Json]) -> Iterator[Find
 def _reads(operations: Iterable[Operation]) -> Iterator[Finding]:
     by_key: dict[str, list[Operation]] = defaultdict(list)
     for operation in operations:
-        if operation.f == "describe" and operation.phase == "final":
+        if operation.f in FS and operation.phase == "final":
             by_key[str(operation.key)].append(operation)
     for key, reads in sorted(by_key.items()):
         if not any(read.ok for read in reads):

@@ -135,6 +135,13 @@ def test_topic_cannot_be_read_in_the_end() -> None:
     assert_invalid(convergence(story.evidence()), "u could not be read", "NOT_CONTROLLER")
 
 
+def test_partition_cannot_be_read_in_the_end() -> None:
+    story = clean()
+    for _ in range(3):
+        story.op("fetch", "t/0", {"consumer": "final", "from": 0}, type="fail", error="NOBODY")
+    assert_invalid(convergence(story.evidence()), "t/0 could not be read", "NOBODY")
+
+
 def test_read_that_was_tried_again_is_a_read() -> None:
     story = clean()
     story.op("describe", "t", type="info", error="CLIENT_TIMED_OUT")
