@@ -12,6 +12,7 @@ import itertools
 import logging
 import time
 import uuid
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -85,7 +86,8 @@ class Partitions(Service):
         self._image: Image = EMPTY
         self._acting = False
         self._failed = False
-        self._due: dict[PartitionKey, None] = {}
+        # Its first item costs the same however many there were before, which a dict's does not.
+        self._due: OrderedDict[PartitionKey, None] = OrderedDict()
         self._slicing: asyncio.Task[None] | None = None
         self._waited_for: set[PartitionKey] = set()  # by producers
         self._lagging: set[PartitionKey] = set()  # a member of the ISR is not at the end
@@ -201,8 +203,7 @@ class Partitions(Service):
     def _slice(self) -> None:
         end = time.monotonic() + SLICE_S
         while self._due and time.monotonic() < end:
-            key = next(iter(self._due))
-            del self._due[key]
+            key, _ = self._due.popitem(last=False)
             self._reconcile(key)
 
     def _reconcile(self, key: PartitionKey) -> None:
