@@ -88,8 +88,12 @@ def _asked(topic: str) -> MetadataRequestTopic:
     return MetadataRequestTopic(topic_id=None, name=TopicName(topic))
 
 
-def all_led(partitions: list[Any], but: int) -> bool:
-    """Whether each has a leader, which is not that one."""
+def all_led(cluster: Loopback, name: str, topics: list[str] | None, but: int) -> bool:
+    """Whether each partition has a leader, which is not that one, as far as a broker says."""
+    try:
+        partitions = partitions_of(cluster, name, topics)
+    except OSError:  # a broker that has no lease closes the connection
+        return False
     return all(each.leader_id not in (but, -1) for each in partitions)
 
 
@@ -123,17 +127,20 @@ def hosts_all(cluster: Loopback, name: str, wanted: int, since_ns: int = 0) -> b
     return len(found) >= wanted
 
 
+def leases_lost(cluster: Loopback) -> int:
+    """How often a broker was without one."""
+    return sum(
+        event["after"] == "FENCED"
+        for name in cluster.client
+        for event in events(cluster, name, "bstate")
+    )
+
+
 def hosted(cluster: Loopback, wanted: int) -> None:
     began = time.monotonic()
     for name in cluster.client:
         when(lambda name=name: hosts_all(cluster, name, wanted), began, f"replicas of {name}")  # type: ignore[misc]
-    fenced = [
-        event
-        for name in cluster.client
-        for event in events(cluster, name, "bstate")
-        if event["after"] == "FENCED"
-    ]
-    say("replicas of all brokers", seconds=seconds_since(began), leases_lost=len(fenced))
+    say("replicas of all brokers", seconds=seconds_since(began), leases_lost=leases_lost(cluster))
     say("memory, MiB", **{name: rss_mib(cluster, name) for name in cluster.settings})
 
 
@@ -152,7 +159,7 @@ def leave(cluster: Loopback, wanted: int) -> None:
         if exited is None and process.poll() is not None:
             exited = seconds_since(began)
         for name, left in topics.items():
-            while left and all_led(partitions_of(cluster, name, left[-1:]), but=leaver):
+            while left and all_led(cluster, name, left[-1:], but=leaver):
                 left.pop()
             if not left:
                 led_by_others.setdefault(name, seconds_since(began))
@@ -160,7 +167,7 @@ def leave(cluster: Loopback, wanted: int) -> None:
             raise RuntimeError(f"not within {LONGEST_S} s: {exited=}, {led_by_others=}")
         time.sleep(PAUSE_S)
     for name in others:
-        assert all_led(partitions_of(cluster, name), but=leaver)
+        assert all_led(cluster, name, None, but=leaver)
     granted = [
         event["time_ns"]
         for event in events(cluster, LEAVES, "bstate")
@@ -189,6 +196,13 @@ def leave(cluster: Loopback, wanted: int) -> None:
     )
 
 
+def in_every_isr(cluster: Loopback) -> bool:
+    try:
+        return all(len(each.isr_nodes) == 3 for each in partitions_of(cluster, "b2"))
+    except OSError:
+        return False
+
+
 def come_back(cluster: Loopback, wanted: int) -> None:
     began, began_ns = time.monotonic(), time.monotonic_ns()
     cluster.start(LEAVES)
@@ -204,7 +218,7 @@ def come_back(cluster: Loopback, wanted: int) -> None:
         lambda: hosts_all(cluster, LEAVES, wanted, began_ns), began, "all replicas again"
     )
     in_sync = when(
-        lambda: all(len(each.isr_nodes) == 3 for each in partitions_of(cluster, "b2")),
+        lambda: in_every_isr(cluster),
         began,
         "in every ISR again",
     )
@@ -225,6 +239,7 @@ def stalls(cluster: Loopback) -> None:
         for event in sorted(events(cluster, name, "stall"), key=lambda each: int(each["ms"]))
     }
     say("longest stalls, ms", **longest)
+    say("brokers", leases_lost=leases_lost(cluster))
 
 
 def main(argv: list[str] | None = None) -> None:
