@@ -38,7 +38,7 @@ class ControlPlane(Watcher):
         emit: Callable[..., None],
         changed: Callable[[], None],
     ) -> None:
-        self.state = core.initial(config)
+        self.state = core.initial(config, now_ms())
         self.replica: Replica | None = None
         self.start_snapshot: Callable[[], None] = lambda: None
         self._emit = emit
