@@ -56,6 +56,11 @@ def test_nightly_keeps_what_it_finds_also_when_it_fails() -> None:
     assert {"junit.xml", "results"} <= set(upload["with"]["path"].split())
 
 
+def test_nightly_simulates_seeds_that_no_night_had_before() -> None:
+    (step,) = [each for each in steps(workflow("nightly.yml")) if each.get("name") == "Simulate"]
+    assert "-m tests.simulation" in step["run"] and "GITHUB_RUN_NUMBER" in step["run"]
+
+
 def test_make_run_has_a_default_and_takes_arguments() -> None:
     assert "-m framework run --nemesis partition\n" in dry_run("run")
     assert "-m framework run --nemesis kill --seed 3\n" in dry_run(
