@@ -100,7 +100,7 @@ def test_a_partition_in_containers_is_survived(tmp_path: Path) -> None:
 def test_a_shared_role_cluster_survives_a_pause(tmp_path: Path) -> None:
     done = framework(
         *("run", "--hosts", "namespaces", "--nodes", "3", "--nemesis", "pause"),
-        *("--concurrency", "3n", "--time-limit", "15", "--interval", "3"),
+        *("--concurrency", "4n", "--time-limit", "15", "--interval", "3"),
         *("--results", str(tmp_path), "--seed", "4"),
     )
     assert done.returncode == 0, done.stdout + done.stderr
