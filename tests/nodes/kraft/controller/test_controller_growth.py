@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 from admin_asks import grow
 from controller_harness import Harness, State
