@@ -174,7 +174,11 @@ def _spans(folder: Path, plan: Mapping[str, Any], missing: list[str]) -> list[Sp
             missing.append(f"events of node {node} cannot be placed: no time_zero_ns in plan.json")
         else:
             for path in paths:
-                found.extend(spans(node, _lines(path, missing), zero_ns))
+                lines = list(_lines(path, missing))
+                # A process that a workload started beside the node has events of its own.
+                own = path.parent == folder / "nodes" / node
+                name = node if own else str(next(iter(lines), {}).get("node", path.parent.name))
+                found.extend(spans(name, lines, zero_ns))
     if absent:
         missing.append(f"no events of {', '.join(absent)}: these nodes' logs were not collected")
     if not named and not plan.get("nodes"):

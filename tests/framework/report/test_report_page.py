@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 from sample_runs import EVIL, write_run
 
 from framework.errors import UsageError
+from framework.report.data import read_run
+from framework.report.nodes import Span
 from framework.report.render import FILE, MAX_FINDINGS, render
 
 
@@ -229,3 +232,17 @@ def test_many_findings_are_capped_on_the_page(tmp_path: Path) -> None:
     page = drawn(folder)
     assert len([tag for tag, _ in page.elements if tag == "article"]) == MAX_FINDINGS
     assert f"{MAX_FINDINGS} more" in page.text("findings")
+
+
+def test_processes_beside_a_node_have_lanes_of_their_own(tmp_path: Path) -> None:
+    """A workload's own brokers run on the nodes' hosts; their lives are not the nodes'."""
+    write_run(tmp_path / "run")
+    beside = tmp_path / "run/nodes/b1/guests/301a"
+    beside.mkdir(parents=True)
+    lines = (tmp_path / "run/nodes/b1/events.jsonl").read_text().splitlines()
+    guest = [json.dumps({**json.loads(line), "node": "guest-301a"}) for line in lines]
+    (beside / "events.jsonl").write_text("\n".join(guest) + "\n")
+    by_node: dict[str, list[Span]] = {}
+    for span in read_run(tmp_path / "run").spans:
+        by_node.setdefault(span.node, []).append(replace(span, node=""))
+    assert by_node["guest-301a"] == by_node["b1"]
