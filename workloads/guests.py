@@ -75,7 +75,7 @@ class Guest:
             settings.pop(key, None)
         directory = self.directory(seat)
         return settings | {
-            "node.name": f"guest-{self.broker_id}{seat}",
+            "node.name": f"g{self.broker_id}{seat}",
             "process.roles": "broker",
             "broker.id": str(self.broker_id),
             "listeners": f"CLIENT://{self.host.address}:{self.port(seat)}",

@@ -109,14 +109,14 @@ def test_guest_is_known_by_its_broker_id() -> None:
     """A process that is none of the plan's, ended by an operation on its id."""
     story = clean()
     fields = {"replica_id": 301, "broker_id": 301, "voters": [1]}
-    story.event("guest-301a", "boot", **fields)
+    story.event("g301a", "boot", **fields)
     story.op("restart", "broker-301", None, {})
-    story.event("guest-301a", "boot", **fields)
+    story.event("g301a", "boot", **fields)
     assert_valid(process_health(story.evidence()))
     story.wait(5_000)
-    story.event("guest-301a", "state", offset=1, digest="d")
-    story.event("guest-301a", "boot", **fields)
-    assert_invalid(process_health(story.evidence()), "guest-301a ended without a word")
+    story.event("g301a", "state", offset=1, digest="d")
+    story.event("g301a", "boot", **fields)
+    assert_invalid(process_health(story.evidence()), "g301a ended without a word")
 
 
 @settings(max_examples=80, deadline=None)

@@ -240,9 +240,9 @@ def test_processes_beside_a_node_have_lanes_of_their_own(tmp_path: Path) -> None
     beside = tmp_path / "run/nodes/b1/guests/301a"
     beside.mkdir(parents=True)
     lines = (tmp_path / "run/nodes/b1/events.jsonl").read_text().splitlines()
-    guest = [json.dumps({**json.loads(line), "node": "guest-301a"}) for line in lines]
+    guest = [json.dumps({**json.loads(line), "node": "g301a"}) for line in lines]
     (beside / "events.jsonl").write_text("\n".join(guest) + "\n")
     by_node: dict[str, list[Span]] = {}
     for span in read_run(tmp_path / "run").spans:
         by_node.setdefault(span.node, []).append(replace(span, node=""))
-    assert by_node["guest-301a"] == by_node["b1"]
+    assert by_node["g301a"] == by_node["b1"]
