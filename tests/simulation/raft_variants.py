@@ -74,7 +74,8 @@ class ForgetfulWorld(World):
         return QuorumState(epoch, leader_id, NO_VOTE)
 
 
-def _advance_over_older_epochs(turn: Turn) -> None:
+def advance_over_older_epochs(turn: Turn) -> None:
+    """Commits an older epoch's entry by counting replicas."""
     state, role = turn.state, turn.state.role
     assert isinstance(role, Leader)
     committed = replication.majority_offset(state, role)
@@ -89,7 +90,8 @@ def _advance_over_older_epochs(turn: Turn) -> None:
     replication._answer_parked(turn)
 
 
-def _counts_itself_unflushed(state: RaftState, role: Leader) -> int:
+def counts_itself_unflushed(state: RaftState, role: Leader) -> int:
+    """A leader counts what it has not synced."""
     offsets = [state.log.end_offset, *(progress.offset for progress in role.progress.values())]
     return sorted(offsets, reverse=True)[state.config.majority - 1]
 
@@ -225,7 +227,7 @@ VARIANTS: Final = (
     Variant(
         "counts-older-epochs",
         frozenset({"leader-completeness", "committed-lost", "fatal"}),
-        lambda: patch.object(replication, "advance", _advance_over_older_epochs),
+        lambda: patch.object(replication, "advance", advance_over_older_epochs),
         profile=replace(HOSTILE, fault_every=400, sync_delay=10, loss=0.15),
     ),
     Variant(
@@ -237,7 +239,7 @@ VARIANTS: Final = (
     Variant(
         "counts-itself-unflushed",
         frozenset({"durable-majority"}),
-        lambda: patch.object(replication, "majority_offset", _counts_itself_unflushed),
+        lambda: patch.object(replication, "majority_offset", counts_itself_unflushed),
     ),
     Variant(
         "fetches-before-the-flush",

@@ -24,11 +24,12 @@ from nodes.kraft.partition.state import Leading
 from nodes.kraft.raft import barrier, replication
 from nodes.kraft.raft import core as raft
 from nodes.kraft.raft.messages import SnapshotId
-from nodes.kraft.raft.state import NO_VOTE, Leader, QuorumState, RaftState, Turn
-from nodes.kraft.raft.steps import Advanced, Append, Claimed
+from nodes.kraft.raft.state import NO_VOTE, QuorumState
+from nodes.kraft.raft.steps import Append
 from nodes.kraft.wire.records import FenceBrokerRecord
 from tests.simulation import replica
 from tests.simulation.disk import Snapshot
+from tests.simulation.raft_variants import advance_over_older_epochs, counts_itself_unflushed
 from tests.simulation.replica import Replica
 from tests.simulation.schedule import Profile
 
@@ -74,26 +75,6 @@ def _forget_vote() -> AbstractContextManager[object]:
         return healthy(config, forgotten, log, now_ms)
 
     return patch.object(raft, "initial", initial)
-
-
-def _advance_over_older_epochs(turn: Turn) -> None:
-    state, role = turn.state, turn.state.role
-    assert isinstance(role, Leader)
-    committed = replication.majority_offset(state, role)
-    if committed <= state.high_watermark:
-        return
-    turn.set(high_watermark=committed)
-    turn.emit(Advanced(committed))
-    if not role.claimed and committed > role.start_offset:
-        turn.set(role=replace(role, claimed=True))
-        turn.emit(Claimed(state.epoch, committed))
-        barrier.start_round(turn)
-    replication._answer_parked(turn)
-
-
-def _counts_itself_unflushed(state: RaftState, role: Leader) -> int:
-    offsets = [state.log.end_offset, *(progress.offset for progress in role.progress.values())]
-    return sorted(offsets, reverse=True)[state.config.majority - 1]
 
 
 # --- the controller -----------------------------------------------------------------------
@@ -252,12 +233,12 @@ VARIANTS: Final = (
     Variant(
         "counts-older-epochs",
         frozenset({"uncommitted", "committed-lost", "fatal"}),
-        lambda: patch.object(replication, "advance", _advance_over_older_epochs),
+        lambda: patch.object(replication, "advance", advance_over_older_epochs),
     ),
     Variant(
         "counts-itself-unflushed",
         frozenset({"uncommitted"}),
-        lambda: patch.object(replication, "majority_offset", _counts_itself_unflushed),
+        lambda: patch.object(replication, "majority_offset", counts_itself_unflushed),
     ),
     Variant(
         "confirms-without-a-round",

@@ -146,6 +146,26 @@ def to_controller(config: Config, controller_id: int) -> Channel:
     )
 
 
+class ControllerChannels:
+    """A channel to each controller, made when first used. Whoever must not wait behind somebody
+    else's requests has some of its own."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._made: dict[int, Channel] = {}
+
+    def to(self, controller_id: int) -> Channel:
+        """The channel to that controller."""
+        if controller_id not in self._made:
+            self._made[controller_id] = to_controller(self._config, controller_id)
+        return self._made[controller_id]
+
+    def close(self) -> None:
+        """Drop all connections."""
+        for channel in self._made.values():
+            channel.close()
+
+
 def _check(answer: Any, what: str) -> None:
     if answer.error_code != ErrorCode.none:
         raise AuthenticationFailed(f"{answer.error_code.name}: {what}")

@@ -14,7 +14,7 @@ from kio.schema.types import BrokerId
 from kio.static.primitive import i32, i64
 
 from nodes.kraft.metadata.image import Image, PartitionKey
-from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
+from nodes.kraft.net.channel import ControllerChannels, FateUnknown, NotSent
 from nodes.kraft.partition.state import Proposal
 from nodes.kraft.partition.steps import IsrAnswered
 from nodes.kraft.runtime.planes import Plane
@@ -51,7 +51,7 @@ class IsrChanges:
         self._proposals: dict[PartitionKey, Proposal] = {}
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._channels: dict[int, Channel] = {}
+        self._channels = ControllerChannels(plane.config)
 
     def start(self) -> None:
         self._task = self._plane.spawn(self._run())
@@ -59,8 +59,7 @@ class IsrChanges:
     def close(self) -> None:
         if self._task is not None:
             self._task.cancel()
-        for channel in self._channels.values():
-            channel.close()
+        self._channels.close()
 
     def propose(self, key: PartitionKey, proposal: Proposal) -> None:
         """Ask for an ISR; it takes the place of an older proposal for the same partition."""
@@ -84,7 +83,7 @@ class IsrChanges:
         request = _request(self._plane.image(), self._plane.config.broker_id, epoch, sent)
         timeout_s = self._plane.config.timing.request_timeout_ms / 1000
         try:
-            response = await self._channel(controller).call(request, timeout_s)
+            response = await self._channels.to(controller).call(request, timeout_s)
         except (NotSent, FateUnknown) as error:
             log.debug("AlterPartition: %s", error)
             return False
@@ -111,11 +110,6 @@ class IsrChanges:
                 epoch = int(answer.partition_epoch)
                 self._answered(key, IsrAnswered(proposal, code, isr, epoch))
         return not left
-
-    def _channel(self, controller: int) -> Channel:
-        if controller not in self._channels:
-            self._channels[controller] = to_controller(self._plane.config, controller)
-        return self._channels[controller]
 
 
 def _request(

@@ -15,7 +15,7 @@ from kio.schema.errors import ErrorCode
 from nodes.kraft.broker import lifecycle
 from nodes.kraft.config import Config
 from nodes.kraft.metadata.image import Image
-from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
+from nodes.kraft.net.channel import ControllerChannels, FateUnknown, NotSent
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.replica import Replica, Watcher
 from nodes.kraft.runtime.tasks import Tasks
@@ -56,7 +56,8 @@ class Membership(Watcher):
         self._changed = changed
         self._stop = stop
         self._moved = moved
-        self._channels: dict[int, Channel] = {}
+        # Of their own: no client's work stands before a heartbeat.
+        self._channels = ControllerChannels(config)
         self._tasks = Tasks("heartbeat", stop)
         self._guess = 0
         self._refused = 0
@@ -111,7 +112,7 @@ class Membership(Watcher):
         controller = self._controller()
         response = None
         try:
-            response = await self._channel(controller).call(request, timeout_s)
+            response = await self._channels.to(controller).call(request, timeout_s)
         except (NotSent, FateUnknown) as error:
             log.debug("heartbeat: %s", error)
             self._guess += 1
@@ -142,13 +143,6 @@ class Membership(Watcher):
         voters = self._replica.raft_config.voters
         return known if known >= 0 else voters[self._guess % len(voters)]
 
-    def _channel(self, controller: int) -> Channel:
-        """Heartbeats have channels of their own: no client's work stands before them."""
-        if controller not in self._channels:
-            self._channels[controller] = to_controller(self._config, controller)
-        return self._channels[controller]
-
     def close(self) -> None:
         self._tasks.cancel()
-        for channel in self._channels.values():
-            channel.close()
+        self._channels.close()

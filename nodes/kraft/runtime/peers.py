@@ -6,7 +6,7 @@ import logging
 from typing import Final
 
 from nodes.kraft.config import Config
-from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
+from nodes.kraft.net.channel import ControllerChannels, FateUnknown, NotSent
 from nodes.kraft.raft import messages
 from nodes.kraft.wire import quorum
 from nodes.kraft.wire.codec import MalformedRequest
@@ -22,7 +22,8 @@ class Peers:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._channels: dict[tuple[int, bool], Channel] = {}
+        self._fetches = ControllerChannels(config)
+        self._others = ControllerChannels(config)
 
     async def ask(self, peer: int, request: messages.Request) -> messages.Reply | None:
         """The reply of a voter; None where its fate is unknown."""
@@ -30,8 +31,9 @@ class Peers:
         timeout_s = self._config.timing.request_timeout_ms / 1000
         if isinstance(request, messages.Fetch):
             timeout_s += self._config.timing.fetch_max_wait_ms / 1000
+        channels = self._fetches if isinstance(request, _FETCHES) else self._others
         try:
-            response = await self._channel(peer, request).call(entity, timeout_s)
+            response = await channels.to(peer).call(entity, timeout_s)
             self._config.addresses.learn(getattr(response, "node_endpoints", ()))
             return quorum.reply_from_wire(request, response)
         except (NotSent, FateUnknown) as error:
@@ -40,12 +42,6 @@ class Peers:
             log.warning("%s from %d: %s", type(request).__name__, peer, error)
         return None
 
-    def _channel(self, peer: int, request: messages.Request) -> Channel:
-        key = peer, isinstance(request, _FETCHES)
-        if key not in self._channels:
-            self._channels[key] = to_controller(self._config, peer)
-        return self._channels[key]
-
     def close(self) -> None:
-        for channel in self._channels.values():
-            channel.close()
+        self._fetches.close()
+        self._others.close()

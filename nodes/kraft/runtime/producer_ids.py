@@ -12,7 +12,7 @@ from kio.schema.errors import ErrorCode
 from kio.static.primitive import i64
 
 from nodes.kraft.broker.producer_ids import INIT_PRODUCER_ID, NO_ID, init_producer_id_response
-from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
+from nodes.kraft.net.channel import ControllerChannels, FateUnknown, NotSent
 from nodes.kraft.net.listener import Inquiry
 from nodes.kraft.runtime.planes import Handler, Plane, Service
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
@@ -32,14 +32,13 @@ class ProducerIds(Service):
         self._next = 0
         self._end = 0
         self._busy = asyncio.Lock()
-        self._channels: dict[int, Channel] = {}
+        self._channels = ControllerChannels(plane.config)
 
     def handlers(self) -> Mapping[int, Handler]:
         return {INIT_PRODUCER_ID: self._serve}
 
     async def close(self) -> None:
-        for channel in self._channels.values():
-            channel.close()
+        self._channels.close()
 
     def _serve(self, inquiry: Inquiry) -> None:
         request = inquiry.request
@@ -106,12 +105,7 @@ class ProducerIds(Service):
         )
         timeout_s = min(left_s, self._config.timing.request_timeout_ms / 1000)
         try:
-            return await self._channel(leader).call(request, timeout_s)
+            return await self._channels.to(leader).call(request, timeout_s)
         except (NotSent, FateUnknown) as error:
             log.debug("asking for producer ids: %s", error)
             return None
-
-    def _channel(self, leader: int) -> Channel:
-        if leader not in self._channels:
-            self._channels[leader] = to_controller(self._config, leader)
-        return self._channels[leader]

@@ -16,7 +16,7 @@ from kio.static.primitive import i32, i64
 from nodes.kraft.config import Config
 from nodes.kraft.controller import steps
 from nodes.kraft.controller.snapshots import Report, due
-from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
+from nodes.kraft.net.channel import ControllerChannels, FateUnknown, NotSent
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.replica import Replica
 from nodes.kraft.runtime.tasks import Tasks
@@ -40,7 +40,7 @@ class Snapshots:
         self._config = config
         self._replica = replica
         self._tell = tell
-        self._channels: dict[int, Channel] = {}
+        self._channels = ControllerChannels(config)
         self._tasks = Tasks("snapshot", stop)
         self._asking = False
         self._report = Report(now_ms(), self._offset())
@@ -108,7 +108,7 @@ class Snapshots:
         )
         timeout_s = self._config.timing.request_timeout_ms / 1000
         try:
-            response = await self._channel(controller).call(request, timeout_s)
+            response = await self._channels.to(controller).call(request, timeout_s)
         except (NotSent, FateUnknown) as error:
             log.debug("controller heartbeat: %s", error)
         else:
@@ -117,12 +117,6 @@ class Snapshots:
         finally:
             self._asking = False
 
-    def _channel(self, controller: int) -> Channel:
-        if controller not in self._channels:
-            self._channels[controller] = to_controller(self._config, controller)
-        return self._channels[controller]
-
     def close(self) -> None:
         self._tasks.cancel()
-        for channel in self._channels.values():
-            channel.close()
+        self._channels.close()

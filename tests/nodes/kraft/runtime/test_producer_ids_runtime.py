@@ -55,7 +55,7 @@ def with_ids(tmp_path: Any, controller: Controller, test: Any, **settings: str) 
     async def run() -> None:
         plane = FakePlane(tmp_path, image_of(("t", 1)), **settings)
         ids = ProducerIds(plane)
-        ids._channels[1] = controller  # type: ignore[assignment]
+        ids._channels._made[1] = controller  # type: ignore[assignment]
         await asyncio.wait_for(test(plane, ids), 10)
         await ids.close()
 
