@@ -1,0 +1,289 @@
+"""Histories made by number: of one object, with known verdict, as many operations as asked for.
+
+Clients take turns at random: each invokes, takes effect, returns, and begins again, so that about
+two thirds of them are open at any time. Half of the operations are reads, three tenths writes, two
+tenths cas. A share of the mutations never returns; half of those take effect all the same.
+"""
+
+from typing import Final, Literal, TypeAlias
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from checkers.linearizability.coded import NEVER, Coded, Kind
+
+Plant: TypeAlias = Literal["none", "phantom", "stale", "burst"]
+"""A violation: a value that nobody wrote, one that was certainly overwritten (unique values
+only), or, when all is quiet, more surprising reads than pending operations can explain."""
+
+QueuePlant: TypeAlias = Literal["none", "swap", "lost", "repeat", "empty"]
+
+_IDLE, _OPEN, _DONE = 0, 1, 2
+_READ: Final = int(Kind.READ)
+_DIFFERS: Final = int(Kind.DIFFERS)
+_WRITE: Final = int(Kind.WRITE)
+_CAS: Final = int(Kind.CAS)
+_ENQUEUE: Final = int(Kind.ENQUEUE)
+_DEQUEUE: Final = int(Kind.DEQUEUE)
+_EMPTY: Final = int(Kind.EMPTY)
+_TAKE: Final = int(Kind.TAKE)
+_NEVER: Final = int(NEVER)
+
+
+def cell(
+    operations: int,
+    clients: int,
+    *,
+    values: int | None = None,
+    info: float = 0.0,
+    seed: int = 0,
+    plant: Plant = "none",
+    cas: float = 0.2,
+) -> Coded:
+    """A register. `values`: the size of the domain, None: every write writes a new one; `info`:
+    the share of mutations that never return. A plant stands at nine tenths."""
+    domain = values or 0
+    at = operations * 9 // 10 if plant != "none" else operations
+    arrays = _cell(operations, clients, domain, info, cas, seed, at, plant == "burst")
+    call, ret, kind, a, b, count = arrays
+    rows = np.argsort(call[:count], kind="stable")
+    call, ret, kind, a, b = (each[:count][rows] for each in (call, ret, kind, a, b))
+    if plant in ("phantom", "stale"):
+        _plant_read(call, ret, kind, a, b, at, plant)
+    return Coded(call, ret, kind, a, b, 0, _Numbers(int(max(a.max(), b.max())) + 2))
+
+
+def queue(
+    operations: int,
+    clients: int,
+    *,
+    info: float = 0.0,
+    seed: int = 0,
+    plant: QueuePlant = "none",
+) -> Coded:
+    """A FIFO queue of unique values, dequeues of the empty queue included."""
+    call, ret, kind, a, b = _queue(operations, clients, info, seed)
+    rows = np.argsort(call, kind="stable")
+    call, ret, kind, a, b = (each[rows] for each in (call, ret, kind, a, b))
+    if plant != "none":
+        _plant_queue(call, ret, kind, a, b, plant)
+    return Coded(call, ret, kind, a, b, 0, _Numbers(int(b.max()) + 2))
+
+
+class _Numbers(list[str]):
+    """Value 0 is null, value n is n: made when asked for."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, number):  # type: ignore[no-untyped-def, override]
+        return "null" if number == 0 else str(number)
+
+
+@numba.njit(cache=True)
+def _cell(operations, clients, domain, info, cas, seed, quiet_at, burst):  # type: ignore[no-untyped-def]
+    np.random.seed(seed)
+    extra = 4 * operations // 10 + 64 if burst else 0
+    size = operations + extra
+    call = np.empty(size, np.int64)
+    ret = np.empty(size, np.int64)
+    kind = np.empty(size, np.int8)
+    a = np.full(size, -1, np.int32)
+    b = np.full(size, -1, np.int32)
+    phase = np.zeros(clients, np.int8)
+    mine = np.zeros(clients, np.int64)
+    supply = 0
+    pending_of = np.zeros(max(domain, 1) + 1, np.int64)
+    state, fresh, made, now, open_count = 0, 1, 0, 0, 0
+    planted = not burst
+    while made < operations or open_count > 0:
+        if not planted and made >= quiet_at and open_count == 0:
+            planted = True
+            # One client writes x and reads y, more often than pending operations could explain.
+            if domain:
+                x, y = 1, 2
+                rounds = pending_of[y] + 1
+            else:
+                x, y, rounds = fresh, state, 1
+                fresh += 1
+                if y == 0:
+                    y = fresh
+                    fresh += 1
+            for _ in range(rounds):
+                if made + 2 > size:
+                    break
+                call[made], ret[made], kind[made], b[made] = now, now + 1, _WRITE, x
+                call[made + 1], ret[made + 1], kind[made + 1], a[made + 1] = (
+                    now + 2,
+                    now + 3,
+                    _READ,
+                    y,
+                )
+                made += 2
+                now += 4
+            state = x
+            continue
+        client = np.random.randint(clients)
+        if phase[client] == _IDLE:
+            if made >= operations or (not planted and made >= quiet_at):
+                continue
+            row = made
+            made += 1
+            open_count += 1
+            call[row] = now
+            now += 1
+            ret[row] = _NEVER
+            draw = np.random.random()
+            if draw < 0.5:
+                kind[row] = _READ
+            else:
+                if domain:
+                    value = 1 + np.random.randint(domain)
+                else:
+                    value = fresh
+                    fresh += 1
+                b[row] = value
+                if draw < 1.0 - cas:
+                    kind[row] = _WRITE
+                else:
+                    kind[row] = _CAS
+                    if np.random.random() < 0.5 or (domain == 0 and fresh < 4):
+                        a[row] = state
+                    elif domain:
+                        a[row] = 1 + np.random.randint(domain)
+                    else:
+                        a[row] = max(0, state - np.random.randint(1, 4))
+            mine[client] = row
+            phase[client] = _OPEN
+        elif phase[client] == _OPEN:
+            row = mine[client]
+            mutates = kind[row] != _READ
+            lost = mutates and np.random.random() < info
+            if not lost or np.random.random() < 0.5:
+                if kind[row] == _READ:
+                    a[row] = state
+                elif kind[row] == _WRITE:
+                    state = b[row]
+                elif state == a[row]:
+                    state = b[row]
+                elif not lost:
+                    kind[row] = _DIFFERS
+                    b[row] = -1
+            if lost:
+                if domain:
+                    pending_of[b[row]] += 1
+                supply += 1
+                phase[client] = _IDLE
+                open_count -= 1
+            else:
+                phase[client] = _DONE
+        else:
+            ret[mine[client]] = now
+            now += 1
+            phase[client] = _IDLE
+            open_count -= 1
+    return call, ret, kind, a, b, made
+
+
+def _plant_read(call, ret, kind, a, b, at, plant):  # type: ignore[no-untyped-def]
+    """Changes what one read saw."""
+    read = at + int(np.argmax(kind[at:] == _READ))
+    if plant == "phantom":
+        a[read] = max(int(a.max()), int(b.max())) + 1
+        return
+    writes = np.flatnonzero((kind == _WRITE) & (ret < call[read]))
+    last = writes[np.argmax(call[writes])]
+    older = writes[ret[writes] < call[last]]
+    a[read] = b[older[len(older) * 9 // 10]]
+
+
+@numba.njit(cache=True)
+def _queue(operations, clients, info, seed):  # type: ignore[no-untyped-def]
+    np.random.seed(seed)
+    call = np.empty(operations, np.int64)
+    ret = np.full(operations, _NEVER, np.int64)
+    kind = np.empty(operations, np.int8)
+    a = np.full(operations, -1, np.int32)
+    b = np.full(operations, -1, np.int32)
+    content = np.empty(operations, np.int32)
+    first, last = 0, 0
+    phase = np.zeros(clients, np.int8)
+    mine = np.zeros(clients, np.int64)
+    made, now, open_count, fresh = 0, 0, 0, 1
+    while made < operations or open_count > 0:
+        client = np.random.randint(clients)
+        if phase[client] == _IDLE:
+            if made >= operations:
+                continue
+            row = made
+            made += 1
+            open_count += 1
+            call[row] = now
+            now += 1
+            if np.random.random() < 0.49:
+                kind[row] = _ENQUEUE
+                b[row] = fresh
+                fresh += 1
+            else:
+                kind[row] = _TAKE
+            mine[client] = row
+            phase[client] = _OPEN
+        elif phase[client] == _OPEN:
+            row = mine[client]
+            lost = np.random.random() < info
+            if not lost or np.random.random() < 0.5:
+                if kind[row] == _ENQUEUE:
+                    content[last] = b[row]
+                    last += 1
+                elif first < last:
+                    if not lost:
+                        kind[row] = _DEQUEUE
+                        a[row] = content[first]
+                    first += 1
+                elif not lost:
+                    kind[row] = _EMPTY
+            if lost:
+                phase[client] = _IDLE
+                open_count -= 1
+            else:
+                phase[client] = _DONE
+        else:
+            ret[mine[client]] = now
+            now += 1
+            phase[client] = _IDLE
+            open_count -= 1
+    return call, ret, kind, a, b
+
+
+def _plant_queue(call, ret, kind, a, b, plant):  # type: ignore[no-untyped-def]
+    dequeues = np.flatnonzero(kind == _DEQUEUE)
+    late = dequeues[len(dequeues) * 9 // 10 :]
+    one = late[0]
+    if plant == "repeat":
+        a[late[-1]] = a[one]
+    elif plant == "lost":
+        # Nobody got it, and somebody got what was enqueued long after.
+        kind[one], a[one] = _READ, -1
+        kind[one] = _EMPTY
+    elif plant == "empty":
+        kind[late[-1]] = _EMPTY
+    else:
+        other = late[np.argmax(call[late] > ret[one] + 20 * len(np.unique(a[late[:8]])))]
+        a[one], a[other] = a[other], a[one]
+
+
+def bytes_of(coded: Coded) -> int:
+    """The size of its arrays."""
+    arrays: tuple[NDArray[np.generic], ...] = (
+        coded.call,
+        coded.ret,
+        coded.kind,
+        coded.a,
+        coded.b,
+    )
+    return sum(array.nbytes for array in arrays)
