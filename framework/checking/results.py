@@ -24,6 +24,7 @@ class KeyedFinding:
     message: str
     operations: Sequence[int] = ()
     events: Sequence[Mapping[str, Json]] = ()
+    picture: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,12 +119,18 @@ def verdict_document(result: RunResult) -> dict[str, Json]:
     return {
         "verdict": result.verdict.value,
         "run": result.run,
-        "checkers": [
-            asdict(checker) | {"verdict": checker.verdict.value} for checker in result.checkers
-        ],
+        "checkers": [_checker_document(checker) for checker in result.checkers],
         "notes": list(result.notes),
         "timings": dict(result.timings),
     }
+
+
+def _checker_document(checker: CheckerResult) -> dict[str, Json]:
+    document = asdict(checker) | {"verdict": checker.verdict.value}
+    for finding in document["findings"]:
+        if finding["picture"] is None:
+            del finding["picture"]
+    return document
 
 
 def write_verdict(result: RunResult) -> None:
@@ -170,6 +177,7 @@ def _findings(rows: Iterable[Mapping[str, Any]]) -> list[KeyedFinding]:
             message=finding["message"],
             operations=finding.get("operations") or [],
             events=finding.get("events") or [],
+            picture=finding.get("picture"),
         )
         for row in rows
         for finding in json.loads(row["findings"] or "[]")

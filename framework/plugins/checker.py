@@ -22,11 +22,13 @@ class Finding:
     """A violation with the evidence for it."""
 
     message: str
-    """A sentence that a stranger can verify by hand."""
+    """What a stranger can verify by hand: a sentence; more lines after it say why, step by step."""
     operations: Sequence[int] = ()
     """Indices of the history events that prove it (invocations)."""
     events: Sequence[Mapping[str, Json]] = ()
     """Node events that prove it, as in events.jsonl."""
+    picture: Mapping[str, Json] | None = None
+    """What the report draws beside it, as `framework.report.linearization` reads it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
