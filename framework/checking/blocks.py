@@ -1,0 +1,225 @@
+"""Shuffling Arrow tables as blocks: one Spark row holds a whole table, not one operation.
+
+A job has two steps. `produce` turns each source (a range of a file, a folder) into tables, each
+for a stage and a bucket; what belongs together goes to the same bucket. The reduce of a stage
+gets all tables of one bucket as one table, in the order of the sources. Spark moves serialized
+tables of at most `BLOCK_BYTES` between the two, so that neither a JVM row nor a Python object is
+made for an operation, and no block comes near Arrow's limit of 2 GiB, however hot a bucket is.
+
+Without Spark the same functions run here, in this process, and return the same.
+"""
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from framework.errors import EngineError
+
+Source: TypeAlias = Any
+"""Anything that can be pickled."""
+Produce: TypeAlias = Callable[[Any], Iterable[tuple[str, int, pa.Table]]]
+"""(stage, bucket, table) of a source. The tables of a stage have one schema."""
+Reduce: TypeAlias = Callable[[pa.Table], pa.Table]
+"""What becomes of one bucket. The results of a stage have one schema."""
+
+BLOCK_BYTES: Final = 4 << 20
+_BLOCKS_AT_ONCE: Final = 8
+"""Blocks that Spark hands to Python in one batch."""
+_TASKS_PER_CORE: Final = 16
+_BLOCK: Final = pa.schema(
+    {
+        "stage": pa.string(),
+        "bucket": pa.int64(),
+        "source": pa.int64(),
+        "part": pa.int64(),
+        "payload": pa.binary(),
+    }
+)
+_SPARK_BLOCK: Final = "stage string, bucket long, source long, part long, payload binary"
+_WRITE: Final = pa.ipc.IpcWriteOptions(compression="lz4")
+_ROWS_CONF: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+
+def exchange(
+    spark: Any | None,
+    sources: Sequence[Source],
+    produce: Produce,
+    reduces: Mapping[str, Reduce],
+    *,
+    partitions: int | None = None,
+) -> dict[str, pa.Table]:
+    """The results of each stage that had any, sorted by all their columns.
+
+    One Spark job; `spark` None: in this process. `partitions`: how many tasks reduce (default:
+    as many as there are cores, times four). `produce` and `reduces` are pickled: functions at the
+    top level of a module, bound with `functools.partial`. Raises `EngineError` with the first
+    line of what failed in a worker.
+    """
+    made = (
+        _exchange_here(sources, produce, reduces)
+        if spark is None
+        else _exchange_on_spark(spark, sources, produce, reduces, partitions)
+    )
+    return {stage: _sorted(pa.concat_tables(tables)) for stage, tables in sorted(made.items())}
+
+
+def bucket_of(text: str, buckets: int) -> int:
+    """The bucket of a key: the same on every machine and in every process."""
+    return zlib.crc32(text.encode()) % buckets
+
+
+def split(table: pa.Table, by: str, buckets: int, salt: str = "") -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each bucket, in order, by the text of one column (null: as the empty text).
+    `salt` keeps equal keys of different histories apart."""
+    if buckets == 1:
+        yield 0, table
+        return
+    keys = table.column(by).combine_chunks()
+    if not pa.types.is_dictionary(keys.type):
+        keys = keys.dictionary_encode()
+    if isinstance(keys, pa.ChunkedArray):
+        keys = keys.unify_dictionaries().combine_chunks()
+    texts = [*keys.dictionary.to_pylist(), ""]
+    number = np.array([bucket_of(f"{salt}{text or ''}", buckets) for text in texts], np.int64)
+    codes = pc.fill_null(keys.indices, len(texts) - 1).to_numpy(zero_copy_only=False)
+    of_row = number[codes]
+    order = np.argsort(of_row, kind="stable")
+    ends = np.cumsum(np.bincount(of_row, minlength=buckets))
+    arranged = table.take(pa.array(order))
+    begin = 0
+    for bucket, end in enumerate(ends.tolist()):
+        if end > begin:
+            yield bucket, arranged.slice(begin, end - begin)
+        begin = end
+
+
+def _exchange_here(
+    sources: Sequence[Source], produce: Produce, reduces: Mapping[str, Reduce]
+) -> dict[str, list[pa.Table]]:
+    tables: dict[tuple[str, int], list[pa.Table]] = {}
+    for source in sources:
+        for stage, bucket, table in produce(source):
+            tables.setdefault((stage, bucket), []).append(table)
+    made: dict[str, list[pa.Table]] = {}
+    for stage, bucket in sorted(tables):
+        whole = pa.concat_tables(tables.pop((stage, bucket)))
+        made.setdefault(stage, []).append(reduces[stage](whole))
+    return made
+
+
+def _exchange_on_spark(
+    spark: Any,
+    sources: Sequence[Source],
+    produce: Produce,
+    reduces: Mapping[str, Reduce],
+    partitions: int | None,
+) -> dict[str, list[pa.Table]]:
+    if not sources:
+        return {}
+    cores = spark.sparkContext.defaultParallelism
+    kept, stages = list(sources), dict(reduces)
+
+    def produced(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from _produced(number, kept[number], produce)
+
+    def reduced(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return _reduced(batches, stages)
+
+    tasks = min(len(kept), _TASKS_PER_CORE * cores)
+    blocks = spark.range(0, len(kept), 1, tasks).mapInArrow(produced, _SPARK_BLOCK)
+    shuffled = blocks.repartition(partitions or 4 * cores, "bucket", "stage")
+    with _small_batches(spark):
+        try:
+            rows = shuffled.mapInArrow(reduced, _SPARK_BLOCK).toArrow()
+        except Exception as error:
+            raise EngineError(f"the job failed on Spark: {last_line(error)}") from error
+    made: dict[str, list[pa.Table]] = {}
+    places = zip(
+        *(rows.column(name).to_pylist() for name in ("stage", "bucket", "part")), strict=True
+    )
+    for (stage, _, _), row in sorted((place, row) for row, place in enumerate(places)):
+        made.setdefault(stage, []).append(_read(rows.column("payload")[row]))
+    return made
+
+
+def _produced(number: int, source: Source, produce: Produce) -> Iterator[pa.RecordBatch]:
+    part = 0
+    for stage, bucket, table in produce(source):
+        for block in _blocks(table):
+            yield _block(stage, bucket, number, part, block)
+            part += 1
+
+
+def _reduced(
+    batches: Iterator[pa.RecordBatch], reduces: Mapping[str, Reduce]
+) -> Iterator[pa.RecordBatch]:
+    """Blocks are kept as they came, compressed, until all of the partition are there."""
+    kept: dict[tuple[str, int], list[tuple[int, int, Any]]] = {}
+    for batch in batches:
+        stages, buckets, sources, parts = (batch.column(each).to_pylist() for each in range(4))
+        for row, place in enumerate(zip(stages, buckets, strict=True)):
+            payload = batch.column(4)[row].as_buffer().to_pybytes()
+            kept.setdefault(place, []).append((sources[row], parts[row], payload))
+    for stage, bucket in sorted(kept):
+        blocks = sorted(kept.pop((stage, bucket)), key=lambda block: block[:2])
+        blocks.reverse()
+        tables = []
+        while blocks:
+            tables.append(_read_bytes(blocks.pop()[2]))
+        whole = pa.concat_tables(tables)
+        del tables
+        for part, block in enumerate(_blocks(reduces[stage](whole))):
+            yield _block(stage, bucket, 0, part, block)
+
+
+def _blocks(table: pa.Table) -> Iterator[pa.Table]:
+    """The table in parts of about `BLOCK_BYTES`; at least one, so that the schema travels."""
+    rows = max(1, table.num_rows * BLOCK_BYTES // max(BLOCK_BYTES, table.nbytes))
+    for begin in range(0, max(1, table.num_rows), rows):
+        yield table.slice(begin, rows)
+
+
+def _block(stage: str, bucket: int, source: int, part: int, table: pa.Table) -> pa.RecordBatch:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=_WRITE) as writer:
+        writer.write_table(table.unify_dictionaries().combine_chunks())
+    row = (stage, bucket, source, part, sink.getvalue().to_pybytes())
+    columns = [pa.array([value], field.type) for value, field in zip(row, _BLOCK, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=_BLOCK)
+
+
+def _read(payload: pa.Scalar) -> pa.Table:
+    return pa.ipc.open_stream(payload.as_buffer()).read_all()
+
+
+def _read_bytes(payload: bytes) -> pa.Table:
+    return pa.ipc.open_stream(payload).read_all()
+
+
+def _sorted(table: pa.Table) -> pa.Table:
+    return table.sort_by([(name, "ascending") for name in table.schema.names])
+
+
+@contextmanager
+def _small_batches(spark: Any) -> Iterator[None]:
+    """A batch that Spark hands to Python is rows of megabytes here, not of bytes."""
+    before = spark.conf.get(_ROWS_CONF)
+    spark.conf.set(_ROWS_CONF, str(_BLOCKS_AT_ONCE))
+    try:
+        yield
+    finally:
+        spark.conf.set(_ROWS_CONF, before)
+
+
+def last_line(error: Exception) -> str:
+    """What says most in an error of Spark's: the last line that is neither a frame nor a code."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if not line.startswith(("File ", "at ", "SQLSTATE"))]
+    return f"{type(error).__name__}: {(telling or ['?'])[-1]}"[:500]

@@ -1,0 +1,95 @@
+"""The exchange of blocks: the same result here and on Spark, whatever the partitions."""
+
+import sys
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.cloudpickle import register_pickle_by_value
+
+from framework.checking import blocks
+from framework.checking.blocks import bucket_of, exchange, split
+from framework.errors import EngineError
+
+# Workers cannot import a test module, so its functions travel by value.
+register_pickle_by_value(sys.modules[__name__])
+
+ROWS = 3_000
+SCHEMA = pa.schema({"key": pa.string(), "number": pa.int64(), "order": pa.string()})
+
+
+def numbers(buckets: int, source: int) -> Iterable[tuple[str, int, pa.Table]]:
+    draw = np.random.default_rng(source)
+    keys = pa.array([f"k{key}" for key in draw.integers(0, 20, ROWS)])
+    table = pa.table({"key": keys, "number": pa.array(np.arange(ROWS) + source * ROWS)})
+    for bucket, rows in split(table, "key", buckets):
+        yield "numbers", bucket, rows
+    yield "sources", 0, pa.table({"source": [source]})
+
+
+def by_key(table: pa.Table) -> pa.Table:
+    """How many each key has, and whether they came in the order of the sources."""
+    found = []
+    for key in sorted(set(table.column("key").to_pylist())):
+        mine = table.filter(pc.equal(table.column("key"), key)).column("number").to_numpy()
+        found.append((key, int(mine.sum()), str(bool((np.diff(mine) > 0).all()))))
+    return pa.Table.from_pylist(
+        [dict(zip(SCHEMA.names, row, strict=True)) for row in found], SCHEMA
+    )
+
+
+def as_it_is(table: pa.Table) -> pa.Table:
+    return table
+
+
+REDUCES = {"numbers": by_key, "sources": as_it_is}
+
+
+def test_here_and_on_spark_the_same(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = exchange(None, range(5), partial(numbers, 3), REDUCES)
+    assert here["numbers"].num_rows == 20
+    assert set(here["numbers"].column("order").to_pylist()) == {"True"}
+    assert sum(here["numbers"].column("number").to_pylist()) == sum(range(5 * ROWS))
+    assert here["sources"].column("source").to_pylist() == list(range(5))
+    for buckets, partitions in [(1, 1), (2, 2), (8, 8), (8, 1), (7, 3)]:
+        there = exchange(spark, range(5), partial(numbers, buckets), REDUCES, partitions=partitions)
+        assert {stage: table.to_pydict() for stage, table in there.items()} == {
+            stage: table.to_pydict() for stage, table in here.items()
+        }
+
+
+def test_many_blocks_a_table() -> None:
+    table = pa.table({"text": ["x" * 1_000] * 20_000})
+    parts = list(blocks._blocks(table))
+    assert len(parts) == 5 and pa.concat_tables(parts).equals(table)
+    assert max(part.nbytes for part in parts) <= blocks.BLOCK_BYTES
+    assert [part.num_rows for part in blocks._blocks(table.slice(0, 0))] == [0]
+
+
+def test_split_keeps_keys_together_and_rows_in_order() -> None:
+    keys = pa.chunked_array([["a", "b", None], ["b", "a", "c"]])
+    for column in (keys, keys.dictionary_encode()):
+        table = pa.table({"key": column, "row": range(6)})
+        found = {bucket: part.column("row").to_pylist() for bucket, part in split(table, "key", 64)}
+        assert found[bucket_of("a", 64)] == [0, 4]
+        assert found[bucket_of("b", 64)] == [1, 3]
+        assert sorted(row for rows in found.values() for row in rows) == list(range(6))
+
+
+def test_no_sources(spark: Any) -> None:
+    assert exchange(spark, [], partial(numbers, 1), REDUCES) == {}
+    assert exchange(None, [], partial(numbers, 1), REDUCES) == {}
+
+
+def broken(source: int) -> Iterable[tuple[str, int, pa.Table]]:
+    raise ValueError("out of luck")
+
+
+def test_what_fails_in_a_worker_is_named(spark: Any) -> None:
+    with pytest.raises(EngineError, match="ValueError: out of luck") as failure:
+        exchange(spark, [1], broken, REDUCES)
+    assert "\n" not in str(failure.value)
