@@ -35,7 +35,9 @@ class Kind(IntEnum):
     CHANGE = 4
     """The state is not `a`, and becomes `b`."""
     LOOK = 5
-    """What action `a` of the model's `Transitions` allows; it leaves the state as it is."""
+    """What action `a` of the model's `Transitions` allows. It leaves the state as it is, or narrows
+    down what is known of it (an id that nobody had seen): where it leaves the state as it is, to
+    have looked is never worse."""
     STEP = 6
     """What action `a` of the model's `Transitions` does."""
     ENQUEUE = 7
