@@ -5,6 +5,7 @@ two thirds of them are open at any time. Half of the operations are reads, three
 tenths cas. A share of the mutations never returns; half of those take effect all the same.
 """
 
+from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
 import numba
@@ -62,13 +63,13 @@ def queue(
     seed: int = 0,
     plant: QueuePlant = "none",
 ) -> Coded:
-    """A FIFO queue of unique values, dequeues of the empty queue included."""
+    """A FIFO queue of unique values, dequeues of the empty queue included. With `info`, a lost
+    value means many lost ones: more than pending dequeues could have got."""
     call, ret, kind, a, b = _queue(operations, clients, info, seed)
     rows = np.argsort(call, kind="stable")
     call, ret, kind, a, b = (each[rows] for each in (call, ret, kind, a, b))
-    if plant != "none":
-        _plant_queue(call, ret, kind, a, b, plant)
-    return Coded(call, ret, kind, a, b, 0, _Numbers(int(b.max()) + 2))
+    made = Coded(call, ret, kind, a, b, 0, _Numbers(int(b.max()) + 2))
+    return made if plant == "none" else _plant_queue(made, plant)
 
 
 class _Numbers(list[str]):
@@ -167,9 +168,7 @@ def _cell(operations, clients, domain, info, cas, seed, quiet_at, burst):  # typ
             if not lost or np.random.random() < 0.5:
                 if kind[row] == _READ:
                     a[row] = state
-                elif kind[row] == _WRITE:
-                    state = b[row]
-                elif state == a[row]:
+                elif kind[row] == _WRITE or state == a[row]:
                     state = b[row]
                 elif not lost:
                     kind[row] = _DIFFERS
@@ -260,21 +259,56 @@ def _queue(operations, clients, info, seed):  # type: ignore[no-untyped-def]
     return call, ret, kind, a, b
 
 
-def _plant_queue(call, ret, kind, a, b, plant):  # type: ignore[no-untyped-def]
-    dequeues = np.flatnonzero(kind == _DEQUEUE)
+def _plant_queue(coded: Coded, plant: QueuePlant) -> Coded:
+    """Spoils it beyond what pending operations could explain, from nine tenths on."""
+    dequeues = np.flatnonzero(coded.kind == _DEQUEUE)
     late = dequeues[len(dequeues) * 9 // 10 :]
-    one = late[0]
+    enqueue = np.zeros(len(coded) + 2, np.int64)
+    puts = np.flatnonzero(coded.kind == _ENQUEUE)
+    enqueue[coded.b[puts]] = puts
+    put, got = enqueue[coded.a[late]], late
     if plant == "repeat":
-        a[late[-1]] = a[one]
+        coded.a[late[-1]] = coded.a[late[0]]
+    elif plant == "swap":
+        one = int(np.argmax(coded.ret[put] != NEVER))
+        apart = (coded.call[put] > coded.ret[put[one]]) & (coded.call[got] > coded.ret[got[one]])
+        other = int(np.argmax(apart))
+        values = coded.a[got[other]], coded.a[got[one]]
+        coded.a[got[one]], coded.a[got[other]] = values
     elif plant == "lost":
-        # Nobody got it, and somebody got what was enqueued long after.
-        kind[one], a[one] = _READ, -1
-        kind[one] = _EMPTY
-    elif plant == "empty":
-        kind[late[-1]] = _EMPTY
+        # One value more than pending dequeues could have got.
+        takes = int(np.sum(coded.kind == _TAKE))
+        certain = got[coded.ret[put] < coded.call[put[-1]]]
+        gone = certain[: takes + 1]
+        return coded.take(np.setdiff1d(np.arange(len(coded)), gone))
     else:
-        other = late[np.argmax(call[late] > ret[one] + 20 * len(np.unique(a[late[:8]])))]
-        a[one], a[other] = a[other], a[one]
+        stays = int(np.argmax(coded.ret[put] + 1 < coded.call[got]))
+        return _empty_at(coded, int(coded.ret[put[stays]]) + 1)
+    return coded
+
+
+def _empty_at(coded: Coded, now: int) -> Coded:
+    """Another client finds the queue empty, from `now` to `now` + 1."""
+    call = np.where(coded.call >= now, coded.call + 2, coded.call)
+    later = (coded.ret >= now) & (coded.ret != NEVER)
+    ret = np.where(later, coded.ret + 2, coded.ret)
+    row = int(np.searchsorted(call, now))
+    columns = (call, ret, coded.kind, coded.a, coded.b)
+    new = (now, now + 1, _EMPTY, -1, -1)
+    both = zip(columns, new, strict=True)
+    return Coded(*(np.insert(column, row, value) for column, value in both), 0, coded.values)
+
+
+def keys(count: int, make: Callable[[int], Coded]) -> list[Coded]:
+    """Histories of several objects, made with seeds 0 to `count` - 1, whose events alternate.
+    Every object has clients of its own."""
+    made = []
+    for number in range(count):
+        one = make(number)
+        ret = np.where(one.ret == NEVER, NEVER, one.ret * count + number)
+        call = one.call * count + number
+        made.append(Coded(call, ret, one.kind, one.a, one.b, one.initial, one.values))
+    return made
 
 
 def bytes_of(coded: Coded) -> int:
