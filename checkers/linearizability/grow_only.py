@@ -183,6 +183,11 @@ def _no_chain(
     shown = history.shown(broken)
     seen = np.flatnonzero((first_read != _NONE) & (first_read != broken))
     lacking = int(np.setdiff1d(seen, shown)[0])
+    anomaly, reads = _lacking(history, lacking, broken, int(adds.ret[lacking]))
+    late = bool(adds.ret[lacking] < history.read_call[broken])
+    if late or anomaly is Anomaly.VANISHED:
+        add = int((adds.returner if late else adds.caller)[lacking])
+        return SetDecision(Verdict.INVALID, anomaly, (lacking,), (add,), reads)
     other = int(first_read[lacking])
     only_here = int(np.setdiff1d(shown, history.shown(other))[0])
     elements = (lacking, only_here)
@@ -251,7 +256,8 @@ def _explained(
 def _lacking(
     history: SetHistory, element: int, read: int, added: int
 ) -> tuple[Anomaly, tuple[int, ...]]:
-    """A read was invoked after the add returned, and has it not: what others have."""
+    """A read lacks what it should have, be it because another had it before, be it because its
+    add had returned: what others have."""
     positions = np.flatnonzero(history.elements == element)
     shows = np.searchsorted(history.offsets, positions, side="right") - 1
     earlier = shows[history.read_ret[shows] < history.read_call[read]]

@@ -96,7 +96,7 @@ def test_agrees_with_brute_force(seed: int) -> None:
             elements = decision.elements
             alone = [(*reads[row][:2], among(reads[row][2], elements)) for row in decision.reads]
             assert not linearizable([adds[row] for row in decision.adds], alone)
-    assert len(anomalies) >= 5
+    assert len(anomalies) >= 4
 
 
 def among(shown: Collection[int], elements: Collection[int]) -> list[int]:
