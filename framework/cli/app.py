@@ -151,6 +151,9 @@ def check(
     model: Annotated[
         str | None, typer.Option(help="Check histories: register, kv, topics, set or queue.")
     ] = None,
+    format: Annotated[
+        str, typer.Option(help="Form of the histories: jsonl, or jepsen (its history.edn).")
+    ] = "jsonl",
     budget: Annotated[
         float, typer.Option(help="Time for the linearizability search of one key, s.")
     ] = 30.0,
@@ -164,6 +167,7 @@ def check(
     return check_command(
         paths or [Path("results/latest")],
         model=model,
+        format=format,
         budget=budget,
         json=json,
         junit=junit,

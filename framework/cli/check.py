@@ -24,10 +24,13 @@ from framework.checking.results import (
 from framework.checking.runs import find_runs, read_runs
 from framework.errors import UsageError
 from framework.history.event import Json
+from framework.history.jepsen import MODELS as JEPSEN_MODELS
+from framework.history.jepsen import find_jepsen, our_model, read_jepsen
 from framework.history.pairing import Operation
 from framework.report.render import draw
 from framework.verdict import EXIT_CODE, worst
 
+FORMATS = ("jsonl", "jepsen")
 _FINDINGS_SHOWN = 10
 _OPERATIONS_SHOWN = 12
 
@@ -39,6 +42,7 @@ def check(
     json: bool = False,
     junit: Path | None = None,
     spark_master: str = spark_session.LOCAL_MASTER,
+    format: str = "jsonl",
 ) -> int:
     """Checks and prints; returns the exit code of the worst verdict.
 
@@ -51,7 +55,13 @@ def check(
     spark_session.need_master(spark_master)
     if junit is not None:
         need_target(junit)
-    if model is None:
+    if format not in FORMATS:
+        raise UsageError(f"--format is {format!r}; it must be {' or '.join(FORMATS)}")
+    if format == "jepsen":
+        if model is None:
+            raise UsageError(f"--format jepsen needs --model: {', '.join(JEPSEN_MODELS)}")
+        results = _check_jepsen([Path(path) for path in paths], model, budget, spark_master)
+    elif model is None:
         results = _check_runs([Path(path) for path in paths], budget, spark_master)
     else:
         results = _check_files([Path(path) for path in paths], model, budget, spark_master)
@@ -88,6 +98,14 @@ def _check_files(paths: Sequence[Path], model: str, budget: float, master: str) 
     histories = read_histories(find_histories(paths), model)
     with spark_session.running(master) as spark:
         return check_histories(spark, histories, model, budget)
+
+
+def _check_jepsen(paths: Sequence[Path], model: str, budget: float, master: str) -> list[RunResult]:
+    ours = our_model(model)
+    need_model(ours)
+    histories = [read_jepsen(file, model) for file in find_jepsen(paths)]
+    with spark_session.running(master) as spark:
+        return check_histories(spark, histories, ours, budget)
 
 
 def json_line(result: RunResult) -> str:
