@@ -5,7 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
 from checkers.linearizability.decide import Invalid, Unknown, decide
+from checkers.linearizability.encode import malformed
+from checkers.linearizability.judging import judge_block
 from checkers.linearizability.model import Model, NotInModel
 from checkers.linearizability.models import MODELS
 from framework.checking.keyed import Kernel, Outcome, judged
@@ -90,6 +94,14 @@ class Models:
 
     def kernel(self, model: str, budget_s: float) -> Kernel:
         return partial(check_key, model=MODELS[model], budget_s=budget_s)
+
+    def malformed(self, model: str, table: pa.Table) -> tuple[int, str] | None:
+        """The first operation (its index) that the model has no word for, and what is wrong."""
+        return malformed(model, table)
+
+    def block(self, model: str, budget_s: float) -> Callable[[pa.Table], pa.Table]:
+        """Decides every key of a table; `OUTCOME_ARROW`."""
+        return partial(judge_block, model=model, budget_s=budget_s)
 
     def __init__(self) -> None:
         self._instances = {name: model() for name, model in MODELS.items()}

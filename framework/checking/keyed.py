@@ -24,6 +24,10 @@ T = TypeVar("T")
 BUDGET_CONF: Final = "kraftproof.budget_s"
 DEFAULT_BUDGET_S: Final = 30.0
 
+_BUCKET: Final = "_bucket"
+_TABLES_PER_PARTITION: Final = 4
+"""So that a worker has a part of its partition in memory at a time."""
+
 OUTCOME_ARROW: Final = pa.schema(
     [
         (name, pa.int64() if name == "seen" else pa.string())
@@ -107,6 +111,25 @@ def keyed_together(
     return rows.groupBy("run", *by).applyInArrow(run_group, OUTCOME_SCHEMA)
 
 
+def keyed_tables(
+    rows: DataFrame, *, kernel: Callable[[pa.Table], pa.Table], by: Sequence[str] = ("key",)
+) -> DataFrame:
+    """Outcome rows of a kernel that takes Arrow tables: each has all rows of some groups with the
+    same `run` and `by`, in any order, and it returns a row of `OUTCOME_ARROW` for each group.
+
+    So thousands of small groups cost no call each. What a group's row is must not depend on
+    which others are in its table.
+    """
+    tables = _TABLES_PER_PARTITION * int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+    names = ", ".join(f"`{name}`" for name in ("run", *by))
+    bucketed = rows.selectExpr("*", f"pmod(hash({names}), {tables}) as {_BUCKET}")
+
+    def run_table(table: pa.Table) -> pa.Table:
+        return kernel(table.drop_columns([_BUCKET]))
+
+    return bucketed.groupBy(_BUCKET).applyInArrow(run_table, OUTCOME_SCHEMA)
+
+
 def _as_they_are(rows: list[Row]) -> list[Row]:
     return rows
 
@@ -125,7 +148,7 @@ def _run_group(
         prepared = prepare(rows)
         outcomes = {name: _outcome(kernel, prepared) for name, kernel in kernels.items()}
     except Exception as error:
-        outcomes = dict.fromkeys(kernels, _failed(error))
+        outcomes = dict.fromkeys(kernels, failed(error))
     made = [outcome_row(run, name, key, outcome) for name, outcome in outcomes.items()]
     return pa.Table.from_pylist(made, schema=OUTCOME_ARROW)
 
@@ -134,10 +157,11 @@ def _outcome(kernel: Callable[[T], "Outcome"], prepared: T) -> "Outcome":
     try:
         return kernel(prepared)
     except Exception as error:
-        return _failed(error)
+        return failed(error)
 
 
-def _failed(error: Exception) -> "Outcome":
+def failed(error: Exception) -> "Outcome":
+    """Of what could not be judged."""
     return Outcome(verdict=Verdict.UNKNOWN, seen=0, note=_name_of(error))
 
 

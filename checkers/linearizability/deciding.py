@@ -1,0 +1,157 @@
+"""The front of all methods: each key takes the cheapest that decides it.
+
+All are exact, so that they are tried by cost. What needs no search first: unique writes, elements
+of sets, FIFO queues, each nearly linear. Then a quick refutation for repeated values. Then two
+searches in turns, with time slices that grow: the frontier refutes soon, depth first finds orders
+soon, and who would win is not known before. Where the system's own log says in which order it
+worked, that order is checked besides.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from time import monotonic
+from typing import Final
+
+import numpy as np
+
+from checkers.linearizability.coded import NEVER, Coded, Kind
+from checkers.linearizability.decision import Budget, Decision, Method
+from checkers.linearizability.fifo import fifo
+from checkers.linearizability.transitions import queue_steps
+from framework.verdict import Verdict
+
+
+def _later(module: str, name: str) -> Method:
+    """A method whose module may not be there yet."""
+
+    def method(coded: Coded, budget: Budget) -> Decision | None:
+        try:
+            found = getattr(import_module(f"checkers.linearizability.{module}"), name)
+        except ImportError:
+            return None
+        decision: Decision | None = found(coded, budget)
+        return decision
+
+    return method
+
+
+along_log = _later("along_log", "along_log")
+depth_first = _later("depth_first", "depth_first")
+flips = _later("flips", "flips")
+frontier = _later("frontier", "frontier")
+reach = _later("reach", "reach")
+unique_writes = _later("unique", "unique_writes")
+
+NOTHING: Final = "nothing completed"
+DISAGREEMENT: Final = "disagreement"
+
+_FIRST_SLICE_S: Final = 0.02
+_GROWTH: Final = 3.0
+_CELLS: Final = sum(1 << kind for kind in range(Kind.CHANGE + 1))
+_QUEUES: Final = sum(1 << kind for kind in range(Kind.ENQUEUE, Kind.TAKE + 1))
+
+SEARCHES: Final[Sequence[Method]] = (frontier, depth_first)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What is known of one key."""
+
+    decision: Decision
+    """The verdict that counts."""
+    along: Decision | None = None
+    """What the log's own order says, where there is one."""
+
+    @property
+    def disagrees(self) -> bool:
+        """The log's order explains what happened, and the other method says that no order does,
+        or the other way round."""
+        return self.along is not None and {self.along.verdict, self.decision.verdict} == {
+            Verdict.VALID,
+            Verdict.INVALID,
+        }
+
+
+@dataclass(slots=True)
+class _Tried:
+    """Methods that did not decide, with what they cost."""
+
+    notes: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def ask(self, method: Method, coded: Coded, budget: Budget) -> Decision | None:
+        """Its decision, if it makes one. UNKNOWN is kept as tried, and returned."""
+        began = monotonic()
+        decision = method(coded, budget)
+        if decision is not None and decision.verdict is Verdict.UNKNOWN:
+            spent = self.seconds.get(decision.method, 0.0) + monotonic() - began
+            self.seconds[decision.method] = spent
+            self.notes[decision.method] = decision.note
+        return decision
+
+    def told(self) -> str:
+        return "; ".join(
+            f"{method} {self.seconds[method]:.1f} s" + (f" ({note})" if note else "")
+            for method, note in self.notes.items()
+        )
+
+
+def decide(coded: Coded, budget: Budget | None = None) -> Decided:
+    """Whether one key is linearizable. UNKNOWN once the budget is spent."""
+    budget = budget or Budget()
+    decision = _decided(coded, budget)
+    if coded.place is None:
+        return Decided(decision)
+    along = along_log(coded, budget)
+    if along is None or along.verdict is Verdict.UNKNOWN:
+        return Decided(decision)
+    if decision.verdict is Verdict.UNKNOWN and along.verdict is Verdict.VALID:
+        return Decided(along, along)
+    return Decided(decision, along)
+
+
+def _decided(coded: Coded, budget: Budget) -> Decision:
+    if not len(coded) or bool((coded.ret == NEVER).all()):
+        return Decision(Verdict.VALID, NOTHING, np.zeros(0, dtype=np.int64))
+    tried = _Tried()
+    for method in _without_search(coded):
+        decision = tried.ask(method, coded, budget)
+        if decision is not None and decision.verdict is not Verdict.UNKNOWN:
+            return decision
+    if _kinds(coded) & _QUEUES:
+        coded = queue_steps(coded)
+    return _raced(coded, budget, tried)
+
+
+def _kinds(coded: Coded) -> int:
+    """A bit for each kind that occurs."""
+    return int(np.bitwise_or.reduce(np.left_shift(1, coded.kind.astype(np.int64))))
+
+
+def _without_search(coded: Coded) -> Iterator[Method]:
+    kinds = _kinds(coded)
+    if not kinds & ~_CELLS:
+        yield from (unique_writes, flips, reach)
+    elif not kinds & ~_QUEUES:
+        yield fifo
+
+
+def _raced(coded: Coded, budget: Budget, tried: _Tried) -> Decision:
+    """The searches in turns. One that gives up before its time is up has run out of memory, and
+    is not asked again."""
+    searches = list(SEARCHES)
+    slice_s = _FIRST_SLICE_S
+    while searches and budget.left_s > 0:
+        for search in tuple(searches):
+            part = budget.slice(slice_s)
+            decision = tried.ask(search, coded, part)
+            if decision is not None and decision.verdict is not Verdict.UNKNOWN:
+                return decision
+            if decision is None or part.left_s > slice_s / 2:
+                searches.remove(search)
+        slice_s *= _GROWTH
+    ran_out = "time" if searches else "memory"
+    limit = f"{budget.seconds:g} s" if searches else f"{budget.max_bytes >> 20} MiB"
+    why = f"the {ran_out} budget of a key ran out ({limit}): {tried.told()}"
+    return Decision(Verdict.UNKNOWN, " and ".join(tried.notes) or NOTHING, note=why)

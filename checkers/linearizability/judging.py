@@ -1,0 +1,160 @@
+"""What runs on Spark's workers: tables of operations in, a row of outcome for each key out."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import pyarrow as pa
+
+from checkers.linearizability.deciding import DISAGREEMENT, Decided, decide
+from checkers.linearizability.decision import Budget
+from checkers.linearizability.encode import Keyed, encode_keys, malformed
+from checkers.linearizability.tables import MODELS
+from checkers.linearizability.told import plainly
+from framework.checking.columns import Columns
+from framework.checking.keyed import (
+    OUTCOME_ARROW,
+    Kernel,
+    Outcome,
+    failed,
+    judged,
+    outcome_row,
+    unquoted,
+)
+from framework.checking.runs import add_operation
+from framework.errors import UsageError
+from framework.history.columns import OPERATIONS
+from framework.history.pairing import Operation
+from framework.plugins.checker import Finding
+from framework.verdict import Verdict
+
+EXPLAIN_S: Final = 2.0
+"""What an explanation may cost beside the verdict."""
+
+
+def judge_block(table: pa.Table, *, model: str, budget_s: float) -> pa.Table:
+    """Linearizability of every key of every run in a table, which has columns as in
+    `framework.checking.runs.OPERATIONS`; rows may come in any order. Returns `OUTCOME_ARROW`.
+    """
+    return outcomes(
+        table, model=model, checker=model, judge=partial(judge_key, model, budget_s=budget_s)
+    )
+
+
+def outcomes(
+    table: pa.Table, *, model: str, checker: str, judge: Callable[[pa.Table, Keyed], Outcome]
+) -> pa.Table:
+    """`OUTCOME_ARROW` for every key. One that cannot be judged is UNKNOWN, and that key alone."""
+    try:
+        rows = [
+            outcome_row(key.run, checker, unquoted(key.key), _safely(judge, table, key))
+            for key in encode_keys(model, table)
+        ]
+    except Exception as error:  # of a table that holds what no history can
+        rows = [
+            outcome_row(run, checker, unquoted(key), failed(error))
+            for run, key in sorted(set(_names(table)))
+        ]
+    return pa.Table.from_pylist(rows, schema=OUTCOME_ARROW)
+
+
+def judge_key(model: str, table: pa.Table, key: Keyed, *, budget_s: float) -> Outcome:
+    """One key. `seen` counts the operations that completed."""
+    if key.is_malformed:
+        found = malformed(model, table.take(pa.array(key.rows)))
+        note = "malformed" if found is None else f"index {found[0]}: {found[1]}"
+        return Outcome(verdict=Verdict.UNKNOWN, seen=key.seen, note=note)
+    decided = decide(key.coded, Budget(budget_s))
+    figures: Mapping[str, float] = {
+        "operations": len(key.rows),
+        f"method: {decided.decision.method}": 1,
+    }
+    if decided.disagrees:
+        return _disagreement(key, decided, figures)
+    if decided.decision.verdict is Verdict.INVALID:
+        return judged(key.seen, [_explained(table, key, decided, budget_s)], figures)
+    # VALID also where all is pending: a whole history of that is UNKNOWN, one such key is in order.
+    return Outcome(
+        verdict=decided.decision.verdict,
+        seen=key.seen,
+        figures=figures,
+        note=decided.decision.note,
+    )
+
+
+def _explained(table: pa.Table, key: Keyed, decided: Decided, budget_s: float) -> Finding:
+    operations = table.take(pa.array(key.rows))
+    budget = Budget(min(budget_s, EXPLAIN_S))
+    try:
+        from checkers.linearizability.explain import explain
+
+        return explain(operations, key.coded, decided.decision, budget)
+    except Exception:  # the verdict stands without its explanation
+        return plainly(operations, key.coded, decided.decision)
+
+
+def _disagreement(key: Keyed, decided: Decided, figures: Mapping[str, float]) -> Outcome:
+    """The system's own log and a search that knows nothing of it say different things.
+
+    Where the log's order does not explain what another order does, the key is linearizable, and
+    the log is not what the clients saw. The other way round one of the methods is wrong.
+    """
+    assert decided.along is not None
+    along, search = decided.along, decided.decision
+    figures = {**figures, DISAGREEMENT: 1}
+    if search.verdict is Verdict.INVALID:
+        note = f"{search.method} says INVALID, {along.method} has an order: one of them is wrong"
+        return Outcome(verdict=Verdict.UNKNOWN, seen=key.seen, figures=figures, note=note)
+    rows = [along.culprit, *(row for row in along.involved if row != along.culprit)]
+    ops = [int(key.coded.call[row]) for row in rows if row >= 0]
+    message = (
+        f"some order explains all operations ({search.method}), but not the order of the "
+        f"system's own log: {along.note or 'see the operations'} (index {', '.join(map(str, ops))})"
+    )
+    finding = Finding(message=message, operations=ops)
+    return Outcome(
+        verdict=Verdict.VALID, seen=key.seen, figures=figures, findings=[finding], note=message
+    )
+
+
+class Models:
+    """What `check --model` needs to know of the models (`framework.checking.foreign.ModelSet`)."""
+
+    names: Sequence[str] = tuple(MODELS)
+
+    def malformed(self, model: str, table: pa.Table) -> tuple[int, str] | None:
+        """The first operation (its index) that the model has no word for, and what is wrong."""
+        return malformed(model, table)
+
+    def block(self, model: str, budget_s: float) -> Callable[[pa.Table], pa.Table]:
+        """Decides every key of a table; `OUTCOME_ARROW`."""
+        return partial(judge_block, model=model, budget_s=budget_s)
+
+    def validate(self, model: str, operation: Operation) -> None:
+        """Raises `UsageError` for an operation that the model has no word for."""
+        columns = Columns(OPERATIONS)
+        add_operation(columns, "", operation)
+        found = malformed(model, columns.table())
+        if found is not None:
+            raise UsageError(found[1])
+
+    def kernel(self, model: str, budget_s: float) -> Kernel:
+        """Decides one key, given as rows."""
+        return partial(_judge_rows, model=model, budget_s=budget_s)
+
+
+def _judge_rows(rows: list[dict[str, Any]], *, model: str, budget_s: float) -> Outcome:
+    table = pa.Table.from_pylist(rows, schema=OPERATIONS)
+    (key,) = encode_keys(model, table)
+    return judge_key(model, table, key, budget_s=budget_s)
+
+
+def _names(table: pa.Table) -> Iterable[tuple[str, str]]:
+    return zip(table["run"].to_pylist(), table["key"].to_pylist(), strict=True)
+
+
+def _safely(judge: Callable[[pa.Table, Keyed], Outcome], table: pa.Table, key: Keyed) -> Outcome:
+    try:
+        return judge(table, key)
+    except Exception as error:
+        return failed(error)
