@@ -72,6 +72,11 @@ class End:
     order: Sequence[Move]
     stuck: Sequence[Move]
 
+    @property
+    def is_idle(self) -> bool:
+        """It ends with what other operations did, and no member saw."""
+        return bool(self.order) and not self.order[-1].member
+
 
 @dataclass(frozen=True, slots=True)
 class Refuted:
@@ -422,7 +427,7 @@ class _Walk:
                 stuck = [each for each in self._members if not done & each.bit]
                 if any(self._step(state, each) is not None for each in stuck):
                     continue
-                order = _listed(longer)
+                order = _needed(_listed(longer))
                 rank = (-done.bit_count(), len(order))
                 if state not in ends or rank < ends[state][0]:
                     ends[state] = (rank, End(state, order, sorted(stuck, key=lambda m: m.call)))
@@ -439,6 +444,17 @@ def _is_new(
         return False
     ways.append(used)
     return True
+
+
+def _needed(order: list[Move]) -> list[Move]:
+    """Without others' writes to a cell that are overwritten before anybody saw them."""
+    kept: list[Move] = []
+    for move in order:
+        if move.kind == WRITE:
+            while kept and not kept[-1].member and kept[-1].kind in (WRITE, CAS, CHANGE):
+                kept.pop()
+        kept.append(move)
+    return kept
 
 
 def _listed(trail: Trail) -> list[Move]:
