@@ -45,6 +45,8 @@ _NOTHING: Final = -1
 _UNKNOWN: Final = -2
 _NO_VALUE: Final = -1
 _BAD: Final = -2
+_MOST_WORDS: Final = 64
+"""More than any model has, and room for what is negative."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,8 +294,13 @@ class _Pool:
         return begin
 
     def closed(self) -> tuple[Strings, Codes]:
-        """The distinct texts, and the number of each text that was added."""
-        return numbered(pa.concat_arrays(self._pieces))
+        """The distinct canonical texts, and the number of each text that was added."""
+        texts, codes = numbered(pa.concat_arrays(self._pieces))
+        equal = canonical(texts)
+        if equal is texts:
+            return texts, codes
+        texts, again = numbered(equal)
+        return texts, again[codes]
 
 
 def _read(
@@ -310,37 +317,45 @@ def _read(
             if source is not None:
                 uses.setdefault(source, []).append((number, side))
     if Source.FROM in uses:
-        of_pairs = np.flatnonzero(np.isin(said, [number for number, _ in uses[Source.FROM]]))
+        of_pairs = np.flatnonzero(_among(said, [number for number, _ in uses[Source.FROM]]))
         texts, codes = numbered(strings(table["value"], rows[of_pairs]))
         for source, items in zip((Source.FROM, Source.TO), pairs(texts), strict=True):
             _place(found, of_pairs, said, uses.pop(source), pool, items, codes)
     for source, used in uses.items():
-        at = np.flatnonzero(np.isin(said, [number for number, _ in used]))
+        at = np.flatnonzero(_among(said, [number for number, _ in used]))
         if not len(at):
             continue
         if isinstance(source, str):
             texts, codes = pa.array([source]), np.zeros(len(at), dtype=np.int32)
         else:
             column = "value" if source is Source.VALUE else "result"
-            texts, codes = numbered(strings(table[column], rows[at]))
-            texts = _made_of(spec, source, texts)
+            texts, codes = _made_of(spec, source, strings(table[column], rows[at]))
         _place(found, at, said, used, pool, texts, codes)
     return found
 
 
-def _made_of(spec: Model, source: Source, texts: Strings) -> Strings:
-    """The texts that stand for what a source reads; null where it is not as it must be."""
-    if source is Source.SEEN:
-        return shown_ids(texts)
-    if source is Source.ID:
-        shown = shown_ids(texts).fill_null(ANY)
-        return pc.if_else(pc.equal(shown, NULL), ANY, shown)
+def _among(said: Codes, numbers: list[int]) -> Mask:
+    lookup = np.zeros(_MOST_WORDS, dtype=bool)
+    lookup[numbers] = True
+    found: Mask = lookup[said]
+    return found
+
+
+def _made_of(spec: Model, source: Source, rows: Strings) -> tuple[Strings, Codes]:
+    """The texts that stand for what a source reads, null where it is not as it must be; and the
+    place of each row's among them."""
     column = "value" if source is Source.VALUE else "result"
-    for rule in spec.rules:
-        if rule.column == column and not rule.told:
-            texts = pc.if_else(pa.array(rule.fits(texts)), texts, None)
-            break
-    return canonical(texts)
+    rule = next((each for each in spec.rules if each.column == column and not each.told), None)
+    if rule is None and source in (Source.VALUE, Source.RESULT):
+        return rows, np.arange(len(rows), dtype=np.int32)
+    texts, codes = numbered(rows)
+    if rule is not None:
+        return pc.if_else(pa.array(rule.fits(texts)), texts, None), codes
+    texts = shown_ids(texts)
+    if source is Source.ID:
+        texts = texts.fill_null(ANY)
+        texts = pc.if_else(pc.equal(texts, NULL), ANY, texts)
+    return texts, codes
 
 
 def _place(
@@ -353,11 +368,13 @@ def _place(
     codes: Codes,
 ) -> None:
     """Puts the texts of the rows `at` into the columns that use them."""
-    begin = pool.add(texts.fill_null(""))
-    here = np.where(pc.is_null(texts).to_numpy(zero_copy_only=False)[codes], _BAD, begin + codes)
+    begin = pool.add(texts.fill_null(NULL))
+    here = begin + codes.astype(np.int64)
+    if texts.null_count:
+        here[pc.is_null(texts).to_numpy(zero_copy_only=False)[codes]] = _BAD
     for side in (0, 1):
         numbers = [number for number, each in used if each == side]
-        mine = np.isin(said[at], numbers)
+        mine = _among(said[at], numbers)
         found[side][at[mine]] = here[mine]
 
 

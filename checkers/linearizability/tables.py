@@ -196,7 +196,7 @@ SET: Final = Model(
 
 QUEUE: Final = Model(
     name="queue",
-    initial="[]",
+    initial=NULL,
     fs=("enqueue", "dequeue"),
     words={
         **_each("enqueue", _TAKES_EFFECT, Says(Kind.ENQUEUE, b=Source.VALUE)),

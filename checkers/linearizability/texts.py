@@ -92,8 +92,9 @@ def numbered(column: Any) -> tuple[Strings, Codes]:
 
 
 def canonical(texts: Strings) -> Strings:
-    """Texts that are equal exactly where the JSON values are: 1.0 becomes 1."""
-    plain = pc.match_substring_regex(texts, f"^{_ATOM}$")
+    """Texts that are equal exactly where the JSON values are: 1.0 becomes 1. The same object if
+    all are already."""
+    plain = pc.match_substring_regex(texts, f"^(?:{_ATOM}|{ANY})$")
     return _odd_ones(texts, pc.invert(plain), lambda text: as_json(whole(json.loads(text))))
 
 
