@@ -10,13 +10,13 @@ from framework.errors import UsageError
 from framework.verdict import Verdict
 
 
-def need_target(target: Path) -> None:
-    """Raises `UsageError` where no JUnit file can be written: before a run, not after it."""
+def need_target(target: Path, option: str = "--junit") -> None:
+    """Raises `UsageError` where no file can be written: before a run, not after it."""
     folder = next(parent for parent in target.absolute().parents if parent.exists())
     if target.is_dir():
-        raise UsageError(f"--junit {target}: that is a folder; name a file")
+        raise UsageError(f"{option} {target}: that is a folder; name a file")
     if not folder.is_dir() or not os.access(target if target.exists() else folder, os.W_OK):
-        raise UsageError(f"--junit {target}: it cannot be written there")
+        raise UsageError(f"{option} {target}: it cannot be written there")
 
 
 def write_junit(results: Sequence[RunResult], target: Path) -> None:

@@ -159,6 +159,9 @@ def check(
     ] = 30.0,
     json: Annotated[bool, typer.Option("--json", help="One JSON line a history.")] = False,
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit file.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a page of what was found, with pictures.")
+    ] = None,
     spark_master: Annotated[str, typer.Option(help=_MASTER_HELP)] = "local[*]",
 ) -> int:
     """Check stored runs again, or histories that somebody else recorded."""
@@ -171,6 +174,7 @@ def check(
         budget=budget,
         json=json,
         junit=junit,
+        report=report,
         spark_master=spark_master,
     )
 

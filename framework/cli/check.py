@@ -27,6 +27,7 @@ from framework.history.event import Json
 from framework.history.jepsen import MODELS as JEPSEN_MODELS
 from framework.history.jepsen import find_jepsen, our_model, read_jepsen
 from framework.history.pairing import Operation
+from framework.report.histories import draw as draw_results
 from framework.report.render import draw
 from framework.verdict import EXIT_CODE, worst
 
@@ -43,6 +44,7 @@ def check(
     junit: Path | None = None,
     spark_master: str = spark_session.LOCAL_MASTER,
     format: str = "jsonl",
+    report: Path | None = None,
 ) -> int:
     """Checks and prints; returns the exit code of the worst verdict.
 
@@ -55,6 +57,8 @@ def check(
     spark_session.need_master(spark_master)
     if junit is not None:
         need_target(junit)
+    if report is not None:
+        need_target(report, "--report")
     if format not in FORMATS:
         raise UsageError(f"--format is {format!r}; it must be {' or '.join(FORMATS)}")
     if format == "jepsen":
@@ -67,6 +71,8 @@ def check(
         results = _check_files([Path(path) for path in paths], model, budget, spark_master)
     if junit is not None:
         write_junit(results, junit)
+    if report is not None and not draw_results(results, report):
+        print(f"framework: --report {report}: it could not be written", file=sys.stderr)
     for result in results:
         print(json_line(result) if json else told(result))
     sys.stdout.flush()
@@ -152,7 +158,10 @@ def told(result: RunResult) -> str:
 
 def _told_finding(finding: KeyedFinding, result: RunResult) -> list[str]:
     key = f"{finding.key}: " if finding.key else ""
-    lines = [f"    {key}{finding.message}"]
+    message, *why = finding.message.split("\n")
+    lines = [f"    {key}{message}", *(f"      {line}" for line in why)]
+    if why:
+        return lines
     for op in sorted(finding.operations)[:_OPERATIONS_SHOWN]:
         if op in result.cited:
             lines.append(f"      {_told_operation(result.cited[op])}")

@@ -7,16 +7,18 @@ import json
 import logging
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import jinja2
+from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from framework.history.pairing import Operation
 from framework.report import figures
 from framework.report.data import NS, Injection, Run, read_run
+from framework.report.linearization import svg
 from framework.report.text import full, shorten
 
 log: Final = logging.getLogger(__name__)
@@ -56,6 +58,11 @@ def draw(folder: Path) -> None:
 
 def to_html(run: Run) -> str:
     """The page. Pure, but for the template and plotly.js, which come with the packages."""
+    return template("report.html").render(_page(run))
+
+
+def template(name: str) -> jinja2.Template:
+    """One of the pages, with what they all use."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -64,17 +71,19 @@ def to_html(run: Run) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters |= {"full": full, "shorten": shorten}
-    return environment.get_template("report.html").render(_page(run))
+    return environment.get_template(name)
 
 
 def _page(run: Run) -> dict[str, Any]:
-    checkers = _checkers(run)
+    entries = (run.verdict or {}).get("checkers") or ()
+    checkers = checker_rows(entries, _by_index(run), run.plan.get("time_zero_ns") or 0)
     keep = _named(run)
     placed = figures.drawn(run.operations, keep)
     threads = run.plan.get("threads")
     threads = threads if isinstance(threads, int) and threads > 0 else None
     return {
         "run": run,
+        "has_timeline": True,
         "name": f"{run.plan.get('name', run.folder.resolve().parent.name)}",
         "stamp": run.folder.resolve().name,
         "verdict": _verdict(run),
@@ -145,12 +154,13 @@ def _facts(run: Run) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in facts if value not in (None, "")]
 
 
-def _checkers(run: Run) -> list[dict[str, Any]]:
-    """The checkers' entries, worst first, their findings with the operations looked up."""
-    by_index = _by_index(run)
-    zero_ns = run.plan.get("time_zero_ns") or 0
+def checker_rows(
+    entries: Iterable[Mapping[str, Any]], by_index: Mapping[int, Operation], zero_ns: int = 0
+) -> list[dict[str, Any]]:
+    """The checkers' entries of verdict.json, worst first, their findings with the operations
+    looked up."""
     found = []
-    for entry in (run.verdict or {}).get("checkers") or ():
+    for entry in entries:
         all_findings = entry.get("findings") or ()
         found.append(
             {
@@ -191,15 +201,29 @@ def _named(run: Run) -> frozenset[int]:
 def _finding(
     finding: Mapping[str, Any], by_index: Mapping[int, Operation], zero_ns: int
 ) -> dict[str, Any]:
+    message, *lines = str(finding.get("message", "")).split("\n")
     numbers = list(dict.fromkeys(finding.get("operations") or ()))
     operations = list({by_index[n].op: by_index[n] for n in numbers if n in by_index}.values())
     return {
         "key": finding.get("key"),
-        "message": finding.get("message", ""),
+        "message": message,
+        "lines": lines,
+        "picture": picture_of(finding.get("picture")),
         "operations": [_operation_row(op) for op in operations],
         "absent": [n for n in numbers if n not in by_index],
         "events": [_event_row(event, zero_ns) for event in finding.get("events") or ()],
     }
+
+
+def picture_of(picture: Any) -> Markup:
+    """Inline SVG; nothing if there is no picture, or none that can be drawn."""
+    if not picture:
+        return Markup()
+    try:
+        return Markup(svg(picture))  # made of numbers and escaped text
+    except Exception:
+        log.warning("a picture of a finding could not be drawn", exc_info=True)
+        return Markup()
 
 
 def _operation_row(op: Operation) -> dict[str, Any]:
