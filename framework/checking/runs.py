@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from framework.checking.columns import Columns, as_json, as_text
 from framework.errors import UsageError
+from framework.history.columns import OPERATIONS
 from framework.history.pairing import Operation
 from framework.history.reader import History, read_history
 from framework.plugins.checker import RunInfo, Tables
@@ -20,26 +21,6 @@ LEDGER: Final = "faults.jsonl"
 NODE_EVENTS: Final = "nodes/*/**/events.jsonl"
 _PLAN_KEYS: Final = ("seed", "workloads", "nodes", "time_zero_ns")
 
-OPERATIONS: Final = pa.schema(
-    {
-        "run": pa.string(),
-        "op": pa.int64(),
-        "end": pa.int64(),
-        "process": pa.string(),
-        "f": pa.string(),
-        "key": pa.string(),
-        "value": pa.string(),
-        "type": pa.string(),
-        "result": pa.string(),
-        "error_code": pa.string(),
-        "error_message": pa.string(),
-        "node": pa.string(),
-        "ext": pa.string(),
-        "invoked_ns": pa.int64(),
-        "completed_ns": pa.int64(),
-        "phase": pa.string(),
-    }
-)
 NEMESIS: Final = pa.schema(
     {
         "run": pa.string(),

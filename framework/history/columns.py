@@ -30,6 +30,27 @@ SCHEMA: Final = pa.schema(
         pa.field("ext", pa.string()),
     ]
 )
+OPERATIONS: Final = pa.schema(
+    {
+        "run": pa.string(),
+        "op": pa.int64(),
+        "end": pa.int64(),
+        "process": pa.string(),
+        "f": pa.string(),
+        "key": pa.string(),
+        "value": pa.string(),
+        "type": pa.string(),
+        "result": pa.string(),
+        "error_code": pa.string(),
+        "error_message": pa.string(),
+        "node": pa.string(),
+        "ext": pa.string(),
+        "invoked_ns": pa.int64(),
+        "completed_ns": pa.int64(),
+        "phase": pa.string(),
+    }
+)
+"""Operations as checkers read them: `framework.plugins.checker.Tables` says what each is."""
 BATCH_ROWS: Final = 16_384
 
 

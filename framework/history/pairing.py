@@ -1,9 +1,10 @@
 """Operations: invocations paired with their completions, one open operation a process."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from framework.checking.columns import as_json
 from framework.history.event import NEMESIS, Event, Json, Process
 
 CompletionType: TypeAlias = Literal["ok", "fail", "info"]
@@ -44,11 +45,11 @@ class PairingError(Exception):
 class Pairing:
     """Folds events, in order, into operations of clients and the events of the nemesis."""
 
-    def __init__(self) -> None:
+    def __init__(self, open_before: Iterable[Operation] = ()) -> None:
         self.operations: list[Operation] = []
         self.named: list[Event] = []
         """Events of the nemesis; they are not paired."""
-        self._open: dict[Process, Operation] = {}
+        self._open: dict[Process, Operation] = {each.process: each for each in open_before}
         self._phase: Phase = "main"
 
     def add(self, event: Event) -> None:
@@ -91,7 +92,7 @@ class Pairing:
                 f"{event.type} of {event.f!r} by process {process}, which has no open operation; "
                 "an invoke must come first"
             )
-        if event.f != operation.f or (event.key is not None and event.key != operation.key):
+        if event.f != operation.f or not _repeats(event.key, operation.key):
             raise PairingError(
                 f"{event.type} of {event.f!r} on key {event.key!r} by process {process}, whose "
                 f"open operation (index {operation.op}) is {operation.f!r} on key "
@@ -105,3 +106,8 @@ class Pairing:
         operation.node = event.node or operation.node
         operation.ext = event.ext if event.ext is not None else operation.ext
         operation.completed_ns = event.time
+
+
+def _repeats(key: Json, invoked: Json) -> bool:
+    """Whether a completion's key, if it gives one, is that of the invocation: the same JSON."""
+    return key is None or key is invoked or as_json(key) == as_json(invoked)

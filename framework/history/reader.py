@@ -1,26 +1,35 @@
-"""Reading a history: JSON Lines, one event a line, plain or gzipped, from anyone.
+"""Reading a history, from anyone: JSON Lines, plain or gzipped, or Parquet.
 
-Whatever a line has wrong ends the reading with one `UsageError` that names file, line number,
-what is wrong and what would be right. One fault is forgiven: a last line without its newline
-that is not whole JSON is what a killed writer leaves. It is left out, a note says so, and the
-operation that it would have completed stays pending.
+What is wrong ends the reading with one `UsageError` that names file, line number, what is wrong
+and what would be right. One fault is forgiven: a last line without its newline that is not whole
+JSON is what a killed writer leaves. It is left out, a note says so, and the operation that it
+would have completed stays pending.
+
+Histories are read in ranges, as columns. Only where a range turns out to be malformed is it read
+again, event by event, to say what is wrong.
 """
 
-import gzip
 import json
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NoReturn, cast
+from typing import Any, Final
 
-from framework.errors import UsageError
-from framework.history.event import EVENT_TYPES, Event, Json
+import pyarrow as pa
+
+from framework.errors import EngineError, UsageError
+from framework.history.assemble import assemble, indexed
+from framework.history.borders import Before, Border, first_refused
+from framework.history.event import Event, Json
+from framework.history.finished import what_is_wrong
+from framework.history.ingest import Part, ingest
+from framework.history.lines import EXAMPLE, HalfLine, Malformed, event_of, parse
 from framework.history.pairing import Operation, Pairing, PairingError
+from framework.history.ranges import RANGE_BYTES, Range, chunks, ranges, rows_of
 
-SUFFIXES: Final = (".jsonl", ".jsonl.gz")
-_EXAMPLE: Final = '{"type":"invoke","process":0,"f":"read","key":"x","value":null}'
-_TYPES: Final = frozenset(EVENT_TYPES)
+SUFFIXES: Final = (".jsonl", ".jsonl.gz", ".parquet")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,148 +45,190 @@ class History:
     """What was forgiven."""
 
 
-class _Malformed(Exception):
-    """What is wrong with a line, and what would be right."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """A history as columns."""
+
+    operations: pa.Table
+    """`OPERATIONS`, but for `run`; and `file`. A process is a JSON text: `process_texts`."""
+    nemesis: pa.Table
+    """index, time_ns, type, f, value."""
+    notes: Sequence[str]
 
 
-class _HalfLine(Exception):
-    """The last line is cut short: its writer was killed."""
+def read(
+    paths: Sequence[Path], *, file: int = 0, allow_empty: bool = False, size: int = RANGE_BYTES
+) -> Read:
+    """One history, which is a file, or Parquet files one after another. Raises `UsageError`.
 
-
-def read_history(path: Path, *, allow_empty: bool = False) -> History:
-    """The operations of a history file. Raises `UsageError`.
-
-    A file without events is refused unless `allow_empty`, which is for runs that were killed
+    A history without events is refused unless `allow_empty`, which is for runs that were killed
     before their first operation.
     """
-    pairing = Pairing()
-    notes: list[str] = []
-    number, index, now = 0, 0, None
-    try:
-        for line in _lines(path):
-            number += 1
-            if line.isspace():
-                continue
-            event = _event(_parse(line), index, now)
-            pairing.add(event)
-            index += 1
-            now = now if event.time is None else event.time
-    except _HalfLine:
-        notes.append(f"{path}:{number}: the last line is cut short; it was left out")
-    except (_Malformed, PairingError) as error:
-        raise UsageError(f"{path}:{number}: {error}") from None
-    if not index and not allow_empty:
-        raise UsageError(f"{path}: no events; a history has one JSON object a line: {_EXAMPLE}")
-    return History(path=path, operations=pairing.operations, named=pairing.named, notes=notes)
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file with their newlines. Raises `UsageError`."""
-    try:
-        with _open(path) as file:
-            yield from file
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UsageError(f"{path}: not a whole gzip file: {error}") from None
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
-
-
-def _open(path: Path) -> BinaryIO:
-    if path.suffix == ".gz":
-        return cast(BinaryIO, gzip.open(path, "rb"))
-    return path.open("rb")
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-_decode = json.JSONDecoder(parse_constant=_no_constant).decode
-
-
-def _parse(line: bytes) -> dict[str, Any]:
-    try:
-        parsed = _decode(line.decode())
-    except (ValueError, RecursionError) as error:
-        if line.startswith(b"{") and not line.endswith(b"\n"):
-            raise _HalfLine from None
-        raise _Malformed(
-            f"not a JSON object, or cut short ({str(error) or 'too deep'}); "
-            f"every line is an event such as {_EXAMPLE}"
-        ) from None
-    if not isinstance(parsed, dict):
-        raise _Malformed(f"not a JSON object; every line is an event such as {_EXAMPLE}")
-    return parsed
-
-
-def _event(fields: dict[str, Any], index: int, now: int | None) -> Event:
-    """A validated event. `index` is its position, `now` the time of the one before."""
-    get = fields.get
-    kind, process, f = get("type"), get("process"), get("f")
-    if not (isinstance(kind, str) and kind in _TYPES):
-        raise _Malformed(f"type is {_shown(fields, 'type')}; it must be one of {_listed()}")
-    if not isinstance(process, int | str) or isinstance(process, bool):
-        raise _Malformed(f"process is {_shown(fields, 'process')}; it must be an integer or a name")
-    if not isinstance(f, str) or not f:
-        raise _Malformed(f"f is {_shown(fields, 'f')}; it must be the operation's name")
-    _check_index(fields, index)
-    time = _check_time(fields, now)
-    node, ext = get("node"), get("ext")
-    if node is not None and not isinstance(node, str):
-        raise _Malformed(f"node is {_shown(fields, 'node')}; it must be a name")
-    if ext is not None and not isinstance(ext, dict):
-        raise _Malformed(f"ext is {_shown(fields, 'ext')}; it must be an object")
-    return Event(
-        type=cast(Any, kind),
-        process=process,
-        f=f,
-        index=index,
-        time=time,
-        key=get("key"),
-        value=get("value"),
-        error=_error(get("error")),
-        node=node,
-        ext=ext,
+    sources = ranges(paths, file, size)
+    parts = [part for source in sources for part in ingest(source)]
+    notes = settled(sources, [part.border for part in parts], allow_empty=allow_empty)
+    return Read(
+        operations=assemble(pa.concat_tables([part.operations for part in parts])),
+        nemesis=indexed(_nemesis(parts), [part.border for part in parts]),
+        notes=notes,
     )
 
 
-def _check_index(fields: dict[str, Any], index: int) -> None:
-    given = fields.get("index")
-    if given is not None and (given != index or isinstance(given, bool | float)):
-        raise _Malformed(
-            f"index is {_shown(fields, 'index')}; indices are dense from 0, so it must be {index}"
+def read_history(path: Path, *, allow_empty: bool = False) -> History:
+    """The operations of a history file as objects. Raises `UsageError`."""
+    found = read([path], allow_empty=allow_empty)
+    return History(
+        path=path,
+        operations=operations_of(found.operations),
+        named=[
+            Event(
+                type=row["type"],
+                process="nemesis",
+                f=row["f"],
+                index=row["index"],
+                time=row["time_ns"],
+                value=json.loads(row["value"]),
+            )
+            for row in found.nemesis.to_pylist()
+        ],
+        notes=found.notes,
+    )
+
+
+def operations_of(table: pa.Table) -> list[Operation]:
+    """The rows of `Read.operations` as objects."""
+    return [
+        Operation(
+            op=row["op"],
+            end=row["end"],
+            process=json.loads(row["process"]),
+            f=row["f"],
+            key=json.loads(row["key"]),
+            value=json.loads(row["value"]),
+            type=row["type"],
+            result=_json(row["result"]),
+            error=None if row["error_code"] is None else (row["error_code"], row["error_message"]),
+            node=row["node"],
+            ext=_json(row["ext"]),
+            invoked_ns=row["invoked_ns"],
+            completed_ns=row["completed_ns"],
+            phase=row["phase"],
         )
+        for row in table.to_pylist()
+    ]
 
 
-def _check_time(fields: dict[str, Any], now: int | None) -> int | None:
-    time: Json = fields.get("time")
-    if time is None:
-        return None
-    if not isinstance(time, int) or isinstance(time, bool):
-        raise _Malformed(f"time is {_shown(fields, 'time')}; it must be an integer, in ns")
-    if not -(2**63) <= time < 2**63:
-        raise _Malformed(f"time is {time}; it must fit in 64 bits, in ns")
-    if now is not None and time < now:
-        raise _Malformed(f"time goes back from {now} to {time}; events are in real-time order")
-    return time
+def settled(
+    sources: Sequence[Range], borders: Sequence[Border], *, allow_empty: bool = False
+) -> list[str]:
+    """What was forgiven in a history, all of whose ranges were read. Raises `UsageError` for
+    what was not."""
+    borders = sorted(borders, key=lambda border: border.number)
+    refused, before = first_refused(borders)
+    if refused is not None:
+        raise UsageError(_why(sources, borders, refused, before))
+    path = sources[0].path
+    if not before.events and not allow_empty:
+        raise UsageError(f"{path}: no events; a history has one JSON object a line: {EXAMPLE}")
+    return [_half(sources, borders, border) for border in borders if border.half]
 
 
-def _error(given: Json) -> tuple[str, str] | None:
-    """`[code, message]`; anything else that somebody wrote becomes a code."""
-    if given is None:
-        return None
-    if isinstance(given, list) and given:
-        return _text(given[0]), " ".join(map(_text, given[1:]))
-    return _text(given), ""
+def _half(sources: Sequence[Range], borders: Sequence[Border], border: Border) -> str:
+    line = _lines_before(sources, borders, border) + border.lines
+    return f"{_source(sources, border).path}:{line}: the last line is cut short; it was left out"
 
 
-def _text(given: Json) -> str:
-    return given if isinstance(given, str) else json.dumps(given)
+def _source(sources: Sequence[Range], border: Border) -> Range:
+    return max((s for s in sources if s.number <= border.number), key=lambda each: each.number)
 
 
-def _shown(fields: dict[str, Any], name: str) -> str:
-    return json.dumps(fields[name])[:80] if name in fields else "missing"
+def _lines_before(sources: Sequence[Range], borders: Sequence[Border], border: Border) -> int:
+    """Lines, or rows, of the same file before a range."""
+    path = _source(sources, border).path
+    return sum(
+        each.lines
+        for each in borders
+        if each.number < border.number and _source(sources, each).path == path
+    )
 
 
-def _listed() -> str:
-    return ", ".join(EVENT_TYPES)
+def _why(
+    sources: Sequence[Range], borders: Sequence[Border], border: Border, before: Before
+) -> str:
+    """One line on what is wrong with a range that cannot stand where it does."""
+    source = _source(sources, border)
+    before.lines = _lines_before(sources, borders, border)
+    if source.parquet:
+        found = _wrong_row(rows_of(source), before)
+        where = "row "
+    else:
+        found, where = _wrong_line(source, border.number, before), ""
+    if found is None:
+        raise EngineError(f"{source.path}: refused, but nothing in it is wrong: a defect of ours")
+    return f"{source.path}:{where}{found[0]}: {found[1]}"
+
+
+def _wrong_line(source: Range, number: int, before: Before) -> tuple[int, str] | None:
+    with closing(chunks(source)) as found:
+        chunk = next(chunk for place, chunk in found if place == number)
+    lines = enumerate(BytesIO(chunk), before.lines + 1)
+    return _wrong_event(
+        ((place, parse(line)) if not line.isspace() else (place, None) for place, line in lines),
+        before,
+    )
+
+
+def _wrong_row(table: pa.Table, before: Before) -> tuple[int, str] | None:
+    rows = (row for batch in table.to_batches(max_chunksize=4_096) for row in batch.to_pylist())
+    if "op" in table.column_names:
+        return what_is_wrong(rows, before)
+    return _wrong_event(enumerate(map(_fields, rows), before.lines + 1), before)
+
+
+def _wrong_event(
+    objects: Iterable[tuple[int, dict[str, Any] | None]], before: Before
+) -> tuple[int, str] | None:
+    """The number of the first line that no history could go on with, and what is wrong."""
+    pairing = Pairing(
+        Operation(op=op, process=json.loads(process), f=f, key=json.loads(key))
+        for process, (op, f, key) in before.open.items()
+    )
+    index, now, place = before.events, before.now, before.lines
+    events = iter(objects)
+    while True:
+        place += 1
+        try:
+            place, fields = next(events)
+            if fields is None:
+                continue
+            event = event_of(fields, index, now)
+            pairing.add(event)
+        except (StopIteration, HalfLine):
+            return None
+        except (Malformed, PairingError) as error:
+            return place, str(error)
+        index += 1
+        now = now if event.time is None else event.time
+
+
+def _fields(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of `SCHEMA` as the object that a line has."""
+    fields = {name: row[name] for name in ("index", "time", "node") if row.get(name) is not None}
+    fields |= {name: row[name] for name in ("type", "f") if row[name] is not None}
+    if row["process"] is not None:
+        fields["process"] = str(row["process"])
+    for name in ("key", "value", "ext"):
+        if row.get(name) is not None:
+            try:
+                fields[name] = json.loads(row[name])
+            except (TypeError, ValueError, RecursionError):
+                raise Malformed(f"{name} is {row[name]!r:.80}; it must be JSON") from None
+    return fields
+
+
+def _nemesis(parts: Sequence[Part]) -> pa.Table:
+    return pa.concat_tables([part.nemesis for part in parts])
+
+
+def _json(text: str | None) -> Json:
+    return None if text is None else json.loads(text)

@@ -1,0 +1,273 @@
+"""The events of a range of a history as columns, from JSON Lines or from our sealed Parquet.
+
+Both ways end in the same columns. Lines go through `framework.history.scan`; what that does not
+understand goes through `framework.history.reader`, line by line, which has the last word.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from framework.checking.columns import as_json, as_text
+from framework.history import scan
+from framework.history.columns import SCHEMA
+from framework.history.event import EVENT_TYPES, NEMESIS, Event
+from framework.history.lines import HalfLine, Malformed, error_of, event_of, parse
+
+NEMESIS_ID: Final = json.dumps(NEMESIS)
+_TYPES: Final = {kind: number for number, kind in enumerate(EVENT_TYPES)}
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Columns of equal length, in the order of the events."""
+
+    types: NDArray[np.int8]
+    """By place in `EVENT_TYPES`."""
+    times: NDArray[np.int64]
+    timed: NDArray[np.bool_]
+    processes: pa.Array
+    """The JSON text of each process: `0` and `"0"` are two."""
+    f: pa.Array
+    key: pa.Array
+    """Canonical JSON, as `as_json` makes it; so are values and `ext`. Null: absent."""
+    value: pa.Array
+    error_code: pa.Array
+    error_message: pa.Array
+    node: pa.Array
+    ext: pa.Array
+    base: int = -1
+    """The index that the first event has by its own word, -1: none of them says."""
+    lines: int = 0
+    half: bool = False
+    """The last line is cut short, and was left out."""
+
+    def __len__(self) -> int:
+        return len(self.types)
+
+
+class NotThis(Exception):
+    """Something in a range is malformed; where and what, the reader says."""
+
+
+def from_lines(chunk: bytes) -> Events:
+    """The events of whole lines (the last one of a file may lack its newline). Raises `NotThis`."""
+    if chunk[:1] and (found := _scanned(chunk)) is not None:
+        return found
+    return _read(chunk)
+
+
+def from_table(table: pa.Table) -> Events:
+    """The events of rows of `framework.history.columns.SCHEMA`. Raises `NotThis`."""
+    try:
+        columns = {field.name: _column(table, field) for field in SCHEMA}
+    except pa.ArrowException:
+        raise NotThis from None
+    needed = [columns[name] for name in ("type", "process", "f")]
+    if any(column.null_count for column in needed) or "" in pc.unique(columns["f"]).to_pylist():
+        raise NotThis
+    kinds = columns["type"].dictionary_encode()
+    if not set(kinds.dictionary.to_pylist()) <= _TYPES.keys():
+        raise NotThis
+    number = np.array([_TYPES[kind] for kind in kinds.dictionary.to_pylist()], np.int8)
+    timed = np.asarray(columns["time"].is_valid())
+    times = np.asarray(pc.fill_null(columns["time"], 0))
+    given = np.flatnonzero(np.asarray(columns["index"].is_valid()))
+    bases = np.asarray(columns["index"].take(pa.array(given))) - given
+    if (np.diff(times[timed]) < 0).any() or (bases != bases[:1]).any() or (bases < 0).any():
+        raise NotThis
+    return Events(
+        types=number[np.asarray(kinds.indices)],
+        times=times,
+        timed=timed,
+        processes=process_ids(columns["process"]),
+        f=columns["f"],
+        key=canonical(columns["key"]),
+        value=canonical(columns["value"]),
+        error_code=columns["error_code"],
+        error_message=columns["error_message"],
+        node=columns["node"],
+        ext=canonical(columns["ext"]),
+        base=int(bases[0]) if len(bases) else -1,
+        lines=len(table),
+    )
+
+
+def _column(table: pa.Table, field: pa.Field) -> pa.Array:
+    """A column in the type that it should have; null where there is none."""
+    if field.name not in table.column_names:
+        return pa.nulls(len(table), field.type)
+    return table.column(field.name).cast(field.type).combine_chunks()
+
+
+def process_text(identity: str) -> str:
+    """A process as `OPERATIONS` has it."""
+    name = json.loads(identity) if identity.startswith('"') else identity
+    return as_text(name) or ""
+
+
+def process_ids(texts: pa.Array) -> pa.Array:
+    """JSON texts of processes that were written as plain text: `3`, `"client a"`."""
+    return _each(texts, _process_id)
+
+
+def _process_id(text: str) -> str:
+    return text if text.lstrip("-").isdecimal() and str(int(text)) == text else json.dumps(text)
+
+
+def _scanned(chunk: bytes) -> Events | None:
+    if not chunk.endswith(b"\n"):
+        chunk += b"\n"
+    if not chunk.isascii():
+        try:
+            chunk.decode()
+        except UnicodeDecodeError:
+            return None
+    text = np.frombuffer(chunk, np.uint8)
+    room = chunk.count(b"\n")
+    begin = np.empty((scan.TEXTS, room), np.int32)
+    end = np.empty((scan.TEXTS, room), np.int32)
+    form = np.empty((scan.TEXTS, room), np.uint8)
+    types, timed = np.empty(room, np.int8), np.empty(room, np.bool_)
+    times = np.empty(room, np.int64)
+    size, base = scan.scan(text, begin, end, form, types, times, timed)
+    if size < 0:
+        return None
+
+    def column(which: int) -> pa.Array:
+        return _texts(text, begin[which, :size], end[which, :size], form[which, :size])
+
+    errors = _coded(column(scan.ERROR))
+    codes = [error_of(json.loads(error)) for error in errors.dictionary.to_pylist()]
+    return Events(
+        types[:size],
+        times[:size],
+        timed[:size],
+        column(scan.PROCESS),
+        _each(column(scan.OPERATION), json.loads),
+        column(scan.KEY),
+        column(scan.VALUE),
+        _replaced(errors, [code and code[0] for code in codes]),
+        _replaced(errors, [code and code[1] for code in codes]),
+        _each(column(scan.NODE), json.loads),
+        column(scan.EXT),
+        base,
+        room,
+    )
+
+
+def _texts(
+    text: scan.Bytes,
+    begin: NDArray[np.int32],
+    end: NDArray[np.int32],
+    form: NDArray[np.uint8],
+) -> pa.Array:
+    """The texts between two places each, in canonical form."""
+    offsets = np.empty(len(form) + 1, np.int32)
+    out = np.empty(int((end - begin).sum(dtype=np.int64)), np.uint8)
+    size = scan.copy(text, begin, end, form, offsets, out)
+    return _in_form(_string_array(offsets, out[:size], form != scan.ABSENT), form)
+
+
+def _string_array(
+    offsets: NDArray[np.int32], content: NDArray[np.uint8], valid: NDArray[np.bool_]
+) -> pa.Array:
+    whole = bool(valid.all())
+    bitmap = None if whole else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.StringArray.from_buffers(
+        len(valid), pa.py_buffer(offsets), pa.py_buffer(content), bitmap, 0 if whole else -1
+    )
+
+
+def _in_form(texts: pa.Array, form: NDArray[np.uint8]) -> pa.Array:
+    """The texts, with Python's canonical form for those that are `OTHER`."""
+    other = form == scan.OTHER
+    if not other.any():
+        return texts
+    mask = pa.array(other)
+    return pc.replace_with_mask(texts, mask, _each(texts.filter(mask), _normal))
+
+
+def _normal(text: str) -> str | None:
+    normal = as_json(json.loads(text))
+    return None if normal == "null" else normal
+
+
+def canonical(texts: pa.Array) -> pa.Array:
+    """JSON texts of a column in canonical form. Raises `NotThis` where one is no JSON."""
+    try:
+        return _each(texts, _normal)
+    except (ValueError, RecursionError):
+        raise NotThis from None
+
+
+def _each(texts: pa.Array, change: Callable[[str], Any]) -> pa.Array:
+    """Another text for each, computed once for equal ones."""
+    coded = _coded(texts)
+    return _replaced(coded, [change(text) for text in coded.dictionary.to_pylist()])
+
+
+def _coded(texts: pa.Array) -> pa.DictionaryArray:
+    return texts.dictionary_encode()
+
+
+def _replaced(coded: pa.DictionaryArray, texts: Sequence[str | None]) -> pa.Array:
+    new = pa.array([as_text(text) for text in texts], pa.string())
+    return new.take(coded.indices)
+
+
+def _read(chunk: bytes) -> Events:
+    """Line by line, as the reader does, but for what only the lines before can tell."""
+    found: list[Event] = []
+    base, now, half = -1, None, False
+    lines = list(BytesIO(chunk))
+    try:
+        for line in lines:
+            if line.isspace():
+                continue
+            fields = parse(line)
+            index = fields.get("index")
+            if base < 0 and type(index) is int and index >= len(found):
+                base = index - len(found)
+            event = event_of(fields, max(base, 0) + len(found), now)
+            now = now if event.time is None else event.time
+            found.append(event)
+    except HalfLine:
+        half = True
+    except Malformed:
+        raise NotThis from None
+    return _columns(found, base, len(lines), half)
+
+
+def _columns(found: Sequence[Event], base: int, lines: int, half: bool) -> Events:
+    def texts(values: Sequence[str | None]) -> pa.Array:
+        return pa.array([as_text(value) for value in values], pa.string())
+
+    def jsons(values: Sequence[Any]) -> pa.Array:
+        return pa.array(
+            [None if value is None else as_json(value) for value in values], pa.string()
+        )
+
+    return Events(
+        np.array([_TYPES[event.type] for event in found], np.int8),
+        np.array([event.time or 0 for event in found], np.int64),
+        np.array([event.time is not None for event in found], np.bool_),
+        jsons([event.process for event in found]),
+        texts([event.f for event in found]),
+        jsons([event.key for event in found]),
+        jsons([event.value for event in found]),
+        texts([event.error and event.error[0] for event in found]),
+        texts([event.error and event.error[1] for event in found]),
+        texts([event.node for event in found]),
+        jsons([event.ext for event in found]),
+        base,
+        lines,
+        half,
+    )

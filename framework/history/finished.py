@@ -1,0 +1,148 @@
+"""Histories that come as operations: Parquet with the columns of `OPERATIONS`.
+
+`op` and `end` are the indices of the two events of an operation, as in the history that it was made
+from; rows are in the order of `op`. Columns that say nothing may be missing.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from framework.history.borders import Before, Border, Call
+from framework.history.columns import OPERATIONS
+from framework.history.event import NEMESIS
+from framework.history.events import NotThis, canonical, process_ids
+from framework.history.ranges import Range
+
+NEVER: Final = (1 << 63) - 1
+_OUTCOMES: Final = ("ok", "fail", "info")
+_NEEDED: Final = ("op", "process", "f", "type")
+_JSON: Final = ("key", "value", "result", "ext")
+
+
+def from_operations(source: Range, table: pa.Table) -> tuple[dict[str, pa.Array], Border]:
+    """The columns of a range, each as `OPERATIONS` has it, and its border. Raises `NotThis`."""
+    columns = _typed(table)
+    if any(columns[name].null_count for name in _NEEDED):
+        raise NotThis
+    if not set(columns["type"].unique().to_pylist()) <= set(_OUTCOMES):
+        raise NotThis
+    op = np.asarray(columns["op"])
+    ends = pc.fill_null(columns["end"], NEVER)
+    end = np.asarray(ends)
+    open_ended = end == NEVER
+    if (np.diff(op) <= 0).any() or (end <= op).any() or (len(op) and op[0] < 0):
+        raise NotThis
+    info = np.asarray(pc.equal(columns["type"], "info"))
+    if (open_ended & ~info).any() or pc.any(pc.equal(columns["f"], "")).as_py():
+        raise NotThis
+    for name in _JSON:
+        if name in columns:
+            columns[name] = canonical(columns[name])
+    for name in ("key", "value"):
+        columns[name] = pc.fill_null(columns[name], "null") if name in columns else None
+    result = columns.get("result", pa.nulls(len(op), pa.string()))
+    columns["result"] = pc.if_else(pa.array(open_ended), None, pc.fill_null(result, "null"))
+    if "phase" not in columns:
+        columns["phase"] = pa.repeat("main", len(op))
+    columns["process"] = process_ids(columns["process"])
+    begin, last = _turns(columns["process"], op, end)
+    border = Border(
+        file=source.file,
+        number=source.number,
+        whole=True,
+        events=len(op),
+        lines=len(op),
+        first_ns=int(op[0]) if len(op) else None,
+        last_ns=int(op[-1]) if len(op) else None,
+        begin={} if source.alone else begin,
+        open={} if source.alone else last,
+    )
+    return {name: column for name, column in columns.items() if column is not None}, border
+
+
+def _typed(table: pa.Table) -> dict[str, Any]:
+    fields = {field.name: field for field in OPERATIONS}
+    try:
+        return {
+            name: table.column(name).cast(fields[name].type).combine_chunks()
+            for name in table.column_names
+            if name != "run"
+        }
+    except pa.ArrowException:
+        raise NotThis from None
+
+
+def _turns(processes: pa.Array, op: Any, end: Any) -> tuple[dict[str, int], dict[str, Call]]:
+    """When each process begins, and until when its last operation is open. Raises `NotThis`
+    where a process has two open at once."""
+    coded = processes.dictionary_encode()
+    code = np.asarray(coded.indices)
+    order = np.lexsort((op, code))
+    same = code[order][1:] == code[order][:-1]
+    if (same & (end[order][:-1] > op[order][1:])).any():
+        raise NotThis
+    heads = order[np.flatnonzero(np.concatenate(([True], ~same)))] if len(order) else order
+    tails = order[np.flatnonzero(np.concatenate((~same, [True])))] if len(order) else order
+    names = coded.dictionary.to_pylist()
+    begin = {names[code[row]]: int(op[row]) for row in heads}
+    return begin, {names[code[row]]: (int(end[row]), "", "") for row in tails}
+
+
+def what_is_wrong(rows: Iterator[dict[str, Any]], before: Before) -> tuple[int, str] | None:
+    """The first row that is no operation, or that cannot follow the ones before it: its number,
+    from 1, and what is wrong."""
+    now = before.now
+    busy = {name: call[0] for name, call in before.open.items()}
+    for number, row in enumerate(rows, before.lines + 1):
+        if wrong := _wrong(row, now, busy):
+            return number, wrong
+        now = row["op"]
+        busy[_name(row)] = NEVER if row["end"] is None else row["end"]
+    return None
+
+
+def _wrong(row: dict[str, Any], now: int | None, busy: dict[str, int]) -> str:
+    op, end = row["op"], row["end"]
+    if type(op) is not int or op < 0:
+        return f"op is {op!r}; it must be the index of the invocation, from 0"
+    if now is not None and op <= now:
+        return f"op is {op} after {now}; rows are in the order of op, which rises"
+    if end is not None and (type(end) is not int or end <= op):
+        return f"end is {end!r} with op {op}; it must be a later index, or null"
+    if row["type"] not in _OUTCOMES:
+        return f"type is {row['type']!r}; it must be one of {', '.join(_OUTCOMES)}"
+    if end is None and row["type"] != "info":
+        return f"type is {row['type']} without an end; only an info may have none"
+    if not isinstance(row["f"], str) or not row["f"]:
+        return f"f is {row['f']!r}; it must be the operation's name"
+    if row["process"] is None:
+        return "process is missing; it must be an integer or a name"
+    if str(row["process"]) == NEMESIS:
+        return "process is the nemesis; a table of operations holds those of clients only"
+    for name in _JSON:
+        if (text := row.get(name)) is not None and not _is_json(text):
+            return f"{name} is {text!r:.80}; it must be JSON"
+    if busy.get(_name(row), -1) > op:
+        return (
+            f"process {row['process']} invokes {row['f']!r} at index {op} while its operation "
+            "before is open; a process has at most one open operation"
+        )
+    return ""
+
+
+def _name(row: dict[str, Any]) -> str:
+    name: str = process_ids(pa.array([str(row["process"])]))[0].as_py()
+    return name
+
+
+def _is_json(text: Any) -> bool:
+    try:
+        json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,115 @@
+"""One line of a history: what is an event, and what is wrong with what is none."""
+
+import json
+from typing import Any, Final, NoReturn, cast
+
+from framework.checking.columns import as_text
+from framework.history.event import EVENT_TYPES, Event, Json
+
+EXAMPLE: Final = '{"type":"invoke","process":0,"f":"read","key":"x","value":null}'
+_TYPES: Final = frozenset(EVENT_TYPES)
+
+
+class Malformed(Exception):
+    """What is wrong with a line, and what would be right."""
+
+
+class HalfLine(Exception):
+    """The last line is cut short: its writer was killed."""
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_decode = json.JSONDecoder(parse_constant=_no_constant).decode
+
+
+def parse(line: bytes) -> dict[str, Any]:
+    """The object of a line. Raises `Malformed`, or `HalfLine`."""
+    try:
+        parsed = _decode(line.decode())
+    except (ValueError, RecursionError) as error:
+        if line.startswith(b"{") and not line.endswith(b"\n"):
+            raise HalfLine from None
+        raise Malformed(
+            f"not a JSON object, or cut short ({str(error) or 'too deep'}); "
+            f"every line is an event such as {EXAMPLE}"
+        ) from None
+    if not isinstance(parsed, dict):
+        raise Malformed(f"not a JSON object; every line is an event such as {EXAMPLE}")
+    return parsed
+
+
+def event_of(fields: dict[str, Any], index: int, now: int | None) -> Event:
+    """A validated event. `index` is its position, `now` the time of the one before. Raises
+    `Malformed`."""
+    get = fields.get
+    kind, process, f = get("type"), get("process"), get("f")
+    if not (isinstance(kind, str) and kind in _TYPES):
+        raise Malformed(f"type is {_shown(fields, 'type')}; it must be one of {_listed()}")
+    if not isinstance(process, int | str) or isinstance(process, bool):
+        raise Malformed(f"process is {_shown(fields, 'process')}; it must be an integer or a name")
+    if not isinstance(f, str) or not f:
+        raise Malformed(f"f is {_shown(fields, 'f')}; it must be the operation's name")
+    _check_index(fields, index)
+    time = _check_time(fields, now)
+    node, ext = get("node"), get("ext")
+    if node is not None and not isinstance(node, str):
+        raise Malformed(f"node is {_shown(fields, 'node')}; it must be a name")
+    if ext is not None and not isinstance(ext, dict):
+        raise Malformed(f"ext is {_shown(fields, 'ext')}; it must be an object")
+    return Event(
+        type=cast(Any, kind),
+        process=process,
+        f=as_text(f) or f,
+        index=index,
+        time=time,
+        key=get("key"),
+        value=get("value"),
+        error=error_of(get("error")),
+        node=as_text(node),
+        ext=ext,
+    )
+
+
+def _check_index(fields: dict[str, Any], index: int) -> None:
+    given = fields.get("index")
+    if given is not None and (given != index or isinstance(given, bool | float)):
+        raise Malformed(
+            f"index is {_shown(fields, 'index')}; indices are dense from 0, so it must be {index}"
+        )
+
+
+def _check_time(fields: dict[str, Any], now: int | None) -> int | None:
+    time: Json = fields.get("time")
+    if time is None:
+        return None
+    if not isinstance(time, int) or isinstance(time, bool):
+        raise Malformed(f"time is {_shown(fields, 'time')}; it must be an integer, in ns")
+    if not -(2**63) <= time < 2**63:
+        raise Malformed(f"time is {time}; it must fit in 64 bits, in ns")
+    if now is not None and time < now:
+        raise Malformed(f"time goes back from {now} to {time}; events are in real-time order")
+    return time
+
+
+def error_of(given: Json) -> tuple[str, str] | None:
+    """`[code, message]`; anything else that somebody wrote becomes a code."""
+    if given is None:
+        return None
+    if isinstance(given, list) and given:
+        return _text(given[0]), " ".join(map(_text, given[1:]))
+    return _text(given), ""
+
+
+def _text(given: Json) -> str:
+    return as_text(given) or "" if isinstance(given, str) else json.dumps(given)
+
+
+def _shown(fields: dict[str, Any], name: str) -> str:
+    return json.dumps(fields[name])[:80] if name in fields else "missing"
+
+
+def _listed() -> str:
+    return ", ".join(EVENT_TYPES)

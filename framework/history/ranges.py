@@ -1,0 +1,147 @@
+"""Where a history can be cut: ranges of lines or of rows that are read apart from each other."""
+
+import gzip
+import zlib
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO, Final, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from framework.errors import UsageError
+from framework.history.columns import OPERATIONS, SCHEMA
+
+RANGE_BYTES: Final = 24 << 20
+RANGE_ROWS: Final = 1 << 18
+"""Of Parquet; of which row groups are the least that can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A part of a history: bytes of JSON Lines, or row groups of Parquet."""
+
+    path: str
+    file: int
+    """Which history."""
+    number: int
+    """Its place among the ranges of the history. Where the ranges of a compressed file are found
+    while it is read, the first of them."""
+    begin: int = 0
+    end: int = 0
+    alone: bool = True
+    """No other range belongs to the history."""
+
+    @property
+    def parquet(self) -> bool:
+        return self.path.endswith(".parquet")
+
+    @property
+    def compressed(self) -> bool:
+        return self.path.endswith(".gz")
+
+
+def ranges(paths: Sequence[Path], file: int, size: int = RANGE_BYTES) -> list[Range]:
+    """The ranges of one history, which is a file, or Parquet files one after another. Raises
+    `UsageError`."""
+    found: list[Range] = []
+    for path in paths:
+        if path.suffix == ".parquet":
+            cuts = _row_groups(path)
+        elif path.suffix == ".gz":
+            cuts = [(0, 0)]
+        else:
+            cuts = _cuts(path, size)
+        found += [Range(str(path), file, 0, begin, end) for begin, end in cuts]
+    alone = len(found) == 1 and not found[0].compressed
+    return [replace(each, number=number, alone=alone) for number, each in enumerate(found)]
+
+
+def chunks(source: Range) -> Generator[tuple[int, bytes], None, None]:
+    """The lines of a range of JSON Lines, with the number of each range. Raises `UsageError`."""
+    try:
+        with opened(source) as file:
+            if not source.compressed:
+                yield source.number, file.read(source.end - source.begin)
+                return
+            number = source.number
+            while chunk := file.read(RANGE_BYTES):
+                yield number, chunk + file.readline()
+                number += 1
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UsageError(f"{source.path}: not a whole gzip file: {error}") from None
+    except OSError as error:
+        raise UsageError(f"{source.path}: cannot be read: {error.strerror or error}") from None
+
+
+def opened(source: Range) -> BinaryIO:
+    """The file of JSON Lines, at the beginning of the range."""
+    if source.compressed:
+        return cast(BinaryIO, gzip.open(source.path, "rb"))
+    file = Path(source.path).open("rb")  # noqa: SIM115 - the caller closes it
+    file.seek(source.begin)
+    return file
+
+
+def _cuts(path: Path, size: int) -> list[tuple[int, int]]:
+    """Where a file of lines can be cut. Raises `UsageError`."""
+    try:
+        whole = path.stat().st_size
+        with path.open("rb") as file:
+            cuts, begin = [], 0
+            while begin + size < whole:
+                file.seek(begin + size)
+                file.readline()
+                cuts.append((begin, file.tell()))
+                begin = file.tell()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
+    return [*cuts, (begin, whole)] if begin < whole or not cuts else cuts
+
+
+def _row_groups(path: Path) -> list[tuple[int, int]]:
+    """Row groups, some together. Raises `UsageError`."""
+    with parquet(path) as file:
+        found, begin, rows = [], 0, 0
+        for group in range(file.num_row_groups):
+            rows += file.metadata.row_group(group).num_rows
+            if rows >= RANGE_ROWS:
+                found.append((begin, group + 1))
+                begin, rows = group + 1, 0
+        if begin < file.num_row_groups or not found:
+            found.append((begin, file.num_row_groups))
+        return found
+
+
+def parquet(path: Path | str) -> pq.ParquetFile:
+    """The file. Raises `UsageError` for what is no Parquet file of a history."""
+    try:
+        return pq.ParquetFile(path)
+    except (OSError, pa.ArrowException) as error:
+        why = str(error).splitlines()[0]
+        raise UsageError(f"{path}: not a Parquet file, or cannot be read: {why}") from None
+
+
+def rows_of(source: Range) -> pa.Table:
+    """The rows of a range of Parquet. Raises `UsageError`."""
+    with parquet(source.path) as file:
+        groups = list(range(source.begin, source.end))
+        return file.read_row_groups(groups, columns=_columns_of(source.path, file))
+
+
+def _columns_of(path: str, file: pq.ParquetFile) -> list[str]:
+    """The columns of a history that a file has. Raises `UsageError` where it lacks one."""
+    there = set(file.schema_arrow.names)
+    wanted, needed = (
+        (OPERATIONS, ("op", "end", "process", "f", "type"))
+        if "op" in there
+        else (SCHEMA, ("type", "process", "f"))
+    )
+    missing = [name for name in needed if name not in there]
+    if missing:
+        raise UsageError(
+            f"{path}: no column {', '.join(missing)}; a history in Parquet has the columns of "
+            f"events ({', '.join(SCHEMA.names)}) or of operations (op, end, process, f, key, ...)"
+        )
+    return [name for name in wanted.names if name in there]

@@ -1,0 +1,224 @@
+"""Reading in ranges, as columns, is reading line by line: on random files, whole and broken."""
+
+import gzip
+import json
+import random
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from framework.errors import UsageError
+from framework.history import events, ranges, reader
+from framework.history.columns import SCHEMA, write_parquet
+from framework.history.lines import HalfLine, Malformed, event_of, parse
+from framework.history.pairing import Operation, Pairing, PairingError
+
+
+def one_by_one(content: bytes) -> tuple[list[Operation], str]:
+    """The definition: the operations, and what is wrong, if anything."""
+    pairing, index, now, number = Pairing(), 0, None, 0
+    try:
+        for line in BytesIO(content):
+            number += 1
+            if line.isspace():
+                continue
+            event = event_of(parse(line), index, now)
+            pairing.add(event)
+            index += 1
+            now = now if event.time is None else event.time
+    except HalfLine:
+        pass
+    except (Malformed, PairingError) as error:
+        return [], f"{number}: {error}"
+    return (pairing.operations, "") if index else ([], "no events")
+
+
+def in_ranges(path: Path, size: int) -> tuple[list[Operation], str]:
+    try:
+        return reader.operations_of(reader.read([path], size=size).operations), ""
+    except UsageError as error:
+        return [], str(error)
+
+
+def agree(path: Path, content: bytes, size: int) -> None:
+    path.write_bytes(content)
+    expected, wrong = one_by_one(content)
+    found, message = in_ranges(path, size)
+    assert (wrong in message and bool(wrong) == bool(message)) and found == expected, (
+        wrong,
+        message,
+    )
+
+
+TEXTS = st.text(max_size=4) | st.sampled_from(["x", "a b", "é", "\x7f", '"', "\\", "\ud800", ""])
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS
+)
+JSONS = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=5,
+)
+PROCESSES = st.integers(0, 3) | st.sampled_from(["0", "a", "nemesis", "\u00e9", -1])
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> bytes:
+    """A well-formed history in somebody's hand: spaces, escapes, fields in any order."""
+    pending: dict[Any, dict[str, Any]] = {}
+    found: list[bytes] = []
+    now = draw(st.integers(-5, 5))
+    indexed, timed = draw(st.booleans()), draw(st.booleans())
+    for index in range(draw(st.integers(0, 12))):
+        process = draw(PROCESSES)
+        event: dict[str, Any]
+        if process == "nemesis":
+            event = {"type": "info", "f": draw(st.sampled_from(["phase", "kill"]))}
+            event["value"] = draw(st.sampled_from(["final", "main", None]))
+        elif process in pending:
+            event = {"type": draw(st.sampled_from(["ok", "fail", "info"]))}
+            event |= pending.pop(process)
+            if draw(st.booleans()):
+                event.pop("key", None)
+            if draw(st.booleans()):
+                event["error"] = draw(st.sampled_from([["CODE", "m"], "text", [1, 2], {}, [], 3]))
+        else:
+            event = {"type": "invoke", "f": draw(TEXTS.filter(bool))}
+            if draw(st.booleans()):
+                event["key"] = draw(JSONS)
+            pending[process] = dict(event)
+            del pending[process]["type"]
+        event["process"] = process
+        for name, values in (
+            ("value", JSONS),
+            ("node", TEXTS | st.none()),
+            ("ext", st.dictionaries(TEXTS, JSONS, max_size=2) | st.none()),
+            ("other", JSONS),
+        ):
+            if name not in event and draw(st.booleans()):
+                event[name] = draw(values)
+        if timed and draw(st.booleans()):
+            now += draw(st.integers(0, 3))
+            event["time"] = now
+        if indexed and draw(st.booleans()):
+            event["index"] = index
+        names = draw(st.permutations(list(event)))
+        text = json.dumps(
+            {name: event[name] for name in names},
+            ensure_ascii=draw(st.booleans()) or "\\ud" in json.dumps(event),
+            separators=draw(st.sampled_from([(",", ":"), (", ", ": "), ("\t,", " :\r")])),
+        )
+        found.append(text.encode())
+        if draw(st.integers(0, 9)) == 0:
+            found.append(draw(st.sampled_from([b"", b"  ", b"\t\r", b"\x0b"])))
+    return b"\n".join(found) + draw(st.sampled_from([b"\n", b"", b"\n\n"]))
+
+
+SETTINGS = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@SETTINGS
+@given(content=lines(), size=st.sampled_from([1, 50, 150, 1_000_000]))
+def test_sound_files(tmp_path: Path, content: bytes, size: int) -> None:
+    agree(tmp_path / "h.jsonl", content, size)
+
+
+@SETTINGS
+@given(content=lines(), size=st.sampled_from([1, 50, 150, 1_000_000]), data=st.data())
+def test_broken_files(tmp_path: Path, content: bytes, size: int, data: st.DataObject) -> None:
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(content)))
+        cut = data.draw(st.integers(0, 3))
+        put = data.draw(st.sampled_from([b"", b"\n", b'"', b"{", b"1", b",", b"\xff", b"e", b"-"]))
+        content = content[:at] + put + content[at + cut :]
+    agree(tmp_path / "h.jsonl", content, size)
+
+
+@SETTINGS
+@given(content=lines(), data=st.data())
+def test_lines_left_out_or_said_twice(tmp_path: Path, content: bytes, data: st.DataObject) -> None:
+    """What only the lines before can show to be wrong."""
+    whole = content.splitlines(keepends=True) or [b"\n"]
+    at = data.draw(st.integers(0, len(whole) - 1))
+    whole[at : at + 1] = data.draw(st.sampled_from([[], [whole[at]] * 2, whole[at : at + 2][::-1]]))
+    agree(tmp_path / "h.jsonl", b"".join(whole), data.draw(st.sampled_from([1, 60, 200])))
+
+
+@SETTINGS
+@given(content=lines())
+def test_the_compiled_scan_sees_what_python_sees(content: bytes) -> None:
+    """Where it does not give up."""
+    if (scanned := events._scanned(content)) is None:
+        return
+    read = events._read(content)
+    assert len(scanned) == len(read)
+    for name in ("processes", "f", "key", "value", "error_code", "error_message", "node", "ext"):
+        assert getattr(scanned, name).to_pylist() == getattr(read, name).to_pylist(), name
+    for name in ("types", "timed"):
+        assert getattr(scanned, name).tolist() == getattr(read, name).tolist()
+    assert (scanned.times * scanned.timed).tolist() == (read.times * read.timed).tolist()
+
+
+def journal(operations: int, clients: int = 7, seed: int = 1) -> bytes:
+    """Whole lines of a run of ours."""
+    draw = random.Random(seed)
+    found: list[dict[str, Any]] = []
+    busy: dict[int, dict[str, Any]] = {}
+    while len(found) < 2 * operations:
+        process = draw.randrange(clients)
+        event: dict[str, Any] = {"index": len(found), "time": 10 * len(found), "type": "invoke"}
+        if process in busy:
+            event["type"] = draw.choice(["ok", "ok", "fail", "info"])
+            event |= busy.pop(process)
+            event["ext"] = {"offset": len(found), "epoch": 3}
+        else:
+            key = f"k{draw.randrange(5)}"
+            busy[process] = {"process": process, "f": "write", "key": key, "value": len(found)}
+            event |= busy[process]
+        found.append(event)
+    return "".join(json.dumps(event) + "\n" for event in found).encode()
+
+
+def test_lines_gzip_and_parquet_hold_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = journal(2_000)
+    plain, packed = tmp_path / "h.jsonl", tmp_path / "h.jsonl.gz"
+    plain.write_bytes(content)
+    packed.write_bytes(gzip.compress(content))
+    events_file = tmp_path / "events.parquet"
+    write_parquet(content.splitlines(keepends=True), events_file)
+    expected = reader.read([plain])
+    assert reader.operations_of(expected.operations) == one_by_one(content)[0]
+    monkeypatch.setattr(ranges, "RANGE_BYTES", 9_000)
+    monkeypatch.setattr(ranges, "RANGE_ROWS", 1)
+    for path in (packed, events_file, plain):
+        found = reader.read([path], size=9_000)
+        assert found.operations.to_pydict() == expected.operations.to_pydict(), path
+    assert len(SCHEMA) == 11
+
+
+def test_planted_faults_deep_in_a_compressed_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranges, "RANGE_BYTES", 9_000)
+    content = journal(2_000).splitlines(keepends=True)
+    path = tmp_path / "h.jsonl.gz"
+    for at, line in [(3_000, b'{"type":'), (3_500, content[3_499]), (3_999, b"[]\n")]:
+        broken = b"".join([*content[:at], line, *content[at + 1 :]])
+        path.write_bytes(gzip.compress(broken))
+        _, wrong = one_by_one(broken)
+        with pytest.raises(UsageError) as refusal:
+            reader.read([path])
+        assert str(refusal.value) == f"{path}:{wrong}"
