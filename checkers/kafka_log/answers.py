@@ -1,0 +1,229 @@
+"""What brokers say of a partition beside its records: leader epochs, high watermarks, and the
+committed offsets and owners of groups."""
+
+import numpy as np
+
+from checkers.kafka_log.cases import Cases
+from checkers.kafka_log.log import NEVER, NOWHERE, Log
+from checkers.kafka_log.order import Order
+from checkers.kafka_log.passes import latest_before, stale_answers
+from checkers.kafka_log.rows import FAIL, OK, Flag, Kind
+from checkers.kafka_log.scan import NONE, Ints
+
+
+def leaders(log: Log, order: Order) -> list[Cases]:
+    """Cases of leader-epoch-regress, high-watermark-regress and read-above-high-watermark."""
+    return [*_epochs(log, order), _watermarks(log), _above(log, order)]
+
+
+def groups(log: Log) -> list[Cases]:
+    """Cases of committed-offset-regress, stale-commit and two-owners."""
+    return [*_commits(log), _committed(log), _owners(log)]
+
+
+# --- leaders ------------------------------------------------------------------------------
+
+
+def _epochs(log: Log, order: Order) -> list[Cases]:
+    """Along a log the epochs of its records do not fall; nor do, in time, those in which one
+    broker answers. (Brokers differ: an old leader may answer after a newer one.)"""
+    fetches = log.having(Kind.FETCH)
+    fetches = fetches[log.epoch[fetches] != NONE]
+    who = np.where(
+        log.node[fetches] != NOWHERE, log.node[fetches], len(log.nodes) + log.client[fetches]
+    )
+    group = log.part[fetches] << 32 | who
+    in_time = _falls(log, fetches, group, log.epoch[fetches])
+    polls = order.rows[~order.sends]
+    polls = polls[(log.epoch[polls] != NONE) & (log.offset[polls] != NONE)]
+    by = polls[np.lexsort((log.op[polls], log.epoch[polls], log.offset[polls], log.part[polls]))]
+    falls = (log.part[by[1:]] == log.part[by[:-1]]) & (log.epoch[by[1:]] < log.epoch[by[:-1]])
+    falls &= log.offset[by[1:]] > log.offset[by[:-1]]
+    name = "leader-epoch-regress"
+    return [
+        Cases(name, in_time, _tell_epoch),
+        Cases(name, [by[:-1][falls], by[1:][falls]], _tell_epochs_of_log),
+    ]
+
+
+def _tell_epoch(log: Log, before: int, after: int) -> str:
+    node = int(log.node[after])
+    who = log.client_name(after) if node < 0 else str(log.nodes[node].as_py())
+    whose = f"of {who}" if node < 0 else f"{who} answered"
+    return (
+        f"{whose} in leader epoch {log.epoch[before]} (operation {log.op[before]}), and after it "
+        f"had, in {log.epoch[after]} (operation {log.op[after]})"
+    )
+
+
+def _tell_epochs_of_log(log: Log, before: int, after: int) -> str:
+    return (
+        f"offset {log.offset[before]} is of leader epoch {log.epoch[before]} by operation "
+        f"{log.op[before]}, and offset {log.offset[after]}, behind it, of {log.epoch[after]} by "
+        f"operation {log.op[after]}"
+    )
+
+
+def _watermarks(log: Log) -> Cases:
+    """Within an epoch there is one leader, whose high watermark does not fall. (The next leader's
+    may be lower for a moment.)"""
+    fetches = log.having(Kind.FETCH)
+    fetches = fetches[(log.watermark[fetches] != NONE) & (log.epoch[fetches] != NONE)]
+    group = _numbered(log.part[fetches], log.epoch[fetches])
+    cited = _falls(log, fetches, group, log.watermark[fetches])
+    return Cases("high-watermark-regress", cited, _tell_watermark)
+
+
+def _tell_watermark(log: Log, before: int, after: int) -> str:
+    return (
+        f"the leader of epoch {log.epoch[after]} said {log.watermark[before]} in operation "
+        f"{log.op[before]}, and {log.watermark[after]} in operation {log.op[after]}, which began "
+        f"after the other had ended"
+    )
+
+
+def _above(log: Log, order: Order) -> Cases:
+    """Of each answer the first such record."""
+    polls = order.rows[~order.sends]
+    known = (log.watermark[polls] != NONE) & (log.offset[polls] != NONE)
+    polls = polls[known & (log.offset[polls] >= log.watermark[polls])]
+    first = np.ones(len(polls), np.bool_)
+    first[1:] = (log.part[polls[1:]] != log.part[polls[:-1]]) | (
+        log.op[polls[1:]] != log.op[polls[:-1]]
+    )
+    return Cases("read-above-high-watermark", [polls[first]], _tell_above)
+
+
+def _tell_above(log: Log, poll: int) -> str:
+    return (
+        f"operation {log.op[poll]} polled {log.text(poll)} at offset {log.offset[poll]}; the "
+        f"answer's high watermark is {log.watermark[poll]}"
+    )
+
+
+# --- groups -------------------------------------------------------------------------------
+
+
+def _commits(log: Log) -> list[Cases]:
+    """What one member commits, and after it had ended another or the same, does not fall - but for
+    a seek of a member of the group in between."""
+    commits = log.having(Kind.COMMIT)
+    ok = commits[log.type[commits] == OK]
+    group = log.part[ok] << 32 | log.group[ok]
+    before, after = _falls(log, ok, group, log.offset[ok])
+    sought = _sought(log, before, after)
+    named = ok[log.epoch[ok] != NONE]
+    stale = _falls(log, named, log.part[named] << 32 | log.group[named], log.epoch[named])
+    return [
+        Cases("committed-offset-regress", [before[~sought], after[~sought]], _tell_commit),
+        Cases("stale-commit", stale, _tell_stale),
+    ]
+
+
+def _sought(log: Log, before: Ints, after: Ints) -> np.ndarray:
+    """Whether somebody moved a consumer of the part on purpose between two commits."""
+    moves = log.having(Kind.SEEK, Kind.ASSIGN, Kind.SUBSCRIBE)
+    moves = moves[(log.kind[moves] == Kind.SEEK) | log.flagged(Flag.FROM_BEGINNING)[moves]]
+    if not len(moves):
+        return np.zeros(len(before), np.bool_)
+    at = log.part[moves] << 40 | log.op[moves]
+    low = np.searchsorted(at, log.part[before] << 40 | log.op[before])
+    high = np.searchsorted(at, log.part[after] << 40 | log.end[after])
+    made: np.ndarray = high > low
+    return made
+
+
+def _group(log: Log, row: int) -> str:
+    return f"group {log.groups[int(log.group[row])].as_py()}"
+
+
+def _tell_commit(log: Log, before: int, after: int) -> str:
+    return (
+        f"{_group(log, after)} had committed {log.offset[before]} (operation {log.op[before]}) "
+        f"when it committed {log.offset[after]} (operation {log.op[after]}), with no seek between"
+    )
+
+
+def _tell_stale(log: Log, before: int, after: int) -> str:
+    return (
+        f"{_group(log, after)} had committed in generation {log.epoch[before]} (operation "
+        f"{log.op[before]}), and a commit of generation {log.epoch[after]} was taken after that "
+        f"(operation {log.op[after]})"
+    )
+
+
+def _committed(log: Log) -> Cases:
+    """A group is told the offset that was committed last: one that a commit overwrote, which had
+    ended before the question, is stale. Told only where it is lower."""
+    rows = log.having(Kind.COMMIT, Kind.COMMITTED)
+    rows = rows[(log.kind[rows] == Kind.COMMITTED) | (log.type[rows] != FAIL)]
+    group = log.part[rows] << 32 | log.group[rows]
+    by = np.lexsort((log.op[rows], group))
+    rows, group = rows[by], group[by]
+    asks = log.kind[rows] == Kind.COMMITTED
+    _, offset = np.unique(log.offset[rows], return_inverse=True)
+    times = np.concatenate([log.op[rows], log.end[rows]])
+    which = np.tile(np.arange(len(rows)), 2)
+    order = np.lexsort((times, group[which]))
+    order = order[times[order] != NEVER]
+    ok = log.type[rows] == OK
+    until = np.where(ok, log.end[rows], NEVER)  # what has no answer may take effect at any time
+    overwritten = stale_answers(
+        group, log.op[rows], until, ok, asks, offset, which[order], order < len(rows)
+    )
+    told = np.flatnonzero(overwritten >= 0)
+    lower = log.offset[rows[told]] < log.offset[rows[overwritten[told]]]
+    told = told[lower]
+    cited = [rows[overwritten[told]], rows[told]]
+    return Cases("committed-offset-regress", cited, _tell_committed)
+
+
+def _tell_committed(log: Log, commit: int, ask: int) -> str:
+    offset = "that nothing was" if log.offset[ask] == NONE else str(log.offset[ask])
+    return (
+        f"{_group(log, ask)} had committed {log.offset[commit]} (operation {log.op[commit]}) when "
+        f"it was told {offset} (operation {log.op[ask]}), which no commit since explains"
+    )
+
+
+def _owners(log: Log) -> Cases:
+    owns = log.having(Kind.OWN)
+    group = _numbered(log.part[owns] << 32 | log.group[owns], log.epoch[owns])
+    by = np.lexsort((log.op[owns], group))
+    owns, group = owns[by], group[by]
+    first = np.searchsorted(group, group)
+    other = np.flatnonzero(log.client[owns] != log.client[owns[first]])
+    _, once = np.unique(group[other], return_index=True)
+    other = other[once]
+    return Cases("two-owners", [owns[first[other]], owns[other]], _tell_owners)
+
+
+def _tell_owners(log: Log, one: int, other: int) -> str:
+    return (
+        f"in generation {log.epoch[one]} of {_group(log, one)}, {log.client_name(one)} owns it "
+        f"(operation {log.op[one]}), and {log.client_name(other)} (operation {log.op[other]})"
+    )
+
+
+# --- what falls ---------------------------------------------------------------------------
+
+
+def _falls(log: Log, rows: Ints, group: Ints, worth: Ints) -> list[Ints]:
+    """Pairs of rows of one group: the later, invoked after the earlier had ended, is worth less
+    than it, the worthiest of those before."""
+    op, end = log.op[rows], log.end[rows]
+    by_op, by_end = np.lexsort((op, group)), np.lexsort((end, group))
+    best = latest_before(group, op, end, worth, by_op, by_end)
+    after = np.flatnonzero(best >= 0)
+    after = after[worth[after] < worth[best[after]]]
+    return [rows[best[after]], rows[after]]
+
+
+def _numbered(first: Ints, second: Ints) -> Ints:
+    """Equal numbers for equal pairs."""
+    by = np.lexsort((second, first))
+    fresh = np.ones(len(by), np.bool_)
+    fresh[1:] = (first[by[1:]] != first[by[:-1]]) | (second[by[1:]] != second[by[:-1]])
+    made = np.empty(len(by), np.int64)
+    made[by] = np.cumsum(fresh)
+    return made
