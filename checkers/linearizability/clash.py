@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from checkers.linearizability.coded import Coded, Ints
-from checkers.linearizability.relaxed import CAS, CHANGE, READ, WRITE
+from checkers.linearizability.small_search import CAS, CHANGE, READ, WRITE
 
 
 def clash(

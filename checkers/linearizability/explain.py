@@ -18,9 +18,10 @@ import pyarrow.compute as pc
 from checkers.linearizability.clash import clash
 from checkers.linearizability.coded import NEVER, Coded, Ints
 from checkers.linearizability.decision import Budget, Decision, Method
-from checkers.linearizability.reasons import Reasons, joined, short
-from checkers.linearizability.relaxed import MAX_STEPS, OBSERVERS, End, Refuted, Relaxing
+from checkers.linearizability.reasons import Reasons, short
+from checkers.linearizability.relaxed import MAX_STEPS, Relaxing
 from checkers.linearizability.shrink import shrink
+from checkers.linearizability.small_search import OBSERVERS, End, Refuted
 from framework.history.event import Json
 from framework.plugins.checker import Finding
 
@@ -102,9 +103,10 @@ def _told(
         lines += _told_end(end, ends[0] if number else None, reasons, names, fails)
     if len(ends) > _MOST_ENDS:
         lines.append(f"{len(ends) - _MOST_ENDS} more ends of orders were found, and fail too.")
-    idle = [reasons.state(end.state) for end in refuted.ends if end not in ends]
+    idle = [end.state for end in refuted.ends if end not in ends]
     if idle:
-        lines.append(f"Others may come in between, so that {joined(idle)}: that does not help.")
+        what = reasons.states(idle)
+        lines.append(f"Others may come in between, so that {what}: that does not help.")
     return lines, fails
 
 
@@ -136,7 +138,7 @@ def _told_end(
     else:
         while end.order[shared : shared + 1] == first.order[shared : shared + 1] != []:
             shared += 1
-        same = f" that begins with the same {shared}" if shared > 1 else ""
+        same = f" with the same numbers up to {shared}" if shared else ""
         lines = [f"Another order{same}, and then {state}:"]
     for number, move in enumerate(end.order[shared:], shared + 1):
         other = "" if move.member else ", one of the others"

@@ -7,7 +7,8 @@ from typing import Final
 import numpy as np
 
 from checkers.linearizability.coded import Ints, Kind
-from checkers.linearizability.relaxed import (
+from checkers.linearizability.relaxed import Relaxing
+from checkers.linearizability.small_search import (
     CAS,
     CHANGE,
     DEQUEUE,
@@ -21,7 +22,6 @@ from checkers.linearizability.relaxed import (
     WRITE,
     End,
     Move,
-    Relaxing,
     State,
 )
 
@@ -31,6 +31,7 @@ _WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     "topics": {"null": "absent", "any": "present"},
     "kafka topics": {"null": "absent", "any": "present"},
 }
+_COMMON: Final = ("the value is ", "the object is ", "the queue is ", "it is ")
 _LONGEST: Final = 60
 
 
@@ -65,6 +66,12 @@ class Reasons:
         words = _WORDS.get(self.model)
         return f"it is {self.value(state)}" if words else f"the value is {self.value(state)}"
 
+    def states(self, states: Sequence[State]) -> str:
+        """As in `the value is 2 or 3`."""
+        first, *others = map(self.state, states)
+        common = next((each for each in _COMMON if first.startswith(each)), "")
+        return joined([first, *(each.removeprefix(common) for each in others)])
+
     def value(self, value: int) -> str:
         """A value of a cell or in a queue."""
         if value == OTHER:
@@ -92,7 +99,7 @@ class Reasons:
         if stuck.kind == EMPTY:
             first = f"needs an empty queue, but {self.state(end.state)}"
             return [first, *self._no_taker(stuck, end.state[0])]
-        return [f"is impossible: {self.state(end.state)}"]
+        return [f"is impossible: {self.state(end.state)}", *self._nothing_before(end, stuck)]
 
     def _needed(self, value: int) -> str:
         return f"it to be {self.value(value)}" if self.model in _WORDS else self.value(value)
@@ -122,6 +129,11 @@ class Reasons:
             others = "no operation" if value != coded.initial else "nothing else"
             told = self.value(value)
             yield f"{others} that was invoked before index {stuck.ret} {verb} {told}"
+
+    def _nothing_before(self, end: End, stuck: Move) -> Iterator[str]:
+        told = {stuck.row, *(move.row for move in end.order)}
+        if not any(int(row) not in told for row in self.relaxing.mutations(stuck.ret)):
+            yield f"no other change was invoked before index {stuck.ret}"
 
     def _no_taker(self, stuck: Move, value: int) -> Iterator[str]:
         coded = self.relaxing.coded

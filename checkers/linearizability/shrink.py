@@ -19,7 +19,8 @@ import numpy as np
 
 from checkers.linearizability.coded import NEVER, Coded, Ints, Kind
 from checkers.linearizability.decision import Budget, Decision, Method
-from checkers.linearizability.relaxed import MAX_STEPS, OBSERVERS, Relaxing, TooMuch
+from checkers.linearizability.relaxed import MAX_STEPS, Relaxing
+from checkers.linearizability.small_search import OBSERVERS, TooMuch
 from framework.verdict import Verdict
 
 _MOST_INVOLVED: Final = 200
