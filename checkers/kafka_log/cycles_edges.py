@@ -1,0 +1,198 @@
+"""Which operations on logs depend on which, by what they sent and polled: `ww` and `wr` edges.
+
+Pure functions of rows (`rows.ROWS`) that may be given any share of the keys: what they give for
+all shares, put together in any order, is the same.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from checkers.kafka_log.rows import FAIL, OK, Kind
+
+Ints: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+WW, WR, PROCESS, REALTIME = range(4)
+PROVEN: Final = 4
+"""Not an edge: some completed operation polled what the indeterminate operation `a` sent."""
+
+_NAME: Final = pa.dictionary(pa.int32(), pa.string())
+EDGES: Final = pa.schema(
+    {
+        "run": _NAME,
+        "kind": pa.int8(),
+        "a": pa.int64(),
+        "b": pa.int64(),
+        "key": _NAME,
+        "offset": pa.int64(),
+        "next": pa.int64(),
+    }
+)
+"""Operation `b` depends on `a`, by the value that a sent to `key` at `offset` and, ww, by the one
+that b sent to its `next` offset. An edge may be there several times."""
+VERTICES: Final = pa.schema(
+    {"run": _NAME, "op": pa.int64(), "end": pa.int64(), "client": _NAME, "type": pa.int8()}
+)
+"""Operations that sent or polled. One may be there several times."""
+
+
+def edges(rows: pa.Table) -> pa.Table:
+    """The `EDGES` of some keys, from all rows of these keys."""
+    sent = pc.and_(_is(rows, Kind.SEND), pc.not_equal(rows["type"], FAIL))
+    record = pc.and_(pc.or_(sent, _is(rows, Kind.POLL)), pc.is_valid(rows["value"]))
+    rows = rows.filter(record)
+    if not rows.num_rows:
+        return EDGES.empty_table()
+    log = _Log.of(rows)
+    parts = [log.table(WW, a, b) for a, b in log.follows()]
+    parts += [log.table(WR, *log.polls()), log.table(PROVEN, *log.proven())]
+    return pa.concat_tables(parts).unify_dictionaries()
+
+
+def vertices(rows: pa.Table) -> pa.Table:
+    """The `VERTICES` of any rows."""
+    record = pc.or_(_is(rows, Kind.SEND), _is(rows, Kind.POLL))
+    rows = rows.filter(pc.and_(record, pc.not_equal(rows["type"], FAIL))).select(VERTICES.names)
+    op, run = rows["op"].to_numpy(), codes(rows["run"])
+    return rows.filter(pa.array(_first(op, run))).cast(VERTICES)
+
+
+def codes(column: Any) -> Ints:
+    """Numbers for the values of a column, equal for equal ones."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+    whole = chunked.unify_dictionaries().combine_chunks()
+    indices = whole.indices if isinstance(whole, pa.DictionaryArray) else whole.chunk(0).indices
+    found: Ints = indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
+def _is(rows: pa.Table, kind: Kind) -> Any:
+    return pc.equal(rows["kind"], pa.scalar(int(kind), pa.int8()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """Rows as numbers. A version is a value of a key of a run."""
+
+    rows: pa.Table
+    run: Ints
+    op: Ints
+    type: Ints
+    sends: Mask
+    partition: Ints
+    """The run and key of a row, by number."""
+    version: Ints
+    """That of a row, by number."""
+    writer: Ints
+    """By version: a row of its only sender, -1: it has none, or several."""
+    certain: Mask
+    """By version: it was sent for sure."""
+    offset: Ints
+    """By version: its only offset, -1: it has none, or several, or shares it."""
+
+    @staticmethod
+    def of(rows: pa.Table) -> "_Log":
+        run, op = codes(rows["run"]), rows["op"].to_numpy()
+        types = rows["type"].to_numpy().astype(np.int64)
+        sends = rows["kind"].to_numpy() == int(Kind.SEND)
+        partition = _pairs(run, codes(rows["key"]))
+        version = _pairs(partition, codes(rows["value"]))
+        count = int(version.max()) + 1
+        sure = np.zeros(count, np.bool_)
+        sure[version[types == OK]] = True
+        placed = np.flatnonzero(rows["offset"].is_valid().to_numpy())
+        at = rows["offset"].fill_null(-1).to_numpy()[placed]
+        offset = _only(version[placed], at, at, count)
+        # Two versions at one offset have no order.
+        where = _pairs(partition[placed], codes(pa.array(at)))
+        held = version[placed]
+        alone = _only(where, held, np.zeros_like(held), int(where.max(initial=-1)) + 1)
+        offset[held[alone[where] < 0]] = -1
+        writer = _only(version[sends], op[sends], np.flatnonzero(sends), count)
+        return _Log(rows, run, op, types, sends, partition, version, writer, sure, offset)
+
+    def follows(self) -> Iterator[tuple[Ints, Ints]]:
+        """Rows of sends, and of those of the next versions: of all, and of those sent for sure.
+
+        Another key may show whether an operation that left a doubtful version took effect; if it
+        did not, the versions before and after its own are neighbours.
+        """
+        ordered = np.flatnonzero((self.writer >= 0) & (self.offset >= 0))
+        row = self.writer[ordered]
+        order = np.lexsort((self.offset[ordered], self.partition[row]))
+        row, sure = row[order], self.certain[ordered[order]]
+        for some in (row, row[sure]) if not sure.all() else (row,):
+            together = self.partition[some[:-1]] == self.partition[some[1:]]
+            yield some[:-1][together], some[1:][together]
+
+    def polls(self) -> tuple[Ints, Ints]:
+        """Rows of sends, and of polls of their values."""
+        polls = np.flatnonzero(~self.sends & (self.type != FAIL))
+        writer = self.writer[self.version[polls]]
+        return writer[writer >= 0], polls[writer >= 0]
+
+    def proven(self) -> tuple[Ints, Ints]:
+        sends = np.flatnonzero(self.sends & (self.type != OK) & self.certain[self.version])
+        return sends, sends
+
+    def table(self, kind: int, a: Ints, b: Ints) -> pa.Table:
+        """Edges between the operations of rows; none to the operation itself."""
+        kept = (self.op[a] != self.op[b]) if kind != PROVEN else np.ones(len(a), np.bool_)
+        offset = self.offset[self.version]
+        # Of an edge that is there again and again, the one of the least offset is always kept.
+        kept &= _first(self.op[a], self.op[b], self.partition[a]) | _falls(_late(offset[a]))
+        a, b = a[kept], b[kept]
+        of = pa.array(a)
+        columns = {
+            "run": self.rows["run"].take(of),
+            "kind": pa.array(np.full(len(a), kind, np.int8)),
+            "a": pa.array(self.op[a]),
+            "b": pa.array(self.op[b]),
+            "key": self.rows["key"].take(of),
+            "offset": pa.array(offset[a], mask=offset[a] < 0),
+            "next": pa.array(offset[b], mask=(offset[b] < 0) | (kind != WW)),
+        }
+        return pa.table(columns).cast(EDGES)
+
+
+def _first(*columns: Ints) -> Mask:
+    """Rows that are not like the one before."""
+    first = np.zeros(len(columns[0]), np.bool_)
+    first[:1] = True
+    for column in columns:
+        first[1:] |= column[1:] != column[:-1]
+    return first
+
+
+def _falls(numbers: Ints) -> Mask:
+    falls = np.zeros(len(numbers), np.bool_)
+    falls[1:] = numbers[1:] < numbers[:-1]
+    return falls
+
+
+def _late(offset: Ints) -> Ints:
+    """Offsets that are not known come last."""
+    return np.where(offset < 0, np.iinfo(np.int64).max, offset)
+
+
+def _pairs(a: Ints, b: Ints) -> Ints:
+    """Numbers from 0 for the pairs."""
+    return codes(pa.array((a + 1) * (int(b.max(initial=-1)) + 2) + b + 1))
+
+
+def _only(group: Ints, value: Ints, told: Ints, count: int) -> Ints:
+    """By group: `told` of a row if all rows of the group have one value; else -1."""
+    found = np.full(count, -1, np.int64)
+    values = np.zeros(count, np.int64)
+    found[group] = told
+    values[group] = value
+    found[group[values[group] != value]] = -1
+    return found

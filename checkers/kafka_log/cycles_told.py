@@ -1,0 +1,36 @@
+"""Circles of dependencies in words: a sentence an edge, each to be checked by hand."""
+
+from checkers.kafka_log.cycles import Cycle, Cycles, Edge
+from checkers.kafka_log.cycles_edges import PROCESS, WR, WW
+
+
+def told(cycle: Cycle) -> str:
+    """A circle, as in `G1c, 2 operations: index 3 polled "x" at offset 7 ...`."""
+    least = "" if cycle.shortest else ", perhaps not the fewest"
+    more = f" (of {cycle.size} that are tied together)" if cycle.size > len(cycle.edges) else ""
+    steps = "; ".join(map(sentence, cycle.edges))
+    return f"{cycle.name}, a circle of {len(cycle.edges)} operations{least}{more}: {steps}"
+
+
+def sentence(edge: Edge) -> str:
+    """Why `b` comes after `a`."""
+    if edge.kind == WW:
+        return (
+            f"index {edge.a} sent offset {edge.offset} of {edge.key}, and index {edge.b} sent "
+            f"offset {edge.next}, the next that was sent"
+        )
+    if edge.kind == WR:
+        at = "a value" if edge.offset is None else f"offset {edge.offset}"
+        return f"index {edge.b} polled {at} of {edge.key} that index {edge.a} sent"
+    if edge.kind == PROCESS:
+        return f"index {edge.b} is the next that the client of index {edge.a} asked for"
+    return f"index {edge.a} had completed when index {edge.b} was invoked"
+
+
+def notes(found: Cycles) -> list[str]:
+    """What a run has, by name: how many, and which of it Kafka's transactions are known to do."""
+    return [
+        f"{count} {'circle' if count == 1 else 'circles'} of kind {name}"
+        + ("" if "of wr" in name else ", which Kafka's lack of write isolation allows")
+        for name, count in found.counts.items()
+    ]
