@@ -26,6 +26,7 @@ from checkers.linearizability.unique_zones import CLAUSES, FINE, NOT_UNIQUE, Zon
 from framework.verdict import Verdict
 
 METHOD: Final = "unique writes"
+NO_ROWS: Final = np.empty(0, np.int32)
 
 
 def unique_writes(coded: Coded, budget: Budget, *, order_anyway: bool = False) -> Decision | None:
@@ -126,7 +127,7 @@ def _shown(coded: Coded) -> tuple[str, Codes]:
     """The clause that is broken, and operations that show it. Empty: none were found."""
     found = _zones(coded)
     if found.status != FINE or not found.failed_cas:
-        return CLAUSES.get(found.status, ""), found.evidence
+        return CLAUSES.get(found.status, ""), found.evidence if found.status else NO_ROWS
     return REFUTED, _without_place(coded, found, *_turns(coded, found))
 
 
@@ -137,7 +138,7 @@ def _invalid(coded: Coded, found: Codes) -> Decision:
     def is_shown(last: int) -> bool:
         return len(_shown(_until(coded, int(ends[last])))[1]) > 0
 
-    ended = coded.ret[found]
+    ended = coded.ret[found[found >= 0]]
     guess = int(np.searchsorted(ends, np.max(ended[ended != NEVER], initial=0)))
     last = _earliest(is_shown, min(guess, len(ends) - 1), len(ends) - 1)
     known = _until(coded, int(ends[last]))

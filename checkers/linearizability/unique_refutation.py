@@ -109,7 +109,7 @@ def _evidence(
     failed: int,
     alone: bool,
 ) -> Codes:
-    """Rows that show that a failed cas is refuted."""
+    """Rows, or -1, that show that a failed cas is refuted."""
     value = a[failed]
     first, at = -1, value
     while True:
@@ -135,8 +135,7 @@ def _evidence(
             if kind[row] >= _WRITE and call[row] < ret[failed] and ret[row] > begun:
                 rows[count] = row
                 count += 1
-    found = np.unique(rows[:count])
-    return found[found >= 0]
+    return rows[:count]
 
 
 @compiled
@@ -156,6 +155,8 @@ def with_links(
     wanted = np.zeros(len(ret), np.bool_)
     shown = np.zeros(len(writer), np.bool_)
     for row in rows:
+        if row < 0:
+            continue
         wanted[row] = True
         if kind[row] != _WRITE:
             shown[a[row]] = True

@@ -46,7 +46,7 @@ CLAUSES: Final = {
 
 
 class Zones(NamedTuple):
-    """By value: the row that wrote it, the row of the cas that replaced it, its completed read
+    """Evidence: rows, or -1. By value: the row that wrote it, the row of the cas that replaced it, its completed read
     that returned first (-1: none), and the last call of its chain up to its last read (-2: not in
     force). By chain, 0 being the initial value's: its first value, f, m."""
 
@@ -149,9 +149,9 @@ def _writers(
 
 @compiled
 def _rows(one: int, other: int, third: int, fourth: int) -> Codes:
-    """Those of them that are rows, once each."""
-    rows = np.unique(np.array([one, other, third, fourth], dtype=np.int32))
-    return rows[rows >= 0]
+    rows = np.empty(4, np.int32)
+    rows[0], rows[1], rows[2], rows[3] = one, other, third, fourth
+    return rows
 
 
 @compiled
