@@ -13,9 +13,9 @@ import numpy as np
 
 from checkers.linearizability.coded import NEVER, Coded, Codes, Ints
 from checkers.linearizability.decision import Budget, Decision
+from checkers.linearizability.event_order import in_order
 from checkers.linearizability.unique_order import (
     failed_cas_by_value,
-    in_order,
     is_legal,
     latest_begins,
     lay_out,
@@ -117,7 +117,7 @@ def _without_place(coded: Coded, found: Zones, by_return: Codes, latest: Ints) -
 
 def _turns(coded: Coded, found: Zones) -> tuple[Codes, Ints]:
     """The chains by their first returns; and by value the event before which it has begun."""
-    by_return = in_order(found.first_return, 2 * len(coded))
+    by_return = in_order(found.first_return, len(coded))
     return by_return, latest_begins(
         coded.ret, coded.b, found.writer, found.replaced, found.first_read, found.root
     )

@@ -98,27 +98,6 @@ def failed_cas_by_value(
     return offsets, calls, returns
 
 
-def in_order(times: Ints, events: int) -> Codes:
-    """The positions of distinct times, in their order: `events` bounds most histories' times."""
-    if len(times) and int(times.max()) <= 4 * events:
-        return _bucketed(times, int(times.max()) + 2)
-    return np.argsort(times).astype(np.int32)
-
-
-@compiled
-def _bucketed(times: Ints, size: int) -> Codes:
-    at = np.full(size, -1, np.int32)
-    for one in range(len(times)):
-        at[times[one] + 1] = one
-    order = np.empty(len(times), np.int32)
-    count = 0
-    for position in at:
-        if position >= 0:
-            order[count] = position
-            count += 1
-    return order
-
-
 class Facts(NamedTuple):
     """The history, its zones, and its failed cas: what the order has to respect."""
 

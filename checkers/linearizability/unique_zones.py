@@ -46,9 +46,9 @@ CLAUSES: Final = {
 
 
 class Zones(NamedTuple):
-    """Evidence: rows, or -1. By value: the row that wrote it, the row of the cas that replaced it, its completed read
-    that returned first (-1: none), and the last call of its chain up to its last read (-2: not in
-    force). By chain, 0 being the initial value's: its first value, f, m."""
+    """Evidence: rows, or -1. By value: the row that wrote it, the row of the cas that replaced it,
+    its completed read that returned first (-1: none), and the last call of its chain up to its last
+    read (-2: not in force). By chain, 0 being the initial value's: its first value, f, m."""
 
     status: int
     evidence: Codes
