@@ -27,7 +27,7 @@ from checkers.kafka_log.sequences import (
     realtime_lag,
     within_operations,
 )
-from checkers.kafka_log.values import final_reads, repeated, unseen, values
+from checkers.kafka_log.values import final_reads, repeated, unpolled, values
 from framework.checking.keyed import OUTCOME_ARROW, Outcome, outcome_row
 from framework.verdict import Verdict
 
@@ -121,7 +121,7 @@ def _figures(whole: Log, found: Order, subscribed: Bools) -> dict[str, Ints]:
         "sent": count(part[found.sends]),
         "acknowledged": count(part[found.sends & ok & promised]),
         "polled": count(part[~found.sends]),
-        "unseen": count(unseen(whole, found)),
+        "unpolled": count(unpolled(whole, found)),
         "without_final_read": (final_reads(whole) < 0).astype(np.int64),
         "repeated": count(repeated(whole, found)),
         "consumed_again": count(again),
@@ -142,6 +142,6 @@ def _counted(anomalies: Counts) -> dict[str, int]:
 def _note(numbers: Mapping[str, int], anomalies: Counts) -> str:
     allowed = [name for name in ANOMALIES if anomalies.get(name, (0, 0))[1]]
     notes = [f"{', '.join(allowed)}: seen, and allowed"] if allowed else []
-    if numbers["unseen"] and numbers["without_final_read"]:
+    if numbers["unpolled"] and numbers["without_final_read"]:
         notes.append("values that nobody polled are not judged: nobody read to the end")
     return "; ".join(notes)

@@ -45,6 +45,7 @@ def follow(
     what: NDArray[np.int8],
     mode: NDArray[np.int8],
     fresh: NDArray[np.bool_],
+    failed: NDArray[np.bool_],
     part: Ints,
     parts: int,
 ) -> tuple[Ints, NDArray[np.int8], NDArray[np.bool_]]:
@@ -53,7 +54,8 @@ def follow(
     whether only assigned partitions were polled since.
 
     `fresh`: an assignment that begins at the beginning, of everything. An assignment keeps the
-    places of the keys that it names, and forgets the others.
+    places of the keys that it names, and forgets the others. `failed`: a segment after which the
+    consumer may go back to where it was, for its transaction did not take effect.
     """
     before = np.full(len(client), -1, np.int64)
     modes = np.zeros(len(client), np.int8)
@@ -82,7 +84,7 @@ def follow(
             if stamp[key] == now:
                 before[n] = last[key]
                 strict[n] = not subscribed and not loose[key]
-            stamp[key], last[key], loose[key] = now, n, subscribed
+            stamp[key], last[key], loose[key] = 0 if failed[n] else now, n, subscribed
     return before, modes, strict
 
 

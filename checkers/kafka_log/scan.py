@@ -38,6 +38,9 @@ class Texts:
     begin: Ints
     end: Ints
 
+    def __post_init__(self) -> None:
+        self.data.setflags(write=False)  # for compiled code, what may be written is another type
+
     def __len__(self) -> int:
         return len(self.begin)
 

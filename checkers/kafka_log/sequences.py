@@ -168,7 +168,13 @@ def between_polls(log: Log, order: Order, who: Consumers) -> tuple[list[Cases], 
     from its last one of the operation before. Allowed where others decided what it polls. Also by
     record, whether it was polled by a client that subscribes."""
     before, mode, strict = follow(
-        who.client, who.what, who.mode, who.fresh, who.part, len(log.parts)
+        who.client,
+        who.what,
+        who.mode,
+        who.fresh,
+        log.type[who.row] == FAIL,
+        who.part,
+        len(log.parts),
     )
     goes_on = np.flatnonzero(before >= 0)
     one, other = who.last[before[goes_on]], who.first[goes_on]

@@ -148,7 +148,7 @@ def _unpolled(log: Log, order: Order) -> Ints:
     return made
 
 
-def unseen(log: Log, order: Order) -> Ints:
+def unpolled(log: Log, order: Order) -> Ints:
     """The part of each acknowledged value that nobody polled, final reads or none."""
     return log.part[order.rows[_unpolled(log, order)]]
 
