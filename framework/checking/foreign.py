@@ -1,18 +1,48 @@
 """Checking histories that anyone recorded, against a sequential model, key by key."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from framework.checking.columns import Columns
-from framework.checking.keyed import DEFAULT_BUDGET_S, Kernel, keyed
-from framework.checking.results import RunResult, checker_result, run_result
-from framework.checking.runs import OPERATIONS, add_operation
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from framework.checking.blocks import exchange
+from framework.checking.keyed import DEFAULT_BUDGET_S
+from framework.checking.keys import (
+    BORDERS,
+    CITED,
+    KEYS,
+    MALFORMED,
+    Block,
+    Jepsen,
+    Source,
+    Wanted,
+    as_it_is,
+    assembled_cited,
+    borders_of,
+    judge_keys,
+    produce_cited,
+    produce_keys,
+)
+from framework.checking.results import CheckerResult, RunResult, checker_result, run_result
 from framework.errors import UsageError
+from framework.history.borders import Border
 from framework.history.pairing import Operation
-from framework.history.reader import SUFFIXES, History, read_history
+from framework.history.ranges import RANGE_BYTES, Range, parquet, ranges
+from framework.history.reader import SUFFIXES, operations_of, settled
 from framework.plugins import registry
+
+SMALL: Final = 200_000
+"""Operations, about: so many are checked sooner here than Spark would start."""
+BUCKETS: Final = 64
+"""Keys are dealt out to so many tasks at most."""
+_LINE_BYTES: Final = 90
+_COMPRESSED_LINE_BYTES: Final = 12
+_PART: Final = "part-"
 
 
 class ModelSet(Protocol):
@@ -20,21 +50,44 @@ class ModelSet(Protocol):
 
     names: Sequence[str]
 
-    def validate(self, model: str, operation: Operation) -> None:
-        """Raises `UsageError` for an operation that the model has no word for."""
+    def malformed(self, model: str, table: pa.Table) -> tuple[int, str] | None:
+        """The first operation (its index) that the model has no word for, and what is wrong."""
 
-    def kernel(self, model: str, budget_s: float) -> Kernel:
-        """Decides one key."""
+    def block(self, model: str, budget_s: float) -> Block:
+        """Decides every key of a table of `OPERATIONS`; `OUTCOME_ARROW`. `run` and `key` say
+        what belongs together; rows may come in any order."""
 
 
-def find_histories(paths: Iterable[Path]) -> list[Path]:
-    """The history files at and below `paths`, each once, in order. Raises `UsageError`."""
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A history to check."""
+
+    path: Path
+    files: Sequence[Path]
+    """What it consists of, in order: one file, or Parquet files `part-*` of one folder."""
+    jepsen: str = ""
+    """The workload, if it is one of Jepsen's."""
+
+    def sources(self, file: int, size: int = RANGE_BYTES) -> list[Source]:
+        """What can be read apart. Raises `UsageError`."""
+        if self.jepsen:
+            return [Jepsen(str(self.path), self.jepsen, file)]
+        return list(ranges(self.files, file, size))
+
+
+def find_histories(paths: Iterable[Path]) -> list[Given]:
+    """The histories at and below `paths`, each once, in order. Raises `UsageError`.
+
+    Where a folder has `history.jsonl`, the Parquet files of `history/` beside it are the same
+    events once more, and are left out.
+    """
     found: list[Path] = []
     for path in paths:
         if not path.exists():
             raise UsageError(f"{path}: no such file or folder")
         if path.is_dir():
             below = sorted(file for file in path.rglob("*") if _is_history(file))
+            below = [file for file in below if not _is_copy(file)]
             if not below:
                 raise UsageError(f"{path}: holds no history ({' or '.join(SUFFIXES)})")
             found += below
@@ -42,7 +95,28 @@ def find_histories(paths: Iterable[Path]) -> list[Path]:
             found.append(path)
         else:
             raise UsageError(f"{path}: not a history; its name must end in {', '.join(SUFFIXES)}")
-    return list(dict.fromkeys(found))
+    return _together(dict.fromkeys(found))
+
+
+def _together(files: Iterable[Path]) -> list[Given]:
+    """Parts of one folder are one history."""
+    histories: dict[Path, list[Path]] = {}
+    for file in files:
+        is_part = file.suffix == ".parquet" and file.name.startswith(_PART)
+        histories.setdefault(file.parent if is_part else file, []).append(file)
+    return [
+        Given(files[0] if len(files) == 1 else path, tuple(files))
+        for path, files in histories.items()
+    ]
+
+
+def _is_history(path: Path) -> bool:
+    return path.name.endswith(SUFFIXES) and not path.name.startswith(".") and path.is_file()
+
+
+def _is_copy(path: Path) -> bool:
+    sealed = path.suffix == ".parquet" and path.parent.name == "history"
+    return sealed and (path.parent.parent / "history.jsonl").exists()
 
 
 def models() -> ModelSet:
@@ -57,56 +131,150 @@ def need_model(model: str) -> None:
         raise UsageError(f"unknown model: {model!r} (known: {', '.join(known)})")
 
 
-def read_histories(files: Sequence[Path], model: str) -> list[History]:
-    """The histories, all of whose operations the model knows. Raises `UsageError`."""
-    known = models()
-    need_model(model)
-    histories = [read_history(file) for file in files]
-    for history in histories:
-        for operation in history.operations:
-            try:
-                known.validate(model, operation)
-            except UsageError as error:
-                raise UsageError(f"{history.path}: index {operation.op}: {error}") from None
-    return histories
+def is_small(histories: Sequence[Given]) -> bool:
+    """Whether they are checked sooner without Spark. Raises `UsageError`."""
+    return sum(map(_operations, histories)) <= SMALL
+
+
+def _operations(history: Given) -> float:
+    """About how many there are, by the size of the files."""
+    total = 0.0
+    for file in history.files:
+        if file.suffix == ".parquet":
+            with parquet(file) as opened:
+                total += opened.metadata.num_rows / 2
+            continue
+        try:
+            size = file.stat().st_size
+        except OSError as error:
+            raise UsageError(f"{file}: cannot be read: {error.strerror or error}") from None
+        total += size / 2 / (_COMPRESSED_LINE_BYTES if file.suffix == ".gz" else _LINE_BYTES)
+    return total
 
 
 def check_histories(
-    spark: Any, histories: Sequence[History], model: str, budget_s: float = DEFAULT_BUDGET_S
+    spark: Any | None,
+    histories: Sequence[Given],
+    model: str,
+    budget_s: float = DEFAULT_BUDGET_S,
+    *,
+    size: int = RANGE_BYTES,
+    partitions: int | None = None,
 ) -> list[RunResult]:
-    """All keys of all histories in one job; a result for each, in the same order."""
+    """All keys of all histories in one job; a result for each, in the same order. `spark` None:
+    here. Raises `UsageError` for the first history that is malformed."""
     began = monotonic()
-    columns = Columns(OPERATIONS)
-    for number, history in enumerate(histories):
-        for operation in history.operations:
-            add_operation(columns, str(number), operation)
-    rows = keyed(
-        spark.createDataFrame(columns.table()),
-        checker=model,
-        by=["key"],
-        order=["op"],
-        kernel=models().kernel(model, budget_s),
-    ).collect()
-    by_file: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        by_file.setdefault(row["run"], []).append(row.asDict())
+    known = models()
+    by_history = [history.sources(file, size) for file, history in enumerate(histories)]
+    sources = [source for each in by_history for source in each]
+    buckets = 1 if spark is None else min(BUCKETS, 4 * len(sources))
+    made = exchange(
+        spark,
+        sources,
+        partial(produce_keys, buckets=buckets),
+        {
+            BORDERS: as_it_is,
+            KEYS: partial(
+                judge_keys,
+                block=known.block(model, budget_s),
+                malformed=partial(known.malformed, model),
+            ),
+        },
+        partitions=partitions,
+    )
+    borders: dict[int, list[Border]] = {}
+    for border in borders_of(made[BORDERS]):
+        borders.setdefault(border.file, []).append(border)
+    notes = [
+        settled([source for source in each if isinstance(source, Range)], borders[file])
+        for file, each in enumerate(by_history)
+    ]
+    rows = _by_history(made.get(KEYS), histories)
+    summary = f"linearizable as a {model}, key by key"
+    judged = [checker_result(model, summary, rows.get(file, ())) for file in range(len(histories))]
+    cited = _cited(spark, sources, borders, judged)
     timings = {"check_s": round(monotonic() - began, 3)}
     return [
         run_result(
             str(history.path),
             history.path,
-            [
-                checker_result(
-                    model, f"linearizable as a {model}, key by key", by_file.get(str(number), [])
-                )
-            ],
-            operations=history.operations,
-            notes=history.notes,
+            [judged[file]],
+            operations=cited.get(file, ()),
+            notes=notes[file],
             timings=timings,
         )
-        for number, history in enumerate(histories)
+        for file, history in enumerate(histories)
     ]
 
 
-def _is_history(path: Path) -> bool:
-    return path.is_file() and path.name.endswith(SUFFIXES)
+def _by_history(
+    outcomes: pa.Table | None, histories: Sequence[Given]
+) -> dict[int, list[Mapping[str, Any]]]:
+    """The rows of outcome by history. Raises `UsageError` for operations of another model."""
+    if outcomes is None:
+        return {}
+    bad = outcomes.filter(pc.equal(outcomes.column("verdict"), MALFORMED)).to_pylist()
+    if bad:
+        first = min(bad, key=lambda row: (int(row["run"]), row["seen"]))
+        path = histories[int(first["run"])].path
+        raise UsageError(f"{path}: index {first['seen']}: {first['note']}")
+    found: dict[int, list[Mapping[str, Any]]] = {}
+    for row in outcomes.to_pylist():
+        found.setdefault(int(row["run"]), []).append(row)
+    return found
+
+
+def _cited(
+    spark: Any | None,
+    sources: Sequence[Source],
+    borders: Mapping[int, Sequence[Border]],
+    judged: Sequence[CheckerResult],
+) -> dict[int, list[Operation]]:
+    """The operations that findings name, from the ranges that hold them."""
+    wanted: dict[int, Wanted] = {}
+    for file, checker in enumerate(judged):
+        ops = {op for finding in checker.findings for op in finding.operations}
+        if ops:
+            starts, numbers = _where(sorted(borders[file], key=lambda each: each.number), ops)
+            wanted[file] = Wanted(sorted(ops), starts, numbers)
+    needed = [
+        source
+        for source in sources
+        if source.file in wanted
+        and (source.compressed or source.number in wanted[source.file].numbers)
+    ]
+    if not needed:
+        return {}
+    produce: Callable[[Any], Any] = partial(produce_cited, wanted=wanted)
+    made = exchange(spark if len(needed) > 4 else None, needed, produce, {CITED: as_it_is})
+    if CITED not in made:
+        return {}
+    counts = [border for file in wanted for border in borders[file]]
+    table = assembled_cited(made[CITED], counts)
+    return {
+        file: operations_of(table.filter(pc.equal(table.column("file"), file))) for file in wanted
+    }
+
+
+def _where(borders: Sequence[Border], ops: set[int]) -> tuple[dict[int, int], set[int]]:
+    """The first index of each range of one history, and the ranges that hold something of these
+    operations: their invocations, or completions that came in a later range."""
+    starts: dict[int, int] = {}
+    numbers: set[int] = set()
+    waiting: set[str] = set()
+    begin = 0
+    for border in borders:
+        if border.whole:
+            first, last = border.first_ns or 0, border.last_ns or 0
+        else:
+            first, last = begin, begin + border.events - 1
+        starts[border.number] = 0 if border.whole else begin
+        if not waiting.isdisjoint(border.late):
+            numbers.add(border.number)
+            waiting -= border.late.keys()
+        if any(first <= op <= last for op in ops) or len(borders) == 1:
+            numbers.add(border.number)
+        if not border.whole:
+            begin += border.events
+            waiting |= {name for name, call in border.open.items() if call[0] + first in ops}
+    return starts, numbers

@@ -162,7 +162,7 @@ def check(
     report: Annotated[
         Path | None, typer.Option(help="Write a page of what was found, with pictures.")
     ] = None,
-    spark_master: Annotated[str, typer.Option(help=_MASTER_HELP)] = "local[*]",
+    spark_master: Annotated[str | None, typer.Option(help=_MASTER_HELP)] = None,
 ) -> int:
     """Check stored runs again, or histories that somebody else recorded."""
     from framework.cli.check import check as check_command

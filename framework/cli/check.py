@@ -8,10 +8,11 @@ from pathlib import Path
 from framework.checking import spark as spark_session
 from framework.checking.engine import check_stored
 from framework.checking.foreign import (
+    Given,
     check_histories,
     find_histories,
+    is_small,
     need_model,
-    read_histories,
 )
 from framework.checking.junit import need_target, write_junit
 from framework.checking.keyed import DEFAULT_BUDGET_S
@@ -25,7 +26,7 @@ from framework.checking.runs import find_runs, read_runs
 from framework.errors import UsageError
 from framework.history.event import Json
 from framework.history.jepsen import MODELS as JEPSEN_MODELS
-from framework.history.jepsen import find_jepsen, our_model, read_jepsen
+from framework.history.jepsen import find_jepsen, our_model
 from framework.history.pairing import Operation
 from framework.report.histories import draw as draw_results
 from framework.report.render import draw
@@ -42,7 +43,7 @@ def check(
     budget: float = DEFAULT_BUDGET_S,
     json: bool = False,
     junit: Path | None = None,
-    spark_master: str = spark_session.LOCAL_MASTER,
+    spark_master: str | None = None,
     format: str = "jsonl",
     report: Path | None = None,
 ) -> int:
@@ -54,7 +55,8 @@ def check(
         raise UsageError("nothing to check: name a run's folder, or --model NAME and a history")
     if not budget > 0:
         raise UsageError(f"--budget is {budget:g}; it must be more than 0 seconds")
-    spark_session.need_master(spark_master)
+    if spark_master is not None:
+        spark_session.need_master(spark_master)
     if junit is not None:
         need_target(junit)
     if report is not None:
@@ -66,7 +68,8 @@ def check(
             raise UsageError(f"--format jepsen needs --model: {', '.join(JEPSEN_MODELS)}")
         results = _check_jepsen([Path(path) for path in paths], model, budget, spark_master)
     elif model is None:
-        results = _check_runs([Path(path) for path in paths], budget, spark_master)
+        master = spark_master or spark_session.LOCAL_MASTER
+        results = _check_runs([Path(path) for path in paths], budget, master)
     else:
         results = _check_files([Path(path) for path in paths], model, budget, spark_master)
     if junit is not None:
@@ -99,19 +102,36 @@ def _stored_verdict(folder: Path) -> Json:
         return None
 
 
-def _check_files(paths: Sequence[Path], model: str, budget: float, master: str) -> list[RunResult]:
+def _check_files(
+    paths: Sequence[Path], model: str, budget: float, master: str | None
+) -> list[RunResult]:
     need_model(model)
-    histories = read_histories(find_histories(paths), model)
-    with spark_session.running(master) as spark:
-        return check_histories(spark, histories, model, budget)
+    return _check_given(find_histories(paths), model, budget, master)
 
 
-def _check_jepsen(paths: Sequence[Path], model: str, budget: float, master: str) -> list[RunResult]:
+def _check_jepsen(
+    paths: Sequence[Path], model: str, budget: float, master: str | None
+) -> list[RunResult]:
     ours = our_model(model)
     need_model(ours)
-    histories = [read_jepsen(file, model) for file in find_jepsen(paths)]
-    with spark_session.running(master) as spark:
-        return check_histories(spark, histories, ours, budget)
+    histories = [Given(file, (file,), jepsen=model) for file in find_jepsen(paths)]
+    return _check_given(histories, ours, budget, master)
+
+
+def _check_given(
+    histories: Sequence[Given], model: str, budget: float, master: str | None
+) -> list[RunResult]:
+    """Small ones here, others on Spark; all on Spark if somebody says on which."""
+    if master is None and is_small(histories):
+        results = check_histories(None, histories, model, budget)
+        where = "in this process"
+    else:
+        with spark_session.running(master or spark_session.LOCAL_MASTER) as spark:
+            results = check_histories(spark, histories, model, budget)
+        where = f"on Spark {master or spark_session.LOCAL_MASTER}"
+    took = results[0].timings["check_s"]
+    print(f"framework: checked {where}, {took:.1f} s", file=sys.stderr)
+    return results
 
 
 def json_line(result: RunResult) -> str:

@@ -64,18 +64,18 @@ def _numbered(parts: pa.Table, places: NDArray[np.int64], role: NDArray[np.int8]
     told = np.flatnonzero(role == EVENTS)
     ranges_, first = np.unique(places[told], return_index=True)
     counts = parts.column("op").to_numpy()[told][first]
-    final = np.asarray(pc.equal(parts.column("phase").take(told[first]), "final"))
     before = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    marks = np.concatenate(([0], np.cumsum(final)[:-1]))
     head = np.searchsorted(ranges_, (ranges_ >> 32) << 32)
     where = np.minimum(np.searchsorted(ranges_, places), len(ranges_) - 1)
     known = ranges_[where] == places
     offset = np.where(known, (before - before[head])[where], 0)
-    is_final = known & ((marks - marks[head])[where] > 0)
     for name in ("op", "end"):
         moved = pc.add(parts.column(name), pa.array(offset))
         parts = parts.set_column(parts.column_names.index(name), name, moved)
-    if is_final.any():
+    if "phase" in parts.column_names:
+        final = np.asarray(pc.equal(parts.column("phase").take(told[first]), "final"))
+        marks = np.concatenate(([0], np.cumsum(final)[:-1]))
+        is_final = known & ((marks - marks[head])[where] > 0)
         phase = pc.if_else(pa.array(is_final), "final", parts.column("phase"))
         parts = parts.set_column(parts.column_names.index("phase"), "phase", phase)
     return parts

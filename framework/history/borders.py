@@ -1,6 +1,6 @@
 """What one range of a history has to know of the others, and what only all of them can show."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 Call = tuple[int, str, str]
@@ -25,6 +25,10 @@ class Border:
     """Its last line is cut short."""
     bad: bool = False
     """Something in it is malformed."""
+    why: str = ""
+    """What it is, where that is known."""
+    notes: Sequence[str] = ()
+    """What was forgiven."""
     whole: bool = False
     """It is of operations, not of events. Their indices are true ones, and stand for times here;
     `open` says until when the last operation of each process lasts."""

@@ -11,7 +11,7 @@ and the completions in it whose invocations are in ranges before.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -35,7 +35,7 @@ PART: Final = pa.schema(
         pa.field("file", pa.int64()),
         pa.field("range", pa.int64()),
         pa.field("role", pa.int8()),
-        *(field for field in OPERATIONS if field.name != "run"),
+        *(each for each in OPERATIONS if each.name != "run"),
     ]
 )
 """What `ingest` makes: `op` and `end` count the events of the range; `process` is a JSON text."""
@@ -64,7 +64,7 @@ class Part:
     operations: pa.Table
     """`PART`."""
     border: Border
-    nemesis: pa.Table
+    nemesis: pa.Table = field(default_factory=NEMESIS_PART.empty_table)
     """`NEMESIS_PART`."""
 
 
@@ -89,14 +89,14 @@ def _part(source: Range, content: bytes | pa.Table) -> Part:
         return _paired(source, events)
     except NotThis:
         border = Border(file=source.file, number=source.number, bad=True)
-        return Part(PART.empty_table(), border, NEMESIS_PART.empty_table())
+        return Part(PART.empty_table(), border)
 
 
 def _finished(source: Range, table: pa.Table) -> Part:
     """Rows that are operations already. Raises `NotThis`."""
     columns, border = from_operations(source, table)
     rows = _table(source, OPERATION, len(table), **columns)
-    return Part(rows, border, NEMESIS_PART.empty_table())
+    return Part(rows, border)
 
 
 def _paired(source: Range, events: Events) -> Part:
@@ -131,10 +131,6 @@ def _paired(source: Range, events: Events) -> Part:
     leads = clients[events.types[first[clients]] == 0]
     late = clients[events.types[first[clients]] != 0]
     opens = clients[pending[clients] >= 0]
-    tables = [_operations(source, events, calls, completion[calls], calls > final_at)]
-    if not source.alone:
-        tables.append(_completions(source, events, first[late]))
-        tables.append(_summary(source, len(events), len(marks) > 0))
 
     def calls_of(which: NDArray[np.int64], rows: NDArray[np.int64]) -> dict[str, Call]:
         key = pc.fill_null(events.key.take(rows), "null").to_pylist()
@@ -156,6 +152,9 @@ def _paired(source: Range, events: Events) -> Part:
         late=calls_of(late, first[late]),
         open={} if source.alone else calls_of(opens, pending[opens]),
     )
+    tables = [_operations(source, events, calls, completion[calls], calls > final_at)]
+    if not source.alone:
+        tables += [_completions(source, events, first[late]), count_of(border)]
     return Part(pa.concat_tables(tables), border, _nemesis(source, events, named))
 
 
@@ -212,9 +211,12 @@ def _completions(source: Range, events: Events, rows: NDArray[np.int64]) -> pa.T
     )
 
 
-def _summary(source: Range, events: int, final: bool) -> pa.Table:
-    phase = pa.array(["final" if final else "main"])
-    return _table(source, EVENTS, 1, op=pa.array([events]), phase=phase)
+def count_of(border: Border) -> pa.Table:
+    """What assembling needs to know of a range that has neighbours: how many events it has."""
+    phase = pa.array(["final" if border.final else "main"])
+    return _table(
+        border, EVENTS, 1, op=pa.array([0 if border.whole else border.events]), phase=phase
+    )
 
 
 def _if(condition: NDArray[np.bool_] | pa.Array, column: pa.Array) -> pa.Array:
@@ -222,16 +224,16 @@ def _if(condition: NDArray[np.bool_] | pa.Array, column: pa.Array) -> pa.Array:
     return pc.if_else(condition, column, pa.scalar(None, column.type))
 
 
-def _table(source: Range, role: int, rows: int, **columns: pa.Array | None) -> pa.Table:
+def _table(source: Range | Border, role: int, rows: int, **columns: pa.Array | None) -> pa.Table:
     """Rows of `PART`; null where nothing is given."""
     place = {"file": source.file, "range": source.number, "role": role}
     found = []
-    for field in PART:
-        column = columns.get(field.name)
-        if field.name in place:
-            column = pa.repeat(pa.scalar(place[field.name], field.type), rows)
+    for each in PART:
+        column = columns.get(each.name)
+        if each.name in place:
+            column = pa.repeat(pa.scalar(place[each.name], each.type), rows)
         elif column is None:
-            column = pa.nulls(rows, field.type)
+            column = pa.nulls(rows, each.type)
         found.append(column)
     return pa.Table.from_arrays(found, schema=PART)
 

@@ -126,11 +126,12 @@ def settled(
     borders = sorted(borders, key=lambda border: border.number)
     refused, before = first_refused(borders)
     if refused is not None:
-        raise UsageError(_why(sources, borders, refused, before))
+        raise UsageError(refused.why or _why(sources, borders, refused, before))
     path = sources[0].path
     if not before.events and not allow_empty:
         raise UsageError(f"{path}: no events; a history has one JSON object a line: {EXAMPLE}")
-    return [_half(sources, borders, border) for border in borders if border.half]
+    forgiven = [note for border in borders for note in border.notes]
+    return forgiven + [_half(sources, borders, border) for border in borders if border.half]
 
 
 def _half(sources: Sequence[Range], borders: Sequence[Border], border: Border) -> str:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -106,18 +107,26 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("model", sorted(GOOD))
-def test_models(here: None, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("model", "master"), [*((model, None) for model in sorted(GOOD)), ("register", "local[2]")]
+)
+def test_models(
+    here: None,
+    model: str,
+    master: str | None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     good = save(tmp_path / "good.jsonl", events(*GOOD[model]))
     bad = save(tmp_path / "bad.jsonl.gz", events(*BAD[model]))
-    assert check([good], model, json=True) == 0
+    assert check([good], model, json=True, spark_master=master) == 0
     assert json.loads(capsys.readouterr().out)["verdict"] == "VALID"
-    assert check([good, bad], model, json=True) == 1
+    assert check([good, bad], model, json=True, spark_master=master) == 1
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
     assert (first["path"], first["verdict"], first["findings"]) == (str(good), "VALID", [])
     assert first["seen"] == sum(call[3] != "info" for call in GOOD[model])
     assert (second["path"], second["verdict"]) == (str(bad), "INVALID")
-    assert second["findings"][0]["operations"][0] == 2 * (len(BAD[model]) - 1)
+    assert 2 * (len(BAD[model]) - 1) in second["findings"][0]["operations"]
 
 
 def test_output_for_people_names_the_operations(
@@ -128,7 +137,7 @@ def test_output_for_people_names_the_operations(
     assert check([tmp_path], "queue", junit=report) == 1
     out = capsys.readouterr().out
     assert out.startswith(f"INVALID  {tmp_path}/bad.jsonl\n")
-    assert 'index 4: process 0 dequeue key "q" value null -> ok 2' in out
+    assert "dequeue -> 2 (index 4 to 5, process 0)" in out
     suite = ElementTree.parse(report).getroot()[0]
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "1", "0")
     failure = suite[0][0]
@@ -186,39 +195,42 @@ def test_refuses_other_nonsense(tmp_path: Path) -> None:
         assert wrong in str(refusal.value)
 
 
-def test_alone_it_starts_spark_without_a_sound(tmp_path: Path) -> None:
-    path = save(tmp_path / "h.jsonl", events(*GOOD["register"]))
+def alone(
+    path: Path, scratch: Path, master: str | None, search: str
+) -> subprocess.CompletedProcess[str]:
+    """`check` in a process of its own."""
     program = (
         "import sys; from pathlib import Path; from framework.cli.check import check; "
-        f"sys.exit(check([Path({str(path)!r})], 'register'))"
+        "from framework.errors import UsageError\n"
+        f"try: sys.exit(check([Path({str(path)!r})], 'register', spark_master={master!r}))\n"
+        "except UsageError as error: print(error)"
     )
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,
         text=True,
         timeout=200,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
+        env={**os.environ, "PATH": search, "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)},
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("VALID")
+
+
+def test_alone_it_starts_spark_without_a_sound(tmp_path: Path) -> None:
+    path = save(tmp_path / "h.jsonl", events(*GOOD["register"]))
+    done = alone(path, tmp_path, "local[2]", os.environ["PATH"])
+    assert done.returncode == 0 and done.stdout.startswith("VALID")
+    assert re.fullmatch(r"framework: checked on Spark local\[2\], [\d.]+ s\n", done.stderr)
     assert not list(tmp_path.glob("spark-*"))
+
+
+def test_a_small_history_needs_no_java(tmp_path: Path) -> None:
+    path = save(tmp_path / "h.jsonl", events(*GOOD["register"]))
+    done = alone(path, tmp_path, None, str(tmp_path))
+    assert done.returncode == 0 and done.stdout.startswith("VALID")
+    assert re.fullmatch(r"framework: checked in this process, [\d.]+ s\n", done.stderr)
 
 
 def test_without_java_it_says_what_to_install(tmp_path: Path) -> None:
     path = save(tmp_path / "h.jsonl", events(*GOOD["register"]))
-    program = (
-        "from pathlib import Path; from framework.cli.check import check; "
-        "from framework.errors import UsageError\n"
-        f"try: check([Path({str(path)!r})], 'register')\n"
-        "except UsageError as error: print(error)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)},
-        check=False,
-    )
+    done = alone(path, tmp_path, "local[*]", str(tmp_path))
     assert "apt-get install openjdk-17-jre-headless" in done.stdout

@@ -1,0 +1,176 @@
+"""The job of `check --model`: ranges of histories in, an outcome for each key out.
+
+Every function here is pure but for reading its range, and runs on Spark's workers or in this
+process. A bucket holds all operations of its keys, and what of the borders between ranges it
+needs to number and close them; so one shuffle is enough.
+"""
+
+import pickle
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from framework.checking.blocks import split
+from framework.checking.keyed import OUTCOME_ARROW
+from framework.errors import UsageError
+from framework.history.assemble import assemble, process_texts
+from framework.history.borders import Border
+from framework.history.events import process_ids
+from framework.history.ingest import EVENTS, OPERATION, PART, Part, count_of, ingest
+from framework.history.ranges import Range
+
+KEYS: Final = "keys"
+BORDERS: Final = "borders"
+CITED: Final = "cited"
+MALFORMED: Final = "malformed"
+"""Stands for a verdict where the model has no word for an operation: `seen` is its index."""
+_NOT_FOR_MODELS: Final = ("error_message", "node", "invoked_ns", "completed_ns", "phase")
+
+
+@dataclass(frozen=True, slots=True)
+class Jepsen:
+    """A history that Jepsen wrote, read whole."""
+
+    path: str
+    model: str
+    """Jepsen's name of the workload."""
+    file: int
+    number: int = 0
+    parquet: bool = False
+    compressed: bool = False
+
+
+Source: TypeAlias = Range | Jepsen
+Block: TypeAlias = Callable[[pa.Table], pa.Table]
+
+
+class FindsMalformed(Protocol):
+    """The first operation (its index) that a model has no word for, and what is wrong."""
+
+    def __call__(self, table: pa.Table, /) -> tuple[int, str] | None: ...
+
+
+def parts_of(source: Source) -> Iterator[Part]:
+    """What a source holds; what cannot be read at all says so in its border."""
+    try:
+        yield from ingest(source) if isinstance(source, Range) else [_of_jepsen(source)]
+    except UsageError as error:
+        border = Border(file=source.file, number=source.number, bad=True, why=str(error))
+        yield Part(PART.empty_table(), border)
+
+
+def produce_keys(source: Source, *, buckets: int) -> Iterable[tuple[str, int, pa.Table]]:
+    """For `exchange`: operations by their keys, and what else every bucket of them needs."""
+    for part in parts_of(source):
+        yield BORDERS, 0, _packed(part.border)
+        table = part.operations.drop_columns(_NOT_FOR_MODELS)
+        role = table.column("role").to_numpy()
+        rest = table.filter(pa.array(role != OPERATION))
+        operations = table.filter(pa.array(role == OPERATION)) if len(rest) else table
+        for bucket, rows in split(operations, "key", buckets, salt=str(source.file)):
+            yield KEYS, bucket, rows
+        for bucket in range(buckets if len(rest) else 0):
+            yield KEYS, bucket, rest
+
+
+def judge_keys(parts: pa.Table, *, block: Block, malformed: FindsMalformed) -> pa.Table:
+    """For `exchange`: the outcome of each key of a bucket; `run` is the number of the history.
+    Where the model has no word for an operation, a row says so in place of all others."""
+    operations = runs_of(parts)
+    if not len(operations):
+        return OUTCOME_ARROW.empty_table()
+    wrong = _malformed(operations, malformed)
+    return wrong if len(wrong) else block(operations).select(OUTCOME_ARROW.names)
+
+
+def runs_of(parts: pa.Table) -> pa.Table:
+    """Parts of histories as operations, with the number of each history as `run`."""
+    operations = process_texts(assemble(parts))
+    run = pc.cast(operations.column("file"), pa.string())
+    return operations.drop_columns(["file"]).add_column(0, "run", run)
+
+
+def _malformed(operations: pa.Table, malformed: FindsMalformed) -> pa.Table:
+    rows = []
+    if malformed(operations) is not None:
+        for run in sorted(operations.column("run").unique().to_pylist()):
+            found = malformed(operations.filter(pc.equal(operations.column("run"), run)))
+            if found is not None:
+                rows.append((run, "", "", MALFORMED, found[0], "", "", found[1]))
+    names = OUTCOME_ARROW.names
+    return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], OUTCOME_ARROW)
+
+
+def borders_of(table: pa.Table) -> list[Border]:
+    """The borders of all ranges, from the stage `BORDERS`."""
+    return [pickle.loads(border) for border in table.column("border").to_pylist()]
+
+
+def as_it_is(table: pa.Table) -> pa.Table:
+    """For `exchange`: a stage that is only gathered."""
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Operations of one history that somebody names."""
+
+    ops: Sequence[int]
+    starts: Mapping[int, int]
+    """The index of the first event of each range."""
+    numbers: Collection[int]
+    """The ranges that hold something of them."""
+
+
+def produce_cited(
+    source: Source, *, wanted: Mapping[int, Wanted]
+) -> Iterable[tuple[str, int, pa.Table]]:
+    """For `exchange`: the rows of operations that findings name, and of their completions."""
+    mine = wanted[source.file]
+    ops = np.array(mine.ops, np.int64)
+    for part in parts_of(source):
+        table = part.operations
+        role = table.column("role").to_numpy()
+        first = mine.starts[part.border.number]
+        is_cited = np.isin(table.column("op").to_numpy() + first, ops)
+        keep = np.where(role == OPERATION, is_cited, role != EVENTS)
+        if keep.any():
+            yield CITED, 0, table.filter(pa.array(keep))
+
+
+def assembled_cited(table: pa.Table, borders: Iterable[Border]) -> pa.Table:
+    """The rows of `produce_cited`, of all histories, as true operations with their `file`."""
+    counts = [count_of(border) for border in borders]
+    return assemble(pa.concat_tables([table, *counts]))
+
+
+def _packed(border: Border) -> pa.Table:
+    return pa.table(
+        {
+            "file": pa.array([border.file], pa.int64()),
+            "range": pa.array([border.number], pa.int64()),
+            "border": pa.array([pickle.dumps(border)], pa.binary()),
+        }
+    )
+
+
+def _of_jepsen(source: Jepsen) -> Part:
+    from framework.checking.jepsen import table_of
+    from framework.history.jepsen import read_jepsen
+
+    history = read_jepsen(Path(source.path), source.model)
+    table = table_of(history)
+    columns: dict[str, Any] = {name: table.column(name) for name in table.column_names}
+    columns["process"] = process_ids(table.column("process").combine_chunks())
+    for name, value in (("file", source.file), ("range", 0), ("role", OPERATION)):
+        columns[name] = pa.repeat(pa.scalar(value, PART.field(name).type), len(table))
+    made = pa.table({name: columns[name] for name in PART.names}, schema=PART)
+    border = Border(
+        file=source.file, number=0, whole=True, events=max(1, len(table)), notes=history.notes
+    )
+    return Part(made, border)
