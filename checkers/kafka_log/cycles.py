@@ -36,13 +36,22 @@ from checkers.kafka_log.cycles_edges import (
     REALTIME,
     WR,
     WW,
-    Ints,
-    Mask,
     codes,
     edges,
     vertices,
 )
-from checkers.kafka_log.cycles_graph import Graph, components, cycle_through, on_cycles
+from checkers.kafka_log.cycles_graph import (
+    Bytes,
+    Graph,
+    Ints,
+    Mask,
+    Numbers,
+    components,
+    cycle_through,
+    laid_out,
+    on_cycles,
+)
+from checkers.kafka_log.cycles_time import places, process_edges, realtime_edges
 from checkers.kafka_log.rows import OK
 
 LEVELS: Final = ("", "-process", "-realtime")
@@ -119,125 +128,109 @@ def search(vertices: pa.Table, edges: pa.Table, max_steps: int = MAX_STEPS) -> C
 
 @dataclass(frozen=True, slots=True)
 class _Dependencies:
-    """Vertices are operations, by rising index, and after them instants; edges of one row each."""
+    """Vertices are operations, by rising index, and after them instants."""
 
     op: Ints
     total: int
     """Vertices, instants included."""
-    kind: Ints
-    source: Ints
-    target: Ints
-    row: Ints
-    """In `table`; -1: an edge of process or real time."""
+    kind: Bytes
+    source: Numbers
+    target: Numbers
+    row: Numbers
+    """In `table`: of the edges of data, which come first."""
     table: pa.Table
 
     @staticmethod
     def of(vertices: pa.Table, table: pa.Table) -> "_Dependencies":
         kinds, a, b = (table[name].to_numpy() for name in ("kind", "a", "b"))
         op, first = np.unique(vertices["op"].to_numpy(), return_index=True)
-        completed = vertices["type"].to_numpy()[first] == OK
-        proven = np.zeros(len(op), np.bool_)
-        proven[_places(op, a[kinds == PROVEN])] = True
-        kept = completed | proven
-        op, first, completed = op[kept], first[kept], completed[kept]
+        kept = completed = vertices["type"].to_numpy()[first] == OK
+        if not completed.all():
+            kept = completed.copy()
+            kept[places(op, a[kinds == PROVEN])] = True
+            op, first, completed = op[kept], first[kept], completed[kept]
         end = vertices["end"].fill_null(-1).to_numpy()[first]
         client = codes(vertices["client"])[first]
-        begins, ends = _places(op, a), _places(op, b)
-        row = np.flatnonzero((kinds != PROVEN) & (begins >= 0) & (ends >= 0))
-        data = (kinds[row].astype(np.int64), begins[row], ends[row])
-        instants, realtime = _realtime(op, end, completed)
-        parts = (data, _process(client, op, end, completed), realtime)
-        kind, source, target = (np.concatenate(each) for each in zip(*parts, strict=True))
-        rows = np.concatenate((row, np.full(len(kind) - len(row), -1)))
-        return _Dependencies(op, len(op) + instants, kind, source, target, rows, table)
-
-    def trimmed(self) -> "_Dependencies":
-        """What is on circles or between them, the edges in one order and each once."""
-        left = on_cycles(self.total, self.source.astype(np.int32), self.target.astype(np.int32))
-        kept = np.flatnonzero(left[self.source] & left[self.target])
-        new = np.cumsum(left) - 1
-        kind, row = self.kind[kept], self.row[kept]
-        source, target = new[self.source[kept]], new[self.target[kept]]
-        offset, key = np.full(len(row), -1), np.full(len(row), "", object)
-        data = row >= 0
-        taken = self.table.take(pa.array(row[data]))
-        offset[data] = taken["offset"].fill_null(np.iinfo(np.int64).max).to_numpy()
-        key[data] = taken["key"].to_pylist()
-        order = np.lexsort((offset, _ranks(key), target, source, kind))
-        again = np.zeros(len(order), np.bool_)
-        for column in (kind, source, target):
-            again[1:] |= column[order[1:]] != column[order[:-1]]
-        again[:1] = True
-        order = order[again]
+        source, target = places(op, a), places(op, b)
+        row = np.flatnonzero((kinds != PROVEN) & (source >= 0) & (target >= 0)).astype(np.int32)
+        parts = [(source[row], target[row]), process_edges(client, op, end, completed)]
+        instants, realtime = realtime_edges(op, end, completed)
+        parts.append(realtime)
+        following = [
+            np.full(len(parts[1][0]), PROCESS, np.int8),
+            np.full(len(parts[2][0]), REALTIME, np.int8),
+        ]
         return _Dependencies(
-            self.op[left[: len(self.op)]],
-            int(left.sum()),
-            kind[order],
-            source[order],
-            target[order],
-            row[order],
-            self.table,
+            op,
+            len(op) + instants,
+            np.concatenate((kinds[row], *following)),
+            np.concatenate([part[0] for part in parts]),
+            np.concatenate([part[1] for part in parts]),
+            row,
+            table,
         )
 
-    def only(self, kinds: Sequence[int]) -> "_Dependencies":
-        kept = np.isin(self.kind, kinds)
+    def trimmed(self) -> "_Dependencies":
+        """What is on circles, the edges in one order and each once."""
+        some = self._within(on_cycles(self.total, self.source, self.target))
+        first, target = laid_out(some.total, some.source, some.target)
+        component = components(first, target)
+        tied = component[some.source] == component[some.target]
+        return some._within(component >= 0, tied)._once()
+
+    def _within(self, left: Mask, edges: Mask | None = None) -> "_Dependencies":
+        """Some of the vertices, and of the edges between them."""
+        kept = left[self.source] & left[self.target]
+        kept = kept if edges is None else kept & edges
+        new = np.cumsum(left, dtype=np.int32) - 1
+        some = self.only(kept)
+        return replace(
+            some,
+            op=self.op[left[: len(self.op)]],
+            total=int(left.sum()),
+            source=new[some.source].astype(np.int32),
+            target=new[some.target].astype(np.int32),
+        )
+
+    def _once(self) -> "_Dependencies":
+        rows = self.table.take(pa.array(self.row))
+        offset = np.zeros(len(self.kind), np.int64)
+        offset[: len(self.row)] = rows["offset"].fill_null(np.iinfo(np.int64).max).to_numpy()
+        key = np.zeros(len(self.kind), np.int64)
+        texts = np.asarray(rows["key"].to_pylist(), dtype=str)
+        key[: len(self.row)] = np.unique(texts, return_inverse=True)[1]
+        # By kind first: edges of data stay the first.
+        order = np.lexsort((offset, key, self.target, self.source, self.kind))
+        again = np.ones(len(order), np.bool_)
+        for column in (self.kind, self.source, self.target):
+            again[1:] &= column[order[1:]] == column[order[:-1]]
+        again[:1] = False
+        order = order[~again]
+        data = order[order < len(self.row)]
+        return replace(
+            self,
+            kind=self.kind[order],
+            source=self.source[order],
+            target=self.target[order],
+            row=self.row[data],
+        )
+
+    def of_kinds(self, kinds: Sequence[int]) -> "_Dependencies":
+        return self.only(np.isin(self.kind, kinds))
+
+    def only(self, kept: Mask) -> "_Dependencies":
         return replace(
             self,
             kind=self.kind[kept],
             source=self.source[kept],
             target=self.target[kept],
-            row=self.row[kept],
+            row=self.row[kept[: len(self.row)]],
         )
 
     def graph(self) -> Graph:
         # To the instant of its end is the step of a realtime edge; what follows is free.
         steps = (self.kind != REALTIME) | (self.source < len(self.op))
-        return Graph.of(
-            self.total,
-            self.source.astype(np.int32),
-            self.target.astype(np.int32),
-            steps.astype(np.int8),
-        )
-
-
-def _ranks(texts: Any) -> Ints:
-    return np.unique(texts.astype(str), return_inverse=True)[1]
-
-
-def _places(op: Ints, wanted: Ints) -> Ints:
-    """Where they are among operations in order; -1: nowhere."""
-    if not len(op):
-        return np.full(len(wanted), -1, np.int64)
-    found = np.searchsorted(op, wanted)
-    found[found == len(op)] = 0
-    return np.where(op[found] == wanted, found, -1)
-
-
-_Edges = tuple[Ints, Ints, Ints]
-
-
-def _process(client: Ints, op: Ints, end: Ints, completed: Mask) -> _Edges:
-    """From each completed operation to the next of its client."""
-    order = np.lexsort((op, client))
-    a, b = order[:-1], order[1:]
-    follows = (client[a] == client[b]) & completed[a] & (end[a] < op[b])
-    return np.full(int(follows.sum()), PROCESS), a[follows], b[follows]
-
-
-def _realtime(op: Ints, end: Ints, completed: Mask) -> tuple[int, _Edges]:
-    """Instants in a chain: one for all completions between two invocations. An operation leads to
-    the instant of its completion, an instant to the next and to what is invoked before that. So
-    one operation leads to another exactly if it completed before the other was invoked."""
-    done = np.flatnonzero(completed)
-    invoked = np.searchsorted(op, end[done])
-    instants, instant = np.unique(invoked, return_inverse=True)
-    latest = np.searchsorted(instants, np.arange(len(op)), side="right") - 1
-    after = np.flatnonzero(latest >= 0)
-    chain = np.arange(max(len(instants) - 1, 0))
-    base = len(op)
-    source = np.concatenate((done, base + chain, base + latest[after]))
-    target = np.concatenate((base + instant, base + chain + 1, after))
-    return len(instants), (np.full(len(source), REALTIME), source, target)
+        return Graph.of(self.total, self.source, self.target, steps.astype(np.int8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,11 +264,11 @@ def _search(graph: _Dependencies, family: _Family, max_steps: int, found: Cycles
     shown = np.zeros(graph.total, np.bool_)
     for level, suffix in enumerate(LEVELS):
         kinds = (*family.allowed, *range(PROCESS, PROCESS + level))
-        part = graph.only(kinds)
+        part = graph.of_kinds(kinds)
         whole = part.graph()
         component = components(whole.first, whole.target)
         if len(family.allowed) > 1:
-            bare = graph.only([kind for kind in kinds if kind != WW]).graph()
+            bare = graph.of_kinds([kind for kind in kinds if kind != WW]).graph()
             shown |= components(bare.first, bare.target) >= 0
         of = component[part.source]
         through = np.flatnonzero(
@@ -306,8 +299,8 @@ def _shortest(
         graph.target,
         graph.cost,
         component,
-        part.source[through].astype(np.int32),
-        part.target[through].astype(np.int32),
+        part.source[through],
+        part.target[through],
         max_steps,
     )
     numbers = [int(through[chosen]), *(int(graph.edge[place]) for place in back)]
@@ -323,9 +316,9 @@ def _without_instants(part: _Dependencies, numbers: Sequence[int]) -> list[Edge]
         begin = source if source < len(part.op) else begin
         if target >= len(part.op):
             continue
-        a, b, row = int(part.op[begin]), int(part.op[target]), int(part.row[number])
         told = [None] * 3
-        if row >= 0:
+        if number < len(part.row):
+            row = int(part.row[number])
             told = [part.table[name][row].as_py() for name in ("key", "offset", "next")]
-        found.append(Edge(a, b, int(part.kind[number]), *told))
+        found.append(Edge(int(part.op[begin]), int(part.op[target]), int(part.kind[number]), *told))
     return found

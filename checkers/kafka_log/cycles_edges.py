@@ -85,7 +85,7 @@ class _Log:
     rows: pa.Table
     run: Ints
     op: Ints
-    type: Ints
+    type: NDArray[np.int8]
     sends: Mask
     partition: Ints
     """The run and key of a row, by number."""
@@ -96,26 +96,21 @@ class _Log:
     certain: Mask
     """By version: it was sent for sure."""
     offset: Ints
-    """By version: its only offset, -1: it has none, or several, or shares it."""
+    """By version: its only offset, -1: it has none, or several."""
 
     @staticmethod
     def of(rows: pa.Table) -> "_Log":
         run, op = codes(rows["run"]), rows["op"].to_numpy()
-        types = rows["type"].to_numpy().astype(np.int64)
+        types = rows["type"].to_numpy()
         sends = rows["kind"].to_numpy() == int(Kind.SEND)
         partition = _pairs(run, codes(rows["key"]))
-        version = _pairs(partition, codes(rows["value"]))
+        version = _versions(partition, codes(rows["value"]))
         count = int(version.max()) + 1
         sure = np.zeros(count, np.bool_)
         sure[version[types == OK]] = True
         placed = np.flatnonzero(rows["offset"].is_valid().to_numpy())
         at = rows["offset"].fill_null(-1).to_numpy()[placed]
         offset = _only(version[placed], at, at, count)
-        # Two versions at one offset have no order.
-        where = _pairs(partition[placed], codes(pa.array(at)))
-        held = version[placed]
-        alone = _only(where, held, np.zeros_like(held), int(where.max(initial=-1)) + 1)
-        offset[held[alone[where] < 0]] = -1
         writer = _only(version[sends], op[sends], np.flatnonzero(sends), count)
         return _Log(rows, run, op, types, sends, partition, version, writer, sure, offset)
 
@@ -125,13 +120,18 @@ class _Log:
         Another key may show whether an operation that left a doubtful version took effect; if it
         did not, the versions before and after its own are neighbours.
         """
-        ordered = np.flatnonzero((self.writer >= 0) & (self.offset >= 0))
-        row = self.writer[ordered]
-        order = np.lexsort((self.offset[ordered], self.partition[row]))
-        row, sure = row[order], self.certain[ordered[order]]
-        for some in (row, row[sure]) if not sure.all() else (row,):
-            together = self.partition[some[:-1]] == self.partition[some[1:]]
-            yield some[:-1][together], some[1:][together]
+        partition = np.zeros(len(self.offset), np.int64)
+        partition[self.version] = self.partition
+        ordered = np.flatnonzero(self.offset >= 0)
+        ordered = ordered[np.lexsort((self.offset[ordered], partition[ordered]))]
+        same = ~_first(partition[ordered], self.offset[ordered])
+        same[:-1] |= same[1:]
+        ordered = ordered[~same & (self.writer[ordered] >= 0)]
+        sure = self.certain[ordered]
+        for some in (ordered, ordered[sure]) if not sure.all() else (ordered,):
+            together = partition[some[:-1]] == partition[some[1:]]
+            row = self.writer[some]
+            yield row[:-1][together], row[1:][together]
 
     def polls(self) -> tuple[Ints, Ints]:
         """Rows of sends, and of polls of their values."""
@@ -181,6 +181,13 @@ def _falls(numbers: Ints) -> Mask:
 def _late(offset: Ints) -> Ints:
     """Offsets that are not known come last."""
     return np.where(offset < 0, np.iinfo(np.int64).max, offset)
+
+
+def _versions(partition: Ints, value: Ints) -> Ints:
+    """Numbers from 0 for the values of partitions."""
+    where = np.empty(int(value.max()) + 1, np.int64)
+    where[value] = partition
+    return value if (where[value] == partition).all() else _pairs(partition, value)
 
 
 def _pairs(a: Ints, b: Ints) -> Ints:

@@ -60,9 +60,29 @@ def on_cycles(count: int, source: Numbers, target: Numbers) -> Mask:
     away, again and again: all that are on cycles, and those between cycles."""
     left = np.ones(count, np.bool_)
     for begin, end in ((source, target), (target, source)):
-        graph = Graph.of(count, begin, end)
-        _peel(graph.first, graph.target, left)
+        first, targets = laid_out(count, begin, end)
+        _peel(first, targets, left)
+        if not left.any():
+            break
     return left
+
+
+@compiled
+def laid_out(count: int, source: Numbers, target: Numbers) -> tuple[Ints, Numbers]:
+    """As in `Graph`, without the numbers of edges."""
+    first = np.zeros(count + 1, np.int64)
+    for edge in range(len(source)):
+        first[source[edge] + 1] += 1
+    for vertex in range(count):
+        first[vertex + 1] += first[vertex]
+    laid = np.empty(len(source), np.int32)
+    for edge in range(len(source)):
+        laid[first[source[edge]]] = target[edge]
+        first[source[edge]] += 1
+    for vertex in range(count, 0, -1):
+        first[vertex] = first[vertex - 1]
+    first[0] = 0
+    return first, laid
 
 
 @compiled
