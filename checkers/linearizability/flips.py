@@ -35,6 +35,7 @@ from checkers.linearizability.coded import NEVER, Coded, Codes, Ints, Kind
 from checkers.linearizability.compiled import compiled
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.event_order import in_order
+from checkers.linearizability.heap import pop, push
 from framework.verdict import Verdict
 
 METHOD: Final = "flips"
@@ -124,9 +125,9 @@ def _sides(
 
 
 class Sweep(NamedTuple):
-    """By side, the open cas from there: completed ones as a heap by their returns, pending ones.
-    Their numbers are counts[side] and counts[2 + side]; counts[4] is the side that is up, counts[5]
-    the length of the order, counts[6] the number of those that wait for the other side."""
+    """By side, the open cas from there: completed ones as a heap (both in one array), and pending
+    ones. Their numbers are counts[side] and counts[2 + side]; counts[4] is the side that is up,
+    counts[5] the length of the order, counts[6] how many wait for the other side."""
 
     heap: Codes
     pending: Codes
@@ -147,7 +148,7 @@ def _sweep(
     """The culprit, or -1, and the order until there. `returns`: the completed rows, by returns."""
     n = len(call)
     sweep = Sweep(
-        np.empty((2, n), np.int32),
+        np.empty(2 * n, np.int32),
         np.empty((2, n), np.int32),
         np.empty(n, np.int32),
         np.zeros(n, np.bool_),
@@ -188,7 +189,7 @@ def _begin(
             sweep.pending[side, counts[2 + side]] = row
             counts[2 + side] += 1
         else:
-            _push(sweep.heap[side], counts[side], ret, row)
+            push(sweep.heap, side * len(ret), counts[side], ret, row)
             counts[side] += 1
     elif ret[row] != _NEVER:
         if side in (_ALWAYS, counts[4]):
@@ -205,13 +206,11 @@ def _other(sweep: Sweep, ret: Ints) -> int:
     """The cas that flips the side that is up. -1: none is open."""
     counts = sweep.counts
     side = counts[4]
-    heap = sweep.heap[side]
-    while counts[side] and sweep.done[heap[0]]:
+    while counts[side]:
+        first = pop(sweep.heap, side * len(ret), counts[side], ret)
         counts[side] -= 1
-        _pop(heap, counts[side], ret)
-    if counts[side]:
-        first: int = heap[0]
-        return first
+        if not sweep.done[first]:
+            return first
     if counts[2 + side]:
         counts[2 + side] -= 1
         pending: int = sweep.pending[side, counts[2 + side]]
@@ -232,29 +231,3 @@ def _flip(sweep: Sweep, row: int) -> None:
         counts[5] += 1
     counts[6] = 0
     counts[4] = 1 - counts[4]
-
-
-@compiled
-def _push(heap: Codes, count: int, ret: Ints, row: int) -> None:
-    """Into a heap by returns that has `count` rows."""
-    at = count
-    while at > 0 and ret[heap[(at - 1) // 2]] > ret[row]:
-        heap[at] = heap[(at - 1) // 2]
-        at = (at - 1) // 2
-    heap[at] = row
-
-
-@compiled
-def _pop(heap: Codes, count: int, ret: Ints) -> None:
-    """Takes the first one of `count` + 1 out."""
-    row = heap[count]
-    at = 0
-    while True:
-        child = 2 * at + 1
-        if child + 1 < count and ret[heap[child + 1]] < ret[heap[child]]:
-            child += 1
-        if child >= count or ret[row] < ret[heap[child]]:
-            break
-        heap[at] = heap[child]
-        at = child
-    heap[at] = row

@@ -6,7 +6,6 @@ neither does is left to the methods that search: None.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from checkers.linearizability.coded import NEVER, Coded, Codes, Ints
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.event_order import in_order
+from checkers.linearizability.numbering import compact, size_of
 from checkers.linearizability.unique_order import (
     failed_cas_by_value,
     is_legal,
@@ -34,7 +34,7 @@ def unique_writes(coded: Coded, budget: Budget, *, order_anyway: bool = False) -
     failed cas that was neither placed nor refuted. VALID has an order if there are failed cas, or
     with `order_anyway`. INVALID names its clause in the note.
     """
-    numbered = _compact(coded)
+    numbered = compact(coded)
     found = _zones(numbered)
     if found.status == NOT_UNIQUE:
         return None
@@ -50,25 +50,8 @@ def unique_writes(coded: Coded, budget: Budget, *, order_anyway: bool = False) -
     return _invalid(numbered, shown) if len(shown) else None
 
 
-def _compact(coded: Coded) -> Coded:
-    """The same with values numbered anew, if they are few among many."""
-    size = _size(coded)
-    if size <= 4 * len(coded) + 16:
-        return coded
-    used = np.unique(np.concatenate(([-1, coded.initial], coded.a, coded.b)))
-    a = (np.searchsorted(used, coded.a) - 1).astype(np.int32)
-    b = (np.searchsorted(used, coded.b) - 1).astype(np.int32)
-    return replace(coded, a=a, b=b, initial=int(np.searchsorted(used, coded.initial)) - 1)
-
-
-def _size(coded: Coded) -> int:
-    if not len(coded):
-        return coded.initial + 1
-    return max(int(coded.a.max()), int(coded.b.max()), coded.initial) + 1
-
-
 def _zones(coded: Coded) -> Zones:
-    made = zones(coded.call, coded.ret, coded.kind, coded.a, coded.b, coded.initial, _size(coded))
+    made = zones(coded.call, coded.ret, coded.kind, coded.a, coded.b, coded.initial, size_of(coded))
     return Zones(*made)
 
 
