@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.linearizability.coded import NEVER, Coded, Kind
+from checkers.linearizability.coded import NEVER, NOWHERE, Coded, Kind
 
 Plant: TypeAlias = Literal["none", "phantom", "stale", "burst"]
 """A violation: a value that nobody wrote, one that was certainly overwritten (unique values
@@ -41,18 +41,22 @@ def cell(
     seed: int = 0,
     plant: Plant = "none",
     cas: float = 0.2,
+    placed: bool = False,
 ) -> Coded:
     """A register. `values`: the size of the domain, None: every write writes a new one; `info`:
-    the share of mutations that never return. A plant stands at nine tenths."""
+    the share of mutations that never return. A plant stands at nine tenths. `placed`: mutations
+    that returned say where the object's log has them."""
     domain = values or 0
     at = operations * 9 // 10 if plant != "none" else operations
     arrays = _cell(operations, clients, domain, info, cas, seed, at, plant == "burst")
-    call, ret, kind, a, b, count = arrays
+    call, count = arrays[0], arrays[-1]
     rows = np.argsort(call[:count], kind="stable")
-    call, ret, kind, a, b = (each[:count][rows] for each in (call, ret, kind, a, b))
+    call, ret, kind, a, b, place = (each[:count][rows] for each in arrays[:6])
     if plant in ("phantom", "stale"):
         _plant_read(call, ret, kind, a, b, at, plant)
-    return Coded(call, ret, kind, a, b, 0, _Numbers(int(max(a.max(), b.max())) + 2))
+    numbers = _Numbers(int(max(a.max(), b.max())) + 2)
+    told = np.where(((kind == _WRITE) | (kind == _CAS)) & (ret != NEVER), place, NOWHERE)
+    return Coded(call, ret, kind, a, b, 0, numbers, told if placed else None)
 
 
 def queue(
@@ -96,9 +100,10 @@ def _cell(operations, clients, domain, info, cas, seed, quiet_at, burst):  # typ
     kind = np.empty(size, np.int8)
     a = np.full(size, -1, np.int32)
     b = np.full(size, -1, np.int32)
+    place = np.full(size, -1, np.int64)
+    effects = 0
     phase = np.zeros(clients, np.int8)
     mine = np.zeros(clients, np.int64)
-    supply = 0
     pending_of = np.zeros(max(domain, 1) + 1, np.int64)
     state, fresh, made, now, open_count = 0, 1, 0, 0, 0
     planted = not burst
@@ -119,6 +124,8 @@ def _cell(operations, clients, domain, info, cas, seed, quiet_at, burst):  # typ
                 if made + 2 > size:
                     break
                 call[made], ret[made], kind[made], b[made] = now, now + 1, _WRITE, x
+                place[made] = effects
+                effects += 1
                 call[made + 1], ret[made + 1], kind[made + 1], a[made + 1] = (
                     now + 2,
                     now + 3,
@@ -166,6 +173,8 @@ def _cell(operations, clients, domain, info, cas, seed, quiet_at, burst):  # typ
             mutates = kind[row] != _READ
             lost = mutates and np.random.random() < info
             if not lost or np.random.random() < 0.5:
+                place[row] = effects
+                effects += 1
                 if kind[row] == _READ:
                     a[row] = state
                 elif kind[row] == _WRITE or state == a[row]:
@@ -176,7 +185,6 @@ def _cell(operations, clients, domain, info, cas, seed, quiet_at, burst):  # typ
             if lost:
                 if domain:
                     pending_of[b[row]] += 1
-                supply += 1
                 phase[client] = _IDLE
                 open_count -= 1
             else:
@@ -186,7 +194,7 @@ def _cell(operations, clients, domain, info, cas, seed, quiet_at, burst):  # typ
             now += 1
             phase[client] = _IDLE
             open_count -= 1
-    return call, ret, kind, a, b, made
+    return call, ret, kind, a, b, place, made
 
 
 def _plant_read(call, ret, kind, a, b, at, plant):  # type: ignore[no-untyped-def]

@@ -15,9 +15,9 @@ three things remain to be seen:
 
 Operations that change something and have no place: those that are pending may be left out, so an
 order without them decides VALID. Where it fails, and for those that completed, `unplaced.py`
-proposes places; what it proposes is checked as all else. If no proposal is right, the answer is
-None, unless they could not have mattered: the log's order contradicts real time by itself, or the
-contradiction was complete before any of them was invoked.
+guesses places, and an order that it finds is legal. If it finds none, the answer is None, unless
+they could not have mattered: the log's order contradicts real time by itself, or the contradiction
+was complete before any of them was invoked.
 
 An operation that only sees, but has a place, saw what the log had up to that place. Two
 changes with the same place: None, as the log's order is not known.
@@ -38,7 +38,7 @@ from checkers.linearizability.coded import NEVER, NOWHERE, Coded, Codes, Ints, K
 from checkers.linearizability.compiled import compiled
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.events import events
-from checkers.linearizability.unplaced import proposed
+from checkers.linearizability.unplaced import cell_order, into_queue
 from framework.verdict import Verdict
 
 METHOD: Final = "along the log"
@@ -68,12 +68,8 @@ def along_log(coded: Coded, budget: Budget) -> Decision | None:
     found = _explained(coded, log, looking)
     if not len(must) and found.verdict is Verdict.VALID:
         return found
-    if len(floating):
-        again = proposed(coded, log, looking, floating)
-        if again is not None and np.isin(must, again).all():
-            better = _explained(coded, again, looking)
-            if better.verdict is Verdict.VALID and _against_time(coded, again) is None:
-                return better
+    if len(floating) and (order := _with_unplaced(coded, log, looking, floating)) is not None:
+        return Decision(Verdict.VALID, METHOD, order)
     if len(must) or _could_matter(coded, floating, found):
         return None
     return found
@@ -82,11 +78,9 @@ def along_log(coded: Coded, budget: Budget) -> Decision | None:
 def _log(coded: Coded, place: Ints, placed: Mask, sees: Mask) -> Ints | None:
     """The rows with a place, in the log's order; None if it has none, or two changes at one."""
     rows = np.flatnonzero(placed)
-    changes = place[rows[~sees[rows]]]
-    if not len(rows) or len(np.unique(changes)) < len(changes):
-        return None
-    order: Ints = rows[np.lexsort((rows, sees[rows], place[rows]))]
-    return order
+    order: Ints = rows[np.lexsort((sees[rows], place[rows]))]
+    changes = place[order[~sees[order]]]
+    return order if len(rows) and (np.diff(changes) > 0).all() else None
 
 
 def _against_time(coded: Coded, log: Ints) -> tuple[int, int] | None:
@@ -97,6 +91,16 @@ def _against_time(coded: Coded, log: Ints) -> tuple[int, int] | None:
         return None
     at = int(wrong[np.argmin(coded.ret[log[wrong]])])
     return int(log[at]), int(log[np.argmax(coded.call[log[:at]])])
+
+
+def _with_unplaced(coded: Coded, log: Ints, looking: Ints, floating: Ints) -> Ints | None:
+    """An order that explains the history with some of the floating operations in it."""
+    if int(coded.kind.max()) < Kind.ENQUEUE:
+        return cell_order(coded, log, looking, floating)
+    again = into_queue(coded, log, floating)
+    if again is None or _against_time(coded, again) is not None:
+        return None
+    return _explained(coded, again, looking).order
 
 
 def _could_matter(coded: Coded, floating: Ints, found: Decision) -> bool:

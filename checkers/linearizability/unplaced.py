@@ -1,136 +1,341 @@
-"""Places for operations that change something, and that the log does not name.
+"""Operations that change something, and that the log does not name.
 
-A proposal only: whether it explains the history, the caller checks. A pending operation without a
-place took effect only if something shows it: a value that nobody else made, or an operation of
-the log that its predecessor does not allow.
+A pending one took effect only if something shows it: a value that nobody else made, or an
+operation of the log that its predecessor does not allow. Where it did is a guess; so what is found
+here is an order that explains the history, or nothing.
 """
 
-from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from checkers.linearizability.coded import NEVER, Coded, Ints, Kind
+from checkers.linearizability.coded import NEVER, Coded, Codes, Ints, Kind
+from checkers.linearizability.compiled import compiled
+from checkers.linearizability.events import events
+
+_READ: Final = int(Kind.READ)
+_DIFFERS: Final = int(Kind.DIFFERS)
+_WRITE: Final = int(Kind.WRITE)
+_CAS: Final = int(Kind.CAS)
+_CHANGE: Final = int(Kind.CHANGE)
+_IN_LOG, _LOOKS, _FLOATS, _IDLE = 0, 1, 2, 3
+_LONGEST: Final = 8
+"""Floating operations in a row that are looked for."""
+_NONE: Final = -1
 
 
-def proposed(coded: Coded, log: Ints, looking: Ints, floating: Ints) -> Ints | None:
-    """The log's operations with some of the floating ones among them; None: no idea."""
-    if int(coded.kind.max()) >= Kind.ENQUEUE:
-        inserted = _into_queue(coded, log, floating)
-    else:
-        inserted = _Cell(coded, log, looking, floating).inserted()
-    if inserted is None:
+def cell_order(coded: Coded, log: Ints, looking: Ints, floating: Ints) -> Ints | None:
+    """A legal order along the log, with those floating operations in it that something shows.
+
+    What only looks comes as early as it can. Before the log goes on, a floating operation comes
+    if somebody who waits wants its value, everybody who wants it is there by now, and the log can
+    go on after it. Else floating ones come where nothing else can.
+    """
+    role = np.full(len(coded), _IDLE, np.int8)
+    role[log], role[looking], role[floating] = _IN_LOG, _LOOKS, _FLOATS
+    size = int(max(coded.a.max(), coded.b.max(), coded.initial)) + 1
+    if size > 4 * len(coded) + 64:
         return None
-    slots = [slot for slot, _ in inserted]
-    rows = [row for _, row in inserted]
-    return np.insert(log, slots, rows)
+    changes = coded.b[log]
+    made = np.bincount(changes[changes >= 0], minlength=size)
+    made[coded.initial] += 1
+    order, count = _walk(
+        events(coded.call, coded.ret),
+        log,
+        role,
+        coded.kind,
+        coded.a,
+        coded.b,
+        coded.initial,
+        made,
+    )
+    return order[:count] if count else None
 
 
-@dataclass
-class _Cell:
-    """Slot j is after j operations of the log; there the state is what the last of them made."""
-
-    coded: Coded
-    log: Ints
-    looking: Ints
-    floating: Ints
-    taken: list[tuple[int, int]] = field(default_factory=list)
-    """(slot, row), in the order within a slot."""
-
-    def inserted(self) -> list[tuple[int, int]] | None:
-        coded, log = self.coded, self.log
-        changes = coded.kind[log] >= Kind.WRITE
-        last = np.maximum.accumulate(np.where(changes, np.arange(1, len(log) + 1), 0))
-        made = np.concatenate(([coded.initial], coded.b[log]))
-        self.state = made[np.concatenate(([0], last))]
-        self.first_return = np.minimum.accumulate(coded.ret[log][::-1])[::-1]
-        self.last_call = np.maximum.accumulate(coded.call[log])
-        self.free = {int(row): None for row in self.floating}
-        """In the order of their calls."""
-        self.by_value: dict[int, list[int]] = {}
-        for row in self.free:
-            self.by_value.setdefault(int(coded.b[row]), []).append(row)
-        unfit = self._unfit()
-        for value, reads in self._orphans().items():
-            self._for_reads(value, reads, unfit)
-        for slot in sorted(unfit):
-            self._for_log(slot)
-        for row in [row for row in self.free if coded.ret[row] != NEVER]:
-            self._anywhere(row)
-        return sorted(self.taken, key=lambda each: each[0])
-
-    def _unfit(self) -> set[int]:
-        """Slots whose state the next operation of the log does not allow."""
-        kind, a = self.coded.kind[self.log], self.coded.a[self.log]
-        before = self.state[:-1]
-        same = (kind == Kind.READ) | (kind == Kind.CAS)
-        other = (kind == Kind.DIFFERS) | (kind == Kind.CHANGE)
-        wrong = (same & (before != a)) | (other & (before == a))
-        return set(np.flatnonzero(wrong).tolist())
-
-    def _orphans(self) -> dict[int, list[int]]:
-        """Reads of values that the log has nowhere, by value."""
-        coded = self.coded
-        reads = self.looking[coded.kind[self.looking] == Kind.READ]
-        orphans: dict[int, list[int]] = {}
-        for row in reads[~np.isin(coded.a[reads], self.state)].tolist():
-            orphans.setdefault(int(coded.a[row]), []).append(row)
-        return orphans
-
-    def _bounds(self, row: int) -> tuple[int, int]:
-        """The slots that real time allows."""
-        coded = self.coded
-        low = int(np.searchsorted(self.first_return, coded.call[row]))
-        return low, int(np.searchsorted(self.last_call, coded.ret[row]))
-
-    def _allows(self, row: int, state: int) -> bool:
-        match self.coded.kind[row]:
-            case Kind.READ | Kind.CAS:
-                return bool(self.coded.a[row] == state)
-            case Kind.DIFFERS | Kind.CHANGE:
-                return bool(self.coded.a[row] != state)
-        return True
-
-    def _fits(self, row: int, slot: int) -> bool:
-        """Whether it may change the state of a slot, and the log go on."""
-        goes_on = slot == len(self.log) or self._allows(int(self.log[slot]), int(self.coded.b[row]))
-        return goes_on and self._allows(row, int(self.state[slot]))
-
-    def _take(self, row: int, slot: int) -> None:
-        self.taken.append((slot, row))
-        del self.free[row]
-
-    def _for_reads(self, value: int, reads: list[int], unfit: set[int]) -> None:
-        """Somewhere where all the reads of its value can be, best where the log needs it."""
-        bounds = [self._bounds(read) for read in reads]
-        low, high = max(each[0] for each in bounds), min(each[1] for each in bounds)
-        for row in self.by_value.get(value, ()):
-            slots = range(max(low, self._bounds(row)[0]), high + 1)
-            fitting = [slot for slot in slots if self._fits(row, slot)]
-            if row in self.free and fitting:
-                slot = next((slot for slot in fitting if slot in unfit), fitting[0])
-                unfit.discard(slot)
-                self._take(row, slot)
-                return
-
-    def _for_log(self, slot: int) -> None:
-        for row in self.free:
-            low, high = self._bounds(row)
-            if low > slot:
-                return
-            if slot <= high and self._fits(row, slot):
-                self._take(row, slot)
-                return
-
-    def _anywhere(self, row: int) -> None:
-        low, high = self._bounds(row)
-        for slot in range(low, high + 1):
-            if self._fits(row, slot):
-                self._take(row, slot)
-                return
+@compiled
+def _allows(kind: int, a: int, state: int) -> bool:
+    if kind in (_READ, _CAS):
+        return a == state
+    if kind in (_DIFFERS, _CHANGE):
+        return a != state
+    return True
 
 
-def _into_queue(coded: Coded, log: Ints, floating: Ints) -> list[tuple[int, int]] | None:
-    """Each as late as the order of the dequeues allows: an enqueue before that of the next value
+@compiled
+def _first_of_chain(
+    value: int,
+    state: int,
+    head: Codes,
+    then: Codes,
+    kind: NDArray[np.int8],
+    a: Codes,
+) -> int:
+    """The floating operation to begin with if the value is wanted: its maker, or the maker of
+    what that replaces. -1: there is none."""
+    for _ in range(_LONGEST):
+        row = head[value]
+        if row < 0:
+            return _NONE
+        fit = int(row)
+        for _ in range(_LONGEST):
+            if fit < 0 or _allows(kind[fit], a[fit], state):
+                break
+            fit = then[fit]
+        if fit >= 0 and _allows(kind[fit], a[fit], state):
+            return fit
+        if kind[row] != _CAS:
+            return _NONE
+        value = a[row]
+    return _NONE
+
+
+@compiled
+def _any(
+    state: int,
+    goes: int,
+    spare: Codes,
+    spares: int,
+    done: NDArray[np.bool_],
+    kind: NDArray[np.int8],
+    a: Codes,
+    b: Codes,
+) -> int:
+    """Some floating operation whose value nobody reads, that changes the state, and after which
+    the log can go on."""
+    looked = 0
+    for index in range(spares - 1, -1, -1):
+        row = int(spare[index])
+        if done[row]:
+            continue
+        looked += 1
+        if looked > 8 * _LONGEST:
+            break
+        if b[row] == state or not _allows(kind[row], a[row], state):
+            continue
+        if goes < 0 or _allows(kind[goes], a[goes], b[row]):
+            return row
+    return _NONE
+
+
+@compiled
+def _later(
+    value: int,
+    state: int,
+    at: int,
+    log: Ints,
+    called: NDArray[np.bool_],
+    kind: NDArray[np.int8],
+    a: Codes,
+    b: Codes,
+    absent: Codes,
+    made: Ints,
+) -> bool:
+    """Whether the log can go on now to where its next operation follows on a value, and all who
+    read what is replaced are there."""
+    while at < len(log) and called[log[at]] and _allows(kind[log[at]], a[log[at]], state):
+        if kind[log[at]] >= _WRITE:
+            state = b[log[at]]
+        at += 1
+        if absent[state] > 0 and made[state] <= 1:
+            continue
+        if at == len(log) or _allows(kind[log[at]], a[log[at]], value):
+            return True
+    return False
+
+
+@compiled
+def _wanted(
+    waiting: Codes,
+    due: int,
+    state: int,
+    at: int,
+    log: Ints,
+    called: NDArray[np.bool_],
+    kind: NDArray[np.int8],
+    a: Codes,
+    b: Codes,
+    absent: Codes,
+    made: Ints,
+    is_needed: NDArray[np.bool_],
+    head: Codes,
+    then: Codes,
+) -> int:
+    """A floating operation whose value somebody waits for, if it should come now."""
+    if absent[state] > 0 and made[state] <= 1:
+        return _NONE
+    goes = log[at] if at < len(log) else _NONE
+    for row in waiting:
+        value = a[row]
+        maker = head[value]
+        if kind[row] != _READ or maker < 0 or made[value] > 0:
+            continue
+        if is_needed[value] and (goes < 0 or kind[goes] == _WRITE or a[goes] != value):
+            continue
+        if goes >= 0 and not _allows(kind[goes], a[goes], value):
+            continue
+        now_or_never = kind[maker] == _CAS and a[maker] == state
+        if absent[value] > 0 and not now_or_never:
+            if row != due:
+                continue
+            if _later(value, state, at, log, called, kind, a, b, absent, made):
+                continue
+        chosen = _first_of_chain(value, state, head, then, kind, a)
+        if chosen >= 0:
+            return chosen
+    return _NONE
+
+
+@compiled
+def _walk(
+    events: Codes,
+    log: Ints,
+    role: NDArray[np.int8],
+    kind: NDArray[np.int8],
+    a: Codes,
+    b: Codes,
+    initial: int,
+    made: Ints,
+) -> tuple[Ints, int]:
+    """The order and its length; 0 if it got stuck. `made`: how often the log makes a value."""
+    size = len(made)
+    order = np.empty(len(kind), np.int64)
+    called = np.zeros(len(kind), np.bool_)
+    done = np.zeros(len(kind), np.bool_)
+    head = np.full(size, -1, np.int32)
+    tail = np.full(size, -1, np.int32)
+    then = np.full(len(kind), -1, np.int32)
+    absent, is_needed = _readers(log, role, kind, a, made)
+    is_spare = absent == 0
+    spare = np.empty(len(kind), np.int32)
+    waiting = np.empty(len(kind), np.int32)
+    waits, spares, count, at, next_in_log, state = 0, 0, 0, 0, 0, initial
+    is_new = True
+    while True:
+        while at < len(events):
+            row = events[at] >> 1
+            if events[at] & 1:
+                if not done[row] and role[row] != _IDLE:
+                    break
+            elif role[row] == _LOOKS:
+                waiting[waits] = row
+                waits += 1
+                is_new = True
+                if kind[row] == _READ:
+                    absent[a[row]] -= 1
+            elif role[row] == _FLOATS:
+                _link(row, b[row], head, tail, then)
+                if is_spare[b[row]]:
+                    spare[spares] = row
+                    spares += 1
+            called[row] = True
+            at += 1
+        due = events[at] >> 1 if at < len(events) else _NONE
+        if due < 0 and next_in_log == len(log):
+            return order, count
+        if is_new:
+            kept = 0
+            for index in range(waits):
+                row = waiting[index]
+                if _allows(kind[row], a[row], state):
+                    order[count], done[row] = row, True
+                    count += 1
+                else:
+                    waiting[kept] = row
+                    kept += 1
+            is_new = False
+            if kept < waits:
+                waits = kept
+                continue
+        goes = log[next_in_log] if next_in_log < len(log) else _NONE
+        chosen = _wanted(
+            waiting[:waits],
+            due,
+            state,
+            next_in_log,
+            log,
+            called,
+            kind,
+            a,
+            b,
+            absent,
+            made,
+            is_needed,
+            head,
+            then,
+        )
+        if chosen < 0 and goes >= 0:
+            if not _allows(kind[goes], a[goes], state):
+                if kind[goes] in (_READ, _CAS):
+                    chosen = _first_of_chain(a[goes], state, head, then, kind, a)
+                else:
+                    chosen = _any(state, goes, spare, spares, done, kind, a, b)
+            elif called[goes]:
+                chosen = goes
+        if chosen < 0 and due >= 0:
+            if role[due] == _FLOATS and _allows(kind[due], a[due], state):
+                chosen = due
+            elif role[due] == _LOOKS and kind[due] == _READ:
+                chosen = _first_of_chain(a[due], state, head, then, kind, a)
+            elif role[due] == _LOOKS:
+                chosen = _any(state, goes, spare, spares, done, kind, a, b)
+        if chosen < 0:
+            return order, 0
+        order[count], done[chosen] = chosen, True
+        count += 1
+        if role[chosen] == _IN_LOG:
+            next_in_log += 1
+        else:
+            _unlink(chosen, b[chosen], head, tail, then)
+        if kind[chosen] >= _WRITE and b[chosen] != state:
+            state, is_new = b[chosen], True
+
+
+@compiled
+def _readers(
+    log: Ints, role: NDArray[np.int8], kind: NDArray[np.int8], a: Codes, made: Ints
+) -> tuple[Codes, NDArray[np.bool_]]:
+    """By value: how many without a place read it; whether the log needs it of somebody else."""
+    absent = np.zeros(len(made), np.int32)
+    is_needed = np.zeros(len(made), np.bool_)
+    for row in range(len(kind)):
+        if role[row] == _LOOKS and kind[row] == _READ:
+            absent[a[row]] += 1
+    for row in log:
+        if kind[row] in (_READ, _CAS) and made[a[row]] == 0:
+            is_needed[a[row]] = True
+    return absent, is_needed
+
+
+@compiled
+def _link(row: int, value: int, head: Codes, tail: Codes, then: Codes) -> None:
+    """Puts a floating operation at the end of the list of those that make its value."""
+    if head[value] < 0:
+        head[value] = row
+    else:
+        then[tail[value]] = row
+    tail[value] = row
+
+
+@compiled
+def _unlink(row: int, value: int, head: Codes, tail: Codes, then: Codes) -> None:
+    """Takes a floating operation out of the list of those that make its value."""
+    before, now = -1, head[value]
+    while now != row:
+        before, now = now, then[now]
+    if before < 0:
+        head[value] = then[row]
+    else:
+        then[before] = then[row]
+    if tail[value] == row:
+        tail[value] = before
+
+
+def into_queue(coded: Coded, log: Ints, floating: Ints) -> Ints | None:
+    """The log's operations with some of the floating ones among them; None: no idea. A proposal:
+    the caller checks it.
+
+    Each as late as the order of the dequeues allows: an enqueue before that of the next value
     that was dequeued, and before its own dequeue; a take before the next dequeue of a later value.
     """
     if np.any(coded.ret[floating] != NEVER):
@@ -160,4 +365,5 @@ def _into_queue(coded: Coded, log: Ints, floating: Ints) -> list[tuple[int, int]
         if row is None:
             return None
         inserted.append((slot, row))
-    return sorted(inserted, key=lambda each: each[0])
+    inserted.sort(key=lambda each: each[0])
+    return np.insert(log, [slot for slot, _ in inserted], [row for _, row in inserted])
