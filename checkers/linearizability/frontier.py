@@ -23,30 +23,31 @@ import numpy as np
 
 from checkers.linearizability.coded import Codes, Coded, Ints
 from checkers.linearizability.decision import Budget, Decision
-from checkers.linearizability.frontier_input import DIFFERS, FOREVER, Input, read_in, searchable
-from checkers.linearizability.frontier_run import OUT_OF_BUDGET, Checkpoint, Run
-from checkers.linearizability.frontier_space import (
-    CONFIGS,
-    DIED,
-    EXPANDING,
-    NEXT_ROW,
-    OPEN,
-    PAUSED,
-    SIDE,
-    SURVIVED,
+from checkers.linearizability.frontier_input import (
+    FOREVER,
+    O_B,
+    O_CALL,
+    O_RET,
+    Input,
+    read_in,
+    searchable,
 )
+from checkers.linearizability.frontier_run import OUT_OF_BUDGET, Run
+from checkers.linearizability.frontier_space import DIED, PAUSED, SURVIVED
 from checkers.linearizability.frontier_witness import puts_of, replayed
 from framework.verdict import Verdict
 
 METHOD: Final = "frontier"
 _WIDE: Final = 512
 _NARROW: Final = 24
-_FREE_WORK: Final = 2_000_000
-_WORK_A_LEVEL: Final = 24
+_FREE_WORK: Final = 30_000
+_WORK_A_LEVEL: Final = 16
+"""It is wide while it did no more work than this, else narrow."""
 _CHECKPOINTS: Final = 48
 _FIRST_WINDOW: Final = 32
 _FIRST_SLICE_S: Final = 0.25
 _WINDOW_ROWS: Final = 1 << 13
+_UNBOUNDED: Final = 1 << 40
 
 
 def frontier(coded: Coded, budget: Budget) -> Decision | None:
@@ -80,109 +81,213 @@ def last_states(coded: Coded, budget: Budget) -> LastStates | None:
     if not searchable(coded):
         return None
     given = read_in(coded)
-    run = Run(coded, given, np.arange(len(given.class_row), dtype=np.int32))
-    if run.go(budget, 1 << 30) != DIED:
+    run = Run(coded, given, _exactly(given))
+    if run.go(budget, _UNBOUNDED) != DIED:
         return None
     found = []
     for trail in run.trails.tolist():
-        order, state = _order_to(run, trail, int(given.ret[run.returning]) - 1)
+        order, state, _, _ = _order_to(run, trail, int(given.ops[run.returning, O_RET]) - 1)
         found.append(LastState(state, order))
     return LastStates(run.returning, found)
 
 
-def _order_to(run: Run, trail: int, until: int) -> tuple[Ints, int]:
-    """The rows that a trail put before the first return after `until`, and the state then."""
-    space = run.space
-    puts = puts_of(space.up, space.put, trail)
-    order, filled, _, _, state = replayed(
-        run.given, space.steps, puts, run.initial, run.since, until
+def _exactly(given: Input) -> Codes:
+    """Every class is counted."""
+    return np.arange(len(given.class_row), dtype=np.int32)
+
+
+def _order_to(run: Run, trail: int, until: int) -> tuple[Ints, int, int, Codes]:
+    """(the rows that a trail put before the first return after `until`, the state then, the row
+    that it does not explain or -1, how many too many of each class it took)."""
+    given, space = run.given, run.space
+    puts, root = puts_of(space.trails, trail)
+    initial = int(run.starts[0] if root == -1 else run.starts[-2 - root])
+    order, filled, stuck, over, state = replayed(
+        given.ops,
+        given.class_row,
+        given.member_start,
+        given.members,
+        space.steps,
+        puts,
+        initial,
+        run.since,
+        until,
     )
-    return order[:filled].astype(np.int64), int(state)
+    return order[:filled].astype(np.int64), int(state), int(stuck), over
 
 
 class _Search:
     def __init__(self, coded: Coded, budget: Budget) -> None:
         self.coded = coded
         self.budget = budget
-        self.given: Input = read_in(coded)
-        self.classes = len(self.given.class_row)
         self.began = monotonic()
-        self.deaths: list[int] = []
-        self.window = 0
+        self.given: Input = read_in(coded)
+        self.died_at = -1
+        self.window = _FIRST_WINDOW
+        self.widest_window = 0
 
     def decide(self) -> Decision:
-        run = Run(self.coded, self.given, np.arange(self.classes, dtype=np.int32))
+        run = Run(self.coded, self.given, _exactly(self.given))
+        status = self._forward(run)
         rounds = 0
-        status = self._forward(run, self.budget)
-        while status == DIED and run.truncated:
-            self.deaths.append(run.level)
-            if self.deaths[-1] == max(self.deaths):
-                pass
+        while status == DIED and run.truncated and self.budget.left_s > 0:
+            if run.level > self.died_at:
+                self.died_at, self.window = run.level, _FIRST_WINDOW
             slice_s = _FIRST_SLICE_S * 2**rounds
-            refuted = self._refute(run, self.budget.slice(slice_s))
+            refuted = self._refuted(run, self.budget.slice(slice_s), _WINDOW_ROWS * 4**rounds)
             if refuted is not None:
                 return refuted
-            if self.budget.left_s <= 0:
-                break
             rounds += 1
             status = self._widened(run, rounds, self.budget.slice(slice_s))
-        if status == DIED:
-            return self._invalid(run) if not run.truncated else self._unknown(run)
         if status == SURVIVED:
             return self._valid(run)
+        if status == DIED and not run.truncated:
+            return self._invalid(run, np.arange(len(self.coded)))
         return self._unknown(run)
 
-    def _forward(self, run: Run, budget: Budget) -> int:
+    def _forward(self, run: Run) -> int:
         """To the end, as wide as work allows."""
         every = max(256, len(self.coded) // _CHECKPOINTS)
-        row = int(run.space.reg[NEXT_ROW])
+        calls, row = self.given.ops[:, O_CALL], run.next_row
         while True:
             run.save()
             row += every
-            stop_time = int(self.given.call[row]) if row < len(self.coded) else FOREVER
-            status = PAUSED
-            while status == PAUSED and not run.at_stop(stop_time):
+            stop_time = int(calls[row]) if row < len(calls) else FOREVER
+            while True:
                 credit = _FREE_WORK + _WORK_A_LEVEL * run.level - run.work
-                status = run.go(budget, _WIDE if credit > 0 else _NARROW, stop_time)
-            if status != PAUSED:
-                return status
+                status = run.slice(_WIDE if credit > 0 else _NARROW, stop_time)
+                if status != PAUSED:
+                    return status
+                if self.budget.left_s <= 0 or run.bytes > self.budget.max_bytes:
+                    return OUT_OF_BUDGET
+                if run.at_stop(stop_time):
+                    break
 
     def _widened(self, run: Run, rounds: int, budget: Budget) -> int:
         """Past the place of the last death with a greater width, then on as before."""
-        died = run.level
-        back = run.checkpoints[max(0, len(run.checkpoints) - rounds)]
-        run.go_back(back)
-        width = _WIDE * 4**rounds
-        past = died + 64 * rounds
+        past = self.died_at + 64 * rounds
+        run.go_back(run.checkpoints[max(0, len(run.checkpoints) - rounds)])
         while run.level < past:
-            status = run.slice(width)
+            status = run.slice(_WIDE * 4 ** (rounds - 1))
             if status != PAUSED:
                 return status
-            if budget.left_s <= 0:
+            if budget.left_s <= 0 or run.bytes > self.budget.max_bytes:
                 return DIED
-        return self._forward(run, self.budget)
+        return self._forward(run)
 
-    def _refute(self, run: Run, budget: Budget) -> Decision | None:
+    def _refuted(self, run: Run, budget: Budget, max_rows: int) -> Decision | None:
+        """Windows around the place where the run died, greater and greater."""
+        while budget.left_s > 0:
+            first = run.level - self.window
+            if first <= 0 or self.coded.transitions is not None:
+                first = 0
+            since = int(self.given.ops[run.returned(first - 1), O_RET]) if first else -1
+            until = run.next_row + self.window
+            calls = self.given.ops[:, O_CALL]
+            stop_time = int(calls[until]) if until < len(calls) else FOREVER
+            proof = self._relaxed(since, stop_time, budget, max_rows)
+            if isinstance(proof, Decision):
+                return proof
+            if proof is None:
+                return None
+            if first == 0 and stop_time == FOREVER:
+                return None
+            self.window *= 4
         return None
 
-    def _valid(self, run: Run) -> Decision:
-        space = run.space
-        puts = puts_of(space.up, space.put, int(run.trails[0]))
-        order, filled, stuck, over, _ = replayed(
-            self.given, space.steps, puts, run.initial, run.since, FOREVER
-        )
-        assert stuck < 0 and not over.any(), "a trail that is not an order"
-        return Decision(Verdict.VALID, METHOD, order[:filled].astype(np.int64))
+    def _relaxed(
+        self, since: int, stop_time: int, budget: Budget, max_rows: int
+    ) -> Decision | bool | None:
+        """INVALID if no order gets through a window; else whether one was found, which may yet
+        need more than there is before the window. None: too much for the budget."""
+        ops = self.given.ops
+        rows = np.flatnonzero((ops[:, O_RET] > since) & (ops[:, O_CALL] <= stop_time))
+        part = _renumbered(self.coded.take(rows))
+        given = read_in(part)
+        account = np.full(len(given.class_row), -1, np.int32)
+        while True:
+            run = Run(part, given, account)
+            if since >= 0:
+                seen = np.unique(part.a[part.a >= 0]).astype(np.int64)
+                run.begin_after(since, np.append(seen, -1))
+            self.widest_window = max(self.widest_window, len(rows))
+            status = run.go(budget, _UNBOUNDED, stop_time, max_rows)
+            if status == DIED:
+                return self._invalid(run, rows)
+            if status == OUT_OF_BUDGET:
+                return None
+            _, _, stuck, over = _order_to(run, int(run.trails[0]), stop_time)
+            if stuck >= 0:
+                return None
+            finer = _refined(given, account, over)
+            if finer is None:
+                return True
+            account = finer
 
-    def _invalid(self, run: Run) -> Decision:
+    def _valid(self, run: Run) -> Decision:
+        order, _, stuck, over = _order_to(run, int(run.trails[0]), FOREVER)
+        if stuck >= 0 or over.any():
+            note = f"{METHOD}: the order that was found does not explain operation {stuck}"
+            return Decision(Verdict.UNKNOWN, METHOD, note=note)
+        return Decision(Verdict.VALID, METHOD, order)
+
+    def _invalid(self, run: Run, rows: Ints) -> Decision:
         """The frontier died: what was open then, and the last that was put."""
-        space, culprit = run.space, run.returning
-        put = puts_of(space.up, space.put, int(run.trails[0]))[-3:]
-        rows = {int(row) if row >= 0 else int(self.given.class_row[-1 - row]) for row in put}
-        rows |= {int(row) for row in space.opened[: space.reg[OPEN]]}
-        return Decision(Verdict.INVALID, METHOD, culprit=culprit, involved=sorted(rows))
+        puts, _ = puts_of(run.space.trails, int(run.trails[0]))
+        near = {int(put) if put >= 0 else int(run.given.class_row[-1 - put]) for put in puts[-3:]}
+        near |= set(run.opened.tolist())
+        return Decision(
+            Verdict.INVALID,
+            METHOD,
+            culprit=int(rows[run.returning]),
+            involved=sorted(int(rows[row]) for row in near),
+        )
 
     def _unknown(self, run: Run) -> Decision:
         spent = monotonic() - self.began
-        note = f"{METHOD} {spent:.1f} s, {run.work:,} configurations"
+        what = "memory" if run.bytes > self.budget.max_bytes else "time"
+        note = (
+            f"{METHOD}: {what} ran out after {spent:.1f} s, {run.work:,} configurations, "
+            f"at completion {run.level:,}"
+        )
         return Decision(Verdict.UNKNOWN, METHOD, note=note)
+
+
+def _renumbered(coded: Coded) -> Coded:
+    """The same with no more values than it needs. Of a model: as it is."""
+    if coded.transitions is not None:
+        return coded
+    numbers, both = np.unique(
+        np.concatenate([coded.a, coded.b, [coded.initial]]), return_inverse=True
+    )
+    shift = int(numbers[0] == -1)
+    both = (both - shift).astype(np.int32)
+    count = len(coded)
+    return Coded(
+        coded.call,
+        coded.ret,
+        coded.kind,
+        both[:count],
+        both[count:-1],
+        int(both[-1]),
+    )
+
+
+def _refined(given: Input, account: Codes, over: Codes) -> Codes | None:
+    """Counts more finely what was used too often: first by what it leads to, then each class.
+    None: nothing was."""
+    excess = np.flatnonzero(over[:-1])
+    if not len(excess):
+        return None
+    finer = account.copy()
+    for number in excess.tolist():
+        if given.has_steps:
+            finer[number] = number
+            continue
+        target = given.ops[given.class_row, O_B]
+        like = target == target[number]
+        if (account[number] >= 0) or like.sum() == 1:
+            finer[like] = np.flatnonzero(like)
+        else:
+            finer[like] = np.flatnonzero(like)[0]
+    return finer

@@ -3,53 +3,30 @@
 A multiset is the root of a binary tree over the classes whose leaves are counts. Equal trees are
 one tree (hash-consing), so two multisets are equal if their numbers are, one more use costs the
 depth of the tree, and what two multisets share is never compared. Number 0 is the empty multiset.
+
+`kids` (nodes, 2): a kid at the lowest depth is a count, else a node. `found`: a hash table of
+nodes, -1 where it is free, four times as long. `reg` has NODES, how many there are, and DEPTH.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
-from checkers.linearizability.coded import Codes
+from checkers.linearizability.coded import Codes, Ints
 from checkers.linearizability.compiled import compiled
+from checkers.linearizability.frontier_space import DEPTH, NODES, SCRATCH
 
 
-class Counts(NamedTuple):
-    kids: NDArray[np.int32]
-    """(nodes, 2). A kid at the lowest depth is a count, else a node."""
-    found: Codes
-    """A hash table of nodes, -1 where it is free; at least twice as long as there are nodes."""
-    made: NDArray[np.int64]
-    """[how many nodes there are]"""
-    path: Codes
-    """Room to work in."""
-    depth: int
-
-
-def empty_counts(classes: int, nodes: int = 64) -> Counts:
-    """`nodes` is a power of two."""
-    depth = max(1, (max(classes, 1) - 1).bit_length())
-    return Counts(
-        np.zeros((nodes, 2), np.int32),
-        np.full(4 * nodes, -1, np.int32),
-        np.ones(1, np.int64),
-        np.zeros(4 * depth + 8, np.int32),
-        depth,
-    )
-
-
-def with_more_room(counts: Counts) -> Counts:
+def with_more_nodes(kids: Codes, made: int) -> tuple[Codes, Codes]:
     """The same numbers, and room for twice as many."""
-    nodes = 2 * len(counts.kids)
-    kids = np.zeros((nodes, 2), np.int32)
-    kids[: len(counts.kids)] = counts.kids
+    nodes = 2 * len(kids)
+    more = np.zeros((nodes, 2), np.int32)
+    more[: len(kids)] = kids
     found = np.full(4 * nodes, -1, np.int32)
-    _find_again(kids, found, int(counts.made[0]))
-    return Counts(kids, found, counts.made, counts.path, counts.depth)
+    _find_again(more, found, made)
+    return more, found
 
 
 @compiled
-def _find_again(kids: NDArray[np.int32], found: Codes, made: int) -> None:
+def _find_again(kids: Codes, found: Codes, made: int) -> None:
     for node in range(1, made):
         at = _spot(kids[node, 0], kids[node, 1], len(found))
         while found[at] >= 0:
@@ -59,77 +36,73 @@ def _find_again(kids: NDArray[np.int32], found: Codes, made: int) -> None:
 
 @compiled
 def _spot(left: int, right: int, size: int) -> int:
-    mixed = np.uint64(left) * np.uint64(0x9E3779B97F4A7C15)
-    mixed += np.uint64(right) * np.uint64(0xD6E8FEB86659FD93)
-    return int(np.int64((mixed ^ (mixed >> np.uint64(31))) & np.uint64(size - 1)))
+    mixed = np.int64(left) * 0x1E3779B97F4A7C15 + np.int64(right) * 0x56E8FEB86659FD93
+    return (mixed ^ (mixed >> 31)) & (size - 1)
 
 
 @compiled
-def count_of(counts: Counts, multiset: int, number: int) -> int:
+def count_of(kids: Codes, depth: int, multiset: int, number: int) -> int:
     """How often a class is in a multiset."""
-    node = multiset
-    for height in range(counts.depth - 1, -1, -1):
-        node = counts.kids[node, (number >> height) & 1]
+    node = np.int64(multiset)
+    for height in range(depth - 1, -1, -1):
+        node = np.int64(kids[node, (number >> height) & 1])
         if node == 0:
-            return 0
-    return node
+            break
+    return node  # type: ignore[return-value]
 
 
 @compiled
-def one_more(counts: Counts, multiset: int, number: int) -> int:
+def one_more(kids: Codes, found: Codes, reg: Ints, multiset: int, number: int) -> int:
     """The multiset with a class once more, -1 if there is no room for it."""
-    kids, path = counts.kids, counts.path
-    if counts.made[0] + counts.depth > len(kids):
+    depth = reg[DEPTH]
+    if reg[NODES] + depth > len(kids):
         return -1
-    node = multiset
-    for height in range(counts.depth - 1, -1, -1):
-        path[height] = node
-        node = kids[node, (number >> height) & 1]
+    node = np.int64(multiset)
+    for height in range(depth - 1, -1, -1):
+        reg[SCRATCH + height] = node
+        node = np.int64(kids[node, (number >> height) & 1])
     node += 1
-    for height in range(counts.depth):
+    for height in range(depth):
+        before = reg[SCRATCH + height]
+        left, right = np.int64(kids[before, 0]), np.int64(kids[before, 1])
         if (number >> height) & 1:
-            left, right = kids[path[height], 0], node
+            right = node
         else:
-            left, right = node, kids[path[height], 1]
-        at = _spot(left, right, len(counts.found))
-        while True:
-            other = counts.found[at]
-            if other < 0:
-                other = counts.made[0]
-                counts.made[0] += 1
-                kids[other, 0], kids[other, 1] = left, right
-                counts.found[at] = other
-                break
+            left = node
+        at = _spot(left, right, len(found))
+        while found[at] >= 0:
+            other = found[at]
             if kids[other, 0] == left and kids[other, 1] == right:
                 break
-            at = (at + 1) & (len(counts.found) - 1)
-        node = other
-    return node
+            at = (at + 1) & (len(found) - 1)
+        if found[at] < 0:
+            found[at] = reg[NODES]
+            kids[reg[NODES], 0], kids[reg[NODES], 1] = left, right
+            reg[NODES] += 1
+        node = np.int64(found[at])
+    return node  # type: ignore[return-value]
 
 
 @compiled
-def within(counts: Counts, fewer: int, more: int) -> bool:
+def within(kids: Codes, reg: Ints, fewer: int, more: int) -> bool:
     """Whether no class is more often in the first multiset than in the second."""
     if fewer == more or fewer == 0:
         return True
     if more == 0:
         return False
-    kids, stack = counts.kids, counts.path
-    stack[0], stack[1], stack[2] = fewer, more, counts.depth
-    top = 3
-    while top:
+    base = SCRATCH
+    reg[base], reg[base + 1], reg[base + 2] = fewer, more, reg[DEPTH]
+    top = base + 3
+    while top > base:
         top -= 3
-        one, other, height = stack[top], stack[top + 1], stack[top + 2]
+        one, other, height = reg[top], reg[top + 1], reg[top + 2]
         for side in range(2):
             small, big = kids[one, side], kids[other, side]
             if small == big or small == 0:
                 continue
-            if big == 0:
+            if big == 0 or (height == 1 and small > big):
                 return False
-            if height == 1:
-                if small > big:
-                    return False
-            else:
-                stack[top], stack[top + 1], stack[top + 2] = small, big, height - 1
+            if height > 1:
+                reg[top], reg[top + 1], reg[top + 2] = small, big, height - 1
                 top += 3
     return True

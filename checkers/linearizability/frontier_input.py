@@ -4,12 +4,12 @@ An *effect* is what a changer does: its kind, `a` and `b`. Operations with the s
 interchangeable but for their times. A *class* is an effect that some pending operation has.
 """
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.linearizability.coded import NEVER, Codes, Coded, Ints, Kind
+from checkers.linearizability.coded import NEVER, Coded, Codes, Ints, Kind
 from checkers.linearizability.compiled import compiled
 
 READ: Final = int(Kind.READ)
@@ -22,18 +22,27 @@ STEP: Final = int(Kind.STEP)
 FOREVER: Final = int(NEVER)
 
 
-class Input(NamedTuple):
-    """Columns by row, by class, and by value + 1 (row 0 is for no value)."""
+# Columns of `Input.ops`, a row an operation.
+O_CALL: Final = 0
+O_RET: Final = 1
+O_KIND: Final = 2
+O_A: Final = 3
+O_B: Final = 4
+O_EFFECT: Final = 5
+"""The number of its effect, -1 for observers."""
+O_CLASS: Final = 6
+"""The class of a pending operation, else -1."""
+# The rest is for a search to write in.
+O_SLOT: Final = 7
+O_EFFECT_AT: Final = 8
+"""By effect: when it was last tried."""
+O_LEVEL_ROW: Final = 9
+"""By level: which row returned."""
+_COLUMNS: Final = 10
 
-    call: Ints
-    ret: Ints
-    kind: NDArray[np.int8]
-    a: Codes
-    b: Codes
-    effect: Codes
-    """By row: the number of its effect, -1 for observers."""
-    class_of: Codes
-    """By row: the class of a pending operation, -1 for the others and those to leave out."""
+
+class Input(NamedTuple):
+    ops: Ints
     class_row: Codes
     """By class: its first row."""
     member_start: Codes
@@ -44,10 +53,10 @@ class Input(NamedTuple):
     """By value, and one more: where the classes begin that lead to it."""
     target_class: Codes
     last_need: Ints
-    """By value: the last return of an operation that must see it; FOREVER if a pending one may."""
+    """By value + 1: the last return of an operation that must see it; FOREVER if a pending one
+    may."""
     last_differs: int
     """The last return of an operation that must see that a value is gone."""
-    effects: int
     has_steps: bool
 
 
@@ -57,69 +66,61 @@ def searchable(coded: Coded) -> bool:
     if not len(coded):
         return True
     least, most = int(coded.kind.min()), int(coded.kind.max())
-    return most <= CHANGE if coded.transitions is None else LOOK <= least and most <= STEP
+    return most <= CHANGE if coded.transitions is None else least >= LOOK and most <= STEP
 
 
 def read_in(coded: Coded) -> Input:
     """The input of a search."""
-    values = 1 + int(max(coded.initial, *(c.max(initial=0) for c in (coded.a, coded.b))))
-    if coded.transitions is not None:
+    values = 1 + int(max(coded.initial, coded.a.max(initial=0), coded.b.max(initial=0)))
+    has_steps = coded.transitions is not None
+    if has_steps:
         values = 1
-    a = np.ascontiguousarray(coded.a, np.int32)
-    b = np.ascontiguousarray(coded.b, np.int32)
-    call = np.ascontiguousarray(coded.call, np.int64)
-    ret = np.ascontiguousarray(coded.ret, np.int64)
-    kind = np.ascontiguousarray(coded.kind, np.int8)
-    effect, effects, class_of, class_row, last_need, last_differs = _effects(
-        ret, kind, a, b, values
+    ops, class_row, last_need, last_differs = _read_in(
+        coded.call, coded.ret, coded.kind, coded.a, coded.b, 0 if has_steps else values
     )
-    members = np.flatnonzero(class_of >= 0).astype(np.int32)
     classes = len(class_row)
-    members = members[np.argsort(class_of[members], kind="stable")]
-    member_start = _starts(class_of[members], classes)
-    targets = b[class_row] if not coded.transitions else np.zeros(classes, np.int32)
+    members = np.flatnonzero(ops[:, O_CLASS] >= 0) if classes else np.zeros(0, np.int64)
+    class_of = ops[members, O_CLASS]
+    by_class = np.argsort(class_of, kind="stable")
+    targets = coded.b[class_row] if not has_steps else np.zeros(classes, np.int32)
     by_target = np.argsort(targets, kind="stable").astype(np.int32)
     return Input(
-        call,
-        ret,
-        kind,
-        a,
-        b,
-        effect,
-        class_of,
+        ops,
         class_row,
-        member_start,
-        members,
+        _starts(class_of[by_class], classes),
+        members[by_class].astype(np.int32),
         _starts(targets[by_target], values),
         by_target,
         last_need,
         last_differs,
-        effects,
-        coded.transitions is not None,
+        has_steps,
     )
 
 
-def _starts(sorted_numbers: NDArray[np.int32], count: int) -> Codes:
+def _starts(sorted_numbers: NDArray[np.integer[Any]], count: int) -> Codes:
     return np.searchsorted(sorted_numbers, np.arange(count + 1)).astype(np.int32)
 
 
 @compiled
-def _effects(
-    ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, values: int
-) -> tuple[Codes, int, Codes, Codes, Ints, int]:
+def _read_in(
+    call: Ints, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, values: int
+) -> tuple[Ints, Codes, Ints, int]:
     rows = len(ret)
     size = 16
     while size < 2 * rows:
         size *= 2
     seen = np.full(size, -1, np.int32)
-    effect = np.full(rows, -1, np.int32)
-    class_of = np.full(rows, -1, np.int32)
+    ops = np.empty((rows, _COLUMNS), np.int64)
     class_by_effect = np.full(rows, -1, np.int32)
     class_row = np.empty(rows, np.int32)
-    last_need = np.full(values + 1, -1, np.int64)
+    last_need = np.full(max(values, 1) + 1, -1, np.int64)
     last_differs = -1
     effects, classes = 0, 0
     for row in range(rows):
+        ops[row, O_CALL], ops[row, O_RET] = call[row], ret[row]
+        ops[row, O_KIND], ops[row, O_A], ops[row, O_B] = kind[row], a[row], b[row]
+        ops[row, O_EFFECT], ops[row, O_CLASS] = -1, -1
+        ops[row, O_SLOT], ops[row, O_EFFECT_AT] = 0, -1
         does = kind[row]
         if does == READ or does == CAS:
             if does == CAS or ret[row] != FOREVER:
@@ -129,9 +130,8 @@ def _effects(
                 last_differs = max(last_differs, ret[row])
         if does == READ or does == DIFFERS or does == LOOK:
             continue
-        mixed = np.uint64(a[row] + 1) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= np.uint64(b[row] + 1) * np.uint64(0xC2B2AE3D27D4EB4F) + np.uint64(does)
-        at = np.int64((mixed ^ (mixed >> np.uint64(29))) & np.uint64(size - 1))
+        mixed = (a[row] + 1) * 0x1E3779B97F4A7C15 + (b[row] + 1) * 0x42B2AE3D27D4EB4F + does
+        at = (mixed ^ (mixed >> 29)) & (size - 1)
         while seen[at] >= 0:
             other = seen[at]
             if kind[other] == does and a[other] == a[row] and b[other] == b[row]:
@@ -139,14 +139,15 @@ def _effects(
             at = (at + 1) & (size - 1)
         if seen[at] < 0:
             seen[at] = row
-            effect[row] = effects
+            ops[row, O_EFFECT] = effects
             effects += 1
         else:
-            effect[row] = effect[seen[at]]
+            ops[row, O_EFFECT] = ops[seen[at], O_EFFECT]
         if ret[row] == FOREVER:
-            if class_by_effect[effect[row]] < 0:
-                class_by_effect[effect[row]] = classes
+            effect = ops[row, O_EFFECT]
+            if class_by_effect[effect] < 0:
+                class_by_effect[effect] = classes
                 class_row[classes] = row
                 classes += 1
-            class_of[row] = class_by_effect[effect[row]]
-    return effect, effects, class_of, class_row[:classes].copy(), last_need, last_differs
+            ops[row, O_CLASS] = class_by_effect[effect]
+    return ops, class_row[:classes].copy(), last_need, last_differs

@@ -17,8 +17,8 @@ configuration that the level makes has the same value, satisfied no less and use
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from checkers.linearizability.coded import Codes, Ints
 from checkers.linearizability.compiled import compiled
 from checkers.linearizability.frontier_counts import count_of, one_more, within
 from checkers.linearizability.frontier_input import (
@@ -27,23 +27,56 @@ from checkers.linearizability.frontier_input import (
     DIFFERS,
     FOREVER,
     LOOK,
+    O_A,
+    O_B,
+    O_CALL,
+    O_CLASS,
+    O_EFFECT,
+    O_EFFECT_AT,
+    O_KIND,
+    O_LEVEL_ROW,
+    O_RET,
+    O_SLOT,
     READ,
     STEP,
     WRITE,
-    Input,
 )
 from checkers.linearizability.frontier_space import (
     ACTIVE,
+    BARE,
+    C_CHAIN,
+    C_MARK,
+    C_SAT,
+    C_TRAIL,
+    C_USED,
+    C_VAL,
     CHANGERS,
+    CLASSES,
     CONFIGS,
+    DEPTH,
     DIED,
+    DROPPED,
     EXPANDING,
     FOUND,
     FREE,
+    HAS_STEPS,
     HEAD,
+    K_ACCOUNT,
+    K_ACTIVE,
+    K_CALLED,
+    K_ROW,
+    K_SUPPLY,
+    K_TARGET,
     KEPT,
+    L_CHANGERS,
+    L_FREE,
+    L_LOOKS,
+    L_OPEN,
+    LAST_DIFFERS,
     LEVEL,
     LOOKS,
+    M_DIFFERS,
+    M_WRITES,
     NEEDS_COUNTS,
     NEEDS_ROWS,
     NEEDS_STEPS,
@@ -56,658 +89,600 @@ from checkers.linearizability.frontier_space import (
     SIDE,
     SLOTS,
     STAMP,
+    STEPS_WANTED,
     SURVIVED,
     TAIL,
     TRAIL,
     TRUNCATED,
+    V_AT,
+    V_CAS,
+    V_FIRST,
+    V_MASKS,
+    V_NEED,
+    V_SOURCE_AT,
+    V_TARGET,
+    V_TODO,
+    V_WANTED_AT,
     WIDEST,
+    WIDTH,
     WORK,
     Space,
 )
-from checkers.linearizability.frontier_steps import IMPOSSIBLE, UNKNOWN, step_of
-
-_BARE = 1
-_DROPPED = 2
-_NOTHING = 100
-"""The candidate was not better than what is there."""
+from checkers.linearizability.frontier_steps import UNKNOWN, step_of
 
 
 @compiled
-def advance(given: Input, space: Space, width: int, stop_time: int, work: int) -> int:
+def advance(space: Space, width: int, stop_time: int, work: int) -> int:
     """Goes on until every operation returned, no configuration is left, the next return is after
     `stop_time`, about `work` configurations were looked at, or something is needed."""
-    reg = space.reg
+    reg, ops, vals, lists, masks = space.reg, space.ops, space.vals, space.lists, space.masks
+    conf = space.conf
     stop_work = reg[WORK] + work
+    reg[WIDTH] = width
     while True:
         if reg[EXPANDING] == 0:
             if reg[WORK] >= stop_work:
                 return PAUSED
-            if not _admit(given, space):
-                return NEEDS_WORDS
+            while reg[NEXT_ROW] < len(ops):
+                row = reg[NEXT_ROW]
+                if reg[OPEN] and ops[row, O_CALL] > ops[lists[L_OPEN, reg[OPEN] - 1], O_RET]:
+                    break
+                if not open_row(reg, ops, vals, space.classes, lists, masks, row):
+                    return NEEDS_WORDS
+                reg[NEXT_ROW] += 1
             if reg[OPEN] == 0:
                 return SURVIVED
-            row = space.opened[reg[OPEN] - 1]
-            if given.ret[row] > stop_time:
+            row = lists[L_OPEN, reg[OPEN] - 1]
+            if ops[row, O_RET] > stop_time:
                 return PAUSED
-            if not _settle_all(given, space):
-                return NEEDS_STEPS
+            bit_at, bit = ops[row, O_SLOT] >> 6, np.int64(1) << (ops[row, O_SLOT] & 63)
+            write = ops[row, O_KIND] == WRITE
+            plain = True
+            side = reg[SIDE]
+            words = masks.shape[1]
             reg[WORK] += reg[CONFIGS]
-            if not _must_expand(given, space, row):
-                _clear(given, space, row)
-                _retire(given, space, row)
+            if reg[HAS_STEPS]:
+                reg[STEPS_WANTED] = 0
+                for at in range(reg[CONFIGS]):
+                    _look(space, reg, ops, lists, conf, side, at)
+                if reg[STEPS_WANTED]:
+                    return NEEDS_STEPS
+            for at in range(reg[CONFIGS]):
+                value = conf[side, at, C_VAL] + 1
+                if not reg[HAS_STEPS]:
+                    for word in range(words):
+                        conf[side, at, C_SAT + word] |= vals[value, V_MASKS + word] | (
+                            masks[M_DIFFERS, word] & ~vals[value, V_MASKS + words + word]
+                        )
+                if not conf[side, at, C_SAT + bit_at] & bit:
+                    plain = False
+                elif write and not conf[side, at, C_SAT + words + bit_at] & bit:
+                    plain = False
+            if plain:
+                for at in range(reg[CONFIGS]):
+                    conf[side, at, C_SAT + bit_at] &= ~bit
+                    conf[side, at, C_SAT + words + bit_at] &= ~bit
+                _retire(reg, ops, vals, lists, masks, row)
                 continue
-            _begin_level(given, space)
-        row = space.opened[reg[OPEN] - 1]
-        status = _expand_all(given, space, row, width, stop_work)
+            _begin_level(space)
+        row = lists[L_OPEN, reg[OPEN] - 1]
+        status = _expand_all(space, row, stop_work)
         if status != SURVIVED:
             return status
         if reg[KEPT] == 0:
             return DIED
-        _end_level(given, space, row, width)
-        _retire(given, space, row)
+        _end_level(reg, ops, lists, conf)
+        _retire(reg, ops, vals, lists, masks, row)
 
 
 @compiled
-def _admit(given: Input, space: Space) -> bool:
-    """What was invoked before the next return is open. False: out of words."""
-    reg = space.reg
-    rows = len(given.call)
-    while reg[NEXT_ROW] < rows:
-        row = reg[NEXT_ROW]
-        if reg[OPEN] and given.call[row] > given.ret[space.opened[reg[OPEN] - 1]]:
-            return True
-        if not open_row(given, space, row):
-            return False
-        reg[NEXT_ROW] += 1
-    return True
-
-
-@compiled
-def open_row(given: Input, space: Space, row: int) -> bool:
+def open_row(
+    reg: Ints, ops: Ints, vals: Ints, classes: Ints, lists: Ints, masks: Ints, row: int
+) -> bool:
     """An operation was invoked. False: out of words."""
-    reg = space.reg
-    if given.ret[row] == FOREVER:
-        number = given.class_of[row]
+    does, value = ops[row, O_KIND], ops[row, O_A] + 1
+    if ops[row, O_RET] == FOREVER:
+        number = ops[row, O_CLASS]
         if number >= 0:
-            space.called[number] += 1
-            if space.account[number] >= 0:
-                space.supply[space.account[number]] += 1
+            classes[number, K_CALLED] += 1
+            if classes[number, K_ACCOUNT] >= 0:
+                classes[classes[number, K_ACCOUNT], K_SUPPLY] += 1
         return True
     if reg[FREE]:
         reg[FREE] -= 1
-        slot = np.int64(space.free[reg[FREE]])
-    elif reg[SLOTS] < len(space.free):
+        slot = lists[L_FREE, reg[FREE]]
+    elif reg[SLOTS] < lists.shape[1]:
         slot = reg[SLOTS]
         reg[SLOTS] += 1
     else:
         return False
-    space.slot[row] = slot
-    word, bit = slot >> 6, np.uint64(1) << np.uint64(slot & 63)
-    reg[OPEN] = _insert(space.opened, reg[OPEN], row, given.ret)
-    does = given.kind[row]
+    ops[row, O_SLOT] = slot
+    words = masks.shape[1]
+    word, bit = slot >> 6, np.int64(1) << (slot & 63)
+    _insert(lists, L_OPEN, reg[OPEN], row, ops)
+    reg[OPEN] += 1
     if does >= WRITE and does != LOOK:
-        reg[CHANGERS] = _insert(space.changers, reg[CHANGERS], row, given.ret)
+        _insert(lists, L_CHANGERS, reg[CHANGERS], row, ops)
+        reg[CHANGERS] += 1
     if does == READ:
-        space.readers[given.a[row] + 1, word] |= bit
+        vals[value, V_MASKS + word] |= bit
     elif does == DIFFERS:
-        space.differs[given.a[row] + 1, word] |= bit
-        space.all_differs[0, word] |= bit
+        vals[value, V_MASKS + words + word] |= bit
+        masks[M_DIFFERS, word] |= bit
     elif does == WRITE:
-        space.writes[0, word] |= bit
+        masks[M_WRITES, word] |= bit
     elif does == CAS:
-        space.cas_from[given.a[row] + 1] += 1
+        vals[value, V_CAS] += 1
     elif does == CHANGE:
         reg[OPEN_CHANGES] += 1
     elif does == LOOK:
-        space.looks[reg[LOOKS]] = row
+        lists[L_LOOKS, reg[LOOKS]] = row
         reg[LOOKS] += 1
     return True
 
 
 @compiled
-def _insert(rows: NDArray[np.int32], count: int, row: int, ret: NDArray[np.int64]) -> int:
+def _insert(lists: Ints, which: int, count: int, row: int, ops: Ints) -> None:
+    """Into a list that has the last to return first."""
     at = count
-    while at > 0 and ret[rows[at - 1]] < ret[row]:
-        rows[at] = rows[at - 1]
+    while at > 0 and ops[lists[which, at - 1], O_RET] < ops[row, O_RET]:
+        lists[which, at] = lists[which, at - 1]
         at -= 1
-    rows[at] = row
-    return count + 1
+    lists[which, at] = row
 
 
 @compiled
-def _retire(given: Input, space: Space, row: int) -> None:
+def _retire(reg: Ints, ops: Ints, vals: Ints, lists: Ints, masks: Ints, row: int) -> None:
     """The operation returned: its bit is free."""
-    reg = space.reg
-    space.level_row[reg[LEVEL]] = row
+    ops[reg[LEVEL], O_LEVEL_ROW] = row
     reg[LEVEL] += 1
     reg[OPEN] -= 1
-    slot = space.slot[row]
-    space.free[reg[FREE]] = slot
+    slot, does, value = ops[row, O_SLOT], ops[row, O_KIND], ops[row, O_A] + 1
+    lists[L_FREE, reg[FREE]] = slot
     reg[FREE] += 1
-    word, gone = slot >> 6, ~(np.uint64(1) << np.uint64(slot & 63))
-    does = given.kind[row]
+    words = masks.shape[1]
+    word, gone = slot >> 6, ~(np.int64(1) << (slot & 63))
     if does >= WRITE and does != LOOK:
         reg[CHANGERS] -= 1
     if does == READ:
-        space.readers[given.a[row] + 1, word] &= gone
+        vals[value, V_MASKS + word] &= gone
     elif does == DIFFERS:
-        space.differs[given.a[row] + 1, word] &= gone
-        space.all_differs[0, word] &= gone
+        vals[value, V_MASKS + words + word] &= gone
+        masks[M_DIFFERS, word] &= gone
     elif does == WRITE:
-        space.writes[0, word] &= gone
+        masks[M_WRITES, word] &= gone
     elif does == CAS:
-        space.cas_from[given.a[row] + 1] -= 1
+        vals[value, V_CAS] -= 1
     elif does == CHANGE:
         reg[OPEN_CHANGES] -= 1
     elif does == LOOK:
         at = 0
-        while space.looks[at] != row:
+        while lists[L_LOOKS, at] != row:
             at += 1
         reg[LOOKS] -= 1
         for each in range(at, reg[LOOKS]):
-            space.looks[each] = space.looks[each + 1]
+            lists[L_LOOKS, each] = lists[L_LOOKS, each + 1]
 
 
 @compiled
-def _settle(given: Input, space: Space, side: int, at: int) -> int:
-    """Observers that the value satisfies. 1 if there are new ones, -1 if a step is not known."""
-    value = space.val[side, at]
+def _step(space: Space, state: int, action: int) -> int:
+    """The state after, IMPOSSIBLE, or UNKNOWN: then it is wanted."""
+    after = step_of(space.steps, state, action)
+    if after == UNKNOWN:
+        reg, wanted = space.reg, space.wanted
+        for at in range(reg[STEPS_WANTED]):
+            if wanted[at, 0] == state and wanted[at, 1] == action:
+                return after
+        if reg[STEPS_WANTED] < len(wanted):
+            wanted[reg[STEPS_WANTED], 0] = state
+            wanted[reg[STEPS_WANTED], 1] = action
+            reg[STEPS_WANTED] += 1
+    return after
+
+
+@compiled
+def _look(
+    space: Space, reg: Ints, ops: Ints, lists: Ints, conf: Ints, side: int, at: int
+) -> int:
+    """Satisfies looks. 1 if there are new ones, -1 if a step is not known."""
     new = 0
-    if not given.has_steps:
-        for word in range(space.sat.shape[2]):
-            fits = space.readers[value + 1, word] | (
-                space.all_differs[0, word] & ~space.differs[value + 1, word]
-            )
-            if fits & ~space.sat[side, at, word]:
-                space.sat[side, at, word] |= fits
-                new = 1
-        return new
-    for each in range(space.reg[LOOKS]):
-        row = space.looks[each]
-        slot = space.slot[row]
-        word, bit = slot >> 6, np.uint64(1) << np.uint64(slot & 63)
-        if not space.sat[side, at, word] & bit:
-            after = step_of(space.steps, value, given.a[row])
+    for each in range(reg[LOOKS]):
+        row = lists[L_LOOKS, each]
+        slot = ops[row, O_SLOT]
+        word, bit = slot >> 6, np.int64(1) << (slot & 63)
+        if not conf[side, at, C_SAT + word] & bit:
+            after = _step(space, conf[side, at, C_VAL], ops[row, O_A])
             if after == UNKNOWN:
-                new = -1
-            elif after == value:
-                space.sat[side, at, word] |= bit
-                new = new or 1
+                return -1
+            if after == conf[side, at, C_VAL]:
+                conf[side, at, C_SAT + word] |= bit
+                new = 1
     return new
 
 
 @compiled
-def _settle_all(given: Input, space: Space) -> bool:
-    side = space.reg[SIDE]
-    known = True
-    for at in range(space.reg[CONFIGS]):
-        if _settle(given, space, side, at) < 0:
-            known = False
-    return known
-
-
-@compiled
-def _must_expand(given: Input, space: Space, row: int) -> bool:
-    """Whether the return changes more than a bit."""
-    side, slot = space.reg[SIDE], space.slot[row]
-    word, bit = slot >> 6, np.uint64(1) << np.uint64(slot & 63)
-    write = given.kind[row] == WRITE
-    for at in range(space.reg[CONFIGS]):
-        if not space.sat[side, at, word] & bit:
-            return True
-        if write and not space.use[side, at, word] & bit:
-            return True
-    return False
-
-
-@compiled
-def _clear(given: Input, space: Space, row: int) -> None:
-    side, slot = space.reg[SIDE], space.slot[row]
-    word, gone = slot >> 6, ~(np.uint64(1) << np.uint64(slot & 63))
-    for at in range(space.reg[CONFIGS]):
-        space.sat[side, at, word] &= gone
-        space.use[side, at, word] &= gone
-
-
-@compiled
-def _begin_level(given: Input, space: Space) -> None:
-    reg = space.reg
+def _begin_level(space: Space) -> None:
+    reg, conf, vals = space.reg, space.conf, space.vals
     side = reg[SIDE]
     reg[EXPANDING] = 1
     reg[HEAD], reg[TAIL], reg[FOUND], reg[KEPT] = 0, reg[CONFIGS], 0, 0
     reg[STAMP] += 1
     for at in range(reg[CONFIGS]):
-        space.mark[side, at] = 0
-        _link(space, side, at)
-    _activate(given, space)
+        conf[side, at, C_MARK] = 0
+        _link(reg, conf, vals, side, at)
+    reg[ACTIVE] = 0
+    if reg[CLASSES]:
+        _activate(space)
 
 
 @compiled
-def _link(space: Space, side: int, at: int) -> None:
-    value = space.val[side, at] + 1
-    if space.first_at[side, value] != space.reg[STAMP]:
-        space.first_at[side, value] = space.reg[STAMP]
-        space.first[side, value] = -1
-    space.chain[side, at] = space.first[side, value]
-    space.first[side, value] = at
+def _link(reg: Ints, conf: Ints, vals: Ints, side: int, at: int) -> None:
+    """Into the chain of its value."""
+    value = conf[side, at, C_VAL] + 1
+    if vals[value, V_AT + side] != reg[STAMP]:
+        vals[value, V_AT + side] = reg[STAMP]
+        vals[value, V_FIRST + side] = -1
+    conf[side, at, C_CHAIN] = vals[value, V_FIRST + side]
+    vals[value, V_FIRST + side] = at
 
 
 @compiled
-def _activate(given: Input, space: Space) -> None:
+def _activate(space: Space) -> None:
     """The pending classes that may serve somebody who is open now: they lead to a value that is
     to be read or to be swapped, perhaps through other such classes."""
-    reg = space.reg
+    reg, ops, vals, classes, lists = space.reg, space.ops, space.vals, space.classes, space.lists
     stamp = reg[STAMP]
-    reg[ACTIVE] = 0
-    if len(given.class_row) == 0:
-        return
-    all_of_them = given.has_steps or reg[OPEN_CHANGES] > 0
-    if not all_of_them:
-        todo = 0
-        for each in range(reg[OPEN]):
-            row = space.opened[each]
-            does = given.kind[row]
-            if does == WRITE or _all_satisfied(space, space.slot[row]):
+    everything = reg[HAS_STEPS] > 0 or reg[OPEN_CHANGES] > 0
+    todo = 0
+    for each in range(reg[OPEN]):
+        row = lists[L_OPEN, each]
+        does, value = ops[row, O_KIND], ops[row, O_A] + 1
+        if everything or does == WRITE or _all_satisfied(reg, space.conf, ops[row, O_SLOT]):
+            continue
+        if does == DIFFERS:
+            everything = True
+        elif vals[value, V_WANTED_AT] != stamp:
+            vals[value, V_WANTED_AT] = stamp
+            vals[todo, V_TODO] = value
+            todo += 1
+    while todo and not everything:
+        todo -= 1
+        value = vals[todo, V_TODO]
+        for each in range(vals[value - 1, V_TARGET], vals[value, V_TARGET]):
+            number = classes[each, K_TARGET]
+            if classes[number, K_CALLED] == 0:
                 continue
-            if does == DIFFERS:
-                all_of_them = True
-                break
-            if does == READ or does == CAS:
-                if space.value_at[given.a[row] + 1] != stamp:
-                    space.value_at[given.a[row] + 1] = stamp
-                    space.todo[todo] = given.a[row]
+            classes[reg[ACTIVE], K_ACTIVE] = number
+            reg[ACTIVE] += 1
+            row = classes[number, K_ROW]
+            source = ops[row, O_A] + 1
+            if ops[row, O_KIND] == CHANGE:
+                everything = True
+            elif ops[row, O_KIND] == CAS:
+                vals[source, V_SOURCE_AT] = stamp
+                if vals[source, V_WANTED_AT] != stamp:
+                    vals[source, V_WANTED_AT] = stamp
+                    vals[todo, V_TODO] = source
                     todo += 1
-        while todo and not all_of_them:
-            todo -= 1
-            value = space.todo[todo]
-            for each in range(given.target_start[value], given.target_start[value + 1]):
-                number = given.target_class[each]
-                if space.called[number] == 0:
-                    continue
-                space.active[reg[ACTIVE]] = number
-                reg[ACTIVE] += 1
-                row = given.class_row[number]
-                if given.kind[row] == CHANGE:
-                    all_of_them = True
-                elif given.kind[row] == CAS:
-                    source = given.a[row] + 1
-                    space.source_at[source] = stamp
-                    if space.value_at[source] != stamp:
-                        space.value_at[source] = stamp
-                        space.todo[todo] = given.a[row]
-                        todo += 1
-    if all_of_them:
+    if everything:
         reg[ACTIVE] = 0
-        for number in range(len(given.class_row)):
-            if space.called[number]:
-                space.active[reg[ACTIVE]] = number
+        for number in range(reg[CLASSES]):
+            if classes[number, K_CALLED]:
+                classes[reg[ACTIVE], K_ACTIVE] = number
                 reg[ACTIVE] += 1
-                row = given.class_row[number]
-                if given.kind[row] == CAS:
-                    space.source_at[given.a[row] + 1] = stamp
-                elif given.kind[row] == CHANGE:
-                    space.source_at[0] = stamp
+                row = classes[number, K_ROW]
+                if ops[row, O_KIND] == CAS:
+                    vals[ops[row, O_A] + 1, V_SOURCE_AT] = stamp
+                elif ops[row, O_KIND] == CHANGE:
+                    vals[0, V_SOURCE_AT] = stamp
 
 
 @compiled
-def _all_satisfied(space: Space, slot: int) -> bool:
-    side, word, bit = space.reg[SIDE], slot >> 6, np.uint64(1) << np.uint64(slot & 63)
-    for at in range(space.reg[CONFIGS]):
-        if not space.sat[side, at, word] & bit:
+def _all_satisfied(reg: Ints, conf: Ints, slot: int) -> bool:
+    side, word, bit = reg[SIDE], slot >> 6, np.int64(1) << (slot & 63)
+    for at in range(reg[CONFIGS]):
+        if not conf[side, at, C_SAT + word] & bit:
             return False
     return True
 
 
 @compiled
-def _expand_all(given: Input, space: Space, row: int, width: int, stop_work: int) -> int:
+def _expand_all(space: Space, row: int, stop_work: int) -> int:
     """The level's configurations, then those on the way. SURVIVED when all are done."""
-    reg = space.reg
-    side = reg[SIDE]
-    slot = space.slot[row]
-    word, bit = slot >> 6, np.uint64(1) << np.uint64(slot & 63)
+    reg, conf, ops = space.reg, space.conf, space.ops
+    side, words = reg[SIDE], space.masks.shape[1]
+    slot = ops[row, O_SLOT]
+    word, bit = slot >> 6, np.int64(1) << (slot & 63)
     while reg[HEAD] < reg[TAIL]:
         at = reg[HEAD]
         if reg[WORK] >= stop_work:
             return PAUSED
-        if space.mark[side, at] == _DROPPED:
+        if conf[side, at, C_MARK] == DROPPED:
             reg[HEAD] += 1
             continue
-        if at < reg[CONFIGS] and space.sat[side, at, word] & bit:
-            status = _stay(given, space, at)
-            if status != SURVIVED:
-                return status
-            if not _has_last_chance(given, space, at, row):
+        if at < reg[CONFIGS] and conf[side, at, C_SAT + word] & bit:
+            if reg[FOUND] >= conf.shape[1]:
+                return NEEDS_ROWS
+            for column in range(conf.shape[2]):
+                conf[1 - side, reg[FOUND], column] = conf[side, at, column]
+            _keep_result(space, row)
+            if ops[row, O_KIND] != WRITE or conf[side, at, C_SAT + words + word] & bit:
+                reg[HEAD] += 1
+                continue
+            if not _has_last_chance(space, at, row):
                 reg[HEAD] += 1
                 continue
         reg[WORK] += 1
-        space.steps.made[1] = 0
-        status = _expand(given, space, at, row, width)
+        reg[STEPS_WANTED] = 0
+        status = _expand(space, at, row)
         if status != SURVIVED:
             return status
-        if space.steps.made[1]:
+        if reg[STEPS_WANTED]:
             return NEEDS_STEPS
         reg[HEAD] += 1
     return SURVIVED
 
 
 @compiled
-def _has_last_chance(given: Input, space: Space, at: int, row: int) -> bool:
+def _has_last_chance(space: Space, at: int, row: int) -> bool:
     """Whether to use a satisfied write that returns may help: not if nobody ever sees its value,
     nobody waits for another value to go, and nobody who is open waits to be satisfied."""
-    side, slot = space.reg[SIDE], space.slot[row]
-    word, bit = slot >> 6, np.uint64(1) << np.uint64(slot & 63)
-    if given.kind[row] != WRITE or space.use[side, at, word] & bit:
-        return False
-    now = given.ret[row]
-    if given.last_need[given.b[row] + 1] > now or given.last_differs > now:
+    reg, conf, ops = space.reg, space.conf, space.ops
+    side, now = reg[SIDE], ops[row, O_RET]
+    if space.vals[ops[row, O_B] + 1, V_NEED] > now or reg[LAST_DIFFERS] > now:
         return True
-    for each in range(space.reg[OPEN]):
-        slot = space.slot[space.opened[each]]
-        if not space.sat[side, at, slot >> 6] & (np.uint64(1) << np.uint64(slot & 63)):
+    for each in range(reg[OPEN]):
+        slot = ops[space.lists[L_OPEN, each], O_SLOT]
+        if not conf[side, at, C_SAT + (slot >> 6)] & (np.int64(1) << (slot & 63)):
             return True
     return False
 
 
 @compiled
-def _copied(space: Space, from_side: int, at: int, to_side: int, to: int) -> None:
-    space.val[to_side, to] = space.val[from_side, at]
-    space.used[to_side, to] = space.used[from_side, at]
-    space.trail[to_side, to] = space.trail[from_side, at]
-    space.mark[to_side, to] = 0
-    for word in range(space.sat.shape[2]):
-        space.sat[to_side, to, word] = space.sat[from_side, at, word]
-        space.use[to_side, to, word] = space.use[from_side, at, word]
-
-
-@compiled
-def _stay(given: Input, space: Space, at: int) -> int:
-    """The configuration goes to the results as it is."""
-    reg = space.reg
-    if reg[FOUND] >= space.val.shape[1]:
-        return NEEDS_ROWS
-    _copied(space, reg[SIDE], at, 1 - reg[SIDE], reg[FOUND])
-    _keep_result(given, space)
-    return SURVIVED
-
-
-@compiled
-def _keep_result(given: Input, space: Space) -> bool:
+def _keep_result(space: Space, row: int) -> bool:
     """The result in the next row is kept if nothing dominates it."""
-    reg = space.reg
-    side, at = 1 - reg[SIDE], reg[FOUND]
-    row = space.opened[reg[OPEN] - 1]
-    slot = space.slot[row]
-    word, gone = slot >> 6, ~(np.uint64(1) << np.uint64(slot & 63))
-    space.sat[side, at, word] &= gone
-    space.use[side, at, word] &= gone
-    value = space.val[side, at]
-    now = given.ret[row]
-    if not given.has_steps and value >= 0:
-        if given.last_need[value + 1] <= now and given.last_differs <= now:
-            space.val[side, at] = -1
-    if not _is_new(space, side, at):
+    reg, conf, ops, vals = space.reg, space.conf, space.ops, space.vals
+    side, at, words = 1 - reg[SIDE], reg[FOUND], space.masks.shape[1]
+    slot = ops[row, O_SLOT]
+    word, gone = slot >> 6, ~(np.int64(1) << (slot & 63))
+    conf[side, at, C_SAT + word] &= gone
+    conf[side, at, C_SAT + words + word] &= gone
+    conf[side, at, C_MARK] = 0
+    now = ops[row, O_RET]
+    if not reg[HAS_STEPS] and reg[LAST_DIFFERS] <= now:
+        if vals[conf[side, at, C_VAL] + 1, V_NEED] <= now:
+            conf[side, at, C_VAL] = -1
+    if not _is_new(reg, conf, vals, space.kids, words, side, at):
         return False
-    _link(space, side, at)
+    _link(reg, conf, vals, side, at)
     reg[FOUND] += 1
     reg[KEPT] += 1
     return True
 
 
 @compiled
-def _is_new(space: Space, side: int, at: int) -> bool:
+def _is_new(
+    reg: Ints, conf: Ints, vals: Ints, kids: Codes, words: int, side: int, at: int
+) -> bool:
     """Whether no other configuration dominates this one; drops those that it dominates."""
-    value = space.val[side, at] + 1
-    if space.first_at[side, value] != space.reg[STAMP]:
+    value = conf[side, at, C_VAL] + 1
+    if vals[value, V_AT + side] != reg[STAMP]:
         return True
-    before = -1
-    other = space.first[side, value]
+    before = np.int64(-1)
+    other = vals[value, V_FIRST + side]
     while other >= 0:
-        fewer, more = True, True  # this one is dominated; it dominates
-        for word in range(space.sat.shape[2]):
-            mine, theirs = space.sat[side, at, word], space.sat[side, other, word]
-            if mine & ~theirs:
-                fewer = False
-            if theirs & ~mine:
-                more = False
-            mine, theirs = space.use[side, at, word], space.use[side, other, word]
-            if theirs & ~mine:
-                fewer = False
-            if mine & ~theirs:
-                more = False
-            if not fewer and not more:
-                break
-        if fewer or more:
-            mine_used, their_used = space.used[side, at], space.used[side, other]
-            my_mark, their_mark = space.mark[side, at], space.mark[side, other]
-            if fewer and their_mark <= my_mark and within(space.counts, their_used, mine_used):
+        lack = np.int64(0)  # what this one lacks
+        gain = np.int64(0)
+        for word in range(C_SAT, C_SAT + words):
+            mine, theirs = conf[side, at, word], conf[side, other, word]
+            lack |= theirs & ~mine
+            gain |= mine & ~theirs
+            mine, theirs = conf[side, at, word + words], conf[side, other, word + words]
+            lack |= mine & ~theirs
+            gain |= theirs & ~mine
+        if lack == 0 or gain == 0:
+            mine, theirs = conf[side, at, C_USED], conf[side, other, C_USED]
+            my_mark, their_mark = conf[side, at, C_MARK], conf[side, other, C_MARK]
+            if gain == 0 and their_mark <= my_mark and within(kids, reg, theirs, mine):
                 return False
-            if more and my_mark <= their_mark and within(space.counts, mine_used, their_used):
-                space.mark[side, other] = _DROPPED
-                if side != space.reg[SIDE]:
-                    space.reg[KEPT] -= 1
+            if lack == 0 and my_mark <= their_mark and within(kids, reg, mine, theirs):
+                conf[side, other, C_MARK] = DROPPED
+                if side != reg[SIDE]:
+                    reg[KEPT] -= 1
                 if before < 0:
-                    space.first[side, value] = space.chain[side, other]
+                    vals[value, V_FIRST + side] = conf[side, other, C_CHAIN]
                 else:
-                    space.chain[side, before] = space.chain[side, other]
-                other = space.chain[side, other]
+                    conf[side, before, C_CHAIN] = conf[side, other, C_CHAIN]
+                other = conf[side, other, C_CHAIN]
                 continue
         before = other
-        other = space.chain[side, other]
+        other = conf[side, other, C_CHAIN]
     return True
 
 
 @compiled
-def _expand(given: Input, space: Space, at: int, row: int, width: int) -> int:
+def _expand(space: Space, at: int, row: int) -> int:
     """One more changer, in every way that may help."""
-    reg = space.reg
-    side = reg[SIDE]
-    value, bare = space.val[side, at], space.mark[side, at] == _BARE
+    reg, conf, ops, lists = space.reg, space.conf, space.ops, space.lists
+    side, words = reg[SIDE], space.masks.shape[1]
+    value, bare = conf[side, at, C_VAL], conf[side, at, C_MARK] == BARE
     tried = reg[WORK]
     for each in range(reg[CHANGERS] - 1, -1, -1):
-        other = space.changers[each]
-        slot = space.slot[other]
-        word, bit = slot >> 6, np.uint64(1) << np.uint64(slot & 63)
-        if space.use[side, at, word] & bit:
+        other = lists[L_CHANGERS, each]
+        slot, effect = ops[other, O_SLOT], ops[other, O_EFFECT]
+        if conf[side, at, C_SAT + words + (slot >> 6)] & (np.int64(1) << (slot & 63)):
             continue
-        if space.effect_at[given.effect[other]] == tried:
+        if ops[effect, O_EFFECT_AT] == tried:
             continue
-        space.effect_at[given.effect[other]] = tried
-        does = given.kind[other]
-        after = given.b[other]
+        ops[effect, O_EFFECT_AT] = tried
+        does, after = ops[other, O_KIND], ops[other, O_B]
         if does == WRITE:
             if bare:
                 continue
         elif does == CAS:
-            if value != given.a[other]:
+            if value != ops[other, O_A]:
                 continue
         elif does == CHANGE:
-            if value == given.a[other]:
+            if value == ops[other, O_A]:
                 continue
         else:
-            after = step_of(space.steps, value, given.a[other])
+            after = _step(space, value, ops[other, O_A])
             if after < 0:
                 continue
-        status = _put(given, space, at, row, other, does, after, space.used[side, at], width)
+        status = _put(space, at, row, other, does, after, conf[side, at, C_USED])
         if status != SURVIVED:
             return status
-    if given.has_steps:
-        status = _look_further(given, space, at, row, width)
-        if status != SURVIVED:
-            return status
-    return _expand_pending(given, space, at, row, width, tried)
-
-
-@compiled
-def _look_further(given: Input, space: Space, at: int, row: int, width: int) -> int:
-    """Observers that narrow the state down."""
-    reg = space.reg
-    side = reg[SIDE]
-    value = space.val[side, at]
-    for each in range(reg[LOOKS]):
-        other = space.looks[each]
-        slot = space.slot[other]
-        if space.sat[side, at, slot >> 6] & (np.uint64(1) << np.uint64(slot & 63)):
+    for each in range(reg[LOOKS]):  # those that narrow the state down
+        other = lists[L_LOOKS, each]
+        slot = ops[other, O_SLOT]
+        if conf[side, at, C_SAT + (slot >> 6)] & (np.int64(1) << (slot & 63)):
             continue
-        after = step_of(space.steps, value, given.a[other])
+        after = _step(space, value, ops[other, O_A])
         if after >= 0 and after != value:
-            status = _put(given, space, at, row, other, LOOK, after, space.used[side, at], width)
+            status = _put(space, at, row, other, LOOK, after, conf[side, at, C_USED])
             if status != SURVIVED:
                 return status
+    if reg[ACTIVE]:
+        return _expand_pending(space, at, row, tried)
     return SURVIVED
 
 
 @compiled
-def _expand_pending(
-    given: Input, space: Space, at: int, row: int, width: int, tried: int
-) -> int:
-    reg = space.reg
+def _expand_pending(space: Space, at: int, row: int, tried: int) -> int:
+    reg, conf, ops, classes = space.reg, space.conf, space.ops, space.classes
     side = reg[SIDE]
-    value, bare = space.val[side, at], space.mark[side, at] == _BARE
+    value, bare = conf[side, at, C_VAL], conf[side, at, C_MARK] == BARE
     for each in range(reg[ACTIVE]):
-        number = space.active[each]
-        like = given.class_row[number]
-        if space.effect_at[given.effect[like]] == tried:
+        number = classes[each, K_ACTIVE]
+        like = classes[number, K_ROW]
+        if ops[ops[like, O_EFFECT], O_EFFECT_AT] == tried:
             continue
-        does = given.kind[like]
-        after = given.b[like]
+        does, after = ops[like, O_KIND], ops[like, O_B]
         if does == WRITE:
             if bare:
                 continue
         elif does == CAS:
-            if value != given.a[like] or after == value:
+            if value != ops[like, O_A] or after == value:
                 continue
         elif does == CHANGE:
-            if value == given.a[like] or after == value:
+            if value == ops[like, O_A] or after == value:
                 continue
         else:
-            after = step_of(space.steps, value, given.a[like])
+            after = _step(space, value, ops[like, O_A])
             if after < 0 or after == value:
                 continue
-        used = space.used[side, at]
-        account = space.account[number]
+        used = conf[side, at, C_USED]
+        account = classes[number, K_ACCOUNT]
         if account >= 0:
-            if count_of(space.counts, used, account) >= space.supply[account]:
+            if count_of(space.kids, reg[DEPTH], used, account) >= classes[account, K_SUPPLY]:
                 continue
-            used = one_more(space.counts, used, account)
+            used = np.int64(one_more(space.kids, space.found, reg, used, account))
             if used < 0:
                 return NEEDS_COUNTS
-        status = _put(given, space, at, row, -1 - number, does, after, used, width)
+        status = _put(space, at, row, -1 - number, does, after, used)
         if status != SURVIVED:
             return status
     return SURVIVED
 
 
 @compiled
-def _put(
-    given: Input,
-    space: Space,
-    at: int,
-    row: int,
-    put: int,
-    does: int,
-    after: int,
-    used: int,
-    width: int,
-) -> int:
+def _put(space: Space, at: int, row: int, put: int, does: int, after: int, used: int) -> int:
     """The configuration that one more changer leads to: a result, or one on the way."""
-    reg = space.reg
-    side = reg[SIDE]
-    rows = space.val.shape[1]
-    if reg[TAIL] >= rows or reg[FOUND] >= rows:
+    reg, conf, ops, vals, masks = space.reg, space.conf, space.ops, space.vals, space.masks
+    side, to, words = reg[SIDE], reg[TAIL], masks.shape[1]
+    if to >= conf.shape[1] or reg[FOUND] >= conf.shape[1]:
         return NEEDS_ROWS
-    if reg[TRAIL] >= len(space.up):
+    if reg[TRAIL] >= len(space.trails):
         return NEEDS_TRAIL
     # It is made where the next one on the way would be.
-    to = reg[TAIL]
-    _copied(space, side, at, side, to)
-    space.val[side, to] = after
-    space.used[side, to] = used
-    if does == WRITE:
-        for word in range(space.sat.shape[2]):
-            space.sat[side, to, word] |= space.writes[0, word]
+    for column in range(C_SAT, conf.shape[2]):
+        conf[side, to, column] = conf[side, at, column]
+    conf[side, to, C_VAL], conf[side, to, C_USED] = after, used
+    conf[side, to, C_MARK], conf[side, to, C_TRAIL] = 0, reg[TRAIL]
     if put >= 0:
-        slot = space.slot[put]
-        word, bit = slot >> 6, np.uint64(1) << np.uint64(slot & 63)
-        space.sat[side, to, word] |= bit
+        slot = ops[put, O_SLOT]
+        word, bit = slot >> 6, np.int64(1) << (slot & 63)
+        conf[side, to, C_SAT + word] |= bit
         if does != LOOK:
-            space.use[side, to, word] |= bit
-    settled = _settle(given, space, side, to)
-    if settled < 0:
-        return SURVIVED
-    slot = space.slot[row]
-    word, bit = slot >> 6, np.uint64(1) << np.uint64(slot & 63)
-    space.trail[side, to] = reg[TRAIL]
-    changer = given.kind[row] == WRITE
-    if put == row or (not changer and space.sat[side, to, word] & bit):
-        _copied(space, side, to, 1 - side, reg[FOUND])
-        if _keep_result(given, space):
-            space.up[reg[TRAIL]], space.put[reg[TRAIL]] = space.trail[side, at], put
-            reg[TRAIL] += 1
-        return SURVIVED
-    if settled == 0 and (does == WRITE or (put < 0 and does != STEP)):
-        if not _enables(given, space, after):
+            conf[side, to, C_SAT + words + word] |= bit
+    settled = np.int64(0)
+    if reg[HAS_STEPS]:
+        settled = np.int64(_look(space, reg, ops, space.lists, conf, side, to))
+        if settled < 0:
             return SURVIVED
-        space.mark[side, to] = _BARE
-    if not _is_new(space, side, to):
-        return SURVIVED
-    if reg[TAIL] - reg[CONFIGS] >= 4 * width:
-        reg[TRUNCATED] = 1
-        return SURVIVED
-    _link(space, side, to)
-    space.up[reg[TRAIL]], space.put[reg[TRAIL]] = space.trail[side, at], put
+    else:
+        for word in range(words):
+            fits = vals[after + 1, V_MASKS + word] | (
+                masks[M_DIFFERS, word] & ~vals[after + 1, V_MASKS + words + word]
+            )
+            settled |= fits & ~conf[side, to, C_SAT + word]
+            if does == WRITE:
+                fits |= masks[M_WRITES, word]
+            conf[side, to, C_SAT + word] |= fits
+    slot = ops[row, O_SLOT]
+    word, bit = slot >> 6, np.int64(1) << (slot & 63)
+    if put == row or (ops[row, O_KIND] != WRITE and conf[side, to, C_SAT + word] & bit):
+        for column in range(conf.shape[2]):
+            conf[1 - side, reg[FOUND], column] = conf[side, to, column]
+        if not _keep_result(space, row):
+            return SURVIVED
+    else:
+        if settled == 0 and (does == WRITE or (put < 0 and does != STEP)):
+            # Only something other than a write may follow, because of this value.
+            if not (
+                reg[OPEN_CHANGES] > 0
+                or vals[after + 1, V_CAS] > 0
+                or vals[after + 1, V_SOURCE_AT] == reg[STAMP]
+                or vals[0, V_SOURCE_AT] == reg[STAMP]
+            ):
+                return SURVIVED
+            conf[side, to, C_MARK] = BARE
+        if not _is_new(reg, conf, vals, space.kids, words, side, to):
+            return SURVIVED
+        if to - reg[CONFIGS] >= 4 * reg[WIDTH]:
+            reg[TRUNCATED] = 1
+            return SURVIVED
+        _link(reg, conf, vals, side, to)
+        reg[TAIL] += 1
+    space.trails[reg[TRAIL], 0], space.trails[reg[TRAIL], 1] = conf[side, at, C_TRAIL], put
     reg[TRAIL] += 1
-    reg[TAIL] += 1
     return SURVIVED
 
 
 @compiled
-def _enables(given: Input, space: Space, value: int) -> bool:
-    """Whether something other than a write may follow because of this value."""
-    return bool(
-        space.reg[OPEN_CHANGES] > 0
-        or space.cas_from[value + 1] > 0
-        or space.source_at[value + 1] == space.reg[STAMP]
-        or space.source_at[0] == space.reg[STAMP]
-    )
-
-
-@compiled
-def _end_level(given: Input, space: Space, row: int, width: int) -> None:
-    """The results are the level's configurations now; at most `width` of them."""
-    reg = space.reg
-    side = 1 - reg[SIDE]
-    kept = 0
+def _end_level(reg: Ints, ops: Ints, lists: Ints, conf: Ints) -> None:
+    """The results are the level's configurations now; at most as many as the width is."""
+    side, kept = 1 - reg[SIDE], np.int64(0)
     for at in range(reg[FOUND]):
-        if space.mark[side, at] != _DROPPED:
+        if conf[side, at, C_MARK] != DROPPED:
             if kept != at:
-                _copied(space, side, at, side, kept)
+                conf[side, kept] = conf[side, at]
             kept += 1
-    if kept > width:
+    if kept > reg[WIDTH]:
         reg[TRUNCATED] = 1
-        kept = _narrow(given, space, side, kept, width)
+        kept = np.int64(_narrow(reg, ops, lists, conf, side, kept))
     reg[SIDE], reg[CONFIGS], reg[EXPANDING] = side, kept, 0
     reg[WIDEST] = max(reg[WIDEST], kept)
 
 
 @compiled
-def _narrow(given: Input, space: Space, side: int, count: int, width: int) -> int:
-    """The `width` best ones move to the front. Good is to have satisfied much and used little,
-    most of all what returns soon."""
-    reg = space.reg
+def _narrow(reg: Ints, ops: Ints, lists: Ints, conf: Ints, side: int, count: int) -> int:
+    """The best ones move to the front. Good is to have satisfied much and used little."""
+    words = (conf.shape[2] - C_SAT) // 2
     score = np.zeros(count, np.float64)
     for at in range(count):
         total = 0.0
         for each in range(reg[OPEN] - 1):
-            slot = space.slot[space.opened[each]]
-            word, bit = slot >> 6, np.uint64(1) << np.uint64(slot & 63)
-            if not space.sat[side, at, word] & bit:
+            slot = ops[lists[L_OPEN, each], O_SLOT]
+            word, bit = slot >> 6, np.int64(1) << (slot & 63)
+            if not conf[side, at, C_SAT + word] & bit:
                 total += 1.0
-            elif space.use[side, at, word] & bit:
+            elif conf[side, at, C_SAT + words + word] & bit:
                 total += 0.5
         score[at] = total
-    order = np.argsort(score)[:width]
-    order.sort()
-    for to in range(len(order)):
-        if order[to] != to:
-            _copied(space, side, order[to], side, to)
-    return len(order)
+    best = np.argsort(score)[: reg[WIDTH]]
+    best.sort()
+    for to in range(len(best)):
+        if best[to] != to:
+            conf[side, to] = conf[side, best[to]]
+    return len(best)

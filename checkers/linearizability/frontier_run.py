@@ -4,20 +4,33 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from checkers.linearizability.coded import Codes, Coded, Ints
 from checkers.linearizability.compiled import compiled
 from checkers.linearizability.decision import Budget
-from checkers.linearizability.frontier_input import FOREVER, Input
+from checkers.linearizability.frontier_counts import with_more_nodes
+from checkers.linearizability.frontier_input import (
+    FOREVER,
+    O_A,
+    O_CALL,
+    O_LEVEL_ROW,
+    O_RET,
+    O_SLOT,
+    Input,
+)
 from checkers.linearizability.frontier_kernel import advance, open_row
-from checkers.linearizability.frontier_counts import with_more_room
 from checkers.linearizability.frontier_space import (
+    C_SAT,
+    C_TRAIL,
+    C_VAL,
     CHANGERS,
     CONFIGS,
     EXPANDING,
     FOUND,
     FREE,
+    HAS_STEPS,
+    L_FREE,
+    L_OPEN,
     LEVEL,
     LOOKS,
     NEEDS_COUNTS,
@@ -26,15 +39,21 @@ from checkers.linearizability.frontier_space import (
     NEEDS_TRAIL,
     NEEDS_WORDS,
     NEXT_ROW,
+    NODES,
     OPEN,
     OPEN_CHANGES,
     PAUSED,
+    SCRATCH,
     SIDE,
-    SLOTS,
     STAMP,
+    STEPS_MADE,
+    STEPS_WANTED,
     TAIL,
     TRAIL,
     TRUNCATED,
+    V_CAS,
+    V_MASKS,
+    WIDEST,
     WORK,
     Space,
     bytes_of,
@@ -43,11 +62,12 @@ from checkers.linearizability.frontier_space import (
     with_more_trail,
     with_more_values,
     with_more_words,
+    words_of,
 )
 from checkers.linearizability.frontier_steps import answered
 
 _SLICE: Final = 50_000
-_FIRST_ROWS: Final = 256
+_FIRST_ROWS: Final = 128
 OUT_OF_BUDGET: Final = -1
 """Comes back from `Run.go` when time or memory ran out."""
 
@@ -57,16 +77,11 @@ class Checkpoint:
     """The frontier before a return, without what can be made again from it."""
 
     reg: Ints
-    val: Codes
-    sat: NDArray[np.uint64]
-    use: NDArray[np.uint64]
-    used: Codes
-    trail: Codes
-    opened: Codes
-    slots: Codes
-    free: Codes
-    supply: Ints
-    called: Codes
+    conf: Ints
+    opened: Ints
+    slots: Ints
+    free: Ints
+    classes: Ints
 
     @property
     def level(self) -> int:
@@ -84,73 +99,93 @@ class Run:
     def __init__(self, coded: Coded, given: Input, account: Codes) -> None:
         self.coded = coded
         self.given = given
-        self.initial = int(coded.initial)
         self.since = -1
-        accounts = int(account.max(initial=-1)) + 1
-        self.space: Space = new_space(given, account, accounts, _FIRST_ROWS, 1)
-        self.space.val[0, 0] = coded.initial
+        self.space: Space = new_space(given, account, _FIRST_ROWS)
+        self.space.conf[0, 0, C_VAL] = coded.initial
+        self.space.conf[0, 0, C_TRAIL] = -1
         self.space.reg[CONFIGS] = 1
+        self.starts = np.array([coded.initial], np.int64)
         self.checkpoints: list[Checkpoint] = []
 
     def begin_after(self, since: int, values: Ints) -> None:
         """Begins after an event, with whatever may be: any of the values, or another one (-1);
         everything that is open then satisfied, nothing used. No true configuration is better."""
-        open_then = np.flatnonzero((self.given.call <= since) & (self.given.ret > since))
-        completed = int((self.given.ret[open_then] != FOREVER).sum())
-        while 64 * self.space.sat.shape[2] < completed + 64:
+        ops = self.given.ops
+        open_then = np.flatnonzero((ops[:, O_CALL] <= since) & (ops[:, O_RET] > since))
+        completed = open_then[ops[open_then, O_RET] != FOREVER]
+        while self.space.lists.shape[1] < len(completed) + 8:
             self.space = with_more_words(self.space)
-        while self.space.val.shape[1] < len(values) + 2:
+        while self.space.conf.shape[1] < len(values) + 2:
             self.space = with_more_rows(self.space)
-        space = self.space
-        self.since = since
+        self.since, self.starts = since, values
         for row in open_then.tolist():
-            open_row(self.given, space, row)
-        count = len(values)
-        space.val[0, :count] = values
-        slots = space.slot[open_then[self.given.ret[open_then] != FOREVER]].tolist()
-        for slot in slots:
-            space.sat[0, :count, slot >> 6] |= np.uint64(1 << (slot & 63))
-        space.reg[CONFIGS] = count
-        space.reg[NEXT_ROW] = int(np.searchsorted(self.given.call, since, side="right"))
+            self._open(row)
+        conf = self.space.conf
+        conf[0, : len(values), C_VAL] = values
+        conf[0, : len(values), C_TRAIL] = -2 - np.arange(len(values))
+        for slot in ops[completed, O_SLOT].tolist():
+            conf[0, : len(values), C_SAT + (slot >> 6)] |= _BITS[slot & 63]
+        self.space.reg[CONFIGS] = len(values)
+        self.space.reg[NEXT_ROW] = int(np.searchsorted(ops[:, O_CALL], since, side="right"))
 
-    def go(self, budget: Budget, width: int, stop_time: int = FOREVER, max_rows: int = 1 << 22) -> int:
-        """SURVIVED, DIED, PAUSED before the first return after `stop_time`, or OUT_OF_BUDGET."""
+    def _open(self, row: int) -> None:
+        space = self.space
+        open_row(
+            space.reg, space.ops, space.vals, space.classes, space.lists, space.masks, row
+        )
+
+    def go(
+        self, budget: Budget, width: int, stop_time: int = FOREVER, max_rows: int = 1 << 22
+    ) -> int:
+        """SURVIVED, DIED, PAUSED before the first return after `stop_time`, or OUT_OF_BUDGET:
+        out of time, of memory, or of `max_rows`."""
         while True:
             status = self.slice(width, stop_time)
-            if status != PAUSED:
+            if status != PAUSED or self.at_stop(stop_time):
                 return status
-            if self.at_stop(stop_time):
-                return PAUSED
-            if budget.left_s <= 0 or bytes_of(self.space) > budget.max_bytes:
+            if budget.left_s <= 0 or self.bytes > budget.max_bytes:
                 return OUT_OF_BUDGET
-            if self.space.val.shape[1] > max_rows:
+            if self.space.conf.shape[1] > max_rows:
                 return OUT_OF_BUDGET
 
     def slice(self, width: int, stop_time: int = FOREVER, work: int = _SLICE) -> int:
         """About so much work: SURVIVED, DIED or PAUSED."""
         while True:
-            status = int(advance(self.given, self.space, width, stop_time, work))
+            status = int(advance(self.space, width, stop_time, work))
             if status == NEEDS_ROWS:
                 self.space = with_more_rows(self.space)
             elif status == NEEDS_TRAIL:
                 self._make_trail()
             elif status == NEEDS_COUNTS:
-                self.space = self.space._replace(counts=with_more_room(self.space.counts))
+                kids, found = with_more_nodes(self.space.kids, int(self.space.reg[NODES]))
+                self.space = self.space._replace(kids=kids, found=found)
             elif status == NEEDS_WORDS:
                 self.space = with_more_words(self.space)
             elif status == NEEDS_STEPS:
-                steps, greatest = answered(self.space.steps, self.coded)
-                self.space = self.space._replace(steps=steps)
-                if greatest + 2 > self.space.first.shape[1]:
-                    self.space = with_more_values(self.space, greatest)
+                self._ask()
             else:
                 return status
+
+    def _ask(self) -> None:
+        reg = self.space.reg
+        wanted = self.space.wanted[: reg[STEPS_WANTED]]
+        steps, made, greatest = answered(
+            self.space.steps, wanted, int(reg[STEPS_MADE]), self.coded
+        )
+        reg[STEPS_MADE], reg[STEPS_WANTED] = made, 0
+        self.space = self.space._replace(steps=steps)
+        if greatest + 2 > len(self.space.vals):
+            self.space = with_more_values(self.space, greatest)
 
     def at_stop(self, stop_time: int) -> bool:
         reg = self.space.reg
         if reg[EXPANDING] or not reg[OPEN]:
             return False
-        return bool(self.given.ret[self.space.opened[reg[OPEN] - 1]] > stop_time)
+        return bool(self.given.ops[self.returning, O_RET] > stop_time)
+
+    @property
+    def bytes(self) -> int:
+        return bytes_of(self.space)
 
     @property
     def truncated(self) -> bool:
@@ -165,118 +200,122 @@ class Run:
         return int(self.space.reg[WORK])
 
     @property
-    def returning(self) -> int:
-        """The row that returns next: after a death, the one that nothing explains."""
-        return int(self.space.opened[self.space.reg[OPEN] - 1])
+    def widest(self) -> int:
+        return int(self.space.reg[WIDEST])
 
     @property
-    def trails(self) -> Codes:
+    def next_row(self) -> int:
+        return int(self.space.reg[NEXT_ROW])
+
+    @property
+    def opened(self) -> Ints:
+        """The rows that are open, the last to return first."""
+        return self.space.lists[L_OPEN, : self.space.reg[OPEN]]
+
+    @property
+    def returning(self) -> int:
+        """The row that returns next: after a death, the one that nothing explains."""
+        return int(self.opened[-1])
+
+    @property
+    def trails(self) -> Ints:
         """Of the configurations of this level."""
         side, count = self.space.reg[SIDE], self.space.reg[CONFIGS]
-        return self.space.trail[side, :count]
+        return self.space.conf[side, :count, C_TRAIL]
+
+    def returned(self, level: int) -> int:
+        """Which row returned at a level."""
+        return int(self.given.ops[level, O_LEVEL_ROW])
 
     def save(self) -> None:
         """Makes a checkpoint, between levels only."""
-        space = self.space
-        if space.reg[EXPANDING]:
+        space, reg = self.space, self.space.reg
+        if reg[EXPANDING]:
             return
-        side, count, opened = space.reg[SIDE], space.reg[CONFIGS], space.reg[OPEN]
+        opened = self.opened.copy()
         self.checkpoints.append(
             Checkpoint(
-                space.reg.copy(),
-                space.val[side, :count].copy(),
-                space.sat[side, :count].copy(),
-                space.use[side, :count].copy(),
-                space.used[side, :count].copy(),
-                space.trail[side, :count].copy(),
-                space.opened[:opened].copy(),
-                space.slot[space.opened[:opened]].copy(),
-                space.free[: space.reg[FREE]].copy(),
-                space.supply.copy(),
-                space.called.copy(),
+                reg[:SCRATCH].copy(),
+                space.conf[reg[SIDE], : reg[CONFIGS]].copy(),
+                opened,
+                self.given.ops[opened, O_SLOT],
+                space.lists[L_FREE, : reg[FREE]].copy(),
+                space.classes.copy(),
             )
         )
 
     def go_back(self, to: Checkpoint) -> None:
         """To a checkpoint; the later ones are forgotten."""
         self.checkpoints = [each for each in self.checkpoints if each.level <= to.level]
-        space = self.space
-        _forget_open(self.given, space)
-        kept = {at: int(space.reg[at]) for at in (TRAIL, STAMP, WORK)}
-        space.reg[:] = to.reg
+        space, reg = self.space, self.space.reg
+        self._forget_open()
+        kept = {at: int(reg[at]) for at in (TRAIL, STAMP, WORK, NODES, STEPS_MADE)}
+        reg[:SCRATCH] = to.reg
         for at, number in kept.items():
-            space.reg[at] = number
+            reg[at] = number
         for at in (OPEN, CHANGERS, LOOKS, OPEN_CHANGES, EXPANDING, SIDE):
-            space.reg[at] = 0
-        count, words = len(to.val), to.sat.shape[1]
-        for name in ("sat", "use"):
-            getattr(space, name)[0, :count] = 0
-            getattr(space, name)[0, :count, :words] = getattr(to, name)
-        for name in ("val", "used", "trail"):
-            getattr(space, name)[0, :count] = getattr(to, name)
-        space.supply[:] = to.supply
-        space.called[:] = to.called
-        slots_now = int(space.reg[SLOTS])
+            reg[at] = 0
+        words, before = words_of(space), (to.conf.shape[1] - C_SAT) // 2
+        conf = space.conf[0, : len(to.conf)]
+        conf[:, C_SAT:] = 0
+        conf[:, : C_SAT + before] = to.conf[:, : C_SAT + before]
+        conf[:, C_SAT + words : C_SAT + words + before] = to.conf[:, C_SAT + before :]
+        space.classes[:] = to.classes
         for row, slot in sorted(zip(to.opened.tolist(), to.slots.tolist(), strict=True)):
-            space.free[0] = slot
-            space.reg[FREE] = 1
-            open_row(self.given, space, row)
-        space.reg[SLOTS] = slots_now
-        space.free[: len(to.free)] = to.free
-        space.reg[FREE] = len(to.free)
+            space.lists[L_FREE, 0], reg[FREE] = slot, 1
+            self._open(row)
+        space.lists[L_FREE, : len(to.free)] = to.free
+        reg[FREE] = len(to.free)
+
+    def _forget_open(self) -> None:
+        """Nothing is open."""
+        space = self.space
+        if not space.reg[HAS_STEPS]:
+            values = self.given.ops[self.opened, O_A] + 1
+            space.vals[values, V_CAS] = 0
+            space.vals[values, V_MASKS:] = 0
+        space.masks[:] = 0
 
     def _make_trail(self) -> None:
         """Room for trails: of those that led nowhere, or more."""
-        space = self.space
-        side = int(space.reg[SIDE])
-        busy = bool(space.reg[EXPANDING])
-        now = int(space.reg[TAIL] if busy else space.reg[CONFIGS])
-        parts = [space.trail[side, :now]]
+        space, reg = self.space, self.space.reg
+        side, busy = int(reg[SIDE]), bool(reg[EXPANDING])
+        parts = [space.conf[side, : reg[TAIL] if busy else reg[CONFIGS], C_TRAIL]]
         if busy:
-            parts.append(space.trail[1 - side, : space.reg[FOUND]])
-        parts += [each.trail for each in self.checkpoints]
+            parts.append(space.conf[1 - side, : reg[FOUND], C_TRAIL])
+        parts += [each.conf[:, C_TRAIL] for each in self.checkpoints]
         roots = np.concatenate(parts)
-        space.reg[TRAIL] = _compacted(space.up, space.put, int(space.reg[TRAIL]), roots)
+        reg[TRAIL] = _compacted(space.trails, int(reg[TRAIL]), roots)
         at = 0
         for part in parts:
             part[:] = roots[at : at + len(part)]
             at += len(part)
-        if 2 * space.reg[TRAIL] > len(space.up):
+        if 2 * reg[TRAIL] > len(space.trails):
             self.space = with_more_trail(space)
 
 
+_BITS: Final = np.left_shift(np.int64(1), np.arange(64, dtype=np.int64))
+
+
 @compiled
-def _compacted(up: Codes, put: Codes, count: int, roots: Codes) -> int:
+def _compacted(trails: Codes, count: int, roots: Ints) -> int:
     """Only what the roots need is kept; they are renumbered. How much that is."""
     number = np.full(count, -1, np.int32)
     for root in roots:
         if root >= 0:
             number[root] = 0
     for at in range(count - 1, -1, -1):
-        if number[at] >= 0 and up[at] >= 0:
-            number[up[at]] = 0
+        if number[at] >= 0 and trails[at, 0] >= 0:
+            number[trails[at, 0]] = 0
     kept = 0
     for at in range(count):
         if number[at] >= 0:
-            up[kept] = number[up[at]] if up[at] >= 0 else -1
-            put[kept] = put[at]
+            before = trails[at, 0]
+            trails[kept, 0] = number[before] if before >= 0 else before
+            trails[kept, 1] = trails[at, 1]
             number[at] = kept
             kept += 1
     for at in range(len(roots)):
         if roots[at] >= 0:
             roots[at] = number[roots[at]]
     return kept
-
-
-@compiled
-def _forget_open(given: Input, space: Space) -> None:
-    """Nothing is open."""
-    for each in range(space.reg[OPEN]):
-        row = space.opened[each]
-        value = given.a[row] + 1
-        if not given.has_steps and value < len(space.readers):
-            space.readers[value, :] = 0
-            space.differs[value, :] = 0
-            space.cas_from[value] = 0
-    space.all_differs[:] = 0
-    space.writes[:] = 0

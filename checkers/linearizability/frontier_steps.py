@@ -1,94 +1,70 @@
-"""The steps of a model, asked once each and kept where a kernel reads them."""
+"""The steps of a model, asked once each and kept where a kernel reads them.
 
-from typing import Final, NamedTuple
+A hash table (size, 2) of int64: state and action in one number (-1: free), and the state after.
+"""
+
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from checkers.linearizability.coded import Codes, Coded, Ints
+from checkers.linearizability.coded import Coded, Ints
 from checkers.linearizability.compiled import compiled
 
 UNKNOWN: Final = -2
 """Nobody asked for this step yet."""
 IMPOSSIBLE: Final = -1
-_ASKED_AT_ONCE: Final = 256
+WANTED: Final = 256
+"""How many steps are asked for at once."""
 
 
-class Steps(NamedTuple):
-    """A hash table (state, action) -> state, and what a kernel must know to go on."""
-
-    keys: Ints
-    after: Codes
-    wanted: NDArray[np.int64]
-    """(256, 2): states and actions to ask for."""
-    made: NDArray[np.int64]
-    """[steps that are known, rows of `wanted` in use]"""
-
-
-def no_steps(size: int = 64) -> Steps:
+def no_steps(size: int) -> Ints:
     """`size` is a power of two."""
-    return Steps(
-        np.full(size, -1, np.int64),
-        np.full(size, UNKNOWN, np.int32),
-        np.zeros((_ASKED_AT_ONCE, 2), np.int64),
-        np.zeros(2, np.int64),
-    )
+    return np.full((size, 2), -1, np.int64)
 
 
-def answered(steps: Steps, coded: Coded) -> tuple[Steps, int]:
-    """With the steps that are wanted, and the greatest number of a state among them."""
+def answered(
+    steps: Ints, wanted: Ints, made: int, coded: Coded
+) -> tuple[Ints, int, int]:
+    """(the table with what is wanted, how many steps it has, the greatest new state)."""
     assert coded.transitions is not None
     greatest = 0
-    for state, action in steps.wanted[: steps.made[1]].tolist():
+    while 2 * (made + len(wanted)) > len(steps):
+        steps = _moved(steps, no_steps(2 * len(steps)))
+    for state, action in wanted.tolist():
         after = coded.transitions.step(state, action)
         greatest = max(greatest, after)
-        if 2 * steps.made[0] >= len(steps.keys):
-            steps = _grown(steps)
+        made += 1
         _put(steps, state, action, max(after, IMPOSSIBLE))
-    steps.made[1] = 0
-    return steps, greatest
+    return steps, made, greatest
 
 
-def _grown(steps: Steps) -> Steps:
-    bigger = no_steps(2 * len(steps.keys))
-    for at in np.flatnonzero(steps.keys >= 0):
-        key = int(steps.keys[at])
-        _put(bigger, key >> 32, key & 0xFFFFFFFF, int(steps.after[at]))
-    bigger.wanted[:] = steps.wanted
-    bigger.made[1] = steps.made[1]
+@compiled
+def _moved(steps: Ints, bigger: Ints) -> Ints:
+    for at in range(len(steps)):
+        if steps[at, 0] >= 0:
+            _put(bigger, steps[at, 0] >> 32, steps[at, 0] & 0xFFFFFFFF, steps[at, 1])
     return bigger
 
 
 @compiled
-def _spot(keys: Ints, state: int, action: int) -> int:
-    key = (np.int64(state) << np.int64(32)) | np.int64(action)
-    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-    at = np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(len(keys) - 1))
-    while keys[at] >= 0 and keys[at] != key:
-        at = (at + 1) & (len(keys) - 1)
-    return int(at)
+def _spot(steps: Ints, key: int) -> int:
+    mixed = key * 0x1E3779B97F4A7C15
+    at = (mixed ^ (mixed >> 32)) & (len(steps) - 1)
+    while steps[at, 0] >= 0 and steps[at, 0] != key:
+        at = (at + 1) & (len(steps) - 1)
+    return at
 
 
 @compiled
-def _put(steps: Steps, state: int, action: int, after: int) -> None:
-    at = _spot(steps.keys, state, action)
-    if steps.keys[at] < 0:
-        steps.keys[at] = (np.int64(state) << np.int64(32)) | np.int64(action)
-        steps.made[0] += 1
-    steps.after[at] = after
+def _put(steps: Ints, state: int, action: int, after: int) -> None:
+    key = (state << 32) | action
+    at = _spot(steps, key)
+    steps[at, 0], steps[at, 1] = key, after
 
 
 @compiled
-def step_of(steps: Steps, state: int, action: int) -> int:
-    """The state after, IMPOSSIBLE, or UNKNOWN: then it is wanted."""
-    at = _spot(steps.keys, state, action)
-    if steps.keys[at] >= 0:
-        return int(steps.after[at])
-    if steps.made[1] < len(steps.wanted):
-        for row in range(steps.made[1]):
-            if steps.wanted[row, 0] == state and steps.wanted[row, 1] == action:
-                return UNKNOWN
-        steps.wanted[steps.made[1], 0] = state
-        steps.wanted[steps.made[1], 1] = action
-        steps.made[1] += 1
-    return UNKNOWN
+def step_of(steps: Ints, state: int, action: int) -> int:
+    """The state after, IMPOSSIBLE, or UNKNOWN."""
+    key = (state << 32) | action
+    at = _spot(steps, key)
+    return int(steps[at, 1]) if steps[at, 0] == key else UNKNOWN

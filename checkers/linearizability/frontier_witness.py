@@ -11,32 +11,44 @@ from checkers.linearizability.frontier_input import (
     DIFFERS,
     FOREVER,
     LOOK,
+    O_A,
+    O_B,
+    O_CALL,
+    O_KIND,
+    O_RET,
     READ,
     WRITE,
-    Input,
 )
-from checkers.linearizability.frontier_steps import Steps, step_of
+from checkers.linearizability.frontier_steps import step_of
 
 
 @compiled
-def puts_of(up: Codes, put: Codes, trail: int) -> Codes:
-    """What was put along a trail, first to last."""
-    count, at = 0, trail
+def puts_of(trails: Codes, trail: int) -> tuple[Codes, int]:
+    """(what was put along a trail, first to last; the number of its beginning: -1 or less)."""
+    count, at = 0, np.int64(trail)
     while at >= 0:
         count += 1
-        at = up[at]
+        at = np.int64(trails[at, 0])
     puts = np.empty(count, np.int32)
-    at = trail
+    at = np.int64(trail)
     while at >= 0:
         count -= 1
-        puts[count] = put[at]
-        at = up[at]
-    return puts
+        puts[count] = trails[at, 1]
+        at = np.int64(trails[at, 0])
+    return puts, at  # type: ignore[return-value]
 
 
 @compiled
 def replayed(
-    given: Input, steps: Steps, puts: Codes, initial: int, since: int, stop_time: int
+    ops: Ints,
+    class_row: Codes,
+    member_start: Codes,
+    members: Codes,
+    steps: Ints,
+    puts: Codes,
+    initial: int,
+    since: int,
+    stop_time: int,
 ) -> tuple[Codes, int, int, Codes, int]:
     """(order, how many of it are filled in, the row whose return it does not explain or -1, how
     many more than there are each class was used, the state at the end).
@@ -44,34 +56,34 @@ def replayed(
     Begins after the event `since` with everything satisfied that is open then, in the state
     `initial`; ends before the first return after `stop_time`.
     """
-    rows = len(given.call)
+    rows = len(ops)
     order = np.empty(rows + len(puts), np.int32)
     done = np.zeros(rows, np.bool_)
     planned = np.zeros(rows, np.bool_)
     for each in puts:
         if each >= 0:
             planned[each] = True
-    over = np.zeros(len(given.class_row) + 1, np.int32)
-    uses = np.zeros(len(given.class_row) + 1, np.int32)
+    over = np.zeros(len(class_row) + 1, np.int32)
+    uses = np.zeros(len(class_row) + 1, np.int32)
     opened = np.empty(64, np.int32)
     count, filled, next_row, next_put, state = 0, 0, 0, 0, initial
     while True:
         fresh = count
         while next_row < rows and (
-            count == 0 or given.call[next_row] < given.ret[opened[count - 1]]
+            count == 0 or ops[next_row, O_CALL] < ops[opened[count - 1], O_RET]
         ):
             row = next_row
             next_row += 1
-            if given.ret[row] == FOREVER or given.ret[row] <= since:
+            if ops[row, O_RET] == FOREVER or ops[row, O_RET] <= since:
                 continue
-            if given.call[row] <= since:
+            if ops[row, O_CALL] <= since:
                 done[row] = not planned[row]
             if count == len(opened):
                 more = np.empty(2 * count, np.int32)
                 more[:count] = opened
                 opened = more
             at = count
-            while at > 0 and given.ret[opened[at - 1]] < given.ret[row]:
+            while at > 0 and ops[opened[at - 1], O_RET] < ops[row, O_RET]:
                 opened[at] = opened[at - 1]
                 at -= 1
             opened[at] = row
@@ -79,10 +91,10 @@ def replayed(
         if count == 0:
             return order, filled, -1, over, state
         row = opened[count - 1]
-        if given.ret[row] > stop_time:
-            return order, filled, -1, over, state
         if count > fresh:
-            filled = _observe(given, steps, opened, count, state, done, order, filled)
+            filled = _observe(ops, steps, opened, count, state, done, order, filled)
+        if ops[row, O_RET] > stop_time:
+            return order, filled, -1, over, state
         while not done[row]:
             if next_put == len(puts):
                 return order, filled, row, over, state
@@ -90,38 +102,36 @@ def replayed(
             next_put += 1
             if put < 0:
                 number = -1 - put
-                at = given.member_start[number] + uses[number]
+                at = member_start[number] + uses[number]
                 uses[number] += 1
-                put = given.class_row[number]
-                if at >= given.member_start[number + 1]:
-                    over[number] += 1
-                elif given.call[given.members[at]] > given.ret[row]:
+                put = class_row[number]
+                if at >= member_start[number + 1] or ops[members[at], O_CALL] > ops[row, O_RET]:
                     over[number] += 1
                 else:
-                    put = given.members[at]
-            if given.kind[put] == WRITE:
+                    put = members[at]
+            if ops[put, O_KIND] == WRITE:
                 for each in range(count - 1, -1, -1):
                     other = opened[each]
-                    if given.kind[other] == WRITE and not done[other] and not planned[other]:
+                    if ops[other, O_KIND] == WRITE and not done[other] and not planned[other]:
                         done[other] = True
                         order[filled] = other
                         filled += 1
-            after = _after(given, steps, state, put)
+            after = _after(ops, steps, state, put)
             if after < 0 or done[put]:
                 return order, filled, row, over, state
             state = after
-            if given.ret[put] != FOREVER:
+            if ops[put, O_RET] != FOREVER:
                 done[put] = True
             order[filled] = put
             filled += 1
-            filled = _observe(given, steps, opened, count, state, done, order, filled)
+            filled = _observe(ops, steps, opened, count, state, done, order, filled)
         count -= 1
 
 
 @compiled
 def _observe(
-    given: Input,
-    steps: Steps,
+    ops: Ints,
+    steps: Ints,
     opened: Codes,
     count: int,
     state: int,
@@ -133,11 +143,11 @@ def _observe(
         row = opened[each]
         if done[row]:
             continue
-        does = given.kind[row]
+        does = ops[row, O_KIND]
         if (
-            (does == READ and state == given.a[row])
-            or (does == DIFFERS and state != given.a[row])
-            or (does == LOOK and step_of(steps, state, given.a[row]) == state)
+            (does == READ and state == ops[row, O_A])
+            or (does == DIFFERS and state != ops[row, O_A])
+            or (does == LOOK and step_of(steps, state, ops[row, O_A]) == state)
         ):
             done[row] = True
             order[filled] = row
@@ -146,45 +156,45 @@ def _observe(
 
 
 @compiled
-def _after(given: Input, steps: Steps, state: int, row: int) -> int:
-    does = given.kind[row]
+def _after(ops: Ints, steps: Ints, state: int, row: int) -> int:
+    does = ops[row, O_KIND]
     if does == WRITE:
-        return int(given.b[row])
+        return int(ops[row, O_B])
     if does == CAS:
-        return int(given.b[row]) if state == given.a[row] else -1
+        return int(ops[row, O_B]) if state == ops[row, O_A] else -1
     if does == CHANGE:
-        return int(given.b[row]) if state != given.a[row] else -1
-    return step_of(steps, state, given.a[row])
+        return int(ops[row, O_B]) if state != ops[row, O_A] else -1
+    return step_of(steps, state, ops[row, O_A])
 
 
-def legal(given: Input, steps: Steps, order: Ints, initial: int) -> bool:
+def legal(ops: Ints, steps: Ints, order: Ints, initial: int) -> bool:
     """Whether an order has every completed operation, keeps to real time, and explains every
     result. All steps of the model that it takes are known."""
-    return bool(_legal(given, steps, order, initial))
+    return bool(_legal(ops, steps, order, initial))
 
 
 @compiled
-def _legal(given: Input, steps: Steps, order: Ints, initial: int) -> bool:
-    rows = len(given.call)
+def _legal(ops: Ints, steps: Ints, order: Ints, initial: int) -> bool:
+    rows = len(ops)
     seen = np.zeros(rows, np.bool_)
     latest_call, state = np.int64(-1), np.int64(initial)
     for row in order:
-        if seen[row] or given.ret[row] < latest_call:
+        if seen[row] or ops[row, O_RET] < latest_call:
             return False
         seen[row] = True
-        latest_call = max(latest_call, given.call[row])
-        does = given.kind[row]
+        latest_call = max(latest_call, ops[row, O_CALL])
+        does = ops[row, O_KIND]
         if does == READ:
-            if state != given.a[row]:
+            if state != ops[row, O_A]:
                 return False
         elif does == DIFFERS:
-            if state == given.a[row]:
+            if state == ops[row, O_A]:
                 return False
         else:
-            state = _after(given, steps, state, row)
+            state = _after(ops, steps, state, row)
             if state < 0:
                 return False
     for row in range(rows):
-        if given.ret[row] != FOREVER and not seen[row]:
+        if ops[row, O_RET] != FOREVER and not seen[row]:
             return False
     return True
