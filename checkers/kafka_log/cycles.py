@@ -10,8 +10,10 @@ An operation depends on another
 G0 is a circle of ww edges, G1c one of ww and wr edges with a wr edge; `-process` and `-realtime`
 are circles that need such edges too. Kafka does not isolate writes, so that G0, and G1c with ww
 edges, are what its transactions do: Jepsen allows them, and so does this check. A G1c without a
-ww edge is another matter: operations saw each other's uncommitted records. It is fatal where
-consumers read committed records only.
+ww edge is counted apart, as `G1c of wr`: operations saw each other's uncommitted records, which
+consumers may that read uncommitted ones. With edges of process or real time it is impossible
+under any isolation, and fatal: at least one record was polled by an operation that had completed
+when what leads to its being sent began.
 
 Only what took effect counts: operations that completed, and indeterminate ones if a completed one
 polled a value of theirs. Values that stand at two offsets, share one, or have two senders have no
@@ -55,6 +57,7 @@ from checkers.kafka_log.cycles_time import places, process_edges, realtime_edges
 from checkers.kafka_log.rows import OK
 
 LEVELS: Final = ("", "-process", "-realtime")
+FATAL: Final = frozenset({"G1c of wr-process", "G1c of wr-realtime"})
 MAX_CYCLES: Final = 8
 """Of a name, that are searched for; all are counted."""
 MAX_STEPS: Final = 20_000_000
@@ -80,7 +83,7 @@ class Cycle:
     name: str
     edges: Sequence[Edge]
     fatal: bool
-    """A G1c that needs no ww edge."""
+    """No level of isolation allows it: its name among the counts is one of `FATAL`."""
     shortest: bool
     """No circle of this name in its component is shorter."""
     size: int
@@ -98,7 +101,7 @@ class Cycles:
     cycles: list[Cycle] = field(default_factory=list)
     """One for each of the first `MAX_CYCLES` components of a name."""
     counts: dict[str, int] = field(default_factory=dict)
-    """Components by name; "G1c of wr" for those without ww edges."""
+    """Components by name; those of G1c without ww edges are "G1c of wr", "G1c of wr-process", ..."""
     operations: int = 0
     edges: int = 0
     left: int = 0
@@ -240,17 +243,14 @@ class _Family:
     name: str
     allowed: tuple[int, ...]
     needed: int
-    fatal: bool = False
-
-    @property
-    def called(self) -> str:
-        return "G1c of wr" if self.fatal else self.name
+    called: str
+    """Among the counts."""
 
 
 _FAMILIES: Final = (
-    _Family("G0", (WW,), WW),
-    _Family("G1c", (WR,), WR, fatal=True),
-    _Family("G1c", (WW, WR), WR),
+    _Family("G0", (WW,), WW, "G0"),
+    _Family("G1c", (WR,), WR, "G1c of wr"),
+    _Family("G1c", (WW, WR), WR, "G1c"),
 )
 """The last is for components where the one before finds nothing."""
 
@@ -278,15 +278,16 @@ def _search(graph: _Dependencies, family: _Family, max_steps: int, found: Cycles
         through = through[~np.isin(of[through], component[shown & having])]
         shown |= having
         numbers, first = np.unique(of[through], return_index=True)
+        called = f"{family.called}{suffix}"
         if len(numbers):
-            found.counts[f"{family.called}{suffix}"] = len(numbers)
+            found.counts[called] = len(numbers)
         for number in numbers[np.argsort(first)][:MAX_CYCLES]:
             edges, shortest = _shortest(
                 part, whole, component, through[of[through] == number], max_steps
             )
             size = int((component[: len(graph.op)] == number).sum())
             found.cycles.append(
-                Cycle(f"{family.name}{suffix}", edges, family.fatal, shortest, size)
+                Cycle(f"{family.name}{suffix}", edges, called in FATAL, shortest, size)
             )
 
 

@@ -1,6 +1,6 @@
 """Circles of dependencies in words: a sentence an edge, each to be checked by hand."""
 
-from checkers.kafka_log.cycles import Cycle, Cycles, Edge
+from checkers.kafka_log.cycles import FATAL, Cycle, Cycles, Edge
 from checkers.kafka_log.cycles_edges import PROCESS, WR, WW
 
 
@@ -28,9 +28,11 @@ def sentence(edge: Edge) -> str:
 
 
 def notes(found: Cycles) -> list[str]:
-    """What a run has, by name: how many, and which of it Kafka's transactions are known to do."""
+    """What a run has of circles that are allowed, by name."""
+    why = {"G1c of wr": "which consumers of uncommitted records may see"}
     return [
-        f"{count} {'circle' if count == 1 else 'circles'} of kind {name}"
-        + ("" if "of wr" in name else ", which Kafka's lack of write isolation allows")
+        f"{count} {'circle' if count == 1 else 'circles'} of kind {name}, "
+        + why.get(name, "which transactions without write isolation have")
         for name, count in found.counts.items()
+        if name not in FATAL
     ]
