@@ -10,10 +10,9 @@ An operation depends on another
 G0 is a circle of ww edges, G1c one of ww and wr edges with a wr edge; `-process` and `-realtime`
 are circles that need such edges too. Kafka does not isolate writes, so that G0, and G1c with ww
 edges, are what its transactions do: Jepsen allows them, and so does this check. A G1c without a
-ww edge is counted apart, as `G1c of wr`: operations saw each other's uncommitted records, which
-consumers may that read uncommitted ones. With edges of process or real time it is impossible
-under any isolation, and fatal: at least one record was polled by an operation that had completed
-when what leads to its being sent began.
+ww edge is counted apart, as `G1c of wr`: operations saw each other's uncommitted records. That is
+fatal where consumers read committed records only, as Jepsen's other checks (G1a, precommitted
+reads) take for granted; consumers of uncommitted records may see it.
 
 Only what took effect counts: operations that completed, and indeterminate ones if a completed one
 polled a value of theirs. Values that stand at two offsets, share one, or have two senders have no
@@ -57,7 +56,7 @@ from checkers.kafka_log.cycles_time import places, process_edges, realtime_edges
 from checkers.kafka_log.rows import OK
 
 LEVELS: Final = ("", "-process", "-realtime")
-FATAL: Final = frozenset({"G1c of wr-process", "G1c of wr-realtime"})
+FATAL: Final = frozenset(f"G1c of wr{level}" for level in LEVELS)
 MAX_CYCLES: Final = 8
 """Of a name, that are searched for; all are counted."""
 MAX_STEPS: Final = 20_000_000
@@ -83,7 +82,7 @@ class Cycle:
     name: str
     edges: Sequence[Edge]
     fatal: bool
-    """No level of isolation allows it: its name among the counts is one of `FATAL`."""
+    """It has no ww edge: its name among the counts is one of `FATAL`."""
     shortest: bool
     """No circle of this name in its component is shorter."""
     size: int
@@ -101,7 +100,8 @@ class Cycles:
     cycles: list[Cycle] = field(default_factory=list)
     """One for each of the first `MAX_CYCLES` components of a name."""
     counts: dict[str, int] = field(default_factory=dict)
-    """Components by name; those of G1c without ww edges are "G1c of wr", "G1c of wr-process", ..."""
+    """Components by name; those of G1c without ww edges are "G1c of wr", "G1c of wr-process" and
+    "G1c of wr-realtime"."""
     operations: int = 0
     edges: int = 0
     left: int = 0

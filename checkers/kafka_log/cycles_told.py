@@ -29,10 +29,9 @@ def sentence(edge: Edge) -> str:
 
 def notes(found: Cycles) -> list[str]:
     """What a run has of circles that are allowed, by name."""
-    why = {"G1c of wr": "which consumers of uncommitted records may see"}
     return [
-        f"{count} {'circle' if count == 1 else 'circles'} of kind {name}, "
-        + why.get(name, "which transactions without write isolation have")
+        f"{count} {'circle' if count == 1 else 'circles'} of kind {name}, which transactions "
+        "without write isolation have"
         for name, count in found.counts.items()
         if name not in FATAL
     ]

@@ -27,6 +27,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache, partial
 from itertools import chain
+from math import isfinite
 from typing import Any, Final
 from uuid import UUID
 
@@ -150,12 +151,12 @@ def _why(error: Exception) -> str:
 def _pieces(text: str, number: int, first: bool) -> Iterator[tuple[int, str]]:
     """The text of each outermost form, prefixes included, and its line. If the first form of all
     is a vector or list: of each form in that one. `number`: the line of the text's beginning."""
-    depth = base = owed = start = counted = 0
+    depth = base = owed = start = opened = counted = 0
     line = number
     try:
         for kind, at, end in _tokens(text):
             if first and kind in _SEQUENCE:
-                first, base, depth, start = False, 1, 1, at
+                first, base, depth, opened = False, 1, 1, at
                 continue
             first = False
             if kind in _CLOSE:
@@ -180,8 +181,8 @@ def _pieces(text: str, number: int, first: bool) -> Iterator[tuple[int, str]]:
         if owed or base:
             raise _Illegal(len(text), "it is not closed")
     except _Illegal as error:
-        at = start if owed or base else error.at
-        line += text.count("\n", counted, at)
+        at = start if owed else opened if base else error.at
+        line = number + text.count("\n", 0, at)
         raise EdnError(
             line, str(error), half=error.unfinished(text) and "\n" not in text[at:]
         ) from None
@@ -239,7 +240,7 @@ def plain(form: Any) -> Json:
 def _scalar(form: Any) -> Json:
     match form:
         case float():
-            return form if form % 1 else {"#float": str(form)}
+            return form if isfinite(form) and form % 1 else {"#float": str(form)}
         case Decimal():
             return {"#decimal": str(form)}
         case Fraction():

@@ -94,13 +94,11 @@ def test_g0_is_two_writers_in_two_orders() -> None:
     )
 
 
-def test_g1c_of_wr_edges_is_counted_apart() -> None:
+def test_g1c_of_wr_edges_is_fatal() -> None:
     found = cycles(table(together(([("x", 0)], [("y", 0)]), ([("y", 0)], [("x", 0)]))))
     assert names(found) == {"G1c of wr"}
-    assert not found.fatal
-    assert notes(found) == [
-        "1 circle of kind G1c of wr, which consumers of uncommitted records may see"
-    ]
+    assert found.fatal
+    assert notes(found) == []
     assert told(found.cycles[0]) == (
         "G1c, a circle of 2 operations: index 1 polled offset 0 of x that index 0 sent; index 0 "
         "polled offset 0 of y that index 1 sent"
@@ -111,6 +109,7 @@ def test_g1c_with_ww_edges_is_what_kafka_allows() -> None:
     found = cycles(table(together(([("x", 0)], [("y", 0)]), ([("x", 1), ("y", 0)], []))))
     assert names(found) == {"G1c"}
     assert not found.fatal
+    assert notes(found) == ["1 circle of kind G1c, which transactions without write isolation have"]
 
 
 def test_process_circles_are_named_after_the_process() -> None:
@@ -361,7 +360,7 @@ def check_circle(cycle: Cycle, ways: set[Way], allowed: set[int], needed: int, l
     assert needed in kinds
     if level:
         assert PROCESS + level - 1 in kinds
-    assert cycle.fatal == (level > 0 and needed == WR and WW not in kinds)
+    assert cycle.fatal == (needed == WR and WW not in kinds)
 
 
 @settings(max_examples=50, deadline=None)
