@@ -67,7 +67,7 @@ def _explained(
     members = shrink(coded, decision, decide, budget, relaxing)
     if len(members) > MOST_SHOWN:
         return _plain(source, coded, decision)
-    refuted = relaxing.refuted(members, 10 * MAX_STEPS)
+    refuted = relaxing.refuted(members, 20 * MAX_STEPS)
     if refuted is None:
         return _plain(source, coded, decision)
     names = _Names(source, coded)

@@ -20,6 +20,7 @@ from typing import Final
 import numpy as np
 
 from checkers.linearizability.coded import NEVER, Coded, Ints
+from checkers.linearizability.decision import Budget
 from checkers.linearizability.small_search import (
     CAS,
     CHANGE,
@@ -71,8 +72,10 @@ class Relaxing:
         """Rows of all that were invoked `before`."""
         return self._mutations[: np.searchsorted(self.coded.call[self._mutations], before)]
 
-    def refuted(self, members: Ints, max_steps: int = MAX_STEPS) -> Refuted | None:
-        """None: there is an order. Raises `TooMuch`."""
+    def refuted(
+        self, members: Ints, max_steps: int = MAX_STEPS, budget: Budget | None = None
+    ) -> Refuted | None:
+        """None: there is an order. Raises `TooMuch` past the steps or the time of the budget."""
         chosen = [self._move(int(row), 1 << i, True) for i, row in enumerate(members)]
         if not chosen:
             return None
@@ -80,7 +83,7 @@ class Relaxing:
         if len(helpers) > _MAX_HELPERS:
             raise TooMuch
         helping = [move._replace(bit=1 << i) for i, move in enumerate(helpers)]
-        return Walk(self.coded, [*chosen, *helping], max_steps).run(starts)
+        return Walk(self.coded, [*chosen, *helping], max_steps, budget).run(starts)
 
     def _move(self, row: int, bit: int = 0, member: bool = False) -> Move:
         coded = self.coded

@@ -10,7 +10,7 @@ the culprit did. What is refuted loses halves, quarters, ... and at last single 
 debugging, Zeller & Hildebrandt 2002), until none can be spared or the budget is spent.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -24,7 +24,16 @@ from checkers.linearizability.small_search import OBSERVERS, TooMuch
 from framework.verdict import Verdict
 
 _MOST_INVOLVED: Final = 200
-_WINDOWS: Final = tuple(4 << i for i in range(11))
+_SMALL: Final = (4, 8, 16, 32, 64)
+_LARGE: Final = (128, 256, 512, 1024, 2048, 4096)
+_PLAN: Final = (
+    (_SMALL, MAX_STEPS),
+    (_SMALL, 10 * MAX_STEPS),
+    (_LARGE, MAX_STEPS),
+    (_LARGE, 10 * MAX_STEPS),
+)
+"""Sizes of windows, and what a search may cost there: small sets that are hard to search before
+large ones."""
 _SLICE_S: Final = 0.3
 
 
@@ -44,21 +53,19 @@ def shrink(
     budget = budget or Budget(1.0)
     relaxing = relaxing or Relaxing(coded)
 
-    def refuted(rows: Ints, max_steps: int = MAX_STEPS) -> bool:
-        with suppress(TooMuch):
-            return relaxing.refuted(rows, max_steps) is not None
-        return False
-
     whole = _completed_until_the_culprit(coded, decision)
-    for rows in _candidates(coded, decision, whole):
-        if budget.left_s <= 0:
-            break
-        if refuted(rows):
-            return _reduced(rows, refuted, budget)
+    for windows, max_steps in _PLAN:
+        refuted = _searching(relaxing, max_steps, budget)
+        for rows in _candidates(coded, decision, whole, windows):
+            if budget.left_s <= 0:
+                break
+            if refuted(rows):
+                return _reduced(rows, refuted, budget)
     if decide is None:
         return np.sort(whole)
     smaller = _reduced(np.sort(whole), _asking(coded, decide, budget), budget)
-    return _reduced(smaller, refuted, budget) if refuted(smaller, 10 * MAX_STEPS) else smaller
+    refuted = _searching(relaxing, 10 * MAX_STEPS, budget)
+    return _reduced(smaller, refuted, budget) if refuted(smaller) else smaller
 
 
 def pending_outside(coded: Coded, rows: Ints) -> Coded:
@@ -89,17 +96,28 @@ def _completed_until_the_culprit(coded: Coded, decision: Decision) -> Ints:
     return rows[np.argsort(coded.ret[rows], kind="stable")]
 
 
-def _candidates(coded: Coded, decision: Decision, whole: Ints) -> Iterator[Ints]:
+def _candidates(
+    coded: Coded, decision: Decision, whole: Ints, windows: Sequence[int]
+) -> Iterator[Ints]:
     named = {row for row in (*decision.involved, decision.culprit) if row >= 0}
     involved = np.array(sorted(row for row in named if coded.ret[row] != NEVER), np.int64)
     if 0 < len(involved) <= _MOST_INVOLVED:
         yield involved
-    for size in _WINDOWS:
+    for size in windows:
         yield np.sort(whole[-size:])
         if 0 < len(involved) <= _MOST_INVOLVED:
             yield np.union1d(whole[-size:], involved)
         if size >= len(whole):
             return
+
+
+def _searching(relaxing: Relaxing, max_steps: int, budget: Budget) -> Callable[[Ints], bool]:
+    def refuted(rows: Ints) -> bool:
+        with suppress(TooMuch):
+            return relaxing.refuted(rows, max_steps, budget) is not None
+        return False
+
+    return refuted
 
 
 def _asking(coded: Coded, decide: Method, budget: Budget) -> Callable[[Ints], bool]:

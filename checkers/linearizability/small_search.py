@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from checkers.linearizability.coded import NEVER, Coded, Kind
+from checkers.linearizability.decision import Budget
 
 State: TypeAlias = Any
 """Of a cell the number of its value, of a queue a tuple of them, else the model's number."""
 OTHER: Final = -1
 """Any value of a cell that nobody looks for."""
+_CLOCK_STEPS: Final = 1 << 12
+"""Steps between two looks at the clock."""
 
 READ, DIFFERS, WRITE, CAS, CHANGE = (
     int(kind) for kind in (Kind.READ, Kind.DIFFERS, Kind.WRITE, Kind.CAS, Kind.CHANGE)
@@ -103,8 +106,11 @@ def after(coded: Coded, state: State, move: Move) -> State | None:
 class Walk:
     """Just-in-time linearization (Lowe 2017) over the returns of members and helpers."""
 
-    def __init__(self, coded: Coded, moves: Sequence[Move], max_steps: int) -> None:
+    def __init__(
+        self, coded: Coded, moves: Sequence[Move], max_steps: int, budget: Budget | None = None
+    ) -> None:
         self._coded = coded
+        self._budget = budget
         self._steps_left = max_steps
         self._members: list[Move] = []
         """Open ones."""
@@ -211,9 +217,7 @@ class Walk:
             (state, done, used), trail = queue.popleft()
             yield (state, done, used), trail, False
             for move in self._next(done, used):
-                self._steps_left -= 1
-                if self._steps_left < 0:
-                    raise TooMuch
+                self._count()
                 then = self._step(state, move)
                 if then is None or (not move.member and then == state):
                     continue
@@ -226,6 +230,16 @@ class Walk:
                         yield found, longer, True
                     else:
                         queue.append((found, longer))
+
+    def _count(self) -> None:
+        self._steps_left -= 1
+        out_of_time = (
+            self._steps_left % _CLOCK_STEPS == 0
+            and self._budget is not None
+            and self._budget.left_s <= 0
+        )
+        if self._steps_left < 0 or out_of_time:
+            raise TooMuch
 
     def _is_done(self, move: Move, done: int, used: int) -> bool:
         return bool((done if move.member else used) & move.bit)
