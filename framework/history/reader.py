@@ -127,8 +127,8 @@ def settled(
     refused, before = first_refused(borders)
     if refused is not None:
         raise UsageError(refused.why or _why(sources, borders, refused, before))
-    path = sources[0].path
     if not before.events and not allow_empty:
+        path = sources[0].path
         raise UsageError(f"{path}: no events; a history has one JSON object a line: {EXAMPLE}")
     forgiven = [note for border in borders for note in border.notes]
     return forgiven + [_half(sources, borders, border) for border in borders if border.half]
