@@ -11,22 +11,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from framework.checking.blocks import exchange
-from framework.checking.keyed import DEFAULT_BUDGET_S
+from framework.checking.keyed import DEFAULT_BUDGET_S, OUTCOME_ARROW
 from framework.checking.keys import (
     BORDERS,
     CITED,
-    KEYS,
     MALFORMED,
+    SHARES,
     Block,
+    ByKey,
     Jepsen,
+    Job,
     Source,
     Wanted,
     as_it_is,
     assembled_cited,
     borders_of,
-    judge_keys,
+    produce,
     produce_cited,
-    produce_keys,
 )
 from framework.checking.results import CheckerResult, RunResult, checker_result, run_result
 from framework.errors import UsageError
@@ -45,8 +46,8 @@ _COMPRESSED_LINE_BYTES: Final = 12
 _PART: Final = "part-"
 
 
-class ModelSet(Protocol):
-    """Sequential models for `check --model` (entry-point group `framework.models`)."""
+class Models(Protocol):
+    """Sequential models, checked key by key (entry-point group `framework.models`)."""
 
     names: Sequence[str]
 
@@ -54,8 +55,17 @@ class ModelSet(Protocol):
         """The first operation (its index) that the model has no word for, and what is wrong."""
 
     def block(self, model: str, budget_s: float) -> Block:
-        """Decides every key of a table of `OPERATIONS`; `OUTCOME_ARROW`. `run` and `key` say
-        what belongs together; rows may come in any order."""
+        """Decides every (run, key) of a table of `OPERATIONS`; `OUTCOME_ARROW`. Rows may come in
+        any order."""
+
+
+class JobSet(Protocol):
+    """Models that are checked in their own way (of the same group)."""
+
+    names: Sequence[str]
+
+    def job(self, model: str, budget_s: float) -> Job:
+        """How histories are checked against one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +129,26 @@ def _is_copy(path: Path) -> bool:
     return sealed and (path.parent.parent / "history.jsonl").exists()
 
 
-def models() -> ModelSet:
-    found: ModelSet = registry.load("models", "builtin")
-    return found
+def job_of(model: str, budget_s: float = DEFAULT_BUDGET_S) -> Job:
+    """How a model is checked. Raises `UsageError` if there is no such model."""
+    sets: list[Any] = [registry.load("models", name) for name in registry.names("models")]
+    for each in sets:
+        if model in each.names:
+            return _job(each, model, budget_s)
+    known = ", ".join(name for each in sets for name in each.names)
+    raise UsageError(f"unknown model: {model!r} (known: {known})")
+
+
+def _job(models: Models | JobSet, model: str, budget_s: float) -> Job:
+    if hasattr(models, "job"):
+        return models.job(model, budget_s)
+    summary = f"linearizable as a {model}, key by key"
+    return ByKey(summary, models.block(model, budget_s), partial(models.malformed, model))
 
 
 def need_model(model: str) -> None:
     """Raises `UsageError` if there is no such model."""
-    known = models().names
-    if model not in known:
-        raise UsageError(f"unknown model: {model!r} (known: {', '.join(known)})")
+    job_of(model)
 
 
 def is_small(histories: Sequence[Given]) -> bool:
@@ -164,34 +184,31 @@ def check_histories(
     """All keys of all histories in one job; a result for each, in the same order. `spark` None:
     here. Raises `UsageError` for the first history that is malformed."""
     began = monotonic()
-    known = models()
     by_history = [history.sources(file, size) for file, history in enumerate(histories)]
     sources = [source for each in by_history for source in each]
     buckets = 1 if spark is None else min(BUCKETS, 4 * len(sources))
-    made = exchange(
-        spark,
-        sources,
-        partial(produce_keys, buckets=buckets),
-        {
-            BORDERS: as_it_is,
-            KEYS: partial(
-                judge_keys,
-                block=known.block(model, budget_s),
-                malformed=partial(known.malformed, model),
-            ),
-        },
-        partitions=partitions,
-    )
-    borders: dict[int, list[Border]] = {}
-    for border in borders_of(made[BORDERS]):
-        borders.setdefault(border.file, []).append(border)
-    notes = [
-        settled([source for source in each if isinstance(source, Range)], borders[file])
-        for file, each in enumerate(by_history)
+    outcomes: pa.Table | Job = job_of(model, budget_s)
+    while not isinstance(outcomes, pa.Table):
+        job = outcomes
+        made = exchange(
+            spark,
+            sources,
+            partial(produce, job=job, buckets=buckets),
+            {BORDERS: as_it_is, SHARES: job.judge},
+            partitions=partitions,
+        )
+        borders = _borders(made[BORDERS])
+        notes = [
+            settled([each for each in found if isinstance(each, Range)], borders[file])
+            for file, found in enumerate(by_history)
+        ]
+        rows = made.get(SHARES, OUTCOME_ARROW.empty_table())
+        _refuse_malformed(rows, histories)
+        outcomes = job.conclude(rows)
+    rows_of = _by_history(outcomes)
+    judged = [
+        checker_result(model, job.summary, rows_of.get(file, ())) for file in range(len(histories))
     ]
-    rows = _by_history(made.get(KEYS), histories)
-    summary = f"linearizable as a {model}, key by key"
-    judged = [checker_result(model, summary, rows.get(file, ())) for file in range(len(histories))]
     cited = _cited(spark, sources, borders, judged)
     timings = {"check_s": round(monotonic() - began, 3)}
     return [
@@ -207,17 +224,24 @@ def check_histories(
     ]
 
 
-def _by_history(
-    outcomes: pa.Table | None, histories: Sequence[Given]
-) -> dict[int, list[Mapping[str, Any]]]:
-    """The rows of outcome by history. Raises `UsageError` for operations of another model."""
-    if outcomes is None:
-        return {}
-    bad = outcomes.filter(pc.equal(outcomes.column("verdict"), MALFORMED)).to_pylist()
+def _borders(table: pa.Table) -> dict[int, list[Border]]:
+    found: dict[int, list[Border]] = {}
+    for border in borders_of(table):
+        found.setdefault(border.file, []).append(border)
+    return found
+
+
+def _refuse_malformed(results: pa.Table, histories: Sequence[Given]) -> None:
+    """Raises `UsageError` for operations that the model has no word for."""
+    bad = results.filter(pc.equal(results.column("verdict"), MALFORMED))
+    bad = bad.select(["run", "seen", "note"]).to_pylist()
     if bad:
         first = min(bad, key=lambda row: (int(row["run"]), row["seen"]))
         path = histories[int(first["run"])].path
         raise UsageError(f"{path}: index {first['seen']}: {first['note']}")
+
+
+def _by_history(outcomes: pa.Table) -> dict[int, list[Mapping[str, Any]]]:
     found: dict[int, list[Mapping[str, Any]]] = {}
     for row in outcomes.to_pylist():
         found.setdefault(int(row["run"]), []).append(row)
@@ -245,8 +269,8 @@ def _cited(
     ]
     if not needed:
         return {}
-    produce: Callable[[Any], Any] = partial(produce_cited, wanted=wanted)
-    made = exchange(spark if len(needed) > 4 else None, needed, produce, {CITED: as_it_is})
+    cite: Callable[[Any], Any] = partial(produce_cited, wanted=wanted)
+    made = exchange(spark if len(needed) > 4 else None, needed, cite, {CITED: as_it_is})
     if CITED not in made:
         return {}
     counts = [border for file in wanted for border in borders[file]]

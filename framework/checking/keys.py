@@ -24,7 +24,7 @@ from framework.history.events import process_ids
 from framework.history.ingest import EVENTS, OPERATION, PART, Part, count_of, ingest
 from framework.history.ranges import Range
 
-KEYS: Final = "keys"
+SHARES: Final = "shares"
 BORDERS: Final = "borders"
 CITED: Final = "cited"
 MALFORMED: Final = "malformed"
@@ -55,6 +55,55 @@ class FindsMalformed(Protocol):
     def __call__(self, table: pa.Table, /) -> tuple[int, str] | None: ...
 
 
+class Job(Protocol):
+    """A check that is done bucket by bucket. It is pickled, and so are its methods."""
+
+    @property
+    def summary(self) -> str:
+        """What it proves, as in "linearizable as a register, key by key"."""
+
+    def shares(self, part: Part, buckets: int) -> Iterable[tuple[int, pa.Table]]:
+        """What each bucket gets of a part of a history. Indices count from its beginning."""
+
+    def judge(self, shares: pa.Table, /) -> pa.Table:
+        """The results of one bucket, all of whose shares these are, in the order of the parts.
+        A history is named by its number, as `run`. Where there is no word for an operation, one
+        row has `MALFORMED` as verdict, its index as `seen` and what is wrong as `note`."""
+
+    def conclude(self, results: pa.Table) -> "pa.Table | Job":
+        """The results of all buckets as `OUTCOME_ARROW`; or what to do once more with them in
+        mind."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByKey:
+    """The job of a model whose keys are independent of each other."""
+
+    summary: str
+    block: Block
+    """Decides every (run, key) of a table of `OPERATIONS`; `OUTCOME_ARROW`."""
+    malformed: FindsMalformed
+
+    def shares(self, part: Part, buckets: int) -> Iterable[tuple[int, pa.Table]]:
+        table = part.operations.drop_columns(_NOT_FOR_MODELS)
+        role = table.column("role").to_numpy()
+        rest = table.filter(pa.array(role != OPERATION))
+        operations = table.filter(pa.array(role == OPERATION)) if len(rest) else table
+        yield from split(operations, "key", buckets, salt=str(part.border.file))
+        for bucket in range(buckets if len(rest) else 0):
+            yield bucket, rest
+
+    def judge(self, shares: pa.Table, /) -> pa.Table:
+        operations = runs_of(shares)
+        if not len(operations):
+            return OUTCOME_ARROW.empty_table()
+        wrong = _malformed(operations, self.malformed)
+        return wrong if len(wrong) else self.block(operations).select(OUTCOME_ARROW.names)
+
+    def conclude(self, results: pa.Table) -> pa.Table:
+        return results
+
+
 def parts_of(source: Source) -> Iterator[Part]:
     """What a source holds; what cannot be read at all says so in its border."""
     try:
@@ -64,28 +113,12 @@ def parts_of(source: Source) -> Iterator[Part]:
         yield Part(PART.empty_table(), border)
 
 
-def produce_keys(source: Source, *, buckets: int) -> Iterable[tuple[str, int, pa.Table]]:
-    """For `exchange`: operations by their keys, and what else every bucket of them needs."""
+def produce(source: Source, *, job: Job, buckets: int) -> Iterable[tuple[str, int, pa.Table]]:
+    """For `exchange`: a job's shares of a source, and the borders of its ranges."""
     for part in parts_of(source):
         yield BORDERS, 0, _packed(part.border)
-        table = part.operations.drop_columns(_NOT_FOR_MODELS)
-        role = table.column("role").to_numpy()
-        rest = table.filter(pa.array(role != OPERATION))
-        operations = table.filter(pa.array(role == OPERATION)) if len(rest) else table
-        for bucket, rows in split(operations, "key", buckets, salt=str(source.file)):
-            yield KEYS, bucket, rows
-        for bucket in range(buckets if len(rest) else 0):
-            yield KEYS, bucket, rest
-
-
-def judge_keys(parts: pa.Table, *, block: Block, malformed: FindsMalformed) -> pa.Table:
-    """For `exchange`: the outcome of each key of a bucket; `run` is the number of the history.
-    Where the model has no word for an operation, a row says so in place of all others."""
-    operations = runs_of(parts)
-    if not len(operations):
-        return OUTCOME_ARROW.empty_table()
-    wrong = _malformed(operations, malformed)
-    return wrong if len(wrong) else block(operations).select(OUTCOME_ARROW.names)
+        for bucket, share in job.shares(part, buckets):
+            yield SHARES, bucket, share
 
 
 def runs_of(parts: pa.Table) -> pa.Table:
