@@ -4,7 +4,7 @@ Tables of operations in, an outcome for each key out; `grow_only` decides.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -132,3 +132,15 @@ class _Numbers:
         if number == len(self.texts):
             self.texts.append(as_json(whole(element)))
         return number
+
+
+class GrowOnlySet:
+    """What `check --model` needs to know (`framework.checking.foreign.Models`)."""
+
+    names: Sequence[str] = (NAME,)
+
+    def malformed(self, model: str, table: pa.Table) -> tuple[int, str] | None:
+        return malformed(table)
+
+    def block(self, model: str, budget_s: float) -> Callable[[pa.Table], pa.Table]:
+        return judge_sets
