@@ -89,8 +89,7 @@ def by_part(log: Log, found: Iterable[Cases]) -> tuple[dict[int, list[Finding]],
 
 def _shown(log: Log, cases: Cases, part: Ints) -> list[int]:
     """The first cases of each part, by the operations that they cite."""
-    keys = [log.op[rows] for rows in reversed(cases.cited)]
-    places = np.lexsort((*keys, part))
+    places = np.lexsort((*reversed(cases.cited), part))
     first = np.searchsorted(part[places], part[places])
     kept: list[int] = places[np.arange(len(places)) - first < SHOWN].tolist()
     return kept

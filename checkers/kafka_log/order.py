@@ -81,8 +81,7 @@ def order(log: Log, known: Ints | None = None) -> Order:
     rows = log.having(Kind.SEND, Kind.POLL)
     sends = log.kind[rows] == Kind.SEND
     part = log.part[rows]
-    items, item = np.unique(part << 32 | log.value[rows], return_inverse=True)
-    count = len(items)
+    item, count = _items(part << 32 | log.value[rows])
     read, polled = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     polled[item[~sends]] = True
     type_ = log.type[rows]
@@ -135,6 +134,14 @@ def order(log: Log, known: Ints | None = None) -> Order:
         read,
         polled,
     )
+
+
+def _items(values: Ints) -> tuple[Ints, int]:
+    """Equal numbers for equal values, in the order in which they first come; how many."""
+    _, first, item = np.unique(values, return_index=True, return_inverse=True)
+    number = np.empty(len(first), np.int64)
+    number[np.argsort(first)] = np.arange(len(first))
+    return number[item], len(first)
 
 
 def _effective(

@@ -105,7 +105,7 @@ def lags(
     `expires_ns`: of a segment, when the place that it reached was known to be no longer the last;
     `begin_ns`: by part, when it was known to be no longer empty. A consumer's lag grows while it
     polls and gets nothing of a part, so that it is looked at where it ends: at the last poll before
-    the place changes, which was at `previous_ns`, or else at the last `LAST` event.
+    the place changes, the last that `previous_ns` or a `LAST` event tells of.
     """
     worst = np.zeros(len(begin_ns), np.int64)
     place = np.full(len(begin_ns), LATE, np.int64)  # when the consumer's place expired
@@ -126,7 +126,7 @@ def lags(
             if n == len(client):
                 break
         key = part[n]
-        before = previous_ns[n] if previous_ns[n] != NONE else polled
+        before = max(previous_ns[n], polled)
         if what[n] == LAST:
             if invoked_ns[n] != NONE:
                 polled = invoked_ns[n]

@@ -55,7 +55,8 @@ class Kind(IntEnum):
     SUBSCRIBE = 6
     """As `ASSIGN`, but others decide which of the keys."""
     LAST = 7
-    """The last poll of a client within the table that this one was made from; no key."""
+    """The last poll of a client within the table that this one was made from (where operations are
+    scattered: each of them); no key."""
     COMMIT = 8
     """`group` committed `offset`, in the generation `epoch`."""
     COMMITTED = 9
@@ -119,20 +120,24 @@ GROUPS: Final = ("commit", "committed", "join")
 FS: Final = (*TRANSACTIONS, *SUBSCRIPTIONS, *SINGLE, *GROUPS)
 
 
-def rows(operations: pa.Table) -> pa.Table:
+def rows(operations: pa.Table, *, scattered: bool = False) -> pa.Table:
     """The `ROWS` of a table of operations (`framework.checking.runs.OPERATIONS`), which are whole
-    histories or the parts of histories from one index to another. In no order.
+    histories or the parts of histories from one index to another; `scattered`: or any operations of
+    them. In no order.
 
-    Raises `UsageError` for an operation whose value is not of its form.
+    Raises `Malformed` for an operation whose value is not of its form.
     """
     known = operations.filter(pc.is_in(operations.column("f"), pa.array(FS)))
     if not known.num_rows:
         return ROWS.empty_table()
-    previous, last = _polls(known)
-    parts = [last]
+    previous, last = _polls(known, scattered)
+    parts, wrong = [last], list[Malformed]()
     for begin in range(0, known.num_rows, BATCH):
         batch = _Batch(known.slice(begin, BATCH), previous[begin : begin + BATCH])
         parts += batch.parts()
+        wrong += batch.wrong
+    if wrong:
+        raise min(wrong, key=lambda each: (each.run, each.op))
     return pa.concat_tables(parts).unify_dictionaries()
 
 
@@ -141,12 +146,21 @@ def key_text(key: Any) -> str:
     return key if isinstance(key, str) else json.dumps(key, sort_keys=True, separators=(",", ":"))
 
 
+class Malformed(UsageError):
+    """Operation `op` of a run is not of its form."""
+
+    def __init__(self, run: str, op: int, why: str) -> None:
+        super().__init__(f"index {op}: {why}")
+        self.run, self.op, self.why = run, op, why
+
+
 class _Batch:
     """Some operations, by columns."""
 
     def __init__(self, table: pa.Table, previous: Ints) -> None:
         self.table = table.combine_chunks()
         self.previous = previous
+        self.wrong: list[Malformed] = []
         self.f = pc.index_in(self.table.column("f"), pa.array(FS)).to_numpy()
         self.op = _integers_of(self.table, "op")
         end = _integers_of(self.table, "end")
@@ -157,8 +171,12 @@ class _Batch:
     def parts(self) -> Iterator[pa.Table]:
         for f, part in _PARTS.items():
             at = np.flatnonzero(self.f == FS.index(f))
-            if len(at):
+            if not len(at):
+                continue
+            try:
                 yield from part(self, at)
+            except Malformed as error:
+                self.wrong.append(error)
 
     def text(self, name: str, at: Ints) -> Texts:
         return texts(self.table.column(name).take(pa.array(at)))
@@ -200,13 +218,14 @@ class _Batch:
         return unquoted(self.text("key", at)).arrow().dictionary_encode()
 
     def need(self, wrong: NDArray[np.bool_], at: Ints, column: str, form: str) -> None:
-        """Raises `UsageError` where something is wrong."""
+        """Raises `Malformed` where something is wrong."""
         if wrong.any():
             first = at[np.flatnonzero(wrong)[0]]
             told = self.table.column(column)[int(first)].as_py() or "nothing"
-            raise UsageError(
-                f"index {self.op[first]}: the {column} of {FS[self.f[first]]!r} is {told[:80]}; "
-                f"it has to be {form}"
+            raise Malformed(
+                self.table.column("run")[int(first)].as_py(),
+                int(self.op[first]),
+                f"the {column} of {FS[self.f[first]]!r} is {told[:80]}; it has to be {form}",
             )
 
 
@@ -427,7 +446,7 @@ _N: Final = ord("n")
 # --- polls of one client, one after the other ---------------------------------------------
 
 
-def _polls(operations: pa.Table) -> tuple[Ints, pa.Table]:
+def _polls(operations: pa.Table, scattered: bool) -> tuple[Ints, pa.Table]:
     """For each operation when its client's last poll before it was invoked, and the `LAST` rows.
 
     Only of consumers that assign or subscribe; others tell where they are.
@@ -454,9 +473,9 @@ def _polls(operations: pa.Table) -> tuple[Ints, pa.Table]:
     made[has] = invoked[before[has]]
     previous[at[order]] = made
     ends = np.flatnonzero(np.append(client[1:] != client[:-1], True))
-    ends = ends[latest[ends] >= first[ends]]
-    batch = _Batch(chosen.take(pa.array(order[latest[ends]])), made)
-    return previous, batch.rows(Kind.LAST, np.arange(len(ends)))
+    last = np.flatnonzero(polls) if scattered else latest[ends[latest[ends] >= first[ends]]]
+    batch = _Batch(chosen.take(pa.array(order[last])), made)
+    return previous, batch.rows(Kind.LAST, np.arange(len(last)))
 
 
 # --- columns ------------------------------------------------------------------------------
