@@ -542,3 +542,45 @@ def test_the_table_is_that_of_operations(tmp_path: Path) -> None:
     assert table.schema == OPERATIONS
     (row,) = table.to_pylist()
     assert (row["run"], row["op"], row["end"], row["result"]) == ("r", 0, 1, "3")
+
+
+# Files, end to end
+
+SAMPLES = Path(__file__).parent / "jepsen"
+
+
+@pytest.mark.parametrize(
+    ("model", "seen"),
+    [("register", 5), ("cas-register", 4), ("set", 4), ("queue", 5), ("kafka", None)],
+)
+def test_a_file_of_each_workload(
+    capsys: pytest.CaptureFixture[str], model: str, seen: int | None
+) -> None:
+    """`check --format jepsen` on a sound history and one that is not; `seen` operations said
+    something."""
+    files = [str(SAMPLES / f"{model}-{kind}.edn") for kind in ("valid", "invalid")]
+    assert main(["check", "--json", "--format", "jepsen", "--model", model, *files]) == 1
+    good, bad = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (good["verdict"], good["findings"]) == ("VALID", [])
+    assert seen is None or good["seen"] == seen
+    assert bad["verdict"] == "INVALID"
+    (finding, *_) = bad["findings"]
+    assert WRONG[model] in finding["message"]
+
+
+WRONG = {
+    "register": "no order of the operations explains read -> 2 (index 16 to 17, process 1)",
+    "cas-register": "no order of the operations explains read -> 1 (index 16 to 17, process 6)",
+    "set": "an element that was shown, and then was not: 10 (add of index 0; read of index 4, 14)",
+    "queue": "no order of the operations explains dequeue -> 1",
+    "kafka": "offset 0",
+}
+
+
+@pytest.mark.parametrize("model", ["register", "cas-register", "set", "queue", "kafka"])
+def test_the_quick_path_reads_the_files_as_the_library_does(model: str) -> None:
+    for path in sorted(SAMPLES.glob(f"{model}-*.edn")):
+        text = path.read_text()
+        whole = edn.read(text)
+        found = [form for _, form in edn.forms(text.splitlines(keepends=True))]
+        assert found == (whole[0] if isinstance(whole[0], list) else whole)
