@@ -14,63 +14,21 @@ first, in linear time; a search decides the rest.
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import Any
 
-from checkers.linearizability.kernel import check_key, operation_of, told
-from checkers.linearizability.model import IMPOSSIBLE, Action, State
-from checkers.linearizability.models import ABSENT, ANY_ID, Topics
-from framework.checking.keyed import Outcome, Row, budget_s, judged, keyed
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.linearizability.encode import Keyed, encode_keys
+from checkers.linearizability.kernel import judge_key, outcomes
+from checkers.linearizability.models import KAFKA_TOPICS
+from checkers.linearizability.texts import ANY, NULL, numbered, shown_ids, strings
+from checkers.linearizability.told import operation_of, told
+from framework.checking.keyed import Outcome, Row, budget_s, judged, keyed_tables
+from framework.history.columns import OPERATIONS
 from framework.history.event import Json
 from framework.history.pairing import Operation
 from framework.plugins.checker import DataFrame, Finding, Tables
-
-OPERATIONS = ("create", "delete", "describe")
-SAYS_PRESENT = frozenset({"TOPIC_ALREADY_EXISTS"})
-SAYS_ABSENT = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"})
-
-
-class KafkaTopics(Topics):
-    """The model of one name, with failures read by their codes and ids that are never reused.
-
-    The state is (what `Topics` has, the ids that died and that no recorded create accounts for).
-    An id that a recorded create installed cannot be what a pending create installed.
-    """
-
-    name = "kafka topics"
-    initial: State = (ABSENT, frozenset())
-
-    def __init__(self, created: Collection[Json] = ()) -> None:
-        self._created = frozenset(created)
-
-    def action(self, operation: Operation) -> Action | None:
-        if operation.type != "fail":
-            return super().action(operation)
-        code = operation.error[0] if operation.error else ""
-        if code in SAYS_PRESENT and operation.f == "create":
-            return Action("describe", ANY_ID, observes=True)
-        if code in SAYS_ABSENT and operation.f in ("delete", "describe"):
-            return Action("describe", ABSENT, observes=True)
-        return None
-
-    def step(self, state: State, action: Action) -> Any:
-        assert isinstance(state, tuple)
-        before, dead = state
-        after = super().step(before, action)
-        if after is IMPOSSIBLE:
-            return IMPOSSIBLE
-        shown = action.value
-        binds = before == ANY_ID and shown not in (ANY_ID, ABSENT)
-        if binds and (shown in self._created or shown in dead):
-            return IMPOSSIBLE
-        if action.kind == "delete":
-            lost = shown if before == ANY_ID else before
-            if lost != ANY_ID and lost not in self._created:
-                dead = dead | {lost}
-        return after, dead
-
-    def describe(self, state: State) -> str:
-        assert isinstance(state, tuple)
-        return super().describe(state[0])
+from framework.verdict import Verdict
 
 
 class TopicLinearizability:
@@ -83,25 +41,62 @@ class TopicLinearizability:
     )
 
     def check(self, tables: Tables) -> DataFrame:
-        names = ", ".join(f"'{f}'" for f in OPERATIONS)
-        return keyed(
+        names = ", ".join(f"'{f}'" for f in KAFKA_TOPICS.fs)
+        return keyed_tables(
             tables.operations.where(f"f in ({names}) and key != 'null'"),
-            checker=self.name,
-            by=["key"],
-            order=["op"],
-            kernel=partial(check_name, budget_s=budget_s(tables.spark)),
+            kernel=partial(check_names, budget_s=budget_s(tables.spark)),
         )
 
 
+def check_names(table: pa.Table, *, budget_s: float) -> pa.Table:
+    """`OUTCOME_ARROW` for every name of every run."""
+    return outcomes(
+        table,
+        model=KAFKA_TOPICS.name,
+        checker=TopicLinearizability.name,
+        judge=partial(_judge_name, given_twice(table), budget_s=budget_s),
+    )
+
+
 def check_name(rows: Sequence[Row], *, budget_s: float) -> Outcome:
-    """One name's operations: the rules of ids, then the search."""
-    operations = [operation_of(row) for row in rows]
-    seen = sum(operation.type != "info" for operation in operations)
+    """One name's operations, as rows."""
+    table = pa.Table.from_pylist(list(rows), schema=OPERATIONS)
+    (key,) = encode_keys(KAFKA_TOPICS.name, table)
+    return _judge_name(given_twice(table), table, key, budget_s=budget_s)
+
+
+def given_twice(table: pa.Table) -> set[tuple[str, str]]:
+    """The (run, key) of names with an id that two creates showed."""
+    creates = table.filter((pc.field("f") == "create") & (pc.field("type") == "ok"))
+    texts, codes = numbered(strings(creates["result"]))
+    shown = pa.table(
+        {
+            "run": creates["run"],
+            "key": creates["key"],
+            "id": shown_ids(texts).take(pa.array(codes)),
+        }
+    )
+    named = shown.filter(~pc.field("id").isin([NULL, ANY]))
+    counted = named.group_by(["run", "key", "id"]).aggregate([([], "count_all")])
+    rows = counted.filter(pc.field("count_all") > 1).to_pylist()
+    return {(row["run"], row["key"]) for row in rows}
+
+
+def _judge_name(
+    twice: Collection[tuple[str, str]], table: pa.Table, key: Keyed, *, budget_s: float
+) -> Outcome:
+    """What decides any model, and the rules of ids: what breaks one of those is told in its words.
+    That an id is given once is what `topics` by itself does not ask for."""
+    outcome = None
+    if (key.run, key.key) not in twice:
+        outcome = judge_key(KAFKA_TOPICS.name, table, key, budget_s=budget_s)
+        if outcome.verdict is Verdict.VALID or key.is_malformed:
+            return outcome
+    operations = [operation_of(row) for row in table.take(pa.array(key.rows)).to_pylist()]
     findings = id_findings(operations)
-    if findings:
-        return judged(seen, findings, {"operations": len(operations)})
-    created = [shown for op in operations if op.f == "create" and (shown := shown_id(op))]
-    return check_key(rows, model=partial(KafkaTopics, created), budget_s=budget_s)
+    if findings or outcome is None:
+        return judged(key.seen, findings, {"operations": len(operations), "method: id rules": 1})
+    return outcome
 
 
 def shown_id(operation: Operation) -> Json:

@@ -1,165 +1,188 @@
-"""The decision for one key: linearizable with a witness, refuted with the evidence, or unknown."""
+"""The front of all methods: each key takes the cheapest that decides it.
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+All are exact, so that they are tried by cost. What needs no search first: unique writes, elements
+of sets, FIFO queues, each nearly linear. Then a quick refutation for repeated values. Then two
+searches in turns, with time slices that grow: the frontier refutes soon, depth first finds orders
+soon, and who would win is not known before. Where the system's own log says in which order it
+worked, that order is checked besides.
+"""
 
-from checkers.linearizability import failed_cas, zones
-from checkers.linearizability.budget import Budget, OutOfBudget
-from checkers.linearizability.levels import Call, Level, Open, calls_of, lay_out
-from checkers.linearizability.model import Model, State
-from checkers.linearizability.models import Register
-from checkers.linearizability.search import (
-    Linearizable,
-    Pending,
-    Refuted,
-    breadth_first,
-    depth_first,
-    settle,
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from time import monotonic
+from typing import Final
+
+import numpy as np
+
+from checkers.linearizability.coded import NEVER, Coded, Kind
+from checkers.linearizability.decision import Budget, Decision, Method
+from checkers.linearizability.fifo import fifo
+from checkers.linearizability.transitions import queue_steps
+from checkers.linearizability.warm import ready
+from framework.verdict import Verdict
+
+
+def _later(module: str, name: str) -> Method:
+    """A method whose module may not be there yet."""
+
+    def method(coded: Coded, budget: Budget) -> Decision | None:
+        whole = f"checkers.linearizability.{module}"
+        try:
+            found = getattr(import_module(whole), name)
+        except ModuleNotFoundError as error:
+            if error.name != whole:
+                raise
+            return None
+        decision: Decision | None = found(coded, budget)
+        return decision
+
+    return method
+
+
+along_log = _later("along_log", "along_log")
+depth_first = _later("depth_first", "depth_first")
+flips = _later("flips", "flips")
+frontier = _later("frontier", "frontier")
+reach = _later("reach", "reach")
+unique_writes = _later("unique", "unique_writes")
+
+NOTHING: Final = "nothing completed"
+UNDECIDED: Final = "none"
+DISAGREEMENT: Final = "disagreement"
+
+_COMPILING_S: Final = 0.001
+"""What takes less was done before."""
+_FIRST_SLICE_S: Final = 0.02
+_GROWTH: Final = 3.0
+_CELLS: Final = sum(1 << kind for kind in range(Kind.CHANGE + 1))
+_QUEUES: Final = sum(1 << kind for kind in range(Kind.ENQUEUE, Kind.TAKE + 1))
+
+SEARCHES: Final[Sequence[Method]] = (frontier, depth_first)
+METHODS: Final[Sequence[Method]] = (
+    unique_writes,
+    flips,
+    reach,
+    fifo,
+    *SEARCHES,
+    along_log,
 )
-from framework.history.pairing import Operation
-
-DEFAULT_BUDGET_S: Final = 30.0
-DEFAULT_BUDGET_BYTES: Final = 1 << 30
-_FIRST_SLICE_S: Final = 0.25
-_EVIDENCE_S: Final = 1.0
+"""All of them. One that does not apply to a key says so."""
 
 
 @dataclass(frozen=True, slots=True)
-class Valid:
-    order: Sequence[Operation]
-    """A legal order: every completed operation, and the pending ones that took effect."""
+class Decided:
+    """What is known of one key."""
+
+    decision: Decision
+    """The verdict that counts."""
+    along: Decision | None = None
+    """What the log's own order says, where there is one."""
+
+    @property
+    def disagrees(self) -> bool:
+        """The log's order explains what happened, and the other method says that no order does,
+        or the other way round."""
+        return self.along is not None and {self.along.verdict, self.decision.verdict} == {
+            Verdict.VALID,
+            Verdict.INVALID,
+        }
 
 
-@dataclass(frozen=True, slots=True)
-class Invalid:
-    """`culprit` is the operation whose completion no order explains. Everything that completed
-    before it has an order, but where time was short for finding the very first."""
+@dataclass(slots=True)
+class _Tried:
+    """Methods that did not decide, with what they cost."""
 
-    culprit: Operation
-    states: Sequence[str]
-    """What the object could have been just before, in words. Empty if that was not worked out."""
-    around: Sequence[Operation]
-    """The operations that show it: those open then and the last ones of an order that leads
-    there, or those whose real-time order excludes every order."""
+    budget: Budget
+    """The key's. Time that goes into compiling is given back."""
+    notes: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
 
+    def ask(self, method: Method, coded: Coded, budget: Budget) -> Decision | None:
+        """Its decision, if it makes one. UNKNOWN is kept as tried, and returned."""
+        if (waited := ready(method)) > _COMPILING_S:
+            self.budget.began += waited
+            budget = Budget(budget.seconds, budget.max_bytes)
+        began = monotonic()
+        decision = method(coded, budget)
+        if decision is not None and decision.verdict is Verdict.UNKNOWN:
+            spent = self.seconds.get(decision.method, 0.0) + monotonic() - began
+            self.seconds[decision.method] = spent
+            self.notes[decision.method] = decision.note
+        return decision
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    why: str
-
-
-Decision: TypeAlias = Valid | Invalid | Unknown
-Search: TypeAlias = Callable[[Model, Sequence[Level], Budget, Pending], Linearizable | Refuted]
-
-
-def decide(
-    model: Model,
-    operations: Sequence[Operation],
-    *,
-    budget_s: float = DEFAULT_BUDGET_S,
-    budget_bytes: int = DEFAULT_BUDGET_BYTES,
-) -> Decision:
-    """Whether one key's operations, in the order of their invocations, are linearizable.
-
-    Registers of unique values are decided without a search where that can be. The searches
-    take turns, with time slices that grow. Raises `NotInModel`.
-    """
-    calls = calls_of(model, operations)
-    by_zones = _by_zones(model, calls) if isinstance(model, Register) else None
-    if isinstance(by_zones, Valid):
-        return by_zones
-    if by_zones is None:
-        return _search(model, calls, Budget(budget_s, budget_bytes))
-    # The verdict is known. A search says more, if it comes to an end soon.
-    searched = _search(model, calls, Budget(min(budget_s, _EVIDENCE_S), budget_bytes))
-    return searched if isinstance(searched, Invalid) else by_zones
+    def told(self) -> str:
+        return "; ".join(
+            f"{method} {self.seconds[method]:.1f} s" + (f" ({note})" if note else "")
+            for method, note in self.notes.items()
+        )
 
 
-def _search(model: Model, calls: Sequence[Call], budget: Budget) -> Decision:
-    ran_out = "time"
-    try:
-        levels = lay_out(model, calls, budget)
-        for search, policy, seconds in _plan(budget, any(level.pending for level in levels)):
-            try:
-                result = search(model, levels, Budget(seconds, budget.max_bytes), policy)
-            except OutOfBudget as error:
-                ran_out = str(error)
-                continue
-            if isinstance(result, Refuted):
-                if policy is not Pending.THRIFTY:
-                    return _invalid(model, levels, result)
-            elif policy is not Pending.ENDLESS:
-                return Valid(witness(model, levels, result))
-    except OutOfBudget as error:
-        ran_out = str(error)
-    return Unknown(f"the {ran_out} budget of the search ran out ({budget.seconds:g} s a key)")
+def decide(coded: Coded, budget: Budget | None = None) -> Decided:
+    """Whether one key is linearizable. UNKNOWN once the budget is spent."""
+    budget = budget or Budget()
+    decision = _decided(coded, budget)
+    if coded.place is None:
+        return Decided(decision)
+    along = _Tried(budget).ask(along_log, coded, budget)
+    if along is None or along.verdict is Verdict.UNKNOWN:
+        return Decided(decision)
+    if decision.verdict is Verdict.UNKNOWN and along.verdict is Verdict.VALID:
+        return Decided(along, along)
+    return Decided(decision, along)
 
 
-def _by_zones(model: Model, calls: Sequence[Call]) -> Valid | Invalid | None:
-    if not zones.applies(calls, model.initial):
-        return None
-    try:
-        order = zones.order_of(calls, model.initial)
-    except zones.Clash:
-        culprit, around = zones.earliest_clash(calls, model.initial)
-        return Invalid(culprit, [], [op for op in around if op.op != culprit.op])
-    failed = [call for call in calls if call[1].kind == "differs"]
-    actions = {operation.op: action for operation, action in calls}
-    whole = failed_cas.fitted(order, actions, failed, model.initial)
-    return None if whole is None else Valid(whole)
+def _decided(coded: Coded, budget: Budget) -> Decision:
+    if not len(coded) or bool((coded.ret == NEVER).all()):
+        return Decision(Verdict.VALID, NOTHING, np.zeros(0, dtype=np.int64))
+    tried = _Tried(budget)
+    for method in _without_search(coded):
+        decision = tried.ask(method, coded, budget)
+        if decision is not None and decision.verdict is not Verdict.UNKNOWN:
+            return _told_last(coded, decision)
+    if _kinds(coded) & _QUEUES:
+        coded = queue_steps(coded)
+    return _raced(coded, budget, tried)
 
 
-def _plan(budget: Budget, has_pending: bool) -> Iterator[tuple[Search, Pending, float]]:
-    """Searches in turn, with time slices that grow, until the budget is spent."""
-    plan: list[tuple[Search, Pending]] = [
-        (depth_first, Pending.EXACT),
-        (breadth_first, Pending.EXACT),
-    ]
-    if has_pending:
-        plan += [(depth_first, Pending.THRIFTY), (breadth_first, Pending.ENDLESS)]
+def _told_last(coded: Coded, decision: Decision) -> Decision:
+    """With the last to return as the culprit, of those that exclude each other: so that all until
+    then is refuted."""
+    if decision.verdict is not Verdict.INVALID or not len(decision.involved):
+        return decision
+    rows = np.array([decision.culprit, *decision.involved], dtype=np.int64)
+    rows = rows[coded.ret[rows] != NEVER]
+    return replace(decision, culprit=int(rows[np.argmax(coded.ret[rows])]))
+
+
+def _kinds(coded: Coded) -> int:
+    """A bit for each kind that occurs."""
+    return int(np.bitwise_or.reduce(np.left_shift(1, coded.kind.astype(np.int64))))
+
+
+def _without_search(coded: Coded) -> Iterator[Method]:
+    kinds = _kinds(coded)
+    if not kinds & ~_CELLS:
+        yield from (unique_writes, flips, reach)
+    elif not kinds & ~_QUEUES:
+        yield fifo
+
+
+def _raced(coded: Coded, budget: Budget, tried: _Tried) -> Decision:
+    """The searches in turns. One that gives up before its time is up has run out of memory, and
+    is not asked again."""
+    searches = list(SEARCHES)
     slice_s = _FIRST_SLICE_S
-    while True:
-        for search, policy in plan:
-            if budget.left_s <= 0:
-                return
-            yield search, policy, min(slice_s, budget.left_s)
-        slice_s *= 4
-
-
-def witness(model: Model, levels: Sequence[Level], found: Linearizable) -> list[Operation]:
-    """The whole order, with the observers where they were settled."""
-    state, done = model.initial, 0
-    order: list[Operation] = []
-    for number, level in enumerate(levels):
-        done = _observe(model, level.fresh, state, done, order)
-        for bit, action, operation in found.choices.get(number, ()):
-            state = model.step(state, action)
-            order.append(operation)
-            if operation.type != "info":
-                done |= bit
-            done = _observe(model, level.observers, state, done, order)
-        done &= ~level.completes.bit
-    return order
-
-
-def _observe(
-    model: Model, observers: Sequence[Open], state: State, done: int, order: list[Operation]
-) -> int:
-    settled = settle(model.step, observers, state, done)
-    order.extend(call.operation for call in observers if (settled & ~done) & call.bit)
-    return settled
-
-
-def _invalid(model: Model, levels: Sequence[Level], refuted: Refuted) -> Invalid:
-    level = levels[refuted.level]
-    culprit = level.completes.operation
-    around = {call.operation.op: call.operation for call in refuted.trail}
-    for group in (level.observers, *level.changers):
-        around.update((call.operation.op, call.operation) for call in group)
-    around.pop(culprit.op, None)
-    return Invalid(
-        culprit,
-        [model.describe(state) for state in refuted.states],
-        [around[op] for op in sorted(around)],
-    )
+    while searches and budget.left_s > 0:
+        for search in tuple(searches):
+            part = budget.slice(slice_s)
+            decision = tried.ask(search, coded, part)
+            if decision is not None and decision.verdict is not Verdict.UNKNOWN:
+                return decision
+            if decision is None or part.left_s > slice_s / 2:
+                searches.remove(search)
+        slice_s *= _GROWTH
+    ran_out = "time" if searches else "memory"
+    limit = f"{budget.seconds:g} s" if searches else f"{budget.max_bytes >> 20} MiB"
+    why = f"the {ran_out} budget of a key ran out ({limit}): {tried.told()}"
+    return Decision(Verdict.UNKNOWN, UNDECIDED, note=why)

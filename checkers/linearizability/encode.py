@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from checkers.linearizability.coded import NEVER, NOWHERE, Coded, Codes, Ints, Kind
-from checkers.linearizability.tables import (
+from checkers.linearizability.models import (
     KAFKA_TOPICS,
     KNOWN,
     KV,

@@ -1,99 +1,128 @@
-"""The kernel that Spark runs for one key: rows of operations in, an outcome out."""
+"""What runs on Spark's workers: tables of operations in, a row of outcome for each key out."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
-from checkers.linearizability.decide import Invalid, Unknown, decide
-from checkers.linearizability.encode import malformed
-from checkers.linearizability.judging import judge_block
-from checkers.linearizability.model import Model, NotInModel
+from checkers.linearizability.coded import Coded
+from checkers.linearizability.decide import DISAGREEMENT, Decided, decide
+from checkers.linearizability.decision import Budget, Decision
+from checkers.linearizability.encode import Keyed, encode_keys, malformed
+from checkers.linearizability.explain import explain
 from checkers.linearizability.models import MODELS
-from framework.checking.keyed import Kernel, Outcome, judged
+from framework.checking.columns import Columns
+from framework.checking.keyed import (
+    OUTCOME_ARROW,
+    Kernel,
+    Outcome,
+    failed,
+    judged,
+    outcome_row,
+    unquoted,
+)
+from framework.checking.runs import add_operation
 from framework.errors import UsageError
-from framework.history.event import Json
+from framework.history.columns import OPERATIONS
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
 from framework.verdict import Verdict
 
-Row = Mapping[str, Any]
+EXPLAIN_S: Final = 2.0
+"""What an explanation may cost beside the verdict."""
 
 
-def operation_of(row: Row) -> Operation:
-    """An operation from a row of `Tables.operations`."""
-    code = row["error_code"]
-    return Operation(
-        op=row["op"],
-        end=row["end"],
-        process=row["process"],
-        f=row["f"],
-        key=_json(row["key"]),
-        value=_json(row["value"]),
-        type=row["type"],
-        result=_json(row["result"]),
-        error=None if code is None else (code, row["error_message"] or ""),
-        node=row["node"],
+def judge_block(table: pa.Table, *, model: str, budget_s: float) -> pa.Table:
+    """Linearizability of every key of every run in a table, which has columns as in
+    `framework.checking.runs.OPERATIONS`; rows may come in any order. Returns `OUTCOME_ARROW`.
+    """
+    return outcomes(
+        table, model=model, checker=model, judge=partial(judge_key, model, budget_s=budget_s)
     )
 
 
-def check_key(rows: Sequence[Row], *, model: Callable[[], Model], budget_s: float) -> Outcome:
-    """Linearizability of one key. `seen` counts the operations that completed."""
-    operations = [operation_of(row) for row in sorted(rows, key=lambda row: row["op"])]
-    seen = sum(operation.type != "info" for operation in operations)
-    decision = decide(model(), operations, budget_s=budget_s)
-    if isinstance(decision, Unknown):
-        return Outcome(verdict=Verdict.UNKNOWN, seen=seen, note=decision.why)
-    figures = {"operations": len(operations)}
-    if isinstance(decision, Invalid):
-        return judged(seen, [finding(decision)], figures)
-    # Also where all is pending: a whole history of that is UNKNOWN, one such key is in order.
-    return Outcome(verdict=Verdict.VALID, seen=seen, figures=figures)
+def outcomes(
+    table: pa.Table, *, model: str, checker: str, judge: Callable[[pa.Table, Keyed], Outcome]
+) -> pa.Table:
+    """`OUTCOME_ARROW` for every key. One that cannot be judged is UNKNOWN, and that key alone."""
+    try:
+        rows = [
+            outcome_row(key.run, checker, unquoted(key.key), _safely(judge, table, key))
+            for key in encode_keys(model, table)
+        ]
+    except Exception as error:  # of a table that holds what no history can
+        rows = [
+            outcome_row(run, checker, unquoted(key), failed(error))
+            for run, key in sorted(set(_names(table)))
+        ]
+    return pa.Table.from_pylist(rows, schema=OUTCOME_ARROW)
 
 
-def finding(invalid: Invalid) -> Finding:
-    """The evidence in a sentence."""
-    culprit = invalid.culprit
-    states = invalid.states[:5]
-    more = f" or {len(invalid.states) - 5} others" if len(invalid.states) > 5 else ""
-    around = "; ".join(map(told, invalid.around))
-    message = f"no order of the operations explains {told(culprit)}"
-    if states:
-        message += f". Before it the object could only be {' or '.join(states)}{more}"
-    if around:
-        message += f". Beside it and just before: {around}"
-    return Finding(message=message, operations=[culprit.op, *(op.op for op in invalid.around)])
+def judge_key(model: str, table: pa.Table, key: Keyed, *, budget_s: float) -> Outcome:
+    """One key. `seen` counts the operations that completed."""
+    if key.is_malformed:
+        found = malformed(model, table.take(pa.array(key.rows)))
+        note = "malformed" if found is None else f"index {found[0]}: {found[1]}"
+        return Outcome(verdict=Verdict.UNKNOWN, seen=key.seen, note=note)
+    decided = decide(key.coded, Budget(budget_s))
+    figures: Mapping[str, float] = {
+        "operations": len(key.rows),
+        f"method: {decided.decision.method}": 1,
+    }
+    if decided.disagrees:
+        return _disagreement(key, decided, figures)
+    if decided.decision.verdict is Verdict.INVALID:
+        return judged(key.seen, [_explained(model, table, key, decided, budget_s)], figures)
+    # VALID also where all is pending: a whole history of that is UNKNOWN, one such key is in order.
+    return Outcome(
+        verdict=decided.decision.verdict,
+        seen=key.seen,
+        figures=figures,
+        note=decided.decision.note,
+    )
 
 
-def told(operation: Operation) -> str:
-    """An operation in words, as in `cas [1,2] -> ok (index 4, process 0)`."""
-    value = "" if operation.value is None else f" {_short(operation.value)}"
-    if operation.end is None:
-        outcome = "no completion"
-    elif operation.type == "ok":
-        outcome = _short(operation.result)
-    else:
-        outcome = " ".join([operation.type, *(operation.error or ())[:1]])
-    where = f"index {operation.op}, process {operation.process}"
-    return f"{operation.f}{value} -> {outcome} ({where})"
+def _explained(
+    model: str, table: pa.Table, key: Keyed, decided: Decided, budget_s: float
+) -> Finding:
+    operations = table.take(pa.array(key.rows))
+    budget = Budget(min(budget_s, EXPLAIN_S))
+    return explain(operations, key.coded, decided.decision, budget, model=model, decide=_decision)
+
+
+def _decision(coded: Coded, budget: Budget) -> Decision:
+    return decide(coded, budget).decision
+
+
+def _disagreement(key: Keyed, decided: Decided, figures: Mapping[str, float]) -> Outcome:
+    """The system's own log and a search that knows nothing of it say different things.
+
+    Where the log's order does not explain what another order does, the key is linearizable, and
+    the log is not what the clients saw. The other way round one of the methods is wrong.
+    """
+    assert decided.along is not None
+    along, search = decided.along, decided.decision
+    figures = {**figures, DISAGREEMENT: 1}
+    if search.verdict is Verdict.INVALID:
+        note = f"{search.method} says INVALID, {along.method} has an order: one of them is wrong"
+        return Outcome(verdict=Verdict.UNKNOWN, seen=key.seen, figures=figures, note=note)
+    rows = [along.culprit, *(row for row in along.involved if row != along.culprit)]
+    ops = [int(key.coded.call[row]) for row in rows if row >= 0]
+    message = (
+        f"some order explains all operations ({search.method}), but not the order of the "
+        f"system's own log: {along.note or 'see the operations'} (index {', '.join(map(str, ops))})"
+    )
+    finding = Finding(message=message, operations=ops)
+    return Outcome(
+        verdict=Verdict.VALID, seen=key.seen, figures=figures, findings=[finding], note=message
+    )
 
 
 class Models:
-    """What `check --model` needs to know of the models."""
+    """What `check --model` needs to know of the models (`framework.checking.foreign.ModelSet`)."""
 
     names: Sequence[str] = tuple(MODELS)
-
-    def validate(self, model: str, operation: Operation) -> None:
-        """Raises `UsageError` for an operation that the model has no word for."""
-        try:
-            self._instances[model].action(operation)
-        except NotInModel as error:
-            raise UsageError(str(error)) from None
-
-    def kernel(self, model: str, budget_s: float) -> Kernel:
-        return partial(check_key, model=MODELS[model], budget_s=budget_s)
 
     def malformed(self, model: str, table: pa.Table) -> tuple[int, str] | None:
         """The first operation (its index) that the model has no word for, and what is wrong."""
@@ -103,14 +132,31 @@ class Models:
         """Decides every key of a table; `OUTCOME_ARROW`."""
         return partial(judge_block, model=model, budget_s=budget_s)
 
-    def __init__(self) -> None:
-        self._instances = {name: model() for name, model in MODELS.items()}
+    def validate(self, model: str, operation: Operation) -> None:
+        """Raises `UsageError` for an operation that the model has no word for."""
+        columns = Columns(OPERATIONS)
+        add_operation(columns, "", operation)
+        found = malformed(model, columns.table())
+        if found is not None:
+            raise UsageError(found[1])
+
+    def kernel(self, model: str, budget_s: float) -> Kernel:
+        """Decides one key, given as rows."""
+        return partial(_judge_rows, model=model, budget_s=budget_s)
 
 
-def _json(text: str | None) -> Json:
-    return None if text is None else json.loads(text)
+def _judge_rows(rows: list[dict[str, Any]], *, model: str, budget_s: float) -> Outcome:
+    table = pa.Table.from_pylist(rows, schema=OPERATIONS)
+    (key,) = encode_keys(model, table)
+    return judge_key(model, table, key, budget_s=budget_s)
 
 
-def _short(value: Json) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _names(table: pa.Table) -> Iterable[tuple[str, str]]:
+    return zip(table["run"].to_pylist(), table["key"].to_pylist(), strict=True)
+
+
+def _safely(judge: Callable[[pa.Table, Keyed], Outcome], table: pa.Table, key: Keyed) -> Outcome:
+    try:
+        return judge(table, key)
+    except Exception as error:
+        return failed(error)

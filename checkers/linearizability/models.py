@@ -1,295 +1,221 @@
-"""The built-in models: register, kv, topics, set, queue."""
+"""The built-in models: what each operation with each outcome says of its object.
 
-import json
-from collections.abc import Collection
-from typing import Any, Final
+The table of docs/histories.md, in the words of `Coded`. A model is a table from (f, outcome) to
+what it `Says`; an outcome that is not in the table says nothing and does nothing. Pending
+operations (`info`) are written as what they do if they take effect.
+"""
 
-from checkers.linearizability.model import (
-    IMPOSSIBLE,
-    Action,
-    Model,
-    NotInModel,
-    State,
-    frozen,
-    thawed,
-)
-from framework.history.event import Json
-from framework.history.pairing import Operation
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, TypeAlias
+
+import numpy as np
+import pyarrow.compute as pc
+
+from checkers.linearizability.coded import Kind
+from checkers.linearizability.texts import ANY, NULL, Mask, Strings, pairs, shown_ids
 
 
-class Register:
-    """read -> value, write value, cas [from, to]. A failed cas saw another value than `from`."""
+class Source(Enum):
+    """Where a value of an operation is read."""
 
-    name = "register"
-    initial: State = None
+    VALUE = "the argument"
+    RESULT = "the result"
+    FROM = "the first of the argument's pair"
+    TO = "the second of the argument's pair"
+    ID = "the id in the result, or that there is one"
+    SEEN = "the id in the result, that there is one, or that there is none"
 
-    def action(self, operation: Operation) -> Action | None:
-        match operation.f, operation.type:
-            case "read", "ok":
-                return Action("read", frozen(operation.result), observes=True)
-            case "write", "ok" | "info":
-                return Action("write", frozen(operation.value))
-            case "cas", outcome:
-                before, after = _pair(operation)
-                if outcome == "fail":
-                    return Action("differs", before, observes=True)
-                return Action("cas", (before, after))
-            case "read" | "write", _:
-                return None
-        raise _unknown(self.name, operation, "read, write, cas")
 
-    def step(self, state: State, action: Action) -> Any:
-        kind, value = action[:2]
-        if kind == "read":
-            return state if state == value else IMPOSSIBLE
-        if kind == "write":
-            return value
-        if kind == "cas":
-            return value[1] if state == value[0] else IMPOSSIBLE
-        return IMPOSSIBLE if state == value else state
+@dataclass(frozen=True, slots=True)
+class Says:
+    """`a` and `b` as in `Coded`: a source, the text of a constant, or None."""
 
-    def useful(
-        self, pending: Collection[Action], completed: Collection[Action]
-    ) -> Collection[Action]:
-        """Those whose value somebody saw, perhaps through another useful cas. A failed cas
-        may have seen any."""
-        if any(action.kind == "differs" for action in completed):
-            return pending
-        sought = [_sought(action) for action in completed if action.kind != "write"]
-        makers: dict[Any, list[Action]] = {}
-        for action in pending:
-            makers.setdefault(_made(action), []).append(action)
-        found: list[Action] = []
-        while sought:
-            for maker in makers.pop(sought.pop(), ()):
-                found.append(maker)
-                if maker.kind == "cas":
-                    sought.append(_sought(maker))
+    kind: Kind
+    a: Source | str | None = None
+    b: Source | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What an operation must look like. `fits` tells it for distinct texts of the column."""
+
+    f: str
+    outcomes: Sequence[str]
+    column: str
+    fits: Callable[[Strings], Mask]
+    line: str
+    """What is wrong otherwise, and what would be right."""
+    told: bool = False
+    """Reading the `Source` finds it out by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A sequential object that begins as the JSON text `initial`."""
+
+    name: str
+    initial: str
+    words: Mapping[tuple[str, str], Says]
+    fs: Sequence[str]
+    rules: Sequence[Rule] = ()
+    codes: Mapping[str, str] = field(default_factory=dict)
+    """Error codes that are an outcome of their own. Others are `fail`."""
+
+
+Words: TypeAlias = dict[tuple[str, str], Says]
+_ALL: Final = ("ok", "fail", "info")
+_TAKES_EFFECT: Final = ("ok", "info")
+
+
+def _each(f: str, outcomes: Sequence[str], says: Says) -> Words:
+    return {(f, outcome): says for outcome in outcomes}
+
+
+def _matches(pattern: str) -> Callable[[Strings], Mask]:
+    def fits(texts: Strings) -> Mask:
+        found: Mask = pc.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)
         return found
 
-    def describe(self, state: State) -> str:
-        return json.dumps(thawed(state))
+    return fits
 
 
-class Kv:
-    """A string: read -> string, write string, append string. Begins as ""."""
-
-    name = "kv"
-    initial: State = ""
-
-    def action(self, operation: Operation) -> Action | None:
-        match operation.f, operation.type:
-            case "read", "ok":
-                return Action("read", frozen(operation.result), observes=True)
-            case "write" | "append", outcome:
-                if not isinstance(operation.value, str):
-                    raise NotInModel(f"value of {operation.f} must be a string")
-                return None if outcome == "fail" else Action(operation.f, operation.value)
-            case "read", _:
-                return None
-        raise _unknown(self.name, operation, "read, write, append")
-
-    def step(self, state: State, action: Action) -> Any:
-        kind, value = action[:2]
-        if kind == "read":
-            return state if state == value else IMPOSSIBLE
-        return value if kind == "write" else str(state) + value
-
-    def useful(
-        self, pending: Collection[Action], completed: Collection[Action]
-    ) -> Collection[Action]:
-        """Writes that begin a value that was read, appends that are a part of one."""
-        reads = [str(seen.value) for seen in completed if seen.kind == "read"]
-        return [
-            action
-            for action in pending
-            if any(
-                action.value in read if action.kind == "append" else read.startswith(action.value)
-                for read in reads
-            )
-        ]
-
-    def describe(self, state: State) -> str:
-        return json.dumps(state)
+def _is_pair(texts: Strings) -> Mask:
+    return _is_there(pairs(texts)[0])
 
 
-ABSENT: Final = None
-ANY_ID: Final = ("any",)
-"""Present, with an id that nothing has shown yet."""
+def _is_answer(texts: Strings) -> Mask:
+    return _is_there(shown_ids(texts))
 
 
-class Topics:
-    """create, delete, describe of one name. The state is `ABSENT`, an id, or `ANY_ID`.
-
-    An id that was not seen yet is bound by the first result that shows one.
-    """
-
-    name = "topics"
-    initial: State = ABSENT
-
-    def action(self, operation: Operation) -> Action | None:
-        match operation.f, operation.type:
-            case "create" | "delete", "ok" | "info":
-                return Action(operation.f, _topic_id(operation))
-            case "create", "fail":
-                return Action("describe", ANY_ID, observes=True)
-            case "delete", "fail":
-                return Action("describe", ABSENT, observes=True)
-            case "describe", "ok":
-                topic_id = _described(operation)
-                reveals = topic_id not in (ABSENT, ANY_ID)
-                return Action("describe", topic_id, observes=True, reveals=reveals)
-            case "describe", _:
-                return None
-        raise _unknown(self.name, operation, "create, delete, describe")
-
-    def step(self, state: State, action: Action) -> Any:
-        kind, topic_id = action[:2]
-        if kind == "create":
-            return topic_id if state is ABSENT else IMPOSSIBLE
-        if topic_id is ABSENT:
-            return ABSENT if state is ABSENT else IMPOSSIBLE
-        if state is ABSENT:
-            return IMPOSSIBLE
-        if kind == "delete":
-            return ABSENT if topic_id == ANY_ID or state in (ANY_ID, topic_id) else IMPOSSIBLE
-        if topic_id == ANY_ID:
-            return state
-        return topic_id if state in (ANY_ID, topic_id) else IMPOSSIBLE
-
-    def useful(
-        self, pending: Collection[Action], completed: Collection[Action]
-    ) -> Collection[Action]:
-        return pending
-
-    def describe(self, state: State) -> str:
-        if state is ABSENT:
-            return "absent"
-        return "present" if state == ANY_ID else f"present with id {thawed(state)}"
+def _is_there(texts: Strings) -> Mask:
+    found: Mask = np.asarray(pc.is_valid(texts).to_numpy(zero_copy_only=False))
+    return found
 
 
-class Set:
-    """add, remove, contains of one element. The state is whether it is in."""
+REGISTER: Final = Model(
+    name="register",
+    initial=NULL,
+    fs=("read", "write", "cas"),
+    words={
+        ("read", "ok"): Says(Kind.READ, a=Source.RESULT),
+        **_each("write", _TAKES_EFFECT, Says(Kind.WRITE, b=Source.VALUE)),
+        **_each("cas", _TAKES_EFFECT, Says(Kind.CAS, a=Source.FROM, b=Source.TO)),
+        ("cas", "fail"): Says(Kind.DIFFERS, a=Source.FROM),
+    },
+    rules=[Rule("cas", _ALL, "value", _is_pair, "value of cas must be [from, to]", told=True)],
+)
 
-    name = "set"
-    initial: State = False
+KV: Final = Model(
+    name="kv",
+    initial='""',
+    fs=("read", "write", "append"),
+    words={
+        ("read", "ok"): Says(Kind.LOOK, a=Source.RESULT),
+        **_each("write", _TAKES_EFFECT, Says(Kind.STEP, b=Source.VALUE)),
+        **_each("append", _TAKES_EFFECT, Says(Kind.STEP, a=Source.VALUE)),
+    },
+    rules=[
+        Rule(f, _ALL, "value", _matches('^"'), f"value of {f} must be a string")
+        for f in ("write", "append")
+    ],
+)
 
-    def action(self, operation: Operation) -> Action | None:
-        match operation.f, operation.type:
-            case "add" | "remove", "ok" | "info":
-                return Action("flip", operation.f == "add")
-            case "add" | "remove", "fail":
-                return Action("contains", operation.f == "add", observes=True)
-            case "contains", "ok":
-                if not isinstance(operation.result, bool):
-                    raise NotInModel("the result of contains must be true or false")
-                return Action("contains", operation.result, observes=True)
-            case "contains", _:
-                return None
-        raise _unknown(self.name, operation, "add, remove, contains")
-
-    def step(self, state: State, action: Action) -> Any:
-        kind, value = action[:2]
-        if kind == "flip":
-            return value if state is not value else IMPOSSIBLE
-        return state if state is value else IMPOSSIBLE
-
-    def useful(
-        self, pending: Collection[Action], completed: Collection[Action]
-    ) -> Collection[Action]:
-        return pending
-
-    def describe(self, state: State) -> str:
-        return "in the set" if state else "not in the set"
-
-
-class Queue:
-    """enqueue value, dequeue -> value, or null when it is empty. First in, first out."""
-
-    name = "queue"
-    initial: State = ()
-
-    def action(self, operation: Operation) -> Action | None:
-        match operation.f, operation.type:
-            case "enqueue", outcome:
-                if operation.value is None:
-                    raise NotInModel("enqueue needs a value; null is what an empty queue gives")
-                return None if outcome == "fail" else Action("enqueue", frozen(operation.value))
-            case "dequeue", "ok" if operation.result is None:
-                return Action("empty", observes=True)
-            case "dequeue", "ok":
-                return Action("dequeue", frozen(operation.result))
-            case "dequeue", "info":
-                return Action("take")
-            case "dequeue", _:
-                return None
-        raise _unknown(self.name, operation, "enqueue, dequeue")
-
-    def step(self, state: State, action: Action) -> Any:
-        assert isinstance(state, tuple)
-        kind, value = action[:2]
-        if kind == "enqueue":
-            return (*state, value)
-        if kind == "empty":
-            return IMPOSSIBLE if state else state
-        if not state or (kind == "dequeue" and state[0] != value):
-            return IMPOSSIBLE
-        return state[1:]
-
-    def useful(
-        self, pending: Collection[Action], completed: Collection[Action]
-    ) -> Collection[Action]:
-        """Values that nobody got may as well never have been there."""
-        got = {seen.value for seen in completed if seen.kind == "dequeue"}
-        return [action for action in pending if action.kind == "take" or action.value in got]
-
-    def describe(self, state: State) -> str:
-        assert isinstance(state, tuple)
-        shown = ", ".join(json.dumps(thawed(value)) for value in state[:5])
-        more = f", ... ({len(state)} in all)" if len(state) > 5 else ""
-        return f"[{shown}{more}]"
-
-
-MODELS: Final[dict[str, type[Model]]] = {
-    model.name: model for model in (Register, Kv, Topics, Set, Queue)
+_HAS_ID: Final[Words] = {
+    ("create", "ok"): Says(Kind.CAS, a=NULL, b=Source.ID),
+    ("create", "info"): Says(Kind.CAS, a=NULL, b=ANY),
+    ("delete", "ok"): Says(Kind.CAS, a=Source.ID, b=NULL),
+    ("delete", "info"): Says(Kind.CHANGE, a=NULL, b=NULL),
+    ("describe", "ok"): Says(Kind.READ, a=Source.SEEN),
 }
+_ANSWERS: Final = [
+    Rule(
+        "describe",
+        ("ok",),
+        "result",
+        _is_answer,
+        'the result of describe must be true, false, null or {"topic_id": ...}',
+        told=True,
+    )
+]
 
+TOPICS: Final = Model(
+    name="topics",
+    initial=NULL,
+    fs=("create", "delete", "describe"),
+    words={
+        **_HAS_ID,
+        ("create", "fail"): Says(Kind.DIFFERS, a=NULL),
+        ("delete", "fail"): Says(Kind.READ, a=NULL),
+    },
+    rules=_ANSWERS,
+)
 
-def _made(action: Action) -> Any:
-    """The value that a write or cas leaves."""
-    return action.value if action.kind == "write" else action.value[1]
+KAFKA_TOPICS: Final = Model(
+    name="kafka topics",
+    initial=NULL,
+    fs=("create", "delete", "describe"),
+    words={
+        **_HAS_ID,
+        ("create", "present"): Says(Kind.DIFFERS, a=NULL),
+        ("delete", "absent"): Says(Kind.READ, a=NULL),
+        ("describe", "absent"): Says(Kind.READ, a=NULL),
+    },
+    rules=_ANSWERS,
+    codes={
+        "TOPIC_ALREADY_EXISTS": "present",
+        "UNKNOWN_TOPIC_OR_PARTITION": "absent",
+        "UNKNOWN_TOPIC_ID": "absent",
+    },
+)
+"""`topics` as Kafka has them: failures are read by their codes, and an id is given once ever."""
 
+_OUT, _IN = "false", "true"
+SET: Final = Model(
+    name="set",
+    initial=_OUT,
+    fs=("add", "remove", "contains"),
+    words={
+        **_each("add", _TAKES_EFFECT, Says(Kind.CAS, a=_OUT, b=_IN)),
+        ("add", "fail"): Says(Kind.READ, a=_IN),
+        **_each("remove", _TAKES_EFFECT, Says(Kind.CAS, a=_IN, b=_OUT)),
+        ("remove", "fail"): Says(Kind.READ, a=_OUT),
+        ("contains", "ok"): Says(Kind.READ, a=Source.RESULT),
+    },
+    rules=[
+        Rule(
+            "contains",
+            ("ok",),
+            "result",
+            _matches("^(true|false)$"),
+            "the result of contains must be true or false",
+        )
+    ],
+)
 
-def _sought(action: Action) -> Any:
-    """The value that a read or cas needs."""
-    return action.value if action.kind == "read" else action.value[0]
+QUEUE: Final = Model(
+    name="queue",
+    initial=NULL,
+    fs=("enqueue", "dequeue"),
+    words={
+        **_each("enqueue", _TAKES_EFFECT, Says(Kind.ENQUEUE, b=Source.VALUE)),
+        ("dequeue", "ok"): Says(Kind.DEQUEUE, a=Source.RESULT),
+        ("dequeue", "info"): Says(Kind.TAKE),
+    },
+    rules=[
+        Rule(
+            "enqueue",
+            _ALL,
+            "value",
+            lambda texts: np.asarray(pc.not_equal(texts, NULL).to_numpy(zero_copy_only=False)),
+            "enqueue needs a value; null is what an empty queue gives",
+        )
+    ],
+)
 
-
-def _unknown(model: str, operation: Operation, known: str) -> NotInModel:
-    return NotInModel(f"{operation.f!r} is not an operation of {model}: {known}")
-
-
-def _pair(operation: Operation) -> tuple[Any, Any]:
-    value = operation.value
-    if not (isinstance(value, list) and len(value) == 2):
-        raise NotInModel("value of cas must be [from, to]")
-    return frozen(value[0]), frozen(value[1])
-
-
-def _topic_id(operation: Operation) -> State:
-    """The id that the answer shows, else `ANY_ID`. What an invocation wishes is not a result."""
-    return _id_in(operation.result) if operation.type == "ok" else ANY_ID
-
-
-def _described(operation: Operation) -> State:
-    result = operation.result
-    if result is None or result is False:
-        return ABSENT
-    if result is True or isinstance(result, dict):
-        return _id_in(result)
-    raise NotInModel('the result of describe must be true, false, null or {"topic_id": ...}')
-
-
-def _id_in(result: Json) -> State:
-    topic_id = result.get("topic_id") if isinstance(result, dict) else None
-    return ANY_ID if topic_id is None else frozen(topic_id)
+MODELS: Final[Mapping[str, Model]] = {
+    model.name: model for model in (REGISTER, KV, TOPICS, SET, QUEUE)
+}
+"""What `check --model` offers."""
+KNOWN: Final[Mapping[str, Model]] = {**MODELS, KAFKA_TOPICS.name: KAFKA_TOPICS}

@@ -1,16 +1,11 @@
-"""Operations and findings in words."""
+"""Operations in words."""
 
 import json
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-import pyarrow as pa
-
-from checkers.linearizability.coded import Coded
-from checkers.linearizability.decision import Decision
 from framework.history.event import Json
 from framework.history.pairing import Operation
-from framework.plugins.checker import Finding
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -43,21 +38,6 @@ def told(operation: Operation) -> str:
         outcome = " ".join([operation.type, *(operation.error or ())[:1]])
     where = f"index {operation.op}, process {operation.process}"
     return f"{operation.f}{value} -> {outcome} ({where})"
-
-
-def plainly(table: pa.Table, coded: Coded, decision: Decision) -> Finding:
-    """The culprit and what is beside it, without more of an explanation.
-
-    `table` has the key's operations.
-    """
-    rows = [decision.culprit, *(row for row in decision.involved if row != decision.culprit)]
-    ops = [int(coded.call[row]) for row in rows if row >= 0]
-    by_op = {row["op"]: operation_of(row) for row in table.to_pylist() if row["op"] in set(ops)}
-    culprit, *others = (told(by_op[op]) for op in ops)
-    message = f"no order of the operations explains {culprit}"
-    if others:
-        message += f". Beside it and before: {'; '.join(others)}"
-    return Finding(message=message, operations=ops)
 
 
 def _json(text: str | None) -> Json:

@@ -1,17 +1,25 @@
-"""The checker against brute force on random histories."""
+"""Every method against brute force, on random histories of every model."""
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from checkers.linearizability import zones
-from checkers.linearizability.budget import Budget
-from checkers.linearizability.decide import Invalid, Valid, decide
-from checkers.linearizability.levels import calls_of, lay_out
-from checkers.linearizability.model import Model
-from checkers.linearizability.models import MODELS, Register
-from checkers.linearizability.search import Refuted, breadth_first, depth_first
+import pyarrow as pa
+
+from checkers.linearizability.coded import Coded, Kind
+from checkers.linearizability.decide import METHODS, decide
+from checkers.linearizability.decision import Budget, Decision
+from checkers.linearizability.encode import encode, malformed
+from checkers.linearizability.models import MODELS
+from checkers.linearizability.transitions import queue_steps
+from framework.checking.columns import Columns
+from framework.checking.runs import add_operation
+from framework.history.columns import OPERATIONS
+from framework.history.event import Json
 from framework.history.pairing import Operation
+from framework.verdict import Verdict
+from tests.checkers.linearizability.coded_oracle import is_legal_order
 from tests.checkers.linearizability.oracle import (
     INITIAL,
     UNIQUE,
@@ -20,74 +28,101 @@ from tests.checkers.linearizability.oracle import (
     spec_of,
 )
 
-
-def check_witness(model: str, operations: Sequence[Operation], order: Sequence[Operation]) -> None:
-    """The order is legal by the second specification, and respects real time."""
-    spec = spec_of(model, operations)
-    states = {INITIAL[model]}
-    for op in order:
-        states = {after for state in states for after in spec(state, op)}
-    assert states, "the witness is not a legal order"
-    put = [op.op for op in order]
-    assert len(set(put)) == len(put)
-    left_out = [op for op in operations if op.op not in set(put)]
-    for op in left_out:
-        says_nothing = op.type == "fail" or (op.type == "ok" and op.f in ("read", "describe"))
-        assert op.type == "info" or says_nothing, f"{op} is not in the witness"
-    earliest = math.inf
-    for op in reversed(order):
-        assert op.op < earliest, f"something that returned before {op} comes after it"
-        if op.type != "info" and op.end is not None:
-            earliest = min(earliest, op.end)
-
-
-def check_evidence(model: str, operations: Sequence[Operation], invalid: Invalid) -> None:
-    """The culprit's completion is the first that has no explanation."""
-    end = invalid.culprit.end
-    assert end is not None
-    assert is_linearizable(model, operations, until=end)
-    assert not is_linearizable(model, operations, until=end + 1)
-
-
-def check_zones(operations: Sequence[Operation], expected: bool) -> None:
-    """Zones decide exactly what has no failed cas, and refute nothing that has an order."""
-    placed = [op for op in operations if op.f != "cas" or op.type != "fail"]
-    calls = calls_of(Register(), placed)
-    assert zones.applies(calls, None)
-    has_order = is_linearizable(UNIQUE, placed)
-    assert has_order or not expected
-    try:
-        order = zones.order_of(calls, None)
-    except zones.Clash as clash:
-        assert not has_order and clash.operations
-        culprit, around = zones.earliest_clash(calls, None)
-        check_evidence(UNIQUE, placed, Invalid(culprit, [], around))
-    else:
-        assert has_order
-        check_witness(UNIQUE, placed, order)
-
-
 NAMES = (*sorted(MODELS), UNIQUE)
 """What there are random histories of."""
+BUDGET_S = 60.0
 
 
-def compare(name: str, seed: int) -> bool:
-    """One random history; returns whether it is linearizable."""
-    operations = random_history(name, random.Random(f"{name}/{seed}"))
-    expected = is_linearizable(name, operations)
-    model: Model = (MODELS | {UNIQUE: Register})[name]()
-    where = f"{name}, seed {seed}: {operations}"
-    levels = lay_out(model, calls_of(model, operations), Budget(60, 1 << 30))
-    for search in (depth_first, breadth_first):
-        refuted = isinstance(search(model, levels, Budget(60, 1 << 30)), Refuted)
-        assert refuted is not expected, f"{search.__name__} is wrong on {where}"
-    decision = decide(model, operations)
-    if expected:
-        assert isinstance(decision, Valid), where
-        check_witness(name, operations, decision.order)
-    else:
-        assert isinstance(decision, Invalid), where
-        check_evidence(name, operations, decision)
-    if name == UNIQUE:
-        check_zones(operations, expected)
-    return expected
+def model_of(name: str) -> str:
+    return "register" if name == UNIQUE else name
+
+
+def table_of(operations: Sequence[Operation], *, run: str = "r", key: Json = "x") -> pa.Table:
+    """Rows of `OPERATIONS`."""
+    columns = Columns(OPERATIONS)
+    for operation in operations:
+        operation.key = key
+        add_operation(columns, run, operation)
+    return columns.table()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A history, and whether brute force finds an order of it."""
+
+    name: str
+    operations: Sequence[Operation]
+    coded: Coded
+    has_order: bool
+
+    @classmethod
+    def of(cls, name: str, operations: Sequence[Operation]) -> "Case":
+        table = table_of(operations)
+        assert malformed(model_of(name), table) is None
+        coded = encode(model_of(name), table)
+        return cls(name, operations, coded, is_linearizable(name, operations))
+
+    def check(self) -> set[str]:
+        """The methods that decided it, all of them rightly."""
+        decided = set()
+        front = decide(self.coded, Budget(BUDGET_S)).decision
+        if front.verdict is Verdict.INVALID:
+            self._check_evidence(front)
+        expected = Verdict.VALID if self.has_order else Verdict.INVALID
+        # Of a queue, the front may have asked about its steps; the rows are the same.
+        for coded, decision in [(self.coded, front), *self._decisions()]:
+            what = f"{decision.method} on {self.name}: {self.operations}"
+            assert decision.verdict is expected, f"{decision} is wrong: {what}"
+            if decision.order is not None:
+                assert is_legal_order(coded, decision.order), f"no order, by {what}"
+                self._check_order([int(coded.call[row]) for row in decision.order], what)
+            if expected is Verdict.INVALID:
+                assert set(decision.involved) <= set(range(len(coded))), what
+            decided.add(decision.method)
+        return decided
+
+    def _decisions(self) -> Iterator[tuple[Coded, Decision]]:
+        """What each method says that applies, asked by itself."""
+        forms = [self.coded]
+        if len(self.coded) and self.coded.kind.min() >= Kind.ENQUEUE:
+            forms.append(queue_steps(self.coded))
+        for method in METHODS:
+            for coded in forms:
+                decision = method(coded, Budget(BUDGET_S))
+                if decision is not None:
+                    yield coded, decision
+
+    def _check_order(self, order: Sequence[int], what: str) -> None:
+        """The order is legal by the second specification, and respects real time."""
+        by_op = {op.op: op for op in self.operations}
+        spec = spec_of(self.name, self.operations)
+        states = {INITIAL[self.name]}
+        for op in order:
+            states = {after for state in states for after in spec(state, by_op[op])}
+        assert states, f"not legal: {what}"
+        assert len(set(order)) == len(order), f"twice: {what}"
+        said = set(self.coded.call.tolist()) - set(order)
+        assert all(by_op[op].type == "info" for op in said), f"left out: {what}"
+        earliest = math.inf
+        for op in map(by_op.__getitem__, reversed(order)):
+            assert op.op < earliest, f"against real time: {what}"
+            if op.type != "info" and op.end is not None:
+                earliest = min(earliest, op.end)
+
+    def _check_evidence(self, decision: Decision) -> None:
+        """What completed until the culprit did is impossible already."""
+        what = f"{decision} of {self.operations}"
+        by_op = {op.op: op for op in self.operations}
+        culprit = by_op[int(self.coded.call[decision.culprit])]
+        assert culprit.end is not None, f"the culprit is pending: {what}"
+        possible = is_linearizable(self.name, self.operations, until=culprit.end + 1)
+        assert not possible, f"{culprit.op} is no culprit: {what}"
+
+
+def compare(name: str, seed: int) -> tuple[bool, set[str]]:
+    """One random history: whether it is linearizable, and what decided it."""
+    case = Case.of(name, random_history(name, random.Random(f"{name}/{seed}")))
+    try:
+        return case.has_order, case.check()
+    except AssertionError as error:
+        raise AssertionError(f"seed {seed}: {error}") from error

@@ -1,29 +1,28 @@
 """A key of pending operations alone is linearizable; a whole history of them shows nothing."""
 
+import json
 from typing import Any
 
-from checkers.linearizability.kernel import check_key
-from checkers.linearizability.models import MODELS
-from framework.checking.keyed import outcome_row
+from checkers.linearizability.kernel import judge_block
 from framework.checking.results import checker_result
+from framework.history.pairing import Operation
 from framework.verdict import Verdict
-
-
-def row(key: str, end: int | None, kind: str) -> dict[str, Any]:
-    fixed = {"run": "r", "op": 0, "process": "0", "f": "write", "value": "1", "result": None}
-    named = {"key": f'"{key}"', "end": end, "type": kind}
-    return {**fixed, **named, "error_code": None, "error_message": None, "node": None}
+from tests.checkers.linearizability.agreement import table_of
 
 
 def outcome(key: str, end: int | None, kind: str) -> dict[str, Any]:
-    judged = check_key([row(key, end, kind)], model=MODELS["register"], budget_s=5)
-    return outcome_row("r", "register", key, judged)
+    operation = Operation(op=0, end=end, process=0, f="write", value=1, type=kind)  # type: ignore[arg-type]
+    (row,) = judge_block(table_of([operation], key=key), model="register", budget_s=5).to_pylist()
+    found: dict[str, Any] = row
+    return found
 
 
 def test_beside_a_key_that_was_seen() -> None:
     rows = [outcome("x", 1, "ok"), outcome("y", None, "info"), outcome("z", 1, "info")]
     result = checker_result("register", "", rows)
     assert (result.verdict, result.seen, result.keys, result.note) == (Verdict.VALID, 1, 3, "")
+    assert json.loads(rows[0]["figures"]) == {"operations": 1, "method: unique writes": 1}
+    assert result.figures["method: nothing completed"] == 2
 
 
 def test_alone() -> None:
