@@ -1,7 +1,8 @@
-"""The checks of a Kafka log in Jepsen's form, once more: by the definitions, over plain events, with
-no thought of time. It shares no code with the checker."""
+"""The checks of a Kafka log in Jepsen's form, once more: by the definitions, over plain events,
+with no thought of time. It shares no code with the checker."""
 
 from collections import Counter, defaultdict
+from itertools import pairwise
 from typing import Any
 
 Cases = Counter[tuple[str, str]]
@@ -146,7 +147,7 @@ def _steps(key: str, ops: list[Op], index_of: Any, cases: Cases) -> None:
             if what == "poll" and key in moved:
                 continue
             records = op.of(what, key)
-            for one, other in zip(records, records[1:], strict=False):
+            for one, other in pairwise(records):
                 i, j = index_of(op, what, one), index_of(op, what, other)
                 if i is not None and j is not None:
                     if j - i > 1:
