@@ -347,11 +347,18 @@ def _built(opening: str, items: list[Any]) -> Json:
         return _set(items) if whole else None
     form: Any = items
     if opening[-1] == "{":
-        names, values = items[::2], items[1::2]
-        if len(names) != len(values) or any(type(name) not in (str, int) for name in names):
+        if len(items) % 2:
             return None
-        form = {_name(name): value for name, value in zip(names, values, strict=True)}
+        form = {}
+        for at in range(0, len(items), 2):
+            name = items[at]
+            if type(name) is str:
+                form[name if name[:1] == ":" else _name(name)] = items[at + 1]
+            elif type(name) is int:
+                form[str(name)] = items[at + 1]
+            else:
+                return None
+    if opening[0] != "#":
+        return form
     tag = opening[1:-1]
-    if not tag:
-        return form if opening[0] != "#" else None
-    return None if tag in ("inst", "uuid") else {f"#{tag}": form}
+    return None if tag in ("", "inst", "uuid") else {f"#{tag}": form}

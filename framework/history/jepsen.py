@@ -6,9 +6,11 @@ reading with one `UsageError` that names file and line; a last line cut short is
 note, as in JSON Lines.
 """
 
+import gc
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import Any, BinaryIO, Final, cast
 from framework.errors import UsageError
 from framework.history import edn
 from framework.history.event import Event, EventType, Json, Process
-from framework.history.jepsen_models import EXTRA, READINGS, Misread, shown
+from framework.history.jepsen_models import EXTRA, READINGS, Misread, Reading, shown
 from framework.history.pairing import Operation, Pairing, PairingError
 from framework.history.reader import History
 
@@ -76,7 +78,25 @@ def read_jepsen(path: Path, model: str) -> History:
     positions in the file.
     """
     need_model(model)
-    reading, raw = READINGS[model], _paired(path)
+    with _without_collection():
+        return _read(path, READINGS[model])
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """No search for garbage, of which reading makes none: among millions of operations that live
+    it would take most of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _read(path: Path, reading: Reading) -> History:
+    raw = _paired(path)
     try:
         operations, notes = reading.read(raw.operations)
     except Misread as error:

@@ -1,8 +1,8 @@
 """How operations of Jepsen's workloads are read, model by model. docs/jepsen.md explains each.
 
 A reading takes a history's operations as they stand in the file (`op` and `end` are positions in
-it, values are those of `framework.history.edn`) and gives operations as docs/histories.md and
-docs/kafka-log.md have them.
+it, values are those of `framework.history.edn`), may change them, and gives operations as
+docs/histories.md and docs/kafka-log.md have them.
 """
 
 import json
@@ -63,10 +63,9 @@ def _keyed(operations: Sequence[Operation], fs: Sequence[str]) -> list[Operation
 
 
 def _untagged(operation: Operation) -> Operation:
-    value, result = _tuple(operation.value), _tuple(operation.result)
-    if value is operation.value and result is operation.result:
-        return replace(operation)
-    return replace(operation, value=value, result=result)
+    operation.value = _tuple(operation.value)
+    operation.result = _tuple(operation.result)
+    return operation
 
 
 def _tuple(value: Json) -> Json:
@@ -107,16 +106,16 @@ def _split(operation: Operation) -> Operation:
             f":value of {operation.f} is {shown(operation.value)}, where others of the file have "
             "[key value] of jepsen.independent",
         )
-    key, value = operation.value
-    result = operation.result
+    key, operation.value = operation.value
+    operation.key, result = key, operation.result
     if result is not None:
         if not _is_pair(result) or result[0] != key:
             raise Misread(
                 operation.op,
                 f"completed with {shown(result)}; a completion repeats the key {shown(key)}",
             )
-        result = result[1]
-    return replace(operation, key=key, value=value, result=result)
+        operation.result = result[1]
+    return operation
 
 
 # Registers, sets, queues
