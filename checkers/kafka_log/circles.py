@@ -6,16 +6,13 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.kafka_log.cycles import Cycles, search
+from checkers.kafka_log.cycles import FATAL, Cycles, search
 from checkers.kafka_log.cycles_edges import edges, vertices
 from checkers.kafka_log.cycles_told import told
 from checkers.kafka_log.rows import Flag
 from framework.checking.keyed import Outcome, outcome_row
 from framework.plugins.checker import Finding
 from framework.verdict import Verdict
-
-_FATAL: Final = "G1c of wr"
-"""The name under which the circles are counted that are not allowed."""
 
 
 def parts_of(rows: pa.Table) -> tuple[pa.Table, pa.Table] | None:
@@ -46,9 +43,9 @@ def _of(table: pa.Table, run: str) -> pa.Table:
 
 def _outcome(found: Cycles) -> Outcome:
     fatal = [cycle for cycle in found.cycles if cycle.fatal]
-    allowed = sorted(name for name in found.counts if name != _FATAL)
+    allowed = sorted(name for name in found.counts if name not in FATAL)
     figures = {
-        name if name == _FATAL else f"{name} (allowed)": float(count)
+        name if name in FATAL else f"{name} (allowed)": float(count)
         for name, count in sorted(found.counts.items())
     }
     return Outcome(
