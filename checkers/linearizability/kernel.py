@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -12,20 +12,14 @@ from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encode import Keyed, encode_keys, malformed
 from checkers.linearizability.explain import explain
 from checkers.linearizability.models import MODELS
-from framework.checking.columns import Columns
 from framework.checking.keyed import (
     OUTCOME_ARROW,
-    Kernel,
     Outcome,
     failed,
     judged,
     outcome_row,
     unquoted,
 )
-from framework.checking.runs import add_operation
-from framework.errors import UsageError
-from framework.history.columns import OPERATIONS
-from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
 from framework.verdict import Verdict
 
@@ -120,7 +114,7 @@ def _disagreement(key: Keyed, decided: Decided, figures: Mapping[str, float]) ->
 
 
 class Models:
-    """What `check --model` needs to know of the models (`framework.checking.foreign.ModelSet`)."""
+    """What `check --model` needs to know of the models (`framework.checking.foreign.Models`)."""
 
     names: Sequence[str] = tuple(MODELS)
 
@@ -131,24 +125,6 @@ class Models:
     def block(self, model: str, budget_s: float) -> Callable[[pa.Table], pa.Table]:
         """Decides every key of a table; `OUTCOME_ARROW`."""
         return partial(judge_block, model=model, budget_s=budget_s)
-
-    def validate(self, model: str, operation: Operation) -> None:
-        """Raises `UsageError` for an operation that the model has no word for."""
-        columns = Columns(OPERATIONS)
-        add_operation(columns, "", operation)
-        found = malformed(model, columns.table())
-        if found is not None:
-            raise UsageError(found[1])
-
-    def kernel(self, model: str, budget_s: float) -> Kernel:
-        """Decides one key, given as rows."""
-        return partial(_judge_rows, model=model, budget_s=budget_s)
-
-
-def _judge_rows(rows: list[dict[str, Any]], *, model: str, budget_s: float) -> Outcome:
-    table = pa.Table.from_pylist(rows, schema=OPERATIONS)
-    (key,) = encode_keys(model, table)
-    return judge_key(model, table, key, budget_s=budget_s)
 
 
 def _names(table: pa.Table) -> Iterable[tuple[str, str]]:
