@@ -32,6 +32,7 @@ from checkers.linearizability.small_search import (
     READ,
     TAKE,
     WRITE,
+    Found,
     Move,
     Refuted,
     State,
@@ -76,9 +77,13 @@ class Relaxing:
         self, members: Ints, max_steps: int = MAX_STEPS, budget: Budget | None = None
     ) -> Refuted | None:
         """None: there is an order. Raises `TooMuch` past the steps or the time of the budget."""
+        return self.search(members, max_steps, budget).refuted
+
+    def search(self, members: Ints, max_steps: int, budget: Budget | None = None) -> Found:
+        """As `refuted`, with an order where there is one."""
         chosen = [self._move(int(row), 1 << i, True) for i, row in enumerate(members)]
         if not chosen:
-            return None
+            return Found()
         helpers, starts = self._helpers(chosen)
         if len(helpers) > _MAX_HELPERS:
             raise TooMuch

@@ -5,36 +5,37 @@ would be impossible for no good reason. It is relaxed, as `relaxed` says: what i
 and what it did happened within its own time or not at all. That is sound: if the relaxed history
 has no order, neither has the whole one.
 
-What a kernel names is tried first, then the last 4, 8, 16, ... operations that completed until
-the culprit did. What is refuted loses halves, quarters, ... and at last single operations (delta
-debugging, Zeller & Hildebrandt 2002), until none can be spared or the budget is spent.
+What a kernel names is tried first, then the last operations that completed until the culprit did,
+and of a cell what `grown` finds. What is refuted loses halves, quarters, ... and at last single
+operations (delta debugging, Zeller & Hildebrandt 2002), until none can be spared or the budget
+is spent.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from itertools import chain
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from checkers.linearizability.coded import NEVER, Coded, Ints, Kind
 from checkers.linearizability.decision import Budget, Decision, Method
+from checkers.linearizability.grow import grown
 from checkers.linearizability.relaxed import MAX_STEPS, Relaxing
 from checkers.linearizability.small_search import OBSERVERS, TooMuch
 from framework.verdict import Verdict
 
 _MOST_INVOLVED: Final = 200
-_SMALL: Final = (4, 8, 16, 32, 64)
-_LARGE: Final = (128, 256, 512, 1024, 2048, 4096)
-_PLAN: Final = (
-    (_SMALL, MAX_STEPS),
-    (_SMALL, 10 * MAX_STEPS),
-    (_LARGE, MAX_STEPS),
-    (_LARGE, 10 * MAX_STEPS),
-)
-"""Sizes of windows, and what a search may cost there: small sets that are hard to search before
-large ones."""
+_MOST_LOOKED_AT: Final = 4096
+_SMALL: Final = 64
 _SLICE_S: Final = 0.3
+"""What a method gets for one question."""
+_WINDOWS: Final = tuple(4 << each for each in range(11))
+_STEPS: Final = (MAX_STEPS, 10 * MAX_STEPS)
+
+Test: TypeAlias = Callable[[Ints], bool | None]
+"""Whether a set is refuted; None: that was not found out."""
 
 
 def shrink(
@@ -52,20 +53,26 @@ def shrink(
     """
     budget = budget or Budget(1.0)
     relaxing = relaxing or Relaxing(coded)
-
     whole = _completed_until_the_culprit(coded, decision)
-    for windows, max_steps in _PLAN:
-        refuted = _searching(relaxing, max_steps, budget)
-        for rows in _candidates(coded, decision, whole, windows):
-            if budget.left_s <= 0:
-                break
-            if refuted(rows):
-                return _reduced(rows, refuted, budget)
+    easily, patiently = (_searching(relaxing, steps, budget) for steps in _STEPS)
+    candidates = _candidates(coded, decision, whole)
+    harder: Iterable[Ints] = ()
+    for rows in candidates:
+        is_refuted = easily(rows)
+        if is_refuted:
+            return _reduced(rows, easily, budget)
+        if is_refuted is None or len(rows) > _SMALL:
+            harder = chain([rows], candidates)
+            break
+    if relaxing.is_cell and (found := _grown(relaxing, whole, budget)) is not None:
+        return _reduced(found, patiently, budget)
+    for rows in harder:
+        if budget.left_s > 0 and patiently(rows):
+            return _reduced(rows, patiently, budget)
     if decide is None:
         return np.sort(whole)
     smaller = _reduced(np.sort(whole), _asking(coded, decide, budget), budget)
-    refuted = _searching(relaxing, 10 * MAX_STEPS, budget)
-    return _reduced(smaller, refuted, budget) if refuted(smaller) else smaller
+    return _reduced(smaller, patiently, budget) if patiently(smaller) else smaller
 
 
 def pending_outside(coded: Coded, rows: Ints) -> Coded:
@@ -96,14 +103,12 @@ def _completed_until_the_culprit(coded: Coded, decision: Decision) -> Ints:
     return rows[np.argsort(coded.ret[rows], kind="stable")]
 
 
-def _candidates(
-    coded: Coded, decision: Decision, whole: Ints, windows: Sequence[int]
-) -> Iterator[Ints]:
+def _candidates(coded: Coded, decision: Decision, whole: Ints) -> Iterator[Ints]:
     named = {row for row in (*decision.involved, decision.culprit) if row >= 0}
     involved = np.array(sorted(row for row in named if coded.ret[row] != NEVER), np.int64)
     if 0 < len(involved) <= _MOST_INVOLVED:
         yield involved
-    for size in windows:
+    for size in _WINDOWS:
         yield np.sort(whole[-size:])
         if 0 < len(involved) <= _MOST_INVOLVED:
             yield np.union1d(whole[-size:], involved)
@@ -111,16 +116,22 @@ def _candidates(
             return
 
 
-def _searching(relaxing: Relaxing, max_steps: int, budget: Budget) -> Callable[[Ints], bool]:
-    def refuted(rows: Ints) -> bool:
+def _grown(relaxing: Relaxing, whole: Ints, budget: Budget) -> Ints | None:
+    with suppress(TooMuch):
+        return grown(relaxing, whole[-1:], whole[-_MOST_LOOKED_AT:], _STEPS[-1], budget)
+    return None
+
+
+def _searching(relaxing: Relaxing, max_steps: int, budget: Budget) -> Test:
+    def refuted(rows: Ints) -> bool | None:
         with suppress(TooMuch):
             return relaxing.refuted(rows, max_steps, budget) is not None
-        return False
+        return None
 
     return refuted
 
 
-def _asking(coded: Coded, decide: Method, budget: Budget) -> Callable[[Ints], bool]:
+def _asking(coded: Coded, decide: Method, budget: Budget) -> Test:
     def refuted(rows: Ints) -> bool:
         if not len(rows):
             return False
@@ -130,7 +141,7 @@ def _asking(coded: Coded, decide: Method, budget: Budget) -> Callable[[Ints], bo
     return refuted
 
 
-def _reduced(rows: Ints, refuted: Callable[[Ints], bool], budget: Budget) -> Ints:
+def _reduced(rows: Ints, refuted: Test, budget: Budget) -> Ints:
     """Smaller and still refuted; 1-minimal if the budget lasts."""
     size = max(1, len(rows) // 2)
     while True:

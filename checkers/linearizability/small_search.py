@@ -77,6 +77,13 @@ class Refuted:
     """One for each state in which an order ends; those with more members in them first."""
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    refuted: Refuted | None = None
+    order: Sequence[Move] = ()
+    """Otherwise: one of members and helpers."""
+
+
 def after(coded: Coded, state: State, move: Move) -> State | None:
     """The state after; None if the operation is impossible there."""
     kind, a, b = move.kind, move.a, move.b
@@ -124,9 +131,8 @@ class Walk:
             + [(move.ret, move) for move in moves if move.ret != NEVER]
         )
 
-    def run(self, starts: Mapping[State, Trail]) -> Refuted | None:
-        """From any of the states, with how each came about. None: there is an order. Raises
-        `TooMuch`."""
+    def run(self, starts: Mapping[State, Trail]) -> Found:
+        """From any of the states, with how each came about. Raises `TooMuch`."""
         frontier: dict[Config, Trail] = {(state, 0, 0): trail for state, trail in starts.items()}
         members = sum(event == move.ret and move.member for event, move in self._events)
         for event, move in self._events:
@@ -138,12 +144,12 @@ class Walk:
                 continue
             reached = self._member_returns(frontier, move)
             if not reached:
-                return self._refuted(frontier, move)
+                return Found(self._refuted(frontier, move))
             frontier = reached
             members -= 1
             if not members:
-                return None
-        return None
+                break
+        return Found(order=_needed(_listed(next(iter(frontier.values())))))
 
     def _step(self, state: State, move: Move) -> State | None:
         return after(self._coded, state, move)

@@ -229,7 +229,8 @@ def test_relaxing_for_methods_is_sound_too() -> None:
 def test_a_method_is_asked_about_what_is_too_large_to_search(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("checkers.linearizability.shrink._PLAN", ())
+    monkeypatch.setattr("checkers.linearizability.shrink._candidates", lambda *_: iter(()))
+    monkeypatch.setattr("checkers.linearizability.shrink._grown", lambda *_: None)
 
     def asked(coded: Coded, budget: Budget) -> Decision:
         verdict = Verdict.VALID if linearizable(coded) else Verdict.INVALID
@@ -395,7 +396,8 @@ def test_a_failing_explanation_leaves_the_plain_finding(monkeypatch: pytest.Monk
 
 
 def test_too_many_to_read_are_not_told_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("checkers.linearizability.shrink._PLAN", ())
+    monkeypatch.setattr("checkers.linearizability.shrink._candidates", lambda *_: iter(()))
+    monkeypatch.setattr("checkers.linearizability.shrink._grown", lambda *_: None)
     writes = [(2 * i, 2 * i + 1, W, i) for i in range(1, MOST_SHOWN + 2)]
     coded = history(*writes, (500, 501, R, 1))
     finding = explain(table_of(coded), coded, invalid(coded, culprit=len(coded) - 1))
