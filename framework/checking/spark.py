@@ -5,41 +5,43 @@ file of ours (shown in part if it cannot start), and so that Ctrl-C reaches us a
 """
 
 import atexit
-import importlib.util
 import logging
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import warnings
-import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 from typing import IO, Any, Final
 
+from framework.checking.blocks import last_line
+from framework.checking.shipping import lacking, package_zip
 from framework.errors import EngineError, UsageError
 
 LOCAL_MASTER: Final = "local[*]"
-SHIPPED_PACKAGES: Final = ("framework", "checkers")
-"""Packages that kernels are made of; remote workers get them as a zip file."""
-
 _MASTERS: Final = re.compile(
     r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[[\d, ]+\]|yarn|(spark|k8s)://.+"
 )
+_ANSWER_S: Final = 5.0
+_WORKERS_S: Final = 60.0
 _JAVA_HINT: Final = "Spark needs a Java 17+ runtime: apt-get install openjdk-17-jre-headless"
 
 
-def start(master: str = LOCAL_MASTER, quiet: bool = True) -> Any:
-    """A `SparkSession`. Raises `UsageError` without Java, `EngineError` if Spark fails to start.
+def start(master: str = LOCAL_MASTER, quiet: bool = True, *, large: bool = False) -> Any:
+    """A `SparkSession`. Raises `UsageError` without Java, or where a cluster cannot be used;
+    `EngineError` if Spark fails to start.
 
     There is one session a process: a second start returns the first. With `quiet` False the
-    JVM writes to our standard error.
+    JVM writes to our standard error. `large`: for jobs of minutes rather than seconds.
     """
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
@@ -49,11 +51,12 @@ def start(master: str = LOCAL_MASTER, quiet: bool = True) -> Any:
     if active is not None:
         return active
     need_java()
+    need_answer(master)
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     warnings.filterwarnings("ignore", module="pyspark.*")
     scratch = tempfile.mkdtemp(prefix="spark-")
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-    conf = SparkConf().setAll(list(_settings(master, scratch).items()))
+    conf = SparkConf().setAll(list(_settings(master, scratch, large).items()))
     if master.startswith("local"):
         os.environ["PYSPARK_PYTHON"] = sys.executable
     interrupt = signal.getsignal(signal.SIGINT)
@@ -70,9 +73,15 @@ def start(master: str = LOCAL_MASTER, quiet: bool = True) -> Any:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, interrupt)
     context.setLogLevel("OFF" if quiet else "WARN")
+    session = SparkSession(context)
     if not master.startswith("local"):
-        context.addPyFile(str(_package_zip(Path(scratch))))
-    return SparkSession(context)
+        try:
+            context.addPyFile(str(package_zip(Path(scratch, "kraft-proof.zip"))))
+            _need_workers(context, master)
+        except BaseException:
+            stop(session)
+            raise
+    return session
 
 
 def stop(session: Any) -> None:
@@ -97,9 +106,11 @@ def stop(session: Any) -> None:
 
 
 @contextmanager
-def running(master: str = LOCAL_MASTER, quiet: bool = True) -> Iterator[Any]:
+def running(
+    master: str = LOCAL_MASTER, quiet: bool = True, *, large: bool = False
+) -> Iterator[Any]:
     """A session for a `with` block."""
-    session = start(master, quiet)
+    session = start(master, quiet, large=large)
     try:
         yield session
     finally:
@@ -157,7 +168,7 @@ class Background:
         self.close()
 
 
-def _settings(master: str, scratch: str) -> dict[str, str]:
+def _settings(master: str, scratch: str, large: bool) -> dict[str, str]:
     settings = {
         "spark.master": master,
         "spark.app.name": "kraft-proof",
@@ -170,19 +181,20 @@ def _settings(master: str, scratch: str) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", "2g"),
     }
+    if master.startswith("local") or _is_loopback(master):
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if master.startswith("local"):
-        # A history is small beside what Spark is made for, and the time goes into kernels in
-        # Python: what prepares the JVM for long queries costs more here than it saves (half of
-        # all processor time of a check).
         settings |= {
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
-            f"-Djava.io.tmpdir={scratch}",
-            "spark.sql.codegen.wholeStage": "false",
+            "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} "
+            + ("-XX:+UseParallelGC" if large else "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),
             "spark.sql.adaptive.enabled": "false",
             "spark.sql.shuffle.partitions": str(_cores(master)),
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
         }
+    if master.startswith("local") and not large:
+        # Such a job is small beside what Spark is made for, and the time goes into kernels in
+        # Python: what prepares the JVM for long queries costs more here than it saves (half of
+        # all processor time of a check).
+        settings["spark.sql.codegen.wholeStage"] = "false"
     return settings
 
 
@@ -199,6 +211,62 @@ def need_master(master: str) -> None:
         raise UsageError(
             f"--spark-master {master!r}: it is local[*], local[N], spark://host:port, "
             "k8s://host:port or yarn"
+        )
+
+
+def need_answer(master: str) -> None:
+    """Raises `UsageError` where nobody listens at the address of a cluster's master: Spark itself
+    would try for a minute."""
+    if not master.startswith("spark://"):
+        return
+    why = ""
+    for host, port in _addresses(master):
+        try:
+            with socket.create_connection((host, port), _ANSWER_S):
+                return
+        except OSError as error:
+            why = f"{host}:{port}: {error.strerror or error}"
+    raise UsageError(f"--spark-master {master}: no master answers ({why})")
+
+
+def _addresses(master: str) -> list[tuple[str, int]]:
+    """Of `spark://host:port,host:port`."""
+    found = []
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdigit() or int(port) > 65_535:
+            raise UsageError(f"--spark-master {master}: it must be spark://host:port")
+        found.append((host.strip("[]"), int(port)))
+    return found
+
+
+def _is_loopback(master: str) -> bool:
+    return master.startswith(("spark://127.", "spark://localhost:", "spark://[::1]:"))
+
+
+def _need_workers(context: Any, master: str) -> None:
+    """Raises `UsageError` where a cluster has no worker free, or one lacks what kernels need."""
+    status = context._jsc.sc()
+    patience = monotonic() + _WORKERS_S
+    while status.getExecutorMemoryStatus().size() < 2:  # one is the driver
+        if monotonic() > patience:
+            raise UsageError(
+                f"--spark-master {master}: no worker took the job within {_WORKERS_S:g} s; "
+                "are there workers, and have they cores and memory to spare?"
+            )
+        sleep(0.2)  # Spark tells only those who ask
+    try:
+        lacks = context.parallelize([0], 1).map(lacking).collect()[0]
+    except Exception as error:
+        raise UsageError(
+            f"--spark-master {master}: its workers cannot run our code: {last_line(error)}; they "
+            f"need the Python version that runs here, {sys.version_info[0]}.{sys.version_info[1]} "
+            "(PYSPARK_PYTHON)"
+        ) from None
+    if lacks:
+        raise UsageError(
+            f"--spark-master {master}: its workers' Python lacks {', '.join(lacks)}; install "
+            "them there, or name another with PYSPARK_PYTHON"
         )
 
 
@@ -223,18 +291,6 @@ def _last_words(log: IO[bytes]) -> str:
     lines = [line for line in log.read().decode(errors="replace").splitlines() if line.strip()]
     telling = [line for line in lines if "rror" in line or "xception" in line]
     return (telling or lines or [""])[0].strip()
-
-
-def _package_zip(folder: Path) -> Path:
-    """A zip file of the packages that remote workers need."""
-    target = folder / "kraft-proof.zip"
-    with zipfile.ZipFile(target, "w") as archive:
-        for package in SHIPPED_PACKAGES:
-            spec = importlib.util.find_spec(package)
-            for root in spec.submodule_search_locations or () if spec else ():
-                for source in sorted(Path(root).rglob("*.py")):
-                    archive.write(source, Path(package) / source.relative_to(root))
-    return target
 
 
 def _warm_up(session: Any) -> None:

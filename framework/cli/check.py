@@ -126,7 +126,7 @@ def _check_given(
         results = check_histories(None, histories, model, budget)
         where = "in this process"
     else:
-        with spark_session.running(master or spark_session.LOCAL_MASTER) as spark:
+        with spark_session.running(master or spark_session.LOCAL_MASTER, large=True) as spark:
             results = check_histories(spark, histories, model, budget)
         where = f"on Spark {master or spark_session.LOCAL_MASTER}"
     took = results[0].timings["check_s"]
