@@ -48,17 +48,17 @@ def shares(part: Part, buckets: int) -> Iterator[tuple[int, pa.Table]]:
     operation = (role == OPERATION) & pc.is_in(table.column("f"), pa.array(FS)).to_numpy()
     crosses = operation & pc.is_null(table.column("end")).to_numpy() & several
     place = {"file": part.border.file, "range": part.border.number}
+    rest = table.filter(pa.array((role != OPERATION) | crosses))
     try:
         made = rows(runs_of(table.filter(pa.array(operation & ~crosses))))
     except Malformed as error:
         yield 0, _special(place, 0, buckets, op=error.op, value=error.why)
-        return
+        made = ROWS.empty_table()
     made = _placed(made, place)
     keyless = made.filter(pc.is_null(made.column("key")))
     keyed = made.filter(pc.is_valid(made.column("key")))
     if keyed.num_rows:
         yield from split(keyed, "key", buckets, salt=str(part.border.file))
-    rest = table.filter(pa.array((role != OPERATION) | crosses))
     for bucket in range(buckets):
         if keyless.num_rows:
             yield bucket, keyless
