@@ -44,6 +44,8 @@ _FREE_WORK: Final = 30_000
 _WORK_A_LEVEL: Final = 16
 """It is wide while it did no more work than this, else narrow."""
 _CHECKPOINTS: Final = 48
+_CHECKPOINT_ROWS: Final = 256
+"""As many checkpoints, but not closer than that."""
 _FIRST_WINDOW: Final = 32
 _FIRST_SLICE_S: Final = 0.25
 _WINDOW_ROWS: Final = 1 << 13
@@ -147,7 +149,7 @@ class _Search:
 
     def _forward(self, run: Run) -> int:
         """To the end, as wide as work allows."""
-        every = max(256, len(self.coded) // _CHECKPOINTS)
+        every = max(_CHECKPOINT_ROWS, len(self.coded) // _CHECKPOINTS)
         calls, row = self.given.ops[:, O_CALL], run.next_row
         while True:
             run.save()
@@ -220,7 +222,7 @@ class _Search:
             if stuck >= 0:
                 return None
             finer = _refined(given, account, over)
-            if finer is None:
+            if finer is None or (finer == account).all():
                 return True
             account = finer
 

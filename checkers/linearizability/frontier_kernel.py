@@ -281,9 +281,7 @@ def _step(space: Space, state: int, action: int) -> int:
 
 
 @compiled
-def _look(
-    space: Space, reg: Ints, ops: Ints, lists: Ints, conf: Ints, side: int, at: int
-) -> int:
+def _look(space: Space, reg: Ints, ops: Ints, lists: Ints, conf: Ints, side: int, at: int) -> int:
     """Satisfies looks. 1 if there are new ones, -1 if a step is not known."""
     new = 0
     for each in range(reg[LOOKS]):
@@ -461,9 +459,7 @@ def _keep_result(space: Space, row: int) -> bool:
 
 
 @compiled
-def _is_new(
-    reg: Ints, conf: Ints, vals: Ints, kids: Codes, words: int, side: int, at: int
-) -> bool:
+def _is_new(reg: Ints, conf: Ints, vals: Ints, kids: Codes, words: int, side: int, at: int) -> bool:
     """Whether no other configuration dominates this one; drops those that it dominates."""
     value = conf[side, at, C_VAL] + 1
     if vals[value, V_AT + side] != reg[STAMP]:

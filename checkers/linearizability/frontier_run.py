@@ -130,9 +130,7 @@ class Run:
 
     def _open(self, row: int) -> None:
         space = self.space
-        open_row(
-            space.reg, space.ops, space.vals, space.classes, space.lists, space.masks, row
-        )
+        open_row(space.reg, space.ops, space.vals, space.classes, space.lists, space.masks, row)
 
     def go(
         self, budget: Budget, width: int, stop_time: int = FOREVER, max_rows: int = 1 << 22
@@ -169,9 +167,7 @@ class Run:
     def _ask(self) -> None:
         reg = self.space.reg
         wanted = self.space.wanted[: reg[STEPS_WANTED]]
-        steps, made, greatest = answered(
-            self.space.steps, wanted, int(reg[STEPS_MADE]), self.coded
-        )
+        steps, made, greatest = answered(self.space.steps, wanted, int(reg[STEPS_MADE]), self.coded)
         reg[STEPS_MADE], reg[STEPS_WANTED] = made, 0
         self.space = self.space._replace(steps=steps)
         if greatest + 2 > len(self.space.vals):

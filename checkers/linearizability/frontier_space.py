@@ -185,9 +185,7 @@ def with_more_words(space: Space) -> Space:
     words = words_of(space)
     conf, vals = space.conf, space.vals
     return space._replace(
-        conf=np.concatenate(
-            [conf[:, :, :C_SAT], *_doubled(conf[:, :, C_SAT:], words)], axis=2
-        ),
+        conf=np.concatenate([conf[:, :, :C_SAT], *_doubled(conf[:, :, C_SAT:], words)], axis=2),
         vals=np.concatenate([vals[:, :V_MASKS], *_doubled(vals[:, V_MASKS:], words)], axis=1),
         lists=_longer(space.lists, 1, 2),
         masks=_longer(space.masks, 1, 2),

@@ -22,9 +22,7 @@ def no_steps(size: int) -> Ints:
     return np.full((size, 2), -1, np.int64)
 
 
-def answered(
-    steps: Ints, wanted: Ints, made: int, coded: Coded
-) -> tuple[Ints, int, int]:
+def answered(steps: Ints, wanted: Ints, made: int, coded: Coded) -> tuple[Ints, int, int]:
     """(the table with what is wanted, how many steps it has, the greatest new state)."""
     assert coded.transitions is not None
     greatest = 0
