@@ -1,0 +1,126 @@
+"""How quickly histories of every kind are decided, beside Porcupine where it is there.
+
+    python -m benchmarks.checking [--quick | --cells PATTERN ...] [--limit SECONDS]
+                                  [--end-to-end here|spark] [--no-porcupine]
+                                  [--porcupine-source FOLDER]
+    python -m benchmarks.checking --targets
+
+A line for each cell, `model/keys/operations/clients/values/indeterminate/violation`: the verdict,
+the time of the kernels (all keys, one core, arrays ready), the greatest memory of the process and
+what of it arrays and libraries took before, the methods that decided, the same of Porcupine (its
+check alone, on all cores), and how many times it took as long. At the end, what is not as it
+should be: a verdict that cannot be, no answer, less than 20 times ahead where Porcupine takes
+more than 5 ms. Any cell can be named, not only those of the grid. Cells run one by one, each in
+a process of its own; the whole grid takes hours beside Porcupine, most of it Porcupine's.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from benchmarks.checking.cells import Cell, grid, named, quick
+from benchmarks.checking.peer import Porcupine, Unavailable, porcupine
+from benchmarks.checking.runner import Limits, Row, run
+from benchmarks.checking.targets import TARGETS
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    args = _parsed(argv)
+    limits = Limits(args.limit, args.memory)
+    if args.targets:
+        _targets(limits)
+        return
+    cells = list(quick()) if args.quick else _chosen(args.cells)
+    if not cells:
+        raise SystemExit(f"no such cell: {' '.join(args.cells)}")
+    with tempfile.TemporaryDirectory() as folder:
+        peer = None if args.no_porcupine else _peer(Path(folder), args.porcupine_source)
+        complaints = []
+        for row in run(cells, limits, peer, args.end_to_end):
+            print(_line(row), flush=True)
+            if row.complaint:
+                complaints.append(f"{row.cell.name}: {row.complaint}")
+    print(f"\n{len(cells)} cells, {len(complaints)} not as they should be")
+    for complaint in complaints:
+        print(f"  {complaint}")
+
+
+def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    text = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("benchmarks.checking", None, __doc__, formatter_class=text)
+    parser.add_argument("--quick", action="store_true", help="some of the cells")
+    parser.add_argument("--cells", nargs="+", default=["*"], metavar="PATTERN")
+    parser.add_argument("--targets", action="store_true", help="what has to be reached")
+    parser.add_argument("--limit", type=float, default=30.0, help="seconds a key, and a cell")
+    parser.add_argument("--memory", type=int, default=1024, help="MiB that a key may take")
+    parser.add_argument("--end-to-end", choices=("here", "spark"))
+    parser.add_argument("--no-porcupine", action="store_true")
+    parser.add_argument("--porcupine-source", type=Path, metavar="FOLDER")
+    return parser.parse_args(argv)
+
+
+def _chosen(patterns: Sequence[str]) -> list[Cell]:
+    """Cells of the grid that match, and cells that are named in full."""
+    cells = [cell for cell in grid() if any(fnmatchcase(cell.name, each) for each in patterns)]
+    others = [each for each in patterns if each.count("/") >= 6 and not set(each) & set("*?[")]
+    return cells + [cell for cell in map(named, others) if cell not in cells]
+
+
+def _peer(folder: Path, source: Path | None) -> Porcupine | None:
+    try:
+        return porcupine(folder, source)
+    except Unavailable as reason:
+        print(f"without Porcupine: {reason}")
+        return None
+
+
+def _line(row: Row) -> str:
+    ours, peer = row.ours, row.peer
+    methods = ", ".join(
+        name if count == row.cell.keys else f"{name} x{count}"
+        for name, count in ours.methods.items()
+    )
+    parts = [f"{row.cell.name}: {ours.verdict} {_seconds(ours.seconds)}"]
+    parts.append(f"{_mib(ours.peak_bytes)} MiB (before {_mib(ours.before_bytes)}), {methods}")
+    if ours.end_to_end_s is not None:
+        parts.append(f"end to end {_seconds(ours.end_to_end_s)}")
+    if peer is not None:
+        parts.append(f"porcupine {peer.verdict} {_seconds(peer.seconds)}")
+        parts.append(f"{_mib(peer.peak_bytes)} MiB")
+        if row.ratio is not None:
+            parts.append(f"{row.ratio:,.0f} times" if row.ratio >= 10 else f"{row.ratio:.1f} times")
+    if row.complaint:
+        parts.append(f"!! {row.complaint}" + (f" ({ours.note})" if ours.note else ""))
+    return "; ".join(parts)
+
+
+def _seconds(seconds: float) -> str:
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} us"
+    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def _mib(size: int) -> str:
+    return f"{size / (1 << 20):,.0f}"
+
+
+def _targets(limits: Limits) -> None:
+    for target in TARGETS:
+        (row,) = run([target.cell], limits, None, target.end_to_end)
+        outcome = row.ours
+        measured = target.measured_s(outcome)
+        took = "-" if measured is None else _seconds(measured)
+        met = "met" if target.is_met(outcome) else f"NOT met {outcome.note}".rstrip()
+        size = f"{target.cell.operations:,} operations"
+        memory = f", {_mib(outcome.peak_bytes)} MiB" if target.max_bytes else ""
+        print(
+            f"{size}, {target.what}: < {target.seconds:g} s; "
+            f"{took}{memory}, {outcome.verdict} ({', '.join(outcome.methods)}): {met}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

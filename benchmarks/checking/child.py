@@ -1,0 +1,133 @@
+"""One cell in a process of its own, so that its memory is its own.
+
+    python -m benchmarks.checking.child JOB
+
+JOB is JSON: `cell` (its name), `limit_s`, `limit_mib` of a key, `rows` (a file for another checker,
+or null), `end_to_end` (null, "here", or "spark"). Prints one line of JSON, an `Outcome`.
+"""
+
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Final
+
+from benchmarks.checking.cells import named
+from benchmarks.checking.peer import rows_of
+from checkers.linearizability.coded import Coded
+from checkers.linearizability.decide import METHODS, decide
+from checkers.linearizability.decision import Budget
+from checkers.linearizability.warm import ready
+from framework.verdict import worst
+
+_REPEAT_S: Final = 0.5
+_REPEATS: Final = 5
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What is known of a cell."""
+
+    verdict: str
+    seconds: float
+    """Of all methods that were asked, over all keys, on one core: the quickest of some runs."""
+    peak_bytes: int
+    """The greatest resident memory while they ran, arrays and libraries included."""
+    before_bytes: int
+    """The same before: what arrays and libraries take."""
+    methods: dict[str, int] = field(default_factory=dict)
+    """Keys, by the method that decided."""
+    note: str = ""
+    end_to_end_s: float | None = None
+    """From a Parquet file to the verdict and its explanation."""
+    end_to_end_verdict: str = ""
+
+
+def main(argv: Sequence[str]) -> None:
+    job = json.loads(argv[0])
+    cell = named(job["cell"])
+    keys = cell.histories()
+    if job["rows"]:
+        Path(job["rows"]).write_bytes(rows_of(keys).tobytes())
+    for method in METHODS:
+        ready(method)
+    outcome = decided(keys, job["limit_s"], job["limit_mib"] << 20)
+    if job["end_to_end"]:
+        end_to_end(cell.model, keys, job["end_to_end"] == "spark", job["limit_s"], outcome)
+    print(json.dumps(asdict(outcome)))
+
+
+def decided(keys: Sequence[Coded], limit_s: float, max_bytes: int) -> Outcome:
+    """All keys, one after the other, as often as half a second allows."""
+    _forget_peak()
+    before = _peak_bytes()
+    best, spent, runs = float("inf"), 0.0, 0
+    while runs == 0 or (runs < _REPEATS and spent < _REPEAT_S):
+        began = perf_counter()
+        made = [decide(coded, Budget(limit_s, max_bytes)).decision for coded in keys]
+        took = perf_counter() - began
+        best, spent, runs = min(best, took), spent + took, runs + 1
+    return Outcome(
+        worst(each.verdict for each in made).value,
+        best,
+        _peak_bytes(),
+        before,
+        dict(Counter(each.method for each in made)),
+        next((each.note for each in made if each.note), ""),
+    )
+
+
+def end_to_end(
+    model: str, keys: Sequence[Coded], on_spark: bool, limit_s: float, outcome: Outcome
+) -> None:
+    """From a Parquet file to verdict and explanation, in this process or by Spark; warm: the
+    same was done before with a small history."""
+    from benchmarks.history_files import events_of, write_parquet
+
+    with tempfile.TemporaryDirectory() as folder:
+        small, whole = (Path(folder) / name / "history.parquet" for name in ("small", "whole"))
+        for path, histories in ((small, named(f"{model}/1/1000/5/unique/0/none").histories()),
+                                (whole, keys)):  # fmt: skip
+            path.parent.mkdir()
+            write_parquet(events_of(histories), path)
+        if not on_spark:
+            _timed(None, model, small, whole, limit_s, outcome)
+            return
+        from framework.checking.spark import running
+
+        with running() as session:
+            _timed(session, model, small, whole, limit_s, outcome)
+
+
+def _timed(
+    spark: Any | None, model: str, small: Path, whole: Path, limit_s: float, outcome: Outcome
+) -> None:
+    from framework.checking.foreign import check_histories, find_histories
+
+    for _ in range(2):
+        check_histories(spark, find_histories([small.parent]), model, limit_s)
+    began = perf_counter()
+    (result,) = check_histories(spark, find_histories([whole.parent]), model, limit_s)
+    outcome.end_to_end_s = perf_counter() - began
+    outcome.end_to_end_verdict = result.verdict.value
+
+
+def _forget_peak() -> None:
+    """The high-water mark of resident memory begins again (Linux)."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return
+
+
+def _peak_bytes() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) << 10
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

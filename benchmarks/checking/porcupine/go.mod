@@ -1,0 +1,3 @@
+module porcupine-check
+
+go 1.18

@@ -1,0 +1,164 @@
+"""The benchmarks of checking run for real, on small cells. No time is asserted."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.checking import __main__ as command
+from benchmarks.checking.cells import Cell, grid, named, quick
+from benchmarks.checking.child import Outcome
+from benchmarks.checking.measured import Measured
+from benchmarks.checking.peer import SOURCE, Unavailable, porcupine, rows_of
+from benchmarks.checking.runner import Limits, Row, run
+from benchmarks.checking.targets import TARGETS
+from checkers.linearizability.coded import NEVER
+from checkers.linearizability.decide import decide
+from checkers.linearizability.decision import Budget
+
+pytestmark = pytest.mark.xdist_group("checking-benchmarks")
+
+
+def test_the_grid_is_the_one_that_was_asked_for() -> None:
+    cells = list(grid())
+    assert len({cell.name for cell in cells}) == len(cells)
+    assert all(named(cell.name) == cell for cell in cells)
+    assert {cell.keys for cell in cells} == {1, 100}
+    assert {cell.operations for cell in cells} == {1_000, 10_000, 100_000, 1_000_000}
+    assert {cell.clients for cell in cells} == {5, 20, 100}
+    assert {cell.info for cell in cells} == {0.0, 0.01, 0.05}
+    plants = {(cell.model, cell.plant) for cell in cells}
+    assert plants >= {("register", each) for each in ("none", "phantom", "stale", "burst")}
+    assert plants >= {("queue", each) for each in ("none", "swap", "lost", "repeat", "empty")}
+    assert set(quick()) < set(cells)
+    assert len(TARGETS) >= 8
+
+
+@pytest.mark.parametrize("model", ["register", "queue"])
+def test_every_kind_of_small_cell_has_the_verdict_that_it_is_made_for(model: str) -> None:
+    for cell in grid():
+        if (cell.model, cell.operations, cell.info) == (model, 1_000, 0.0) and cell.clients == 5:
+            verdicts = {decide(key, Budget(10)).decision.verdict.value for key in cell.histories()}
+            assert cell.expected in verdicts
+            assert cell.expected == "INVALID" or verdicts == {"VALID"}
+
+
+def test_keys_have_events_of_their_own() -> None:
+    cell = Cell("register", 100, 2_000, 3, 5, 0.05)
+    histories = cell.histories()
+    events = np.concatenate([np.concatenate((key.call, key.ret)) for key in histories])
+    events = events[events != NEVER]
+    assert len(histories) == 100
+    assert len(np.unique(events)) == len(events)
+    rows = rows_of(histories)
+    assert (np.diff(rows["call"]) > 0).all()
+    assert set(rows["key"].tolist()) == set(range(100))
+
+
+def test_cells_run_in_processes_of_their_own() -> None:
+    cells = [Cell(), Cell("queue", plant="lost"), Cell(info=0.05, plant="burst")]
+    for row in run(cells, Limits(10)):
+        assert row.ours.verdict == row.cell.expected, row.ours.note
+        assert row.ours.seconds > 0
+        assert row.ours.peak_bytes >= row.ours.before_bytes > 1 << 20
+        assert sum(row.ours.methods.values()) == 1
+        assert row.complaint == ""
+
+
+def test_from_a_file_to_the_verdict() -> None:
+    (row,) = run([Cell(plant="phantom")], Limits(10), None, "here")
+    assert row.ours.end_to_end_verdict == "INVALID", row.ours.note
+    assert row.ours.end_to_end_s is not None
+    assert row.ours.end_to_end_s > row.ours.seconds
+
+
+def test_what_is_complained_of() -> None:
+    quick_enough = Outcome("VALID", 0.001, 0, 0)
+    assert Row(Cell(), quick_enough).complaint == ""
+    assert Row(Cell(plant="burst"), quick_enough).complaint == "wrong"
+    assert Row(Cell(), quick_enough, Measured("VALID", 0.03, 0, "")).complaint == ""
+    assert Row(Cell(), quick_enough, Measured("VALID", 0.004, 0, "")).complaint == ""
+    assert Row(Cell(), quick_enough, Measured("VALID", 0.01, 0, "")).complaint == "only 10.0 times"
+    assert Row(Cell(), quick_enough, Measured("INVALID", 0.01, 0, "")).complaint == "wrong"
+    assert Row(Cell(), quick_enough, Measured("time", 10, 0, "")).complaint == ""
+    assert Row(Cell(), Outcome("UNKNOWN", 1, 0, 0)).complaint == "no answer"
+
+
+def test_the_command_prints_a_line_a_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    command.main(
+        ["--no-porcupine", "--cells", "register/1/1000/5/*/0/none", "queue/1/600/3/unique/0/swap"]
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("register/1/1000/5/unique/0/none: VALID ")
+    assert lines[1].startswith("register/1/1000/5/5/0/none: VALID ")
+    assert lines[2].startswith("queue/1/600/3/unique/0/swap: INVALID ")
+    assert lines[-1] == "3 cells, 0 not as they should be"
+
+
+def test_no_other_checker_is_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Unavailable, match=r"no porcupine-check on the PATH, and no go"):
+        porcupine(tmp_path)
+
+
+STAND_IN = """
+package porcupine
+import "time"
+type Operation struct {
+	ClientId int
+	Input interface{}
+	Call int64
+	Output interface{}
+	Return int64
+}
+type Model struct {
+	Partition func([]Operation) [][]Operation
+	Init func() interface{}
+	Step func(state, input, output interface{}) (bool, interface{})
+}
+type CheckResult string
+// In the order of the calls: right for histories without overlaps.
+func CheckOperationsTimeout(m Model, history []Operation, _ time.Duration) CheckResult {
+	for _, part := range m.Partition(history) {
+		state := m.Init()
+		for _, each := range part {
+			ok, next := m.Step(state, each.Input, each.Output)
+			if !ok {
+				return "Illegal"
+			}
+			state = next
+		}
+	}
+	return "Ok"
+}
+"""
+
+
+def test_our_go_program_reads_histories_and_has_the_models(tmp_path: Path) -> None:
+    """Against a stand-in for the library, so that it is built wherever Go is."""
+    source, folder = tmp_path / "source", tmp_path / "build"
+    source.mkdir()
+    folder.mkdir()
+    (source / "go.mod").write_text("module github.com/anishathalye/porcupine\ngo 1.18\n")
+    (source / "stand_in.go").write_text(STAND_IN)
+    if not shutil.which("go"):
+        with pytest.raises(Unavailable, match="and no go"):
+            porcupine(folder, source)
+        return
+    built = porcupine(folder, source)
+    assert (SOURCE / "go.mod").read_text() != (folder / "go.mod").read_text()
+    for cell in (
+        Cell("register", 3, 300, 1),
+        Cell("register", 1, 1_000, 1, 5, plant="phantom"),
+        Cell("queue", 3, 300, 1),
+        Cell("queue", 1, 1_000, 1, plant="swap"),
+        Cell("queue", 1, 1_000, 1, plant="empty"),
+    ):
+        file = tmp_path / "rows"
+        file.write_bytes(rows_of(cell.histories()).tobytes())
+        found = built.check(cell.model, file, 10, 1_000, runs=2)
+        assert found.verdict == cell.expected
+        assert found.peak_bytes > 1 << 20
