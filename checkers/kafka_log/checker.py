@@ -5,7 +5,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.kafka_log import circles
 from checkers.kafka_log.judge import NAME, judge
+from checkers.kafka_log.model import SUMMARY
 from checkers.kafka_log.rows import FS, rows
 from checkers.observations import quoted
 from framework.checking.keyed import OUTCOME_ARROW, Outcome, outcome_row
@@ -20,10 +22,7 @@ class KafkaLog:
     """One key a partition."""
 
     name = NAME
-    summary = (
-        "Partitions hold each value once, in one order, and lose none; consumers and producers "
-        "see that order; epochs, watermarks, committed offsets and owners keep their promises"
-    )
+    summary = SUMMARY
 
     def check(self, tables: Tables) -> DataFrame:
         operations = tables.operations.where(f"f in ({quoted(FS)})")
@@ -36,14 +35,17 @@ def judge_runs(operations: pa.Table) -> pa.Table:
     """Outcome rows of whole runs. A run that cannot be judged is UNKNOWN, and keeps no other from
     being judged."""
     try:
-        judged = judge(rows(operations))
+        made = rows(operations)
+        judged = judge(made).select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
+        parts = circles.parts_of(made)
+        of_circles = circles.outcomes(*parts, NAME) if parts is not None else []
     except Exception as error:
         runs = operations.column("run").unique().to_pylist()
         if len(runs) == 1:
             return pa.Table.from_pylist([_failed(runs[0], error)], OUTCOME_ARROW)
         each = [operations.filter(pc.equal(operations.column("run"), run)) for run in runs]
         return pa.concat_tables(judge_runs(run) for run in each)
-    return judged.select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
+    return pa.concat_tables([judged, pa.Table.from_pylist(of_circles, OUTCOME_ARROW)])
 
 
 def _failed(run: str, error: Exception) -> dict[str, Any]:
