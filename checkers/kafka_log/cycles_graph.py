@@ -184,8 +184,8 @@ def cycle_through(
 ) -> tuple[int, Numbers, int]:
     """The shortest cycle through one of the edges `begins[i]` -> `ends[i]`, which all lie in one
     component: i; the places in `target` of the edges from `ends[i]` back to `begins[i]`; and how
-    many of the edges were tried. Fewer than there are: `max_steps` ran out, and there may be a
-    shorter one. The first of them is always tried.
+    many of the edges had to be tried. Fewer than there are: `max_steps` ran out, and there may be
+    a shorter one. The first of them is always tried.
 
     A search by breadth from the end of each edge, no deeper than the best so far.
     """
@@ -248,4 +248,7 @@ def cycle_through(
                 vertex = came[vertex]
         for mark in range(marks):
             distance[touched[mark]] = FAR
+        if best == 1:  # no circle is shorter than two edges
+            tried = len(begins)
+            break
     return chosen, back, tried
