@@ -8,6 +8,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeAlias
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from framework.checking.keyed import BUDGET_CONF
 from framework.checking.results import (
     VERDICT_FILE,
@@ -20,6 +23,8 @@ from framework.checking.results import (
 )
 from framework.checking.runs import StoredRun, read_run, read_runs, tables
 from framework.errors import UsageError
+from framework.history.pairing import Operation
+from framework.history.reader import operations_of
 from framework.plugins import registry
 from framework.plugins.checker import Batch, Checker, DataFrame, Tables
 
@@ -93,12 +98,22 @@ def check_stored(
             run.info.run,
             Path(run.info.path),
             judged,
-            operations=run.history.operations,
+            operations=_cited(run, judged),
             notes=run.history.notes,
             timings=timings,
         )
         results.append(_kept(result))
     return results
+
+
+def _cited(run: StoredRun, judged: Sequence[CheckerResult]) -> list[Operation]:
+    """The operations that findings name."""
+    ops = {op for checker in judged for found in checker.findings for op in found.operations}
+    if not ops:
+        return []
+    table = run.history.operations
+    chosen = pc.is_in(table.column("op"), value_set=pa.array(sorted(ops), pa.int64()))
+    return operations_of(table.filter(chosen))
 
 
 def _kept(result: RunResult) -> RunResult:

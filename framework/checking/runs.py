@@ -6,19 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from framework.checking.columns import Columns, as_json, as_text
 from framework.errors import UsageError
-from framework.history.columns import OPERATIONS
+from framework.history.assemble import process_texts
+from framework.history.columns import OPERATIONS as OPERATIONS
 from framework.history.pairing import Operation
-from framework.history.reader import History, read_history
+from framework.history.reader import Read, read
 from framework.plugins.checker import RunInfo, Tables
 
 PLAN: Final = "plan.json"
 HISTORY: Final = "history.jsonl"
 LEDGER: Final = "faults.jsonl"
 NODE_EVENTS: Final = "nodes/*/**/events.jsonl"
+_REFUSALS_NAMED: Final = 3
 _PLAN_KEYS: Final = ("seed", "workloads", "nodes", "time_zero_ns")
 
 NEMESIS: Final = pa.schema(
@@ -64,7 +67,7 @@ class StoredRun:
     """A run's folder, read but for its nodes' events."""
 
     info: RunInfo
-    history: History
+    history: Read
 
 
 def find_runs(paths: Iterable[Path]) -> list[Path]:
@@ -96,13 +99,23 @@ def read_run(folder: Path) -> StoredRun:
     if type(plan["time_zero_ns"]) is not int:
         raise UsageError(f"{folder / PLAN}: time_zero_ns is no whole number: the run never began")
     run = "/".join(folder.parts[-2:])
-    history = read_history(folder / HISTORY, allow_empty=True)
+    history = read([folder / HISTORY], allow_empty=True)
     return StoredRun(info=RunInfo(run=run, path=str(folder), plan=plan), history=history)
 
 
 def read_runs(folders: Iterable[Path]) -> list[StoredRun]:
-    """The runs, each with an id of its own. Raises `UsageError`."""
-    runs = [read_run(folder) for folder in folders]
+    """The runs, each with an id of its own. Raises one `UsageError` for all that are malformed."""
+    runs: list[StoredRun] = []
+    refusals: list[str] = []
+    for folder in folders:
+        try:
+            runs.append(read_run(folder))
+        except UsageError as error:
+            refusals.append(str(error))
+    if refusals:
+        more = len(refusals) - _REFUSALS_NAMED
+        named = "; ".join(refusals[:_REFUSALS_NAMED])
+        raise UsageError(f"{named}; and {more} more runs" if more > 0 else named)
     ids = [run.info.run for run in runs]
     if len(set(ids)) == len(ids):
         return runs
@@ -117,25 +130,28 @@ def read_runs(folders: Iterable[Path]) -> list[StoredRun]:
 
 def tables(spark: Any, runs: Sequence[StoredRun]) -> Tables:
     """What checkers read, for all runs together. Nothing is computed yet."""
-    operations, nemesis = Columns(OPERATIONS), Columns(NEMESIS)
     events, faults = Columns(EVENTS), Columns(FAULTS)
     for run in runs:
-        for operation in run.history.operations:
-            add_operation(operations, run.info.run, operation)
-        for event in run.history.named:
-            nemesis.add(
-                run.info.run, event.index, event.time, event.type, event.f, as_json(event.value)
-            )
         _add_events(events, run.info)
         _add_faults(faults, run.info)
+    operations = process_texts(_of_runs([(run, run.history.operations) for run in runs]))
+    nemesis = _of_runs([(run, run.history.nemesis) for run in runs])
     return Tables(
         spark=spark,
         runs=[run.info for run in runs],
-        operations=spark.createDataFrame(operations.table()),
-        nemesis=spark.createDataFrame(nemesis.table()),
+        operations=spark.createDataFrame(operations.select(OPERATIONS.names)),
+        nemesis=spark.createDataFrame(nemesis.select(NEMESIS.names)),
         events=spark.createDataFrame(events.table()),
         faults=spark.createDataFrame(faults.table()),
     )
+
+
+def _of_runs(tables: Sequence[tuple[StoredRun, pa.Table]]) -> pa.Table:
+    """The tables of all runs as one, with the column `run`."""
+    runs = np.repeat(np.arange(len(tables)), [len(table) for _, table in tables])
+    names = pa.array([run.info.run for run, _ in tables], pa.string())
+    whole = pa.concat_tables(table for _, table in tables).combine_chunks()
+    return whole.append_column("run", names.take(pa.array(runs, pa.int64())))
 
 
 def add_operation(columns: Columns, run: str, operation: Operation) -> None:
