@@ -38,7 +38,12 @@ class Log(KafkaWorkload):
     """The `log` workload."""
 
     name: str = "log"
-    checkers: Sequence[str] = ("partition-data", "topic-linearizability", "acknowledged-never-lost")
+    checkers: Sequence[str] = (
+        "partition-data",
+        "kafka-log",
+        "topic-linearizability",
+        "acknowledged-never-lost",
+    )
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2
 

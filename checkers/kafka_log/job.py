@@ -44,7 +44,7 @@ def shares(part: Part, buckets: int) -> Iterator[tuple[int, pa.Table]]:
     """(bucket, `SHARES`) of a part of a history."""
     table = part.operations
     role = table.column("role").to_numpy()
-    several = (role == EVENTS).any()
+    several = (role == EVENTS).any() and not part.border.whole
     operation = (role == OPERATION) & pc.is_in(table.column("f"), pa.array(FS)).to_numpy()
     crosses = operation & pc.is_null(table.column("end")).to_numpy() & several
     place = {"file": part.border.file, "range": part.border.number}
