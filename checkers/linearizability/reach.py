@@ -193,22 +193,21 @@ def _new_sweep(kind: NDArray[np.int8], a: Codes, b: Codes, initial: int, size: i
 
 
 @compiled
-def _shown_last(sweep: Sweep, value: int) -> tuple[int, int]:
+def _shown_last(numbers: Ints, differs: Ints, differs_row: Codes, value: int) -> tuple[int, int]:
     """The latest call of what has returned and shows that `value` was not there; the row."""
-    at = _SHOWN if sweep.numbers[_SHOWN] != value else _OTHER_SHOWN
-    last, row = sweep.numbers[at + 1], sweep.numbers[at + 2]
-    if sweep.differs[value] > last:
-        return sweep.differs[value], sweep.differs_row[value]
-    return last, row
+    at = _SHOWN if numbers[_SHOWN] != value else _OTHER_SHOWN
+    if differs[value] > numbers[at + 1]:
+        return differs[value], differs_row[value]
+    return numbers[at + 1], numbers[at + 2]
 
 
 @compiled
-def _is_another_possible(sweep: Sweep, value: int) -> bool:
+def _is_another_possible(numbers: Ints, value: int) -> bool:
     """Whether some value but this one is. Perhaps not quite all that is said of it is used."""
-    if sweep.numbers[_SHOWN] != value:
+    if numbers[_SHOWN] != value:
         return True
-    at = _MADE if sweep.numbers[_MADE] != value else _OTHER_MADE
-    return bool(sweep.numbers[at + 1] > sweep.numbers[_SHOWN + 1])
+    at = _MADE if numbers[_MADE] != value else _OTHER_MADE
+    return bool(numbers[at + 1] > numbers[_SHOWN + 1])
 
 
 @compiled
@@ -255,37 +254,22 @@ def _make(sweep: Sweep, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, f
 
 
 @compiled
-def _begin(sweep: Sweep, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, row: int) -> None:
-    """An invocation."""
-    what, value = kind[row], a[row]
-    if what < _WRITE and ret[row] == _NEVER:
-        return
-    if what == _WRITE:
-        _make(sweep, ret, kind, a, b, row)
-    elif what in (_READ, _CAS):
-        last, sweep.since[row] = _shown_last(sweep, value)
-        sweep.met[row] = sweep.made[value] > last
-        if not sweep.met[row]:
-            sweep.following[row] = sweep.waiting[value]
-            sweep.waiting[value] = row
-        elif what == _CAS and value != b[row]:
-            _make(sweep, ret, kind, a, b, row)
+def _wait(sweep: Sweep, kind: NDArray[np.int8], value: int, row: int) -> None:
+    """Until what the operation needs is possible."""
+    numbers = sweep.numbers
+    if kind[row] in (_READ, _CAS):
+        sweep.following[row] = sweep.waiting[value]
+        sweep.waiting[value] = row
     else:
-        sweep.met[row] = _is_another_possible(sweep, value)
-        if not sweep.met[row]:
-            numbers = sweep.numbers
-            alike = numbers[_WAITING] == 0 or numbers[_WAITED] == value
-            numbers[_WAITED] = value if alike else -1
-            sweep.others[numbers[_WAITING]] = row
-            numbers[_WAITING] += 1
-        elif what == _CHANGE:
-            _make(sweep, ret, kind, a, b, row)
+        alike = numbers[_WAITING] == 0 or numbers[_WAITED] == value
+        numbers[_WAITED] = value if alike else -1
+        sweep.others[numbers[_WAITING]] = row
+        numbers[_WAITING] += 1
 
 
 @compiled
-def _show(sweep: Sweep, call: Ints, row: int, value: int) -> None:
+def _show(numbers: Ints, call: Ints, row: int, value: int) -> None:
     """A completion."""
-    numbers = sweep.numbers
     at = -1
     if numbers[_SHOWN] == value:
         if call[row] > numbers[_SHOWN + 1]:
@@ -301,20 +285,17 @@ def _show(sweep: Sweep, call: Ints, row: int, value: int) -> None:
 
 
 @compiled
-def _pair(sweep: Sweep, call: Ints, ret: Ints, value: int, row: int) -> bool:
-    """Gives a mutation to the pair that ends with this completion, if there is one. False: there
-    is no mutation left for it."""
-    former = sweep.since[row]
-    if former < 0 or call[former] <= sweep.paired[value]:
-        return True
+def _pair(sweep: Sweep, ret: Ints, begins: int, value: int, row: int) -> bool:
+    """Gives a mutation to the pair that begins at an event and ends with this completion. False:
+    there is none left for it."""
     sweep.paired[value] = ret[row]
     number = sweep.numbers[_PAIRS]
-    sweep.former[number], sweep.latter[number] = former, row
+    sweep.former[number], sweep.latter[number] = sweep.since[row], row
     sweep.numbers[_PAIRS] += 1
     while sweep.sizes[value]:
         mutation = pop(sweep.heap, sweep.offsets[value], sweep.sizes[value], ret)
         sweep.sizes[value] -= 1
-        if ret[mutation] > call[former]:
+        if ret[mutation] > begins:
             sweep.serves[mutation] = number
             return True
     sweep.numbers[_SHORT] = 1
@@ -334,20 +315,34 @@ def _sweep(
 ) -> tuple[Sweep, int]:
     """`returns`: the completed rows by their returns. The culprit, or -1."""
     sweep = _new_sweep(kind, a, b, initial, size)
+    numbers, since, met, made = sweep.numbers, sweep.since, sweep.met, sweep.made
+    differs, differs_row, paired = sweep.differs, sweep.differs_row, sweep.paired
     begun = 0
     for row in returns:
         while begun < len(call) and call[begun] < ret[row]:
-            _begin(sweep, ret, kind, a, b, begun)
+            what, value = kind[begun], a[begun]
+            if what == _WRITE:
+                met[begun] = True
+            elif what in (_READ, _CAS):
+                last, since[begun] = _shown_last(numbers, differs, differs_row, value)
+                met[begun] = made[value] > last
+            else:
+                met[begun] = _is_another_possible(numbers, value)
+            if not met[begun]:
+                _wait(sweep, kind, value, begun)
+            elif what in (_WRITE, _CHANGE) or (what == _CAS and value != b[begun]):
+                _make(sweep, ret, kind, a, b, begun)
             begun += 1
-        what = kind[row]
-        if what != _WRITE and not sweep.met[row]:
+        if not met[row]:
             return sweep, row
-        if what in (_READ, _CAS) and not _pair(sweep, call, ret, a[row], row):
+        what, value, former = kind[row], a[row], since[row]
+        is_pair = former >= 0 and call[former] > paired[value]
+        if is_pair and not _pair(sweep, ret, call[former], value, row):
             return sweep, row
         if what != _DIFFERS:
-            _show(sweep, call, row, a[row] if what == _READ else b[row])
-        elif call[row] > sweep.differs[a[row]]:
-            sweep.differs[a[row]], sweep.differs_row[a[row]] = call[row], row
+            _show(numbers, call, row, value if what == _READ else b[row])
+        elif call[row] > differs[value]:
+            differs[value], differs_row[value] = call[row], row
     return sweep, -1
 
 
