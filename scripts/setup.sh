@@ -122,6 +122,16 @@ install_project() {
     touch "$stamp"
 }
 
+# Compile the checkers' kernels, unless that was done since one of their sources last changed. The
+# code is kept on disk, so that no check has to wait for it.
+compile_kernels() {
+    local stamp="$VENV/.compiled" sources=checkers/linearizability
+    if [[ -e "$stamp" && -z "$(find "$sources" -name '*.py' -newer "$stamp" 2>/dev/null)" ]]; then return; fi
+    say "compiling the checkers' kernels, once a machine (about a minute)"
+    "$VENV/bin/python" -m checkers.linearizability.warm >&2
+    touch "$stamp"
+}
+
 main() {
     case "${1:-}" in
     run | test) ;;
@@ -132,6 +142,7 @@ main() {
     if [[ "$1" == test ]]; then start_docker; fi
     make_venv
     install_project "$1"
+    compile_kernels
 }
 
 main "$@"

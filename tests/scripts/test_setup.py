@@ -91,6 +91,20 @@ def test_a_changed_pyproject_is_installed_again(machine: Machine) -> None:
     assert "pip install" in machine.setup("run").stderr
 
 
+def test_kernels_are_compiled_once_and_after_a_change(machine: Machine) -> None:
+    sources = machine.project / "checkers/linearizability"
+    sources.mkdir(parents=True)
+    kernel = sources / "frontier.py"
+    kernel.write_text("")
+    os.utime(kernel, (1_000_000_000, 1_000_000_000))
+    assert "compiling the checkers' kernels" in machine.setup("run").stderr
+    assert "-m checkers.linearizability.warm" in machine.calls()
+    assert machine.setup("run").stderr == ""
+    os.utime(kernel, (4_000_000_000, 4_000_000_000))
+    again = machine.setup("run")
+    assert "compiling" in again.stderr and "pip" not in again.stderr
+
+
 def test_test_extras_do_for_run_but_not_the_other_way(machine: Machine) -> None:
     machine.setup("run")
     assert "'.[test]'" in machine.setup("test").stderr
