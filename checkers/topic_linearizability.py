@@ -13,6 +13,7 @@ first, in linear time; a search decides the rest.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -95,8 +96,24 @@ def _judge_name(
     operations = [operation_of(row) for row in table.take(pa.array(key.rows)).to_pylist()]
     findings = id_findings(operations)
     if findings or outcome is None:
+        findings = _with_picture(findings, outcome.findings if outcome else ())
         return judged(key.seen, findings, {"operations": len(operations), "method: id rules": 1})
     return outcome
+
+
+def _with_picture(findings: Sequence[Finding], explained: Sequence[Finding]) -> list[Finding]:
+    """The first finding that shares operations with the search's explanation, with its picture."""
+    found = list(findings)
+    for each in explained:
+        for place, finding in enumerate(found):
+            if each.picture and set(each.operations) & set(finding.operations):
+                message = f"{finding.message}\n{each.message}"
+                operations = sorted({*finding.operations, *each.operations})
+                found[place] = replace(
+                    finding, message=message, operations=operations, picture=each.picture
+                )
+                break
+    return found
 
 
 def shown_id(operation: Operation) -> Json:
