@@ -14,13 +14,8 @@ from checkers.linearizability.coded import NEVER, Coded, Codes, Ints
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.event_order import in_order
 from checkers.linearizability.numbering import compact, size_of
-from checkers.linearizability.unique_order import (
-    failed_cas_by_value,
-    is_legal,
-    latest_begins,
-    lay_out,
-    place,
-)
+from checkers.linearizability.unique_layout import is_legal, lay_out
+from checkers.linearizability.unique_order import failed_cas_by_value, latest_begins, place
 from checkers.linearizability.unique_refutation import REFUTED, with_links, without_place
 from checkers.linearizability.unique_zones import CLAUSES, FINE, NOT_UNIQUE, Zones, zones
 from framework.verdict import Verdict

@@ -13,8 +13,8 @@ another value before it returns, and going through time the order is mended wher
   can wait longer;
 - a pending write or cas that nobody observed may take effect.
 
-The order is greedy: that it fails proves nothing. That it holds is checked by `is_legal`, which
-knows nothing of how it was made. Linear but for binary searches among the failed cas of one value.
+The order is greedy: that it fails proves nothing. What is found is replayed (`unique_layout`).
+Linear but for binary searches among the failed cas of one value.
 
 Times are history events; a value that begins at event s begins just before it. `begins` is
 meaningful for values in force only.
@@ -28,46 +28,12 @@ from numpy.typing import NDArray
 from checkers.linearizability.coded import NEVER, Codes, Ints, Kind
 from checkers.linearizability.compiled import compiled
 
-_READ: Final = int(Kind.READ)
 _DIFFERS: Final = int(Kind.DIFFERS)
 _WRITE: Final = int(Kind.WRITE)
 _CAS: Final = int(Kind.CAS)
-_CHANGE: Final = int(Kind.CHANGE)
 _NEVER: Final = int(NEVER)
 _CANDIDATES: Final = 64
 """How many later chains are looked at for one that may begin now."""
-
-
-@compiled
-def is_legal(
-    call: Ints,
-    ret: Ints,
-    kind: NDArray[np.int8],
-    a: Codes,
-    b: Codes,
-    initial: int,
-    order: Codes,
-) -> bool:
-    """Whether `order` (rows) has all that completed, each row once, respects real time, and every
-    operation, of the kinds READ to CHANGE, says the truth in it."""
-    seen = np.zeros(len(call), np.bool_)
-    state, latest = initial, -1
-    for row in order:
-        what = kind[row]
-        if seen[row] or ret[row] < latest:
-            return False
-        seen[row] = True
-        if call[row] > latest:
-            latest = call[row]
-        if what in (_READ, _CAS) and state != a[row]:
-            return False
-        if what in (_DIFFERS, _CHANGE) and state == a[row]:
-            return False
-        if what in (_WRITE, _CAS, _CHANGE):
-            state = b[row]
-        elif what not in (_READ, _DIFFERS):
-            return False
-    return bool(np.all(seen | (ret == _NEVER)))
 
 
 @compiled
@@ -146,17 +112,17 @@ class Spare(NamedTuple):
 
 
 @compiled
-def _due(facts: Facts, value: int, begins: int) -> int:
+def _due(offsets: Codes, calls: Ints, returns: Ints, value: int, begins: int) -> int:
     """When `value`, in force since `begins`, must be gone, for a failed cas's sake."""
-    low, high = facts.offsets[value], facts.offsets[value + 1]
+    low, high = offsets[value], offsets[value + 1]
     end = high
     while low < high:
         middle = (low + high) // 2
-        if facts.calls[middle] > begins:
+        if calls[middle] > begins:
             high = middle
         else:
             low = middle + 1
-    due: int = facts.returns[low] if low < end else _NEVER
+    due: int = returns[low] if low < end else _NEVER
     return due
 
 
@@ -236,7 +202,7 @@ def _run(facts: Facts, plan: Plan, chain: int, at: int, limit: int) -> int:
     while facts.replaced[value] >= 0:
         source = facts.replaced[value]
         after = facts.b[source]
-        due = _due(facts, value, plan.begins[value])
+        due = _due(facts.offsets, facts.calls, facts.returns, value, plan.begins[value])
         start = max(plan.begins[value], min(min(facts.latest[after], due), limit))
         if start < facts.last_call[value] or start < facts.call[source]:
             return -1
@@ -246,16 +212,17 @@ def _run(facts: Facts, plan: Plan, chain: int, at: int, limit: int) -> int:
 
 
 @compiled
-def _upcoming(plan: Plan, turn: int) -> int:
-    while turn < len(plan.order) and plan.taken[plan.order[turn]]:
+def _upcoming(taken: NDArray[np.bool_], order: Codes, turn: int) -> int:
+    while turn < len(order) and taken[order[turn]]:
         turn += 1
     return turn
 
 
 @compiled
-def _must(plan: Plan, turn: int) -> int:
-    must: int = plan.must[turn] if turn < len(plan.order) else _NEVER
-    return must
+def _must(must: Ints, turn: int) -> int:
+    """When the chain whose turn that is has to begin; never if there is none."""
+    begins: int = must[turn] if turn < len(must) else _NEVER
+    return begins
 
 
 @compiled
@@ -283,8 +250,8 @@ def _relief(facts: Facts, plan: Plan, spare: Spare, current: int, due: int, turn
     -1: none is known."""
     best: int = -1
     best_due = -1
-    upcoming = _must(plan, turn)
-    after = _upcoming(plan, turn + 1)
+    upcoming = _must(plan.must, turn)
+    after = _upcoming(plan.taken, plan.order, turn + 1)
     looked, at = 0, turn
     while at < len(plan.order) and looked < _CANDIDATES:
         later = plan.order[at]
@@ -292,9 +259,13 @@ def _relief(facts: Facts, plan: Plan, spare: Spare, current: int, due: int, turn
             looked += 1
             may = at == turn or plan.last[later] < upcoming
             if may and facts.call[facts.writer[plan.root[later]]] < due:
-                limit = _must(plan, after) if at == turn else upcoming
+                limit = _must(plan.must, after) if at == turn else upcoming
                 end = _run(facts, plan, later, due, limit)
-                gone = _due(facts, end, plan.begins[end]) if end >= 0 else -1
+                gone = (
+                    _due(facts.offsets, facts.calls, facts.returns, end, plan.begins[end])
+                    if end >= 0
+                    else -1
+                )
                 if gone > best_due:
                     best, best_due = later, gone
                 if gone >= limit:
@@ -319,7 +290,7 @@ def _unobserved(
     best: int = -1
     row = spare.first_cas[value]
     while row >= 0 and facts.call[row] < due and least < limit:
-        gone = _due(facts, facts.b[row], due)
+        gone = _due(facts.offsets, facts.calls, facts.returns, facts.b[row], due)
         if gone > least:
             best, least = row, gone
         row = spare.next_cas[row]
@@ -331,7 +302,7 @@ def _unobserved(
     for at in range(spare.counts[0] - 1, max(-1, spare.counts[0] - 1 - _CANDIDATES), -1):
         if least >= limit:
             break
-        gone = _due(facts, facts.b[spare.open[at]], due)
+        gone = _due(facts.offsets, facts.calls, facts.returns, facts.b[spare.open[at]], due)
         if gone > least:
             used, best, least = at, spare.open[at], gone
     if used >= 0:
@@ -344,14 +315,14 @@ def _unobserved(
 def _schedule(facts: Facts, plan: Plan, spare: Spare) -> bool:
     """Gives every chain its time. False: a failed cas has no place in what was tried."""
     turn, current = 1, 0
-    plan.end[0] = _run(facts, plan, 0, -1, _must(plan, 1))
+    plan.end[0] = _run(facts, plan, 0, -1, _must(plan.must, 1))
     if plan.end[0] < 0:
         return False
     while True:
-        turn = _upcoming(plan, turn)
+        turn = _upcoming(plan.taken, plan.order, turn)
         value = plan.end[current]
-        due = _due(facts, value, plan.begins[value])
-        at = _must(plan, turn)
+        due = _due(facts.offsets, facts.calls, facts.returns, value, plan.begins[value])
+        at = _must(plan.must, turn)
         if due < at:
             if due < facts.last_call[value]:
                 return False
@@ -360,7 +331,9 @@ def _schedule(facts: Facts, plan: Plan, spare: Spare) -> bool:
                 return False
             if chain < len(plan.order):
                 plan.taken[chain] = True
-            end = _run(facts, plan, chain, due, _must(plan, _upcoming(plan, turn)))
+            end = _run(
+                facts, plan, chain, due, _must(plan.must, _upcoming(plan.taken, plan.order, turn))
+            )
             if end < 0:
                 return False
         elif turn == len(plan.order):
@@ -368,9 +341,13 @@ def _schedule(facts: Facts, plan: Plan, spare: Spare) -> bool:
         else:
             chain = plan.order[turn]
             plan.taken[chain] = True
-            limit = _must(plan, _upcoming(plan, turn))
+            limit = _must(plan.must, _upcoming(plan.taken, plan.order, turn))
             end = _run(facts, plan, chain, at, limit)
-            gone = _due(facts, end, plan.begins[end]) if end >= 0 else -1
+            gone = (
+                _due(facts.offsets, facts.calls, facts.returns, end, plan.begins[end])
+                if end >= 0
+                else -1
+            )
             if gone < limit:
                 hides = plan.last[chain] < plan.begins[plan.root[current]]
                 if hides and not plan.glued[current] and due > gone:
@@ -440,43 +417,3 @@ def place(
                 value = b[replaced[value]]
             chain = plan.following[chain]
     return values[:count], begins[:count]
-
-
-@compiled
-def lay_out(
-    call: Ints,
-    ret: Ints,
-    kind: NDArray[np.int8],
-    a: Codes,
-    writer: Codes,
-    values: Codes,
-    begins: Ints,
-) -> Codes:
-    """The rows in order: values[i] comes into force just before event begins[i]. A read or failed
-    cas has its place at its call, if the value is right there, else when it next changes."""
-    order = np.empty(len(call), np.int32)
-    waiting = np.full(len(writer), -1, np.int32)
-    following = np.full(len(call), -1, np.int32)
-    now, made, at = values[0], 0, 1
-    for row in range(len(call) + 1):
-        while at < len(values) and (row == len(call) or begins[at] < call[row]):
-            # Those that wait for the value to come are its readers, or for this one to go.
-            before, now = now, values[at]
-            order[made] = writer[now]
-            made, at = made + 1, at + 1
-            for value in (before, now):
-                other = waiting[value]
-                while other >= 0:
-                    order[made] = other
-                    made += 1
-                    other = following[other]
-                waiting[value] = -1
-        if row == len(call) or ret[row] == _NEVER or kind[row] > _DIFFERS:
-            continue
-        if (kind[row] == _READ) == (a[row] == now):
-            order[made] = row
-            made += 1
-        else:
-            following[row] = waiting[a[row]]
-            waiting[a[row]] = row
-    return order[:made]
