@@ -9,43 +9,23 @@ worked, that order is checked besides.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from time import monotonic
 from typing import Final
 
 import numpy as np
 
+from checkers.linearizability.along_log import along_log
 from checkers.linearizability.coded import NEVER, Coded, Kind
 from checkers.linearizability.decision import Budget, Decision, Method
+from checkers.linearizability.depth_first import depth_first
 from checkers.linearizability.fifo import fifo
+from checkers.linearizability.flips import flips
+from checkers.linearizability.frontier import frontier
+from checkers.linearizability.reach import reach
 from checkers.linearizability.transitions import queue_steps
+from checkers.linearizability.unique import unique_writes
 from checkers.linearizability.warm import ready
 from framework.verdict import Verdict
-
-
-def _later(module: str, name: str) -> Method:
-    """A method whose module may not be there yet."""
-
-    def method(coded: Coded, budget: Budget) -> Decision | None:
-        whole = f"checkers.linearizability.{module}"
-        try:
-            found = getattr(import_module(whole), name)
-        except ModuleNotFoundError as error:
-            if error.name != whole:
-                raise
-            return None
-        decision: Decision | None = found(coded, budget)
-        return decision
-
-    return method
-
-
-along_log = _later("along_log", "along_log")
-depth_first = _later("depth_first", "depth_first")
-flips = _later("flips", "flips")
-frontier = _later("frontier", "frontier")
-reach = _later("reach", "reach")
-unique_writes = _later("unique", "unique_writes")
 
 NOTHING: Final = "nothing completed"
 UNDECIDED: Final = "none"
