@@ -39,6 +39,7 @@ from checkers.kafka_log.cycles_edges import (
     WW,
     codes,
     edges,
+    stitched,
     vertices,
 )
 from checkers.kafka_log.cycles_graph import (
@@ -155,7 +156,14 @@ class _Dependencies:
         end = vertices["end"].fill_null(-1).to_numpy()[first]
         client = codes(vertices["client"])[first]
         source, target = places(op, a), places(op, b)
-        row = np.flatnonzero((kinds != PROVEN) & (source >= 0) & (target >= 0)).astype(np.int32)
+        if not kept.all():
+            across = stitched(table, source < 0, target < 0)
+            table = pa.concat_tables([table, across]).unify_dictionaries()
+            kinds = table["kind"].to_numpy()
+            source = np.concatenate((source, places(op, across["a"].to_numpy())))
+            target = np.concatenate((target, places(op, across["b"].to_numpy())))
+        there = (source >= 0) & (target >= 0) & (source != target)
+        row = np.flatnonzero((kinds != PROVEN) & there).astype(np.int32)
         parts = [(source[row], target[row]), process_edges(client, op, end, completed)]
         instants, realtime = realtime_edges(op, end, completed)
         parts.append(realtime)

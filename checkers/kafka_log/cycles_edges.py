@@ -4,7 +4,6 @@ Pure functions of rows (`rows.ROWS`) that may be given any share of the keys: wh
 all shares, put together in any order, is the same.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -35,7 +34,8 @@ EDGES: Final = pa.schema(
     }
 )
 """Operation `b` depends on `a`, by the value that a sent to `key` at `offset` and, ww, by the one
-that b sent to its `next` offset. An edge may be there several times."""
+that b sent to its `next` offset. An edge may be there several times. Whether an indeterminate
+operation took effect may be shown by another key: `stitched` is for those that did not."""
 VERTICES: Final = pa.schema(
     {"run": _NAME, "op": pa.int64(), "end": pa.int64(), "client": _NAME, "type": pa.int8()}
 )
@@ -50,8 +50,11 @@ def edges(rows: pa.Table) -> pa.Table:
     if not rows.num_rows:
         return EDGES.empty_table()
     log = _Log.of(rows)
-    parts = [log.table(WW, a, b) for a, b in log.follows()]
-    parts += [log.table(WR, *log.polls()), log.table(PROVEN, *log.proven())]
+    parts = [
+        log.table(WW, *log.follows()),
+        log.table(WR, *log.polls()),
+        log.table(PROVEN, *log.proven()),
+    ]
     return pa.concat_tables(parts).unify_dictionaries()
 
 
@@ -61,6 +64,26 @@ def vertices(rows: pa.Table) -> pa.Table:
     rows = rows.filter(pc.and_(record, pc.not_equal(rows["type"], FAIL))).select(VERTICES.names)
     op, run = rows["op"].to_numpy(), codes(rows["run"])
     return rows.filter(pa.array(_first(op, run))).cast(VERTICES)
+
+
+def stitched(edges: pa.Table, a_gone: Mask, b_gone: Mask) -> pa.Table:
+    """The ww edges of one run across values of operations that did not take effect (`gone`):
+    what was before and after such values are neighbours."""
+    around = np.flatnonzero((edges["kind"].to_numpy() == WW) & (a_gone | b_gone))
+    part = edges.take(pa.array(around))
+    key, offset, after = codes(part["key"]), *(part[n].to_numpy() for n in ("offset", "next"))
+    order = np.lexsort((offset, key))
+    key, offset, after = key[order], offset[order], after[order]
+    a_gone, b_gone = a_gone[around[order]], b_gone[around[order]]
+    linked = (key[1:] == key[:-1]) & (offset[1:] == after[:-1])
+    chain = np.concatenate((np.zeros(1, np.int64), np.cumsum(~linked)))
+    border = np.flatnonzero(a_gone != b_gone)
+    begin, end = border[:-1], border[1:]
+    gap = b_gone[begin] & a_gone[end] & (chain[begin] == chain[end])
+    first, last = (part.take(pa.array(order[side[gap]])) for side in (begin, end))
+    for name in ("b", "next"):
+        first = first.set_column(EDGES.names.index(name), name, last[name])
+    return first.cast(EDGES)
 
 
 def codes(column: Any) -> Ints:
@@ -114,12 +137,8 @@ class _Log:
         writer = _only(version[sends], op[sends], np.flatnonzero(sends), count)
         return _Log(rows, run, op, types, sends, partition, version, writer, sure, offset)
 
-    def follows(self) -> Iterator[tuple[Ints, Ints]]:
-        """Rows of sends, and of those of the next versions: of all, and of those sent for sure.
-
-        Another key may show whether an operation that left a doubtful version took effect; if it
-        did not, the versions before and after its own are neighbours.
-        """
+    def follows(self) -> tuple[Ints, Ints]:
+        """Rows of sends, and of those of the next versions."""
         partition = np.zeros(len(self.offset), np.int64)
         partition[self.version] = self.partition
         ordered = np.flatnonzero(self.offset >= 0)
@@ -127,11 +146,9 @@ class _Log:
         same = ~_first(partition[ordered], self.offset[ordered])
         same[:-1] |= same[1:]
         ordered = ordered[~same & (self.writer[ordered] >= 0)]
-        sure = self.certain[ordered]
-        for some in (ordered, ordered[sure]) if not sure.all() else (ordered,):
-            together = partition[some[:-1]] == partition[some[1:]]
-            row = self.writer[some]
-            yield row[:-1][together], row[1:][together]
+        together = partition[ordered[:-1]] == partition[ordered[1:]]
+        row = self.writer[ordered]
+        return row[:-1][together], row[1:][together]
 
     def polls(self) -> tuple[Ints, Ints]:
         """Rows of sends, and of polls of their values."""
@@ -144,11 +161,12 @@ class _Log:
         return sends, sends
 
     def table(self, kind: int, a: Ints, b: Ints) -> pa.Table:
-        """Edges between the operations of rows; none to the operation itself."""
-        kept = (self.op[a] != self.op[b]) if kind != PROVEN else np.ones(len(a), np.bool_)
+        """Edges between the operations of rows; none from a completed one to itself."""
+        kept = (self.op[a] != self.op[b]) | (self.type[a] != OK)
         offset = self.offset[self.version]
-        # Of an edge that is there again and again, the one of the least offset is always kept.
-        kept &= _first(self.op[a], self.op[b], self.partition[a]) | _falls(_late(offset[a]))
+        if kind == WR:
+            # Of an edge that is there again and again, that of the least offset is always kept.
+            kept &= _first(self.op[a], self.op[b], self.partition[a]) | _falls(_late(offset[a]))
         a, b = a[kept], b[kept]
         of = pa.array(a)
         columns = {

@@ -150,6 +150,17 @@ def test_operations_of_no_effect_are_on_no_circle() -> None:
     assert names(cycles(table([unknown, seen, reader]))) == {"G0"}
 
 
+def test_another_key_may_show_that_an_operation_took_effect() -> None:
+    """What index 4 sent to y comes after index 0's, over a value of an operation that did not."""
+    first = Txn(0, 1, "process 0", sends=(("y", 0),), polls=(("z", 0),))
+    doubtful = Txn(6, None, "process 1", sends=(("y", 1), ("y", 2)), type=INFO)
+    proven = Txn(4, None, "process 2", sends=(("y", 3), ("z", 0)), type=INFO)
+    found = cycles(table([first, proven, doubtful]))
+    assert names(found) == {"G1c of wr-realtime", "G1c"}
+    (cycle,) = (cycle for cycle in found.cycles if not cycle.fatal)
+    assert [(e.a, e.b, e.offset, e.next) for e in cycle.edges if e.kind == WW] == [(0, 4, 0, 3)]
+
+
 def test_an_operation_of_no_effect_does_not_hide_the_order_around_it() -> None:
     """The doubtful version between two others leaves them neighbours."""
     around = together(([("x", 0), ("y", 1)], []), ([("x", 2), ("y", 0)], []))
