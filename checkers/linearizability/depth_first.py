@@ -26,6 +26,7 @@ from checkers.linearizability.depth_first_kernel import (
     NEEDS_MEMORY,
     NEEDS_STEP,
     ORDER,
+    PAUSED,
     REMEMBERED,
     STATE_WANTED,
     THRIFTY,
@@ -50,6 +51,7 @@ from framework.verdict import Verdict
 
 METHOD: Final = "depth first"
 _SLICE: Final = 50_000
+_NEEDS_A_SLICE: Final = 256
 
 
 def depth_first(coded: Coded, budget: Budget) -> Decision | None:
@@ -125,7 +127,7 @@ class _Search:
 
     def slice(self, work: int) -> int:
         """About so many steps: FOUND_ORDER, EXHAUSTED or PAUSED."""
-        while True:
+        for _ in range(_NEEDS_A_SLICE):
             place = self.place
             status = int(explore(place, work))
             if status == NEEDS_FRAMES:
@@ -140,13 +142,14 @@ class _Search:
                 kids, found = with_more_nodes(place.kids, int(place.reg[NODES]))
                 self.place = place._replace(kids=kids, found=found)
             elif status == NEEDS_STEP:
-                wanted = place.reg[[STATE_WANTED, ACTION_WANTED]].reshape(1, 2)
+                wanted = place.reg[STATE_WANTED : ACTION_WANTED + 1].reshape(1, 2)
                 steps, self.steps_made, _ = answered(
                     place.steps, wanted, self.steps_made, self.coded
                 )
                 self.place = place._replace(steps=steps)
             else:
                 return status
+        return PAUSED
 
     @property
     def bytes(self) -> int:

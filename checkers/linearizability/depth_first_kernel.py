@@ -290,12 +290,12 @@ def _choose(place: Place, top: Ints) -> int:
     sees = ops[row, O_KIND] == READ or ops[row, O_KIND] == CAS
     while top[F_PHASE] < _OVER:
         phase, each = top[F_PHASE], top[F_NEXT]
-        direct = phase == _DIRECT or phase == _DIRECT_PENDING
+        direct = phase in (_DIRECT, _DIRECT_PENDING)
         put, number = np.int64(-1), np.int64(-1)
         if phase == _OWN:
             top[F_PHASE], top[F_NEXT] = _DIRECT if sees else _REST, place.after[0]
             put = row
-        elif phase == _DIRECT or phase == _REST:
+        elif phase in (_DIRECT, _REST):
             if each == 0 or ops[each - 1, O_CALL] > deadline:
                 top[F_PHASE], top[F_NEXT] = phase + 1, 0
                 continue
@@ -318,7 +318,7 @@ def _choose(place: Place, top: Ints) -> int:
                         continue
         if put < 0:
             continue
-        status = _put(place, put, number)
+        status = _put(place, int(put), int(number))
         if status == PAUSED:
             return status
         if status != UNKNOWN:
@@ -347,7 +347,7 @@ def _put(place: Place, row: int, number: int) -> int:
     `number`: the class of a pending one, else -1."""
     reg, ops = place.reg, place.ops
     does, value, then = ops[row, O_KIND], reg[VALUE], ops[row, O_B]
-    if does == READ or does == DIFFERS:
+    if does in (READ, DIFFERS):
         return UNKNOWN
     if does == WRITE:
         if reg[BARE]:

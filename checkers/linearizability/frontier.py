@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.linearizability.coded import Codes, Coded, Ints
+from checkers.linearizability.coded import Coded, Codes, Ints
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.frontier_input import (
     FOREVER,
@@ -263,15 +263,15 @@ def _renumbered(coded: Coded) -> Coded:
         np.concatenate([coded.a, coded.b, [coded.initial]]), return_inverse=True
     )
     shift = int(numbers[0] == -1)
-    both = (both - shift).astype(np.int32)
+    codes: Codes = (both - shift).astype(np.int32)
     count = len(coded)
     return Coded(
         coded.call,
         coded.ret,
         coded.kind,
-        both[:count],
-        both[count:-1],
-        int(both[-1]),
+        codes[:count],
+        codes[count:-1],
+        int(codes[-1]),
     )
 
 

@@ -43,12 +43,12 @@ def _spot(left: int, right: int, size: int) -> int:
 @compiled
 def count_of(kids: Codes, depth: int, multiset: int, number: int) -> int:
     """How often a class is in a multiset."""
-    node = np.int64(multiset)
+    node = multiset
     for height in range(depth - 1, -1, -1):
-        node = np.int64(kids[node, (number >> height) & 1])
+        node = int(kids[node, (number >> height) & 1])
         if node == 0:
             break
-    return node  # type: ignore[return-value]
+    return int(node)
 
 
 @compiled
@@ -57,14 +57,14 @@ def one_more(kids: Codes, found: Codes, reg: Ints, multiset: int, number: int) -
     depth = reg[DEPTH]
     if reg[NODES] + depth > len(kids):
         return -1
-    node = np.int64(multiset)
+    node = multiset
     for height in range(depth - 1, -1, -1):
         reg[SCRATCH + height] = node
-        node = np.int64(kids[node, (number >> height) & 1])
+        node = int(kids[node, (number >> height) & 1])
     node += 1
     for height in range(depth):
         before = reg[SCRATCH + height]
-        left, right = np.int64(kids[before, 0]), np.int64(kids[before, 1])
+        left, right = int(kids[before, 0]), int(kids[before, 1])
         if (number >> height) & 1:
             right = node
         else:
@@ -79,8 +79,8 @@ def one_more(kids: Codes, found: Codes, reg: Ints, multiset: int, number: int) -
             found[at] = reg[NODES]
             kids[reg[NODES], 0], kids[reg[NODES], 1] = left, right
             reg[NODES] += 1
-        node = np.int64(found[at])
-    return node  # type: ignore[return-value]
+        node = int(found[at])
+    return node
 
 
 @compiled

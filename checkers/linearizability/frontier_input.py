@@ -120,15 +120,13 @@ def _read_in(
         ops[row, O_CALL], ops[row, O_RET] = call[row], ret[row]
         ops[row, O_KIND], ops[row, O_A], ops[row, O_B] = kind[row], a[row], b[row]
         ops[row, O_EFFECT], ops[row, O_CLASS] = -1, -1
-        ops[row, O_SLOT], ops[row, O_EFFECT_AT] = 0, -1
+        ops[row, O_SLOT] = 0
         does = kind[row]
-        if does == READ or does == CAS:
-            if does == CAS or ret[row] != FOREVER:
-                last_need[a[row] + 1] = max(last_need[a[row] + 1], ret[row])
-        elif does == DIFFERS or does == CHANGE:
-            if does == CHANGE or ret[row] != FOREVER:
-                last_differs = max(last_differs, ret[row])
-        if does == READ or does == DIFFERS or does == LOOK:
+        if does == CAS or (does == READ and ret[row] != FOREVER):
+            last_need[a[row] + 1] = max(last_need[a[row] + 1], ret[row])
+        elif does == CHANGE or (does == DIFFERS and ret[row] != FOREVER):
+            last_differs = max(last_differs, ret[row])
+        if does in (READ, DIFFERS, LOOK):
             continue
         mixed = (a[row] + 1) * 0x1E3779B97F4A7C15 + (b[row] + 1) * 0x42B2AE3D27D4EB4F + does
         at = (mixed ^ (mixed >> 29)) & (size - 1)

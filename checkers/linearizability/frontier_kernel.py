@@ -154,9 +154,10 @@ def advance(space: Space, width: int, stop_time: int, work: int) -> int:
                         conf[side, at, C_SAT + word] |= vals[value, V_MASKS + word] | (
                             masks[M_DIFFERS, word] & ~vals[value, V_MASKS + words + word]
                         )
-                if not conf[side, at, C_SAT + bit_at] & bit:
-                    plain = False
-                elif write and not conf[side, at, C_SAT + words + bit_at] & bit:
+                done = conf[side, at, C_SAT + bit_at]
+                if write:
+                    done &= conf[side, at, C_SAT + words + bit_at]
+                if not done & bit:
                     plain = False
             if plain:
                 for at in range(reg[CONFIGS]):
@@ -378,10 +379,10 @@ def _activate(space: Space) -> None:
 @compiled
 def _all_satisfied(reg: Ints, conf: Ints, slot: int) -> bool:
     side, word, bit = reg[SIDE], slot >> 6, np.int64(1) << (slot & 63)
+    by_all = bit
     for at in range(reg[CONFIGS]):
-        if not conf[side, at, C_SAT + word] & bit:
-            return False
-    return True
+        by_all &= conf[side, at, C_SAT + word]
+    return bool(by_all != 0)
 
 
 @compiled
@@ -447,9 +448,9 @@ def _keep_result(space: Space, row: int) -> bool:
     conf[side, at, C_SAT + words + word] &= gone
     conf[side, at, C_MARK] = 0
     now = ops[row, O_RET]
-    if not reg[HAS_STEPS] and reg[LAST_DIFFERS] <= now:
-        if vals[conf[side, at, C_VAL] + 1, V_NEED] <= now:
-            conf[side, at, C_VAL] = -1
+    seen = reg[HAS_STEPS] or reg[LAST_DIFFERS] > now
+    if not seen and vals[conf[side, at, C_VAL] + 1, V_NEED] <= now:
+        conf[side, at, C_VAL] = -1
     if not _is_new(reg, conf, vals, space.kids, words, side, at):
         return False
     _link(reg, conf, vals, side, at)
@@ -656,7 +657,7 @@ def _end_level(reg: Ints, ops: Ints, lists: Ints, conf: Ints) -> None:
             kept += 1
     if kept > reg[WIDTH]:
         reg[TRUNCATED] = 1
-        kept = np.int64(_narrow(reg, ops, lists, conf, side, kept))
+        kept = np.int64(_narrow(reg, ops, lists, conf, side, int(kept)))
     reg[SIDE], reg[CONFIGS], reg[EXPANDING] = side, kept, 0
     reg[WIDEST] = max(reg[WIDEST], kept)
 

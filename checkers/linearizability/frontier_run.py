@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.linearizability.coded import Codes, Coded, Ints
+from checkers.linearizability.coded import Coded, Codes, Ints
 from checkers.linearizability.compiled import compiled
 from checkers.linearizability.decision import Budget
 from checkers.linearizability.frontier_counts import with_more_nodes
@@ -67,6 +67,7 @@ from checkers.linearizability.frontier_space import (
 from checkers.linearizability.frontier_steps import answered
 
 _SLICE: Final = 50_000
+_NEEDS_A_SLICE: Final = 256
 _FIRST_ROWS: Final = 128
 OUT_OF_BUDGET: Final = -1
 """Comes back from `Run.go` when time or memory ran out."""
@@ -148,7 +149,7 @@ class Run:
 
     def slice(self, width: int, stop_time: int = FOREVER, work: int = _SLICE) -> int:
         """About so much work: SURVIVED, DIED or PAUSED."""
-        while True:
+        for _ in range(_NEEDS_A_SLICE):
             status = int(advance(self.space, width, stop_time, work))
             if status == NEEDS_ROWS:
                 self.space = with_more_rows(self.space)
@@ -163,6 +164,7 @@ class Run:
                 self._ask()
             else:
                 return status
+        return PAUSED
 
     def _ask(self) -> None:
         reg = self.space.reg

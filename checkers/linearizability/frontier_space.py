@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checkers.linearizability.coded import Codes, Ints
-from checkers.linearizability.frontier_input import Input
+from checkers.linearizability.frontier_input import O_EFFECT_AT, Input
 from checkers.linearizability.frontier_steps import WANTED, no_steps
 
 # What `advance` comes back with.
@@ -142,6 +142,7 @@ def new_space(given: Input, account: Codes, rows: int) -> Space:
     reg = np.zeros(SCRATCH + 4 * depth + 8, np.int64)
     reg[[CLASSES, NODES, DEPTH]] = classes, 1, depth
     reg[[LAST_DIFFERS, HAS_STEPS]] = given.last_differs, given.has_steps
+    given.ops[:, O_EFFECT_AT] = -1  # another run may have been over it
     vals = np.zeros((len(given.last_need) + 1, V_MASKS + 2), np.int64)
     vals[:, V_AT : V_SOURCE_AT + 1] = -1
     vals[:-1, V_NEED] = given.last_need

@@ -116,7 +116,7 @@ def replayed(
                         done[other] = True
                         order[filled] = other
                         filled += 1
-            after = _after(ops, steps, state, put)
+            after = _after(ops, steps, state, int(put))
             if after < 0 or done[put]:
                 return order, filled, row, over, state
             state = after
@@ -165,36 +165,3 @@ def _after(ops: Ints, steps: Ints, state: int, row: int) -> int:
     if does == CHANGE:
         return int(ops[row, O_B]) if state != ops[row, O_A] else -1
     return step_of(steps, state, ops[row, O_A])
-
-
-def legal(ops: Ints, steps: Ints, order: Ints, initial: int) -> bool:
-    """Whether an order has every completed operation, keeps to real time, and explains every
-    result. All steps of the model that it takes are known."""
-    return bool(_legal(ops, steps, order, initial))
-
-
-@compiled
-def _legal(ops: Ints, steps: Ints, order: Ints, initial: int) -> bool:
-    rows = len(ops)
-    seen = np.zeros(rows, np.bool_)
-    latest_call, state = np.int64(-1), np.int64(initial)
-    for row in order:
-        if seen[row] or ops[row, O_RET] < latest_call:
-            return False
-        seen[row] = True
-        latest_call = max(latest_call, ops[row, O_CALL])
-        does = ops[row, O_KIND]
-        if does == READ:
-            if state != ops[row, O_A]:
-                return False
-        elif does == DIFFERS:
-            if state == ops[row, O_A]:
-                return False
-        else:
-            state = _after(ops, steps, state, row)
-            if state < 0:
-                return False
-    for row in range(rows):
-        if ops[row, O_RET] != FOREVER and not seen[row]:
-            return False
-    return True

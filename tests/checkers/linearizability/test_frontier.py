@@ -1,0 +1,270 @@
+"""The frontier against brute force, and on histories that nobody could search."""
+
+import random
+
+import numpy as np
+import pytest
+
+from benchmarks.histories import cell, queue
+from checkers.linearizability import frontier as method
+from checkers.linearizability.coded import NEVER, Coded, Kind
+from checkers.linearizability.decision import Budget, Decision
+from checkers.linearizability.frontier import frontier, last_states
+from checkers.linearizability.frontier_input import read_in
+from checkers.linearizability.frontier_run import Run
+from checkers.linearizability.frontier_space import DIED, PAUSED, SURVIVED, with_more_words
+from framework.verdict import Verdict
+from tests.checkers.linearizability.coded_oracle import (
+    CELL_KINDS,
+    after,
+    coded_of,
+    is_legal_order,
+    linearizable,
+    random_cell,
+    random_known,
+    random_strings,
+)
+
+BUDGET_S = 300.0
+FAMILIES = (
+    CELL_KINDS,
+    (Kind.READ, Kind.WRITE),
+    (Kind.READ, Kind.WRITE, Kind.CAS),
+    (Kind.READ, Kind.WRITE, Kind.CAS, Kind.DIFFERS),
+    (Kind.READ, Kind.DIFFERS, Kind.CAS, Kind.CHANGE),
+)
+
+
+def small(seed: int) -> Coded:
+    """A history that brute force can decide."""
+    rng = random.Random(seed)
+    info, lies = rng.choice((0, 0.2, 0.4, 0.7)), rng.choice((0, 0.1, 0.3))
+    clients = rng.randint(2, 6)
+    match seed % 7:
+        case 5:
+            return random_strings(rng, rng.randint(2, 8), clients, info=info, lies=lies)
+        case 6:
+            return random_known(rng, rng.randint(2, 8), clients, info=info)
+    kinds = FAMILIES[seed % 7]
+    count, values = rng.randint(2, 11), rng.randint(1, 4)
+    return random_cell(rng, count, clients, values, kinds=kinds, info=info, lies=lies)
+
+
+def decided(coded: Coded) -> Decision:
+    decision = frontier(coded, Budget(BUDGET_S))
+    assert decision is not None
+    assert decision.method == "frontier"
+    return decision
+
+
+def assert_right(coded: Coded, decision: Decision, right: bool) -> None:
+    assert decision.verdict is (Verdict.VALID if right else Verdict.INVALID)
+    if right:
+        assert decision.order is not None and is_legal_order(coded, decision.order)
+    else:
+        assert coded.ret[decision.culprit] != NEVER
+        assert decision.culprit in decision.involved
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_agrees_with_brute_force(part: int) -> None:
+    for seed in range(500 * part, 500 * (part + 1)):
+        coded = small(seed)
+        assert_right(coded, decided(coded), linearizable(coded))
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_agrees_whatever_the_width(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes back to checkpoints and widens, or proves over windows that nothing is left."""
+    monkeypatch.setattr(method, "_WIDE", width)
+    monkeypatch.setattr(method, "_NARROW", width)
+    monkeypatch.setattr(method, "_FIRST_WINDOW", width)
+    monkeypatch.setattr(method, "_CHECKPOINT_ROWS", 1)
+    died = 0
+    for seed in range(10_000, 11_200):
+        coded = small(seed)
+        search = method._Search(coded, Budget(BUDGET_S))
+        assert_right(coded, search.decide(), linearizable(coded))
+        died += search.died_at >= 0
+    assert died >= 10 // width**2
+
+
+def test_a_narrow_run_never_refutes_what_is_linearizable() -> None:
+    died = 0
+    for seed in range(300):
+        rng = random.Random(seed)
+        coded = random_cell(rng, 40, 8, 3, kinds=FAMILIES[2], lies=0, info=0.1)
+        given = read_in(coded)
+        run = Run(coded, given, np.arange(len(given.class_row), dtype=np.int32))
+        status = run.go(Budget(BUDGET_S), 1)
+        died += status == DIED
+        assert status == SURVIVED or run.truncated
+        assert_right(coded, decided(coded), True)
+    assert died > 0
+
+
+@pytest.mark.parametrize("words", [2, 4])
+def test_agrees_with_many_words(words: int) -> None:
+    """The masks are longer than they must be, and slots are taken from the last word."""
+    for seed in range(20_000, 20_400):
+        coded = small(seed)
+        given = read_in(coded)
+        run = Run(coded, given, np.arange(len(given.class_row), dtype=np.int32))
+        while run.space.masks.shape[1] < words:
+            run.space = with_more_words(run.space)
+        run.space.lists[3, :2] = 64 * words - 1, 63
+        run.space.reg[14] = 2
+        status = run.go(Budget(BUDGET_S), 1 << 40)
+        assert status == (SURVIVED if linearizable(coded) else DIED)
+
+
+def crowd(count: int, wrong: bool) -> Coded:
+    """Everybody writes at once, then everybody reads at once, all the same value."""
+    call = list(range(count)) + [2 * count + row for row in range(count)]
+    ret = [count + row for row in range(count)] + [3 * count + row for row in range(count)]
+    kind = [int(Kind.WRITE)] * count + [int(Kind.READ)] * count
+    b = [1 + row % 7 for row in range(count)] + [-1] * count
+    a = [-1] * count + [3] * count
+    if wrong:
+        a[-1] = 4
+    return coded_of(call, ret, kind, a, b)
+
+
+@pytest.mark.parametrize("count", [30, 64, 65, 200])
+@pytest.mark.parametrize("wrong", [False, True])
+def test_hundreds_open_at_once(count: int, wrong: bool) -> None:
+    coded = crowd(count, wrong)
+    decision = decided(coded)
+    assert decision.verdict is (Verdict.INVALID if wrong else Verdict.VALID)
+    if not wrong:
+        assert decision.order is not None and is_legal_order(coded, decision.order)
+
+
+@pytest.mark.parametrize(
+    ("count", "clients", "values", "info"),
+    [
+        (20_000, 5, 5, 0.0),
+        (10_000, 5, 5, 0.01),
+        (5_000, 5, 5, 0.05),
+        (5_000, 20, 5, 0.0),
+        (5_000, 20, 5, 0.05),
+        (3_000, 100, 5, 0.0),
+        (3_000, 100, 5, 0.05),
+        (2_000, 5, None, 0.05),
+        (3_000, 5, 200, 0.05),
+    ],
+)
+def test_linearizable(count: int, clients: int, values: int | None, info: float) -> None:
+    coded = cell(count, clients, values=values, info=info, seed=3)
+    decision = decided(coded)
+    assert decision.verdict is Verdict.VALID, decision.note
+    assert decision.order is not None and is_legal_order(coded, decision.order)
+
+
+@pytest.mark.parametrize(
+    ("count", "clients", "values", "info", "plant"),
+    [
+        (10_000, 5, 5, 0.0, "phantom"),
+        (1_000, 5, 5, 0.05, "phantom"),
+        (1_000, 5, 5, 0.05, "burst"),
+        (5_000, 5, 5, 0.05, "burst"),
+        (3_000, 20, 5, 0.05, "burst"),
+        (3_000, 100, 5, 0.0, "burst"),
+        (3_000, 100, 5, 0.05, "burst"),
+        (1_000, 5, None, 0.0, "stale"),
+    ],
+)
+def test_not_linearizable(count: int, clients: int, values: int, info: float, plant: str) -> None:
+    coded = cell(count, clients, values=values, info=info, seed=4, plant=plant)  # type: ignore[arg-type]
+    decision = decided(coded)
+    assert decision.verdict is Verdict.INVALID, decision.note
+    assert decision.culprit >= count * 8 // 10
+
+
+def test_more_surprises_than_pending_writes() -> None:
+    """Twenty writes that nobody heard of explain twenty surprises, not twenty-one."""
+
+    def history(surprises: int) -> Coded:
+        rows = [(row, int(NEVER), Kind.WRITE, -1, 1 + row % 2) for row in range(40)]
+        now = 100
+        for _ in range(surprises):
+            rows += [(now, now + 1, Kind.WRITE, -1, 3), (now + 2, now + 3, Kind.READ, 1, -1)]
+            now += 4
+        return coded_of(*(list(column) for column in zip(*rows, strict=True)))
+
+    assert decided(history(20)).verdict is Verdict.VALID
+    assert decided(history(21)).verdict is Verdict.INVALID
+
+
+def test_many_classes_of_pending_operations() -> None:
+    rng = random.Random(5)
+    count = 3_000
+    rows = [(row, int(NEVER), Kind.CAS, rng.randrange(500), 1 + row) for row in range(count)]
+    rows += [(count, count + 1, Kind.READ, 0, -1)]
+    rows += [(count + 2, count + 3, Kind.DIFFERS, 0, -1)]
+    coded = coded_of(*(list(column) for column in zip(*rows, strict=True)))
+    decision = decided(coded)
+    assert decision.verdict is Verdict.VALID
+    assert decision.order is not None and is_legal_order(coded, decision.order)
+
+
+def test_last_states_are_what_was_possible() -> None:
+    seen = 0
+    for seed in range(30_000, 30_600):
+        coded = small(seed)
+        found = last_states(coded, Budget(BUDGET_S))
+        assert (found is None) == linearizable(coded)
+        if found is None:
+            continue
+        seen += 1
+        at = coded.ret[found.culprit]
+        assert found.states
+        for last in found.states:
+            state, latest = coded.initial, -1
+            for row in last.order.tolist():
+                assert coded.call[row] < at and coded.ret[row] > latest
+                then = after(coded, state, row)
+                assert isinstance(then, int)
+                state, latest = then, max(latest, int(coded.call[row]))
+            assert state == last.state
+            assert set(np.flatnonzero(coded.ret < at).tolist()) <= set(last.order.tolist())
+            assert found.culprit not in last.order or coded.kind[found.culprit] == Kind.WRITE
+        # Up to the return before, there is an order.
+        rows = np.flatnonzero(coded.call < at)
+        before = coded.take(rows)
+        before.ret[before.ret >= at] = NEVER
+        assert linearizable(before)
+    assert seen > 50
+
+
+def test_a_budget_that_ran_out_is_told() -> None:
+    coded = cell(20_000, 20, values=5, info=0.05)
+    decided(cell(100, 5, values=5, info=0.05))
+    decision = frontier(coded, Budget(0.0))
+    assert decision is not None and decision.verdict is Verdict.UNKNOWN
+    assert decision.note.startswith("frontier: time ran out after")
+    decision = frontier(coded, Budget(BUDGET_S, max_bytes=10_000))
+    assert decision is not None and decision.verdict is Verdict.UNKNOWN
+    assert decision.note.startswith("frontier: memory ran out after")
+
+
+def test_slices_and_checkpoints_change_nothing() -> None:
+    coded = cell(2_000, 10, values=4, info=0.02, seed=8)
+    given = read_in(coded)
+    run = Run(coded, given, np.arange(len(given.class_row), dtype=np.int32))
+    levels = []
+    rng = random.Random(0)
+    while (status := run.slice(64, work=100)) == PAUSED:
+        run.save()
+        if run.checkpoints and rng.random() < 0.03:
+            run.go_back(rng.choice(run.checkpoints[-5:]))
+            levels.append(run.level)
+    assert status == SURVIVED
+    assert len(levels) > 3
+
+
+def test_queues_and_nothing_at_all() -> None:
+    assert frontier(queue(50, 3), Budget(1.0)) is None
+    assert decided(coded_of([], [], [], [], [])).verdict is Verdict.VALID
+    pending = coded_of([0], [int(NEVER)], [Kind.WRITE], [-1], [1])
+    assert_right(pending, decided(pending), True)
