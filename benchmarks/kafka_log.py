@@ -99,7 +99,7 @@ def _story(operations: int, partitions: int, seed: int, silent: float, plant: Pl
     consumer = rng.integers(0, CONSUMERS, operations)
     by_part = np.argsort(part, kind="stable")
     there = np.empty(operations, np.int64)  # before the operation
-    total = np.cumsum(produces[by_part]) - produces[by_part]
+    total: Ints = np.cumsum(produces[by_part]) - produces[by_part]
     base = np.zeros(partitions + 1, np.int64)
     base[1:] = np.cumsum(np.bincount(part[produces], minlength=partitions))
     there[by_part] = total - base[part[by_part]]
@@ -145,7 +145,7 @@ def _table(story: _Story, first: int, last: int, plant: Plant, run: str) -> pa.T
     op, end = turn * 2 * CLIENTS + client, (turn * 2 + 1) * CLIENTS + client
     failed = rows == (story.victim if plant == "G1a" else -1)
     silent = story.silent[rows]
-    result = np.where(silent | failed, None, "")
+    answered = pa.array(~(silent | failed))
     done = pa.array(np.where(failed, "fail", np.where(silent, "info", "ok")))
     told = pc.if_else(produces, _produced(story, rows), _fetched(story, rows, plant))
     keys = pa.array([f'"t/{number}"' for number in range(len(story.base) - 1)])
@@ -159,7 +159,7 @@ def _table(story: _Story, first: int, last: int, plant: Plant, run: str) -> pa.T
         "key": keys.take(pa.array(story.part[rows])),
         "value": pc.if_else(produces, _produce(rows), _fetch(story, rows)),
         "type": done,
-        "result": pc.if_else(pa.array(result == ""), told, "null"),
+        "result": pc.if_else(answered, told, "null"),
         "node": pa.repeat("b1", len(rows)),
         "invoked_ns": op * STEP_NS,
         "completed_ns": end * STEP_NS,

@@ -221,7 +221,9 @@ class _Batch:
         """Raises `Malformed` where something is wrong."""
         if wrong.any():
             first = at[np.flatnonzero(wrong)[0]]
-            told = self.table.column(column)[int(first)].as_py() or "nothing"
+            told = self.table.column(column)[int(first)].as_py() or "null"
+            if told == "null":
+                column, told = "value", self.table.column("value")[int(first)].as_py()
             raise Malformed(
                 self.table.column("run")[int(first)].as_py(),
                 int(self.op[first]),
@@ -233,9 +235,7 @@ def _transactions(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     results = batch.results(at)
     found = micro_operations(results)
     form = '[["send", key, [offset, value]], ["poll", {key: [[offset, value], ...]}], ...]'
-    returned = batch.text("result", at)
-    column = "result" if found.wrong.any() and _some(returned, found.wrong) else "value"
-    batch.need(found.wrong, at, column, form)
+    batch.need(found.wrong, at, "result", form)
     of = at[found.row]
     key = unquoted(found.key).arrow().dictionary_encode()
     flags = np.where(found.kind == POLLED, Flag.SUBSCRIBES, Flag.PROMISED)
@@ -282,7 +282,7 @@ def _rebalanced(
 def _subscriptions(kind: Kind, batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     at = at[batch.type[at] != FAIL]
     found = items(batch.results(at))
-    batch.need(found.wrong, at, "value", "a list of keys")
+    batch.need(found.wrong, at, "result", "a list of keys")
     ext = batch.table.column("ext").take(pa.array(at))
     begins = pc.match_substring_regex(ext, r'"seek-to-beginning\??":\s*true').fill_null(False)
     flags = np.where(begins.to_numpy(), Flag.FROM_BEGINNING, 0)
@@ -557,8 +557,3 @@ def _places(row: Ints) -> Ints:
 
 def _absent(values: Texts) -> NDArray[np.bool_]:
     return values.end <= values.begin
-
-
-def _some(values: Texts, rows_: NDArray[np.bool_]) -> bool:
-    first = np.flatnonzero(rows_)[0]
-    return bool(values.end[first] - values.begin[first] > 4)

@@ -1,0 +1,93 @@
+"""The checker of stored runs, and `check --model kafka`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from kafka_histories import Events, anything, singles, table, transactions
+
+from benchmarks.kafka_log import table as numbered
+from benchmarks.kafka_log import write
+from checkers.kafka_log.checker import KafkaLog, judge_runs
+from checkers.kafka_log.judge import judge
+from checkers.kafka_log.rows import rows
+from framework.checking.foreign import check_histories, find_histories, need_model
+from framework.errors import UsageError
+from framework.plugins import registry
+from framework.plugins.checker import Tables
+from framework.verdict import Verdict
+
+MALFORMED: Events = [
+    {"type": "invoke", "process": 0, "f": "send", "value": 7},
+    {"type": "ok", "process": 0, "f": "send", "value": 7},
+]
+RUNS = {"clean": transactions(1), "single": singles(1), "wrong": anything(1), "odd": MALFORMED}
+
+
+def test_it_is_found_by_its_name() -> None:
+    assert isinstance(registry.load("checkers", "kafka-log"), KafkaLog)
+
+
+def test_runs_are_judged_apart_on_spark(spark: Any) -> None:
+    operations = pa.concat_tables([table(events, run) for run, events in RUNS.items()])
+    frame = spark.createDataFrame(operations)
+    tables = Tables(spark=spark, runs=[], operations=frame, nemesis=None, events=None, faults=None)
+    found = [row.asDict() for row in KafkaLog().check(tables).collect()]
+    verdicts = {run: {row["verdict"] for row in found if row["run"] == run} for run in RUNS}
+    assert verdicts == {
+        "clean": {"VALID"},
+        "single": {"VALID"},
+        "wrong": {"INVALID"},
+        "odd": {"UNKNOWN"},
+    }
+    (odd,) = [row for row in found if row["run"] == "odd"]
+    assert "index 0: the result of 'send' is 7" in odd["note"]
+    alone = judge_runs(table(RUNS["wrong"], "wrong")).to_pylist()
+    assert sorted(row["findings"] for row in found if row["run"] == "wrong") == sorted(
+        row["findings"] for row in alone
+    )
+
+
+def written(folder: Path, name: str, events: Events) -> Path:
+    path = folder / f"{name}.jsonl"
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    return path
+
+
+@pytest.mark.parametrize("size", [1 << 20, 2_000])
+def test_files_are_checked_by_name_of_the_model(tmp_path: Path, size: int) -> None:
+    need_model("kafka")
+    paths = [written(tmp_path, name, RUNS[name]) for name in ("clean", "single", "wrong")]
+    results = check_histories(None, find_histories(paths), "kafka", size=size)
+    assert [each.verdict for each in results] == [Verdict.VALID, Verdict.VALID, Verdict.INVALID]
+    wrong = results[2]
+    named = {op for finding in wrong.checkers[0].findings for op in finding.operations}
+    assert named == set(wrong.cited)
+
+
+def test_a_malformed_file_has_one_clear_line(tmp_path: Path) -> None:
+    given = find_histories([written(tmp_path, "odd", MALFORMED)])
+    with pytest.raises(UsageError, match=r"odd.jsonl: index 0: the result of 'send' is 7; it has"):
+        check_histories(None, given, "kafka")
+
+
+@pytest.mark.parametrize(
+    ("plant", "names"),
+    [
+        ("none", set()),
+        ("lost-write", {"lost-write", "int-poll-skip", "poll-skip"}),
+        ("G1a", {"G1a"}),
+        ("int-nonmonotonic-poll", {"int-nonmonotonic-poll", "int-poll-skip", "poll-skip"}),
+        ("two-values", {"inconsistent-offsets", "unwritten-read"}),
+    ],
+)
+def test_histories_made_by_number(plant: Any, names: set[str], tmp_path: Path) -> None:
+    found = judge(rows(numbered(4_000, 5, plant=plant))).to_pylist()
+    told = {f["message"].split(":")[0] for row in found for f in json.loads(row["findings"])}
+    assert told == names
+    path = tmp_path / "history.parquet"
+    assert write(path, 4_000, 5, plant=plant) == len(numbered(4_000, 5))
+    (result,) = check_histories(None, find_histories([path]), "kafka")
+    assert {f.message.split(":")[0] for f in result.checkers[0].findings} == names
