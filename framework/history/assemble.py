@@ -18,13 +18,8 @@ def assemble(parts: pa.Table) -> pa.Table:
     whichever histories; without `range` and `role`. Columns may be missing, rows in any order.
     Processes stay JSON texts."""
     role = parts.column("role").to_numpy()
-    places = _places(parts)
-    if (role == EVENTS).any():
-        parts = _numbered(parts, places, role)
-    rows = np.flatnonzero(role == OPERATION)
-    if len(rows) < len(role):
-        late = np.flatnonzero(role == COMPLETION)
-        parts = _closed(parts, rows, late, places) if len(late) else parts.take(pa.array(rows))
+    if role.any():
+        parts = _settled(parts, role)
     table = parts.drop_columns(["range", "role"])
     file, op = table.column("file").to_numpy(), table.column("op").to_numpy()
     if ((file[1:] < file[:-1]) | ((file[1:] == file[:-1]) & (op[1:] < op[:-1]))).any():
@@ -32,8 +27,20 @@ def assemble(parts: pa.Table) -> pa.Table:
     return table
 
 
+def _settled(parts: pa.Table, role: NDArray[np.int8]) -> pa.Table:
+    """The operations, numbered and closed by what the other rows say."""
+    places = _places(parts)
+    if (role == EVENTS).any():
+        parts = _numbered(parts, places, role)
+    rows = np.flatnonzero(role == OPERATION)
+    late = np.flatnonzero(role == COMPLETION)
+    return _closed(parts, rows, late, places) if len(late) else parts.take(pa.array(rows))
+
+
 def indexed(nemesis: pa.Table, borders: Sequence[Border]) -> pa.Table:
     """What the nemesis did in one history, with true indices, in order."""
+    if not len(nemesis):
+        return nemesis.drop_columns(["file", "range"])
     before, events = {}, 0
     for border in sorted(borders, key=lambda each: each.number):
         before[border.number] = events

@@ -170,6 +170,8 @@ def _texts(
     form: NDArray[np.uint8],
 ) -> pa.Array:
     """The texts between two places each, in canonical form."""
+    if not form.any():
+        return pa.nulls(len(form), pa.string())
     offsets = np.empty(len(form) + 1, np.int32)
     out = np.empty(int((end - begin).sum(dtype=np.int64)), np.uint8)
     size = scan.copy(text, begin, end, form, offsets, out)

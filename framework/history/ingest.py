@@ -239,6 +239,8 @@ def _table(source: Range | Border, role: int, rows: int, **columns: pa.Array | N
 
 
 def _nemesis(source: Range, events: Events, rows: NDArray[np.int64]) -> pa.Table:
+    if not len(rows):
+        return NEMESIS_PART.empty_table()
     return pa.Table.from_arrays(
         [
             pa.repeat(pa.scalar(source.file, pa.int64()), len(rows)),
