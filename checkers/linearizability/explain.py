@@ -7,6 +7,7 @@ of its return (`end`, null: never), both times in ns where they are known, `proc
 cannot come next (null: nobody says that it must). `state`: what the object is at the order's end.
 """
 
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -214,7 +215,7 @@ class _Names:
         """As in `write 1`, `read -> 1`, `cas [1,2] -> fail`."""
         operation = self.row(row)
         value, result = operation.get("value"), operation.get("result")
-        asked = "" if value in (None, "null") else f" {short(str(value))}"
+        asked = "" if value in (None, "null") else f" {_in_words(value)}"
         called = f"{operation.get('f', 'operation')}{asked}"
         outcome = operation.get("type", "")
         if operation.get("end") is None:
@@ -224,7 +225,7 @@ class _Names:
                 [f"{called} -> {outcome}", *filter(None, [operation.get("error_code")])]
             )
         shows = int(self._coded.kind[row]) in OBSERVERS or result not in (None, "null", value)
-        return f"{called} -> {short(str(result or 'null'))}" if shows else called
+        return f"{called} -> {_in_words(result or 'null')}" if shows else called
 
     def brief(self, row: int) -> str:
         """With its index."""
@@ -236,6 +237,15 @@ class _Names:
         until = "" if ret == NEVER else f" to {ret}"
         process = self.row(row).get("process", "?")
         return f"{self.label(row)} (index {call}{until}, process {process})"
+
+
+def _in_words(value: str) -> str:
+    """A JSON text, short. Of an answer that shows an id, the id: that is what is checked."""
+    if '"topic_id"' in value:
+        shown = json.loads(value)
+        if isinstance(shown, dict) and shown.get("topic_id") is not None:
+            return f"id {short(str(shown['topic_id']))}"
+    return short(value)
 
 
 def _plain(source: Source, coded: Coded, decision: Decision) -> Finding:

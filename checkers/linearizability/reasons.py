@@ -89,10 +89,9 @@ class Reasons:
         if stuck.kind in (READ, CAS):
             first = f"needs {self._needed(stuck.a)}, but {self.state(end.state)}"
             return [first, *self._no_maker(end, stuck, stuck.a)]
-        if stuck.kind == DIFFERS:
-            return [f"needs anything but {self.value(stuck.a)}, but {self.state(end.state)}"]
-        if stuck.kind == CHANGE:
-            return [f"needs anything but {self.value(stuck.a)}, but {self.state(end.state)}"]
+        if stuck.kind in (DIFFERS, CHANGE):
+            first = f"needs anything but {self.value(stuck.a)}, but {self.state(end.state)}"
+            return [first, *self._no_leaver(end, stuck)]
         if stuck.kind == DEQUEUE:
             first = f"needs {self.value(stuck.a)} to be the first, but {self.state(end.state)}"
             return [first, *self._no_maker(end, stuck, stuck.a)]
@@ -129,6 +128,20 @@ class Reasons:
             others = "no operation" if value != coded.initial else "nothing else"
             told = self.value(value)
             yield f"{others} that was invoked before index {stuck.ret} {verb} {told}"
+
+    def _no_leaver(self, end: End, stuck: Move) -> Iterator[str]:
+        """Why nothing else takes a cell away from its value."""
+        coded = self.relaxing.coded
+        rows = self.relaxing.mutations(stuck.ret)
+        told = [stuck.row, *(move.row for move in end.order)]
+        since = max(end.order, key=lambda move: move.call, default=None)
+        rows = rows[~np.isin(rows, told)]
+        if since is not None:
+            rows = rows[coded.ret[rows] > since.call]
+        kind, there = coded.kind[rows], coded.a[rows] == end.state
+        if not np.any((kind == WRITE) | ((kind == CAS) & there) | ((kind == CHANGE) & ~there)):
+            after = "" if since is None else f" after {self.name(since.row)} was invoked"
+            yield f"nothing else that changes it from there was open{after}"
 
     def _nothing_before(self, end: End, stuck: Move) -> Iterator[str]:
         told = {stuck.row, *(move.row for move in end.order)}
