@@ -13,7 +13,8 @@ another value before it returns, and going through time the order is mended wher
   can wait longer;
 - a pending write or cas that nobody observed may take effect.
 
-The order is greedy: that it fails proves nothing. What is found is replayed (`unique_layout`).
+Where none of it helps, the last few turns are taken again in other ways (`Plan.way`). The order is
+greedy: that it fails proves nothing. What is found is replayed (`unique_layout`).
 Linear but for binary searches among the failed cas of one value.
 
 Times are history events; a value that begins at event s begins just before it. `begins` is
@@ -34,6 +35,10 @@ _CAS: Final = int(Kind.CAS)
 _NEVER: Final = int(NEVER)
 _CANDIDATES: Final = 64
 """How many later chains are looked at for one that may begin now."""
+_WAYS: Final = 4
+_NEAR: Final = 16
+"""Where a failed cas has no place, other ways are tried from so many turns before."""
+_TRIES: Final = 64
 
 
 @compiled
@@ -84,8 +89,9 @@ class Facts(NamedTuple):
 class Plan(NamedTuple):
     """The order in the making. By chain (those of one unobserved write or cas come last): its
     first and last value, its last call, its neighbours in the order, whether it must stay right
-    behind the one before. By turn: the chain, and when it has to begin. By value: when it begins.
-    """
+    behind the one before. By turn: the chain, when it has to begin, and which way of mending is
+    tried (+1: not the first that can begin earlier, but the first that can also stay; +2: hide it
+    only if what is in force can stay). By value: when it begins."""
 
     root: Codes
     end: Codes
@@ -96,6 +102,7 @@ class Plan(NamedTuple):
     taken: NDArray[np.bool_]
     order: Codes
     must: Ints
+    way: NDArray[np.int8]
     begins: Ints
 
 
@@ -268,7 +275,7 @@ def _relief(facts: Facts, plan: Plan, spare: Spare, current: int, due: int, turn
                 )
                 if gone > best_due:
                     best, best_due = later, gone
-                if gone >= limit:
+                if gone >= limit or (plan.way[turn] & 1 == 0 and gone >= 0):
                     return best
         at += 1
     row = _unobserved(facts, plan, spare, plan.end[current], due, upcoming, best_due)
@@ -312,12 +319,12 @@ def _unobserved(
 
 
 @compiled
-def _schedule(facts: Facts, plan: Plan, spare: Spare) -> bool:
-    """Gives every chain its time. False: a failed cas has no place in what was tried."""
+def _schedule(facts: Facts, plan: Plan, spare: Spare) -> int:
+    """Gives every chain its time. The turn at which a failed cas has no place, or -1."""
     turn, current = 1, 0
     plan.end[0] = _run(facts, plan, 0, -1, _must(plan.must, 1))
     if plan.end[0] < 0:
-        return False
+        return turn
     while True:
         turn = _upcoming(plan.taken, plan.order, turn)
         value = plan.end[current]
@@ -325,19 +332,19 @@ def _schedule(facts: Facts, plan: Plan, spare: Spare) -> bool:
         at = _must(plan.must, turn)
         if due < at:
             if due < facts.last_call[value]:
-                return False
+                return turn
             chain = _relief(facts, plan, spare, current, due, turn)
             if chain < 0:
-                return False
+                return turn
             if chain < len(plan.order):
                 plan.taken[chain] = True
             end = _run(
                 facts, plan, chain, due, _must(plan.must, _upcoming(plan.taken, plan.order, turn))
             )
             if end < 0:
-                return False
+                return turn
         elif turn == len(plan.order):
-            return True
+            return -1
         else:
             chain = plan.order[turn]
             plan.taken[chain] = True
@@ -350,14 +357,33 @@ def _schedule(facts: Facts, plan: Plan, spare: Spare) -> bool:
             )
             if gone < limit:
                 hides = plan.last[chain] < plan.begins[plan.root[current]]
-                if hides and not plan.glued[current] and due > gone:
+                least = limit if plan.way[turn] & 2 else gone + 1
+                if hides and not plan.glued[current] and due >= least:
                     _hide(facts, plan, chain, current)
                     continue
                 if end < 0:
-                    return False
+                    return turn
         plan.end[chain] = end
         _append(plan, chain, current)
         current = chain
+
+
+@compiled
+def _mended(facts: Facts, plan: Plan, spare: Spare) -> bool:
+    """Tries other ways of mending where one fails."""
+    for _ in range(_TRIES):
+        turn = _schedule(facts, plan, spare)
+        if turn < 0:
+            return True
+        way = plan.way[turn] + 1
+        if way == _WAYS:
+            return False
+        plan.way[max(0, turn - _NEAR) : turn + 1] = way
+        plan.following[:] = -1
+        plan.glued[:] = False
+        plan.taken[:] = False
+        spare.counts[:] = 0
+    return False
 
 
 @compiled
@@ -399,13 +425,14 @@ def place(
         np.zeros(chains, np.bool_),
         order,
         must,
+        np.zeros(chains + 1, np.int8),
         np.full(len(writer), -1, np.int64),
     )
     plan.root[:chains] = root
     values = np.empty(len(writer), np.int32)
     begins = np.empty(len(writer), np.int64)
     count = 0
-    if _schedule(facts, plan, spare):
+    if _mended(facts, plan, spare):
         chain = 0
         while chain >= 0:
             value = plan.root[chain]
