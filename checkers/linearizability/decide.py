@@ -2,8 +2,8 @@
 
 All are exact, so that they are tried by cost. What needs no search first: unique writes, elements
 of sets, FIFO queues, each nearly linear. Then a quick refutation for repeated values. Then two
-searches in turns, with time slices that grow: the frontier refutes soon, depth first finds orders
-soon, and who would win is not known before. Where the system's own log says in which order it
+searches in turns, with time slices that grow: depth first finds orders soon, the frontier refutes
+soon, and which would win is not known before. Where the system's own log says in which order it
 worked, that order is checked besides.
 """
 
@@ -34,11 +34,13 @@ DISAGREEMENT: Final = "disagreement"
 _COMPILING_S: Final = 0.001
 """What takes less was done before."""
 _FIRST_SLICE_S: Final = 0.02
+_SLICE_S_AN_OPERATION: Final = 4e-6
+"""Several times what an easy history takes."""
 _GROWTH: Final = 3.0
 _CELLS: Final = sum(1 << kind for kind in range(Kind.CHANGE + 1))
 _QUEUES: Final = sum(1 << kind for kind in range(Kind.ENQUEUE, Kind.TAKE + 1))
 
-SEARCHES: Final[Sequence[Method]] = (frontier, depth_first)
+SEARCHES: Final[Sequence[Method]] = (depth_first, frontier)
 METHODS: Final[Sequence[Method]] = (
     unique_writes,
     flips,
@@ -152,7 +154,7 @@ def _raced(coded: Coded, budget: Budget, tried: _Tried) -> Decision:
     """The searches in turns. One that gives up before its time is up has run out of memory, and
     is not asked again."""
     searches = list(SEARCHES)
-    slice_s = _FIRST_SLICE_S
+    slice_s = max(_FIRST_SLICE_S, _SLICE_S_AN_OPERATION * len(coded))
     while searches and budget.left_s > 0:
         for search in tuple(searches):
             part = budget.slice(slice_s)
