@@ -19,7 +19,7 @@ ANOMALIES: Final = {
     "lost-write": "nobody polled what took effect, though somebody polled what is beyond it",
     "unseen": "nobody polled what was acknowledged, though all was read at the end",
     "G1a": "a value was polled whose send had failed",
-    "unwritten-read": "a value was polled that nobody sent",
+    "unwritten-read": "a value was polled that nobody sent, or not yet",
     "precommitted-read": "a transaction polled what it sends itself",
     "int-poll-skip": "one operation's polls passed over a value",
     "int-nonmonotonic-poll": "one operation's polls went back, or stood still",

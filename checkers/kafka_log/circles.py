@@ -17,15 +17,15 @@ from framework.verdict import Verdict
 
 def parts_of(rows: pa.Table) -> tuple[pa.Table, pa.Table] | None:
     """The edges and vertices of some keys; None where there is nothing but operations on one
-    record or partition each: whatever is wrong with these, the order of a key or a client shows.
+    partition each: what is wrong with these, and not allowed, the other checks show.
     """
-    transactions = pc.bit_wise_and(rows.column("flags"), pa.scalar(_SEVERAL, pa.int8()))
+    transactions = pc.bit_wise_and(rows.column("flags"), pa.scalar(_TRANSACTIONS, pa.int8()))
     if not pc.any(pc.not_equal(transactions, 0)).as_py():
         return None
     return edges(rows), vertices(rows)
 
 
-_SEVERAL: Final = int(Flag.SUBSCRIBES | Flag.AMONG)
+_TRANSACTIONS: Final = int(Flag.SUBSCRIBES)
 
 
 def outcomes(edges_: pa.Table, vertices_: pa.Table, name: str) -> list[Mapping[str, Any]]:

@@ -168,9 +168,9 @@ def _changes(*columns: Ints) -> Bools:
     return made
 
 
-def refused(log: Log, found: Order) -> tuple[Ints, Ints]:
+def senders(log: Log, found: Order) -> tuple[Ints, Ints, Ints]:
     """By item: a record that sent it, one that did not fail if there is such (`NOWHERE`: nobody
-    did); and how many that did not fail."""
+    did); how many that did not fail; and when the first of all was invoked."""
     count = len(found.read)
     writer = np.full(count, NOWHERE, np.int64)
     live = np.zeros(count, np.int64)
@@ -179,4 +179,6 @@ def refused(log: Log, found: Order) -> tuple[Ints, Ints]:
     for some in (sends[failed], sends[~failed]):
         writer[found.item[some][::-1]] = some[::-1]
     np.add.at(live, found.item[sends[~failed]], 1)
-    return writer, live
+    begun = np.full(count, _BIG, np.int64)
+    np.minimum.at(begun, found.item[sends], log.op[found.rows[sends]])
+    return writer, live, begun

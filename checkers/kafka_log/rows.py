@@ -79,7 +79,8 @@ class Flag(IntFlag):
     AMONG = 32
     """The operation sends to several keys."""
     SUBSCRIBES = 64
-    """The client's consumer is one that assigns or subscribes, not one that says where it is."""
+    """Of a transaction: the client's consumer is one that assigns or subscribes, not one that says
+    where it is."""
 
 
 TYPES: Final = ("ok", "info", "fail")
@@ -238,7 +239,7 @@ def _transactions(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     batch.need(found.wrong, at, "result", form)
     of = at[found.row]
     key = unquoted(found.key).arrow().dictionary_encode()
-    flags = np.where(found.kind == POLLED, Flag.SUBSCRIBES, Flag.PROMISED)
+    flags = np.where(found.kind == POLLED, 0, Flag.PROMISED) | Flag.SUBSCRIBES
     flags |= np.where(_among(found, key), Flag.AMONG, 0)
     yield batch.rows(
         np.where(found.kind == POLLED, Kind.POLL, Kind.SEND),

@@ -4,7 +4,7 @@ import numpy as np
 
 from checkers.kafka_log.cases import Cases
 from checkers.kafka_log.log import NEVER, NOWHERE, Bools, Log
-from checkers.kafka_log.order import Order, refused
+from checkers.kafka_log.order import Order, senders
 from checkers.kafka_log.rows import FAIL, OK, Flag, Kind
 from checkers.kafka_log.scan import NONE, Ints
 
@@ -177,18 +177,27 @@ def final_reads(log: Log) -> Ints:
 
 def _unwritten(log: Log, order: Order) -> list[Cases]:
     """Of each such value the first poll."""
-    writer, live = refused(log, order)
+    writer, live, begun = senders(log, order)
     polls = np.flatnonzero(~order.sends & (log.type[order.rows] == OK))
-    polls = polls[live[order.item[polls]] == 0]
-    _, first = np.unique(order.item[polls], return_index=True)
-    polls = polls[first]
+    before = log.end[order.rows[polls]] < begun[order.item[polls]]
+    early = _first_of_each(order, polls[before & (writer[order.item[polls]] >= 0)])
+    polls = _first_of_each(order, polls[live[order.item[polls]] == 0])
     sender = writer[order.item[polls]]
     some = sender >= 0
     reader = order.rows[polls]
+    too_early = [order.rows[early], order.rows[writer[order.item[early]]]]
     return [
         Cases("G1a", [reader[some], order.rows[sender[some]]], _tell_aborted),
         Cases("unwritten-read", [reader[~some]], _tell_unwritten),
+        Cases("unwritten-read", too_early, _tell_early),
     ]
+
+
+def _first_of_each(order: Order, records: Ints) -> Ints:
+    """Of each value the first of the records."""
+    _, first = np.unique(order.item[records], return_index=True)
+    found: Ints = records[first]
+    return found
 
 
 def _tell_aborted(log: Log, poll: int, send: int) -> str:
@@ -201,6 +210,13 @@ def _tell_aborted(log: Log, poll: int, send: int) -> str:
 
 def _tell_unwritten(log: Log, poll: int) -> str:
     return f"operation {log.op[poll]} polled {log.text(poll)}{_at(log, poll)}, which nobody sent"
+
+
+def _tell_early(log: Log, poll: int, send: int) -> str:
+    return (
+        f"operation {log.op[poll]} polled {log.text(poll)}{_at(log, poll)}, and ended before "
+        f"operation {log.op[send]} was asked to send it"
+    )
 
 
 def _at(log: Log, row: int) -> str:

@@ -119,6 +119,7 @@ def _lost(
         and key in [str(each) for each in op.value]
     ]
     writers: dict[Any, list[Op]] = defaultdict(list)
+    early: dict[Any, list[int | None]] = {}
     for op in ops:
         for _, value in op.of("send", key):
             writers[value].append(op)
@@ -133,6 +134,11 @@ def _lost(
                 cases[key, "lost-write"] += 1
             elif op.type == "ok" and op.end is not None and max(begins, default=-1) > op.end:
                 cases[key, "unseen"] += 1
+        for _, value in op.of("poll", key):
+            early.setdefault(value, []).append(op.end if op.type == "ok" else None)
+    for value, ends in early.items():
+        first = min((op.op for op in writers[value]), default=-1)
+        cases[key, "unwritten-read"] += any(end is not None and end < first for end in ends)
     for value in {value for k, value in read if k == key}:
         if not writers[value]:
             cases[key, "unwritten-read"] += 1

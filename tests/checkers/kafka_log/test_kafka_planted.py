@@ -118,6 +118,11 @@ CASES: dict[str, tuple[Events, Events, str]] = {
         AB + poll(1, (0, "a"), (1, "b"), (2, "c")),
         'operation 2 polled "c" at offset 2, which nobody sent',
     ),
+    "unwritten-read, for it was not sent yet": (
+        overlapping(AB, poll(1, (0, "a"))) + poll(2, (1, "b")),
+        poll(1, (0, "a")) + AB + poll(2, (1, "b")),
+        'operation 0 polled "a" at offset 0, and ended before operation 2 was asked to send it',
+    ),
     "precommitted-read": (
         AB + op(1, "txn", [["poll", {"1": [[0, "a"], [1, "b"]]}], ["send", 1, [2, "c"]]]),
         AB + op(1, "txn", [["send", 1, [2, "c"]],
@@ -228,7 +233,7 @@ def judged(events: Events) -> tuple[list[str], dict[str, int]]:
 @pytest.mark.parametrize("name", CASES)
 def test_each_check_accepts_and_refuses(name: str) -> None:
     clean, planted, sentence = CASES[name]
-    anomaly = name.split()[0]
+    anomaly = name.split()[0].strip(",")
     assert judged(clean)[0] == []
     messages, _ = judged(planted)
     assert [m for m in messages if m.startswith(f"{anomaly}: {sentence}")] == messages[:1]

@@ -105,7 +105,7 @@ def test_a_transaction_as_rows() -> None:
         (Kind.POLL, 2, "2", 1, '"c"'),
         (Kind.SEND, 3, "3", None, '"d"'),
     ]
-    sends = Flag.PROMISED | Flag.AMONG
+    sends = Flag.PROMISED | Flag.AMONG | Flag.SUBSCRIBES
     polls = Flag.SUBSCRIBES | Flag.REBALANCED
     assert made.column("flags").to_pylist() == [sends, polls, polls, sends]
     assert set(made.column("client").to_pylist()) == {"process 5"}
