@@ -26,7 +26,7 @@ _AXIS_PX: Final = 26
 _SLOT_PX: Final = 24
 """Room for a number of the order."""
 _CHAR_PX: Final = 6.7
-_LONGEST_LABEL: Final = 30
+_LONGEST_LABEL: Final = 34
 _WIDE_PX: Final = 700
 """Small pictures are widened to this, but not by more than `_MOST_STRETCH`."""
 _MOST_STRETCH: Final = 2.2
@@ -184,14 +184,22 @@ def _in_few_lanes(bars: list[Bar]) -> list[Bar]:
 
 
 def _shown(bar: Bar) -> str:
+    """What was asked and what came of it, each as far as there is room."""
     if len(bar.label) <= _LONGEST_LABEL:
         return bar.label
-    return bar.label[: _LONGEST_LABEL - 1] + "…"
+    asked, arrow, outcome = bar.label.rpartition(" -> ")
+    if not arrow:
+        return _cut(outcome, _LONGEST_LABEL)
+    outcome = _cut(outcome, _LONGEST_LABEL - min(len(asked), _LONGEST_LABEL // 2) - len(arrow))
+    return _cut(asked, _LONGEST_LABEL - len(outcome) - len(arrow)) + arrow + outcome
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def _lane_name(process: str) -> str:
-    name = f"process {process}"
-    return name if len(name) <= 20 else name[:19] + "…"
+    return _cut(f"process {process}", 20)
 
 
 def _kind(bar: Bar) -> str:

@@ -119,6 +119,13 @@ def test_lanes_are_limited_and_those_of_the_few_stay() -> None:
     assert {str(n) for n in range(90, 100)} <= lanes
 
 
+def test_a_long_label_keeps_what_was_asked_and_what_came_of_it() -> None:
+    label = 'create {"partitions":1,"replication":3} -> fail TOPIC_ALREADY_EXISTS'
+    root = drawn(picture({"index": 0, "end": 1, "label": label}))
+    (shown,) = (each for each in root.iter() if each.get("class", "").startswith("label"))
+    assert "".join(title.tail or "" for title in shown) == 'create {"partiti… -> fail TOPIC_A…'
+
+
 def test_nothing_to_draw_is_nothing() -> None:
     assert svg({"bars": []}) == ""
 
