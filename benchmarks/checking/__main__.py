@@ -1,8 +1,8 @@
 """How quickly histories of every kind are decided, beside Porcupine where it is there.
 
     python -m benchmarks.checking [--quick | --cells PATTERN ...] [--limit SECONDS]
-                                  [--end-to-end here|spark] [--no-porcupine]
-                                  [--porcupine-source FOLDER]
+                                  [--end-to-end here|spark] [--processor-time]
+                                  [--no-porcupine] [--porcupine-source FOLDER]
     python -m benchmarks.checking --targets
 
 A line for each cell, `model/keys/operations/clients/values/indeterminate/violation`: the verdict,
@@ -28,7 +28,7 @@ from benchmarks.checking.targets import TARGETS
 
 def main(argv: Sequence[str] | None = None) -> None:
     args = _parsed(argv)
-    limits = Limits(args.limit, args.memory)
+    limits = Limits(args.limit, args.memory, processor_time=args.processor_time)
     if args.targets:
         _targets(limits)
         return
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if not cells:
         raise SystemExit(f"no such cell: {' '.join(args.cells)}")
     with tempfile.TemporaryDirectory() as folder:
-        peer = None if args.no_porcupine else _peer(Path(folder), args.porcupine_source)
+        peer = None if args.no_porcupine else _peer(Path(folder), args)
         complaints = []
         for row in run(cells, limits, peer, args.end_to_end):
             print(_line(row), flush=True)
@@ -56,6 +56,9 @@ def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=30.0, help="seconds a key, and a cell")
     parser.add_argument("--memory", type=int, default=1024, help="MiB that a key may take")
     parser.add_argument("--end-to-end", choices=("here", "spark"))
+    parser.add_argument(
+        "--processor-time", action="store_true", help="not the clock's: the machine has other work"
+    )
     parser.add_argument("--no-porcupine", action="store_true")
     parser.add_argument("--porcupine-source", type=Path, metavar="FOLDER")
     return parser.parse_args(argv)
@@ -68,9 +71,9 @@ def _chosen(patterns: Sequence[str]) -> list[Cell]:
     return cells + [cell for cell in map(named, others) if cell not in cells]
 
 
-def _peer(folder: Path, source: Path | None) -> Porcupine | None:
+def _peer(folder: Path, args: argparse.Namespace) -> Porcupine | None:
     try:
-        return porcupine(folder, source)
+        return porcupine(folder, args.porcupine_source, args.processor_time)
     except Unavailable as reason:
         print(f"without Porcupine: {reason}")
         return None

@@ -38,6 +38,8 @@ class Porcupine:
     """A program that is ready to run."""
 
     program: Path
+    processor_time: bool = False
+    """Measure that, not the clock's: where the machine has other work too."""
 
     def check(
         self, model: str, rows: Path, limit_s: float, limit_mib: int, runs: int = 1
@@ -70,7 +72,8 @@ class Porcupine:
         told = json.loads(ended.stdout)
         verdict = told["verdict"]
         verdict = _VERDICTS.get(verdict, "time" if verdict == "unknown" else verdict)
-        return Measured(verdict, told["seconds"], told["peak_bytes"], "porcupine")
+        seconds = told["cpu_seconds" if self.processor_time else "seconds"]
+        return Measured(verdict, seconds, told["peak_bytes"], "porcupine")
 
 
 def rows_of(keys: Sequence[Coded]) -> np.ndarray[tuple[int], np.dtype[np.void]]:
@@ -86,10 +89,10 @@ def rows_of(keys: Sequence[Coded]) -> np.ndarray[tuple[int], np.dtype[np.void]]:
     return whole[np.argsort(whole["call"], kind="stable")]
 
 
-def porcupine(folder: Path, source: Path | None = None) -> Porcupine:
+def porcupine(folder: Path, source: Path | None = None, processor_time: bool = False) -> Porcupine:
     """One from the PATH, or one built into a folder. `source`: where Porcupine's own source is."""
     if source is None and (found := shutil.which(BINARY)):
-        return Porcupine(Path(found))
+        return Porcupine(Path(found), processor_time)
     if not shutil.which("go"):
         raise Unavailable(f"no {BINARY} on the PATH, and no go")
     for name in ("main.go", "go.mod"):
@@ -100,7 +103,7 @@ def porcupine(folder: Path, source: Path | None = None) -> Porcupine:
     else:
         _go(folder, "get", f"{MODULE}@latest")
     _go(folder, "build", "-o", BINARY, ".")
-    return Porcupine(folder / BINARY)
+    return Porcupine(folder / BINARY, processor_time)
 
 
 def _go(folder: Path, *arguments: str) -> None:

@@ -29,6 +29,7 @@ class Limits:
     seconds: float = 30.0
     mebibytes: int = 1024
     peer_mebibytes: int = 6144
+    processor_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ def _ours(cell: Cell, limits: Limits, rows: str | None, end_to_end: str | None) 
         "limit_mib": limits.mebibytes,
         "rows": rows,
         "end_to_end": end_to_end,
+        "processor_time": limits.processor_time,
     }
     longest = _PREPARATION_S + cell.keys * limits.seconds * (2 if end_to_end else 1)
     try:

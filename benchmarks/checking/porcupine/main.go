@@ -5,7 +5,8 @@
 // MODEL is register or queue. FILE holds little-endian rows of 32 bytes: key, kind, a, b (int32
 // each), call, return (int64 each); kinds are numbered as in checkers/linearizability/coded.py,
 // the greatest return means that there was none. Prints one line of JSON: verdict (ok, illegal,
-// unknown: time, or memory), seconds of the check alone, peak resident memory in bytes.
+// unknown: time, or memory), seconds of the check alone, by the clock and of the processor (all
+// cores, its collection of garbage too), peak resident memory in bytes.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -54,7 +56,7 @@ func main() {
 	if os.Args[1] == "queue" {
 		model = queues()
 	}
-	began := time.Now()
+	began := now()
 	go watch(mebibytes<<20, began)
 	result := porcupine.CheckOperationsTimeout(
 		model, history, time.Duration(seconds*float64(time.Second)))
@@ -66,11 +68,11 @@ func operations(data []byte) []porcupine.Operation {
 	for at := 0; at+rowBytes <= len(data); at += rowBytes {
 		row := data[at : at+rowBytes]
 		number := func(from int) int32 { return int32(binary.LittleEndian.Uint32(row[from:])) }
-		moment := func(from int) int64 { return int64(binary.LittleEndian.Uint64(row[from:])) }
-		returned := moment(24)
+		instant := func(from int) int64 { return int64(binary.LittleEndian.Uint64(row[from:])) }
+		returned := instant(24)
 		said := input{number(0), number(4), number(8), number(12), returned == math.MaxInt64}
 		history = append(history, porcupine.Operation{
-			Input: said, Output: nil, Call: moment(16), Return: returned,
+			Input: said, Output: nil, Call: instant(16), Return: returned,
 		})
 	}
 	return history
@@ -171,7 +173,7 @@ func spread(number uint64) uint64 {
 }
 
 // watch ends the process when it grows beyond its limit: no verdict.
-func watch(limit int64, began time.Time) {
+func watch(limit int64, began moment) {
 	for {
 		time.Sleep(pollEvery)
 		if peak() > limit {
@@ -181,9 +183,21 @@ func watch(limit int64, began time.Time) {
 	}
 }
 
-func report(verdict string, began time.Time) {
-	fmt.Printf("{\"verdict\": %q, \"seconds\": %.9f, \"peak_bytes\": %d}\n",
-		verdict, time.Since(began).Seconds(), peak())
+func report(verdict string, began moment) {
+	ended := now()
+	fmt.Printf("{\"verdict\": %q, \"seconds\": %.9f, \"cpu_seconds\": %.9f, \"peak_bytes\": %d}\n",
+		verdict, ended.clock.Sub(began.clock).Seconds(), (ended.cpu - began.cpu).Seconds(), peak())
+}
+
+type moment struct {
+	clock time.Time
+	cpu   time.Duration
+}
+
+func now() moment {
+	var usage syscall.Rusage
+	check(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return moment{time.Now(), time.Duration(usage.Utime.Nano() + usage.Stime.Nano())}
 }
 
 // peak is the high-water mark of this program alone; getrusage would add its parent's.
