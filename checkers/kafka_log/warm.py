@@ -1,0 +1,67 @@
+"""`python -m checkers.kafka_log.warm`: compiles the kernels of Kafka logs, so that no check waits.
+
+As `checkers.linearizability.warm`: a small history of each form goes through all that is compiled.
+"""
+
+from time import monotonic
+from typing import Any, Final
+
+import pyarrow as pa
+
+from checkers.kafka_log.circles import outcomes, parts_of
+from checkers.kafka_log.judge import NAME, judge
+from checkers.kafka_log.rows import rows
+from framework.checking.columns import Columns
+from framework.checking.runs import OPERATIONS, add_operation
+from framework.history.pairing import Operation
+
+_FETCHED: Final = {"records": [[0, 1]], "position": 1, "high_watermark": 1, "log_start": 0}
+_OPERATIONS: Final = (
+    # (f, key, value, result); the transactions depend on each other in a circle.
+    ("txn", None, [["send", 1, 1]], [["send", 1, [0, 1]], ["poll", {"2": [[0, 1]]}]]),
+    ("txn", None, [["send", 2, 1]], [["send", 2, [0, 1]], ["poll", {"1": [[0, 1]]}]]),
+    ("assign", None, [1, 2], [1, 2]),
+    ("produce", "t/0", {"value": 1, "acks": "all"}, {"offset": 0}),
+    ("fetch", "t/0", {"consumer": "a", "from": 0}, _FETCHED),
+    ("seek", "t/0", {"consumer": "a", "to": 0}, None),
+    ("commit", "t/0", {"group": "g", "member": "m", "generation": 1, "offset": 1}, None),
+    ("committed", "t/0", {"group": "g"}, {"offset": 1}),
+    ("join", None, {"group": "g", "member": "m"}, {"generation": 1, "assigned": ["t/0"]}),
+)
+
+
+def operations() -> pa.Table:
+    """A small history, all of whose operations overlap."""
+    columns = Columns(OPERATIONS)
+    for op, (f, key, value, result) in enumerate(_OPERATIONS):
+        add_operation(columns, "", _completed(op, f, key, value, result))
+    return columns.table()
+
+
+def _completed(op: int, f: str, key: Any, value: Any, result: Any) -> Operation:
+    return Operation(
+        op=op,
+        process=op,
+        f=f,
+        key=key,
+        value=value,
+        type="ok",
+        end=op + len(_OPERATIONS),
+        result=result,
+        invoked_ns=op,
+        completed_ns=op + len(_OPERATIONS),
+    )
+
+
+def main() -> None:
+    began = monotonic()
+    made = rows(operations())
+    judge(made)
+    circles = parts_of(made)
+    assert circles is not None
+    outcomes(*circles, NAME)
+    print(f"kernels of Kafka logs are compiled ({monotonic() - began:.1f} s)")
+
+
+if __name__ == "__main__":
+    main()
