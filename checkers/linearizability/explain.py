@@ -32,7 +32,7 @@ Row: TypeAlias = Mapping[str, Any]
 Source: TypeAlias = pa.Table | Callable[[Sequence[int]], Sequence[Row]]
 """One key's operations with the columns of `Tables.operations`; or what looks rows up by `op`."""
 
-EXPLAIN_S: Final = 1.0
+EXPLAIN_S: Final = 10.0
 MOST_SHOWN: Final = 40
 """Operations of a set that is told one by one."""
 _MOST_ENDS: Final = 3
@@ -68,7 +68,7 @@ def _explained(
     members = shrink(coded, decision, decide, budget, relaxing)
     if len(members) > MOST_SHOWN:
         return _plain(source, coded, decision)
-    refuted = relaxing.refuted(members, 20 * MAX_STEPS)
+    refuted = Relaxing(coded).refuted(members, 20 * MAX_STEPS)
     if refuted is None:
         return _plain(source, coded, decision)
     names = _Names(source, coded)

@@ -23,7 +23,7 @@ from framework.checking.keyed import (
 from framework.plugins.checker import Finding
 from framework.verdict import Verdict
 
-EXPLAIN_S: Final = 2.0
+EXPLAIN_S: Final = 10.0
 """What an explanation may cost beside the verdict."""
 
 

@@ -42,6 +42,9 @@ from checkers.linearizability.small_search import (
 )
 
 MAX_STEPS: Final = 30_000
+ALL_STEPS: Final = 600_000
+_STEPS_A_SEARCH: Final = 500
+"""What it costs to begin one, in steps."""
 _MAX_HELPERS: Final = 400
 _CELL: Final = frozenset((READ, DIFFERS, WRITE, CAS, CHANGE))
 
@@ -49,8 +52,10 @@ _CELL: Final = frozenset((READ, DIFFERS, WRITE, CAS, CHANGE))
 class Relaxing:
     """One key's history, looked up by what its mutations leave."""
 
-    def __init__(self, coded: Coded) -> None:
+    def __init__(self, coded: Coded, all_steps: int = ALL_STEPS) -> None:
         self.coded = coded
+        self.steps_left = all_steps
+        """Of all searches together. Unlike time it runs out at the same point every time."""
         kinds = coded.kind
         observes = np.isin(kinds, list(OBSERVERS))
         self._mutations: Ints = np.flatnonzero(~observes)
@@ -84,11 +89,17 @@ class Relaxing:
         chosen = [self._move(int(row), 1 << i, True) for i, row in enumerate(members)]
         if not chosen:
             return Found()
+        if self.steps_left <= 0:
+            raise TooMuch
         helpers, starts = self._helpers(chosen)
         if len(helpers) > _MAX_HELPERS:
             raise TooMuch
         helping = [move._replace(bit=1 << i) for i, move in enumerate(helpers)]
-        return Walk(self.coded, [*chosen, *helping], max_steps, budget).run(starts)
+        walk = Walk(self.coded, [*chosen, *helping], max_steps, budget)
+        try:
+            return walk.run(starts)
+        finally:
+            self.steps_left -= max_steps - walk.steps_left + _STEPS_A_SEARCH
 
     def _move(self, row: int, bit: int = 0, member: bool = False) -> Move:
         coded = self.coded

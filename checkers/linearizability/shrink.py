@@ -31,6 +31,8 @@ _MOST_LOOKED_AT: Final = 4096
 _SMALL: Final = 64
 _SLICE_S: Final = 0.3
 """What a method gets for one question."""
+_ASKING_S: Final = 1.0
+"""What it gets for all of them."""
 _WINDOWS: Final = tuple(4 << each for each in range(11))
 _STEPS: Final = (MAX_STEPS, 10 * MAX_STEPS)
 
@@ -48,8 +50,8 @@ def shrink(
     """Row numbers, rising, of completed operations that have no order whatever all others did.
 
     `decision` is INVALID. `decide` is asked about sets that are too large to search here. When
-    the budget ends, the smallest set that was found by then: at worst all that completed until
-    the culprit did. 1-minimal otherwise: each member is needed.
+    the steps of `relaxing` or the budget end, the smallest set that was found by then: at worst
+    all that completed until the culprit did. 1-minimal otherwise: each member is needed.
     """
     budget = budget or Budget(1.0)
     relaxing = relaxing or Relaxing(coded)
@@ -71,7 +73,8 @@ def shrink(
             return _reduced(rows, patiently, budget)
     if decide is None:
         return np.sort(whole)
-    smaller = _reduced(np.sort(whole), _asking(coded, decide, budget), budget)
+    brief = budget.slice(_ASKING_S)
+    smaller = _reduced(np.sort(whole), _asking(coded, decide, brief), brief)
     return _reduced(smaller, patiently, budget) if patiently(smaller) else smaller
 
 

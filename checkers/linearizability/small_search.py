@@ -118,7 +118,7 @@ class Walk:
     ) -> None:
         self._coded = coded
         self._budget = budget
-        self._steps_left = max_steps
+        self.steps_left = max_steps
         self._members: list[Move] = []
         """Open ones."""
         self._observers: list[Move] = []
@@ -238,13 +238,13 @@ class Walk:
                         queue.append((found, longer))
 
     def _count(self) -> None:
-        self._steps_left -= 1
+        self.steps_left -= 1
         out_of_time = (
-            self._steps_left % _CLOCK_STEPS == 0
+            self.steps_left % _CLOCK_STEPS == 0
             and self._budget is not None
             and self._budget.left_s <= 0
         )
-        if self._steps_left < 0 or out_of_time:
+        if self.steps_left < 0 or out_of_time:
             raise TooMuch
 
     def _is_done(self, move: Move, done: int, used: int) -> bool:
@@ -280,7 +280,7 @@ class Walk:
                 if not any(not other[2] & ~used and not done & ~other[1] for other in best):
                     best.append(config)
                     kept[config] = configs[config]
-            self._steps_left -= len(group)
+            self.steps_left -= len(group)
         return kept
 
     def _refuted(self, frontier: dict[Config, Trail], move: Move) -> Refuted:
