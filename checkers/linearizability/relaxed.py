@@ -42,7 +42,7 @@ from checkers.linearizability.small_search import (
 )
 
 MAX_STEPS: Final = 30_000
-ALL_STEPS: Final = 600_000
+ALL_STEPS: Final = 1_200_000
 _STEPS_A_SEARCH: Final = 500
 """What it costs to begin one, in steps."""
 _MAX_HELPERS: Final = 400
