@@ -39,6 +39,8 @@ from framework.plugins import registry
 
 SMALL: Final = 200_000
 """Operations, about: so many are checked sooner here than Spark would start."""
+LARGE: Final = 3_000_000
+"""With more, Spark is set up for a long job."""
 BUCKETS: Final = 64
 """Keys are dealt out to so many tasks at most."""
 _LINE_BYTES: Final = 90
@@ -151,13 +153,13 @@ def need_model(model: str) -> None:
     job_of(model)
 
 
-def is_small(histories: Sequence[Given]) -> bool:
-    """Whether they are checked sooner without Spark. Raises `UsageError`."""
-    return sum(map(_operations, histories)) <= SMALL
+def operations_about(histories: Sequence[Given]) -> float:
+    """About how many operations there are. Raises `UsageError`."""
+    return sum(map(_operations, histories))
 
 
 def _operations(history: Given) -> float:
-    """About how many there are, by the size of the files."""
+    """By the size of the files."""
     total = 0.0
     for file in history.files:
         if file.suffix == ".parquet":

@@ -8,11 +8,13 @@ from pathlib import Path
 from framework.checking import spark as spark_session
 from framework.checking.engine import check_stored
 from framework.checking.foreign import (
+    LARGE,
+    SMALL,
     Given,
     check_histories,
     find_histories,
-    is_small,
     need_model,
+    operations_about,
 )
 from framework.checking.junit import need_target, write_junit
 from framework.checking.keyed import DEFAULT_BUDGET_S
@@ -122,13 +124,15 @@ def _check_given(
     histories: Sequence[Given], model: str, budget: float, master: str | None
 ) -> list[RunResult]:
     """Small ones here, others on Spark; all on Spark if somebody says on which."""
-    if master is None and is_small(histories):
+    operations = operations_about(histories)
+    if master is None and operations <= SMALL:
         results = check_histories(None, histories, model, budget)
         where = "in this process"
     else:
-        with spark_session.running(master or spark_session.LOCAL_MASTER, large=True) as spark:
+        master = master or spark_session.LOCAL_MASTER
+        with spark_session.running(master, large=operations > LARGE) as spark:
             results = check_histories(spark, histories, model, budget)
-        where = f"on Spark {master or spark_session.LOCAL_MASTER}"
+        where = f"on Spark {master}"
     took = results[0].timings["check_s"]
     print(f"framework: checked {where}, {took:.1f} s", file=sys.stderr)
     return results

@@ -25,7 +25,7 @@ def here(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """`check` in this process uses the tests' own session."""
 
     @contextmanager
-    def running(master: str) -> Any:
+    def running(master: str, large: bool = False) -> Any:
         yield spark
 
     monkeypatch.setattr(command.spark_session, "running", running)

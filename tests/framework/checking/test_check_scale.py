@@ -1,0 +1,96 @@
+"""The same verdicts and findings, however a history is cut, stored, ordered and shared out."""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.histories import cell
+from benchmarks.history_files import events_of, write_lines, write_parquet
+from framework.checking.foreign import check_histories, find_histories
+from framework.checking.results import RunResult, verdict_document
+from framework.errors import UsageError
+from framework.verdict import Verdict
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two histories in JSON Lines, the first also in Parquet; one key of the second is stale."""
+    folder = tmp_path_factory.mktemp("histories")
+    keys = [cell(150, 5, seed=seed, info=0.02) for seed in range(12)]
+    write_lines(events_of(keys), folder / "valid.jsonl")
+    write_parquet(events_of(keys), folder / "valid.parquet")
+    keys[7] = cell(400, 5, seed=7, plant="stale")
+    write_lines(events_of(keys, seed=1), folder / "stale.jsonl")
+    return folder
+
+
+def told(results: Sequence[RunResult]) -> list[Any]:
+    """All that is said, but for the time that it took."""
+    return [
+        {
+            **verdict_document(result),
+            "timings": {},
+            "cited": [repr(result.cited[op]) for op in sorted(result.cited)],
+        }
+        for result in sorted(results, key=lambda result: str(result.path))
+    ]
+
+
+def test_here_and_on_spark_in_any_shares(spark: Any, folder: Path) -> None:
+    given = find_histories([folder / "valid.jsonl", folder / "stale.jsonl"])
+    expected = check_histories(None, given, "register")
+    assert [result.verdict for result in expected] == [Verdict.VALID, Verdict.INVALID]
+    assert expected[1].checkers[0].findings and expected[1].cited
+    assert expected[0].checkers[0].keys == 12
+    for size, partitions, order in [(10**6, 1, 1), (60_000, 2, -1), (20_000, 8, 1)]:
+        found = check_histories(spark, given[::order], "register", size=size, partitions=partitions)
+        assert told(found) == told(expected), (size, partitions)
+
+
+def test_here_in_any_ranges(folder: Path) -> None:
+    """Operations that are open at borders are closed, cited ones too, wherever files are cut."""
+    given = find_histories([folder / "stale.jsonl"])
+    expected = told(check_histories(None, given, "register"))
+    draw = random.Random(1)
+    for size in [3_000, *(draw.randrange(5_000, 100_000) for _ in range(4))]:
+        assert told(check_histories(None, given, "register", size=size)) == expected, size
+
+
+def test_parquet_says_what_lines_say(folder: Path) -> None:
+    lines, table = (
+        check_histories(None, find_histories([folder / name]), "register")[0]
+        for name in ("valid.jsonl", "valid.parquet")
+    )
+    assert (table.verdict, table.checkers) == (lines.verdict, lines.checkers)
+
+
+def test_what_is_wrong_in_a_late_range(folder: Path, spark: Any, tmp_path: Path) -> None:
+    lines = (folder / "valid.jsonl").read_bytes().splitlines(keepends=True)
+    path = tmp_path / "h.jsonl"
+    path.write_bytes(b"".join([*lines[:3_000], lines[2_999], *lines[3_000:]]))
+    messages = set()
+    for session, size in [(None, 10**6), (None, 20_000), (spark, 20_000)]:
+        with pytest.raises(UsageError) as refusal:
+            check_histories(session, find_histories([path]), "register", size=size)
+        messages.add(str(refusal.value))
+    [message] = messages
+    assert message.startswith(f"{path}:3001: index is 2999")
+
+
+def test_parts_of_a_folder_are_one_history(folder: Path, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    whole = pq.read_table(folder / "valid.parquet")
+    below = tmp_path / "history"
+    below.mkdir()
+    for number, begin in enumerate(range(0, len(whole), 1_000)):
+        pq.write_table(whole.slice(begin, 1_000), below / f"part-{number:05}.parquet")
+    [given] = find_histories([tmp_path])
+    [found] = check_histories(None, [given], "register")
+    [expected] = check_histories(None, find_histories([folder / "valid.parquet"]), "register")
+    assert (found.path, found.checkers) == (below, expected.checkers)
+    (tmp_path / "history.jsonl").write_bytes((folder / "valid.jsonl").read_bytes())
+    assert [each.path.name for each in find_histories([tmp_path])] == ["history.jsonl"]
