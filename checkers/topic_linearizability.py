@@ -8,8 +8,9 @@ below the client carry a request id, so that no client sees the echo of its own 
 Names are independent of each other (Herlihy & Wing 1990), hence checked one by one. Answers from
 a broker's cache promise no recency and are left out.
 
-Ids are drawn at random by the system, so two lives never share one. The id rules are checked
-first, in linear time; a search decides the rest.
+Ids are drawn at random by the system, so two lives never share one: that is looked at first. Then
+each name goes to the methods that decide any model; what they refute is told in the words of the
+rules of ids, where one of those is broken.
 """
 
 from collections.abc import Collection, Sequence

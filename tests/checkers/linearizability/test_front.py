@@ -1,0 +1,142 @@
+"""The front: which method decides, what the log says, budgets, keys that cannot be judged."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from checkers.linearizability import decide as front
+from checkers.linearizability import kernel
+from checkers.linearizability.coded import Coded
+from checkers.linearizability.decide import decide
+from checkers.linearizability.decision import Budget, Decision
+from checkers.linearizability.encode import encode
+from checkers.linearizability.kernel import judge_block
+from checkers.linearizability.warm import samples
+from framework.history.pairing import Operation
+from framework.verdict import Verdict
+from tests.checkers.linearizability.agreement import table_of
+
+
+def write(at: int, value: Any, offset: int | None = None, end: int | None = None) -> Operation:
+    ext = None if offset is None else {"epoch": 1, "offset": offset}
+    end = at + 1 if end is None else end
+    return Operation(op=at, end=end, process=at, f="write", value=value, type="ok", ext=ext)
+
+
+def read(at: int, result: Any) -> Operation:
+    return Operation(op=at, end=at + 1, process=at, f="read", type="ok", result=result)
+
+
+def judged(operations: Sequence[Operation], model: str = "register") -> dict[str, Any]:
+    (row,) = judge_block(table_of(operations), model=model, budget_s=10).to_pylist()
+    return {**row, "figures": json.loads(row["figures"]), "findings": json.loads(row["findings"])}
+
+
+AGAINST_THE_LOG = [write(0, 1, 5), write(2, 2, 3), read(4, 2)]
+"""In order for the clients; the log has the second write first."""
+
+
+def test_the_methods_that_decided_are_counted() -> None:
+    unique = [write(0, 1), read(2, 1)]
+    repeated = [write(0, 1), write(2, 2), write(4, 1), read(6, 1)]
+    lost = [write(0, 1), write(2, 2), write(4, 1), read(6, 2)]
+    assert judged(unique)["figures"] == {"operations": 2, "method: unique writes": 1}
+    assert judged(repeated)["figures"] == {"operations": 4, "method: depth first": 1}
+    assert judged(lost)["figures"] == {"operations": 4, "method: reach": 1}
+    add = [Operation(op=0, end=1, process=0, f="add", type="ok")]
+    again = [*add, Operation(op=2, end=3, process=0, f="remove", type="ok")]
+    assert judged(again, "set")["figures"] == {"operations": 2, "method: flips": 1}
+
+
+def test_the_log_agrees() -> None:
+    row = judged([write(0, 1, 3), write(2, 2, 5), read(4, 2)])
+    assert (row["verdict"], row["findings"], row["note"]) == ("VALID", [], "")
+
+
+def test_an_order_but_not_that_of_the_log_is_a_finding() -> None:
+    row = judged(AGAINST_THE_LOG)
+    assert row["verdict"] == "VALID" and row["figures"]["disagreement"] == 1
+    (finding,) = row["findings"]
+    assert "not the order of the system's own log" in finding["message"]
+    assert set(finding["operations"]) == {0, 2}
+
+
+def test_an_order_of_the_log_where_none_is_says_that_a_method_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def approves(coded: Coded, budget: Budget) -> Decision:
+        return Decision(Verdict.VALID, "along the log")
+
+    monkeypatch.setattr(front, "along_log", approves)
+    row = judged([write(0, 1, 3), read(2, 7)])
+    assert (row["verdict"], row["findings"]) == ("UNKNOWN", [])
+    assert "unique writes says INVALID, along the log has an order" in row["note"]
+
+
+def test_the_log_decides_what_the_searches_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    operations = [write(0, 1, 3), write(2, 2, 5), write(4, 1, 7), read(6, 1)]
+    coded = encode("register", table_of(operations))
+    monkeypatch.setattr(front, "SEARCHES", ())
+    decision = decide(coded, Budget(5)).decision
+    assert (decision.verdict, decision.method) == (Verdict.VALID, "along the log")
+
+
+def test_what_was_tried_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gives_up(coded: Coded, budget: Budget) -> Decision:
+        return Decision(Verdict.UNKNOWN, "frontier", note="7 configurations")
+
+    monkeypatch.setattr(front, "SEARCHES", (gives_up,))
+    row = judged([write(0, 1), write(2, 2), write(4, 1), read(6, 1)])
+    assert row["verdict"] == "UNKNOWN"
+    assert "the memory budget of a key ran out (1024 MiB): frontier 0.0 s" in row["note"]
+    assert "7 configurations" in row["note"]
+
+
+def test_compiling_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if each method had to be compiled for longer than the budget is."""
+    budget = Budget(1.0)
+    waited: list[object] = []
+
+    def ready(method: object) -> float:
+        budget.began -= 3.0  # as time goes by
+        waited.append(method)
+        return 3.0
+
+    monkeypatch.setattr(front, "ready", ready)
+    coded = encode("register", table_of([write(0, 1), write(2, 2), write(4, 1), read(6, 1)]))
+    assert decide(coded, budget).decision.verdict is Verdict.VALID
+    assert len(waited) == 4 and budget.left_s > 0.5
+
+
+def test_a_key_that_cannot_be_judged_is_unknown_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = kernel.judge_key
+
+    def fails(model: str, table: pa.Table, key: Any, *, budget_s: float) -> Any:
+        if key.key == '"bad"':
+            raise ValueError("no way")
+        return real(model, table, key, budget_s=budget_s)
+
+    monkeypatch.setattr(kernel, "judge_key", fails)
+    malformed = [Operation(op=0, end=1, process=0, f="cas", value=4, type="ok")]
+    tables = [
+        table_of([write(0, 1)], key="good"),
+        table_of([write(0, 1)], key="bad"),
+        table_of(malformed, key="odd"),
+    ]
+    rows = judge_block(pa.concat_tables(tables), model="register", budget_s=5).to_pylist()
+    assert [(row["key"], row["verdict"]) for row in rows] == [
+        ("bad", "UNKNOWN"),
+        ("good", "VALID"),
+        ("odd", "UNKNOWN"),
+    ]
+    assert rows[0]["note"] == "the checker failed: ValueError: no way"
+    assert rows[2]["note"] == "index 0: value of cas must be [from, to]"
+
+
+def test_samples_are_of_every_kind() -> None:
+    kinds = {int(kind) for coded in samples() for kind in coded.kind}
+    assert kinds == set(range(11))
+    assert all((coded.call[1:] > coded.call[:-1]).all() for coded in samples())
