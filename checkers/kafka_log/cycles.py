@@ -30,6 +30,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from checkers.kafka_log.cycles_edges import (
     PROCESS,
@@ -204,26 +205,23 @@ class _Dependencies:
         )
 
     def _once(self) -> "_Dependencies":
+        """Edges of data in one order, and each once; those of time are made so."""
+        count = len(self.row)
         rows = self.table.take(pa.array(self.row))
-        offset = np.zeros(len(self.kind), np.int64)
-        offset[: len(self.row)] = rows["offset"].fill_null(np.iinfo(np.int64).max).to_numpy()
-        key = np.zeros(len(self.kind), np.int64)
-        texts = np.asarray(rows["key"].to_pylist(), dtype=str)
-        key[: len(self.row)] = np.unique(texts, return_inverse=True)[1]
-        # By kind first: edges of data stay the first.
-        order = np.lexsort((offset, key, self.target, self.source, self.kind))
-        again = np.ones(len(order), np.bool_)
-        for column in (self.kind, self.source, self.target):
+        offset = rows["offset"].fill_null(np.iinfo(np.int64).max).to_numpy()
+        kind, source, target = (each[:count] for each in (self.kind, self.source, self.target))
+        order = np.lexsort((offset, _ranks(rows["key"]), target, source, kind))
+        again = np.ones(count, np.bool_)
+        for column in (kind, source, target):
             again[1:] &= column[order[1:]] == column[order[:-1]]
         again[:1] = False
         order = order[~again]
-        data = order[order < len(self.row)]
         return replace(
             self,
-            kind=self.kind[order],
-            source=self.source[order],
-            target=self.target[order],
-            row=self.row[data],
+            kind=np.concatenate((kind[order], self.kind[count:])),
+            source=np.concatenate((source[order], self.source[count:])),
+            target=np.concatenate((target[order], self.target[count:])),
+            row=self.row[order],
         )
 
     def of_kinds(self, kinds: Sequence[int]) -> "_Dependencies":
@@ -242,6 +240,13 @@ class _Dependencies:
         # To the instant of its end is the step of a realtime edge; what follows is free.
         steps = (self.kind != REALTIME) | (self.source < len(self.op))
         return Graph.of(self.total, self.source, self.target, steps.astype(np.int8))
+
+
+def _ranks(column: pa.ChunkedArray) -> Ints:
+    """Numbers that rise as the texts of a column do."""
+    order = pa.array(sorted(pc.unique(column).cast(pa.string()).to_pylist()), pa.string())
+    found: Ints = pc.index_in(column.cast(pa.string()), order).to_numpy().astype(np.int64)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
