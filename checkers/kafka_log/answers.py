@@ -4,11 +4,11 @@ committed offsets and owners of groups."""
 import numpy as np
 
 from checkers.kafka_log.cases import Cases
+from checkers.kafka_log.json_bytes import NONE, Ints
 from checkers.kafka_log.log import NEVER, NOWHERE, Log
 from checkers.kafka_log.order import Order
 from checkers.kafka_log.passes import latest_before, stale_answers
 from checkers.kafka_log.rows import FAIL, OK, Flag, Kind
-from checkers.kafka_log.scan import NONE, Ints
 
 
 def leaders(log: Log, order: Order) -> list[Cases]:

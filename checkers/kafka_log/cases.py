@@ -6,8 +6,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from checkers.kafka_log.json_bytes import Ints
 from checkers.kafka_log.log import Log
-from checkers.kafka_log.scan import Ints
 from framework.plugins.checker import Finding
 
 SHOWN: Final = 5

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from checkers.kafka_log.answers import groups, leaders
 from checkers.kafka_log.cases import ANOMALIES, Counts, by_part
+from checkers.kafka_log.json_bytes import Ints
 from checkers.kafka_log.log import Bools, Log, log
 from checkers.kafka_log.order import Order, order, run_numbers
 from checkers.kafka_log.rows import OK, Flag, Kind
-from checkers.kafka_log.scan import Ints
 from checkers.kafka_log.sequences import (
     between_polls,
     between_sends,

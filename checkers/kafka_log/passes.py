@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.kafka_log.scan import NONE, Ints
+from checkers.kafka_log.json_bytes import NONE, Ints
 from checkers.linearizability.compiled import compiled
 
 EVENT, ITEM, SEGMENT, SEEK, LAST = 0, 1, 2, 3, 4

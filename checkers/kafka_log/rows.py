@@ -7,7 +7,6 @@ time; the JSON of values is read by `scan`.
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from functools import cached_property
 from typing import Any, Final
@@ -17,11 +16,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from checkers.kafka_log.json_bytes import NONE, POLLED, Ints
+from checkers.kafka_log.row_columns import (
+    NAME,
+    absent,
+    arrow,
+    codes,
+    dictionary,
+    integers_of,
+    offsets,
+    or_null,
+    places,
+    prefixed,
+)
 from checkers.kafka_log.scan import (
-    NONE,
-    POLLED,
     Found,
-    Ints,
     Texts,
     integers,
     items,
@@ -85,25 +94,24 @@ class Flag(IntFlag):
 
 TYPES: Final = ("ok", "info", "fail")
 OK, INFO, FAIL = 0, 1, 2
-_NAME: Final = pa.dictionary(pa.int32(), pa.string())
 ROWS: Final = pa.schema(
     {
-        "run": _NAME,
+        "run": NAME,
         "op": pa.int64(),
         "end": pa.int64(),
-        "client": _NAME,
+        "client": NAME,
         "type": pa.int8(),
         "kind": pa.int8(),
         "place": pa.int32(),
-        "key": _NAME,
+        "key": NAME,
         "offset": pa.int64(),
         "value": pa.string(),
         "flags": pa.int8(),
         "epoch": pa.int64(),
         "watermark": pa.int64(),
         "until": pa.int64(),
-        "group": _NAME,
-        "node": _NAME,
+        "group": NAME,
+        "node": NAME,
         "invoked_ns": pa.int64(),
         "completed_ns": pa.int64(),
         "previous_ns": pa.int64(),
@@ -163,8 +171,8 @@ class _Batch:
         self.previous = previous
         self.wrong: list[Malformed] = []
         self.f = pc.index_in(self.table.column("f"), pa.array(FS)).to_numpy()
-        self.op = _integers_of(self.table, "op")
-        end = _integers_of(self.table, "end")
+        self.op = integers_of(self.table, "op")
+        end = integers_of(self.table, "end")
         code = pc.index_in(self.table.column("type"), pa.array(TYPES)).fill_null(INFO).to_numpy()
         self.type = np.where(end == NONE, INFO, code).astype(np.int8)
         self.final = pc.equal(self.table.column("phase"), "final").fill_null(False).to_numpy()
@@ -192,7 +200,7 @@ class _Batch:
 
     @cached_property
     def processes(self) -> pa.DictionaryArray:
-        return _prefixed("process ", _dictionary(self.table.column("process")))
+        return prefixed("process ", dictionary(self.table.column("process")))
 
     def rows(self, kind: int | Ints, at: Ints, **columns: Any) -> pa.Table:
         """Rows of the operations `at`; columns that are not given are null."""
@@ -200,7 +208,7 @@ class _Batch:
         taken = pa.array(at)
         flags = columns.pop("flags", np.zeros(count, np.int8))
         made: dict[str, Any] = {
-            "run": _dictionary(self.table.column("run")).take(taken),
+            "run": dictionary(self.table.column("run")).take(taken),
             "op": self.op[at],
             "end": self.table.column("end").take(taken),
             "client": self.processes.take(taken) if "client" not in columns else None,
@@ -212,7 +220,7 @@ class _Batch:
             "completed_ns": self.table.column("completed_ns").take(taken),
             **columns,
         }
-        return pa.table([_arrow(made.get(field.name), field, count) for field in ROWS], ROWS)
+        return pa.table([arrow(made.get(field.name), field, count) for field in ROWS], ROWS)
 
     def keys(self, at: Ints) -> pa.DictionaryArray:
         """The operations' own keys."""
@@ -244,9 +252,9 @@ def _transactions(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     yield batch.rows(
         np.where(found.kind == POLLED, Kind.POLL, Kind.SEND),
         of,
-        place=_places(found.row),
+        place=places(found.row),
         key=key,
-        offset=_offsets(found.offset),
+        offset=offsets(found.offset),
         value=found.value.arrow(),
         flags=flags | np.where(_rebalanced(batch, at, found, key), Flag.REBALANCED, 0),
         previous_ns=batch.previous[of],
@@ -291,7 +299,7 @@ def _subscriptions(kind: Kind, batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     yield batch.rows(
         kind,
         at[found.row],
-        place=_places(found.row) + 1,
+        place=places(found.row) + 1,
         key=unquoted(found.value).arrow().dictionary_encode(),
         flags=flags[found.row],
         previous_ns=batch.previous[at[found.row]],
@@ -300,7 +308,7 @@ def _subscriptions(kind: Kind, batch: _Batch, at: Ints) -> Iterator[pa.Table]:
 
 def _produces(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     asked = members(batch.text("value", at), ("value", "acks", "idempotent"))
-    batch.need(_absent(asked["value"]), at, "value", '{"value": ..., "acks": ...}')
+    batch.need(absent(asked["value"]), at, "value", '{"value": ..., "acks": ...}')
     answered = members(batch.text("result", at), ("offset",))
     acks = unquoted(asked["acks"]).arrow()
     once = pc.not_equal(asked["idempotent"].arrow(), "false").fill_null(True).to_numpy(False)
@@ -309,7 +317,7 @@ def _produces(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
         Kind.SEND,
         at,
         key=batch.keys(at),
-        offset=_offsets(integers(answered["offset"])),
+        offset=offsets(integers(answered["offset"])),
         value=asked["value"].arrow(),
         flags=np.where(promised, Flag.PROMISED, 0) | np.where(once, 0, Flag.MAY_REPEAT),
     )
@@ -322,7 +330,7 @@ def _fetches(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     told = members(batch.text("result", at), names)
     found = records(told["records"])
     batch.need(
-        found.wrong | _absent(told["records"]),
+        found.wrong | absent(told["records"]),
         at,
         "result",
         '{"records": [[offset, value], ...], ...}',
@@ -339,29 +347,29 @@ def _fetches(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
         place=np.zeros(len(at), np.int32),
         client=client,
         key=keys,
-        offset=_offsets(begin),
-        epoch=_known(integers(told["leader_epoch"])),
-        watermark=_known(watermark),
-        until=_known(np.where(position == NONE, after, position)),
-        node=_dictionary(batch.table.column("node").take(pa.array(at))),
+        offset=offsets(begin),
+        epoch=or_null(integers(told["leader_epoch"])),
+        watermark=or_null(watermark),
+        until=or_null(np.where(position == NONE, after, position)),
+        node=dictionary(batch.table.column("node").take(pa.array(at))),
     )
     of = pa.array(found.row)
     yield batch.rows(
         Kind.POLL,
         at[found.row],
-        place=_places(found.row) + 1,
+        place=places(found.row) + 1,
         client=client.take(of),
         key=keys.take(of),
-        offset=_offsets(found.offset),
+        offset=offsets(found.offset),
         value=found.value.arrow(),
-        epoch=_known(found.epoch),
-        watermark=_known(watermark[found.row]),
+        epoch=or_null(found.epoch),
+        watermark=or_null(watermark[found.row]),
     )
     start = integers(told["log_start"])
     late = np.flatnonzero(start > 0)
     if len(late):
         yield batch.rows(
-            Kind.START, at[late], key=keys.take(pa.array(late)), offset=_offsets(start[late])
+            Kind.START, at[late], key=keys.take(pa.array(late)), offset=offsets(start[late])
         )
 
 
@@ -369,13 +377,13 @@ def _seeks(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     at = at[batch.type[at] != FAIL]
     asked = members(batch.text("value", at), ("consumer", "to"))
     client = _clients("consumer ", asked["consumer"], batch, at)
-    offset = _offsets(integers(asked["to"]))
+    offset = offsets(integers(asked["to"]))
     yield batch.rows(Kind.SEEK, at, key=batch.keys(at), client=client, offset=offset)
 
 
 def _commits(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     asked = members(batch.text("value", at), ("group", "member", "generation", "offset"))
-    wrong = _absent(asked["group"]) | (integers(asked["offset"]) == NONE)
+    wrong = absent(asked["group"]) | (integers(asked["offset"]) == NONE)
     batch.need(wrong, at, "value", '{"group": ..., "offset": ...}')
     yield batch.rows(
         Kind.COMMIT,
@@ -383,22 +391,22 @@ def _commits(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
         client=_clients("member ", asked["member"], batch, at),
         key=batch.keys(at),
         group=unquoted(asked["group"]).arrow().dictionary_encode(),
-        epoch=_known(integers(asked["generation"])),
-        offset=_offsets(integers(asked["offset"])),
+        epoch=or_null(integers(asked["generation"])),
+        offset=offsets(integers(asked["offset"])),
     )
 
 
 def _committed(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     at = at[batch.type[at] == OK]
     asked = members(batch.text("value", at), ("group",))
-    batch.need(_absent(asked["group"]), at, "value", '{"group": ...}')
+    batch.need(absent(asked["group"]), at, "value", '{"group": ...}')
     told = members(batch.text("result", at), ("offset",))
     yield batch.rows(
         Kind.COMMITTED,
         at,
         key=batch.keys(at),
         group=unquoted(asked["group"]).arrow().dictionary_encode(),
-        offset=_offsets(integers(told["offset"])),
+        offset=offsets(integers(told["offset"])),
     )
 
 
@@ -409,16 +417,16 @@ def _joins(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     found = items(told["assigned"])
     wrong = found.wrong | (integers(told["generation"]) == NONE)
     batch.need(wrong, at, "result", '{"generation": ..., "assigned": [key, ...]}')
-    batch.need(_absent(asked["group"]), at, "value", '{"group": ..., "member": ...}')
+    batch.need(absent(asked["group"]), at, "value", '{"group": ..., "member": ...}')
     of = pa.array(found.row)
     yield batch.rows(
         Kind.OWN,
         at[found.row],
-        place=_places(found.row),
+        place=places(found.row),
         client=_clients("member ", asked["member"], batch, at).take(of),
         key=unquoted(found.value).arrow().dictionary_encode(),
         group=unquoted(asked["group"]).arrow().dictionary_encode().take(of),
-        epoch=_known(integers(told["generation"])[found.row]),
+        epoch=or_null(integers(told["generation"])[found.row]),
     )
 
 
@@ -459,8 +467,8 @@ def _polls(operations: pa.Table, scattered: bool) -> tuple[Ints, pa.Table]:
     if not len(at):
         return previous, ROWS.empty_table()
     chosen = operations.take(pa.array(at))
-    client = _codes(chosen.column("run")) << 32 | _codes(chosen.column("process"))
-    op, invoked = _integers_of(chosen, "op"), _integers_of(chosen, "invoked_ns")
+    client = codes(chosen.column("run")) << 32 | codes(chosen.column("process"))
+    op, invoked = integers_of(chosen, "op"), integers_of(chosen, "invoked_ns")
     asks = pc.match_substring(chosen.column("value"), '"poll"').fill_null(False)
     polls = pc.and_(asks, pc.equal(chosen.column("type"), "ok")).fill_null(False).to_numpy()
     order = np.lexsort((op, client))
@@ -479,82 +487,10 @@ def _polls(operations: pa.Table, scattered: bool) -> tuple[Ints, pa.Table]:
     return previous, batch.rows(Kind.LAST, np.arange(len(last)))
 
 
-# --- columns ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """Integers, `NONE` where there is none."""
-
-    numbers: Ints
-
-
-def _known(numbers: Ints) -> _Known:
-    return _Known(numbers)
-
-
-def _offsets(numbers: Ints) -> _Known:
-    """Offsets; brokers say -1 for one that they do not know."""
-    return _Known(np.where(numbers < 0, NONE, numbers))
-
-
-def _arrow(column: Any, field: pa.Field, count: int) -> pa.Array:
-    if column is None:
-        if pa.types.is_dictionary(field.type):
-            indices = pa.nulls(count, pa.int32())
-            return pa.DictionaryArray.from_arrays(indices, pa.array([], pa.string()))
-        return pa.nulls(count, field.type)
-    if field.name == "previous_ns":
-        column = _Known(column)
-    if isinstance(column, _Known):
-        absent = column.numbers == NONE
-        return pa.array(np.where(absent, 0, column.numbers), field.type, mask=absent)
-    if isinstance(column, np.ndarray):
-        return pa.array(column.astype(field.type.to_pandas_dtype()), field.type)
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    return column if column.type == field.type else column.cast(field.type)
-
-
-def _dictionary(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    if isinstance(column, pa.ChunkedArray):
-        column = column.unify_dictionaries().combine_chunks()
-    return column.cast(_NAME)
-
-
-def _codes(column: pa.ChunkedArray) -> Ints:
-    indices = _dictionary(column).indices.fill_null(-1)
-    made: Ints = indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return made
-
-
-def _prefixed(prefix: str, names: pa.DictionaryArray) -> pa.DictionaryArray:
-    made = pc.binary_join_element_wise(prefix, names.dictionary, "")
-    return pa.DictionaryArray.from_arrays(names.indices, made)
-
-
 def _clients(prefix: str, names: Texts, batch: _Batch, at: Ints) -> pa.DictionaryArray:
     """The named clients; the process where there is no name."""
-    named = _prefixed(prefix, unquoted(names).arrow().dictionary_encode())
+    named = prefixed(prefix, unquoted(names).arrow().dictionary_encode())
     if not named.null_count:
         return named
     processes = batch.processes.take(pa.array(at)).cast(pa.string())
     return pc.coalesce(named.cast(pa.string()), processes).dictionary_encode()
-
-
-def _integers_of(table: pa.Table, name: str) -> Ints:
-    column = table.column(name).cast(pa.int64())
-    made: Ints = column.fill_null(NONE).to_numpy()
-    return made
-
-
-def _places(row: Ints) -> Ints:
-    """The position of each item among those of its row; rows do not fall."""
-    made: Ints = np.arange(len(row)) - np.searchsorted(row, row)
-    return made
-
-
-def _absent(values: Texts) -> NDArray[np.bool_]:
-    return values.end <= values.begin

@@ -3,10 +3,10 @@
 import numpy as np
 
 from checkers.kafka_log.cases import Cases
+from checkers.kafka_log.json_bytes import NONE, Ints
 from checkers.kafka_log.log import NEVER, NOWHERE, Bools, Log
 from checkers.kafka_log.order import Order, senders
 from checkers.kafka_log.rows import FAIL, OK, Flag, Kind
-from checkers.kafka_log.scan import NONE, Ints
 
 
 def values(log: Log, order: Order) -> list[Cases]:

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka_histories import table
 
+from checkers.kafka_log.json_bytes import NONE
 from checkers.kafka_log.rows import Flag, Kind, Malformed, rows
-from checkers.kafka_log.scan import NONE, items, members, micro_operations, records, texts
+from checkers.kafka_log.scan import items, members, micro_operations, records, texts
 
 LEAVES = st.none() | st.booleans() | st.integers(-(10**17), 10**17) | st.text(max_size=6)
 JSON = st.recursive(
