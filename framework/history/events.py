@@ -115,10 +115,11 @@ def process_text(identity: str) -> str:
 
 def process_ids(texts: pa.Array) -> pa.Array:
     """JSON texts of processes that were written as plain text: `3`, `"client a"`."""
-    return _each(texts, _process_id)
+    return _each(texts, process_id)
 
 
-def _process_id(text: str) -> str:
+def process_id(text: str) -> str:
+    """The JSON text of a process that was written as plain text."""
     return text if text.lstrip("-").isdecimal() and str(int(text)) == text else json.dumps(text)
 
 

@@ -15,7 +15,13 @@ import pyarrow.compute as pc
 from framework.history.borders import Before, Border, Call
 from framework.history.columns import OPERATIONS
 from framework.history.event import NEMESIS
-from framework.history.events import NotThis, canonical, process_ids
+from framework.history.events import (
+    NEMESIS_ID,
+    NotThis,
+    canonical,
+    process_id,
+    process_ids,
+)
 from framework.history.ranges import Range
 
 NEVER: Final = (1 << 63) - 1
@@ -47,9 +53,11 @@ def from_operations(source: Range, table: pa.Table) -> tuple[dict[str, pa.Array]
         columns[name] = pc.fill_null(columns[name], "null") if name in columns else None
     result = columns.get("result", pa.nulls(len(op), pa.string()))
     columns["result"] = pc.if_else(pa.array(open_ended), None, pc.fill_null(result, "null"))
-    if "phase" not in columns:
-        columns["phase"] = pa.repeat("main", len(op))
+    phase = columns.get("phase", pa.nulls(len(op), pa.string()))
+    columns["phase"] = pc.fill_null(phase, "main")
     columns["process"] = process_ids(columns["process"])
+    if NEMESIS_ID in columns["process"].unique().to_pylist():
+        raise NotThis
     begin, last = _turns(columns["process"], op, end)
     border = Border(
         file=source.file,
@@ -136,8 +144,7 @@ def _wrong(row: dict[str, Any], now: int | None, busy: dict[str, int]) -> str:
 
 
 def _name(row: dict[str, Any]) -> str:
-    name: str = process_ids(pa.array([str(row["process"])]))[0].as_py()
-    return name
+    return process_id(str(row["process"]))
 
 
 def _is_json(text: Any) -> bool:

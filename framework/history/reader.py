@@ -23,6 +23,7 @@ from framework.errors import EngineError, UsageError
 from framework.history.assemble import assemble, indexed
 from framework.history.borders import Before, Border, first_refused
 from framework.history.event import Event, Json
+from framework.history.events import process_id
 from framework.history.finished import what_is_wrong
 from framework.history.ingest import Part, ingest
 from framework.history.lines import EXAMPLE, HalfLine, Malformed, event_of, parse
@@ -217,7 +218,7 @@ def _fields(row: dict[str, Any]) -> dict[str, Any]:
     fields = {name: row[name] for name in ("index", "time", "node") if row.get(name) is not None}
     fields |= {name: row[name] for name in ("type", "f") if row[name] is not None}
     if row["process"] is not None:
-        fields["process"] = str(row["process"])
+        fields["process"] = json.loads(process_id(str(row["process"])))
     for name in ("key", "value", "ext"):
         if row.get(name) is not None:
             try:
