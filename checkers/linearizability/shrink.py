@@ -11,10 +11,9 @@ operations (delta debugging, Zeller & Hildebrandt 2002), until none can be spare
 is spent.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -29,6 +28,8 @@ from framework.verdict import Verdict
 _MOST_INVOLVED: Final = 200
 _MOST_LOOKED_AT: Final = 4096
 _SMALL: Final = 64
+_HARD: Final = 6
+"""After so many sets that are not searched easily no more are tried so."""
 _SLICE_S: Final = 0.3
 """What a method gets for one question."""
 _ASKING_S: Final = 1.0
@@ -57,15 +58,14 @@ def shrink(
     relaxing = relaxing or Relaxing(coded)
     whole = _completed_until_the_culprit(coded, decision)
     easily, patiently = (_searching(relaxing, steps, budget) for steps in _STEPS)
-    candidates = _candidates(coded, decision, whole)
-    harder: Iterable[Ints] = ()
-    for rows in candidates:
-        is_refuted = easily(rows)
+    harder: list[Ints] = []
+    for rows in _candidates(coded, decision, whole):
+        # Windows grow: what comes after a hard one is harder.
+        is_refuted = easily(rows) if len(rows) <= _SMALL and len(harder) < _HARD else None
         if is_refuted:
             return _reduced(rows, easily, budget)
-        if is_refuted is None or len(rows) > _SMALL:
-            harder = chain([rows], candidates)
-            break
+        if is_refuted is None:
+            harder.append(rows)
     if relaxing.is_cell and (found := _grown(relaxing, whole, budget)) is not None:
         return _reduced(found, patiently, budget)
     for rows in harder:
@@ -101,7 +101,10 @@ def _completed_until_the_culprit(coded: Coded, decision: Decision) -> Ints:
     """In the order of their returns."""
     culprit = decision.culprit
     known = culprit >= 0 and coded.ret[culprit] != NEVER
-    until = coded.ret[culprit] if known else NEVER - 1
+    return _by_return(coded, int(coded.ret[culprit]) if known else NEVER - 1)
+
+
+def _by_return(coded: Coded, until: int) -> Ints:
     rows: Ints = np.flatnonzero(coded.ret <= until)
     return rows[np.argsort(coded.ret[rows], kind="stable")]
 
@@ -111,9 +114,14 @@ def _candidates(coded: Coded, decision: Decision, whole: Ints) -> Iterator[Ints]
     involved = np.array(sorted(row for row in named if coded.ret[row] != NEVER), np.int64)
     if 0 < len(involved) <= _MOST_INVOLVED:
         yield involved
+    # A little later it may be plain without what was long before.
+    completed = _by_return(coded, NEVER - 1)
     for size in _WINDOWS:
         yield np.sort(whole[-size:])
-        if 0 < len(involved) <= _MOST_INVOLVED:
+        for more in (size // 8, size // 4):
+            if len(completed) > len(whole) and more:
+                yield np.sort(completed[: len(whole) + more][-size:])
+        if 0 < len(involved) <= size:
             yield np.union1d(whole[-size:], involved)
         if size >= len(whole):
             return
