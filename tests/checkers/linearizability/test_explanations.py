@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.histories import cell, queue
 from checkers.linearizability.coded import NEVER, Coded, Ints, Kind
+from checkers.linearizability.decide import decide
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.explain import MOST_SHOWN, explain
 from checkers.linearizability.fifo import fifo
@@ -403,3 +404,15 @@ def test_too_many_to_read_are_not_told_one_by_one(monkeypatch: pytest.MonkeyPatc
     finding = explain(table_of(coded), coded, invalid(coded, culprit=len(coded) - 1))
     assert finding.message.startswith("no order of the operations explains read -> 1")
     assert finding.picture is None
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_a_refutation_by_counting_found_is_told_by_few(seed: int) -> None:
+    """Its culprit may come before what makes the violation plain."""
+    coded = cell(1000, 5, values=5, info=0.05, plant="burst", seed=seed)
+    decision = decide(coded, Budget(60)).decision
+    assert decision.verdict is Verdict.INVALID
+    finding = explain(table_of(coded), coded, decision, Budget(60))
+    assert finding.picture is not None
+    bars: Any = finding.picture["bars"]
+    assert len([bar for bar in bars if bar["member"]]) <= 20
