@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.linearizability.encode import Keyed, encode_keys
-from checkers.linearizability.kernel import judge_key, outcomes
+from checkers.linearizability.kernel import Patience, judge_key, outcomes
 from checkers.linearizability.models import KAFKA_TOPICS
 from checkers.linearizability.texts import ANY, NULL, numbered, shown_ids, strings
 from checkers.linearizability.told import operation_of, told
@@ -56,7 +56,7 @@ def check_names(table: pa.Table, *, budget_s: float) -> pa.Table:
         table,
         model=KAFKA_TOPICS.name,
         checker=TopicLinearizability.name,
-        judge=partial(_judge_name, given_twice(table), budget_s=budget_s),
+        judge=partial(_judge_name, given_twice(table), Patience(), budget_s=budget_s),
     )
 
 
@@ -64,7 +64,7 @@ def check_name(rows: Sequence[Row], *, budget_s: float) -> Outcome:
     """One name's operations, as rows."""
     table = pa.Table.from_pylist(list(rows), schema=OPERATIONS)
     (key,) = encode_keys(KAFKA_TOPICS.name, table)
-    return _judge_name(given_twice(table), table, key, budget_s=budget_s)
+    return _judge_name(given_twice(table), Patience(), table, key, budget_s=budget_s)
 
 
 def given_twice(table: pa.Table) -> set[tuple[str, str]]:
@@ -85,13 +85,18 @@ def given_twice(table: pa.Table) -> set[tuple[str, str]]:
 
 
 def _judge_name(
-    twice: Collection[tuple[str, str]], table: pa.Table, key: Keyed, *, budget_s: float
+    twice: Collection[tuple[str, str]],
+    patience: Patience,
+    table: pa.Table,
+    key: Keyed,
+    *,
+    budget_s: float,
 ) -> Outcome:
     """What decides any model, and the rules of ids: what breaks one of those is told in its words.
     That an id is given once is what `topics` by itself does not ask for."""
     outcome = None
     if (key.run, key.key) not in twice:
-        outcome = judge_key(KAFKA_TOPICS.name, table, key, budget_s=budget_s)
+        outcome = judge_key(KAFKA_TOPICS.name, table, key, budget_s=budget_s, patience=patience)
         if outcome.verdict is Verdict.VALID or key.is_malformed:
             return outcome
     operations = [operation_of(row) for row in table.take(pa.array(key.rows)).to_pylist()]

@@ -103,14 +103,14 @@ class _Tried:
 def decide(coded: Coded, budget: Budget | None = None) -> Decided:
     """Whether one key is linearizable. UNKNOWN once the budget is spent."""
     budget = budget or Budget()
+    along = None
+    if coded.place is not None:
+        along = _Tried(budget).ask(along_log, coded, budget)
     decision = _decided(coded, budget)
-    if coded.place is None:
-        return Decided(decision)
-    along = _Tried(budget).ask(along_log, coded, budget)
     if along is None or along.verdict is Verdict.UNKNOWN:
         return Decided(decision)
     if decision.verdict is Verdict.UNKNOWN and along.verdict is Verdict.VALID:
-        return Decided(along, along)
+        decision = along
     return Decided(decision, along)
 
 

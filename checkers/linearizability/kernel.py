@@ -1,7 +1,9 @@
 """What runs on Spark's workers: tables of operations in, a row of outcome for each key out."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from time import monotonic
 from typing import Final
 
 import pyarrow as pa
@@ -25,15 +27,24 @@ from framework.verdict import Verdict
 
 EXPLAIN_S: Final = 10.0
 """What an explanation may cost beside the verdict."""
+EXPLAIN_ALL_S: Final = 120.0
+"""What those of one table may cost in all: a brake, for thousands of broken keys. After that they
+are short."""
+
+
+@dataclass(slots=True)
+class Patience:
+    """The time that is left for explanations."""
+
+    left_s: float = EXPLAIN_ALL_S
 
 
 def judge_block(table: pa.Table, *, model: str, budget_s: float) -> pa.Table:
     """Linearizability of every key of every run in a table, which has columns as in
     `framework.checking.runs.OPERATIONS`; rows may come in any order. Returns `OUTCOME_ARROW`.
     """
-    return outcomes(
-        table, model=model, checker=model, judge=partial(judge_key, model, budget_s=budget_s)
-    )
+    judge = partial(judge_key, model, budget_s=budget_s, patience=Patience())
+    return outcomes(table, model=model, checker=model, judge=judge)
 
 
 def outcomes(
@@ -53,7 +64,14 @@ def outcomes(
     return pa.Table.from_pylist(rows, schema=OUTCOME_ARROW)
 
 
-def judge_key(model: str, table: pa.Table, key: Keyed, *, budget_s: float) -> Outcome:
+def judge_key(
+    model: str,
+    table: pa.Table,
+    key: Keyed,
+    *,
+    budget_s: float,
+    patience: Patience | None = None,
+) -> Outcome:
     """One key. `seen` counts the operations that completed."""
     if key.is_malformed:
         found = malformed(model, table.take(pa.array(key.rows)))
@@ -67,7 +85,9 @@ def judge_key(model: str, table: pa.Table, key: Keyed, *, budget_s: float) -> Ou
     if decided.disagrees:
         return _disagreement(key, decided, figures)
     if decided.decision.verdict is Verdict.INVALID:
-        return judged(key.seen, [_explained(model, table, key, decided, budget_s)], figures)
+        return judged(
+            key.seen, [_explained(model, table, key, decided, patience or Patience())], figures
+        )
     # VALID also where all is pending: a whole history of that is UNKNOWN, one such key is in order.
     return Outcome(
         verdict=decided.decision.verdict,
@@ -78,11 +98,14 @@ def judge_key(model: str, table: pa.Table, key: Keyed, *, budget_s: float) -> Ou
 
 
 def _explained(
-    model: str, table: pa.Table, key: Keyed, decided: Decided, budget_s: float
+    model: str, table: pa.Table, key: Keyed, decided: Decided, patience: Patience
 ) -> Finding:
     operations = table.take(pa.array(key.rows))
-    budget = Budget(min(budget_s, EXPLAIN_S))
-    return explain(operations, key.coded, decided.decision, budget, model=model, decide=_decision)
+    began = monotonic()
+    budget = Budget(max(0.0, min(EXPLAIN_S, patience.left_s)))
+    found = explain(operations, key.coded, decided.decision, budget, model=model, decide=_decision)
+    patience.left_s -= monotonic() - began
+    return found
 
 
 def _decision(coded: Coded, budget: Budget) -> Decision:

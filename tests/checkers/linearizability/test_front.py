@@ -114,10 +114,10 @@ def test_compiling_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_key_that_cannot_be_judged_is_unknown_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     real = kernel.judge_key
 
-    def fails(model: str, table: pa.Table, key: Any, *, budget_s: float) -> Any:
+    def fails(model: str, table: pa.Table, key: Any, **options: Any) -> Any:
         if key.key == '"bad"':
             raise ValueError("no way")
-        return real(model, table, key, budget_s=budget_s)
+        return real(model, table, key, **options)
 
     monkeypatch.setattr(kernel, "judge_key", fails)
     malformed = [Operation(op=0, end=1, process=0, f="cas", value=4, type="ok")]
@@ -134,6 +134,15 @@ def test_a_key_that_cannot_be_judged_is_unknown_alone(monkeypatch: pytest.Monkey
     ]
     assert rows[0]["note"] == "the checker failed: ValueError: no way"
     assert rows[2]["note"] == "index 0: value of cas must be [from, to]"
+
+
+def test_many_explanations_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All are INVALID and named, also when no time for explaining is left."""
+    monkeypatch.setattr(kernel.Patience, "__init__", lambda self: setattr(self, "left_s", 0.0))
+    tables = [table_of([write(0, 1), read(2, 7)], key=number) for number in range(20)]
+    rows = judge_block(pa.concat_tables(tables), model="register", budget_s=5).to_pylist()
+    assert all(row["verdict"] == "INVALID" for row in rows)
+    assert all(2 in json.loads(row["findings"])[0]["operations"] for row in rows)
 
 
 def test_samples_are_of_every_kind() -> None:
