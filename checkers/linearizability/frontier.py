@@ -39,7 +39,7 @@ from framework.verdict import Verdict
 
 METHOD: Final = "frontier"
 _WIDE: Final = 512
-_NARROW: Final = 24
+_NARROW: Final = 16
 _FREE_WORK: Final = 30_000
 _WORK_A_LEVEL: Final = 16
 """It is wide while it did no more work than this, else narrow."""

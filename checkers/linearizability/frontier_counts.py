@@ -37,7 +37,7 @@ def _find_again(kids: Codes, found: Codes, made: int) -> None:
 @compiled
 def _spot(left: int, right: int, size: int) -> int:
     mixed = np.int64(left) * 0x1E3779B97F4A7C15 + np.int64(right) * 0x56E8FEB86659FD93
-    return (mixed ^ (mixed >> 31)) & (size - 1)
+    return int((mixed ^ (mixed >> 31)) & (size - 1))
 
 
 @compiled

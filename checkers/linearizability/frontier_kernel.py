@@ -16,6 +16,8 @@ configuration that the level makes has the same value, satisfied no less and use
 - whatever is dominated (same value, satisfied no more, used no less) can be dropped.
 """
 
+from typing import Final
+
 import numpy as np
 
 from checkers.linearizability.coded import Codes, Ints
@@ -47,6 +49,7 @@ from checkers.linearizability.frontier_space import (
     C_CHAIN,
     C_MARK,
     C_SAT,
+    C_SPENT,
     C_TRAIL,
     C_USED,
     C_VAL,
@@ -88,12 +91,15 @@ from checkers.linearizability.frontier_space import (
     PAUSED,
     SIDE,
     SLOTS,
+    SPENT_COST,
     STAMP,
     STEPS_WANTED,
     SURVIVED,
     TAIL,
     TRAIL,
     TRUNCATED,
+    UNSATISFIED_COST,
+    USED_COST,
     V_AT,
     V_CAS,
     V_FIRST,
@@ -109,6 +115,8 @@ from checkers.linearizability.frontier_space import (
     Space,
 )
 from checkers.linearizability.frontier_steps import UNKNOWN, step_of
+
+_RANKS: Final = 1024
 
 
 @compiled
@@ -596,6 +604,7 @@ def _put(space: Space, at: int, row: int, put: int, does: int, after: int, used:
         conf[side, to, column] = conf[side, at, column]
     conf[side, to, C_VAL], conf[side, to, C_USED] = after, used
     conf[side, to, C_MARK], conf[side, to, C_TRAIL] = 0, reg[TRAIL]
+    conf[side, to, C_SPENT] = conf[side, at, C_SPENT] + (put < 0)
     if put >= 0:
         slot = ops[put, O_SLOT]
         word, bit = slot >> 6, np.int64(1) << (slot & 63)
@@ -649,37 +658,53 @@ def _put(space: Space, at: int, row: int, put: int, does: int, after: int, used:
 @compiled
 def _end_level(reg: Ints, ops: Ints, lists: Ints, conf: Ints) -> None:
     """The results are the level's configurations now; at most as many as the width is."""
-    side, kept = 1 - reg[SIDE], np.int64(0)
+    side, kept = 1 - reg[SIDE], 0
     for at in range(reg[FOUND]):
         if conf[side, at, C_MARK] != DROPPED:
-            if kept != at:
-                conf[side, kept] = conf[side, at]
+            _move(conf, side, at, kept)
             kept += 1
     if kept > reg[WIDTH]:
         reg[TRUNCATED] = 1
-        kept = np.int64(_narrow(reg, ops, lists, conf, side, int(kept)))
+        _narrow(reg, ops, lists, conf, side, kept)
+        kept = reg[WIDTH]
     reg[SIDE], reg[CONFIGS], reg[EXPANDING] = side, kept, 0
     reg[WIDEST] = max(reg[WIDEST], kept)
 
 
 @compiled
-def _narrow(reg: Ints, ops: Ints, lists: Ints, conf: Ints, side: int, count: int) -> int:
-    """The best ones move to the front. Good is to have satisfied much and used little."""
+def _move(conf: Ints, side: int, at: int, to: int) -> None:
+    if at != to:
+        for column in range(conf.shape[2]):
+            conf[side, to, column] = conf[side, at, column]
+
+
+@compiled
+def _narrow(reg: Ints, ops: Ints, lists: Ints, conf: Ints, side: int, count: int) -> None:
+    """The best ones move to the front: those that satisfied much and used little."""
     words = (conf.shape[2] - C_SAT) // 2
-    score = np.zeros(count, np.float64)
+    least = conf[side, 0, C_SPENT]
     for at in range(count):
-        total = 0.0
+        least = min(least, conf[side, at, C_SPENT])
+    ranks = np.zeros(_RANKS, np.int64)
+    for at in range(count):
+        cost = reg[SPENT_COST] * (conf[side, at, C_SPENT] - least)
         for each in range(reg[OPEN] - 1):
             slot = ops[lists[L_OPEN, each], O_SLOT]
             word, bit = slot >> 6, np.int64(1) << (slot & 63)
             if not conf[side, at, C_SAT + word] & bit:
-                total += 1.0
+                cost += reg[UNSATISFIED_COST]
             elif conf[side, at, C_SAT + words + word] & bit:
-                total += 0.5
-        score[at] = total
-    best = np.argsort(score)[: reg[WIDTH]]
-    best.sort()
-    for to in range(len(best)):
-        if best[to] != to:
-            conf[side, to] = conf[side, best[to]]
-    return len(best)
+                cost += reg[USED_COST]
+        conf[side, at, C_CHAIN] = min(cost, _RANKS - 1)
+        ranks[conf[side, at, C_CHAIN]] += 1
+    room, limit = reg[WIDTH], 0
+    while ranks[limit] <= room:
+        room -= ranks[limit]
+        limit += 1
+    kept = 0
+    for at in range(count):
+        if conf[side, at, C_CHAIN] == limit:
+            room -= 1
+        if conf[side, at, C_CHAIN] < limit or (conf[side, at, C_CHAIN] == limit and room >= 0):
+            _move(conf, side, at, kept)
+            kept += 1

@@ -60,6 +60,11 @@ STEPS_WANTED: Final = 25
 LAST_DIFFERS: Final = 26
 HAS_STEPS: Final = 27
 WIDTH: Final = 28
+UNSATISFIED_COST: Final = 29
+"""What is cheap stays when the width is short. Measured: to keep what can still be used is worth
+more than to have satisfied much."""
+USED_COST: Final = 30
+SPENT_COST: Final = 31
 SCRATCH: Final = 32
 """From here on: room to work in."""
 
@@ -71,7 +76,9 @@ C_MARK: Final = 3
 """0; BARE: came by a write that satisfied nothing; DROPPED."""
 C_CHAIN: Final = 4
 """The next one of the same value."""
-C_SAT: Final = 5
+C_SPENT: Final = 5
+"""How many pending operations were used."""
+C_SAT: Final = 6
 """The words of the satisfied, then those of the used."""
 BARE: Final = 1
 DROPPED: Final = 2
@@ -143,6 +150,7 @@ def new_space(given: Input, account: Codes, rows: int) -> Space:
     reg[[CLASSES, NODES, DEPTH]] = classes, 1, depth
     reg[[LAST_DIFFERS, HAS_STEPS]] = given.last_differs, given.has_steps
     given.ops[:, O_EFFECT_AT] = -1  # another run may have been over it
+    reg[[UNSATISFIED_COST, USED_COST, SPENT_COST]] = 1, 2, 2
     vals = np.zeros((len(given.last_need) + 1, V_MASKS + 2), np.int64)
     vals[:, V_AT : V_SOURCE_AT + 1] = -1
     vals[:-1, V_NEED] = given.last_need
