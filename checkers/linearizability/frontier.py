@@ -40,8 +40,8 @@ from framework.verdict import Verdict
 METHOD: Final = "frontier"
 _WIDE: Final = 512
 _NARROW: Final = 16
-_FREE_WORK: Final = 30_000
-_WORK_A_LEVEL: Final = 16
+_FREE_WORK: Final = 4_000
+_WORK_A_LEVEL: Final = 12
 """It is wide while it did no more work than this, else narrow."""
 _CHECKPOINTS: Final = 48
 _CHECKPOINT_ROWS: Final = 256
@@ -126,6 +126,7 @@ class _Search:
         self.given: Input = read_in(coded)
         self.died_at = -1
         self.window = _FIRST_WINDOW
+        self.narrow = _NARROW
         self.widest_window = 0
 
     def decide(self) -> Decision:
@@ -134,9 +135,10 @@ class _Search:
         rounds = 0
         while status == DIED and run.truncated and self.budget.left_s > 0:
             if run.level > self.died_at:
-                self.died_at, self.window = run.level, _FIRST_WINDOW
+                self.died_at, self.window, rounds = run.level, _FIRST_WINDOW, 0
+                self.narrow = min(2 * self.narrow, _WIDE)
             slice_s = _FIRST_SLICE_S * 2**rounds
-            refuted = self._refuted(run, self.budget.slice(slice_s), _WINDOW_ROWS * 4**rounds)
+            refuted = self._refuted(run, self.budget.slice(slice_s), rounds)
             if refuted is not None:
                 return refuted
             rounds += 1
@@ -157,7 +159,7 @@ class _Search:
             stop_time = int(calls[row]) if row < len(calls) else FOREVER
             while True:
                 credit = _FREE_WORK + _WORK_A_LEVEL * run.level - run.work
-                status = run.slice(_WIDE if credit > 0 else _NARROW, stop_time)
+                status = run.slice(_WIDE if credit > 0 else self.narrow, stop_time)
                 if status != PAUSED:
                     return status
                 if self.budget.left_s <= 0 or run.bytes > self.budget.max_bytes:
@@ -177,9 +179,10 @@ class _Search:
                 return DIED
         return self._forward(run)
 
-    def _refuted(self, run: Run, budget: Budget, max_rows: int) -> Decision | None:
+    def _refuted(self, run: Run, budget: Budget, rounds: int) -> Decision | None:
         """Windows around the place where the run died, greater and greater."""
-        while budget.left_s > 0:
+        max_rows = _WINDOW_ROWS * 4**rounds
+        while budget.left_s > 0 and self.window <= _FIRST_WINDOW * 4 ** (rounds + 2):
             first = run.level - self.window
             if first <= 0 or self.coded.transitions is not None:
                 first = 0

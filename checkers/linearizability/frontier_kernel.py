@@ -144,7 +144,7 @@ def advance(space: Space, width: int, stop_time: int, work: int) -> int:
             if ops[row, O_RET] > stop_time:
                 return PAUSED
             bit_at, bit = ops[row, O_SLOT] >> 6, np.int64(1) << (ops[row, O_SLOT] & 63)
-            write = ops[row, O_KIND] == WRITE
+            changer = ops[row, O_KIND] >= WRITE and ops[row, O_KIND] != LOOK
             plain = True
             side = reg[SIDE]
             words = masks.shape[1]
@@ -163,7 +163,7 @@ def advance(space: Space, width: int, stop_time: int, work: int) -> int:
                             masks[M_DIFFERS, word] & ~vals[value, V_MASKS + words + word]
                         )
                 done = conf[side, at, C_SAT + bit_at]
-                if write:
+                if changer:
                     done &= conf[side, at, C_SAT + words + bit_at]
                 if not done & bit:
                     plain = False
@@ -400,6 +400,7 @@ def _expand_all(space: Space, row: int, stop_work: int) -> int:
     side, words = reg[SIDE], space.masks.shape[1]
     slot = ops[row, O_SLOT]
     word, bit = slot >> 6, np.int64(1) << (slot & 63)
+    changer = ops[row, O_KIND] >= WRITE and ops[row, O_KIND] != LOOK
     while reg[HEAD] < reg[TAIL]:
         at = reg[HEAD]
         if reg[WORK] >= stop_work:
@@ -413,7 +414,7 @@ def _expand_all(space: Space, row: int, stop_work: int) -> int:
             for column in range(conf.shape[2]):
                 conf[1 - side, reg[FOUND], column] = conf[side, at, column]
             _keep_result(space, row)
-            if ops[row, O_KIND] != WRITE or conf[side, at, C_SAT + words + word] & bit:
+            if not changer or conf[side, at, C_SAT + words + word] & bit:
                 reg[HEAD] += 1
                 continue
             if not _has_last_chance(space, at, row):
@@ -432,7 +433,8 @@ def _expand_all(space: Space, row: int, stop_work: int) -> int:
 
 @compiled
 def _has_last_chance(space: Space, at: int, row: int) -> bool:
-    """Whether to use a satisfied write that returns may help: not if nobody ever sees its value,
+    """Whether to use what is satisfied, and returns unused, may help (a write; anything that was
+    open where a window begins): not if nobody ever sees its value,
     nobody waits for another value to go, and nobody who is open waits to be satisfied."""
     reg, conf, ops = space.reg, space.conf, space.ops
     side, now = reg[SIDE], ops[row, O_RET]
@@ -627,7 +629,8 @@ def _put(space: Space, at: int, row: int, put: int, does: int, after: int, used:
             conf[side, to, C_SAT + word] |= fits
     slot = ops[row, O_SLOT]
     word, bit = slot >> 6, np.int64(1) << (slot & 63)
-    if put == row or (ops[row, O_KIND] != WRITE and conf[side, to, C_SAT + word] & bit):
+    changer = ops[row, O_KIND] >= WRITE and ops[row, O_KIND] != LOOK
+    if put == row or (not changer and conf[side, to, C_SAT + word] & bit):
         for column in range(conf.shape[2]):
             conf[1 - side, reg[FOUND], column] = conf[side, to, column]
         if not _keep_result(space, row):

@@ -89,6 +89,31 @@ def test_agrees_whatever_the_width(width: int, monkeypatch: pytest.MonkeyPatch) 
     assert died >= 10 // width**2
 
 
+def test_what_is_open_where_a_window_begins_can_still_happen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A window that begins after the first return, while a change is open that is needed."""
+    monkeypatch.setattr(method, "_WIDE", 2)
+    monkeypatch.setattr(method, "_NARROW", 2)
+    monkeypatch.setattr(method, "_FIRST_WINDOW", 1)
+    monkeypatch.setattr(method, "_CHECKPOINT_ROWS", 2)
+    rows = [
+        (0, 3, Kind.READ, 0, -1),
+        (1, 5, Kind.CHANGE, 2, 3),
+        (2, 8, Kind.CAS, 4, 1),
+        (4, 9, Kind.CHANGE, 4, 4),
+        (6, 7, Kind.DIFFERS, 1, -1),
+        (10, 11, Kind.READ, 3, -1),
+        (12, 13, Kind.READ, 3, -1),
+        (14, 15, Kind.CAS, 3, 1),
+        (16, 17, Kind.DIFFERS, 4, -1),
+        (18, 20, Kind.DIFFERS, 4, -1),
+        (19, 21, Kind.CAS, 1, 1),
+    ]
+    coded = coded_of(*(list(column) for column in zip(*rows, strict=True)))
+    assert_right(coded, decided(coded), True)
+
+
 def test_a_narrow_run_never_refutes_what_is_linearizable() -> None:
     died = 0
     for seed in range(300):
