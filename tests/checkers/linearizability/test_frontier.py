@@ -89,6 +89,23 @@ def test_agrees_whatever_the_width(width: int, monkeypatch: pytest.MonkeyPatch) 
     assert died >= 10 // width**2
 
 
+def test_no_window_refutes_what_is_linearizable() -> None:
+    refuted = 0
+    for seed in range(40_000, 40_400):
+        coded = small(seed)
+        right = linearizable(coded)
+        search = method._Search(coded, Budget(BUDGET_S))
+        rng = random.Random(seed)
+        returns = sorted(int(each) for each in coded.ret if each != NEVER)
+        for _ in range(4):
+            since = rng.choice([-1, *returns]) if coded.transitions is None else -1
+            until = rng.choice([*returns, int(NEVER)])
+            proof = search._relaxed(since, until, Budget(BUDGET_S), 1 << 9)
+            refuted += isinstance(proof, Decision)
+            assert not (right and isinstance(proof, Decision)), seed
+    assert refuted > 50
+
+
 def test_what_is_open_where_a_window_begins_can_still_happen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
