@@ -344,7 +344,10 @@ def _activate(space: Space) -> None:
     for each in range(reg[OPEN]):
         row = lists[L_OPEN, each]
         does, value = ops[row, O_KIND], ops[row, O_A] + 1
-        if everything or does == WRITE or _all_satisfied(reg, space.conf, ops[row, O_SLOT]):
+        word = C_SAT + (ops[row, O_SLOT] >> 6)
+        if does == CAS:  # in a window it may be satisfied and of use all the same
+            word += space.masks.shape[1]
+        if everything or does == WRITE or _in_all(reg, space.conf, word, ops[row, O_SLOT]):
             continue
         if does == DIFFERS:
             everything = True
@@ -385,11 +388,11 @@ def _activate(space: Space) -> None:
 
 
 @compiled
-def _all_satisfied(reg: Ints, conf: Ints, slot: int) -> bool:
-    side, word, bit = reg[SIDE], slot >> 6, np.int64(1) << (slot & 63)
-    by_all = bit
+def _in_all(reg: Ints, conf: Ints, word: int, slot: int) -> bool:
+    """Whether all of the level's configurations have a bit."""
+    side, by_all = reg[SIDE], np.int64(1) << (slot & 63)
     for at in range(reg[CONFIGS]):
-        by_all &= conf[side, at, C_SAT + word]
+        by_all &= conf[side, at, word]
     return bool(by_all != 0)
 
 
@@ -513,16 +516,20 @@ def _expand(space: Space, at: int, row: int) -> int:
     reg, conf, ops, lists = space.reg, space.conf, space.ops, space.lists
     side, words = reg[SIDE], space.masks.shape[1]
     value, bare = conf[side, at, C_VAL], conf[side, at, C_MARK] == BARE
-    tried = reg[WORK]
+    tried = 2 * reg[WORK]
     for each in range(reg[CHANGERS] - 1, -1, -1):
         other = lists[L_CHANGERS, each]
         slot, effect = ops[other, O_SLOT], ops[other, O_EFFECT]
-        if conf[side, at, C_SAT + words + (slot >> 6)] & (np.int64(1) << (slot & 63)):
-            continue
-        if ops[effect, O_EFFECT_AT] == tried:
-            continue
-        ops[effect, O_EFFECT_AT] = tried
+        word, bit = C_SAT + (slot >> 6), np.int64(1) << (slot & 63)
         does, after = ops[other, O_KIND], ops[other, O_B]
+        if conf[side, at, word + words] & bit:
+            continue
+        # In a window others than writes may be satisfied and unused: they cannot stand for one
+        # that is not satisfied.
+        serves = does == WRITE or conf[side, at, word] & bit == 0
+        if ops[effect, O_EFFECT_AT] >= tried + serves:
+            continue
+        ops[effect, O_EFFECT_AT] = tried + serves
         if does == WRITE:
             if bare:
                 continue
@@ -562,7 +569,7 @@ def _expand_pending(space: Space, at: int, row: int, tried: int) -> int:
     for each in range(reg[ACTIVE]):
         number = classes[each, K_ACTIVE]
         like = classes[number, K_ROW]
-        if ops[ops[like, O_EFFECT], O_EFFECT_AT] == tried:
+        if ops[ops[like, O_EFFECT], O_EFFECT_AT] >= tried:
             continue
         does, after = ops[like, O_KIND], ops[like, O_B]
         if does == WRITE:
