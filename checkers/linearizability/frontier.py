@@ -49,6 +49,7 @@ _CHECKPOINT_ROWS: Final = 256
 _FIRST_WINDOW: Final = 32
 _FIRST_SLICE_S: Final = 0.25
 _WINDOW_ROWS: Final = 1 << 13
+_MODEL_ROWS: Final = 1 << 8
 _UNBOUNDED: Final = 1 << 40
 
 
@@ -181,7 +182,9 @@ class _Search:
 
     def _refuted(self, run: Run, budget: Budget, rounds: int) -> Decision | None:
         """Windows around the place where the run died, greater and greater."""
-        max_rows = _WINDOW_ROWS * 4**rounds
+        # Endless steps of a model may lead to states without end.
+        rows = _MODEL_ROWS if self.given.has_steps else _WINDOW_ROWS
+        max_rows = rows * 4**rounds
         while budget.left_s > 0 and self.window <= _FIRST_WINDOW * 4 ** (rounds + 2):
             first = run.level - self.window
             if first <= 0 or self.coded.transitions is not None:

@@ -16,37 +16,32 @@ configuration that the level makes has the same value, satisfied no less and use
 - whatever is dominated (same value, satisfied no more, used no less) can be dropped.
 """
 
-from typing import Final
-
 import numpy as np
 
-from checkers.linearizability.coded import Codes, Ints
+from checkers.linearizability.coded import Ints
 from checkers.linearizability.compiled import compiled
-from checkers.linearizability.frontier_counts import count_of, one_more, within
+from checkers.linearizability.frontier_antichain import end_level, is_new, link
+from checkers.linearizability.frontier_counts import count_of, one_more
 from checkers.linearizability.frontier_input import (
     CAS,
     CHANGE,
     DIFFERS,
-    FOREVER,
     LOOK,
     O_A,
     O_B,
     O_CALL,
-    O_CLASS,
     O_EFFECT,
     O_EFFECT_AT,
     O_KIND,
-    O_LEVEL_ROW,
     O_RET,
     O_SLOT,
-    READ,
     STEP,
     WRITE,
 )
+from checkers.linearizability.frontier_open import open_row, retire
 from checkers.linearizability.frontier_space import (
     ACTIVE,
     BARE,
-    C_CHAIN,
     C_MARK,
     C_SAT,
     C_SPENT,
@@ -61,7 +56,6 @@ from checkers.linearizability.frontier_space import (
     DROPPED,
     EXPANDING,
     FOUND,
-    FREE,
     HAS_STEPS,
     HEAD,
     K_ACCOUNT,
@@ -72,11 +66,9 @@ from checkers.linearizability.frontier_space import (
     K_TARGET,
     KEPT,
     L_CHANGERS,
-    L_FREE,
     L_LOOKS,
     L_OPEN,
     LAST_DIFFERS,
-    LEVEL,
     LOOKS,
     M_DIFFERS,
     M_WRITES,
@@ -90,33 +82,24 @@ from checkers.linearizability.frontier_space import (
     OPEN_CHANGES,
     PAUSED,
     SIDE,
-    SLOTS,
-    SPENT_COST,
     STAMP,
     STEPS_WANTED,
     SURVIVED,
     TAIL,
     TRAIL,
     TRUNCATED,
-    UNSATISFIED_COST,
-    USED_COST,
-    V_AT,
     V_CAS,
-    V_FIRST,
     V_MASKS,
     V_NEED,
     V_SOURCE_AT,
     V_TARGET,
     V_TODO,
     V_WANTED_AT,
-    WIDEST,
     WIDTH,
     WORK,
     Space,
 )
 from checkers.linearizability.frontier_steps import UNKNOWN, step_of
-
-_RANKS: Final = 1024
 
 
 @compiled
@@ -171,7 +154,7 @@ def advance(space: Space, width: int, stop_time: int, work: int) -> int:
                 for at in range(reg[CONFIGS]):
                     conf[side, at, C_SAT + bit_at] &= ~bit
                     conf[side, at, C_SAT + words + bit_at] &= ~bit
-                _retire(reg, ops, vals, lists, masks, row)
+                retire(reg, ops, vals, lists, masks, row)
                 continue
             _begin_level(space)
         row = lists[L_OPEN, reg[OPEN] - 1]
@@ -180,97 +163,8 @@ def advance(space: Space, width: int, stop_time: int, work: int) -> int:
             return status
         if reg[KEPT] == 0:
             return DIED
-        _end_level(reg, ops, lists, conf)
-        _retire(reg, ops, vals, lists, masks, row)
-
-
-@compiled
-def open_row(
-    reg: Ints, ops: Ints, vals: Ints, classes: Ints, lists: Ints, masks: Ints, row: int
-) -> bool:
-    """An operation was invoked. False: out of words."""
-    does, value = ops[row, O_KIND], ops[row, O_A] + 1
-    if ops[row, O_RET] == FOREVER:
-        number = ops[row, O_CLASS]
-        if number >= 0:
-            classes[number, K_CALLED] += 1
-            if classes[number, K_ACCOUNT] >= 0:
-                classes[classes[number, K_ACCOUNT], K_SUPPLY] += 1
-        return True
-    if reg[FREE]:
-        reg[FREE] -= 1
-        slot = lists[L_FREE, reg[FREE]]
-    elif reg[SLOTS] < lists.shape[1]:
-        slot = reg[SLOTS]
-        reg[SLOTS] += 1
-    else:
-        return False
-    ops[row, O_SLOT] = slot
-    words = masks.shape[1]
-    word, bit = slot >> 6, np.int64(1) << (slot & 63)
-    _insert(lists, L_OPEN, reg[OPEN], row, ops)
-    reg[OPEN] += 1
-    if does >= WRITE and does != LOOK:
-        _insert(lists, L_CHANGERS, reg[CHANGERS], row, ops)
-        reg[CHANGERS] += 1
-    if does == READ:
-        vals[value, V_MASKS + word] |= bit
-    elif does == DIFFERS:
-        vals[value, V_MASKS + words + word] |= bit
-        masks[M_DIFFERS, word] |= bit
-    elif does == WRITE:
-        masks[M_WRITES, word] |= bit
-    elif does == CAS:
-        vals[value, V_CAS] += 1
-    elif does == CHANGE:
-        reg[OPEN_CHANGES] += 1
-    elif does == LOOK:
-        lists[L_LOOKS, reg[LOOKS]] = row
-        reg[LOOKS] += 1
-    return True
-
-
-@compiled
-def _insert(lists: Ints, which: int, count: int, row: int, ops: Ints) -> None:
-    """Into a list that has the last to return first."""
-    at = count
-    while at > 0 and ops[lists[which, at - 1], O_RET] < ops[row, O_RET]:
-        lists[which, at] = lists[which, at - 1]
-        at -= 1
-    lists[which, at] = row
-
-
-@compiled
-def _retire(reg: Ints, ops: Ints, vals: Ints, lists: Ints, masks: Ints, row: int) -> None:
-    """The operation returned: its bit is free."""
-    ops[reg[LEVEL], O_LEVEL_ROW] = row
-    reg[LEVEL] += 1
-    reg[OPEN] -= 1
-    slot, does, value = ops[row, O_SLOT], ops[row, O_KIND], ops[row, O_A] + 1
-    lists[L_FREE, reg[FREE]] = slot
-    reg[FREE] += 1
-    words = masks.shape[1]
-    word, gone = slot >> 6, ~(np.int64(1) << (slot & 63))
-    if does >= WRITE and does != LOOK:
-        reg[CHANGERS] -= 1
-    if does == READ:
-        vals[value, V_MASKS + word] &= gone
-    elif does == DIFFERS:
-        vals[value, V_MASKS + words + word] &= gone
-        masks[M_DIFFERS, word] &= gone
-    elif does == WRITE:
-        masks[M_WRITES, word] &= gone
-    elif does == CAS:
-        vals[value, V_CAS] -= 1
-    elif does == CHANGE:
-        reg[OPEN_CHANGES] -= 1
-    elif does == LOOK:
-        at = 0
-        while lists[L_LOOKS, at] != row:
-            at += 1
-        reg[LOOKS] -= 1
-        for each in range(at, reg[LOOKS]):
-            lists[L_LOOKS, each] = lists[L_LOOKS, each + 1]
+        end_level(reg, ops, lists, conf)
+        retire(reg, ops, vals, lists, masks, row)
 
 
 @compiled
@@ -316,21 +210,10 @@ def _begin_level(space: Space) -> None:
     reg[STAMP] += 1
     for at in range(reg[CONFIGS]):
         conf[side, at, C_MARK] = 0
-        _link(reg, conf, vals, side, at)
+        link(reg, conf, vals, side, at)
     reg[ACTIVE] = 0
     if reg[CLASSES]:
         _activate(space)
-
-
-@compiled
-def _link(reg: Ints, conf: Ints, vals: Ints, side: int, at: int) -> None:
-    """Into the chain of its value."""
-    value = conf[side, at, C_VAL] + 1
-    if vals[value, V_AT + side] != reg[STAMP]:
-        vals[value, V_AT + side] = reg[STAMP]
-        vals[value, V_FIRST + side] = -1
-    conf[side, at, C_CHAIN] = vals[value, V_FIRST + side]
-    vals[value, V_FIRST + side] = at
 
 
 @compiled
@@ -464,49 +347,11 @@ def _keep_result(space: Space, row: int) -> bool:
     seen = reg[HAS_STEPS] or reg[LAST_DIFFERS] > now
     if not seen and vals[conf[side, at, C_VAL] + 1, V_NEED] <= now:
         conf[side, at, C_VAL] = -1
-    if not _is_new(reg, conf, vals, space.kids, words, side, at):
+    if not is_new(reg, conf, vals, space.kids, words, side, at):
         return False
-    _link(reg, conf, vals, side, at)
+    link(reg, conf, vals, side, at)
     reg[FOUND] += 1
     reg[KEPT] += 1
-    return True
-
-
-@compiled
-def _is_new(reg: Ints, conf: Ints, vals: Ints, kids: Codes, words: int, side: int, at: int) -> bool:
-    """Whether no other configuration dominates this one; drops those that it dominates."""
-    value = conf[side, at, C_VAL] + 1
-    if vals[value, V_AT + side] != reg[STAMP]:
-        return True
-    before = np.int64(-1)
-    other = vals[value, V_FIRST + side]
-    while other >= 0:
-        lack = np.int64(0)  # what this one lacks
-        gain = np.int64(0)
-        for word in range(C_SAT, C_SAT + words):
-            mine, theirs = conf[side, at, word], conf[side, other, word]
-            lack |= theirs & ~mine
-            gain |= mine & ~theirs
-            mine, theirs = conf[side, at, word + words], conf[side, other, word + words]
-            lack |= mine & ~theirs
-            gain |= theirs & ~mine
-        if lack == 0 or gain == 0:
-            mine, theirs = conf[side, at, C_USED], conf[side, other, C_USED]
-            my_mark, their_mark = conf[side, at, C_MARK], conf[side, other, C_MARK]
-            if gain == 0 and their_mark <= my_mark and within(kids, reg, theirs, mine):
-                return False
-            if lack == 0 and my_mark <= their_mark and within(kids, reg, mine, theirs):
-                conf[side, other, C_MARK] = DROPPED
-                if side != reg[SIDE]:
-                    reg[KEPT] -= 1
-                if before < 0:
-                    vals[value, V_FIRST + side] = conf[side, other, C_CHAIN]
-                else:
-                    conf[side, before, C_CHAIN] = conf[side, other, C_CHAIN]
-                other = conf[side, other, C_CHAIN]
-                continue
-        before = other
-        other = conf[side, other, C_CHAIN]
     return True
 
 
@@ -653,68 +498,13 @@ def _put(space: Space, at: int, row: int, put: int, does: int, after: int, used:
             ):
                 return SURVIVED
             conf[side, to, C_MARK] = BARE
-        if not _is_new(reg, conf, vals, space.kids, words, side, to):
+        if not is_new(reg, conf, vals, space.kids, words, side, to):
             return SURVIVED
         if to - reg[CONFIGS] >= 4 * reg[WIDTH]:
             reg[TRUNCATED] = 1
             return SURVIVED
-        _link(reg, conf, vals, side, to)
+        link(reg, conf, vals, side, to)
         reg[TAIL] += 1
     space.trails[reg[TRAIL], 0], space.trails[reg[TRAIL], 1] = conf[side, at, C_TRAIL], put
     reg[TRAIL] += 1
     return SURVIVED
-
-
-@compiled
-def _end_level(reg: Ints, ops: Ints, lists: Ints, conf: Ints) -> None:
-    """The results are the level's configurations now; at most as many as the width is."""
-    side, kept = 1 - reg[SIDE], 0
-    for at in range(reg[FOUND]):
-        if conf[side, at, C_MARK] != DROPPED:
-            _move(conf, side, at, kept)
-            kept += 1
-    if kept > reg[WIDTH]:
-        reg[TRUNCATED] = 1
-        _narrow(reg, ops, lists, conf, side, kept)
-        kept = reg[WIDTH]
-    reg[SIDE], reg[CONFIGS], reg[EXPANDING] = side, kept, 0
-    reg[WIDEST] = max(reg[WIDEST], kept)
-
-
-@compiled
-def _move(conf: Ints, side: int, at: int, to: int) -> None:
-    if at != to:
-        for column in range(conf.shape[2]):
-            conf[side, to, column] = conf[side, at, column]
-
-
-@compiled
-def _narrow(reg: Ints, ops: Ints, lists: Ints, conf: Ints, side: int, count: int) -> None:
-    """The best ones move to the front: those that satisfied much and used little."""
-    words = (conf.shape[2] - C_SAT) // 2
-    least = conf[side, 0, C_SPENT]
-    for at in range(count):
-        least = min(least, conf[side, at, C_SPENT])
-    ranks = np.zeros(_RANKS, np.int64)
-    for at in range(count):
-        cost = reg[SPENT_COST] * (conf[side, at, C_SPENT] - least)
-        for each in range(reg[OPEN] - 1):
-            slot = ops[lists[L_OPEN, each], O_SLOT]
-            word, bit = slot >> 6, np.int64(1) << (slot & 63)
-            if not conf[side, at, C_SAT + word] & bit:
-                cost += reg[UNSATISFIED_COST]
-            elif conf[side, at, C_SAT + words + word] & bit:
-                cost += reg[USED_COST]
-        conf[side, at, C_CHAIN] = min(cost, _RANKS - 1)
-        ranks[conf[side, at, C_CHAIN]] += 1
-    room, limit = reg[WIDTH], 0
-    while ranks[limit] <= room:
-        room -= ranks[limit]
-        limit += 1
-    kept = 0
-    for at in range(count):
-        if conf[side, at, C_CHAIN] == limit:
-            room -= 1
-        if conf[side, at, C_CHAIN] < limit or (conf[side, at, C_CHAIN] == limit and room >= 0):
-            _move(conf, side, at, kept)
-            kept += 1

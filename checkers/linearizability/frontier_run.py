@@ -18,7 +18,8 @@ from checkers.linearizability.frontier_input import (
     O_SLOT,
     Input,
 )
-from checkers.linearizability.frontier_kernel import advance, open_row
+from checkers.linearizability.frontier_kernel import advance
+from checkers.linearizability.frontier_open import open_row
 from checkers.linearizability.frontier_space import (
     C_SAT,
     C_TRAIL,
