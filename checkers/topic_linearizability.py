@@ -20,6 +20,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.linearizability.decide import Decided
 from checkers.linearizability.encode import Keyed, encode_keys
 from checkers.linearizability.kernel import Patience, judge_key, outcomes
 from checkers.linearizability.models import KAFKA_TOPICS
@@ -89,6 +90,7 @@ def _judge_name(
     patience: Patience,
     table: pa.Table,
     key: Keyed,
+    decided: Decided | None = None,
     *,
     budget_s: float,
 ) -> Outcome:
@@ -96,7 +98,9 @@ def _judge_name(
     That an id is given once is what `topics` by itself does not ask for."""
     outcome = None
     if (key.run, key.key) not in twice:
-        outcome = judge_key(KAFKA_TOPICS.name, table, key, budget_s=budget_s, patience=patience)
+        outcome = judge_key(
+            KAFKA_TOPICS.name, table, key, decided, budget_s=budget_s, patience=patience
+        )
         if outcome.verdict is Verdict.VALID or key.is_malformed:
             return outcome
     operations = [operation_of(row) for row in table.take(pa.array(key.rows)).to_pylist()]

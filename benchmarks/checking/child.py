@@ -20,7 +20,7 @@ from typing import Any, Final
 from benchmarks.checking.cells import named
 from benchmarks.checking.peer import rows_of
 from checkers.linearizability.coded import Coded
-from checkers.linearizability.decide import METHODS, decide
+from checkers.linearizability.decide import METHODS, decide, decide_small
 from checkers.linearizability.decision import Budget
 from checkers.linearizability.warm import ready
 from framework.verdict import worst
@@ -72,7 +72,10 @@ def decided(
     best, spent, runs = float("inf"), 0.0, 0
     while runs == 0 or (runs < _REPEATS and spent < _REPEAT_S):
         began = clock()
-        made = [decide(coded, Budget(limit_s, max_bytes)).decision for coded in keys]
+        made = [
+            (known or decide(coded, Budget(limit_s, max_bytes))).decision
+            for coded, known in zip(keys, decide_small(keys), strict=True)
+        ]
         took = clock() - began
         best, spent, runs = min(best, took), spent + took, runs + 1
     return Outcome(

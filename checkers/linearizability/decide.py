@@ -1,7 +1,8 @@
 """The front of all methods: each key takes the cheapest that decides it.
 
 All are exact, so that they are tried by cost. What needs no search first: unique writes, elements
-of sets, FIFO queues, each nearly linear. Then a quick refutation for repeated values. Then two
+of sets, FIFO queues, each nearly linear. Then a search that gives up where much is open at once,
+and a quick refutation for repeated values. Then two
 searches in turns, with time slices that grow: depth first finds orders soon, the frontier refutes
 soon, and which would win is not known before. Where the system's own log says in which order it
 worked, that order is checked besides.
@@ -21,6 +22,7 @@ from checkers.linearizability.depth_first import depth_first
 from checkers.linearizability.fifo import fifo
 from checkers.linearizability.flips import flips
 from checkers.linearizability.frontier import frontier
+from checkers.linearizability.narrow import narrow, narrow_keys
 from checkers.linearizability.reach import reach
 from checkers.linearizability.transitions import queue_steps
 from checkers.linearizability.unique import unique_writes
@@ -37,6 +39,8 @@ _FIRST_SLICE_S: Final = 0.02
 _SLICE_S_AN_OPERATION: Final = 4e-6
 """Several times what an easy history takes."""
 _GROWTH: Final = 3.0
+_SMALL_KEY: Final = 5_000
+"""Operations of a key up to which what is done for many keys at once is the cheapest."""
 _CELLS: Final = sum(1 << kind for kind in range(Kind.CHANGE + 1))
 _QUEUES: Final = sum(1 << kind for kind in range(Kind.ENQUEUE, Kind.TAKE + 1))
 
@@ -44,6 +48,7 @@ SEARCHES: Final[Sequence[Method]] = (depth_first, frontier)
 METHODS: Final[Sequence[Method]] = (
     unique_writes,
     flips,
+    narrow,
     reach,
     fifo,
     *SEARCHES,
@@ -114,8 +119,28 @@ def decide(coded: Coded, budget: Budget | None = None) -> Decided:
     return Decided(decision, along)
 
 
+def decide_small(keys: Sequence[Coded]) -> list[Decided | None]:
+    """What one call for many keys decides of those that are small: `decide` of any of them would
+    say the same, later. None: ask `decide`."""
+    ready(narrow)
+    small = [
+        number
+        for number, coded in enumerate(keys)
+        if len(coded) <= _SMALL_KEY and coded.place is None and _something_completed(coded)
+    ]
+    decided: list[Decided | None] = [None] * len(keys)
+    found = narrow_keys([keys[number] for number in small])
+    for number, decision in zip(small, found, strict=True):
+        decided[number] = None if decision is None else Decided(decision)
+    return decided
+
+
+def _something_completed(coded: Coded) -> bool:
+    return len(coded) > 0 and int(coded.ret.min()) != NEVER
+
+
 def _decided(coded: Coded, budget: Budget) -> Decision:
-    if not len(coded) or bool((coded.ret == NEVER).all()):
+    if not _something_completed(coded):
         return Decision(Verdict.VALID, NOTHING, np.zeros(0, dtype=np.int64))
     tried = _Tried(budget)
     for method in _without_search(coded):
@@ -145,7 +170,7 @@ def _kinds(coded: Coded) -> int:
 def _without_search(coded: Coded) -> Iterator[Method]:
     kinds = _kinds(coded)
     if not kinds & ~_CELLS:
-        yield from (unique_writes, flips, reach)
+        yield from (unique_writes, flips, narrow, reach)
     elif not kinds & ~_QUEUES:
         yield fifo
 

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
-from typing import Final
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
 from checkers.linearizability.coded import Coded
-from checkers.linearizability.decide import DISAGREEMENT, Decided, decide
+from checkers.linearizability.decide import DISAGREEMENT, Decided, decide, decide_small
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encode import Keyed, encode_keys, malformed
 from checkers.linearizability.explain import explain
@@ -32,6 +32,10 @@ EXPLAIN_ALL_S: Final = 120.0
 are short."""
 
 
+Judge: TypeAlias = Callable[[pa.Table, Keyed, Decided | None], Outcome]
+"""Of one key of a table, perhaps decided already."""
+
+
 @dataclass(slots=True)
 class Patience:
     """The time that is left for explanations."""
@@ -47,14 +51,14 @@ def judge_block(table: pa.Table, *, model: str, budget_s: float) -> pa.Table:
     return outcomes(table, model=model, checker=model, judge=judge)
 
 
-def outcomes(
-    table: pa.Table, *, model: str, checker: str, judge: Callable[[pa.Table, Keyed], Outcome]
-) -> pa.Table:
+def outcomes(table: pa.Table, *, model: str, checker: str, judge: Judge) -> pa.Table:
     """`OUTCOME_ARROW` for every key. One that cannot be judged is UNKNOWN, and that key alone."""
     try:
+        keys = list(encode_keys(model, table))
+        small = decide_small([_judgeable(key) for key in keys])
         rows = [
-            outcome_row(key.run, checker, unquoted(key.key), _safely(judge, table, key))
-            for key in encode_keys(model, table)
+            outcome_row(key.run, checker, unquoted(key.key), _safely(judge, table, key, decided))
+            for key, decided in zip(keys, small, strict=True)
         ]
     except Exception as error:  # of a table that holds what no history can
         rows = [
@@ -64,20 +68,25 @@ def outcomes(
     return pa.Table.from_pylist(rows, schema=OUTCOME_ARROW)
 
 
+def _judgeable(key: Keyed) -> Coded:
+    return key.coded.take(key.rows[:0]) if key.is_malformed else key.coded
+
+
 def judge_key(
     model: str,
     table: pa.Table,
     key: Keyed,
+    decided: Decided | None = None,
     *,
     budget_s: float,
     patience: Patience | None = None,
 ) -> Outcome:
-    """One key. `seen` counts the operations that completed."""
+    """One key, unless it is decided already. `seen` counts the operations that completed."""
     if key.is_malformed:
         found = malformed(model, table.take(pa.array(key.rows)))
         note = "malformed" if found is None else f"index {found[0]}: {found[1]}"
         return Outcome(verdict=Verdict.UNKNOWN, seen=key.seen, note=note)
-    decided = decide(key.coded, Budget(budget_s))
+    decided = decided or decide(key.coded, Budget(budget_s))
     figures: Mapping[str, float] = {
         "operations": len(key.rows),
         f"method: {decided.decision.method}": 1,
@@ -154,8 +163,8 @@ def _names(table: pa.Table) -> Iterable[tuple[str, str]]:
     return zip(table["run"].to_pylist(), table["key"].to_pylist(), strict=True)
 
 
-def _safely(judge: Callable[[pa.Table, Keyed], Outcome], table: pa.Table, key: Keyed) -> Outcome:
+def _safely(judge: Judge, table: pa.Table, key: Keyed, decided: Decided | None) -> Outcome:
     try:
-        return judge(table, key)
+        return judge(table, key, decided)
     except Exception as error:
         return failed(error)

@@ -39,16 +39,26 @@ AGAINST_THE_LOG = [write(0, 1, 5), write(2, 2, 3), read(4, 2)]
 """In order for the clients; the log has the second write first."""
 
 
-def test_the_methods_that_decided_are_counted() -> None:
+def nothing_is_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front, "narrow", lambda coded, budget: None)
+    monkeypatch.setattr(front, "narrow_keys", lambda keys: [None] * len(keys))
+
+
+def test_the_methods_that_decided_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     unique = [write(0, 1), read(2, 1)]
     repeated = [write(0, 1), write(2, 2), write(4, 1), read(6, 1)]
     lost = [write(0, 1), write(2, 2), write(4, 1), read(6, 2)]
-    assert judged(unique)["figures"] == {"operations": 2, "method: unique writes": 1}
-    assert judged(repeated)["figures"] == {"operations": 4, "method: depth first": 1}
-    assert judged(lost)["figures"] == {"operations": 4, "method: reach": 1}
-    add = [Operation(op=0, end=1, process=0, f="add", type="ok")]
-    again = [*add, Operation(op=2, end=3, process=0, f="remove", type="ok")]
-    assert judged(again, "set")["figures"] == {"operations": 2, "method: flips": 1}
+    for operations in (unique, repeated, lost):
+        figures = {"operations": len(operations), "method: narrow": 1}
+        assert judged(operations)["figures"] == figures
+    with monkeypatch.context() as patch:
+        nothing_is_narrow(patch)
+        assert judged(unique)["figures"] == {"operations": 2, "method: unique writes": 1}
+        assert judged(repeated)["figures"] == {"operations": 4, "method: depth first": 1}
+        assert judged(lost)["figures"] == {"operations": 4, "method: reach": 1}
+        add = [Operation(op=0, end=1, process=0, f="add", type="ok")]
+        again = [*add, Operation(op=2, end=3, process=0, f="remove", type="ok")]
+        assert judged(again, "set")["figures"] == {"operations": 2, "method: flips": 1}
 
 
 def test_the_log_agrees() -> None:
@@ -79,6 +89,7 @@ def test_an_order_of_the_log_where_none_is_says_that_a_method_is_wrong(
 def test_the_log_decides_what_the_searches_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     operations = [write(0, 1, 3), write(2, 2, 5), write(4, 1, 7), read(6, 1)]
     coded = encode("register", table_of(operations))
+    nothing_is_narrow(monkeypatch)
     monkeypatch.setattr(front, "SEARCHES", ())
     decision = decide(coded, Budget(5)).decision
     assert (decision.verdict, decision.method) == (Verdict.VALID, "along the log")
@@ -88,6 +99,7 @@ def test_what_was_tried_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def gives_up(coded: Coded, budget: Budget) -> Decision:
         return Decision(Verdict.UNKNOWN, "frontier", note="7 configurations")
 
+    nothing_is_narrow(monkeypatch)
     monkeypatch.setattr(front, "SEARCHES", (gives_up,))
     row = judged([write(0, 1), write(2, 2), write(4, 1), read(6, 1)])
     assert row["verdict"] == "UNKNOWN"
@@ -108,16 +120,16 @@ def test_compiling_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(front, "ready", ready)
     coded = encode("register", table_of([write(0, 1), write(2, 2), write(4, 1), read(6, 1)]))
     assert decide(coded, budget).decision.verdict is Verdict.VALID
-    assert len(waited) == 4 and budget.left_s > 0.5
+    assert len(waited) == 3 and budget.left_s > 0.5
 
 
 def test_a_key_that_cannot_be_judged_is_unknown_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     real = kernel.judge_key
 
-    def fails(model: str, table: pa.Table, key: Any, **options: Any) -> Any:
+    def fails(model: str, table: pa.Table, key: Any, *decided: Any, **options: Any) -> Any:
         if key.key == '"bad"':
             raise ValueError("no way")
-        return real(model, table, key, **options)
+        return real(model, table, key, *decided, **options)
 
     monkeypatch.setattr(kernel, "judge_key", fails)
     malformed = [Operation(op=0, end=1, process=0, f="cas", value=4, type="ok")]
