@@ -43,9 +43,10 @@ _NARROW: Final = 16
 _FREE_WORK: Final = 4_000
 _WORK_A_LEVEL: Final = 12
 """It is wide while it did no more work than this, else narrow."""
-_CHECKPOINTS: Final = 48
-_CHECKPOINT_ROWS: Final = 256
-"""As many checkpoints, but not closer than that."""
+_NARROW_AT_MOST: Final = 128
+_CHECKPOINT_ROWS: Final = 512
+_ROUNDS: Final = 16
+"""From then on the slices grow no more."""
 _FIRST_WINDOW: Final = 32
 _FIRST_SLICE_S: Final = 0.25
 _WINDOW_ROWS: Final = 1 << 13
@@ -125,7 +126,7 @@ class _Search:
         self.budget = budget
         self.began = monotonic()
         self.given: Input = read_in(coded)
-        self.died_at = -1
+        self.died_at, self.died_before = -1, 0
         self.window = _FIRST_WINDOW
         self.narrow = _NARROW
         self.widest_window = 0
@@ -134,15 +135,20 @@ class _Search:
         run = Run(self.coded, self.given, _exactly(self.given))
         status = self._forward(run)
         rounds = 0
-        while status == DIED and run.truncated and self.budget.left_s > 0:
-            if run.level > self.died_at:
-                self.died_at, self.window, rounds = run.level, _FIRST_WINDOW, 0
-                self.narrow = min(2 * self.narrow, _WIDE)
+        while self.budget.left_s > 0:
+            if status == DIED and run.truncated and run.level <= self.died_at:
+                pass  # a greater width, and no further
+            elif status == DIED and run.truncated:
+                self.died_at, self.died_before = run.level, run.next_row
+                self.window, rounds = _FIRST_WINDOW, 0
+                self.narrow = min(2 * self.narrow, _NARROW_AT_MOST)
+            elif status in (SURVIVED, DIED) or self.died_at < 0 or self._is_full(run):
+                break
             slice_s = _FIRST_SLICE_S * 2**rounds
             refuted = self._refuted(run, self.budget.slice(slice_s), rounds)
             if refuted is not None:
                 return refuted
-            rounds += 1
+            rounds = min(rounds + 1, _ROUNDS)
             status = self._widened(run, rounds, self.budget.slice(slice_s))
         if status == SURVIVED:
             return self._valid(run)
@@ -150,34 +156,38 @@ class _Search:
             return self._invalid(run, np.arange(len(self.coded)))
         return self._unknown(run)
 
+    def _is_full(self, run: Run) -> bool:
+        return run.bytes > self.budget.max_bytes
+
     def _forward(self, run: Run) -> int:
         """To the end, as wide as work allows."""
-        every = max(_CHECKPOINT_ROWS, len(self.coded) // _CHECKPOINTS)
         calls, row = self.given.ops[:, O_CALL], run.next_row
         while True:
             run.save()
-            row += every
+            row += _CHECKPOINT_ROWS
             stop_time = int(calls[row]) if row < len(calls) else FOREVER
             while True:
                 credit = _FREE_WORK + _WORK_A_LEVEL * run.level - run.work
                 status = run.slice(_WIDE if credit > 0 else self.narrow, stop_time)
                 if status != PAUSED:
                     return status
-                if self.budget.left_s <= 0 or run.bytes > self.budget.max_bytes:
+                if self.budget.left_s <= 0 or self._is_full(run):
                     return OUT_OF_BUDGET
                 if run.at_stop(stop_time):
                     break
 
     def _widened(self, run: Run, rounds: int, budget: Budget) -> int:
-        """Past the place of the last death with a greater width, then on as before."""
+        """Past the place of the last death with a greater width, then on as before.
+        OUT_OF_BUDGET if it did not come there; it may be alive then."""
+        run.go_back(run.checkpoints[max(0, len(run.checkpoints) - 2 ** (rounds - 1))])
+        width = self.narrow * 4**rounds
         past = self.died_at + 64 * rounds
-        run.go_back(run.checkpoints[max(0, len(run.checkpoints) - rounds)])
         while run.level < past:
-            status = run.slice(_WIDE * 4 ** (rounds - 1))
+            status = run.slice(width)
             if status != PAUSED:
                 return status
-            if budget.left_s <= 0 or run.bytes > self.budget.max_bytes:
-                return DIED
+            if self._is_full(run) or (run.level < past and budget.left_s <= 0):
+                return OUT_OF_BUDGET
         return self._forward(run)
 
     def _refuted(self, run: Run, budget: Budget, rounds: int) -> Decision | None:
@@ -186,11 +196,11 @@ class _Search:
         rows = _MODEL_ROWS if self.given.has_steps else _WINDOW_ROWS
         max_rows = rows * 4**rounds
         while budget.left_s > 0 and self.window <= _FIRST_WINDOW * 4 ** (rounds + 2):
-            first = run.level - self.window
+            first = self.died_at - self.window
             if first <= 0 or self.coded.transitions is not None:
                 first = 0
             since = int(self.given.ops[run.returned(first - 1), O_RET]) if first else -1
-            until = run.next_row + self.window
+            until = self.died_before + self.window
             calls = self.given.ops[:, O_CALL]
             stop_time = int(calls[until]) if until < len(calls) else FOREVER
             proof = self._relaxed(since, stop_time, budget, max_rows)
@@ -253,7 +263,7 @@ class _Search:
 
     def _unknown(self, run: Run) -> Decision:
         spent = monotonic() - self.began
-        what = "memory" if run.bytes > self.budget.max_bytes else "time"
+        what = "memory" if self._is_full(run) else "time"
         note = (
             f"{METHOD}: {what} ran out after {spent:.1f} s, {run.work:,} configurations, "
             f"at completion {run.level:,}"

@@ -69,6 +69,7 @@ from checkers.linearizability.frontier_steps import answered
 
 _SLICE: Final = 50_000
 _NEEDS_A_SLICE: Final = 256
+_CHECKPOINTS: Final = 96
 _FIRST_ROWS: Final = 128
 OUT_OF_BUDGET: Final = -1
 """Comes back from `Run.go` when time or memory ran out."""
@@ -227,7 +228,8 @@ class Run:
         return int(self.given.ops[level, O_LEVEL_ROW])
 
     def save(self) -> None:
-        """Makes a checkpoint, between levels only."""
+        """Makes a checkpoint, between levels only. Of the older ones every other goes when they
+        are many."""
         space, reg = self.space, self.space.reg
         if reg[EXPANDING]:
             return
@@ -242,6 +244,8 @@ class Run:
                 space.classes.copy(),
             )
         )
+        if len(self.checkpoints) > _CHECKPOINTS:
+            self.checkpoints[: _CHECKPOINTS // 2] = self.checkpoints[: _CHECKPOINTS // 2 : 2]
 
     def go_back(self, to: Checkpoint) -> None:
         """To a checkpoint; the later ones are forgotten."""

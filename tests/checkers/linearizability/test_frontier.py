@@ -89,6 +89,26 @@ def test_agrees_whatever_the_width(width: int, monkeypatch: pytest.MonkeyPatch) 
     assert died >= 10 // width**2
 
 
+def test_time_that_runs_out_while_it_widens_refutes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(method, "_WIDE", 1)
+    monkeypatch.setattr(method, "_NARROW", 1)
+    monkeypatch.setattr(method, "_CHECKPOINT_ROWS", 4)
+    monkeypatch.setattr(method, "_FIRST_SLICE_S", 0.0)
+    monkeypatch.setattr(method._Search, "_refuted", lambda *_: None)
+    slice_of = Run.slice
+    monkeypatch.setattr(Run, "slice", lambda run, *given: slice_of(run, *given, work=5))
+    died = 0
+    for seed in range(150):
+        rng = random.Random(seed)
+        coded = random_cell(rng, 40, 8, 3, kinds=FAMILIES[2], lies=0, info=0.1)
+        search = method._Search(coded, Budget(0.2))
+        assert search.decide().verdict is not Verdict.INVALID
+        died += search.died_at >= 0
+    assert died > 0
+
+
 def test_no_window_refutes_what_is_linearizable() -> None:
     refuted = 0
     for seed in range(40_000, 40_400):
