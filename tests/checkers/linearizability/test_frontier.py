@@ -100,7 +100,7 @@ def test_time_that_runs_out_while_it_widens_refutes_nothing(
     slice_of = Run.slice
     monkeypatch.setattr(Run, "slice", lambda run, *given: slice_of(run, *given, work=5))
     died = 0
-    for seed in range(150):
+    for seed in range(40):
         rng = random.Random(seed)
         coded = random_cell(rng, 40, 8, 3, kinds=FAMILIES[2], lies=0, info=0.1)
         search = method._Search(coded, Budget(0.2))
