@@ -231,6 +231,7 @@ def _operation_row(op: Operation) -> dict[str, Any]:
         "index": op.op,
         "from_s": None if op.invoked_ns is None else op.invoked_ns / NS,
         "to_s": None if op.completed_ns is None else op.completed_ns / NS,
+        "is_open": op.end is None,
         "process": op.process,
         "node": op.node or "",
         "f": op.f,
