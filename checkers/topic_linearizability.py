@@ -21,11 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.linearizability.decide import Decided
-from checkers.linearizability.encode import Keyed, encode_keys
+from checkers.linearizability.encoding.encode import Keyed, encode_keys
+from checkers.linearizability.encoding.models import KAFKA_TOPICS
+from checkers.linearizability.encoding.texts import ANY, NULL, numbered, shown_ids, strings
+from checkers.linearizability.evidence.told import operation_of, told
 from checkers.linearizability.kernel import Patience, judge_key, outcomes
-from checkers.linearizability.models import KAFKA_TOPICS
-from checkers.linearizability.texts import ANY, NULL, numbered, shown_ids, strings
-from checkers.linearizability.told import operation_of, told
 from framework.checking.keyed import Outcome, Row, budget_s, judged, keyed_tables
 from framework.history.columns import OPERATIONS
 from framework.history.event import Json

@@ -15,17 +15,17 @@ from typing import Final
 
 import numpy as np
 
-from checkers.linearizability.along_log import along_log
 from checkers.linearizability.coded import NEVER, Coded, Kind
 from checkers.linearizability.decision import Budget, Decision, Method
-from checkers.linearizability.depth_first import depth_first
-from checkers.linearizability.fifo import fifo
-from checkers.linearizability.flips import flips
-from checkers.linearizability.frontier import frontier
-from checkers.linearizability.narrow import narrow, narrow_keys
-from checkers.linearizability.reach import reach
-from checkers.linearizability.transitions import queue_steps
-from checkers.linearizability.unique import unique_writes
+from checkers.linearizability.depth_first.search import depth_first
+from checkers.linearizability.encoding.transitions import queue_steps
+from checkers.linearizability.frontier.search import frontier
+from checkers.linearizability.log.along_log import along_log
+from checkers.linearizability.sweeps.fifo import fifo
+from checkers.linearizability.sweeps.flips import flips
+from checkers.linearizability.sweeps.narrow import narrow, narrow_keys
+from checkers.linearizability.sweeps.reach import reach
+from checkers.linearizability.unique.writes import unique_writes
 from checkers.linearizability.warm import ready
 from framework.verdict import Verdict
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 from checkers.linearizability.coded import Coded
 from checkers.linearizability.decide import DISAGREEMENT, Decided, decide, decide_small
 from checkers.linearizability.decision import Budget, Decision
-from checkers.linearizability.encode import Keyed, encode_keys, malformed
-from checkers.linearizability.explain import explain
-from checkers.linearizability.models import MODELS
+from checkers.linearizability.encoding.encode import Keyed, encode_keys, malformed
+from checkers.linearizability.encoding.models import MODELS
+from checkers.linearizability.evidence.explain import explain
 from framework.checking.keyed import (
     OUTCOME_ARROW,
     Outcome,

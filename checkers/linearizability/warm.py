@@ -15,7 +15,7 @@ import numpy as np
 
 from checkers.linearizability.coded import NEVER, NOWHERE, Coded, Kind
 from checkers.linearizability.decision import Budget, Method
-from checkers.linearizability.transitions import queue_steps
+from checkers.linearizability.encoding.transitions import queue_steps
 
 _CELLS: Final = (Kind.READ, Kind.DIFFERS, Kind.WRITE, Kind.CAS, Kind.CHANGE)
 _REGISTER: Final = _CELLS[:4]

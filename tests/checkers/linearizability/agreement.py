@@ -10,9 +10,9 @@ import pyarrow as pa
 from checkers.linearizability.coded import Coded, Kind
 from checkers.linearizability.decide import METHODS, decide
 from checkers.linearizability.decision import Budget, Decision
-from checkers.linearizability.encode import encode, malformed
-from checkers.linearizability.models import MODELS
-from checkers.linearizability.transitions import queue_steps
+from checkers.linearizability.encoding.encode import encode, malformed
+from checkers.linearizability.encoding.models import MODELS
+from checkers.linearizability.encoding.transitions import queue_steps
 from framework.checking.columns import Columns
 from framework.checking.runs import add_operation
 from framework.history.columns import OPERATIONS

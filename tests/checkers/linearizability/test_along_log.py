@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from benchmarks.histories import cell
-from checkers.linearizability.along_log import along_log
 from checkers.linearizability.coded import NEVER, NOWHERE, Coded, Kind
 from checkers.linearizability.decision import Budget
+from checkers.linearizability.log.along_log import along_log
 from framework.verdict import Verdict
 from tests.checkers.linearizability.coded_oracle import (
     State,

@@ -5,11 +5,11 @@ import random
 import pytest
 
 from benchmarks.histories import cell, queue
-from checkers.linearizability import depth_first as method
 from checkers.linearizability.coded import NEVER, Coded, Kind
 from checkers.linearizability.decision import Budget, Decision
-from checkers.linearizability.depth_first import depth_first
-from checkers.linearizability.frontier import frontier
+from checkers.linearizability.depth_first import search as method
+from checkers.linearizability.depth_first.search import depth_first
+from checkers.linearizability.frontier.search import frontier
 from framework.verdict import Verdict
 from tests.checkers.linearizability.coded_oracle import (
     CELL_KINDS,

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from checkers.linearizability.coded import NEVER, NOWHERE, Coded, Kind
-from checkers.linearizability.encode import Keyed, encode, encode_keys, malformed
+from checkers.linearizability.encoding.encode import Keyed, encode, encode_keys, malformed
 from framework.checking.columns import Columns
 from framework.checking.runs import add_operation
 from framework.history.columns import OPERATIONS

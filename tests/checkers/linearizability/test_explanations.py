@@ -14,12 +14,12 @@ from benchmarks.histories import cell, queue
 from checkers.linearizability.coded import NEVER, Coded, Ints, Kind
 from checkers.linearizability.decide import decide
 from checkers.linearizability.decision import Budget, Decision
-from checkers.linearizability.explain import MOST_SHOWN, explain
-from checkers.linearizability.fifo import fifo
-from checkers.linearizability.relaxed import Relaxing
-from checkers.linearizability.shrink import pending_outside, shrink
-from checkers.linearizability.small_search import OBSERVERS
-from checkers.linearizability.unique import unique_writes
+from checkers.linearizability.evidence.explain import MOST_SHOWN, explain
+from checkers.linearizability.evidence.relaxed import Relaxing
+from checkers.linearizability.evidence.shrink import pending_outside, shrink
+from checkers.linearizability.evidence.small_search import OBSERVERS
+from checkers.linearizability.sweeps.fifo import fifo
+from checkers.linearizability.unique.writes import unique_writes
 from framework.verdict import Verdict
 from tests.checkers.linearizability.coded_oracle import (
     State,
@@ -230,8 +230,8 @@ def test_relaxing_for_methods_is_sound_too() -> None:
 def test_a_method_is_asked_about_what_is_too_large_to_search(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("checkers.linearizability.shrink._candidates", lambda *_: iter(()))
-    monkeypatch.setattr("checkers.linearizability.shrink._grown", lambda *_: None)
+    monkeypatch.setattr("checkers.linearizability.evidence.shrink._candidates", lambda *_: iter(()))
+    monkeypatch.setattr("checkers.linearizability.evidence.shrink._grown", lambda *_: None)
 
     def asked(coded: Coded, budget: Budget) -> Decision:
         verdict = Verdict.VALID if linearizable(coded) else Verdict.INVALID
@@ -387,7 +387,7 @@ def test_a_failing_explanation_leaves_the_plain_finding(monkeypatch: pytest.Monk
         raise ZeroDivisionError
 
     coded = history((0, 1, W, 1), (2, 3, W, 2), (4, 5, R, 1))
-    monkeypatch.setattr("checkers.linearizability.explain.shrink", fails)
+    monkeypatch.setattr("checkers.linearizability.evidence.explain.shrink", fails)
     finding = explain(table_of(coded), coded, invalid(coded, culprit=2, involved=[1, 2]))
     assert finding.message == (
         "no order of the operations explains read -> 1 (index 4 to 5, process 2). "
@@ -397,8 +397,8 @@ def test_a_failing_explanation_leaves_the_plain_finding(monkeypatch: pytest.Monk
 
 
 def test_too_many_to_read_are_not_told_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("checkers.linearizability.shrink._candidates", lambda *_: iter(()))
-    monkeypatch.setattr("checkers.linearizability.shrink._grown", lambda *_: None)
+    monkeypatch.setattr("checkers.linearizability.evidence.shrink._candidates", lambda *_: iter(()))
+    monkeypatch.setattr("checkers.linearizability.evidence.shrink._grown", lambda *_: None)
     writes = [(2 * i, 2 * i + 1, W, i) for i in range(1, MOST_SHOWN + 2)]
     coded = history(*writes, (500, 501, R, 1))
     finding = explain(table_of(coded), coded, invalid(coded, culprit=len(coded) - 1))

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.histories import QueuePlant, queue
 from checkers.linearizability.coded import NEVER, Coded, Kind
 from checkers.linearizability.decision import Budget, Decision
-from checkers.linearizability.fifo import fifo
+from checkers.linearizability.sweeps.fifo import fifo
 from framework.verdict import Verdict
 from tests.checkers.linearizability.coded_oracle import linearizable
 from tests.checkers.linearizability.small_queues import small_queue, written

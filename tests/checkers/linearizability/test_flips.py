@@ -8,7 +8,7 @@ import pytest
 
 from checkers.linearizability.coded import NEVER, Coded, Kind
 from checkers.linearizability.decision import Budget, Decision
-from checkers.linearizability.flips import flips
+from checkers.linearizability.sweeps.flips import flips
 from framework.verdict import Verdict
 from tests.checkers.linearizability.coded_oracle import (
     coded_of,

@@ -12,7 +12,7 @@ from checkers.linearizability import kernel
 from checkers.linearizability.coded import Coded
 from checkers.linearizability.decide import decide
 from checkers.linearizability.decision import Budget, Decision
-from checkers.linearizability.encode import encode
+from checkers.linearizability.encoding.encode import encode
 from checkers.linearizability.kernel import judge_block
 from checkers.linearizability.warm import samples
 from framework.history.pairing import Operation

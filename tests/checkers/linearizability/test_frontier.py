@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from benchmarks.histories import cell, queue
-from checkers.linearizability import frontier as method
 from checkers.linearizability.coded import NEVER, Coded, Kind
 from checkers.linearizability.decision import Budget, Decision
-from checkers.linearizability.frontier import frontier, last_states
-from checkers.linearizability.frontier_input import read_in
-from checkers.linearizability.frontier_run import Run
-from checkers.linearizability.frontier_space import DIED, PAUSED, SURVIVED, with_more_words
+from checkers.linearizability.frontier import search as method
+from checkers.linearizability.frontier.input import read_in
+from checkers.linearizability.frontier.run import Run
+from checkers.linearizability.frontier.search import frontier, last_states
+from checkers.linearizability.frontier.space import DIED, PAUSED, SURVIVED, with_more_words
 from framework.verdict import Verdict
 from tests.checkers.linearizability.coded_oracle import (
     CELL_KINDS,

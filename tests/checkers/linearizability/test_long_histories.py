@@ -9,7 +9,7 @@ from benchmarks.histories import Plant, QueuePlant, cell, queue
 from checkers.linearizability.coded import Coded
 from checkers.linearizability.decide import METHODS, decide
 from checkers.linearizability.decision import Budget, Decision
-from checkers.linearizability.encode import encode
+from checkers.linearizability.encoding.encode import encode
 from checkers.linearizability.warm import ready
 from framework.history.pairing import Operation
 from framework.verdict import Verdict

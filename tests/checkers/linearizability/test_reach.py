@@ -8,7 +8,7 @@ import pytest
 from benchmarks.histories import Plant, cell
 from checkers.linearizability.coded import NEVER, Coded, Kind
 from checkers.linearizability.decision import Budget
-from checkers.linearizability.reach import reach
+from checkers.linearizability.sweeps.reach import reach
 from framework.verdict import Verdict
 from tests.checkers.linearizability.coded_oracle import coded_of, linearizable, random_cell
 

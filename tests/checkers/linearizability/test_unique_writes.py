@@ -9,7 +9,7 @@ import pytest
 from benchmarks.histories import Plant, cell
 from checkers.linearizability.coded import NEVER, Coded, Kind
 from checkers.linearizability.decision import Budget, Decision
-from checkers.linearizability.unique import unique_writes
+from checkers.linearizability.unique.writes import unique_writes
 from framework.verdict import Verdict
 from tests.checkers.linearizability.coded_oracle import (
     coded_of,

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from checkers.linearizability.decision import Decision
-from checkers.linearizability.explain import explain
+from checkers.linearizability.evidence.explain import explain
 from framework.checking.results import CheckerResult, RunResult, checker_result, run_result
 from framework.cli.check import check, json_line, told
 from framework.errors import UsageError

@@ -1,0 +1,1 @@
+"""What kernels share: heaps, numbering, the order of events."""

@@ -1,0 +1,1 @@
+"""The method "depth first": Wing & Gong's search with Lowe's memory."""

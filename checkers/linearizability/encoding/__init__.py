@@ -1,0 +1,1 @@
+"""Recorded operations of a model, into the numbers that kernels read."""

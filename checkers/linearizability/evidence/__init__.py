@@ -1,0 +1,1 @@
+"""Why a key is not linearizable, in few operations."""

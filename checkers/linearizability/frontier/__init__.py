@@ -1,0 +1,1 @@
+"""The method "frontier": breadth-first over completions."""

@@ -1,0 +1,143 @@
+"""The configurations of a level: none dominates another, and no more than the width are kept."""
+
+from typing import Final
+
+import numpy as np
+
+from checkers.compiled import compiled
+from checkers.linearizability.coded import Codes, Ints
+from checkers.linearizability.frontier.counts import within
+from checkers.linearizability.frontier.input import (
+    O_SLOT,
+)
+from checkers.linearizability.frontier.space import (
+    C_CHAIN,
+    C_MARK,
+    C_SAT,
+    C_SPENT,
+    C_USED,
+    C_VAL,
+    CONFIGS,
+    DROPPED,
+    EXPANDING,
+    FOUND,
+    KEPT,
+    L_OPEN,
+    OPEN,
+    SIDE,
+    SPENT_COST,
+    STAMP,
+    TRUNCATED,
+    UNSATISFIED_COST,
+    USED_COST,
+    V_AT,
+    V_FIRST,
+    WIDEST,
+    WIDTH,
+)
+
+_RANKS: Final = 1024
+
+
+@compiled
+def link(reg: Ints, conf: Ints, vals: Ints, side: int, at: int) -> None:
+    """Into the chain of its value."""
+    value = conf[side, at, C_VAL] + 1
+    if vals[value, V_AT + side] != reg[STAMP]:
+        vals[value, V_AT + side] = reg[STAMP]
+        vals[value, V_FIRST + side] = -1
+    conf[side, at, C_CHAIN] = vals[value, V_FIRST + side]
+    vals[value, V_FIRST + side] = at
+
+
+@compiled
+def is_new(reg: Ints, conf: Ints, vals: Ints, kids: Codes, words: int, side: int, at: int) -> bool:
+    """Whether no other configuration dominates this one; drops those that it dominates."""
+    value = conf[side, at, C_VAL] + 1
+    if vals[value, V_AT + side] != reg[STAMP]:
+        return True
+    before = np.int64(-1)
+    other = vals[value, V_FIRST + side]
+    while other >= 0:
+        lack = np.int64(0)  # what this one lacks
+        gain = np.int64(0)
+        for word in range(C_SAT, C_SAT + words):
+            mine, theirs = conf[side, at, word], conf[side, other, word]
+            lack |= theirs & ~mine
+            gain |= mine & ~theirs
+            mine, theirs = conf[side, at, word + words], conf[side, other, word + words]
+            lack |= mine & ~theirs
+            gain |= theirs & ~mine
+        if lack == 0 or gain == 0:
+            mine, theirs = conf[side, at, C_USED], conf[side, other, C_USED]
+            my_mark, their_mark = conf[side, at, C_MARK], conf[side, other, C_MARK]
+            if gain == 0 and their_mark <= my_mark and within(kids, reg, theirs, mine):
+                return False
+            if lack == 0 and my_mark <= their_mark and within(kids, reg, mine, theirs):
+                conf[side, other, C_MARK] = DROPPED
+                if side != reg[SIDE]:
+                    reg[KEPT] -= 1
+                if before < 0:
+                    vals[value, V_FIRST + side] = conf[side, other, C_CHAIN]
+                else:
+                    conf[side, before, C_CHAIN] = conf[side, other, C_CHAIN]
+                other = conf[side, other, C_CHAIN]
+                continue
+        before = other
+        other = conf[side, other, C_CHAIN]
+    return True
+
+
+@compiled
+def end_level(reg: Ints, ops: Ints, lists: Ints, conf: Ints) -> None:
+    """The results are the level's configurations now; at most as many as the width is."""
+    side, kept = 1 - reg[SIDE], 0
+    for at in range(reg[FOUND]):
+        if conf[side, at, C_MARK] != DROPPED:
+            _move(conf, side, at, kept)
+            kept += 1
+    if kept > reg[WIDTH]:
+        reg[TRUNCATED] = 1
+        _narrow(reg, ops, lists, conf, side, kept)
+        kept = reg[WIDTH]
+    reg[SIDE], reg[CONFIGS], reg[EXPANDING] = side, kept, 0
+    reg[WIDEST] = max(reg[WIDEST], kept)
+
+
+@compiled
+def _move(conf: Ints, side: int, at: int, to: int) -> None:
+    if at != to:
+        for column in range(conf.shape[2]):
+            conf[side, to, column] = conf[side, at, column]
+
+
+@compiled
+def _narrow(reg: Ints, ops: Ints, lists: Ints, conf: Ints, side: int, count: int) -> None:
+    """The best ones move to the front: those that satisfied much and used little."""
+    words = (conf.shape[2] - C_SAT) // 2
+    least = conf[side, 0, C_SPENT]
+    for at in range(count):
+        least = min(least, conf[side, at, C_SPENT])
+    ranks = np.zeros(_RANKS, np.int64)
+    for at in range(count):
+        cost = reg[SPENT_COST] * (conf[side, at, C_SPENT] - least)
+        for each in range(reg[OPEN] - 1):
+            slot = ops[lists[L_OPEN, each], O_SLOT]
+            word, bit = slot >> 6, np.int64(1) << (slot & 63)
+            if not conf[side, at, C_SAT + word] & bit:
+                cost += reg[UNSATISFIED_COST]
+            elif conf[side, at, C_SAT + words + word] & bit:
+                cost += reg[USED_COST]
+        conf[side, at, C_CHAIN] = min(cost, _RANKS - 1)
+        ranks[conf[side, at, C_CHAIN]] += 1
+    room, limit = reg[WIDTH], 0
+    while ranks[limit] <= room:
+        room -= ranks[limit]
+        limit += 1
+    kept = 0
+    for at in range(count):
+        if conf[side, at, C_CHAIN] == limit:
+            room -= 1
+        if conf[side, at, C_CHAIN] < limit or (conf[side, at, C_CHAIN] == limit and room >= 0):
+            _move(conf, side, at, kept)
+            kept += 1

@@ -1,0 +1,311 @@
+"""The method "frontier": breadth-first over completions, for any model but queues.
+
+One engine (`frontier_kernel`), used in two ways:
+
+- Forward, with a width: at most so many configurations a level. If one is left at the end, the
+  history is linearizable, truncated or not, and its trail becomes a witness, which is replayed. If
+  none is left and none was ever left out, it is not. If some were left out, it goes back to a
+  checkpoint and on from there with a greater width.
+- Where the forward run came to an end, a proof is sought that no order gets past: a run over a
+  window around that place, begun with everything possible (any value, all that is open satisfied,
+  no pending operation used) and never truncated. It over-approximates, so if it dies the history
+  is not linearizable. Pending operations are endless there at first. If an order through the
+  window uses some more often than there are, those are counted and the window is tried again
+  (counterexample-guided refinement): first by the value that they lead to, then each class.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Final
+
+import numpy as np
+
+from checkers.linearizability.coded import Coded, Codes, Ints
+from checkers.linearizability.decision import Budget, Decision
+from checkers.linearizability.frontier.input import (
+    FOREVER,
+    O_B,
+    O_CALL,
+    O_RET,
+    Input,
+    read_in,
+    searchable,
+)
+from checkers.linearizability.frontier.run import OUT_OF_BUDGET, Run
+from checkers.linearizability.frontier.space import DIED, PAUSED, SURVIVED
+from checkers.linearizability.frontier.witness import puts_of, replayed
+from framework.verdict import Verdict
+
+METHOD: Final = "frontier"
+_WIDE: Final = 512
+_NARROW: Final = 16
+_FREE_WORK: Final = 4_000
+_WORK_A_LEVEL: Final = 12
+"""It is wide while it did no more work than this, else narrow."""
+_NARROW_AT_MOST: Final = 128
+_CHECKPOINT_ROWS: Final = 512
+_ROUNDS: Final = 16
+"""From then on the slices grow no more."""
+_FIRST_WINDOW: Final = 32
+_FIRST_SLICE_S: Final = 0.25
+_WINDOW_ROWS: Final = 1 << 13
+_MODEL_ROWS: Final = 1 << 8
+_UNBOUNDED: Final = 1 << 40
+
+
+def frontier(coded: Coded, budget: Budget) -> Decision | None:
+    """Decides one key of a cell or of a model with `Transitions`; None for queues."""
+    if not searchable(coded):
+        return None
+    return _Search(coded, budget).decide()
+
+
+@dataclass(frozen=True, slots=True)
+class LastState:
+    """A configuration that was possible just before no order was left."""
+
+    state: int
+    """The number of the value or of the model's state."""
+    order: Ints
+    """Rows, an order that leads there: everything that had returned, and what was put before its
+    return."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastStates:
+    culprit: int
+    """The row whose return no order explains."""
+    states: Sequence[LastState]
+
+
+def last_states(coded: Coded, budget: Budget) -> LastStates | None:
+    """What was possible just before the first return that no order explains. None: every return
+    has an order, or the budget ran out. For small histories: nothing is left out here."""
+    if not searchable(coded):
+        return None
+    given = read_in(coded)
+    run = Run(coded, given, _exactly(given))
+    if run.go(budget, _UNBOUNDED) != DIED:
+        return None
+    found = []
+    for trail in run.trails.tolist():
+        order, state, _, _ = _order_to(run, trail, int(given.ops[run.returning, O_RET]) - 1)
+        found.append(LastState(state, order))
+    return LastStates(run.returning, found)
+
+
+def _exactly(given: Input) -> Codes:
+    """Every class is counted."""
+    return np.arange(len(given.class_row), dtype=np.int32)
+
+
+def _order_to(run: Run, trail: int, until: int) -> tuple[Ints, int, int, Codes]:
+    """(the rows that a trail put before the first return after `until`, the state then, the row
+    that it does not explain or -1, how many too many of each class it took)."""
+    given, space = run.given, run.space
+    puts, root = puts_of(space.trails, trail)
+    initial = int(run.starts[0] if root == -1 else run.starts[-2 - root])
+    order, filled, stuck, over, state = replayed(
+        given.ops,
+        given.class_row,
+        given.member_start,
+        given.members,
+        space.steps,
+        puts,
+        initial,
+        run.since,
+        until,
+    )
+    return order[:filled].astype(np.int64), int(state), int(stuck), over
+
+
+class _Search:
+    def __init__(self, coded: Coded, budget: Budget) -> None:
+        self.coded = coded
+        self.budget = budget
+        self.began = monotonic()
+        self.given: Input = read_in(coded)
+        self.died_at, self.died_before = -1, 0
+        self.window = _FIRST_WINDOW
+        self.narrow = _NARROW
+        self.widest_window = 0
+
+    def decide(self) -> Decision:
+        run = Run(self.coded, self.given, _exactly(self.given))
+        status = self._forward(run)
+        rounds = 0
+        while self.budget.left_s > 0:
+            if status == DIED and run.truncated and run.level <= self.died_at:
+                pass  # a greater width, and no further
+            elif status == DIED and run.truncated:
+                self.died_at, self.died_before = run.level, run.next_row
+                self.window, rounds = _FIRST_WINDOW, 0
+                self.narrow = min(2 * self.narrow, _NARROW_AT_MOST)
+            elif status in (SURVIVED, DIED) or self.died_at < 0 or self._is_full(run):
+                break
+            slice_s = _FIRST_SLICE_S * 2**rounds
+            refuted = self._refuted(run, self.budget.slice(slice_s), rounds)
+            if refuted is not None:
+                return refuted
+            rounds = min(rounds + 1, _ROUNDS)
+            status = self._widened(run, rounds, self.budget.slice(slice_s))
+        if status == SURVIVED:
+            return self._valid(run)
+        if status == DIED and not run.truncated:
+            return self._invalid(run, np.arange(len(self.coded)))
+        return self._unknown(run)
+
+    def _is_full(self, run: Run) -> bool:
+        return run.bytes > self.budget.max_bytes
+
+    def _forward(self, run: Run) -> int:
+        """To the end, as wide as work allows."""
+        calls, row = self.given.ops[:, O_CALL], run.next_row
+        while True:
+            run.save()
+            row += _CHECKPOINT_ROWS
+            stop_time = int(calls[row]) if row < len(calls) else FOREVER
+            while True:
+                credit = _FREE_WORK + _WORK_A_LEVEL * run.level - run.work
+                status = run.slice(_WIDE if credit > 0 else self.narrow, stop_time)
+                if status != PAUSED:
+                    return status
+                if self.budget.left_s <= 0 or self._is_full(run):
+                    return OUT_OF_BUDGET
+                if run.at_stop(stop_time):
+                    break
+
+    def _widened(self, run: Run, rounds: int, budget: Budget) -> int:
+        """Past the place of the last death with a greater width, then on as before.
+        OUT_OF_BUDGET if it did not come there; it may be alive then."""
+        run.go_back(run.checkpoints[max(0, len(run.checkpoints) - 2 ** (rounds - 1))])
+        width = self.narrow * 4**rounds
+        past = self.died_at + 64 * rounds
+        while run.level < past:
+            status = run.slice(width)
+            if status != PAUSED:
+                return status
+            if self._is_full(run) or (run.level < past and budget.left_s <= 0):
+                return OUT_OF_BUDGET
+        return self._forward(run)
+
+    def _refuted(self, run: Run, budget: Budget, rounds: int) -> Decision | None:
+        """Windows around the place where the run died, greater and greater."""
+        # Endless steps of a model may lead to states without end.
+        rows = _MODEL_ROWS if self.given.has_steps else _WINDOW_ROWS
+        max_rows = rows * 4**rounds
+        while budget.left_s > 0 and self.window <= _FIRST_WINDOW * 4 ** (rounds + 2):
+            first = self.died_at - self.window
+            if first <= 0 or self.coded.transitions is not None:
+                first = 0
+            since = int(self.given.ops[run.returned(first - 1), O_RET]) if first else -1
+            until = self.died_before + self.window
+            calls = self.given.ops[:, O_CALL]
+            stop_time = int(calls[until]) if until < len(calls) else FOREVER
+            proof = self._relaxed(since, stop_time, budget, max_rows)
+            if isinstance(proof, Decision):
+                return proof
+            if proof is None:
+                return None
+            if first == 0 and stop_time == FOREVER:
+                return None
+            self.window *= 4
+        return None
+
+    def _relaxed(
+        self, since: int, stop_time: int, budget: Budget, max_rows: int
+    ) -> Decision | bool | None:
+        """INVALID if no order gets through a window; else whether one was found, which may yet
+        need more than there is before the window. None: too much for the budget."""
+        ops = self.given.ops
+        rows = np.flatnonzero((ops[:, O_RET] > since) & (ops[:, O_CALL] <= stop_time))
+        part = _renumbered(self.coded.take(rows))
+        given = read_in(part)
+        account = np.full(len(given.class_row), -1, np.int32)
+        while True:
+            run = Run(part, given, account)
+            if since >= 0:
+                seen = np.unique(part.a[part.a >= 0]).astype(np.int64)
+                run.begin_after(since, np.append(seen, -1))
+            self.widest_window = max(self.widest_window, len(rows))
+            status = run.go(budget, _UNBOUNDED, stop_time, max_rows)
+            if status == DIED:
+                return self._invalid(run, rows)
+            if status == OUT_OF_BUDGET:
+                return None
+            _, _, stuck, over = _order_to(run, int(run.trails[0]), stop_time)
+            if stuck >= 0:
+                return None
+            finer = _refined(given, account, over)
+            if finer is None or (finer == account).all():
+                return True
+            account = finer
+
+    def _valid(self, run: Run) -> Decision:
+        order, _, stuck, over = _order_to(run, int(run.trails[0]), FOREVER)
+        if stuck >= 0 or over.any():
+            note = f"{METHOD}: the order that was found does not explain operation {stuck}"
+            return Decision(Verdict.UNKNOWN, METHOD, note=note)
+        return Decision(Verdict.VALID, METHOD, order)
+
+    def _invalid(self, run: Run, rows: Ints) -> Decision:
+        """The frontier died: what was open then, and the last that was put."""
+        puts, _ = puts_of(run.space.trails, int(run.trails[0]))
+        near = {int(put) if put >= 0 else int(run.given.class_row[-1 - put]) for put in puts[-3:]}
+        near |= set(run.opened.tolist())
+        return Decision(
+            Verdict.INVALID,
+            METHOD,
+            culprit=int(rows[run.returning]),
+            involved=sorted(int(rows[row]) for row in near),
+        )
+
+    def _unknown(self, run: Run) -> Decision:
+        spent = monotonic() - self.began
+        what = "memory" if self._is_full(run) else "time"
+        note = (
+            f"{METHOD}: {what} ran out after {spent:.1f} s, {run.work:,} configurations, "
+            f"at completion {run.level:,}"
+        )
+        return Decision(Verdict.UNKNOWN, METHOD, note=note)
+
+
+def _renumbered(coded: Coded) -> Coded:
+    """The same with no more values than it needs. Of a model: as it is."""
+    if coded.transitions is not None:
+        return coded
+    numbers, both = np.unique(
+        np.concatenate([coded.a, coded.b, [coded.initial]]), return_inverse=True
+    )
+    shift = int(numbers[0] == -1)
+    codes: Codes = (both - shift).astype(np.int32)
+    count = len(coded)
+    return Coded(
+        coded.call,
+        coded.ret,
+        coded.kind,
+        codes[:count],
+        codes[count:-1],
+        int(codes[-1]),
+    )
+
+
+def _refined(given: Input, account: Codes, over: Codes) -> Codes | None:
+    """Counts more finely what was used too often: first by what it leads to, then each class.
+    None: nothing was."""
+    excess = np.flatnonzero(over[:-1])
+    if not len(excess):
+        return None
+    finer = account.copy()
+    for number in excess.tolist():
+        if given.has_steps:
+            finer[number] = number
+            continue
+        target = given.ops[given.class_row, O_B]
+        like = target == target[number]
+        if (account[number] >= 0) or like.sum() == 1:
+            finer[like] = np.flatnonzero(like)
+        else:
+            finer[like] = np.flatnonzero(like)[0]
+    return finer

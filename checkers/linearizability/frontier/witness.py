@@ -1,0 +1,167 @@
+"""From the changers that a configuration came by to a whole order, by one replay."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checkers.compiled import compiled
+from checkers.linearizability.coded import Codes, Ints
+from checkers.linearizability.frontier.input import (
+    CAS,
+    CHANGE,
+    DIFFERS,
+    FOREVER,
+    LOOK,
+    O_A,
+    O_B,
+    O_CALL,
+    O_KIND,
+    O_RET,
+    READ,
+    WRITE,
+)
+from checkers.linearizability.frontier.steps import step_of
+
+
+@compiled
+def puts_of(trails: Codes, trail: int) -> tuple[Codes, int]:
+    """(what was put along a trail, first to last; the number of its beginning: -1 or less)."""
+    count, at = 0, np.int64(trail)
+    while at >= 0:
+        count += 1
+        at = np.int64(trails[at, 0])
+    puts = np.empty(count, np.int32)
+    at = np.int64(trail)
+    while at >= 0:
+        count -= 1
+        puts[count] = trails[at, 1]
+        at = np.int64(trails[at, 0])
+    return puts, at  # type: ignore[return-value]
+
+
+@compiled
+def replayed(
+    ops: Ints,
+    class_row: Codes,
+    member_start: Codes,
+    members: Codes,
+    steps: Ints,
+    puts: Codes,
+    initial: int,
+    since: int,
+    stop_time: int,
+) -> tuple[Codes, int, int, Codes, int]:
+    """(order, how many of it are filled in, the row whose return it does not explain or -1, how
+    many more than there are each class was used, the state at the end).
+
+    Begins after the event `since` with everything satisfied that is open then, in the state
+    `initial`; ends before the first return after `stop_time`.
+    """
+    rows = len(ops)
+    order = np.empty(rows + len(puts), np.int32)
+    done = np.zeros(rows, np.bool_)
+    planned = np.zeros(rows, np.bool_)
+    for each in puts:
+        if each >= 0:
+            planned[each] = True
+    over = np.zeros(len(class_row) + 1, np.int32)
+    uses = np.zeros(len(class_row) + 1, np.int32)
+    opened = np.empty(64, np.int32)
+    count, filled, next_row, next_put, state = 0, 0, 0, 0, initial
+    while True:
+        fresh = count
+        while next_row < rows and (
+            count == 0 or ops[next_row, O_CALL] < ops[opened[count - 1], O_RET]
+        ):
+            row = next_row
+            next_row += 1
+            if ops[row, O_RET] == FOREVER or ops[row, O_RET] <= since:
+                continue
+            if ops[row, O_CALL] <= since:
+                done[row] = not planned[row]
+            if count == len(opened):
+                more = np.empty(2 * count, np.int32)
+                more[:count] = opened
+                opened = more
+            at = count
+            while at > 0 and ops[opened[at - 1], O_RET] < ops[row, O_RET]:
+                opened[at] = opened[at - 1]
+                at -= 1
+            opened[at] = row
+            count += 1
+        if count == 0:
+            return order, filled, -1, over, state
+        row = opened[count - 1]
+        if count > fresh:
+            filled = _observe(ops, steps, opened, count, state, done, order, filled)
+        if ops[row, O_RET] > stop_time:
+            return order, filled, -1, over, state
+        while not done[row]:
+            if next_put == len(puts):
+                return order, filled, row, over, state
+            put = np.int64(puts[next_put])
+            next_put += 1
+            if put < 0:
+                number = -1 - put
+                at = member_start[number] + uses[number]
+                uses[number] += 1
+                put = class_row[number]
+                if at >= member_start[number + 1] or ops[members[at], O_CALL] > ops[row, O_RET]:
+                    over[number] += 1
+                else:
+                    put = members[at]
+            if ops[put, O_KIND] == WRITE:
+                for each in range(count - 1, -1, -1):
+                    other = opened[each]
+                    if ops[other, O_KIND] == WRITE and not done[other] and not planned[other]:
+                        done[other] = True
+                        order[filled] = other
+                        filled += 1
+            after = _after(ops, steps, state, int(put))
+            if after < 0 or done[put]:
+                return order, filled, row, over, state
+            state = after
+            if ops[put, O_RET] != FOREVER:
+                done[put] = True
+            order[filled] = put
+            filled += 1
+            filled = _observe(ops, steps, opened, count, state, done, order, filled)
+        count -= 1
+
+
+@compiled
+def _observe(
+    ops: Ints,
+    steps: Ints,
+    opened: Codes,
+    count: int,
+    state: int,
+    done: NDArray[np.bool_],
+    order: Codes,
+    filled: int,
+) -> int:
+    for each in range(count - 1, -1, -1):
+        row = opened[each]
+        if done[row]:
+            continue
+        does = ops[row, O_KIND]
+        if (
+            (does == READ and state == ops[row, O_A])
+            or (does == DIFFERS and state != ops[row, O_A])
+            or (does == LOOK and step_of(steps, state, ops[row, O_A]) == state)
+        ):
+            done[row] = True
+            order[filled] = row
+            filled += 1
+    return filled
+
+
+@compiled
+def _after(ops: Ints, steps: Ints, state: int, row: int) -> int:
+    does = ops[row, O_KIND]
+    if does == WRITE:
+        return int(ops[row, O_B])
+    if does == CAS:
+        return int(ops[row, O_B]) if state == ops[row, O_A] else -1
+    if does == CHANGE:
+        return int(ops[row, O_B]) if state != ops[row, O_A] else -1
+    return step_of(steps, state, ops[row, O_A])

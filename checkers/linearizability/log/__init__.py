@@ -1,0 +1,1 @@
+"""The method "along the log": the order that the system itself names."""

@@ -1,0 +1,1 @@
+"""Methods that go through time once."""

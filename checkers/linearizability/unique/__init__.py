@@ -1,0 +1,1 @@
+"""The method "unique writes": registers whose every value is written once."""
