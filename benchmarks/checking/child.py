@@ -22,7 +22,7 @@ from benchmarks.checking.peer import rows_of
 from checkers.linearizability.coded import Coded
 from checkers.linearizability.decide import METHODS, decide, decide_small
 from checkers.linearizability.decision import Budget
-from checkers.linearizability.warm import ready
+from checkers.linearizability.rehearsal import ready
 from framework.verdict import worst
 
 _REPEAT_S: Final = 0.5

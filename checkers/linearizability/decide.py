@@ -21,12 +21,12 @@ from checkers.linearizability.depth_first.search import depth_first
 from checkers.linearizability.encoding.transitions import queue_steps
 from checkers.linearizability.frontier.search import frontier
 from checkers.linearizability.log.along_log import along_log
+from checkers.linearizability.rehearsal import ready
 from checkers.linearizability.sweeps.fifo import fifo
 from checkers.linearizability.sweeps.flips import flips
 from checkers.linearizability.sweeps.narrow import narrow, narrow_keys
 from checkers.linearizability.sweeps.reach import reach
 from checkers.linearizability.unique.writes import unique_writes
-from checkers.linearizability.warm import ready
 from framework.verdict import Verdict
 
 NOTHING: Final = "nothing completed"

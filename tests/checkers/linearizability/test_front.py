@@ -14,7 +14,7 @@ from checkers.linearizability.decide import decide
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encoding.encode import encode
 from checkers.linearizability.kernel import judge_block
-from checkers.linearizability.warm import samples
+from checkers.linearizability.rehearsal import samples
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
 from tests.checkers.linearizability.agreement import table_of

@@ -10,7 +10,7 @@ from checkers.linearizability.coded import Coded
 from checkers.linearizability.decide import METHODS, decide
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encoding.encode import encode
-from checkers.linearizability.warm import ready
+from checkers.linearizability.rehearsal import ready
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
 from tests.checkers.linearizability.agreement import table_of
