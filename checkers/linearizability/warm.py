@@ -1,4 +1,4 @@
-"""`python -m checkers.linearizability.warm`: compiles every kernel, so that no check waits for it."""
+"""`python -m checkers.linearizability.warm`: compiles every kernel ahead of all checks."""
 
 from checkers.linearizability.decide import METHODS
 from checkers.linearizability.rehearsal import ready
