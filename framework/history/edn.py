@@ -207,7 +207,7 @@ def _tokens(text: str) -> Iterator[tuple[str, int, int]]:
     while True:
         try:
             token = lexer.token()
-        except ValueError as error:
+        except (ValueError, ArithmeticError) as error:  # 1/0 is a token, and no number
             raise _Illegal(lexer.lexpos, _why(error)) from None
         if token is None:
             return

@@ -65,10 +65,11 @@ def chunks(source: Range) -> Generator[tuple[int, bytes], None, None]:
             if not source.compressed:
                 yield source.number, file.read(source.end - source.begin)
                 return
-            number = source.number
+            number, chunk = source.number, file.read(RANGE_BYTES)
+            yield number, chunk + file.readline()  # of nothing, where there is nothing
             while chunk := file.read(RANGE_BYTES):
-                yield number, chunk + file.readline()
                 number += 1
+                yield number, chunk + file.readline()
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UsageError(f"{source.path}: not a whole gzip file: {error}") from None
     except OSError as error:
@@ -119,15 +120,23 @@ def parquet(path: Path | str) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(path)
     except (OSError, pa.ArrowException) as error:
-        why = str(error).splitlines()[0]
-        raise UsageError(f"{path}: not a Parquet file, or cannot be read: {why}") from None
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path | str, error: Exception) -> UsageError:
+    why = str(error).splitlines()[0]
+    return UsageError(f"{path}: not a Parquet file, or cannot be read: {why}")
 
 
 def rows_of(source: Range) -> pa.Table:
     """The rows of a range of Parquet. Raises `UsageError`."""
     with parquet(source.path) as file:
         groups = list(range(source.begin, source.end))
-        return file.read_row_groups(groups, columns=_columns_of(source.path, file))
+        columns = _columns_of(source.path, file)
+        try:
+            return file.read_row_groups(groups, columns=columns)
+        except (OSError, pa.ArrowException) as error:
+            raise _unreadable(source.path, error) from None
 
 
 def _columns_of(path: str, file: pq.ParquetFile) -> list[str]:

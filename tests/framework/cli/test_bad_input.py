@@ -1,7 +1,10 @@
 """Bad input: one clear line, exit code 254, nothing started."""
 
+import gzip
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from framework.cli.app import main
@@ -95,6 +98,27 @@ def test_histories_that_are_none(
     line = refused(capsys, "check", "--model", "register", str(history))
     assert says in line
     assert "history.jsonl" in line
+
+
+@pytest.mark.parametrize("content", [b"", gzip.compress(b""), gzip.compress(b"\n")])
+def test_packed_files_of_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes
+) -> None:
+    history = tmp_path / "history.jsonl.gz"
+    history.write_bytes(content)
+    line = refused(capsys, "check", "--model", "register", str(history))
+    assert f"{history}: no events" in line
+
+
+def test_parquet_that_is_broken_inside(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    history = tmp_path / "history.parquet"
+    events = {"type": ["invoke", "ok"], "process": ["0", "0"], "f": ["read", "read"]}
+    pq.write_table(pa.table(events), history)
+    content = bytearray(history.read_bytes())
+    content[10:30] = b"\xff" * 20
+    history.write_bytes(content)
+    line = refused(capsys, "check", "--model", "register", str(history))
+    assert f"{history}: not a Parquet file, or cannot be read" in line
 
 
 def test_a_folder_of_something_else(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -180,6 +180,7 @@ def test_the_quick_path_is_equal_on_any_tokens(tokens: Sequence[str]) -> None:
         ('{:a "x}\n{:b 2}\n', 1, "Illegal character"),
         ("[{:a 1}\n {:b 2}\n", 1, "it is not closed"),
         ('{:a #inst "tomorrow"}\n', 1, "malformed"),
+        ("{:a 1}\n{:a 1/0}\n", 2, "Fraction"),
     ],
 )
 def test_what_is_not_edn_is_told_with_its_line(text: str, line: int, why: str) -> None:
