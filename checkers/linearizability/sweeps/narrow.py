@@ -30,6 +30,8 @@ WIDTH: Final = 96
 """Configurations of a key. Sets are searched from end to end, so more would be slow."""
 
 ORDERED, REFUTED, UNDECIDED = 0, 1, 2
+_STEPS_A_SECOND: Final = 5e5
+"""Configurations that are looked at, about, where there are many."""
 
 _OPEN: Final = 63
 _NEVER: Final = int(NEVER)
@@ -40,12 +42,14 @@ _CAS: Final = int(Kind.CAS)
 
 
 def narrow(coded: Coded, budget: Budget) -> Decision | None:
-    """None: another kind of object, too wide, or not to be told without its pending operations."""
-    return narrow_keys([coded])[0]
+    """None: another kind of object, too wide, not to be told without its pending operations, or
+    not within the budget."""
+    return narrow_keys([coded], int(max(0.0, budget.left_s) * _STEPS_A_SECOND))[0]
 
 
-def narrow_keys(keys: Sequence[Coded]) -> list[Decision | None]:
-    """`narrow` of each key, in one call: what a key costs beside its operations is then little."""
+def narrow_keys(keys: Sequence[Coded], most: int = _NEVER) -> list[Decision | None]:
+    """`narrow` of each key, in one call: what a key costs beside its operations is then little.
+    A key that would look at more than `most` configurations is left."""
     decisions: list[Decision | None] = [None] * len(keys)
     cells = [
         number for number, each in enumerate(keys) if len(each) and each.kind.max() <= Kind.CHANGE
@@ -58,7 +62,7 @@ def narrow_keys(keys: Sequence[Coded]) -> list[Decision | None]:
     call, ret, kind, a, b = (
         _joined(columns) for columns in zip(*map(_columns, coded), strict=True)
     )
-    status, culprit = _statuses(call, ret, kind, a, b, starts, initial)
+    status, culprit = _statuses(call, ret, kind, a, b, starts, initial, most)
     for place, number in enumerate(cells):
         if status[place] == ORDERED:
             decisions[number] = Decision(Verdict.VALID, METHOD)
@@ -83,7 +87,14 @@ def _refuted(coded: Coded, row: int) -> Decision:
 
 
 def _statuses(
-    call: Ints, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, starts: Ints, initial: Ints
+    call: Ints,
+    ret: Ints,
+    kind: NDArray[np.int8],
+    a: Codes,
+    b: Codes,
+    starts: Ints,
+    initial: Ints,
+    most: int,
 ) -> tuple[NDArray[np.int8], Ints]:
     """For each key, whose rows are from `starts[k]` up to `starts[k + 1]`: ORDERED, REFUTED or
     UNDECIDED, and the row at whose return no configuration is left (-1: none)."""
@@ -92,7 +103,7 @@ def _statuses(
     culprit = np.full(keys, -1, np.int64)
     values = 1 + max(int(initial.max()), int(a.max()), int(b.max()))
     seen_by = np.zeros((2, values), np.int64)
-    _all(call, ret, kind, a, b, starts, initial, seen_by, status, culprit)
+    _all(call, ret, kind, a, b, starts, initial, most, seen_by, status, culprit)
     return status, culprit
 
 
@@ -105,6 +116,7 @@ def _all(
     b: Codes,
     starts: Ints,
     initial: Ints,
+    most: int,
     seen_by: Ints,
     status: NDArray[np.int8],
     culprit: Ints,
@@ -114,8 +126,9 @@ def _all(
     for key in range(len(starts) - 1):
         begin, end = starts[key], starts[key + 1]
         status[key], culprit[key] = _one(
-            call, ret, kind, a, b, begin, end, initial[key], seen_by[0], seen_by[1], sets, slots
-        )
+            call, ret, kind, a, b, begin, end, initial[key], most, seen_by[0], seen_by[1], sets,
+            slots,
+        )  # fmt: skip
         if status[key] != ORDERED:
             seen_by[:] = 0
 
@@ -130,6 +143,7 @@ def _one(
     begin: int,
     end: int,
     initial: int,
+    most: int,
     readers: Ints,
     deniers: Ints,
     sets: Ints,
@@ -142,7 +156,7 @@ def _one(
         free[slot] = slot
     spare, count, opened = _OPEN, 1, 0
     value[0], done[0] = initial, 0
-    mutations = all_deniers = 0
+    mutations = all_deniers = looked = 0
     left_out = False
     row = begin
     while row < end or opened > 0:
@@ -171,6 +185,9 @@ def _one(
                 mutations |= bit
             row += 1
             continue
+        looked += count
+        if looked > most:
+            return UNDECIDED, -1
         back, target = waiting[opened - 1], bit_of[opened - 1]
         found = todo = 0
         for each in range(count):

@@ -108,3 +108,10 @@ def test_what_it_does_not_decide() -> None:
     assert narrow(writes(70), Budget()) is None, "more open at once than a word has bits"
     assert narrow(coded_of([0], [1], [Kind.ENQUEUE], [-1], [1]), Budget()) is None, "no cell"
     assert narrow(coded_of([], [], [], [], []), Budget()) is None
+
+
+def test_a_budget_bounds_it() -> None:
+    history = cell(5_000, 5, values=None)
+    assert narrow(history, Budget()) is not None
+    assert narrow(history, Budget(0.0)) is None
+    assert narrow_keys([history], most=4_000) == [None]
