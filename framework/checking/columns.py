@@ -40,3 +40,14 @@ def as_text(value: str | None) -> str | None:
     if value is None or value.isascii():
         return value
     return value.encode(errors="backslashreplace").decode()
+
+
+def whole(value: Json) -> Json:
+    """The value with every float that is a whole number as an integer."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [whole(item) for item in value]
+    if isinstance(value, dict):
+        return {name: whole(item) for name, item in value.items()}
+    return value

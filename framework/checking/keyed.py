@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
+from framework.checking.columns import as_text
 from framework.history.event import Json
 from framework.plugins.checker import OUTCOME_SCHEMA, DataFrame, Finding
 from framework.verdict import Verdict
@@ -171,10 +172,20 @@ def budget_s(spark: Any) -> float:
 
 
 def unquoted(value: Json) -> str:
-    """A key for people: the JSON string `"t1"` becomes t1, anything else its text."""
-    if isinstance(value, str) and value[:1] == '"':
-        return str(json.loads(value))
-    return str(value)
+    """A key for people: the JSON string `"t1"` becomes t1, anything else its text. So does a
+    string that without its quotes would be another key: `""`, `"1"`, `"true"`."""
+    if not (isinstance(value, str) and value[:1] == '"'):
+        return str(value)
+    name: str = json.loads(value)
+    return value if not name or _is_json(name) else as_text(name) or ""
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _name_of(error: Exception) -> str:

@@ -5,6 +5,7 @@ process. A bucket holds all operations of its keys, and what of the borders betw
 needs to number and close them; so one shuffle is enough.
 """
 
+import json
 import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from framework.checking.blocks import split
+from framework.checking.columns import as_json, whole
 from framework.checking.keyed import OUTCOME_ARROW
 from framework.errors import UsageError
 from framework.history.assemble import assemble, process_texts
@@ -89,6 +91,7 @@ class ByKey:
         role = table.column("role").to_numpy()
         rest = table.filter(pa.array(role != OPERATION))
         operations = table.filter(pa.array(role == OPERATION)) if len(rest) else table
+        operations = _equal_keys(operations)
         yield from split(operations, "key", buckets, salt=str(part.border.file))
         for bucket in range(buckets if len(rest) else 0):
             yield bucket, rest
@@ -180,6 +183,21 @@ def assembled_cited(table: pa.Table, borders: Iterable[Border]) -> pa.Table:
     """The rows of `produce_cited`, of all histories, as true operations with their `file`."""
     counts = [count_of(border) for border in borders]
     return assemble(pa.concat_tables([table, *counts]))
+
+
+def _equal_keys(table: pa.Table) -> pa.Table:
+    """With one text for keys that are equal as JSON: `1.0` becomes `1`."""
+    keys = table.column("key")
+    distinct = keys.unique()
+    odd = distinct.filter(pc.match_substring_regex(distinct, r"[0-9](\.0|e\+)")).to_pylist()
+    equal = {text: as_json(whole(json.loads(text))) for text in odd}
+    changed = [text for text in odd if equal[text] != text]
+    if not changed:
+        return table
+    new = pa.array([equal[text] for text in changed], pa.string())
+    places = pc.index_in(keys, pa.array(changed, pa.string()))
+    column = pc.coalesce(new.take(places.combine_chunks()), keys.cast(pa.string()))
+    return table.set_column(table.column_names.index("key"), table.field("key"), column)
 
 
 def _packed(border: Border) -> pa.Table:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from checkers.linearizability.coded import NOWHERE, Codes, Ints
-from framework.checking.columns import as_json
+from framework.checking.columns import as_json, whole
 from framework.history.event import Json
 
 Strings: TypeAlias = Any
@@ -96,17 +96,6 @@ def canonical(texts: Strings) -> Strings:
     all are already."""
     plain = pc.match_substring_regex(texts, f"^(?:{_ATOM}|{ANY})$")
     return _odd_ones(texts, pc.invert(plain), lambda text: as_json(whole(json.loads(text))))
-
-
-def whole(value: Json) -> Json:
-    """The value with every float that is a whole number as an integer."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, list):
-        return [whole(item) for item in value]
-    if isinstance(value, dict):
-        return {name: whole(item) for name, item in value.items()}
-    return value
 
 
 def pairs(texts: Strings) -> tuple[Strings, Strings]:

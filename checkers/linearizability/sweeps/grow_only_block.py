@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.linearizability.coded import NEVER
-from checkers.linearizability.encoding.texts import whole
 from checkers.linearizability.sweeps.grow_only import SetDecision, SetHistory, figures, grow_only
-from framework.checking.columns import as_json
+from framework.checking.columns import as_json, whole
 from framework.checking.keyed import OUTCOME_ARROW, Outcome, failed, judged, outcome_row, unquoted
 from framework.plugins.checker import Finding
 

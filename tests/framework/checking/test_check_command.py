@@ -129,6 +129,21 @@ def test_models(
     assert 2 * (len(BAD[model]) - 1) in second["findings"][0]["operations"]
 
 
+def test_keys_are_compared_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """1, 1.0 and 1e0 are one object, true and "1" others; a key that is no text can be shown."""
+    calls = events(
+        (1, "write", 7, "ok", None),
+        (1.0, "read", None, "ok", 7),
+        ([1e16], "write", 8, "ok", None),
+        ([10**16], "read", None, "ok", 8),
+        (True, "read", None, "ok", None),
+        ("1", "read", None, "ok", None),
+        ("\ud800", "read", None, "ok", None),
+    )
+    assert check([save(tmp_path / "h.jsonl", calls)], "register") == 0
+    assert "5 keys" in capsys.readouterr().out
+
+
 def test_output_for_people_names_the_operations(
     here: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
