@@ -191,5 +191,6 @@ def _raced(coded: Coded, budget: Budget, tried: _Tried) -> Decision:
         slice_s *= _GROWTH
     ran_out = "time" if searches else "memory"
     limit = f"{budget.seconds:g} s" if searches else f"{budget.max_bytes >> 20} MiB"
-    why = f"the {ran_out} budget of a key ran out ({limit}): {tried.told()}"
+    told = tried.told() or "no search had begun"
+    why = f"the {ran_out} budget of a key ran out ({limit}): {told}"
     return Decision(Verdict.UNKNOWN, UNDECIDED, note=why)

@@ -13,7 +13,6 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
-from framework.checking.columns import as_text
 from framework.history.event import Json
 from framework.plugins.checker import OUTCOME_SCHEMA, DataFrame, Finding
 from framework.verdict import Verdict
@@ -173,11 +172,12 @@ def budget_s(spark: Any) -> float:
 
 def unquoted(value: Json) -> str:
     """A key for people: the JSON string `"t1"` becomes t1, anything else its text. So does a
-    string that without its quotes would be another key: `""`, `"1"`, `"true"`."""
+    string that without its quotes would be another key (`""`, `"1"`, `"true"`), or that holds
+    what terminals obey (`"a\\nb"`)."""
     if not (isinstance(value, str) and value[:1] == '"'):
         return str(value)
     name: str = json.loads(value)
-    return value if not name or _is_json(name) else as_text(name) or ""
+    return name if name and name.isprintable() and not _is_json(name) else value
 
 
 def _is_json(text: str) -> bool:

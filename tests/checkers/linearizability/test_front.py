@@ -107,6 +107,13 @@ def test_what_was_tried_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "7 configurations" in row["note"]
 
 
+def test_without_time_it_says_so() -> None:
+    coded = encode("kv", table_of([read(0, 1)]))
+    decision = decide(coded, Budget(0.0)).decision
+    assert decision.verdict is Verdict.UNKNOWN
+    assert decision.note == "the time budget of a key ran out (0 s): no search had begun"
+
+
 def test_compiling_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if each method had to be compiled for longer than the budget is."""
     budget = Budget(1.0)

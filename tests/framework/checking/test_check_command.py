@@ -144,6 +144,15 @@ def test_keys_are_compared_as_json(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "5 keys" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("key", ["\x1b[31m", "a\nVALID", "\ud800", "\u202e", "12", "", "null"])
+def test_keys_that_could_mislead_are_shown_as_json(
+    key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = save(tmp_path / "h.jsonl", events((key, "read", None, "ok", 1)))
+    assert check([path], "register") == 1
+    assert f"\n    {json.dumps(key)}: no order" in capsys.readouterr().out
+
+
 def test_output_for_people_names_the_operations(
     here: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
