@@ -63,7 +63,8 @@ def check_names(table: pa.Table, *, budget_s: float) -> pa.Table:
 
 def check_name(rows: Sequence[Row], *, budget_s: float) -> Outcome:
     """One name's operations, as rows."""
-    table = pa.Table.from_pylist(list(rows), schema=OPERATIONS)
+    named = [{**row, "process": str(row["process"])} for row in rows]
+    table = pa.Table.from_pylist(named, schema=OPERATIONS)
     (key,) = encode_keys(KAFKA_TOPICS.name, table)
     return _judge_name(given_twice(table), Patience(), table, key, budget_s=budget_s)
 

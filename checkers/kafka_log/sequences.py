@@ -185,7 +185,8 @@ def between_polls(log: Log, order: Order, who: Consumers) -> tuple[list[Cases], 
     made: list[Cases] = []
     for cases in _jumps(log, order, one[apart], other[apart], names):
         made += split_by(cases, fatal[cases.cited[1]])
-    subscribed = (who.segment >= 0) & (mode[who.segment] == SUBSCRIBED)
+    # A history of sends alone has no segments; -1 then looks at what is put behind them.
+    subscribed = (who.segment >= 0) & (np.append(mode, -1)[who.segment] == SUBSCRIBED)
     return made, subscribed
 
 

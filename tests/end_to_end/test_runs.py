@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,13 +33,15 @@ def only_run(results: Path) -> Path:
 
 
 @pytest.fixture
-def others() -> set[int]:
-    """Node processes that are none of ours."""
-    return node_processes()
+def scratch() -> Iterator[Path]:
+    """Where the harness and its nodes keep what they need; a short name, for sockets."""
+    folder = Path(tempfile.mkdtemp(prefix="run-"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
-def started(tmp_path: Path, others: set[int]) -> Iterator[subprocess.Popen[str]]:
+def started(tmp_path: Path, scratch: Path) -> Iterator[subprocess.Popen[str]]:
     """A long run in namespaces that is in the middle of its operations."""
     process = subprocess.Popen(
         [
@@ -49,6 +53,7 @@ def started(tmp_path: Path, others: set[int]) -> Iterator[subprocess.Popen[str]]
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        env={**os.environ, "TMPDIR": str(scratch)},
     )
     deadline = time.monotonic() + 90
     while True:
@@ -58,6 +63,7 @@ def started(tmp_path: Path, others: set[int]) -> Iterator[subprocess.Popen[str]]
         assert process.poll() is None, process.communicate()[0]
         assert time.monotonic() < deadline, "the run did not begin"
         time.sleep(0.1)
+    assert node_processes(scratch)
     yield process
     if process.poll() is None:
         process.kill()
@@ -107,7 +113,7 @@ def test_a_shared_role_cluster_survives_a_pause(tmp_path: Path) -> None:
 
 
 def test_a_killed_harness_leaves_a_history_that_checks(
-    started: subprocess.Popen[str], tmp_path: Path, others: set[int]
+    started: subprocess.Popen[str], tmp_path: Path, scratch: Path
 ) -> None:
     started.kill()
     started.wait()
@@ -120,12 +126,10 @@ def test_a_killed_harness_leaves_a_history_that_checks(
     cleaned = framework("clean")
     assert cleaned.returncode == 0, cleaned.stderr
     assert framework("clean").stdout.strip().startswith("nothing to clean")
-    assert node_processes() <= others
+    assert node_processes(scratch) == set()
 
 
-def test_ctrl_c_heals_collects_and_checks(
-    started: subprocess.Popen[str], tmp_path: Path, others: set[int]
-) -> None:
+def test_ctrl_c_heals_collects_and_checks(started: subprocess.Popen[str], tmp_path: Path) -> None:
     os.killpg(started.pid, signal.SIGINT)  # as a terminal does: to the whole group
     output, _ = started.communicate(timeout=200)
     assert started.returncode in (0, 2), output
@@ -139,7 +143,7 @@ def test_ctrl_c_heals_collects_and_checks(
     healed = {each["id"] for each in ledger if each["step"] == "healed"}
     assert planned == healed
     assert "Traceback" not in output
-    assert node_processes() <= others
+    assert node_processes(scratch) == set()
 
 
 def test_up_runs_a_command_where_the_cluster_can_be_reached() -> None:
@@ -176,14 +180,14 @@ def _schedule(folder: Path) -> list[tuple[str, str]]:
     return [(event["f"], event.get("key")) for event in invoked[:25]]
 
 
-def node_processes() -> set[int]:
-    """Pids of all node processes on this machine, in whatever namespace."""
+def node_processes(scratch: Path) -> set[int]:
+    """Pids of the node processes with their files below a folder, in whatever namespace."""
     found = set()
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             line = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
         except OSError:
             continue
-        if b"-m nodes.kraft --config" in line:
+        if b"-m nodes.kraft --config" in line and bytes(scratch) in line:
             found.add(int(entry.name))
     return found
