@@ -100,7 +100,11 @@ def test_histories_that_are_none(
     assert "history.jsonl" in line
 
 
-@pytest.mark.parametrize("content", [b"", gzip.compress(b""), gzip.compress(b"\n")])
+@pytest.mark.parametrize(
+    "content",
+    [b"", gzip.compress(b"", mtime=0), gzip.compress(b"\n", mtime=0)],
+    ids=["empty", "packed-empty", "packed-line"],
+)
 def test_packed_files_of_nothing(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes
 ) -> None:
