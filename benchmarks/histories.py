@@ -8,11 +8,11 @@ tenths cas. A share of the mutations never returns; half of those take effect al
 from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from checkers.linearizability.coded import NEVER, NOWHERE, Coded, Kind
+from framework.compiled import compiled
 
 Plant: TypeAlias = Literal["none", "phantom", "stale", "burst"]
 """A violation: a value that nobody wrote, one that was certainly overwritten (unique values
@@ -90,7 +90,7 @@ class _Numbers(list[str]):
         return "null" if number == 0 else str(number)
 
 
-@numba.njit(cache=True)
+@compiled
 def _cell(operations, clients, domain, info, cas, seed, quiet_at, burst):  # type: ignore[no-untyped-def]
     np.random.seed(seed)
     extra = 4 * operations // 10 + 64 if burst else 0
@@ -209,7 +209,7 @@ def _plant_read(call, ret, kind, a, b, at, plant):  # type: ignore[no-untyped-de
     a[read] = b[older[len(older) * 9 // 10]]
 
 
-@numba.njit(cache=True)
+@compiled
 def _queue(operations, clients, info, seed):  # type: ignore[no-untyped-def]
     np.random.seed(seed)
     call = np.empty(operations, np.int64)

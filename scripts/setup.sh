@@ -126,7 +126,7 @@ install_project() {
 # code is kept on disk, so that no check has to wait for it.
 compile_kernels() {
     local stamp="$VENV/.compiled" logs
-    local sources=(checkers/compiled.py checkers/linearizability checkers/kafka_log)
+    local sources=(framework/compiled.py checkers/linearizability checkers/kafka_log)
     if [[ -e "$stamp" && -z "$(find "${sources[@]}" -name '*.py' -newer "$stamp" 2>/dev/null)" ]]; then return; fi
     say "compiling the checkers' kernels, once a machine (about a minute)"
     "$VENV/bin/python" -m checkers.kafka_log.warm >&2 &

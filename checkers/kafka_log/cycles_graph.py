@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.compiled import compiled
+from framework.compiled import compiled
 
 Ints: TypeAlias = NDArray[np.int64]
 Numbers: TypeAlias = NDArray[np.int32]

@@ -4,8 +4,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from checkers.compiled import compiled
 from checkers.kafka_log.cycles_graph import Ints, Mask, Numbers
+from framework.compiled import compiled
 
 Edges: TypeAlias = tuple[Numbers, Numbers]
 """Sources and targets."""

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.compiled import compiled
+from framework.compiled import compiled
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]

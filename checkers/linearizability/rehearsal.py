@@ -1,7 +1,7 @@
 """Compiling a method before it is asked: by small histories of every kind.
 
 Kernels become machine code when they are first called, which takes seconds each; the code is kept
-on disk (`checkers/compiled.py`), so that this happens once a machine. A check that finds none
+on disk (`framework/compiled.py`), so that this happens once a machine. A check that finds none
 compiles what it needs; that time does not count as the budget of a key.
 """
 

@@ -9,14 +9,13 @@ never accept what the reader refuses, nor see another value in it.
 Buffers are UTF-8, and end with a newline: no byte after it is looked at.
 """
 
-from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-F = TypeVar("F", bound=Callable[..., Any])
+from framework.compiled import compiled
+
 Bytes = NDArray[np.uint8]
 
 PROCESS, OPERATION, KEY, VALUE, ERROR, NODE, EXT = range(7)
@@ -32,19 +31,14 @@ _DIGITS: Final = 4_000
 _TYPE, _INDEX, _TIME, _UNKNOWN = 7, 8, 9, 10
 
 
-def _compiled(function: F) -> F:
-    made: F = njit(cache=True, nogil=True)(function)
-    return made
-
-
-@_compiled
+@compiled
 def _blanks(text: Bytes, at: int) -> int:
     while text[at] == 32 or text[at] == 9 or text[at] == 13:
         at += 1
     return at
 
 
-@_compiled
+@compiled
 def _string(text: Bytes, at: int) -> tuple[int, bool]:
     """Of the string whose quote is at `at`: where it ends, and whether it is plain ASCII without
     escapes. Negative: it is none."""
@@ -82,7 +76,7 @@ def _string(text: Bytes, at: int) -> tuple[int, bool]:
         at += 1
 
 
-@_compiled
+@compiled
 def _number(text: Bytes, at: int) -> tuple[int, bool]:
     """Where a number ends, and whether it is an integer in its canonical form."""
     begin = at
@@ -118,7 +112,7 @@ def _number(text: Bytes, at: int) -> tuple[int, bool]:
     return at, whole
 
 
-@_compiled
+@compiled
 def _literal(text: Bytes, at: int) -> int:
     """Where `true`, `false` or `null` ends."""
     if text[at] == 116 and text[at + 1] == 114 and text[at + 2] == 117 and text[at + 3] == 101:
@@ -136,7 +130,7 @@ def _literal(text: Bytes, at: int) -> int:
     return GAVE_UP
 
 
-@_compiled
+@compiled
 def _rises(text: Bytes, first: int, first_end: int, second: int, second_end: int) -> bool:
     """Whether one name stands before another, and is not the same."""
     while first < first_end and second < second_end:
@@ -147,7 +141,7 @@ def _rises(text: Bytes, first: int, first_end: int, second: int, second_end: int
     return first == first_end and second < second_end
 
 
-@_compiled
+@compiled
 def _value(text: Bytes, at: int, kinds: Bytes, names: NDArray[np.int64]) -> tuple[int, int]:
     """Where the JSON value at `at` ends, and how it stands to its canonical form.
 
@@ -226,7 +220,7 @@ def _value(text: Bytes, at: int, kinds: Bytes, names: NDArray[np.int64]) -> tupl
             return at, form
 
 
-@_compiled
+@compiled
 def _field(text: Bytes, begin: int, end: int) -> int:
     """Which field has this name."""
     size = end - begin
@@ -260,7 +254,7 @@ def _field(text: Bytes, begin: int, end: int) -> int:
     return _UNKNOWN
 
 
-@_compiled
+@compiled
 def _type(text: Bytes, begin: int, end: int) -> int:
     """invoke, ok, fail, info: 0 to 3."""
     size = end - begin
@@ -278,7 +272,7 @@ def _type(text: Bytes, begin: int, end: int) -> int:
     return GAVE_UP
 
 
-@_compiled
+@compiled
 def _integer(text: Bytes, begin: int, end: int) -> int:
     negative = text[begin] == 45
     total = 0
@@ -287,7 +281,7 @@ def _integer(text: Bytes, begin: int, end: int) -> int:
     return -total if negative else total
 
 
-@_compiled
+@compiled
 def scan(
     text: Bytes,
     begin: NDArray[np.int32],
@@ -420,7 +414,7 @@ def scan(
     return event, base
 
 
-@_compiled
+@compiled
 def copy(
     text: Bytes,
     begin: NDArray[np.int32],
@@ -453,7 +447,7 @@ def copy(
     return to
 
 
-@_compiled
+@compiled
 def forms(text: Bytes, offsets: NDArray[np.int32], form: NDArray[np.uint8]) -> None:
     """How each of the JSON texts, separated by a newline, stands to its canonical form. A text that
     is none is `OTHER`."""
@@ -470,7 +464,7 @@ def forms(text: Bytes, offsets: NDArray[np.int32], form: NDArray[np.uint8]) -> N
             form[row] = how
 
 
-@_compiled
+@compiled
 def pair(
     types: NDArray[np.int8],
     processes: NDArray[np.int32],

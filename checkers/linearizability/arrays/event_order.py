@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from checkers.compiled import compiled
 from checkers.linearizability.coded import Codes, Ints
+from framework.compiled import compiled
 
 
 def in_order(times: Ints, operations: int) -> Codes:

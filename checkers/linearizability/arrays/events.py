@@ -4,8 +4,8 @@ from typing import Final
 
 import numpy as np
 
-from checkers.compiled import compiled
 from checkers.linearizability.coded import NEVER, Codes, Ints
+from framework.compiled import compiled
 
 _NEVER: Final = int(NEVER)
 _SPARSE: Final = 8

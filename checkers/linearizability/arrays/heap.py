@@ -1,7 +1,7 @@
 """A heap of rows by their returns, in a part of an array."""
 
-from checkers.compiled import compiled
 from checkers.linearizability.coded import Codes, Ints
+from framework.compiled import compiled
 
 
 @compiled

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from checkers.compiled import compiled
 from checkers.linearizability.coded import Codes, Ints
 from checkers.linearizability.frontier.counts import count_of, one_more
 from checkers.linearizability.frontier.input import (
@@ -34,6 +33,7 @@ from checkers.linearizability.frontier.input import (
 )
 from checkers.linearizability.frontier.space import DEPTH
 from checkers.linearizability.frontier.steps import UNKNOWN, step_of
+from framework.compiled import compiled
 
 FOUND_ORDER: Final = 0
 EXHAUSTED: Final = 1

@@ -4,7 +4,6 @@ from typing import Final
 
 import numpy as np
 
-from checkers.compiled import compiled
 from checkers.linearizability.coded import Codes, Ints
 from checkers.linearizability.frontier.counts import within
 from checkers.linearizability.frontier.input import (
@@ -32,9 +31,9 @@ from checkers.linearizability.frontier.space import (
     USED_COST,
     V_AT,
     V_FIRST,
-    WIDEST,
     WIDTH,
 )
+from framework.compiled import compiled
 
 _RANKS: Final = 1024
 
@@ -101,7 +100,6 @@ def end_level(reg: Ints, ops: Ints, lists: Ints, conf: Ints) -> None:
         _narrow(reg, ops, lists, conf, side, kept)
         kept = reg[WIDTH]
     reg[SIDE], reg[CONFIGS], reg[EXPANDING] = side, kept, 0
-    reg[WIDEST] = max(reg[WIDEST], kept)
 
 
 @compiled

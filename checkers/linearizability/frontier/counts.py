@@ -10,9 +10,9 @@ nodes, -1 where it is free, four times as long. `reg` has NODES, how many there 
 
 import numpy as np
 
-from checkers.compiled import compiled
 from checkers.linearizability.coded import Codes, Ints
 from checkers.linearizability.frontier.space import DEPTH, NODES, SCRATCH
+from framework.compiled import compiled
 
 
 def with_more_nodes(kids: Codes, made: int) -> tuple[Codes, Codes]:

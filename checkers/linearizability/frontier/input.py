@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.compiled import compiled
 from checkers.linearizability.coded import NEVER, Coded, Codes, Ints, Kind
+from framework.compiled import compiled
 
 READ: Final = int(Kind.READ)
 DIFFERS: Final = int(Kind.DIFFERS)

@@ -18,7 +18,6 @@ configuration that the level makes has the same value, satisfied no less and use
 
 import numpy as np
 
-from checkers.compiled import compiled
 from checkers.linearizability.coded import Ints
 from checkers.linearizability.frontier.antichain import end_level, is_new, link
 from checkers.linearizability.frontier.counts import count_of, one_more
@@ -100,6 +99,7 @@ from checkers.linearizability.frontier.space import (
     Space,
 )
 from checkers.linearizability.frontier.steps import UNKNOWN, step_of
+from framework.compiled import compiled
 
 
 @compiled

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from checkers.compiled import compiled
 from checkers.linearizability.coded import Ints
 from checkers.linearizability.frontier.input import (
     CAS,
@@ -39,6 +38,7 @@ from checkers.linearizability.frontier.space import (
     V_CAS,
     V_MASKS,
 )
+from framework.compiled import compiled
 
 
 @compiled

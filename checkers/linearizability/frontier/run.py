@@ -5,7 +5,6 @@ from typing import Final
 
 import numpy as np
 
-from checkers.compiled import compiled
 from checkers.linearizability.coded import Coded, Codes, Ints
 from checkers.linearizability.decision import Budget
 from checkers.linearizability.frontier.counts import with_more_nodes
@@ -54,7 +53,6 @@ from checkers.linearizability.frontier.space import (
     TRUNCATED,
     V_CAS,
     V_MASKS,
-    WIDEST,
     WORK,
     Space,
     bytes_of,
@@ -66,6 +64,7 @@ from checkers.linearizability.frontier.space import (
     words_of,
 )
 from checkers.linearizability.frontier.steps import answered
+from framework.compiled import compiled
 
 _SLICE: Final = 50_000
 _NEEDS_A_SLICE: Final = 256
@@ -198,10 +197,6 @@ class Run:
     @property
     def work(self) -> int:
         return int(self.space.reg[WORK])
-
-    @property
-    def widest(self) -> int:
-        return int(self.space.reg[WIDEST])
 
     @property
     def next_row(self) -> int:

@@ -49,7 +49,6 @@ SLOTS: Final = 15
 STAMP: Final = 16
 ACTIVE: Final = 17
 WORK: Final = 18
-WIDEST: Final = 19
 OPEN_CHANGES: Final = 20
 """How many open operations need that a value is gone, then take effect."""
 CLASSES: Final = 21

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from checkers.compiled import compiled
 from checkers.linearizability.coded import Coded, Ints
+from framework.compiled import compiled
 
 UNKNOWN: Final = -2
 """Nobody asked for this step yet."""

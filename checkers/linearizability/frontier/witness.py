@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.compiled import compiled
 from checkers.linearizability.coded import Codes, Ints
 from checkers.linearizability.frontier.input import (
     CAS,
@@ -20,6 +19,7 @@ from checkers.linearizability.frontier.input import (
     WRITE,
 )
 from checkers.linearizability.frontier.steps import step_of
+from framework.compiled import compiled
 
 
 @compiled

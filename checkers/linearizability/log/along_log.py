@@ -33,12 +33,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.compiled import compiled
 from checkers.linearizability.arrays.events import events
 from checkers.linearizability.coded import NEVER, NOWHERE, Coded, Codes, Ints, Kind
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.log.along_model import along_model
 from checkers.linearizability.log.unplaced import cell_order, into_queue
+from framework.compiled import compiled
 from framework.verdict import Verdict
 
 METHOD: Final = "along the log"

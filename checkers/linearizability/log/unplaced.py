@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.compiled import compiled
 from checkers.linearizability.arrays.events import events
 from checkers.linearizability.coded import NEVER, Coded, Codes, Ints, Kind
+from framework.compiled import compiled
 
 _READ: Final = int(Kind.READ)
 _DIFFERS: Final = int(Kind.DIFFERS)

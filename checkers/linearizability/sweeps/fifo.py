@@ -37,10 +37,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.compiled import compiled
 from checkers.linearizability.arrays.events import events
 from checkers.linearizability.coded import NEVER, Coded, Codes, Ints, Kind
 from checkers.linearizability.decision import Budget, Decision
+from framework.compiled import compiled
 from framework.verdict import Verdict
 
 METHOD: Final = "fifo queue"

@@ -27,8 +27,8 @@ from typing import Final
 
 import numpy as np
 
-from checkers.compiled import compiled
 from checkers.linearizability.coded import NEVER, Codes, Ints
+from framework.compiled import compiled
 from framework.verdict import Verdict
 
 METHOD: Final = "grow-only set"

@@ -20,9 +20,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.compiled import compiled
 from checkers.linearizability.coded import NEVER, Coded, Codes, Ints, Kind
 from checkers.linearizability.decision import Budget, Decision
+from framework.compiled import compiled
 from framework.verdict import Verdict
 
 METHOD: Final = "narrow"

@@ -22,12 +22,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.compiled import compiled
 from checkers.linearizability.arrays.event_order import in_order
 from checkers.linearizability.arrays.heap import pop, push
 from checkers.linearizability.arrays.numbering import compact, size_of
 from checkers.linearizability.coded import NEVER, Coded, Codes, Ints, Kind
 from checkers.linearizability.decision import Budget, Decision
+from framework.compiled import compiled
 from framework.verdict import Verdict
 
 METHOD: Final = "reach"

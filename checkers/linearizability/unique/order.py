@@ -26,8 +26,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.compiled import compiled
 from checkers.linearizability.coded import NEVER, Codes, Ints, Kind
+from framework.compiled import compiled
 
 _DIFFERS: Final = int(Kind.DIFFERS)
 _WRITE: Final = int(Kind.WRITE)

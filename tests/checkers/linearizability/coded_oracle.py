@@ -290,3 +290,19 @@ def coded_of(
         None,
         transitions,
     )
+
+
+def written(text: str) -> Coded:
+    """`0-3:w1` writes 1 from event 0 to 3; `r` reads, `c1>2` is a cas, `d1` one that failed,
+    `x1>2` a change."""
+    call, ret, kind, a, b = [], [], [], [], []
+    for operation in text.split():
+        times, what = operation.split(":")
+        start, end = times.split("-")
+        call.append(int(start))
+        ret.append(int(end) if end else int(NEVER))
+        kind.append("rdwcx".index(what[0]))
+        numbers = [int(number) for number in what[1:].split(">")]
+        a.append(-1 if what[0] == "w" else numbers[0])
+        b.append(numbers[-1] if what[0] in "wcx" else -1)
+    return coded_of(call, ret, kind, a, b)

@@ -10,7 +10,7 @@ from checkers.linearizability.coded import NEVER, Coded, Kind
 from checkers.linearizability.decision import Budget
 from checkers.linearizability.sweeps.reach import reach
 from framework.verdict import Verdict
-from tests.checkers.linearizability.coded_oracle import coded_of, linearizable, random_cell
+from tests.checkers.linearizability.coded_oracle import coded_of, linearizable, random_cell, written
 
 KINDS = (
     (Kind.READ, Kind.WRITE),
@@ -52,21 +52,6 @@ def test_refutes_only_what_is_wrong(seed: int) -> None:
             alone = history.take(np.array(decision.involved))
             assert not linearizable(alone), "what is involved must suffice"
     assert refuted > 0.7 * wrong > 100
-
-
-def written(text: str) -> Coded:
-    """`0-3:w1` writes 1 from event 0 to 3; `r` reads, `c1>2` is a cas, `d1` one that failed."""
-    call, ret, kind, a, b = [], [], [], [], []
-    for operation in text.split():
-        times, what = operation.split(":")
-        start, end = times.split("-")
-        call.append(int(start))
-        ret.append(int(end) if end else int(NEVER))
-        kind.append("rdwcx".index(what[0]))
-        numbers = [int(number) for number in what[1:].split(">")]
-        a.append(-1 if what[0] == "w" else numbers[0])
-        b.append(numbers[-1] if what[0] in "wcx" else -1)
-    return coded_of(call, ret, kind, a, b)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from tests.checkers.linearizability.coded_oracle import (
     is_legal_order,
     linearizable,
     shuffled_times,
+    written,
 )
 
 MIXES = ((4, 3, 3, 2), (2, 5, 3, 1), (1, 6, 3, 0), (2, 4, 1, 4), (4, 0, 3, 3), (1, 6, 2, 2))
@@ -56,21 +57,6 @@ def until(history: Coded, event: int) -> Coded:
     """What was known just after an event."""
     seen = history.take(np.flatnonzero(history.call <= event))
     return replace(seen, ret=np.where(seen.ret <= event, seen.ret, NEVER))
-
-
-def written(text: str) -> Coded:
-    """`0-3:w1` writes 1 from event 0 to 3; `r` reads, `c1>2` is a cas, `d1` one that failed."""
-    call, ret, kind, a, b = [], [], [], [], []
-    for operation in text.split():
-        times, what = operation.split(":")
-        start, end = times.split("-")
-        call.append(int(start))
-        ret.append(int(end) if end else int(NEVER))
-        kind.append("rdwc".index(what[0]))
-        numbers = [int(number) for number in what[1:].split(">")]
-        a.append(-1 if what[0] == "w" else numbers[0])
-        b.append(numbers[-1] if what[0] in "wc" else -1)
-    return coded_of(call, ret, kind, a, b)
 
 
 def decided(history: Coded) -> Decision:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 KERNEL = """
-from checkers.compiled import compiled
+from framework.compiled import compiled
 from sample.part import twice
 
 @compiled
@@ -14,7 +14,7 @@ def kernel(number: int) -> int:
     return twice(number) + 1
 """
 PART = """
-from checkers.compiled import compiled
+from framework.compiled import compiled
 
 @compiled
 def twice(number: int) -> int:
