@@ -28,6 +28,9 @@ from nodes.kraft.wire.heartbeats import ControllerHeartbeatRequest
 from tests.nodes.kraft.loopback import free_ports
 
 CAPACITY = 50
+OWN = 1
+"""Requests that may wait on the control side with no client there: the node's own broker half asks
+its own controller half, one request at a time."""
 SECOND = i32Timedelta.parse(datetime.timedelta(seconds=1))
 
 
@@ -82,7 +85,7 @@ def asking(correlation_id: int) -> bytes:
 
 def test_a_full_data_queue_delays_no_control_request(tmp_path: Path) -> None:
     """A.2.10, A.2.11, A.2.14, A.6.9: the data handler hangs, its queue fills to the brim and stays
-    so; the control side answers as if there were nobody, and its queue stays empty."""
+    so; the control side answers as if there were nobody, and none of them waits in its queue."""
     both = Both(tmp_path)
     release = threading.Event()
 
@@ -103,7 +106,7 @@ def test_a_full_data_queue_delays_no_control_request(tmp_path: Path) -> None:
             await channel.call(ApiVersionsRequest(), 5)
             latest = max(latest, time.monotonic() - began)
         control, _ = both.queue_sizes()
-        assert control == 0
+        assert control <= OWN
         assert latest < 1.0
         channel.close()
         release.set()
@@ -144,7 +147,7 @@ def test_the_data_queue_holds_its_capacity_and_no_more(tmp_path: Path) -> None:
 
     both.run(body)
     assert max(size for _, size in seen) == CAPACITY
-    assert {control for control, _ in seen} == {0}
+    assert max(control for control, _ in seen) <= OWN
 
 
 def test_threads_of_one_plane_never_serve_the_other(tmp_path: Path) -> None:
