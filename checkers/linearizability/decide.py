@@ -21,10 +21,10 @@ from checkers.linearizability.depth_first.search import depth_first
 from checkers.linearizability.encoding.transitions import queue_steps
 from checkers.linearizability.frontier.search import frontier
 from checkers.linearizability.log.along_log import along_log
+from checkers.linearizability.narrow.narrow import narrow, narrow_keys
 from checkers.linearizability.rehearsal import ready
 from checkers.linearizability.sweeps.fifo import fifo
 from checkers.linearizability.sweeps.flips import flips
-from checkers.linearizability.sweeps.narrow import narrow, narrow_keys
 from checkers.linearizability.sweeps.reach import reach
 from checkers.linearizability.unique.writes import unique_writes
 from framework.verdict import Verdict

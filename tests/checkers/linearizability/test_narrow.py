@@ -9,7 +9,8 @@ from benchmarks.histories import cell
 from checkers.linearizability.coded import NEVER, Coded, Kind
 from checkers.linearizability.decide import decide, decide_small
 from checkers.linearizability.decision import Budget, Decision
-from checkers.linearizability.sweeps.narrow import METHOD, WIDTH, narrow, narrow_keys
+from checkers.linearizability.narrow.kernel import WIDTH
+from checkers.linearizability.narrow.narrow import METHOD, narrow, narrow_keys
 from framework.verdict import Verdict
 from tests.checkers.linearizability.coded_oracle import coded_of, linearizable, shuffled_times
 

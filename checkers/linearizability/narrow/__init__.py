@@ -1,0 +1,1 @@
+"""Cells with few operations open at once: many keys in one call."""
