@@ -3,15 +3,20 @@
     python -m benchmarks.checking [--quick | --cells PATTERN ...] [--limit SECONDS]
                                   [--end-to-end here|spark] [--processor-time]
                                   [--no-porcupine] [--porcupine-source FOLDER]
+                                  [--peer-limit SECONDS]
     python -m benchmarks.checking --targets
 
 A line for each cell, `model/keys/operations/clients/values/indeterminate/violation`: the verdict,
 the time of the kernels (all keys, one core, arrays ready), the greatest memory of the process and
 what of it arrays and libraries took before, the methods that decided, the same of Porcupine (its
-check alone, on all cores), and how many times it took as long. At the end, what is not as it
-should be: a verdict that cannot be, no answer, less than 20 times ahead where Porcupine takes
-more than 5 ms. Any cell can be named, not only those of the grid. Cells run one by one, each in
-a process of its own; the whole grid takes hours beside Porcupine, most of it Porcupine's.
+check alone, on all cores), and how many times it took as long. At the end a table of groups of
+cells, and what is not as it should be: a verdict that cannot be, no answer, less than 20 times
+ahead where Porcupine takes more than 5 ms. Any cell can be named, not only those of the grid.
+
+Cells run one by one, each in a process of its own; the whole grid takes hours beside Porcupine,
+most of it Porcupine's. With `--peer-limit 2` it is given up after 2 seconds, or 30 times what we
+took if that is more: enough to tell whether we are 20 times ahead. With `--processor-time` both
+count the time of all their cores together, as if each had one.
 """
 
 import argparse
@@ -23,12 +28,18 @@ from pathlib import Path
 from benchmarks.checking.cells import Cell, grid, named, quick
 from benchmarks.checking.peer import Porcupine, Unavailable, porcupine
 from benchmarks.checking.runner import Limits, Row, run
+from benchmarks.checking.summary import mib, seconds, table, times
 from benchmarks.checking.targets import TARGETS
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     args = _parsed(argv)
-    limits = Limits(args.limit, args.memory, processor_time=args.processor_time)
+    limits = Limits(
+        args.limit,
+        args.memory,
+        processor_time=args.processor_time,
+        peer_seconds=args.peer_limit,
+    )
     if args.targets:
         _targets(limits)
         return
@@ -37,14 +48,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise SystemExit(f"no such cell: {' '.join(args.cells)}")
     with tempfile.TemporaryDirectory() as folder:
         peer = None if args.no_porcupine else _peer(Path(folder), args)
-        complaints = []
+        rows = []
         for row in run(cells, limits, peer, args.end_to_end):
             print(_line(row), flush=True)
-            if row.complaint:
-                complaints.append(f"{row.cell.name}: {row.complaint}")
-    print(f"\n{len(cells)} cells, {len(complaints)} not as they should be")
-    for complaint in complaints:
-        print(f"  {complaint}")
+            rows.append(row)
+    print("", *table(rows), "", sep="\n")
+    complaints = [f"  {row.cell.name}: {row.complaint}" for row in rows if row.complaint]
+    print(f"{len(cells)} cells, {len(complaints)} not as they should be", *complaints, sep="\n")
 
 
 def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -61,6 +71,7 @@ def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--no-porcupine", action="store_true")
     parser.add_argument("--porcupine-source", type=Path, metavar="FOLDER")
+    parser.add_argument("--peer-limit", type=float, metavar="SECONDS", help="enough for Porcupine")
     return parser.parse_args(argv)
 
 
@@ -85,28 +96,18 @@ def _line(row: Row) -> str:
         name if count == row.cell.keys else f"{name} x{count}"
         for name, count in ours.methods.items()
     )
-    parts = [f"{row.cell.name}: {ours.verdict} {_seconds(ours.seconds)}"]
-    parts.append(f"{_mib(ours.peak_bytes)} MiB (before {_mib(ours.before_bytes)}), {methods}")
+    parts = [f"{row.cell.name}: {ours.verdict} {seconds(ours.seconds)}"]
+    parts.append(f"{mib(ours.peak_bytes)} MiB (before {mib(ours.before_bytes)}), {methods}")
     if ours.end_to_end_s is not None:
-        parts.append(f"end to end {_seconds(ours.end_to_end_s)}")
+        parts.append(f"end to end {seconds(ours.end_to_end_s)}")
     if peer is not None:
-        parts.append(f"porcupine {peer.verdict} {_seconds(peer.seconds)}")
-        parts.append(f"{_mib(peer.peak_bytes)} MiB")
+        parts.append(f"porcupine {peer.verdict} {seconds(peer.seconds)}")
+        parts.append(f"{mib(peer.peak_bytes)} MiB")
         if row.ratio is not None:
-            parts.append(f"{row.ratio:,.0f} times" if row.ratio >= 10 else f"{row.ratio:.1f} times")
+            parts.append(f"{times(row.ratio)} times")
     if row.complaint:
         parts.append(f"!! {row.complaint}" + (f" ({ours.note})" if ours.note else ""))
     return "; ".join(parts)
-
-
-def _seconds(seconds: float) -> str:
-    if seconds < 1e-3:
-        return f"{seconds * 1e6:.0f} us"
-    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
-
-
-def _mib(size: int) -> str:
-    return f"{size / (1 << 20):,.0f}"
 
 
 def _targets(limits: Limits) -> None:
@@ -114,10 +115,10 @@ def _targets(limits: Limits) -> None:
         (row,) = run([target.cell], limits, None, target.end_to_end)
         outcome = row.ours
         measured = target.measured_s(outcome)
-        took = "-" if measured is None else _seconds(measured)
+        took = "-" if measured is None else seconds(measured)
         met = "met" if target.is_met(outcome) else f"NOT met {outcome.note}".rstrip()
         size = f"{target.cell.operations:,} operations"
-        memory = f", {_mib(outcome.peak_bytes)} MiB" if target.max_bytes else ""
+        memory = f", {mib(outcome.peak_bytes)} MiB" if target.max_bytes else ""
         print(
             f"{size}, {target.what}: < {target.seconds:g} s; "
             f"{took}{memory}, {outcome.verdict} ({', '.join(outcome.methods)}): {met}",

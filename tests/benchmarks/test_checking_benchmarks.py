@@ -12,6 +12,7 @@ from benchmarks.checking.child import Outcome
 from benchmarks.checking.measured import Measured
 from benchmarks.checking.peer import SOURCE, Unavailable, porcupine, rows_of
 from benchmarks.checking.runner import Limits, Row, run
+from benchmarks.checking.summary import table
 from benchmarks.checking.targets import TARGETS
 from checkers.linearizability.coded import NEVER
 from checkers.linearizability.decide import decide
@@ -83,6 +84,21 @@ def test_what_is_complained_of() -> None:
     assert Row(Cell(), quick_enough, Measured("INVALID", 0.01, 0, "")).complaint == "wrong"
     assert Row(Cell(), quick_enough, Measured("time", 10, 0, "")).complaint == ""
     assert Row(Cell(), Outcome("UNKNOWN", 1, 0, 0)).complaint == "no answer"
+
+
+def test_groups_of_cells_tell_the_worst() -> None:
+    rows = [
+        Row(Cell(), Outcome("VALID", 0.001, 1 << 20, 0, {"a": 1}), Measured("VALID", 0.03, 0, "")),
+        Row(Cell(info=0.05), Outcome("VALID", 0.002, 0, 0, {"b": 1}), Measured("time", 2, 0, "")),
+        Row(Cell(), Outcome("VALID", 1e-4, 0, 0), Measured("VALID", 0.001, 0, "")),
+        Row(Cell(keys=100), Outcome("VALID", 0.5, 0, 0, {"b": 100})),
+    ]
+    _, _, *lines = table(rows)
+    assert lines == [
+        "| register 1,000, 1, 5, unique | 3 | 2 ms, 1 MiB | a, b | 30 times (of 30 ms); "
+        "1 that take it less than 5 ms; 1 without its answer in 1,000 times as long |",
+        "| register 1,000, 100, 5, unique | 1 | 500 ms, 0 MiB | b | not asked |",
+    ]
 
 
 def test_the_command_prints_a_line_a_cell(capsys: pytest.CaptureFixture[str]) -> None:
