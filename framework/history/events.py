@@ -19,7 +19,7 @@ from framework.checking.columns import as_json, as_text
 from framework.history import scan
 from framework.history.columns import SCHEMA
 from framework.history.event import EVENT_TYPES, NEMESIS, Event
-from framework.history.lines import HalfLine, Malformed, error_of, event_of, parse
+from framework.history.lines import HalfLine, Malformed, decode, error_of, event_of, parse
 
 NEMESIS_ID: Final = json.dumps(NEMESIS)
 _TYPES: Final = {kind: number for number, kind in enumerate(EVENT_TYPES)}
@@ -94,7 +94,7 @@ def from_table(table: pa.Table) -> Events:
         error_code=columns["error_code"],
         error_message=columns["error_message"],
         node=columns["node"],
-        ext=canonical(columns["ext"]),
+        ext=objects(columns["ext"]),
         base=int(bases[0]) if len(bases) else -1,
         lines=len(table),
     )
@@ -199,7 +199,7 @@ def _in_form(texts: pa.Array, form: NDArray[np.uint8]) -> pa.Array:
 
 
 def _normal(text: str) -> str | None:
-    normal = as_json(json.loads(text))
+    normal = as_json(decode(text))
     return None if normal == "null" else normal
 
 
@@ -218,6 +218,14 @@ def canonical(texts: pa.Array) -> pa.Array:
         return pc.replace_with_mask(texts, odd, _each(texts.filter(odd), _normal))
     except (ValueError, RecursionError):
         raise NotThis from None
+
+
+def objects(texts: pa.Array) -> pa.Array:
+    """The same of a column of JSON objects. Raises `NotThis` where one is something else."""
+    texts = canonical(texts)
+    if not pc.all(pc.starts_with(texts, "{"), min_count=0).as_py():
+        raise NotThis
+    return texts
 
 
 def _each(texts: pa.Array, change: Callable[[str], Any]) -> pa.Array:

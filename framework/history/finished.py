@@ -4,7 +4,6 @@
 from; rows are in the order of `op`. Columns that say nothing may be missing.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -19,15 +18,18 @@ from framework.history.events import (
     NEMESIS_ID,
     NotThis,
     canonical,
+    objects,
     process_id,
     process_ids,
 )
+from framework.history.lines import decode
 from framework.history.ranges import Range
 
 NEVER: Final = (1 << 63) - 1
 _OUTCOMES: Final = ("ok", "fail", "info")
+_NO_JSON: Final = object()
 _NEEDED: Final = ("op", "process", "f", "type")
-_JSON: Final = ("key", "value", "result", "ext")
+_JSON: Final = ("key", "value", "result")
 
 
 def from_operations(source: Range, table: pa.Table) -> tuple[dict[str, pa.Array], Border]:
@@ -49,6 +51,8 @@ def from_operations(source: Range, table: pa.Table) -> tuple[dict[str, pa.Array]
     for name in _JSON:
         if name in columns:
             columns[name] = canonical(columns[name])
+    if "ext" in columns:
+        columns["ext"] = objects(columns["ext"])
     for name in ("key", "value"):
         columns[name] = pc.fill_null(columns[name], "null") if name in columns else None
     result = columns.get("result", pa.nulls(len(op), pa.string()))
@@ -133,8 +137,10 @@ def _wrong(row: dict[str, Any], now: int | None, busy: dict[str, int]) -> str:
     if str(row["process"]) == NEMESIS:
         return "process is the nemesis; a table of operations holds those of clients only"
     for name in _JSON:
-        if (text := row.get(name)) is not None and not _is_json(text):
+        if (text := row.get(name)) is not None and _read(text) is _NO_JSON:
             return f"{name} is {text!r:.80}; it must be JSON"
+    if (text := row.get("ext")) is not None and not isinstance(_read(text), dict | None):
+        return f"ext is {text!r:.80}; it must be a JSON object"
     if busy.get(_name(row), -1) > op:
         return (
             f"process {row['process']} invokes {row['f']!r} at index {op} while its operation "
@@ -147,9 +153,9 @@ def _name(row: dict[str, Any]) -> str:
     return process_id(str(row["process"]))
 
 
-def _is_json(text: Any) -> bool:
+def _read(text: Any) -> Any:
+    """What a JSON text says, or `_NO_JSON`."""
     try:
-        json.loads(text)
+        return decode(text)
     except (TypeError, ValueError, RecursionError):
-        return False
-    return True
+        return _NO_JSON

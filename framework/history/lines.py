@@ -22,13 +22,14 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-_decode = json.JSONDecoder(parse_constant=_no_constant).decode
+decode: Final = json.JSONDecoder(parse_constant=_no_constant).decode
+"""What a JSON text says. Raises ValueError or RecursionError; NaN and Infinity are no JSON."""
 
 
 def parse(line: bytes) -> dict[str, Any]:
     """The object of a line. Raises `Malformed`, or `HalfLine`."""
     try:
-        parsed = _decode(line.decode())
+        parsed = decode(line.decode())
     except (ValueError, RecursionError) as error:
         if line.startswith(b"{") and not line.endswith(b"\n"):
             raise HalfLine from None

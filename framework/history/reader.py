@@ -26,7 +26,7 @@ from framework.history.event import Event, Json
 from framework.history.events import process_id
 from framework.history.finished import what_is_wrong
 from framework.history.ingest import Part, ingest
-from framework.history.lines import EXAMPLE, HalfLine, Malformed, event_of, parse
+from framework.history.lines import EXAMPLE, HalfLine, Malformed, decode, event_of, parse
 from framework.history.pairing import Operation, Pairing, PairingError
 from framework.history.ranges import RANGE_BYTES, Range, chunks, ranges, rows_of
 
@@ -222,7 +222,7 @@ def _fields(row: dict[str, Any]) -> dict[str, Any]:
     for name in ("key", "value", "ext"):
         if row.get(name) is not None:
             try:
-                fields[name] = json.loads(row[name])
+                fields[name] = decode(row[name])
             except (TypeError, ValueError, RecursionError):
                 raise Malformed(f"{name} is {row[name]!r:.80}; it must be JSON") from None
     return fields

@@ -72,6 +72,8 @@ def put(row: int, **fields: Any) -> Callable[[list[dict[str, Any]]], None]:
         (put(3, index=9), 4, "it must be 3"),
         (put(4, time=1), 5, "goes back"),
         (put(5, key="{"), 6, "it must be JSON"),
+        (put(5, value="[NaN]"), 6, "it must be JSON"),
+        (put(5, ext="[]"), 6, "ext is []; it must be an object"),
         (put(3, f="read"), 4, "repeats f and key"),
         (put(4, process="b"), 5, "no open operation"),
         (put(3, type="invoke"), 4, "at most one open operation"),
@@ -124,6 +126,9 @@ def test_operations(tmp_path: Path) -> None:
         (put(3, process=None), 4, "process is missing"),
         (put(3, process="nemesis"), 4, "the nemesis"),
         (put(2, result="]"), 3, "it must be JSON"),
+        (put(2, result="NaN"), 3, "it must be JSON"),
+        (put(3, ext="[1]"), 4, "ext is '[1]'; it must be a JSON object"),
+        (put(3, ext="0"), 4, "ext is '0'; it must be a JSON object"),
     ],
 )
 def test_refuses_operations(tmp_path: Path, change: Any, row: int, wrong: str) -> None:
