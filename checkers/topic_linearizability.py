@@ -20,7 +20,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.linearizability.decide import Decided
+from checkers.linearizability.decision import Decision
 from checkers.linearizability.encoding.encode import Keyed, encode_keys
 from checkers.linearizability.encoding.models import KAFKA_TOPICS
 from checkers.linearizability.encoding.texts import ANY, NULL, numbered, shown_ids, strings
@@ -53,11 +53,13 @@ class TopicLinearizability:
 
 def check_names(table: pa.Table, *, budget_s: float) -> pa.Table:
     """`OUTCOME_ARROW` for every name of every run."""
+    twice = given_twice(table)
     return outcomes(
         table,
         model=KAFKA_TOPICS.name,
         checker=TopicLinearizability.name,
-        judge=partial(_judge_name, given_twice(table), Patience(), budget_s=budget_s),
+        judge=partial(_judge_name, twice, Patience(), budget_s=budget_s),
+        apart=twice,
     )
 
 
@@ -91,7 +93,7 @@ def _judge_name(
     patience: Patience,
     table: pa.Table,
     key: Keyed,
-    decided: Decided | None = None,
+    known: Decision | None = None,
     *,
     budget_s: float,
 ) -> Outcome:
@@ -100,7 +102,7 @@ def _judge_name(
     outcome = None
     if (key.run, key.key) not in twice:
         outcome = judge_key(
-            KAFKA_TOPICS.name, table, key, decided, budget_s=budget_s, patience=patience
+            KAFKA_TOPICS.name, table, key, known, budget_s=budget_s, patience=patience
         )
         if outcome.verdict is Verdict.VALID or key.is_malformed:
             return outcome

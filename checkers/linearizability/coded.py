@@ -1,13 +1,13 @@
-"""One key's operations as columns of numbers: what every kernel reads.
+"""Operations as columns of numbers, one key's or many keys': what every kernel reads.
 
 Row i is an operation that says or does something. Rows are in the order of the invocations.
 Values are numbered: equal numbers exactly for values that are equal as JSON.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,3 +98,103 @@ class Coded:
             None if self.place is None else self.place[rows],
             self.transitions,
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodedKeys(Sequence[Coded]):
+    """Many keys, joined: columns as in `Coded`, one key after the other.
+
+    What can be done for all of them at once is done on the columns; `keys[k]` is one key's
+    `Coded`, made when it is asked for.
+    """
+
+    call: Ints
+    ret: Ints
+    kind: NDArray[np.int8]
+    a: Codes
+    b: Codes
+    starts: Ints
+    """Key k has the rows from `starts[k]` up to `starts[k + 1]`."""
+    initial: Ints
+    """Of each key."""
+    values: Callable[[int], Sequence[str]]
+    """Of each key."""
+    place: Ints | None = None
+    others: Mapping[int, Coded] = field(default_factory=dict)
+    """Keys that are more than their columns, which are then not to be used."""
+
+    @classmethod
+    def of(cls, keys: Sequence[Coded]) -> "CodedKeys":
+        """Those keys; of a single one nothing is copied."""
+        place = None
+        if any(each.place is not None for each in keys):
+            place = _joined([_places(each) for each in keys], np.int64)
+        return cls(
+            _joined([each.call for each in keys], np.int64),
+            _joined([each.ret for each in keys], np.int64),
+            _joined([each.kind for each in keys], np.int8),
+            _joined([each.a for each in keys], np.int32),
+            _joined([each.b for each in keys], np.int32),
+            np.cumsum([0, *map(len, keys)]),
+            np.array([each.initial for each in keys], dtype=np.int64),
+            lambda number: keys[number].values,
+            place,
+            {n: each for n, each in enumerate(keys) if each.transitions is not None},
+        )
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @overload
+    def __getitem__(self, number: int) -> Coded: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Coded]: ...
+    def __getitem__(self, number: int | slice) -> Coded | list[Coded]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        if number in self.others:
+            return self.others[number]
+        part = slice(self.starts[number], self.starts[number + 1])
+        placed = None if self.place is None else self.place[part]
+        return Coded(
+            self.call[part],
+            self.ret[part],
+            self.kind[part],
+            self.a[part],
+            self.b[part],
+            int(self.initial[number]),
+            self.values(number),
+            None if placed is None or (placed == NOWHERE).all() else placed,
+        )
+
+    def only(self, numbers: Ints) -> "CodedKeys":
+        """Some of the keys, by numbers that rise. None may be one of `others`."""
+        if len(numbers) == len(self):
+            return self
+        lengths = np.diff(self.starts)
+        chosen = np.zeros(len(self), dtype=bool)
+        chosen[numbers] = True
+        rows = np.repeat(chosen, lengths)
+        return CodedKeys(
+            self.call[rows],
+            self.ret[rows],
+            self.kind[rows],
+            self.a[rows],
+            self.b[rows],
+            np.concatenate(([0], np.cumsum(lengths[numbers]))),
+            self.initial[numbers],
+            lambda number: self.values(int(numbers[number])),
+            None if self.place is None else self.place[rows],
+        )
+
+
+def _places(coded: Coded) -> Ints:
+    return np.full(len(coded), NOWHERE) if coded.place is None else coded.place
+
+
+def _joined(columns: Sequence[NDArray[Any]], dtype: type[np.integer[Any]]) -> NDArray[Any]:
+    if len(columns) == 1:
+        return np.ascontiguousarray(columns[0])
+    return np.concatenate(columns) if columns else np.empty(0, dtype)

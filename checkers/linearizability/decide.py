@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.linearizability.coded import NEVER, Coded, Kind
+from checkers.linearizability.coded import NEVER, NOWHERE, Coded, CodedKeys, Ints, Kind
 from checkers.linearizability.decision import Budget, Decision, Method
 from checkers.linearizability.depth_first.search import depth_first
 from checkers.linearizability.encoding.transitions import queue_steps
@@ -119,20 +119,35 @@ def decide(coded: Coded, budget: Budget | None = None) -> Decided:
     return Decided(decision, along)
 
 
-def decide_small(keys: Sequence[Coded]) -> list[Decided | None]:
+def decide_small(keys: CodedKeys) -> list[Decision | None]:
     """What one call for many keys decides of those that are small: `decide` of any of them would
     say the same, later. None: ask `decide`."""
     ready(narrow)
-    small = [
-        number
-        for number, coded in enumerate(keys)
-        if len(coded) <= _SMALL_KEY and coded.place is None and _something_completed(coded)
-    ]
-    decided: list[Decided | None] = [None] * len(keys)
-    found = narrow_keys([keys[number] for number in small])
-    for number, decision in zip(small, found, strict=True):
-        decided[number] = None if decision is None else Decided(decision)
-    return decided
+    small = _small(keys)
+    found = narrow_keys(keys.only(small))
+    if len(small) == len(keys):
+        return found
+    decisions: list[Decision | None] = [None] * len(keys)
+    for number, decision in zip(small.tolist(), found, strict=True):
+        decisions[number] = decision
+    return decisions
+
+
+def _small(keys: CodedKeys) -> Ints:
+    """The keys that are small cells, of which something completed, and that no log tells of."""
+    lengths = np.diff(keys.starts)
+    some = np.flatnonzero(lengths)
+    first = keys.starts[some]
+    if not len(some):
+        return some
+    fits = lengths[some] <= _SMALL_KEY
+    fits &= np.maximum.reduceat(keys.kind, first) <= Kind.CHANGE
+    fits &= np.minimum.reduceat(keys.ret, first) != NEVER
+    if keys.place is not None:
+        fits &= np.maximum.reduceat(keys.place, first) == NOWHERE
+    if keys.others:
+        fits &= ~np.isin(some, list(keys.others))
+    return some[fits]
 
 
 def _something_completed(coded: Coded) -> bool:

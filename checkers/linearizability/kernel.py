@@ -1,11 +1,12 @@
 """What runs on Spark's workers: tables of operations in, a row of outcome for each key out."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
 from typing import Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from checkers.linearizability.coded import Coded
@@ -14,6 +15,7 @@ from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encoding.encode import Keyed, encode_keys, malformed
 from checkers.linearizability.encoding.models import MODELS
 from checkers.linearizability.evidence.explain import explain
+from framework.checking.columns import Columns
 from framework.checking.keyed import (
     OUTCOME_ARROW,
     Outcome,
@@ -32,8 +34,10 @@ EXPLAIN_ALL_S: Final = 120.0
 are short."""
 
 
-Judge: TypeAlias = Callable[[pa.Table, Keyed, Decided | None], Outcome]
+Judge: TypeAlias = Callable[[pa.Table, Keyed, Decision | None], Outcome]
 """Of one key of a table, perhaps decided already."""
+Name: TypeAlias = tuple[str, str]
+"""(run, key)."""
 
 
 @dataclass(slots=True)
@@ -51,32 +55,34 @@ def judge_block(table: pa.Table, *, model: str, budget_s: float) -> pa.Table:
     return outcomes(table, model=model, checker=model, judge=judge)
 
 
-def outcomes(table: pa.Table, *, model: str, checker: str, judge: Judge) -> pa.Table:
-    """`OUTCOME_ARROW` for every key. One that cannot be judged is UNKNOWN, and that key alone."""
+def outcomes(
+    table: pa.Table, *, model: str, checker: str, judge: Judge, apart: Collection[Name] = ()
+) -> pa.Table:
+    """`OUTCOME_ARROW` for every key. One that cannot be judged is UNKNOWN, and that key alone.
+    Keys `apart` are judged even where there is an order: that is not all that is asked of them."""
+    made = Columns(OUTCOME_ARROW)
     try:
-        keys = list(encode_keys(model, table))
-        small = decide_small([_judgeable(key) for key in keys])
-        rows = [
-            outcome_row(key.run, checker, unquoted(key.key), _safely(judge, table, key, decided))
-            for key, decided in zip(keys, small, strict=True)
-        ]
+        keys = encode_keys(model, table)
+        counts = np.diff(keys.starts)
+        for number, decision in enumerate(decide_small(keys.coded)):
+            run, key = name = keys.names[number]
+            if decision is not None and decision.verdict is Verdict.VALID and name not in apart:
+                outcome = _told(int(counts[number]), int(keys.seen[number]), decision)
+            else:
+                outcome = _safely(judge, table, keys[number], decision)
+            made.add(*outcome_row(run, checker, unquoted(key), outcome).values())
     except Exception as error:  # of a table that holds what no history can
-        rows = [
-            outcome_row(run, checker, unquoted(key), failed(error))
-            for run, key in sorted(set(_names(table)))
-        ]
-    return pa.Table.from_pylist(rows, schema=OUTCOME_ARROW)
-
-
-def _judgeable(key: Keyed) -> Coded:
-    return key.coded.take(key.rows[:0]) if key.is_malformed else key.coded
+        made = Columns(OUTCOME_ARROW)
+        for run, key in sorted(set(_names(table))):
+            made.add(*outcome_row(run, checker, unquoted(key), failed(error)).values())
+    return made.table()
 
 
 def judge_key(
     model: str,
     table: pa.Table,
     key: Keyed,
-    decided: Decided | None = None,
+    known: Decision | None = None,
     *,
     budget_s: float,
     patience: Patience | None = None,
@@ -86,33 +92,34 @@ def judge_key(
         found = malformed(model, table.take(pa.array(key.rows)))
         note = "malformed" if found is None else f"index {found[0]}: {found[1]}"
         return Outcome(verdict=Verdict.UNKNOWN, seen=key.seen, note=note)
-    decided = decided or decide(key.coded, Budget(budget_s))
-    figures: Mapping[str, float] = {
-        "operations": len(key.rows),
-        f"method: {decided.decision.method}": 1,
-    }
+    decided = Decided(known) if known is not None else decide(key.coded, Budget(budget_s))
+    decision = decided.decision
     if decided.disagrees:
-        return _disagreement(key, decided, figures)
-    if decided.decision.verdict is Verdict.INVALID:
-        return judged(
-            key.seen, [_explained(model, table, key, decided, patience or Patience())], figures
-        )
-    # VALID also where all is pending: a whole history of that is UNKNOWN, one such key is in order.
-    return Outcome(
-        verdict=decided.decision.verdict,
-        seen=key.seen,
-        figures=figures,
-        note=decided.decision.note,
-    )
+        return _disagreement(key, decided)
+    if decision.verdict is Verdict.INVALID:
+        finding = _explained(model, table, key, decision, patience or Patience())
+        return judged(key.seen, [finding], _figures(len(key.rows), decision))
+    return _told(len(key.rows), key.seen, decision)
+
+
+def _told(operations: int, seen: int, decision: Decision) -> Outcome:
+    """VALID also where all is pending: a whole history of that is UNKNOWN, one such key is in
+    order."""
+    figures = _figures(operations, decision)
+    return Outcome(verdict=decision.verdict, seen=seen, figures=figures, note=decision.note)
+
+
+def _figures(operations: int, decision: Decision) -> Mapping[str, float]:
+    return {"operations": operations, f"method: {decision.method}": 1}
 
 
 def _explained(
-    model: str, table: pa.Table, key: Keyed, decided: Decided, patience: Patience
+    model: str, table: pa.Table, key: Keyed, decision: Decision, patience: Patience
 ) -> Finding:
     operations = table.take(pa.array(key.rows))
     began = monotonic()
     budget = Budget(max(0.0, min(EXPLAIN_S, patience.left_s)))
-    found = explain(operations, key.coded, decided.decision, budget, model=model, decide=_decision)
+    found = explain(operations, key.coded, decision, budget, model=model, decide=_decision)
     patience.left_s -= monotonic() - began
     return found
 
@@ -121,7 +128,7 @@ def _decision(coded: Coded, budget: Budget) -> Decision:
     return decide(coded, budget).decision
 
 
-def _disagreement(key: Keyed, decided: Decided, figures: Mapping[str, float]) -> Outcome:
+def _disagreement(key: Keyed, decided: Decided) -> Outcome:
     """The system's own log and a search that knows nothing of it say different things.
 
     Where the log's order does not explain what another order does, the key is linearizable, and
@@ -129,7 +136,7 @@ def _disagreement(key: Keyed, decided: Decided, figures: Mapping[str, float]) ->
     """
     assert decided.along is not None
     along, search = decided.along, decided.decision
-    figures = {**figures, DISAGREEMENT: 1}
+    figures = {**_figures(len(key.rows), search), DISAGREEMENT: 1}
     if search.verdict is Verdict.INVALID:
         note = f"{search.method} says INVALID, {along.method} has an order: one of them is wrong"
         return Outcome(verdict=Verdict.UNKNOWN, seen=key.seen, figures=figures, note=note)
@@ -159,12 +166,12 @@ class Models:
         return partial(judge_block, model=model, budget_s=budget_s)
 
 
-def _names(table: pa.Table) -> Iterable[tuple[str, str]]:
+def _names(table: pa.Table) -> Iterable[Name]:
     return zip(table["run"].to_pylist(), table["key"].to_pylist(), strict=True)
 
 
-def _safely(judge: Judge, table: pa.Table, key: Keyed, decided: Decided | None) -> Outcome:
+def _safely(judge: Judge, table: pa.Table, key: Keyed, known: Decision | None) -> Outcome:
     try:
-        return judge(table, key, decided)
+        return judge(table, key, known)
     except Exception as error:
         return failed(error)

@@ -63,14 +63,16 @@ def judged(
 
 
 def outcome_row(run: str, checker: str, key: str, outcome: Outcome) -> Row:
-    """A row of `OUTCOME_SCHEMA`."""
+    """A row of `OUTCOME_SCHEMA`, in its order."""
     return {
         "run": run,
         "checker": checker,
         "key": key,
         "verdict": outcome.verdict.value,
         "seen": outcome.seen,
-        "findings": json.dumps([asdict(finding) for finding in outcome.findings]),
+        "findings": json.dumps([asdict(finding) for finding in outcome.findings])
+        if outcome.findings
+        else "[]",
         "figures": json.dumps(dict(outcome.figures)),
         "note": outcome.note,
     }

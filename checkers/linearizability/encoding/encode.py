@@ -2,19 +2,20 @@
 
 `encode` does it for one key; `encode_keys` for any number of runs and keys at once, at a cost
 that hardly depends on how they are cut: texts become numbers for the whole table, and a key is a
-slice of the arrays. Only kv, and topics with hidden ids, need Python for each distinct operation.
+slice of the arrays, made when somebody asks for it. Only kv, and topics with hidden ids, need
+Python for each distinct operation.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from checkers.linearizability.coded import NEVER, NOWHERE, Coded, Codes, Ints, Kind
+from checkers.linearizability.coded import NEVER, Coded, CodedKeys, Codes, Ints, Kind
 from checkers.linearizability.encoding.models import (
     KAFKA_TOPICS,
     KNOWN,
@@ -63,7 +64,45 @@ class Keyed:
     coded: Coded
     """Those that say or do something."""
     is_malformed: bool
-    """The model has no word for some of them: `coded` is not to be used."""
+    """The model has no word for some of them: `coded` is empty."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedKeys(Sequence[Keyed]):
+    """Every key of a table, in the order of (run, key). What all of them need is done on columns;
+    a `Keyed` is made when it is asked for."""
+
+    names: Sequence[tuple[str, str]]
+    """(run, key) of each."""
+    rows: Ints
+    """Row numbers of the table: those of a key together, in the order of their invocations."""
+    starts: Ints
+    """Key k has `rows` from `starts[k]` up to `starts[k + 1]`."""
+    seen: Ints
+    """Operations of each key that completed."""
+    coded: CodedKeys
+    bad: Collection[int]
+    """Keys that are malformed."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, number: int) -> Keyed: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Keyed]: ...
+    def __getitem__(self, number: int | slice) -> Keyed | list[Keyed]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        return Keyed(
+            *self.names[number],
+            self.rows[self.starts[number] : self.starts[number + 1]],
+            int(self.seen[number]),
+            self.coded[number],
+            number in self.bad,
+        )
 
 
 def encode(model: str, table: pa.Table) -> Coded:
@@ -109,58 +148,68 @@ def malformed(model: str, table: pa.Table) -> tuple[int, str] | None:
     return int(ops[first]), lines[wrong[first]]
 
 
-def encode_keys(model: str, table: pa.Table) -> Iterator[Keyed]:
+def encode_keys(model: str, table: pa.Table) -> EncodedKeys:
     """Every (run, key) of a table, in their order. A table without such columns is one key."""
     spec = KNOWN[model]
     names, groups = _groups(table)
     ops: Ints = table["op"].to_numpy()
     order = _order(groups, ops, len(names))
-    starts = np.searchsorted(groups[order], np.arange(len(names) + 1))
     outcomes, types = _outcomes(spec, table)
     completed = ~_one_of(outcomes, types, ["info"])
-    seen = np.concatenate([[0], np.cumsum(completed[order])])
     says, said = _says(spec, table, outcomes, types)
     kept = order[said[order] != _NOTHING]
-    bounds = np.searchsorted(groups[kept], np.arange(len(names) + 1))
+    key = groups[kept]
     ends: Ints = table["end"].fill_null(0).to_numpy()
-    ret = np.where(completed[kept], ends[kept], NEVER)
+    cells = _cells(spec, says, table, kept, said[kept], key, len(names))
     place = places(table["ext"], completed) if "ext" in table.column_names else None
-    cells = _cells(spec, says, table, kept, said[kept], groups[kept], len(names))
-    for number in sorted(range(len(names)), key=names.__getitem__):
-        part = slice(bounds[number], bounds[number + 1])
-        placed = None if place is None else place[kept[part]]
-        coded = Coded(
-            ops[kept[part]],
-            ret[part],
-            cells.kind[part],
-            cells.a[part],
-            cells.b[part],
-            0,
-            cells.values(number),
-            None if placed is None or (placed == NOWHERE).all() else placed,
-        )
-        bad = bool(cells.is_bad[part].any())
-        yield Keyed(
-            *names[number],
-            order[starts[number] : starts[number + 1]],
-            int(seen[starts[number + 1]] - seen[starts[number]]),
-            coded if bad else _finished(spec, coded, cells.hidden[part]),
-            bad,
-        )
+    coded = CodedKeys(
+        ops[kept],
+        np.where(completed[kept], ends[kept], NEVER),
+        cells.kind,
+        cells.a,
+        cells.b,
+        _bounds(key, len(names)),
+        np.zeros(len(names), dtype=np.int64),
+        cells.values,
+        None if place is None else place[kept],
+    )
+    bad = frozenset(key[cells.is_bad].tolist())
+    others = _others(spec, coded, bad, cells.hidden)
+    return EncodedKeys(
+        names,
+        order,
+        _bounds(groups[order], len(names)),
+        np.bincount(groups[completed], minlength=len(names)),
+        replace(coded, others=others) if others else coded,
+        bad,
+    )
 
 
-def _finished(spec: Model, coded: Coded, hidden: Mask) -> Coded:
-    """What a key needs beside its cells."""
+def _bounds(groups: Ints, count: int) -> Ints:
+    """Where each of `count` groups begins, of numbers that rise; and where the last ends."""
+    return np.searchsorted(groups, np.arange(count + 1))
+
+
+def _others(spec: Model, keys: CodedKeys, bad: Collection[int], hidden: Mask) -> dict[int, Coded]:
+    """Keys that are more than their cells; and, without operations, those that are malformed."""
+    others = {number: keys[number].take(np.zeros(0, dtype=np.int64)) for number in bad}
     if spec is KV:
-        return kv_steps(coded)
-    if hidden.any():
-        anonymous = int(coded.b[np.argmax(hidden)])
-        return with_hidden_ids(coded, anonymous, once=spec is KAFKA_TOPICS)
-    return coded
+        return {n: kv_steps(each) for n, each in enumerate(keys) if n not in bad} | others
+    rows = np.flatnonzero(hidden)
+    owners, first = np.unique(
+        np.searchsorted(keys.starts, rows, side="right") - 1, return_index=True
+    )
+    for number, row in zip(owners.tolist(), rows[first], strict=True):
+        if number not in bad:
+            cells = keys[number]
+            made = with_hidden_ids(cells, int(keys.b[row]), once=spec is KAFKA_TOPICS)
+            if made is not cells:
+                others[number] = made
+    return others
 
 
 def _groups(table: pa.Table) -> tuple[list[tuple[str, str]], Ints]:
-    """The (run, key) of each group, and each row's group."""
+    """The (run, key) of each group, in order, and each row's group."""
     rows = len(table)
     if "key" not in table.column_names:
         return [("", NULL)], np.zeros(rows, dtype=np.int64)
@@ -169,11 +218,16 @@ def _groups(table: pa.Table) -> tuple[list[tuple[str, str]], Ints]:
     if "run" in table.column_names:
         runs, run = numbered(table["run"])
     both = pa.array(run.astype(np.int64) * max(1, len(keys)) + key).dictionary_encode()
-    names = [
-        (runs[each // len(keys)].as_py(), keys[each % len(keys)].as_py())
+    run_texts, key_texts = runs.to_pylist(), keys.to_pylist()
+    met = [
+        (run_texts[each // len(keys)], key_texts[each % len(keys)])
         for each in both.dictionary.to_pylist()
     ]
-    return names, both.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    order = sorted(range(len(met)), key=met.__getitem__)
+    rank = np.empty(len(met), dtype=np.int64)
+    rank[order] = np.arange(len(met))
+    groups: Ints = rank[both.indices.to_numpy(zero_copy_only=False)]
+    return [met[each] for each in order], groups
 
 
 def _order(groups: Ints, ops: Ints, count: int) -> Ints:

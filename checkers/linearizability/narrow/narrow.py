@@ -14,13 +14,11 @@ Cost: operations times the configurations kept; clients that take turns leave ab
 five clients about four. Nothing is prepared: calls rise, and returns wait in a short sorted list.
 """
 
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from checkers.linearizability.coded import NEVER, Coded, Kind
+from checkers.linearizability.coded import NEVER, Coded, CodedKeys, Kind
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.narrow.kernel import ORDERED, REFUTED, statuses
 from framework.verdict import Verdict
@@ -30,44 +28,31 @@ METHOD: Final = "narrow"
 UNBOUNDED: Final = int(NEVER)
 _STEPS_A_SECOND: Final = 5e5
 """Configurations that are looked at, about, where there are many."""
+_ORDERED: Final = Decision(Verdict.VALID, METHOD)
+"""The same for all keys: there may be many."""
 
 
 def narrow(coded: Coded, budget: Budget) -> Decision | None:
     """None: another kind of object, too wide, not to be told without its pending operations, or
     not within the budget."""
-    return narrow_keys([coded], int(max(0.0, budget.left_s) * _STEPS_A_SECOND))[0]
+    if not len(coded) or coded.kind.max() > Kind.CHANGE:
+        return None
+    return narrow_keys(CodedKeys.of([coded]), int(max(0.0, budget.left_s) * _STEPS_A_SECOND))[0]
 
 
-def narrow_keys(keys: Sequence[Coded], most: int = UNBOUNDED) -> list[Decision | None]:
-    """`narrow` of each key, in one call: what a key costs beside its operations is then little.
-    A key that would look at more than `most` configurations is left."""
-    decisions: list[Decision | None] = [None] * len(keys)
-    cells = [
-        number for number, each in enumerate(keys) if len(each) and each.kind.max() <= Kind.CHANGE
-    ]
-    if not cells:
-        return decisions
-    coded = [keys[number] for number in cells]
-    starts = np.cumsum([0, *map(len, coded)])
-    initial = np.array([each.initial for each in coded], dtype=np.int64)
-    call, ret, kind, a, b = (
-        _joined(columns) for columns in zip(*map(_columns, coded), strict=True)
+def narrow_keys(keys: CodedKeys, most: int = UNBOUNDED) -> list[Decision | None]:
+    """`narrow` of each key, in one call; they must be cells, and none without operations. A key
+    that would look at more than `most` configurations is left."""
+    if not len(keys):
+        return []
+    status, culprit = statuses(
+        keys.call, keys.ret, keys.kind, keys.a, keys.b, keys.starts, keys.initial, most
     )
-    status, culprit = statuses(call, ret, kind, a, b, starts, initial, most)
-    for place, number in enumerate(cells):
-        if status[place] == ORDERED:
-            decisions[number] = Decision(Verdict.VALID, METHOD)
-        elif status[place] == REFUTED:
-            decisions[number] = _refuted(coded[place], int(culprit[place] - starts[place]))
+    decisions = [_ORDERED if each == ORDERED else None for each in status.tolist()]
+    for number in np.flatnonzero(status == REFUTED).tolist():
+        row = int(culprit[number] - keys.starts[number])
+        decisions[number] = _refuted(keys[number], row)
     return decisions
-
-
-def _columns(coded: Coded) -> tuple[NDArray[Any], ...]:
-    return coded.call, coded.ret, coded.kind, coded.a, coded.b
-
-
-def _joined(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    return np.ascontiguousarray(columns[0]) if len(columns) == 1 else np.concatenate(columns)
 
 
 def _refuted(coded: Coded, row: int) -> Decision:

@@ -142,7 +142,7 @@ def test_a_key_that_cannot_be_judged_is_unknown_alone(monkeypatch: pytest.Monkey
     malformed = [Operation(op=0, end=1, process=0, f="cas", value=4, type="ok")]
     tables = [
         table_of([write(0, 1)], key="good"),
-        table_of([write(0, 1)], key="bad"),
+        table_of([read(0, 7)], key="bad"),
         table_of(malformed, key="odd"),
     ]
     rows = judge_block(pa.concat_tables(tables), model="register", budget_s=5).to_pylist()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.histories import cell
-from checkers.linearizability.coded import NEVER, Coded, Kind
+from checkers.linearizability.coded import NEVER, Coded, CodedKeys, Kind
 from checkers.linearizability.decide import decide, decide_small
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.narrow.kernel import WIDTH
@@ -72,19 +72,21 @@ def test_with_pending_operations_it_says_less_and_nothing_wrong() -> None:
 def test_many_keys_in_one_call_are_each_as_alone() -> None:
     rng = random.Random(3)
     keys = [small(rng, 0.1) for _ in range(500)]
-    assert narrow_keys(keys) == [narrow(key, Budget()) for key in keys]
-    decided = decide_small(keys)
+    joined = CodedKeys.of(keys)
+    assert narrow_keys(joined) == [narrow(key, Budget()) for key in keys]
+    decided = decide_small(joined)
     assert any(each is None for each in decided)
     for key, known in zip(keys, decided, strict=True):
         if known is not None:
-            assert known.decision.verdict is decide(key).decision.verdict
+            assert known.verdict is decide(key).decision.verdict
 
 
 def test_a_key_that_is_left_open_leaves_nothing_behind_for_the_next() -> None:
     """Masks of open reads and denials are shared by the keys of a call."""
     phantom = cell(200, 20, values=5, plant="phantom")
     sound = cell(200, 4, values=5)
-    verdicts = [each and each.verdict for each in narrow_keys([phantom, sound, phantom, sound])]
+    joined = CodedKeys.of([phantom, sound, phantom, sound])
+    verdicts = [each and each.verdict for each in narrow_keys(joined)]
     assert verdicts[1] is verdicts[3] is Verdict.VALID
     assert verdicts[0] in (None, Verdict.INVALID)
 
@@ -115,4 +117,4 @@ def test_a_budget_bounds_it() -> None:
     history = cell(5_000, 5, values=None)
     assert narrow(history, Budget()) is not None
     assert narrow(history, Budget(0.0)) is None
-    assert narrow_keys([history], most=4_000) == [None]
+    assert narrow_keys(CodedKeys.of([history]), most=4_000) == [None]
