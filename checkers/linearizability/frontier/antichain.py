@@ -6,9 +6,6 @@ import numpy as np
 
 from checkers.linearizability.coded import Codes, Ints
 from checkers.linearizability.frontier.counts import within
-from checkers.linearizability.frontier.input import (
-    O_SLOT,
-)
 from checkers.linearizability.frontier.space import (
     C_CHAIN,
     C_MARK,
@@ -21,7 +18,6 @@ from checkers.linearizability.frontier.space import (
     EXPANDING,
     FOUND,
     KEPT,
-    L_OPEN,
     OPEN,
     SIDE,
     SPENT_COST,
@@ -36,6 +32,17 @@ from checkers.linearizability.frontier.space import (
 from framework.compiled import compiled
 
 _RANKS: Final = 1024
+
+
+@compiled
+def bits(word: int) -> int:
+    """How many are set, of 64."""
+    left = np.uint64(word)
+    left -= (left >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    pairs = np.uint64(0x3333333333333333)
+    left = (left & pairs) + ((left >> np.uint64(2)) & pairs)
+    left = (left + (left >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((left * np.uint64(0x0101010101010101)) >> np.uint64(56))  # type: ignore[return-value]
 
 
 @compiled
@@ -88,7 +95,7 @@ def is_new(reg: Ints, conf: Ints, vals: Ints, kids: Codes, words: int, side: int
 
 
 @compiled
-def end_level(reg: Ints, ops: Ints, lists: Ints, conf: Ints) -> None:
+def end_level(reg: Ints, conf: Ints) -> None:
     """The results are the level's configurations now; at most as many as the width is."""
     side, kept = 1 - reg[SIDE], 0
     for at in range(reg[FOUND]):
@@ -97,7 +104,7 @@ def end_level(reg: Ints, ops: Ints, lists: Ints, conf: Ints) -> None:
             kept += 1
     if kept > reg[WIDTH]:
         reg[TRUNCATED] = 1
-        _narrow(reg, ops, lists, conf, side, kept)
+        _narrow(reg, conf, side, kept)
         kept = reg[WIDTH]
     reg[SIDE], reg[CONFIGS], reg[EXPANDING] = side, kept, 0
 
@@ -110,7 +117,7 @@ def _move(conf: Ints, side: int, at: int, to: int) -> None:
 
 
 @compiled
-def _narrow(reg: Ints, ops: Ints, lists: Ints, conf: Ints, side: int, count: int) -> None:
+def _narrow(reg: Ints, conf: Ints, side: int, count: int) -> None:
     """The best ones move to the front: those that satisfied much and used little."""
     words = (conf.shape[2] - C_SAT) // 2
     least = conf[side, 0, C_SPENT]
@@ -118,14 +125,12 @@ def _narrow(reg: Ints, ops: Ints, lists: Ints, conf: Ints, side: int, count: int
         least = min(least, conf[side, at, C_SPENT])
     ranks = np.zeros(_RANKS, np.int64)
     for at in range(count):
+        satisfied, used = np.int64(0), np.int64(0)
+        for word in range(C_SAT, C_SAT + words):
+            satisfied += bits(conf[side, at, word])
+            used += bits(conf[side, at, word] & conf[side, at, word + words])
         cost = reg[SPENT_COST] * (conf[side, at, C_SPENT] - least)
-        for each in range(reg[OPEN] - 1):
-            slot = ops[lists[L_OPEN, each], O_SLOT]
-            word, bit = slot >> 6, np.int64(1) << (slot & 63)
-            if not conf[side, at, C_SAT + word] & bit:
-                cost += reg[UNSATISFIED_COST]
-            elif conf[side, at, C_SAT + words + word] & bit:
-                cost += reg[USED_COST]
+        cost += reg[UNSATISFIED_COST] * (reg[OPEN] - 1 - satisfied) + reg[USED_COST] * used
         conf[side, at, C_CHAIN] = min(cost, _RANKS - 1)
         ranks[conf[side, at, C_CHAIN]] += 1
     room, limit = reg[WIDTH], 0

@@ -19,7 +19,7 @@ configuration that the level makes has the same value, satisfied no less and use
 import numpy as np
 
 from checkers.linearizability.coded import Ints
-from checkers.linearizability.frontier.antichain import end_level, is_new, link
+from checkers.linearizability.frontier.antichain import bits, end_level, is_new, link
 from checkers.linearizability.frontier.counts import count_of, one_more
 from checkers.linearizability.frontier.input import (
     CAS,
@@ -163,7 +163,7 @@ def advance(space: Space, width: int, stop_time: int, work: int) -> int:
             return status
         if reg[KEPT] == 0:
             return DIED
-        end_level(reg, ops, lists, conf)
+        end_level(reg, conf)
         retire(reg, ops, vals, lists, masks, row)
 
 
@@ -291,6 +291,9 @@ def _expand_all(space: Space, row: int, stop_work: int) -> int:
         at = reg[HEAD]
         if reg[WORK] >= stop_work:
             return PAUSED
+        if at >= reg[CONFIGS] and reg[KEPT] >= reg[WIDTH]:
+            reg[TRUNCATED] = 1
+            return SURVIVED
         if conf[side, at, C_MARK] == DROPPED:
             reg[HEAD] += 1
             continue
@@ -326,11 +329,10 @@ def _has_last_chance(space: Space, at: int, row: int) -> bool:
     side, now = reg[SIDE], ops[row, O_RET]
     if space.vals[ops[row, O_B] + 1, V_NEED] > now or reg[LAST_DIFFERS] > now:
         return True
-    for each in range(reg[OPEN]):
-        slot = ops[space.lists[L_OPEN, each], O_SLOT]
-        if not conf[side, at, C_SAT + (slot >> 6)] & (np.int64(1) << (slot & 63)):
-            return True
-    return False
+    satisfied = np.int64(0)
+    for word in range(C_SAT, C_SAT + space.masks.shape[1]):
+        satisfied += bits(conf[side, at, word])
+    return bool(satisfied < reg[OPEN])
 
 
 @compiled

@@ -150,8 +150,9 @@ class Run:
 
     def slice(self, width: int, stop_time: int = FOREVER, work: int = _SLICE) -> int:
         """About so much work: SURVIVED, DIED or PAUSED."""
+        stop_work = self.work + work
         for _ in range(_NEEDS_A_SLICE):
-            status = int(advance(self.space, width, stop_time, work))
+            status = int(advance(self.space, width, stop_time, stop_work - self.work))
             if status == NEEDS_ROWS:
                 self.space = with_more_rows(self.space)
             elif status == NEEDS_TRAIL:

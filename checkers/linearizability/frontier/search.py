@@ -23,6 +23,7 @@ import numpy as np
 
 from checkers.linearizability.coded import Coded, Codes, Ints
 from checkers.linearizability.decision import Budget, Decision
+from checkers.linearizability.frontier.forward import STUCK, Forward
 from checkers.linearizability.frontier.input import (
     FOREVER,
     O_B,
@@ -33,18 +34,11 @@ from checkers.linearizability.frontier.input import (
     searchable,
 )
 from checkers.linearizability.frontier.run import OUT_OF_BUDGET, Run
-from checkers.linearizability.frontier.space import DIED, PAUSED, SURVIVED
+from checkers.linearizability.frontier.space import DIED, SURVIVED
 from checkers.linearizability.frontier.witness import puts_of, replayed
 from framework.verdict import Verdict
 
 METHOD: Final = "frontier"
-_WIDE: Final = 512
-_NARROW: Final = 16
-_FREE_WORK: Final = 4_000
-_WORK_A_LEVEL: Final = 12
-"""It is wide while it did no more work than this, else narrow."""
-_NARROW_AT_MOST: Final = 128
-_CHECKPOINT_ROWS: Final = 512
 _ROUNDS: Final = 16
 """From then on the slices grow no more."""
 _FIRST_WINDOW: Final = 32
@@ -126,81 +120,40 @@ class _Search:
         self.budget = budget
         self.began = monotonic()
         self.given: Input = read_in(coded)
-        self.died_at, self.died_before = -1, 0
         self.window = _FIRST_WINDOW
-        self.narrow = _NARROW
         self.widest_window = 0
 
     def decide(self) -> Decision:
         run = Run(self.coded, self.given, _exactly(self.given))
-        status = self._forward(run)
-        rounds = 0
-        while self.budget.left_s > 0:
-            if status == DIED and run.truncated and run.level <= self.died_at:
-                pass  # a greater width, and no further
-            elif status == DIED and run.truncated:
-                self.died_at, self.died_before = run.level, run.next_row
-                self.window, rounds = _FIRST_WINDOW, 0
-                self.narrow = min(2 * self.narrow, _NARROW_AT_MOST)
-            elif status in (SURVIVED, DIED) or self.died_at < 0 or self._is_full(run):
-                break
-            slice_s = _FIRST_SLICE_S * 2**rounds
-            refuted = self._refuted(run, self.budget.slice(slice_s), rounds)
+        forward = self.forward = Forward(run)
+        place = -1
+        status = forward.go(self.budget)
+        while status == STUCK and self.budget.left_s > 0:
+            if forward.died_at > place:
+                place, self.window = forward.died_at, _FIRST_WINDOW
+            slice_s = _FIRST_SLICE_S * 2 ** min(forward.rounds, _ROUNDS)
+            refuted = self._refuted(forward, self.budget.slice(slice_s))
             if refuted is not None:
                 return refuted
-            rounds = min(rounds + 1, _ROUNDS)
-            status = self._widened(run, rounds, self.budget.slice(slice_s))
+            status = forward.go(self.budget, self.budget.slice(slice_s))
         if status == SURVIVED:
             return self._valid(run)
         if status == DIED and not run.truncated:
             return self._invalid(run, np.arange(len(self.coded)))
         return self._unknown(run)
 
-    def _is_full(self, run: Run) -> bool:
-        return run.bytes > self.budget.max_bytes
-
-    def _forward(self, run: Run) -> int:
-        """To the end, as wide as work allows."""
-        calls, row = self.given.ops[:, O_CALL], run.next_row
-        while True:
-            run.save()
-            row += _CHECKPOINT_ROWS
-            stop_time = int(calls[row]) if row < len(calls) else FOREVER
-            while True:
-                credit = _FREE_WORK + _WORK_A_LEVEL * run.level - run.work
-                status = run.slice(_WIDE if credit > 0 else self.narrow, stop_time)
-                if status != PAUSED:
-                    return status
-                if self.budget.left_s <= 0 or self._is_full(run):
-                    return OUT_OF_BUDGET
-                if run.at_stop(stop_time):
-                    break
-
-    def _widened(self, run: Run, rounds: int, budget: Budget) -> int:
-        """Past the place of the last death with a greater width, then on as before.
-        OUT_OF_BUDGET if it did not come there; it may be alive then."""
-        run.go_back(run.checkpoints[max(0, len(run.checkpoints) - 2 ** (rounds - 1))])
-        width = self.narrow * 4**rounds
-        past = self.died_at + 64 * rounds
-        while run.level < past:
-            status = run.slice(width)
-            if status != PAUSED:
-                return status
-            if self._is_full(run) or (run.level < past and budget.left_s <= 0):
-                return OUT_OF_BUDGET
-        return self._forward(run)
-
-    def _refuted(self, run: Run, budget: Budget, rounds: int) -> Decision | None:
+    def _refuted(self, forward: Forward, budget: Budget) -> Decision | None:
         """Windows around the place where the run died, greater and greater."""
+        run, rounds = forward.run, min(forward.rounds, _ROUNDS)
         # Endless steps of a model may lead to states without end.
         rows = _MODEL_ROWS if self.given.has_steps else _WINDOW_ROWS
         max_rows = rows * 4**rounds
         while budget.left_s > 0 and self.window <= _FIRST_WINDOW * 4 ** (rounds + 2):
-            first = self.died_at - self.window
+            first = forward.died_at - self.window
             if first <= 0 or self.coded.transitions is not None:
                 first = 0
             since = int(self.given.ops[run.returned(first - 1), O_RET]) if first else -1
-            until = self.died_before + self.window
+            until = forward.died_before + self.window
             calls = self.given.ops[:, O_CALL]
             stop_time = int(calls[until]) if until < len(calls) else FOREVER
             proof = self._relaxed(since, stop_time, budget, max_rows)
@@ -263,7 +216,7 @@ class _Search:
 
     def _unknown(self, run: Run) -> Decision:
         spent = monotonic() - self.began
-        what = "memory" if self._is_full(run) else "time"
+        what = "memory" if run.bytes > self.budget.max_bytes else "time"
         note = (
             f"{METHOD}: {what} ran out after {spent:.1f} s, {run.work:,} configurations, "
             f"at completion {run.level:,}"

@@ -1,0 +1,138 @@
+"""Forward with few configurations; where none is left, back a little and on with more.
+
+Where much is open at once, two or three configurations come far: most histories leave much room,
+and a dead end has its cause a few returns before it. So the width is small, there are checkpoints
+all along, and at a death it goes back to one of them: twice as far and twice as wide at each
+attempt, until it is past that place by as much. Deaths that follow each other closely make it
+wider for good, calm makes it narrow again.
+"""
+
+from typing import Final
+
+from checkers.linearizability.decision import Budget
+from checkers.linearizability.frontier.input import FOREVER, O_CALL
+from checkers.linearizability.frontier.run import OUT_OF_BUDGET, Run
+from checkers.linearizability.frontier.space import DIED, PAUSED
+
+STUCK: Final = -2
+"""Comes back from `Forward.go` where more attempts, or a proof that none can help, are needed."""
+_WIDE: Final = 512
+_FREE_WORK: Final = 1_000
+_WORK_A_LEVEL: Final = 4
+"""It is wide until it did more work than this: what little is open is best looked at whole."""
+_LEAST: Final = 2
+_MOST: Final = 64
+_STRIDE_ROWS: Final = 64
+"""From checkpoint to checkpoint."""
+_REACH: Final = 16
+_CALM: Final = 500
+"""After so many returns without a death the width is halved."""
+_CHEAP: Final = 4
+"""Attempts before it says that it is stuck."""
+_ATTEMPTS: Final = 24
+"""From then on they grow no more."""
+_SLICE: Final = 2_000
+
+
+class Forward:
+    """`died_at`, `died_before`: the last return that it did not get past, and the next row to
+    come there; -1 and 0 at first."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.is_wide = True
+        self.width = _LEAST
+        self.attempts = 0
+        self.died_at, self.died_before = -1, 0
+        self._calm_since = 0
+        self._patience = _CHEAP
+
+    @property
+    def rounds(self) -> int:
+        """How often it was stuck at this place."""
+        return max(0, self.attempts - _CHEAP)
+
+    def go(self, budget: Budget, attempt: Budget | None = None) -> int:
+        """SURVIVED; DIED if nothing was left out; OUT_OF_BUDGET; or STUCK, then `attempt` limits
+        the time to get past that place when it is called again."""
+        run = self.run
+        if attempt is not None:
+            self._patience = self.attempts + 1
+            self._back()
+        while True:
+            if attempt is not None and self._is_past():
+                attempt = None
+            status = self._stride(attempt or budget)
+            if status == DIED and run.truncated:
+                self._died()
+                if self.attempts >= self._patience:
+                    return STUCK
+                self._back()
+            elif status == OUT_OF_BUDGET and attempt is not None and budget.left_s > 0:
+                return OUT_OF_BUDGET if self._is_full(budget) else STUCK
+            elif status != PAUSED:
+                return status
+
+    def _is_full(self, budget: Budget) -> bool:
+        return self.run.bytes > budget.max_bytes
+
+    def _is_past(self) -> bool:
+        return self.died_at < 0 or self.run.level > self.died_at + self._reach
+
+    @property
+    def _reach(self) -> int:
+        return int(_REACH << min(self.attempts, _ATTEMPTS))
+
+    def _stride(self, budget: Budget) -> int:
+        """To the next checkpoint: PAUSED there."""
+        run, calls = self.run, self.run.given.ops[:, O_CALL]
+        run.save()
+        row = run.next_row + _STRIDE_ROWS
+        stop_time = int(calls[row]) if row < len(calls) else FOREVER
+        width = self._width_here()
+        while True:
+            status = run.slice(width, stop_time, _SLICE)
+            if status != PAUSED:
+                return status
+            if budget.left_s <= 0 or self._is_full(budget):
+                return OUT_OF_BUDGET
+            if run.at_stop(stop_time):
+                return PAUSED
+            if self.is_wide:
+                width = self._width_here()
+
+    def _width_here(self) -> int:
+        run = self.run
+        if not self._is_past():
+            more = min(self.attempts + self.rounds, _ATTEMPTS)
+            return self.width << more
+        if self.is_wide:
+            self.is_wide = run.work <= _FREE_WORK + _WORK_A_LEVEL * run.level
+            return _WIDE if self.is_wide else self.width
+        if run.level > self._calm_since + _CALM:
+            self._calm_since = run.level
+            self.width = max(_LEAST, self.width // 2)
+        return self.width
+
+    def _died(self) -> None:
+        run = self.run
+        if self._is_past():
+            self.attempts, self._patience = 0, _CHEAP
+            if not self.is_wide:
+                self.width = min(2 * self.width, _MOST)
+            self.is_wide = False
+        if run.level > self.died_at:
+            self.died_at, self.died_before = run.level, run.next_row
+        self._calm_since = self.died_at
+
+    def _back(self) -> None:
+        """One more attempt."""
+        self.attempts += 1
+        goal = self.died_at - self._reach
+        checkpoints = self.run.checkpoints
+        to = checkpoints[0]
+        for each in reversed(checkpoints):
+            if each.level <= goal:
+                to = each
+                break
+        self.run.go_back(to)
