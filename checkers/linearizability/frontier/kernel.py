@@ -404,6 +404,9 @@ def _expand(space: Space, at: int, row: int) -> int:
             if status != SURVIVED:
                 return status
     if reg[ACTIVE]:
+        if reg[KEPT] >= reg[WIDTH]:
+            reg[TRUNCATED] = 1
+            return SURVIVED
         return _expand_pending(space, at, row, tried)
     return SURVIVED
 

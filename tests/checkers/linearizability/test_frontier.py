@@ -8,6 +8,7 @@ import pytest
 from benchmarks.histories import cell, queue
 from checkers.linearizability.coded import NEVER, Coded, Kind
 from checkers.linearizability.decision import Budget, Decision
+from checkers.linearizability.frontier import forward
 from checkers.linearizability.frontier import search as method
 from checkers.linearizability.frontier.input import read_in
 from checkers.linearizability.frontier.run import Run
@@ -73,39 +74,47 @@ def test_agrees_with_brute_force(part: int) -> None:
         assert_right(coded, decided(coded), linearizable(coded))
 
 
-@pytest.mark.parametrize("width", [1, 2])
-def test_agrees_whatever_the_width(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def narrowed(monkeypatch: pytest.MonkeyPatch, width: int, stride: int, cheap: int = 0) -> None:
+    """From the beginning on, and a proof is sought after so few attempts."""
+    monkeypatch.setattr(forward, "_WIDE", width)
+    monkeypatch.setattr(forward, "_LEAST", width)
+    monkeypatch.setattr(forward, "_MOST", width)
+    monkeypatch.setattr(forward, "_STRIDE_ROWS", stride)
+    monkeypatch.setattr(forward, "_REACH", stride)
+    monkeypatch.setattr(forward, "_CHEAP", cheap)
+
+
+@pytest.mark.parametrize(("width", "cheap"), [(1, 0), (1, 3), (2, 0)])
+def test_agrees_whatever_the_width(
+    width: int, cheap: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It goes back to checkpoints and widens, or proves over windows that nothing is left."""
-    monkeypatch.setattr(method, "_WIDE", width)
-    monkeypatch.setattr(method, "_NARROW", width)
+    narrowed(monkeypatch, width, 1, cheap)
     monkeypatch.setattr(method, "_FIRST_WINDOW", width)
-    monkeypatch.setattr(method, "_CHECKPOINT_ROWS", 1)
-    died = 0
+    died, again = 0, 0
     for seed in range(10_000, 11_200):
         coded = small(seed)
         search = method._Search(coded, Budget(BUDGET_S))
         assert_right(coded, search.decide(), linearizable(coded))
-        died += search.died_at >= 0
-    assert died >= 10 // width**2
+        died += search.forward.died_at >= 0
+        again += search.forward.attempts > 1
+    assert died >= 10 and (again or width > 1)
 
 
 def test_time_that_runs_out_while_it_widens_refutes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(method, "_WIDE", 1)
-    monkeypatch.setattr(method, "_NARROW", 1)
-    monkeypatch.setattr(method, "_CHECKPOINT_ROWS", 4)
+    narrowed(monkeypatch, 1, stride=4)
     monkeypatch.setattr(method, "_FIRST_SLICE_S", 0.0)
     monkeypatch.setattr(method._Search, "_refuted", lambda *_: None)
-    slice_of = Run.slice
-    monkeypatch.setattr(Run, "slice", lambda run, *given: slice_of(run, *given, work=5))
+    monkeypatch.setattr(forward, "_SLICE", 5)
     died = 0
     for seed in range(40):
         rng = random.Random(seed)
         coded = random_cell(rng, 40, 8, 3, kinds=FAMILIES[2], lies=0, info=0.1)
         search = method._Search(coded, Budget(0.2))
         assert search.decide().verdict is not Verdict.INVALID
-        died += search.died_at >= 0
+        died += search.forward.died_at >= 0
     assert died > 0
 
 
@@ -130,10 +139,8 @@ def test_what_is_open_where_a_window_begins_can_still_happen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A window that begins after the first return, while a change is open that is needed."""
-    monkeypatch.setattr(method, "_WIDE", 2)
-    monkeypatch.setattr(method, "_NARROW", 2)
+    narrowed(monkeypatch, 2, stride=2)
     monkeypatch.setattr(method, "_FIRST_WINDOW", 1)
-    monkeypatch.setattr(method, "_CHECKPOINT_ROWS", 2)
     rows = [
         (0, 3, Kind.READ, 0, -1),
         (1, 5, Kind.CHANGE, 2, 3),
