@@ -28,10 +28,13 @@ from checkers.linearizability.frontier.space import (
     V_AT,
     V_FIRST,
     WIDTH,
+    WORK,
 )
 from framework.compiled import compiled
 
 _RANKS: Final = 1024
+_COMPARED_A_WORK: Final = 63
+"""So many configurations are compared in the time in which one is looked at, one less."""
 
 
 @compiled
@@ -64,7 +67,10 @@ def is_new(reg: Ints, conf: Ints, vals: Ints, kids: Codes, words: int, side: int
         return True
     before = np.int64(-1)
     other = vals[value, V_FIRST + side]
+    compared = np.int64(0)
     while other >= 0:
+        compared += 1
+        reg[WORK] += compared & _COMPARED_A_WORK == 0
         lack = np.int64(0)  # what this one lacks
         gain = np.int64(0)
         for word in range(C_SAT, C_SAT + words):

@@ -16,10 +16,6 @@ from checkers.linearizability.frontier.space import DIED, PAUSED
 
 STUCK: Final = -2
 """Comes back from `Forward.go` where more attempts, or a proof that none can help, are needed."""
-_WIDE: Final = 512
-_FREE_WORK: Final = 1_000
-_WORK_A_LEVEL: Final = 4
-"""It is wide until it did more work than this: what little is open is best looked at whole."""
 _LEAST: Final = 2
 _MOST: Final = 64
 _STRIDE_ROWS: Final = 64
@@ -40,7 +36,6 @@ class Forward:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.is_wide = True
         self.width = _LEAST
         self.attempts = 0
         self.died_at, self.died_before = -1, 0
@@ -98,17 +93,12 @@ class Forward:
                 return OUT_OF_BUDGET
             if run.at_stop(stop_time):
                 return PAUSED
-            if self.is_wide:
-                width = self._width_here()
 
     def _width_here(self) -> int:
         run = self.run
         if not self._is_past():
             more = min(self.attempts + self.rounds, _ATTEMPTS)
             return self.width << more
-        if self.is_wide:
-            self.is_wide = run.work <= _FREE_WORK + _WORK_A_LEVEL * run.level
-            return _WIDE if self.is_wide else self.width
         if run.level > self._calm_since + _CALM:
             self._calm_since = run.level
             self.width = max(_LEAST, self.width // 2)
@@ -118,9 +108,7 @@ class Forward:
         run = self.run
         if self._is_past():
             self.attempts, self._patience = 0, _CHEAP
-            if not self.is_wide:
-                self.width = min(2 * self.width, _MOST)
-            self.is_wide = False
+            self.width = min(2 * self.width, _MOST)
         if run.level > self.died_at:
             self.died_at, self.died_before = run.level, run.next_row
         self._calm_since = self.died_at

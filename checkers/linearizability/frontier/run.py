@@ -66,7 +66,7 @@ from checkers.linearizability.frontier.space import (
 from checkers.linearizability.frontier.steps import answered
 from framework.compiled import compiled
 
-_SLICE: Final = 50_000
+_SLICE: Final = 5_000
 _NEEDS_A_SLICE: Final = 256
 _CHECKPOINTS: Final = 96
 _FIRST_ROWS: Final = 128

@@ -76,7 +76,6 @@ def test_agrees_with_brute_force(part: int) -> None:
 
 def narrowed(monkeypatch: pytest.MonkeyPatch, width: int, stride: int, cheap: int = 0) -> None:
     """From the beginning on, and a proof is sought after so few attempts."""
-    monkeypatch.setattr(forward, "_WIDE", width)
     monkeypatch.setattr(forward, "_LEAST", width)
     monkeypatch.setattr(forward, "_MOST", width)
     monkeypatch.setattr(forward, "_STRIDE_ROWS", stride)
@@ -85,9 +84,7 @@ def narrowed(monkeypatch: pytest.MonkeyPatch, width: int, stride: int, cheap: in
 
 
 @pytest.mark.parametrize(("width", "cheap"), [(1, 0), (1, 3), (2, 0)])
-def test_agrees_whatever_the_width(
-    width: int, cheap: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_agrees_whatever_the_width(width: int, cheap: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """It goes back to checkpoints and widens, or proves over windows that nothing is left."""
     narrowed(monkeypatch, width, 1, cheap)
     monkeypatch.setattr(method, "_FIRST_WINDOW", width)
