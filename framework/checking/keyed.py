@@ -7,6 +7,7 @@ workers by reference: define them at the top level of a module, and bind paramet
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, TypeVar
@@ -24,6 +25,8 @@ T = TypeVar("T")
 BUDGET_CONF: Final = "kraftproof.budget_s"
 DEFAULT_BUDGET_S: Final = 30.0
 
+_PLAIN: Final = re.compile(r'"(?!(?:true|false|null|NaN|Infinity)")([A-Za-z_][A-Za-z0-9_.:/-]*)"')
+"""A string that is no other key without its quotes; most are."""
 _BUCKET: Final = "_bucket"
 _TABLES_PER_PARTITION: Final = 4
 """So that a worker has a part of its partition in memory at a time."""
@@ -178,6 +181,8 @@ def unquoted(value: Json) -> str:
     what terminals obey (`"a\\nb"`)."""
     if not (isinstance(value, str) and value[:1] == '"'):
         return str(value)
+    if plain := _PLAIN.fullmatch(value):
+        return plain[1]
     name: str = json.loads(value)
     return name if name and name.isprintable() and not _is_json(name) else value
 
