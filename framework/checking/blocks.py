@@ -88,7 +88,11 @@ def split(table: pa.Table, by: str, buckets: int, salt: str = "") -> Iterator[tu
     number = np.array([bucket_of(f"{salt}{text or ''}", buckets) for text in texts], np.int64)
     codes = pc.fill_null(keys.indices, len(texts) - 1).to_numpy(zero_copy_only=False)
     of_row = number[codes]
-    order = np.argsort(of_row, kind="stable")
+    if len(of_row) and (of_row == of_row[0]).all():  # as where a key is hot
+        yield int(of_row[0]), table
+        return
+    # Small numbers are sorted by counting them.
+    order = np.argsort(of_row.astype(np.uint16) if buckets < 1 << 16 else of_row, kind="stable")
     ends = np.cumsum(np.bincount(of_row, minlength=buckets))
     arranged = table.take(pa.array(order))
     begin = 0

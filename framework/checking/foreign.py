@@ -58,7 +58,7 @@ class Models(Protocol):
 
     def block(self, model: str, budget_s: float) -> Block:
         """Decides every (run, key) of a table of `OPERATIONS`; `OUTCOME_ARROW`. Rows may come in
-        any order."""
+        any order, and texts that are repeated (run, key, f, type) as dictionaries."""
 
 
 class JobSet(Protocol):

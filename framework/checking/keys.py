@@ -31,6 +31,8 @@ BORDERS: Final = "borders"
 CITED: Final = "cited"
 MALFORMED: Final = "malformed"
 """Stands for a verdict where the model has no word for an operation: `seen` is its index."""
+_REPEATED: Final = ("f", "key", "type")
+"""Columns with few texts, each of them many times."""
 _NOT_FOR_MODELS: Final = ("error_message", "node", "invoked_ns", "completed_ns", "phase")
 
 
@@ -88,11 +90,10 @@ class ByKey:
 
     def shares(self, part: Part, buckets: int) -> Iterable[tuple[int, pa.Table]]:
         table = part.operations.drop_columns(_NOT_FOR_MODELS)
-        role = table.column("role").to_numpy()
-        rest = table.filter(pa.array(role != OPERATION))
-        operations = table.filter(pa.array(role == OPERATION)) if len(rest) else table
-        operations = _equal_keys(operations)
-        yield from split(operations, "key", buckets, salt=str(part.border.file))
+        count = np.count_nonzero(table.column("role").to_numpy() == OPERATION)
+        operations, rest = _equal_keys(table.slice(0, count)), _coded(table.slice(count))
+        for bucket, share in split(operations, "key", buckets, salt=str(part.border.file)):
+            yield bucket, _coded(share)
         for bucket in range(buckets if len(rest) else 0):
             yield bucket, rest
 
@@ -126,9 +127,14 @@ def produce(source: Source, *, job: Job, buckets: int) -> Iterable[tuple[str, in
 
 def runs_of(parts: pa.Table) -> pa.Table:
     """Parts of histories as operations, with the number of each history as `run`."""
-    operations = process_texts(assemble(parts))
-    run = pc.cast(operations.column("file"), pa.string())
+    operations = process_texts(assemble(parts.unify_dictionaries()))
+    run = _texts_of(operations.column("file"))
     return operations.drop_columns(["file"]).add_column(0, "run", run)
+
+
+def _texts_of(numbers: pa.ChunkedArray) -> pa.DictionaryArray:
+    coded = numbers.combine_chunks().dictionary_encode()
+    return pa.DictionaryArray.from_arrays(coded.indices, coded.dictionary.cast(pa.string()))
 
 
 def _malformed(operations: pa.Table, malformed: FindsMalformed) -> pa.Table:
@@ -198,6 +204,14 @@ def _equal_keys(table: pa.Table) -> pa.Table:
     places = pc.index_in(keys, pa.array(changed, pa.string()))
     column = pc.coalesce(new.take(places.combine_chunks()), keys.cast(pa.string()))
     return table.set_column(table.column_names.index("key"), table.field("key"), column)
+
+
+def _coded(table: pa.Table) -> pa.Table:
+    """With a dictionary for what is repeated, which is quicker to move and to number."""
+    for name in _REPEATED:
+        place = table.column_names.index(name)
+        table = table.set_column(place, name, table.column(name).dictionary_encode())
+    return table
 
 
 def _packed(border: Border) -> pa.Table:

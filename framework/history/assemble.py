@@ -32,9 +32,17 @@ def _settled(parts: pa.Table, role: NDArray[np.int8]) -> pa.Table:
     places = _places(parts)
     if (role == EVENTS).any():
         parts = _numbered(parts, places, role)
-    rows = np.flatnonzero(role == OPERATION)
     late = np.flatnonzero(role == COMPLETION)
-    return _closed(parts, rows, late, places) if len(late) else parts.take(pa.array(rows))
+    operations = _runs(parts, role == OPERATION)
+    return _closed(parts, operations, role, late, places) if len(late) else operations
+
+
+def _runs(table: pa.Table, wanted: NDArray[np.bool_]) -> pa.Table:
+    """Some rows, which mostly follow each other: nothing is copied."""
+    borders = np.flatnonzero(np.diff(np.concatenate(([False], wanted, [False]))))
+    cuts = zip(borders[0::2].tolist(), borders[1::2].tolist(), strict=True)
+    parts = [table.slice(begin, end - begin) for begin, end in cuts]
+    return pa.concat_tables(parts) if parts else table.slice(0, 0)
 
 
 def indexed(nemesis: pa.Table, borders: Sequence[Border]) -> pa.Table:
@@ -90,17 +98,18 @@ def _numbered(parts: pa.Table, places: NDArray[np.int64], role: NDArray[np.int8]
 
 def _closed(
     parts: pa.Table,
-    rows: NDArray[np.int64],
+    operations: pa.Table,
+    role: NDArray[np.int8],
     late: NDArray[np.int64],
     places: NDArray[np.int64],
 ) -> pa.Table:
-    """The operations `rows`, those open at a border with what `late` says of their ends: the
+    """The operations, those open at a border with what `late` says of their ends: the
     first completion of that process in a later range of that history."""
-    process = parts.column("process")
+    process, rows = parts.column("process"), np.flatnonzero(role == OPERATION)
     by_process: dict[tuple[int, str], list[tuple[int, int]]] = {}
     for row, name in zip(late.tolist(), process.take(late).to_pylist(), strict=True):
         by_process.setdefault((int(places[row]) >> 32, name), []).append((int(places[row]), row))
-    candidates = rows[np.asarray(pc.is_null(parts.column("end").take(rows)))]
+    candidates = rows[np.asarray(pc.is_null(operations.column("end")))]
     known = pc.is_in(process.take(candidates), value_set=pc.unique(process.take(late)))
     candidates = candidates[np.asarray(known)]
     source = np.arange(len(parts))
@@ -110,8 +119,8 @@ def _closed(
     made = {}
     for name in parts.column_names:
         column = parts.column(name)
-        if name not in _OF_COMPLETION:
-            made[name] = column.take(rows)
+        if name not in _OF_COMPLETION or column.null_count == len(column):
+            made[name] = operations.column(name)
             continue
         chosen = source[rows]
         if name in ("node", "ext"):

@@ -33,10 +33,10 @@ class Events:
     """By place in `EVENT_TYPES`."""
     times: NDArray[np.int64]
     timed: NDArray[np.bool_]
-    processes: pa.Array
-    """The JSON text of each process: `0` and `"0"` are two."""
-    f: pa.Array
-    key: pa.Array
+    processes: pa.DictionaryArray
+    """The JSON text of each process: `0` and `"0"` are two. Dictionaries as of `coded`."""
+    f: pa.DictionaryArray
+    key: pa.DictionaryArray
     """Canonical JSON, as `as_json` makes it; so are values and `ext`. Null: absent."""
     value: pa.Array
     error_code: pa.Array
@@ -70,10 +70,9 @@ def from_table(table: pa.Table) -> Events:
         columns = {field.name: _column(table, field) for field in SCHEMA}
     except pa.ArrowException:
         raise NotThis from None
-    needed = [columns[name] for name in ("type", "process", "f")]
-    if any(column.null_count for column in needed) or "" in pc.unique(columns["f"]).to_pylist():
+    kinds, processes, f = (coded(columns[name]) for name in ("type", "process", "f"))
+    if kinds.null_count or processes.null_count or f.null_count or _has(f, ""):
         raise NotThis
-    kinds = columns["type"].dictionary_encode()
     if not set(kinds.dictionary.to_pylist()) <= _TYPES.keys():
         raise NotThis
     number = np.array([_TYPES[kind] for kind in kinds.dictionary.to_pylist()], np.int8)
@@ -87,9 +86,9 @@ def from_table(table: pa.Table) -> Events:
         types=number[np.asarray(kinds.indices)],
         times=times,
         timed=timed,
-        processes=process_ids(columns["process"]),
-        f=columns["f"],
-        key=canonical(columns["key"]),
+        processes=_recoded(processes, process_id),
+        f=f,
+        key=_canonical_keys(coded(columns["key"])),
         value=canonical(columns["value"]),
         error_code=columns["error_code"],
         error_message=columns["error_message"],
@@ -101,10 +100,35 @@ def from_table(table: pa.Table) -> Events:
 
 
 def _column(table: pa.Table, field: pa.Field) -> pa.Array:
-    """A column in the type that it should have; null where there is none."""
+    """A column in the type that it should have, or as a dictionary; null where there is none."""
     if field.name not in table.column_names:
         return pa.nulls(len(table), field.type)
-    return table.column(field.name).cast(field.type).combine_chunks()
+    column = table.column(field.name)
+    if not pa.types.is_dictionary(column.type):
+        column = column.cast(field.type)
+    return column.combine_chunks()
+
+
+def coded(texts: pa.Array) -> pa.DictionaryArray:
+    """A column as numbers of its distinct texts, each of which occurs. Null stays null."""
+    if pa.types.is_dictionary(texts.type):
+        found = texts.dictionary
+        numbers = np.asarray(texts.indices.drop_null())
+        occurs = np.bincount(numbers, minlength=len(found)) > 0
+        if occurs.all() and not found.null_count and len(found.unique()) == len(found):
+            return texts
+        texts = texts.cast(pa.string())
+    return texts.dictionary_encode()
+
+
+def _has(texts: pa.DictionaryArray, text: str) -> bool:
+    return text in texts.dictionary.to_pylist()
+
+
+def _canonical_keys(keys: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Raises `NotThis` where one is no JSON."""
+    texts = canonical(keys.dictionary)
+    return keys if texts.equals(keys.dictionary) else coded(texts.take(keys.indices))
 
 
 def process_text(identity: str) -> str:
@@ -145,15 +169,15 @@ def _scanned(chunk: bytes) -> Events | None:
     def column(which: int) -> pa.Array:
         return _texts(text, begin[which, :size], end[which, :size], form[which, :size])
 
-    errors = _coded(column(scan.ERROR))
+    errors = coded(column(scan.ERROR))
     codes = [error_of(json.loads(error)) for error in errors.dictionary.to_pylist()]
     return Events(
         types[:size],
         times[:size],
         timed[:size],
-        column(scan.PROCESS),
-        _each(column(scan.OPERATION), json.loads),
-        column(scan.KEY),
+        coded(column(scan.PROCESS)),
+        _recoded(coded(column(scan.OPERATION)), json.loads),
+        coded(column(scan.KEY)),
         column(scan.VALUE),
         _replaced(errors, [code and code[0] for code in codes]),
         _replaced(errors, [code and code[1] for code in codes]),
@@ -210,6 +234,8 @@ _PLAIN: Final = rf'^({_WHOLE}|true|false|"[ !#-\[\]-~]*"|\[{_WHOLE}(,{_WHOLE})*\
 
 def canonical(texts: pa.Array) -> pa.Array:
     """JSON texts of a column in canonical form. Raises `NotThis` where one is no JSON."""
+    if texts.null_count == len(texts):
+        return texts
     plain = pc.fill_null(pc.match_substring_regex(texts, _PLAIN), True)
     odd = pc.invert(plain)
     if not pc.any(odd).as_py():
@@ -230,17 +256,22 @@ def objects(texts: pa.Array) -> pa.Array:
 
 def _each(texts: pa.Array, change: Callable[[str], Any]) -> pa.Array:
     """Another text for each, computed once for equal ones."""
-    coded = _coded(texts)
-    return _replaced(coded, [change(text) for text in coded.dictionary.to_pylist()])
+    known = coded(texts)
+    return _replaced(known, [change(text) for text in known.dictionary.to_pylist()])
 
 
-def _coded(texts: pa.Array) -> pa.DictionaryArray:
-    return texts.dictionary_encode()
+def _recoded(known: pa.DictionaryArray, change: Callable[[str], Any]) -> pa.DictionaryArray:
+    """The same, as a dictionary."""
+    new = _texts_of([change(text) for text in known.dictionary.to_pylist()])
+    return coded(pa.DictionaryArray.from_arrays(known.indices, new))
 
 
-def _replaced(coded: pa.DictionaryArray, texts: Sequence[str | None]) -> pa.Array:
-    new = pa.array([as_text(text) for text in texts], pa.string())
-    return new.take(coded.indices)
+def _replaced(known: pa.DictionaryArray, texts: Sequence[str | None]) -> pa.Array:
+    return _texts_of(texts).take(known.indices)
+
+
+def _texts_of(values: Sequence[str | None]) -> pa.Array:
+    return pa.array([as_text(value) for value in values], pa.string())
 
 
 def _read(chunk: bytes) -> Events:
@@ -267,9 +298,6 @@ def _read(chunk: bytes) -> Events:
 
 
 def _columns(found: Sequence[Event], base: int, lines: int, half: bool) -> Events:
-    def texts(values: Sequence[str | None]) -> pa.Array:
-        return pa.array([as_text(value) for value in values], pa.string())
-
     def jsons(values: Sequence[Any]) -> pa.Array:
         return pa.array(
             [None if value is None else as_json(value) for value in values], pa.string()
@@ -279,13 +307,13 @@ def _columns(found: Sequence[Event], base: int, lines: int, half: bool) -> Event
         np.array([_TYPES[event.type] for event in found], np.int8),
         np.array([event.time or 0 for event in found], np.int64),
         np.array([event.time is not None for event in found], np.bool_),
-        jsons([event.process for event in found]),
-        texts([event.f for event in found]),
-        jsons([event.key for event in found]),
+        coded(jsons([event.process for event in found])),
+        coded(_texts_of([event.f for event in found])),
+        coded(jsons([event.key for event in found])),
         jsons([event.value for event in found]),
-        texts([event.error and event.error[0] for event in found]),
-        texts([event.error and event.error[1] for event in found]),
-        texts([event.node for event in found]),
+        _texts_of([event.error and event.error[0] for event in found]),
+        _texts_of([event.error and event.error[1] for event in found]),
+        _texts_of([event.node for event in found]),
         jsons([event.ext for event in found]),
         base,
         lines,

@@ -62,7 +62,7 @@ class Part:
     """What a range holds."""
 
     operations: pa.Table
-    """`PART`."""
+    """`PART`; rows of other roles come last."""
     border: Border
     nemesis: pa.Table = field(default_factory=NEMESIS_PART.empty_table)
     """`NEMESIS_PART`."""
@@ -102,11 +102,11 @@ def _finished(source: Range, table: pa.Table) -> Part:
 def _paired(source: Range, events: Events) -> Part:
     """Operations of a range, what is left over at its borders, and what the nemesis did. Raises
     `NotThis`."""
-    names = events.processes.dictionary_encode()
-    process, known = np.asarray(names.indices), names.dictionary.to_pylist()
+    process = np.asarray(events.processes.indices)
+    known = events.processes.dictionary.to_pylist()
     nemesis = known.index(NEMESIS_ID) if NEMESIS_ID in known else -1
-    keys = pc.fill_null(events.key.dictionary_encode().indices, -1)
-    f = events.f.dictionary_encode().indices
+    keys = pc.fill_null(events.key.indices, -1)
+    f = events.f.indices
     completion = np.empty(len(events), np.int64)
     first, pending = np.empty(len(known), np.int64), np.empty(len(known), np.int64)
     if not scan.pair(
@@ -118,7 +118,7 @@ def _paired(source: Range, events: Events) -> Part:
         np.asarray(
             pc.fill_null(
                 pc.and_(
-                    pc.equal(events.f.take(named), PHASE),
+                    pc.equal(_texts(events.f, named), PHASE),
                     pc.equal(events.value.take(named), _FINAL_MARK),
                 ),
                 False,
@@ -133,7 +133,7 @@ def _paired(source: Range, events: Events) -> Part:
     opens = clients[pending[clients] >= 0]
 
     def calls_of(which: NDArray[np.int64], rows: NDArray[np.int64]) -> dict[str, Call]:
-        key = pc.fill_null(events.key.take(rows), "null").to_pylist()
+        key = pc.fill_null(_texts(events.key, rows), "null").to_pylist()
         called = zip(rows.tolist(), events.f.take(rows).to_pylist(), key, strict=True)
         return dict(zip([known[each] for each in which], called, strict=True))
 
@@ -175,9 +175,9 @@ def _operations(
         len(calls),
         op=pa.array(calls),
         end=end,
-        process=events.processes.take(calls),
-        f=events.f.take(calls),
-        key=pc.fill_null(events.key.take(calls), "null"),
+        process=_texts(events.processes, calls),
+        f=_texts(events.f, calls),
+        key=pc.fill_null(_texts(events.key, calls), "null"),
         value=pc.fill_null(events.value.take(calls), "null"),
         type=_OUTCOMES.take(outcome),
         result=_if(has, pc.fill_null(events.value.take(end), "null")),
@@ -200,7 +200,7 @@ def _completions(source: Range, events: Events, rows: NDArray[np.int64]) -> pa.T
         len(rows),
         op=pa.array(rows),
         end=pa.array(rows),
-        process=events.processes.take(rows),
+        process=_texts(events.processes, rows),
         type=_OUTCOMES.take(events.types[rows] - 1),
         result=pc.fill_null(events.value.take(rows), "null"),
         error_code=events.error_code.take(rows),
@@ -217,6 +217,10 @@ def count_of(border: Border) -> pa.Table:
     return _table(
         border, EVENTS, 1, op=pa.array([0 if border.whole else border.events]), phase=phase
     )
+
+
+def _texts(column: pa.DictionaryArray, rows: NDArray[np.int64]) -> pa.Array:
+    return column.dictionary.take(column.indices.take(rows))
 
 
 def _if(condition: NDArray[np.bool_] | pa.Array, column: pa.Array) -> pa.Array:
@@ -248,7 +252,7 @@ def _nemesis(source: Range, events: Events, rows: NDArray[np.int64]) -> pa.Table
             pa.array(rows),
             pa.array(events.times[rows], mask=~events.timed[rows]),
             pa.array(EVENT_TYPES).take(events.types[rows]),
-            events.f.take(rows),
+            _texts(events.f, rows),
             pc.fill_null(events.value.take(rows), "null"),
         ],
         schema=NEMESIS_PART,

@@ -16,6 +16,8 @@ from framework.history.columns import OPERATIONS, SCHEMA
 RANGE_BYTES: Final = 24 << 20
 RANGE_ROWS: Final = 1 << 18
 """Of Parquet; of which row groups are the least that can be read."""
+_REPEATED: Final = ("type", "process", "f", "key")
+"""Columns of events with few texts, each of them many times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +131,17 @@ def _unreadable(path: Path | str, error: Exception) -> UsageError:
 
 
 def rows_of(source: Range) -> pa.Table:
-    """The rows of a range of Parquet. Raises `UsageError`."""
+    """The rows of a range of Parquet; of events, some columns as dictionaries. Raises
+    `UsageError`."""
     with parquet(source.path) as file:
-        groups = list(range(source.begin, source.end))
-        columns = _columns_of(source.path, file)
-        try:
+        columns, metadata = _columns_of(source.path, file), file.metadata
+    repeated = [] if "op" in columns else [name for name in _REPEATED if name in columns]
+    groups = list(range(source.begin, source.end))
+    try:
+        with pq.ParquetFile(source.path, metadata=metadata, read_dictionary=repeated) as file:
             return file.read_row_groups(groups, columns=columns)
-        except (OSError, pa.ArrowException) as error:
-            raise _unreadable(source.path, error) from None
+    except (OSError, pa.ArrowException) as error:
+        raise _unreadable(source.path, error) from None
 
 
 def _columns_of(path: str, file: pq.ParquetFile) -> list[str]:

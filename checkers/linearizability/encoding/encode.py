@@ -26,6 +26,7 @@ from checkers.linearizability.encoding.models import (
     Says,
     Source,
 )
+from checkers.linearizability.encoding.numbers import distinct, own_numbers
 from checkers.linearizability.encoding.texts import (
     ANY,
     NULL,
@@ -160,7 +161,8 @@ def encode_keys(model: str, table: pa.Table) -> EncodedKeys:
     kept = order[said[order] != _NOTHING]
     key = groups[kept]
     ends: Ints = table["end"].fill_null(0).to_numpy()
-    cells = _cells(spec, says, table, kept, said[kept], key, len(names))
+    bounds = _bounds(key, len(names))
+    cells = _cells(spec, says, table, kept, said[kept], bounds)
     place = places(table["ext"], completed) if "ext" in table.column_names else None
     coded = CodedKeys(
         ops[kept],
@@ -168,7 +170,7 @@ def encode_keys(model: str, table: pa.Table) -> EncodedKeys:
         cells.kind,
         cells.a,
         cells.b,
-        _bounds(key, len(names)),
+        bounds,
         np.zeros(len(names), dtype=np.int64),
         cells.values,
         None if place is None else place[kept],
@@ -309,8 +311,7 @@ def _cells(
     table: pa.Table,
     rows: Ints,
     said: Codes,
-    groups: Ints,
-    count: int,
+    bounds: Ints,
 ) -> _Cells:
     """For operations in the order of their keys."""
     pool = _Pool([spec.initial, NULL, ANY])
@@ -329,7 +330,7 @@ def _cells(
         kind[unnamed] = np.where(kind[unnamed] == Kind.READ, Kind.DIFFERS, Kind.CHANGE)
         a[unnamed] = null
     is_bad = (said == _UNKNOWN) | (a == _BAD) | (b == _BAD)
-    own_a, own_b, used, starts = _own_numbers(a, b, groups, count, len(texts), int(initial))
+    own_a, own_b, used, starts = _own_numbers(a, b, bounds, len(texts), int(initial))
     return _Cells(kind, own_a, own_b, b == hidden, is_bad, texts, spec.initial, used, starts)
 
 
@@ -349,7 +350,7 @@ class _Pool:
 
     def closed(self) -> tuple[Strings, Codes]:
         """The distinct canonical texts, and the number of each text that was added."""
-        texts, codes = numbered(pa.concat_arrays(self._pieces))
+        texts, codes = distinct(pa.concat_arrays(self._pieces))
         equal = canonical(texts)
         if equal is texts:
             return texts, codes
@@ -433,18 +434,12 @@ def _place(
 
 
 def _own_numbers(
-    a: Ints, b: Ints, groups: Ints, count: int, pool_size: int, initial: int
+    a: Ints, b: Ints, bounds: Ints, pool_size: int, initial: int
 ) -> tuple[Codes, Codes, Ints, Ints]:
     """Numbers of each key's own, as its operations meet the values; 0 is the initial one. Then
     the pool's numbers of all keys' values, and where each key's begin."""
-    both = np.empty(2 * len(a), dtype=np.int64)
-    both[0::2], both[1::2] = a, b
-    own = np.full(len(both), _NO_VALUE, dtype=np.int32)
-    own[both == initial] = 0
-    named = np.flatnonzero((both >= 0) & (both != initial))
-    group = groups[named >> 1]
-    met = pa.array(group * pool_size + both[named]).dictionary_encode()
-    distinct = met.dictionary.to_numpy()
-    starts = np.searchsorted(distinct // pool_size, np.arange(count + 1))
-    own[named] = met.indices.to_numpy() - starts[group] + 1
-    return own[0::2].copy(), own[1::2].copy(), distinct % pool_size, starts
+    own = np.empty((2, len(a)), dtype=np.int32)
+    met = np.empty(2 * len(a), dtype=np.int64)
+    starts = np.empty(len(bounds), dtype=np.int64)
+    own_numbers(a, b, bounds, initial, np.zeros(pool_size, dtype=np.int32), own, met, starts)
+    return own[0], own[1], met[: starts[-1]].copy(), starts

@@ -15,6 +15,7 @@ from checkers.linearizability.coded import NEVER
 from checkers.linearizability.sweeps.grow_only import SetDecision, SetHistory, figures, grow_only
 from framework.checking.columns import as_json, whole
 from framework.checking.keyed import OUTCOME_ARROW, Outcome, failed, judged, outcome_row, unquoted
+from framework.history.columns import OPERATIONS
 from framework.plugins.checker import Finding
 
 NAME: Final = "grow-only-set"
@@ -45,7 +46,9 @@ def judge_sets(table: pa.Table) -> pa.Table:
 
 def _keys(table: pa.Table) -> Iterator[tuple[str, str, pa.Table]]:
     wanted = ["run", "key", "op", "end", "f", "type", "value", "result"]
-    table = table.select(wanted).sort_by([(name, "ascending") for name in ("run", "key", "op")])
+    plain = pa.schema([OPERATIONS.field(name) for name in wanted])
+    table = table.select(wanted).cast(plain)
+    table = table.sort_by([(name, "ascending") for name in ("run", "key", "op")])
     runs, keys = (table[name].to_pylist() for name in ("run", "key"))
     begin = 0
     for row in range(1, len(table) + 1):
