@@ -93,3 +93,19 @@ def test_what_fails_in_a_worker_is_named(spark: Any) -> None:
     with pytest.raises(EngineError, match="ValueError: out of luck") as failure:
         exchange(spark, [1], broken, REDUCES)
     assert "\n" not in str(failure.value)
+
+
+def test_splitting_keeps_every_row_once_and_in_order() -> None:
+    draw = np.random.default_rng(1)
+    for keys in (["hot"] * 50, [f"k{key}" for key in draw.integers(0, 9, 50)], [None, "a"] * 5, []):
+        table = pa.table({"key": pa.array(keys, pa.string()), "row": np.arange(len(keys))})
+        for buckets in (1, 3, 64):
+            parts = list(split(table, "key", buckets))
+            rows = [part["row"].to_pylist() for _, part in parts]
+            assert all(each == sorted(each) for each in rows)
+            assert sorted(row for each in rows for row in each) == list(range(len(keys)))
+            placed = {key: bucket for bucket, part in parts for key in part["key"].to_pylist()}
+            assert sum(len(set(part["key"].to_pylist())) for _, part in parts) == len(placed)
+            assert buckets == 1 or all(
+                bucket == bucket_of(key or "", buckets) for key, bucket in placed.items()
+            )

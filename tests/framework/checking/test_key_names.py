@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from framework.checking.keyed import unquoted
@@ -27,6 +27,7 @@ def test_as_shown(text: str, shown: str) -> None:
     assert unquoted(text) == shown
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(st.text(max_size=8), st.sampled_from(["true", "NaN", "nullx", "t_1"]))))
 def test_no_two_keys_are_shown_alike(names: list[str]) -> None:
     texts = {json.dumps(name) for name in names} | {"1", "true", "null", "NaN", "Infinity"}

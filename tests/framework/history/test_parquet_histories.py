@@ -11,6 +11,7 @@ import pytest
 from framework.errors import UsageError
 from framework.history import ranges, reader
 from framework.history.columns import OPERATIONS, SCHEMA
+from framework.history.events import coded
 
 EVENTS: list[dict[str, Any]] = [
     {"type": "invoke", "process": "0", "f": "write", "key": '"x"', "value": '{"b": 1, "a":2}'},
@@ -153,3 +154,25 @@ def test_refuses_what_is_no_history(tmp_path: Path) -> None:
     pq.write_table(SCHEMA.empty_table(), path)
     with pytest.raises(UsageError, match="no events"):
         reader.read([path])
+
+
+def test_dictionaries_of_any_kind() -> None:
+    """What Parquet gives as a dictionary may hold a text twice, null, or what no row has."""
+    texts = pa.array(["a", "b", "a", None, "c"])
+    for numbers in ([0, 1, 2, 3, 0], [0, 1, None], [], [1]):
+        column = pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()), texts)
+        found = coded(column)
+        assert found.to_pylist() == column.to_pylist()
+        known = found.dictionary.to_pylist()
+        assert sorted(known) == sorted(set(column.to_pylist()) - {None})
+    plain = pa.array(["x", "y", "x"]).dictionary_encode()
+    assert coded(plain) is plain
+
+
+def test_keys_that_are_equal_as_json(tmp_path: Path) -> None:
+    def spelled_otherwise(rows: list[dict[str, Any]]) -> None:
+        rows[0]["key"], rows[3]["key"], rows[1]["key"] = '{"a": 1}', '{"a":1}', '"\\u0078"'
+        rows[4]["key"] = '"x"'
+
+    history = reader.read_history(events(tmp_path / "h.parquet", spelled_otherwise))
+    assert [each.key for each in history.operations] == [{"a": 1}, "x", "y"]
