@@ -1,0 +1,1 @@
+"""The method "beam": a few configurations, where very many are possible."""

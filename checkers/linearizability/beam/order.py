@@ -1,0 +1,111 @@
+"""From what was put to a whole order, by one replay that takes nothing on trust."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checkers.linearizability.beam.space import CAS, CHANGE, DIFFERS, FOREVER, READ, WRITE
+from checkers.linearizability.coded import Codes, Ints
+from framework.compiled import compiled
+
+
+@compiled
+def puts_of(trails: Codes, trail: int) -> Codes:
+    """What was put along a trail, first to last."""
+    count, at = 0, np.int64(trail)
+    while at >= 0:
+        count += 1
+        at = np.int64(trails[at, 0])
+    puts = np.empty(count, np.int32)
+    at = np.int64(trail)
+    while at >= 0:
+        count -= 1
+        puts[count] = trails[at, 1]
+        at = np.int64(trails[at, 0])
+    return puts
+
+
+@compiled
+def replayed(
+    events: Codes,
+    ret: Ints,
+    kind: NDArray[np.int8],
+    a: Codes,
+    b: Codes,
+    initial: int,
+    puts: Codes,
+) -> tuple[Ints, bool]:
+    """The order of all completed operations and of those that are put, if it is legal.
+
+    An operation is only ever placed between its call and its return, and where its result fits.
+    Reads and failed cas are placed as soon as they fit; writes that are not among `puts` just
+    before one that is, or where they change nothing.
+    """
+    order, filled, value = np.empty(len(ret), np.int64), 0, initial
+    planned, done = np.zeros(len(ret), np.bool_), np.zeros(len(ret), np.bool_)
+    for row in puts:
+        planned[row] = True
+    opened, count = np.empty(len(ret), np.int32), 0
+    at = np.full(len(ret), -1, np.int32)
+    next_put = 0
+    for event in events:
+        row = np.int64(event >> 1)
+        if event & 1 == 0:
+            if planned[row] or ret[row] != FOREVER:
+                opened[count], at[row] = row, count
+                count += 1
+            continue
+        if not done[row]:
+            filled = _fitting(opened, count, kind, a, b, planned, done, value, order, filled)
+        while not done[row]:
+            if next_put == len(puts):
+                return order[:filled], False
+            put = puts[next_put]
+            next_put += 1
+            seen = kind[put] == CAS and value == a[put]
+            seen = seen or (kind[put] == CHANGE and value != a[put])
+            if at[put] < 0 or done[put] or not (seen or kind[put] == WRITE):
+                return order[:filled], False
+            if kind[put] == WRITE:
+                for each in opened[:count]:
+                    if kind[each] == WRITE and not done[each] and not planned[each]:
+                        done[each] = True
+                        order[filled] = each
+                        filled += 1
+            done[put], value = True, b[put]
+            order[filled] = put
+            filled += 1
+            filled = _fitting(opened, count, kind, a, b, planned, done, value, order, filled)
+        count -= 1
+        last = opened[count]
+        opened[at[row]], at[last] = last, at[row]
+        at[row] = -1
+    return order[:filled], True
+
+
+@compiled
+def _fitting(
+    opened: Codes,
+    count: int,
+    kind: NDArray[np.int8],
+    a: Codes,
+    b: Codes,
+    planned: NDArray[np.bool_],
+    done: NDArray[np.bool_],
+    value: int,
+    order: Ints,
+    filled: int,
+) -> int:
+    """Places what fits the value and leaves it as it is. How many are placed in all."""
+    for row in opened[:count]:
+        if done[row] or planned[row]:
+            continue
+        does = kind[row]
+        if (
+            (does == READ and a[row] == value)
+            or (does == DIFFERS and a[row] != value)
+            or (does == WRITE and b[row] == value)
+        ):
+            done[row] = True
+            order[filled] = row
+            filled += 1
+    return filled

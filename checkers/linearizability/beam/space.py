@@ -1,0 +1,218 @@
+"""What the beam works in: the history, what is open, two sets of configurations, checkpoints.
+
+An open operation has a slot, which is a bit of two machine words. A configuration is a row of
+`rows`: its value, the slots that are satisfied in it (the order has them, or a place where they
+can be put silently), and those that are used (they took effect visibly). A *put* is an operation
+that took effect visibly; `trails` has what was put, each with the one before it.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numba.cpython.unsafe.numbers import trailing_zeros
+from numpy.typing import NDArray
+
+from checkers.linearizability.coded import NEVER, Coded, Codes, Ints, Kind
+from framework.compiled import compiled
+
+READ: Final = int(Kind.READ)
+DIFFERS: Final = int(Kind.DIFFERS)
+WRITE: Final = int(Kind.WRITE)
+CAS: Final = int(Kind.CAS)
+CHANGE: Final = int(Kind.CHANGE)
+FOREVER: Final = int(NEVER)
+_KINDS: Final = CHANGE + 1
+
+SLOTS: Final = 128
+NARROWEST: Final = 8
+"""The most that `NARROW` may be."""
+WIDEST: Final = 512
+"""Configurations that are kept at most, after dead ends."""
+SET: Final = 2048
+TODO: Final = 2 * SET
+"""Where in `rows` those begin that are on the way to satisfy an operation."""
+LAST: Final = TODO + 127
+CHECKPOINTS: Final = 512
+SPARE_TRAILS: Final = 1 << 14
+
+# Columns of a configuration.
+VALUE: Final = 0
+TRAIL: Final = 1
+"""Its last put, -1 at first."""
+SATISFIED: Final = 2
+USED: Final = 4
+SCORE: Final = 6
+PUTS: Final = 7
+"""Since the event began."""
+_COLUMNS: Final = 8
+
+# Registers.
+EVENT: Final = 0
+"""How many events are passed."""
+COUNT: Final = 1
+"""Configurations."""
+SIDE: Final = 2
+"""Where in `rows` they begin: 0 or `SET`."""
+TRAILS: Final = 3
+FREE: Final = 4
+"""Two words: slots that nobody has."""
+NEVERS: Final = 6
+"""Two words: slots of pending operations."""
+WORK: Final = 8
+DEEPEST: Final = 9
+"""The furthest event at which all configurations died."""
+BACK: Final = 10
+"""How many events to go back at the next dead end there."""
+WIDTH: Final = 11
+"""How many configurations there may be, until the event `WIDE_UNTIL`."""
+WIDE_UNTIL: Final = 12
+SAVED: Final = 13
+"""Checkpoints ever made."""
+NEXT_SAVE: Final = 14
+LENGTH: Final = 15
+"""The most puts of one operation's return, until the event `WIDE_UNTIL`."""
+NARROW: Final = 16
+"""How many configurations there may be as long as all goes well."""
+_REGISTERS: Final = 17
+
+
+class Beam(NamedTuple):
+    reg: Ints
+    events: Codes
+    ret: Ints
+    kind: NDArray[np.int8]
+    a: Codes
+    b: Codes
+    slot_of: NDArray[np.int8]
+    row_of: Codes
+    """By slot, -1 where it is free."""
+    open: Ints
+    """(kinds, values, words): slots of open operations, by the value that they see (WRITE: make)."""
+    all: Ints
+    """(kinds, words)"""
+    rows: Ints
+    """(size, columns): two sets of configurations, and those on the way."""
+    trails: Codes
+    """(size, 2): the put before it, the row that was put."""
+    saved: Ints
+    """By checkpoint: event, configurations."""
+    saved_rows: Codes
+    saved_set: Ints
+
+
+def beam_of(coded: Coded, events: Codes, trails: int, narrow: int) -> Beam:
+    """Before the first event."""
+    values = 1 + max(coded.initial, int(coded.a.max()), int(coded.b.max()))
+    reg = np.zeros(_REGISTERS, np.int64)
+    reg[COUNT], reg[NARROW] = 1, narrow
+    reg[FREE] = reg[FREE + 1] = -1
+    reg[DEEPEST] = -1
+    rows = np.zeros((LAST + 1, _COLUMNS), np.int64)
+    rows[0, VALUE], rows[0, TRAIL] = coded.initial, -1
+    return Beam(
+        reg,
+        events,
+        coded.ret,
+        coded.kind,
+        coded.a,
+        coded.b,
+        np.zeros(len(coded), np.int8),
+        np.full(SLOTS, -1, np.int32),
+        np.zeros((_KINDS, values, 2), np.int64),
+        np.zeros((_KINDS, 2), np.int64),
+        rows,
+        np.zeros((trails, 2), np.int32),
+        np.zeros((CHECKPOINTS, 2), np.int64),
+        np.zeros((CHECKPOINTS, SLOTS), np.int32),
+        np.zeros((CHECKPOINTS, NARROWEST, _COLUMNS), np.int64),
+    )
+
+
+@compiled
+def ones(word: int) -> int:
+    """How many bits are set."""
+    word -= (word >> 1) & 0x5555555555555555  # the result is not negative
+    word = (word & 0x3333333333333333) + ((word >> 2) & 0x3333333333333333)
+    word = (word + (word >> 4)) & 0x0F0F0F0F0F0F0F0F
+    word += word >> 8
+    word += word >> 16
+    return (word + (word >> 32)) & 0x7F
+
+
+@compiled
+def key_of(beam: Beam, row: int) -> int:
+    """The value by which `open` has it."""
+    return np.int64(beam.b[row] if beam.kind[row] == WRITE else beam.a[row])
+
+
+@compiled
+def enter(beam: Beam, row: int, slot: int) -> None:
+    """An operation is open from now on."""
+    word, bit = slot >> 6, np.int64(1) << (slot & 63)
+    beam.slot_of[row], beam.row_of[slot] = slot, row
+    beam.open[beam.kind[row], key_of(beam, row), word] |= bit
+    beam.all[beam.kind[row], word] |= bit
+    beam.reg[FREE + word] &= ~bit
+    if beam.ret[row] == FOREVER:
+        beam.reg[NEVERS + word] |= bit
+
+
+@compiled
+def leave(beam: Beam, slot: int) -> None:
+    """An operation is open no more."""
+    word, bit = slot >> 6, np.int64(1) << (slot & 63)
+    row = beam.row_of[slot]
+    beam.open[beam.kind[row], key_of(beam, row), word] &= ~bit
+    beam.all[beam.kind[row], word] &= ~bit
+    beam.reg[FREE + word] |= bit
+    beam.reg[NEVERS + word] &= ~bit
+    beam.row_of[slot] = -1
+
+
+@compiled
+def free_slot(beam: Beam) -> int:
+    """A slot that nobody has, -1 if there is none."""
+    for word in range(2):
+        if beam.reg[FREE + word]:
+            return word * 64 + np.int64(trailing_zeros(beam.reg[FREE + word]))
+    return -1
+
+
+@compiled
+def save(beam: Beam) -> None:
+    """A checkpoint: of a narrow beam only."""
+    reg = beam.reg
+    at = reg[SAVED] % CHECKPOINTS
+    beam.saved[at, 0], beam.saved[at, 1] = reg[EVENT], reg[COUNT]
+    for slot in range(SLOTS):
+        beam.saved_rows[at, slot] = beam.row_of[slot]
+    for each in range(reg[COUNT]):
+        for column in range(_COLUMNS):
+            beam.saved_set[at, each, column] = beam.rows[reg[SIDE] + each, column]
+    reg[SAVED] += 1
+
+
+@compiled
+def restore(beam: Beam, event: int) -> bool:
+    """Goes back to the last checkpoint that is not after an event, or to the oldest that there
+    is. False: that one is forgotten."""
+    reg = beam.reg
+    number = reg[SAVED] - 1
+    oldest = max(0, reg[SAVED] - CHECKPOINTS)
+    while number > oldest and beam.saved[number % CHECKPOINTS, 0] > event:
+        number -= 1
+    at = number % CHECKPOINTS
+    if number < oldest or (number > 0 and beam.saved[at, 0] > event):
+        return False
+    reg[SAVED] = number + 1
+    reg[EVENT], reg[COUNT] = beam.saved[at, 0], beam.saved[at, 1]
+    for each in range(reg[COUNT]):
+        for column in range(_COLUMNS):
+            beam.rows[reg[SIDE] + each, column] = beam.saved_set[at, each, column]
+    for slot in range(SLOTS):
+        if beam.row_of[slot] >= 0:
+            leave(beam, slot)
+    for slot in range(SLOTS):
+        if beam.saved_rows[at, slot] >= 0:
+            enter(beam, np.int64(beam.saved_rows[at, slot]), slot)
+    return True

@@ -1,0 +1,150 @@
+"""The beam against brute force, and on histories that are too wide for all else."""
+
+import random
+
+import pytest
+
+from benchmarks.histories import Plant, cell, queue
+from checkers.linearizability.arrays.events import events
+from checkers.linearizability.beam import search as method
+from checkers.linearizability.beam.order import puts_of, replayed
+from checkers.linearizability.beam.search import beam
+from checkers.linearizability.coded import Coded
+from checkers.linearizability.decision import Budget, Decision
+from framework.verdict import Verdict
+from tests.checkers.linearizability.coded_oracle import (
+    CELL_KINDS,
+    coded_of,
+    is_legal_order,
+    linearizable,
+    random_cell,
+    written,
+)
+
+BUDGET_S = 300.0
+
+
+def small(seed: int) -> Coded:
+    """A history that brute force can decide."""
+    rng = random.Random(seed)
+    kinds = CELL_KINDS if seed % 2 else CELL_KINDS[:4]
+    info, lies = rng.choice((0, 0, 0.2, 0.5)), rng.choice((0, 0, 0.1, 0.3))
+    count, values = rng.randint(2, 10), rng.randint(1, 3)
+    return random_cell(
+        rng, count, rng.randint(2, 6), values, kinds=kinds, info=info, lies=lies
+    )
+
+
+def found(coded: Coded) -> Decision:
+    decision = beam(coded, Budget(BUDGET_S))
+    assert decision is not None and decision.verdict is Verdict.VALID
+    assert decision.order is not None and decision.method == "beam"
+    return decision
+
+
+@pytest.mark.parametrize("narrow", [1, 4])
+def test_finds_orders_and_only_where_there_are_any(
+    narrow: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(method, "_NARROW", narrow)
+    missed = had = 0
+    for seed in range(1_500):
+        coded = small(seed)
+        decision, right = beam(coded, Budget(BUDGET_S)), linearizable(coded)
+        had += right
+        if decision is None:
+            missed += right
+            continue
+        assert right and decision.verdict is Verdict.VALID
+        assert decision.order is not None and is_legal_order(coded, decision.order)
+    assert missed == 0 and had > 500
+
+
+def test_slices_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    coded = cell(1_000, 20, values=5, info=0.01, seed=5)
+    whole = found(coded)
+    monkeypatch.setattr(method, "_SLICE", 1)
+    assert found(coded).order.tolist() == whole.order.tolist()  # type: ignore[union-attr]
+
+
+def test_room_for_what_was_put_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    coded = cell(6_000, 20, values=5, seed=6)
+    whole = found(coded)
+    monkeypatch.setattr(method, "SPARE_TRAILS", -2_000)
+    assert found(coded).order.tolist() == whole.order.tolist()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("info", [0.0, 0.01, 0.05])
+@pytest.mark.parametrize("clients", [5, 20, 100])
+def test_much_open_at_once(clients: int, info: float) -> None:
+    for seed in range(3):
+        coded = cell(5_000, clients, values=5, info=info, seed=seed)
+        decision = found(coded)
+        assert decision.order is not None and is_legal_order(coded, decision.order)
+
+
+@pytest.mark.parametrize("plant", ["phantom", "burst"])
+def test_gives_up_where_there_is_no_order(plant: Plant) -> None:
+    assert beam(cell(5_000, 20, values=5, seed=3, plant=plant), Budget(BUDGET_S)) is None
+
+
+def test_gives_up_where_more_is_open_than_it_has_slots_for() -> None:
+    assert beam(cell(5_000, 300, values=5, seed=3), Budget(BUDGET_S)) is None
+
+
+def test_a_budget_that_ran_out_is_told() -> None:
+    coded = cell(5_000, 20, values=5, seed=3)
+    decision = beam(coded, Budget(0.0))
+    assert decision is None or decision.verdict is Verdict.VALID  # done in one slice
+    decision = beam(cell(200_000, 20, values=5, seed=3), Budget(0.0))
+    assert decision is not None and decision.verdict is Verdict.UNKNOWN
+    assert decision.note.startswith("beam: time ran out after")
+    decision = beam(cell(200_000, 20, values=5, seed=3), Budget(BUDGET_S, max_bytes=1_000))
+    assert decision is not None and decision.note.startswith("beam: memory ran out after")
+
+
+def test_only_cells_of_few_values() -> None:
+    assert beam(queue(50, 3), Budget(1.0)) is None
+    assert beam(cell(200, 3), Budget(1.0)) is None
+    assert beam(coded_of([], [], [], [], []), Budget(1.0)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "puts", "legal"),
+    [
+        ("0-3:w1 1-2:r1", [0], True),
+        ("0-3:w1 1-2:r1", [], False),
+        ("0-1:w1 2-3:r0 4-5:w0", [0, 2], False),
+        ("0-1:w1 2-3:c0>2", [0, 1], False),
+        ("0-1:w1 2-3:x1>2", [0, 1], False),
+        ("0-3:w1 1-2:r1", [0, 0], True),
+        ("0-1:r1 2-3:w1", [1], False),
+        ("0-:w1 1-2:r1", [0], True),
+        ("0-:w1 1-2:r1 3-4:w2 5-6:r1", [0, 2, 0], False),
+        ("0-3:w1 1-4:w2 2-5:r2", [1], True),
+    ],
+)
+def test_a_replay_takes_nothing_on_trust(text: str, puts: list[int], legal: bool) -> None:
+    import numpy as np
+
+    coded = written(text)
+    order, fits = replayed(
+        events(coded.call, coded.ret),
+        coded.ret,
+        coded.kind,
+        coded.a,
+        coded.b,
+        coded.initial,
+        np.array(puts, np.int32),
+    )
+    assert fits == legal
+    if legal:
+        assert is_legal_order(coded, order)
+
+
+def test_trails_are_read_from_their_ends() -> None:
+    import numpy as np
+
+    trails = np.array([[-1, 7], [0, 8], [0, 9], [2, 3]], np.int32)
+    assert puts_of(trails, 3).tolist() == [7, 9, 3]
+    assert puts_of(trails, -1).tolist() == []
