@@ -2,10 +2,10 @@
 
 All are exact, so that they are tried by cost. What needs no search first: unique writes, elements
 of sets, FIFO queues, each nearly linear. Then a search that gives up where much is open at once,
-and a quick refutation for repeated values. Then two
-searches in turns, with time slices that grow: depth first finds orders soon, the frontier refutes
-soon, and which would win is not known before. Where the system's own log says in which order it
-worked, that order is checked besides.
+and a quick refutation for repeated values; then one that finds orders where very much is open, and
+never refutes. Then two searches in turns, with time slices that grow: depth first finds orders
+soon, the frontier refutes soon, and which would win is not known before. Where the system's own
+log says in which order it worked, that order is checked besides.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from checkers.linearizability.beam.search import beam
 from checkers.linearizability.coded import NEVER, NOWHERE, Coded, CodedKeys, Ints, Kind
 from checkers.linearizability.decision import Budget, Decision, Method
 from checkers.linearizability.depth_first.search import depth_first
@@ -50,6 +51,7 @@ METHODS: Final[Sequence[Method]] = (
     flips,
     narrow,
     reach,
+    beam,
     fifo,
     *SEARCHES,
     along_log,
@@ -185,7 +187,7 @@ def _kinds(coded: Coded) -> int:
 def _without_search(coded: Coded) -> Iterator[Method]:
     kinds = _kinds(coded)
     if not kinds & ~_CELLS:
-        yield from (unique_writes, flips, narrow, reach)
+        yield from (unique_writes, flips, narrow, reach, beam)
     elif not kinds & ~_QUEUES:
         yield fifo
 

@@ -21,6 +21,8 @@ from checkers.linearizability.beam.space import (
     EVENT,
     FOREVER,
     FREE,
+    LAST,
+    LENGTH,
     NARROW,
     NEVERS,
     NEXT_SAVE,
@@ -28,8 +30,6 @@ from checkers.linearizability.beam.space import (
     READ,
     SATISFIED,
     SCORE,
-    LAST,
-    LENGTH,
     SET,
     SIDE,
     SLOTS,
@@ -100,7 +100,7 @@ def sweep(beam: Beam, work: int) -> int:
             _forget_used(beam)
             save(beam)
             reg[NEXT_SAVE] = reg[EVENT] + _SAVE_EVERY
-        row = np.int64(events[reg[EVENT]] >> 1)
+        row = int(events[reg[EVENT]] >> 1)
         returns = events[reg[EVENT]] & 1
         reg[EVENT] += 1
         reg[WORK] += 1
@@ -120,7 +120,10 @@ def sweep(beam: Beam, work: int) -> int:
 def _welcome(beam: Beam, row: int) -> bool:
     """Whether a pending operation is given a slot: only so many are of use."""
     reg = beam.reg
-    if beam.kind[row] in (READ, DIFFERS) or ones(reg[NEVERS]) + ones(reg[NEVERS + 1]) >= _ALL_PENDING:
+    if (
+        beam.kind[row] in (READ, DIFFERS)
+        or ones(reg[NEVERS]) + ones(reg[NEVERS + 1]) >= _ALL_PENDING
+    ):
         return False
     alike = beam.open[beam.kind[row], key_of(beam, row)]
     return ones(alike[0] & reg[NEVERS]) + ones(alike[1] & reg[NEVERS + 1]) < _PENDING
@@ -136,7 +139,7 @@ def _forget_used(beam: Beam) -> None:
         for each in range(reg[COUNT]):
             used &= rows[now + each, USED + word]
         while used:
-            slot = word * 64 + np.int64(trailing_zeros(used))
+            slot = word * 64 + int(trailing_zeros(used))
             used &= used - 1
             leave(beam, slot)
             for each in range(reg[COUNT]):
@@ -168,7 +171,7 @@ def _gone_back(beam: Beam) -> bool:
 def _returned(beam: Beam, row: int) -> bool:
     """All configurations get by the return of an operation. False: none does."""
     reg = beam.reg
-    slot = np.int64(beam.slot_of[row])
+    slot = int(beam.slot_of[row])
     word, bit = slot >> 6, np.int64(1) << (slot & 63)
     rows, now, then = beam.rows, reg[SIDE], SET - reg[SIDE]
     wide = reg[EVENT] < reg[WIDE_UNTIL]
@@ -180,7 +183,11 @@ def _returned(beam: Beam, row: int) -> bool:
         if has and made < then + SET - 1:
             _copy(rows, here, made)
             made = _kept(rows, then, made) if extended else made + 1
-        if writes and rows[here, USED + word] & bit == 0 and (wide or not has or _wanted(beam, here, row)):
+        if (
+            writes
+            and rows[here, USED + word] & bit == 0
+            and (wide or not has or _wanted(beam, here, row))
+        ):
             # The last chance that it is seen.
             made, extended = _extended(beam, here, then, made, slot, USED, wide), True
         if not has:
@@ -223,7 +230,7 @@ def _settle(beam: Beam, here: int) -> None:
 @compiled
 def _wanted(beam: Beam, here: int, row: int) -> bool:
     """Whether anything open waits for the value that a write makes."""
-    value = np.int64(beam.b[row])
+    value = int(beam.b[row])
     if value == beam.rows[here, VALUE]:
         return False
     for word in range(2):
@@ -239,19 +246,18 @@ def _wanted(beam: Beam, here: int, row: int) -> bool:
 def _changers(beam: Beam, here: int, word: int) -> int:
     """Open cas and changes that are possible in a configuration."""
     value = beam.rows[here, VALUE]
-    return (
-        beam.open[CAS, value, word] | (beam.all[CHANGE, word] & ~beam.open[CHANGE, value, word])
-    ) & ~beam.rows[here, USED + word]
+    changes = beam.all[CHANGE, word] & ~beam.open[CHANGE, value, word]
+    return int((beam.open[CAS, value, word] | changes) & ~beam.rows[here, USED + word])
 
 
 @compiled
 def _first(beam: Beam, here: int, value: int) -> int:
     """The slot of the open write of a value that is not used and returns first; -1: none."""
-    best, found = FOREVER, np.int64(-1)
+    best, found = FOREVER, -1
     for word in range(2):
         left = beam.open[WRITE, value, word] & ~beam.rows[here, USED + word]
         while left:
-            slot = word * 64 + np.int64(trailing_zeros(left))
+            slot = word * 64 + int(trailing_zeros(left))
             left &= left - 1
             ret = beam.ret[beam.row_of[slot]]
             if ret < best or found < 0:
@@ -285,7 +291,7 @@ def _extended(
         for word in range(2):
             left = _changers(beam, there, word)
             while left:
-                each = word * 64 + np.int64(trailing_zeros(left))
+                each = word * 64 + int(trailing_zeros(left))
                 left &= left - 1
                 have, made = _put(beam, there, then, made, have, each, slot, column, wide)
     return made
@@ -328,10 +334,10 @@ def _put(
         more = _kept(rows, then, made)
         reg[TRAILS] += 1
         return have, more
-    if rows[child, PUTS] < (reg[LENGTH] if wide else _SHORT) and _useful(beam, there, child):
-        if _is_new(rows, TODO, have):
-            reg[TRAILS] += 1
-            return have + 1, made
+    short = rows[child, PUTS] < (reg[LENGTH] if wide else _SHORT)
+    if short and _useful(beam, there, child) and _is_new(rows, TODO, have):
+        reg[TRAILS] += 1
+        return have + 1, made
     return have, made
 
 
@@ -339,7 +345,11 @@ def _put(
 def _useful(beam: Beam, there: int, child: int) -> bool:
     """Whether it was seen, or leads on."""
     for word in range(2):
-        fresh = beam.rows[child, SATISFIED + word] & ~beam.rows[there, SATISFIED + word] & ~beam.reg[NEVERS + word]
+        fresh = (
+            beam.rows[child, SATISFIED + word]
+            & ~beam.rows[there, SATISFIED + word]
+            & ~beam.reg[NEVERS + word]
+        )
         sees = beam.all[READ, word] | beam.all[DIFFERS, word] | beam.all[CAS, word]
         if fresh & (sees | beam.all[CHANGE, word]) or _changers(beam, child, word):
             return True
@@ -349,7 +359,7 @@ def _useful(beam: Beam, there: int, child: int) -> bool:
 @compiled
 def _covers(rows: Ints, one: int, other: int) -> bool:
     """The same value, no less satisfied, no more used."""
-    return (
+    return bool(
         (rows[other, SATISFIED] & ~rows[one, SATISFIED]) == 0
         and (rows[one, USED] & ~rows[other, USED]) == 0
         and rows[one, VALUE] == rows[other, VALUE]
@@ -360,10 +370,10 @@ def _covers(rows: Ints, one: int, other: int) -> bool:
 
 @compiled
 def _is_new(rows: Ints, first: int, last: int) -> bool:
-    for each in range(first, last):
-        if _covers(rows, each, last):
-            return False
-    return True
+    each = first
+    while each < last and not _covers(rows, each, last):
+        each += 1
+    return each == last
 
 
 @compiled

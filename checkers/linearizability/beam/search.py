@@ -22,12 +22,13 @@ _MOST_VALUES: Final = 32
 
 
 def beam(coded: Coded, budget: Budget) -> Decision | None:
-    """Looks for an order of a cell's history. None: it found none, or there are many values."""
+    """Looks for an order of a cell's history, for at most half of the time that is left. None: it
+    found none, or there are many values."""
     if not len(coded) or int(coded.kind.max()) > Kind.CHANGE:
         return None
     if max(int(coded.a.max()), int(coded.b.max()), coded.initial) >= _MOST_VALUES:
         return None
-    began = monotonic()
+    began, part = monotonic(), budget.slice(budget.left_s / 2)
     happened = events(coded.call, coded.ret)
     space = beam_of(coded, happened, 2 * SPARE_TRAILS + len(coded), _NARROW)
     while (status := int(sweep(space, _SLICE))) != ARRIVED:
@@ -38,7 +39,7 @@ def beam(coded: Coded, budget: Budget) -> Decision | None:
             trails[: len(space.trails)] = space.trails
             space = space._replace(trails=trails)
         what = ""
-        if budget.left_s <= 0:
+        if part.left_s <= 0:
             what = "time"
         elif sum(each.nbytes for each in space) > budget.max_bytes:
             what = "memory"
@@ -46,10 +47,7 @@ def beam(coded: Coded, budget: Budget) -> Decision | None:
             note = f"{METHOD}: {what} ran out after {monotonic() - began:.1f} s"
             return Decision(Verdict.UNKNOWN, METHOD, note=note)
     puts = puts_of(space.trails, int(space.rows[space.reg[SIDE], TRAIL]))
-    order, legal = replayed(
-        happened, coded.ret, coded.kind, coded.a, coded.b, coded.initial, puts
-    )
+    order, legal = replayed(happened, coded.ret, coded.kind, coded.a, coded.b, coded.initial, puts)
     if not legal:
         raise AssertionError("the beam put an operation where it does not fit")
     return Decision(Verdict.VALID, METHOD, order)
-

@@ -87,7 +87,8 @@ class Beam(NamedTuple):
     row_of: Codes
     """By slot, -1 where it is free."""
     open: Ints
-    """(kinds, values, words): slots of open operations, by the value that they see (WRITE: make)."""
+    """(kinds, values, words): slots of open operations, by the value that they see or (WRITE)
+    make."""
     all: Ints
     """(kinds, words)"""
     rows: Ints
@@ -142,7 +143,7 @@ def ones(word: int) -> int:
 @compiled
 def key_of(beam: Beam, row: int) -> int:
     """The value by which `open` has it."""
-    return np.int64(beam.b[row] if beam.kind[row] == WRITE else beam.a[row])
+    return int(beam.b[row] if beam.kind[row] == WRITE else beam.a[row])
 
 
 @compiled
@@ -174,7 +175,7 @@ def free_slot(beam: Beam) -> int:
     """A slot that nobody has, -1 if there is none."""
     for word in range(2):
         if beam.reg[FREE + word]:
-            return word * 64 + np.int64(trailing_zeros(beam.reg[FREE + word]))
+            return word * 64 + int(trailing_zeros(beam.reg[FREE + word]))
     return -1
 
 
@@ -214,5 +215,5 @@ def restore(beam: Beam, event: int) -> bool:
             leave(beam, slot)
     for slot in range(SLOTS):
         if beam.saved_rows[at, slot] >= 0:
-            enter(beam, np.int64(beam.saved_rows[at, slot]), slot)
+            enter(beam, int(beam.saved_rows[at, slot]), slot)
     return True

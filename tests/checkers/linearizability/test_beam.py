@@ -30,9 +30,7 @@ def small(seed: int) -> Coded:
     kinds = CELL_KINDS if seed % 2 else CELL_KINDS[:4]
     info, lies = rng.choice((0, 0, 0.2, 0.5)), rng.choice((0, 0, 0.1, 0.3))
     count, values = rng.randint(2, 10), rng.randint(1, 3)
-    return random_cell(
-        rng, count, rng.randint(2, 6), values, kinds=kinds, info=info, lies=lies
-    )
+    return random_cell(rng, count, rng.randint(2, 6), values, kinds=kinds, info=info, lies=lies)
 
 
 def found(coded: Coded) -> Decision:
