@@ -39,8 +39,9 @@ AGAINST_THE_LOG = [write(0, 1, 5), write(2, 2, 3), read(4, 2)]
 """In order for the clients; the log has the second write first."""
 
 
-def nothing_is_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front, "narrow", lambda coded, budget: None)
+def nothing_is_easy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for method in ("narrow", "beam"):
+        monkeypatch.setattr(front, method, lambda coded, budget: None)
     monkeypatch.setattr(front, "narrow_keys", lambda keys: [None] * len(keys))
 
 
@@ -52,9 +53,9 @@ def test_the_methods_that_decided_are_counted(monkeypatch: pytest.MonkeyPatch) -
         figures = {"operations": len(operations), "method: narrow": 1}
         assert judged(operations)["figures"] == figures
     with monkeypatch.context() as patch:
-        nothing_is_narrow(patch)
+        nothing_is_easy(patch)
         assert judged(unique)["figures"] == {"operations": 2, "method: unique writes": 1}
-        assert judged(repeated)["figures"] == {"operations": 4, "method: beam": 1}
+        assert judged(repeated)["figures"] == {"operations": 4, "method: depth first": 1}
         assert judged(lost)["figures"] == {"operations": 4, "method: reach": 1}
         add = [Operation(op=0, end=1, process=0, f="add", type="ok")]
         again = [*add, Operation(op=2, end=3, process=0, f="remove", type="ok")]
@@ -89,7 +90,7 @@ def test_an_order_of_the_log_where_none_is_says_that_a_method_is_wrong(
 def test_the_log_decides_what_the_searches_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     operations = [write(0, 1, 3), write(2, 2, 5), write(4, 1, 7), read(6, 1)]
     coded = encode("register", table_of(operations))
-    nothing_is_narrow(monkeypatch)
+    nothing_is_easy(monkeypatch)
     monkeypatch.setattr(front, "SEARCHES", ())
     decision = decide(coded, Budget(5)).decision
     assert (decision.verdict, decision.method) == (Verdict.VALID, "along the log")
@@ -99,7 +100,7 @@ def test_what_was_tried_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def gives_up(coded: Coded, budget: Budget) -> Decision:
         return Decision(Verdict.UNKNOWN, "frontier", note="7 configurations")
 
-    nothing_is_narrow(monkeypatch)
+    nothing_is_easy(monkeypatch)
     monkeypatch.setattr(front, "SEARCHES", (gives_up,))
     row = judged([write(0, 1), write(2, 2), write(4, 1), read(6, 1)])
     assert row["verdict"] == "UNKNOWN"
