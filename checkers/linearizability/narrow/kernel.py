@@ -1,24 +1,83 @@
-"""The kernel of "narrow": two machine words a configuration."""
+"""The kernel of "narrow": walks over the events of each key with a set of configurations."""
 
 from typing import Final
 
 import numpy as np
+from numba.cpython.unsafe.numbers import trailing_zeros
 from numpy.typing import NDArray
 
 from checkers.linearizability.coded import NEVER, Codes, Ints, Kind
+from checkers.linearizability.narrow.pending import (
+    CALLED,
+    END,
+    EVER,
+    IDLE,
+    KEPT,
+    MARK,
+    USED,
+    WANTED,
+    give_up,
+    go_back,
+    helper,
+    save,
+)
+from checkers.linearizability.narrow.sets import (
+    ANY,
+    BLOCK,
+    DUE,
+    FEW,
+    HAS,
+    HOLDS,
+    IN_WORD,
+    LANES,
+    LED_TO,
+    NEEDS,
+    NO_LANE,
+    NOWHERE,
+    ROW,
+    SLOTS,
+    SOURCE,
+    TARGET,
+    ZERO,
+    Words,
+    inlined,
+    observe_all,
+    reached,
+    reached_wide,
+    some_lack,
+    take_out,
+)
+from checkers.linearizability.narrow.slots import (
+    AT,
+    CHANGES,
+    DENYING,
+    LAST,
+    MUTATORS,
+    NEXT,
+    NO_RETURN,
+    OPTIONAL,
+    RETURNS,
+    SIZE,
+    SPARE,
+    TAKEN,
+    WAITING,
+    clear,
+    lane_for,
+    lanes_used,
+    start,
+)
 from framework.compiled import compiled
 
 ORDERED, REFUTED, UNDECIDED = 0, 1, 2
+_AGAIN, _DEAD, _TURN, _PAUSE = 3, 4, 5, 6
 
-WIDTH: Final = 96
-"""Configurations of a key. Sets are searched from end to end, so more would be slow."""
-
-_OPEN: Final = 63
 _NEVER: Final = int(NEVER)
 _READ: Final = int(Kind.READ)
 _DIFFERS: Final = int(Kind.DIFFERS)
 _WRITE: Final = int(Kind.WRITE)
-_CAS: Final = int(Kind.CAS)
+_CHANGE: Final = int(Kind.CHANGE)
+_EVERY: Final = 16
+"""Returns between two snapshots."""
 
 
 def statuses(
@@ -32,13 +91,15 @@ def statuses(
     most: int,
 ) -> tuple[NDArray[np.int8], Ints]:
     """For each key, whose rows are from `starts[k]` up to `starts[k + 1]`: ORDERED, REFUTED or
-    UNDECIDED, and the row at whose return no configuration is left (-1: none)."""
+    UNDECIDED, and the row at whose return no configuration is left (-1: none). `most`: returns of
+    a key that are looked at, each as often as its set has words."""
     keys = len(starts) - 1
     status = np.empty(keys, np.int8)
     culprit = np.full(keys, -1, np.int64)
     values = 1 + max(int(initial.max()), int(a.max()), int(b.max()))
-    seen_by = np.zeros((2, values), np.int64)
-    _all(call, ret, kind, a, b, starts, initial, most, seen_by, status, culprit)
+    lane_of = np.full(values + 1, NO_LANE, np.int64)
+    lane_of[-1] = ANY  # a write's `a` is -1
+    _all(call, ret, kind, a, b, starts, initial, most, lane_of, status, culprit)
     return status, culprit
 
 
@@ -52,24 +113,35 @@ def _all(
     starts: Ints,
     initial: Ints,
     most: int,
-    seen_by: Ints,
+    lane_of: Ints,
     status: NDArray[np.int8],
     culprit: Ints,
 ) -> None:
-    sets = np.empty((6, WIDTH + 1), np.int64)
-    slots = np.empty((3, _OPEN), np.int64)
+    sets = np.zeros(BLOCK << (SLOTS - IN_WORD), np.uint64)
+    slots = np.zeros(SIZE, np.int64)
+    past_sets = np.empty((KEPT, len(sets)), np.uint64)
+    past_slots = np.empty((KEPT, SIZE), np.int64)
+    longest = 0
+    for key in range(len(starts) - 1):
+        longest = max(longest, starts[key + 1] - starts[key])
+    pending = np.zeros((4, longest + 1), np.int64)
     for key in range(len(starts) - 1):
         begin, end = starts[key], starts[key + 1]
-        status[key], culprit[key] = _one(
-            call, ret, kind, a, b, begin, end, initial[key], most, seen_by[0], seen_by[1], sets,
-            slots,
-        )  # fmt: skip
-        if status[key] != ORDERED:
-            seen_by[:] = 0
+        how = _AGAIN
+        for exact in (False, True):
+            if how == _AGAIN:
+                start(sets, slots, lane_of, begin, initial[key], most)
+                how = _follow(
+                    call, ret, kind, a, b, begin, end, exact, lane_of, sets, slots,
+                    past_sets, past_slots, pending,
+                )  # fmt: skip
+                clear(sets, slots, lane_of)
+        status[key] = how
+        culprit[key] = slots[ROW + slots[LAST]] if how == REFUTED else -1
 
 
 @compiled
-def _one(
+def _follow(
     call: Ints,
     ret: Ints,
     kind: NDArray[np.int8],
@@ -77,145 +149,216 @@ def _one(
     b: Codes,
     begin: int,
     end: int,
-    initial: int,
-    most: int,
-    readers: Ints,
-    deniers: Ints,
-    sets: Ints,
+    exact: bool,
+    lane_of: Ints,
+    sets: Words,
     slots: Ints,
-) -> tuple[int, int]:
-    """`readers[v]`: open reads of v, as bits; `deniers[v]`: open failed cas that deny v."""
-    value, done, next_value, next_done, todo_value, todo_done = sets
-    free, waiting, bit_of = slots
-    for slot in range(_OPEN):
-        free[slot] = slot
-    spare, count, opened = _OPEN, 1, 0
-    value[0], done[0] = initial, 0
-    mutations = all_deniers = looked = 0
-    left_out = False
-    row = begin
-    while row < end or opened > 0:
-        if opened == 0 or (row < end and call[row] < ret[waiting[opened - 1]]):
-            if ret[row] == _NEVER:
-                left_out = True
-                row += 1
-                continue
-            if spare == 0:
-                return UNDECIDED, -1
-            spare -= 1
-            bit = np.int64(1) << free[spare]
-            at = opened
-            while at > 0 and ret[waiting[at - 1]] < ret[row]:
-                waiting[at] = waiting[at - 1]
-                bit_of[at] = bit_of[at - 1]
-                at -= 1
-            waiting[at], bit_of[at] = row, bit
-            opened += 1
-            if kind[row] == _READ:
-                readers[a[row]] |= bit
-            elif kind[row] == _DIFFERS:
-                deniers[a[row]] |= bit
-                all_deniers |= bit
+    past_sets: Words,
+    past_slots: Ints,
+    pending: Ints,
+) -> int:
+    """One key. `exact`: pending operations have slots; else they are thought of where no
+    configuration is left without them, and _AGAIN says that it did not help."""
+    wide = False
+    kept = wanted = deaths = farthest = called = 0
+    while True:
+        if wide:
+            how = _walk_wide(
+                call, ret, kind, a, b, begin, end, exact, lane_of, sets, slots, pending
+            )
+        else:
+            how = _walk_few(
+                call, ret, kind, a, b, begin, end, exact, lane_of, sets, slots, pending
+            )
+        called = max(called, slots[WAITING])
+        if how == _TURN:
+            wide = not wide
+        elif how == _PAUSE:
+            if slots[OPTIONAL] and slots[RETURNS] > farthest:
+                give_up(begin, sets, slots, pending)
+            save(sets, slots, past_sets[kept % KEPT], past_slots[kept % KEPT])
+            kept += 1
+        elif how == _DEAD and slots[WAITING] > 0 and not exact:
+            how = _AGAIN
+            deaths += 1
+            row = helper(kind, a, b, begin, slots, pending)
+            if row < 0 or deaths > 4 * slots[WAITING] + 16 or wanted == pending.shape[1]:
+                break
+            farthest = max(farthest, slots[RETURNS])
+            pending[EVER, wanted] = row
+            pending[END, row - begin] = NO_RETURN
+            wanted += 1
+            kept = go_back(
+                row, kind, a, b, begin, lane_of, sets, slots, past_sets, past_slots, kept, pending,
+                wanted,
+            )  # fmt: skip
+            if kept == 0:
+                break
+            wide = True
+        else:
+            break
+    for each in range(called):
+        pending[MARK, pending[CALLED, each] - begin] = IDLE
+    return REFUTED if how == _DEAD else how
+
+
+@compiled
+def _walk_few(
+    call: Ints, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, begin: int, end: int,
+    exact: bool, lane_of: Ints, sets: Words, slots: Ints, pending: Ints,
+) -> int:  # fmt: skip
+    return _walk(
+        call, ret, kind, a, b, begin, end, exact, lane_of, sets, slots, pending, False
+    )
+
+
+@compiled
+def _walk_wide(
+    call: Ints, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, begin: int, end: int,
+    exact: bool, lane_of: Ints, sets: Words, slots: Ints, pending: Ints,
+) -> int:  # fmt: skip
+    return _walk(
+        call, ret, kind, a, b, begin, end, exact, lane_of, sets, slots, pending, True
+    )
+
+
+@inlined
+def _walk(
+    call: Ints, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, begin: int, end: int,
+    exact: bool, lane_of: Ints, sets: Words, slots: Ints, pending: Ints, wide: bool,
+) -> int:  # fmt: skip
+    """Events, from where `slots` says up to what has to be seen to. `wide`: more than a word, or
+    more than a few lanes."""
+    row, due = slots[AT], slots[NEXT]
+    taken, mutators, denying = slots[TAKEN], slots[MUTATORS], slots[DENYING]
+    changes, optional = slots[CHANGES], slots[OPTIONAL]
+    waiting, returns, spare = slots[WAITING], slots[RETURNS], slots[SPARE]
+    lanes = lanes_used(sets, slots, FEW) if wide else FEW
+    how = ORDERED
+    while row < end or due < NO_RETURN:
+        if row < end and call[row] << 4 < due:
+            never = ret[row] == _NEVER
+            if never and not exact:
+                pending[CALLED, waiting] = row
+                waiting += 1
+                if pending[MARK, row - begin] != WANTED:
+                    row += 1
+                    if waiting == 1:
+                        how = _PAUSE
+                        break
+                    continue
+            slot = trailing_zeros(~taken)
+            if slot >= (SLOTS if wide else IN_WORD):
+                how = UNDECIDED if wide else _TURN
+                break
+            bit = np.int64(1) << slot
+            what = kind[row]
+            source = lane_of[a[row]]
+            slots[ROW + slot] = row
+            slots[NEEDS + slot], slots[SOURCE + slot] = a[row], source
+            target = NOWHERE
+            reads = np.int64(0)
+            if what >= _WRITE:
+                target = lane_of[b[row]]
+                if target == NO_LANE:
+                    target = lane_for(
+                        b[row], LANES if wide else FEW, lane_of, sets, slots, taken | bit,
+                        mutators | bit, denying,
+                    )  # fmt: skip
+                    if target == NO_LANE:
+                        how = UNDECIDED if wide else _TURN
+                        break
+                    if wide and target >= FEW:
+                        lanes = LANES
+                mutators |= bit
+                slots[LED_TO + target] += 1
+            elif what == _READ:
+                reads = bit
+            slots[TARGET + slot] = target
+            taken |= bit
+            if wide:
+                if reads:
+                    observe_all(sets, taken >> IN_WORD, source, slot)
             else:
-                mutations |= bit
+                sets[source] <<= np.uint64(reads)
+            slots[HOLDS + source] |= reads
+            if never:
+                optional |= bit
+            else:
+                slots[DUE + slot] = ret[row] << 4 | slot
+                due = min(due, slots[DUE + slot])
+            if what == _DIFFERS:
+                denying |= bit
+                for lane in range(LANES):
+                    if lane != source:
+                        observe_all(sets, taken >> IN_WORD, lane, slot)
+                        slots[HOLDS + lane] |= bit
+            elif what == _CHANGE:
+                changes |= bit
             row += 1
             continue
-        looked += count
-        if looked > most:
-            return UNDECIDED, -1
-        back, target = waiting[opened - 1], bit_of[opened - 1]
-        found = todo = 0
-        for each in range(count):
-            now = value[each]
-            settled = done[each] | readers[now] | (all_deniers & ~deniers[now])
-            if settled & target:
-                next_value[found], next_done[found] = now, settled
-                found += 1
-            else:
-                todo_value[todo], todo_done[todo] = now, settled
-                todo += 1
-        if todo > 0:
-            found = _expand(
-                kind, a, b, waiting, bit_of, opened, target, readers, deniers, all_deniers,
-                mutations, sets, found, todo,
-            )  # fmt: skip
-            if found < 0:
-                return UNDECIDED, -1
-            if found == 0:
-                return (UNDECIDED if left_out else REFUTED), back
-        for each in range(found):
-            value[each], done[each] = next_value[each], next_done[each] & ~target
-        count = found
-        opened -= 1
-        slot = 0
-        while (np.int64(1) << slot) != target:
-            slot += 1
-        free[spare] = slot
-        spare += 1
-        if kind[back] == _READ:
-            readers[a[back]] &= ~target
-        elif kind[back] == _DIFFERS:
-            deniers[a[back]] &= ~target
-            all_deniers &= ~target
+        last = due & 15
+        bit = np.int64(1) << last
+        high = taken >> IN_WORD
+        spare -= 1 + high
+        if wide:
+            alive = not some_lack(sets, high, lanes, last) or reached_wide(
+                sets, slots, last, mutators, changes, high, lanes
+            )
+            take_out(sets, high, lanes, last)
         else:
-            mutations &= ~target
-    return ORDERED, -1
-
-
-@compiled
-def _expand(
-    kind: NDArray[np.int8],
-    a: Codes,
-    b: Codes,
-    waiting: Ints,
-    bit_of: Ints,
-    opened: int,
-    target: int,
-    readers: Ints,
-    deniers: Ints,
-    all_deniers: int,
-    mutations: int,
-    sets: Ints,
-    found: int,
-    todo: int,
-) -> int:
-    """Configurations with the target done, from those without; how many there are now, or -1 for
-    too many."""
-    _, _, next_value, next_done, todo_value, todo_done = sets
-    first = 0
-    while first < todo:
-        now, settled = todo_value[first], todo_done[first]
-        first += 1
-        for place in range(opened - 1, -1, -1):
-            bit = bit_of[place]
-            if not bit & mutations or settled & bit:
-                continue
-            row = waiting[place]
-            if (kind[row] == _CAS and now != a[row]) or (kind[row] > _CAS and now == a[row]):
-                continue
-            after = b[row]
-            then = settled | bit | readers[after] | (all_deniers & ~deniers[after])
-            if then & target:
-                found = _keep(next_value, next_done, 0, found, after, then, mutations)
-            else:
-                todo = _keep(todo_value, todo_done, first, todo, after, then, mutations)
-            if found > WIDTH or todo > WIDTH:
-                return -1
-    return found
-
-
-@compiled
-def _keep(
-    values: Ints, dones: Ints, fixed: int, count: int, value: int, done: int, mutations: int
-) -> int:
-    """Adds a configuration unless one is there that satisfied as much. The first `fixed` have been
-    looked at and stay as they are."""
-    for each in range(count):
-        if values[each] == value and not (dones[each] ^ done) & mutations:
-            if not done & ~dones[each]:
-                return count
-            if each >= fixed and not dones[each] & ~done:
-                dones[each] = done
-                return count
-    values[count], dones[count] = value, done
-    return count + 1
+            lacking = ZERO
+            for lane in range(FEW):
+                lacking |= sets[lane] & ~HAS[last]
+            alive = lacking == ZERO or reached(sets, slots, last, mutators, changes)
+            for lane in range(FEW):
+                sets[lane] >>= np.uint64(bit)
+        if not alive:
+            slots[LAST] = last
+            how = _DEAD
+            break
+        returns += 1
+        taken &= ~bit
+        mutators &= ~bit
+        changes &= ~bit
+        slots[DUE + last] = NO_RETURN
+        due = NO_RETURN
+        for slot in range(LANES if wide else FEW):
+            due = min(due, slots[DUE + slot])
+        slots[HOLDS + slots[SOURCE + last]] &= ~bit
+        slots[LED_TO + slots[TARGET + last]] -= 1
+        if denying & bit:
+            denying &= ~bit
+            for lane in range(LANES):
+                slots[HOLDS + lane] &= ~bit
+        left = optional
+        while left:
+            slot = trailing_zeros(left)
+            left &= left - 1
+            if not some_lack(sets, taken >> IN_WORD, lanes, slot):
+                take_out(sets, taken >> IN_WORD, lanes, slot)
+                bit = np.int64(1) << slot
+                optional &= ~bit
+                taken &= ~bit
+                mutators &= ~bit
+                changes &= ~bit
+                slots[LED_TO + slots[TARGET + slot]] -= 1
+                pending[MARK, slots[ROW + slot] - begin] = USED
+                pending[END, slots[ROW + slot] - begin] = returns
+        if spare < 0:
+            how = UNDECIDED
+            break
+        if waiting > 0 and returns % _EVERY == 0:
+            how = _PAUSE
+            break
+        if wide and taken >> IN_WORD == 0:
+            slots[TAKEN] = taken
+            lanes = lanes_used(sets, slots, FEW)
+            if lanes == FEW:
+                how = _TURN
+                break
+    slots[AT], slots[NEXT] = row, due
+    slots[TAKEN], slots[MUTATORS], slots[DENYING] = taken, mutators, denying
+    slots[CHANGES], slots[OPTIONAL] = changes, optional
+    slots[WAITING], slots[RETURNS], slots[SPARE] = waiting, returns, spare
+    return how
