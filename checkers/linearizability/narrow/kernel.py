@@ -167,9 +167,7 @@ def _follow(
                 call, ret, kind, a, b, begin, end, exact, lane_of, sets, slots, pending
             )
         else:
-            how = _walk_few(
-                call, ret, kind, a, b, begin, end, exact, lane_of, sets, slots, pending
-            )
+            how = _walk_few(call, ret, kind, a, b, begin, end, exact, lane_of, sets, slots, pending)
         called = max(called, slots[WAITING])
         if how == _TURN:
             wide = not wide
@@ -207,9 +205,7 @@ def _walk_few(
     call: Ints, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, begin: int, end: int,
     exact: bool, lane_of: Ints, sets: Words, slots: Ints, pending: Ints,
 ) -> int:  # fmt: skip
-    return _walk(
-        call, ret, kind, a, b, begin, end, exact, lane_of, sets, slots, pending, False
-    )
+    return _walk(call, ret, kind, a, b, begin, end, exact, lane_of, sets, slots, pending, False)
 
 
 @compiled
@@ -217,9 +213,7 @@ def _walk_wide(
     call: Ints, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, begin: int, end: int,
     exact: bool, lane_of: Ints, sets: Words, slots: Ints, pending: Ints,
 ) -> int:  # fmt: skip
-    return _walk(
-        call, ret, kind, a, b, begin, end, exact, lane_of, sets, slots, pending, True
-    )
+    return _walk(call, ret, kind, a, b, begin, end, exact, lane_of, sets, slots, pending, True)
 
 
 @inlined
@@ -238,6 +232,9 @@ def _walk(
     while row < end or due < NO_RETURN:
         if row < end and call[row] << 4 < due:
             never = ret[row] == _NEVER
+            if never and kind[row] < _WRITE:
+                row += 1
+                continue
             if never and not exact:
                 pending[CALLED, waiting] = row
                 waiting += 1

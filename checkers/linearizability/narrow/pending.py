@@ -1,10 +1,9 @@
-"""Operations that never return, where a set of configurations would be too big with all of them.
+"""Operations that never return, where sets with all of them in slots would be too big.
 
-They are left out at first. Where no configuration is left at a return, one is looked for that
-could have helped, and the walk goes on from a snapshot, with that one in a slot. What all
-configurations have used then is used, and its slot free; what some have not when the return
-is passed is given up: those that have not go on. So an order that is found is one; that none is found says
-nothing.
+They are left out at first. Where a return leaves no configuration, one is looked for that could
+have helped, and the walk begins again at a snapshot, with that one in a slot. Once all
+configurations have it, it is used up, and its slot free. When the return is passed, those that did
+without it go on alone. So an order that is found is one; that none is found says nothing.
 """
 
 from typing import Final
@@ -62,7 +61,7 @@ _CAS: Final = int(Kind.CAS)
 @compiled
 def save(sets: Words, slots: Ints, past_sets: Words, past_slots: Ints) -> None:
     past_slots[:] = slots
-    high, word = slots[TAKEN] >> IN_WORD, np.int64(0)
+    high, word = slots[TAKEN] >> IN_WORD, 0
     while True:
         for at in range(BLOCK * word, BLOCK * word + LANES):
             past_sets[at] = sets[at]
@@ -121,7 +120,7 @@ def _leading_to(
     found = -1
     first = max(0, slots[WAITING] - _LOOKED_THROUGH)
     for each in range(slots[WAITING] - 1, first - 1, -1):
-        row = pending[CALLED, each]
+        row = int(pending[CALLED, each])
         if pending[MARK, row - begin] == IDLE and (b[row] == value) == same:
             if kind[row] == _WRITE:
                 return row
@@ -162,9 +161,9 @@ def go_back(
         if pending[END, other - begin] > slots[RETURNS]:
             pending[MARK, other - begin] = WANTED
             pending[END, other - begin] = NO_RETURN
-            if other < slots[AT] and not _is_open(other, slots):
-                if not open_optional(other, kind, a, b, lane_of, sets, slots):
-                    return 0
+            opens = other < slots[AT] and not _is_open(other, slots)
+            if opens and not open_optional(other, kind, a, b, lane_of, sets, slots):
+                return 0
     return kept
 
 

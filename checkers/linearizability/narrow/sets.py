@@ -78,7 +78,7 @@ HAS: Final = np.array(
 
 
 @inlined
-def added(sets: Words, slots: Ints, slot: int, changes: int) -> np.uint64:
+def added(sets: Words, slots: Ints, slot: int, changes: int) -> Any:
     """One word: what the operation of a slot makes of the configurations that are to do, with all
     that is observed in those."""
     made = sets[TODO + slots[SOURCE + slot]]
@@ -131,7 +131,7 @@ def reached(sets: Words, slots: Ints, last: int, mutators: int, changes: int) ->
         made = added(sets, slots, last, changes)
         sets[slots[TARGET + last]] |= made
         found |= made
-    return found != ZERO
+    return bool(found != ZERO)
 
 
 # The same for any number of words and lanes. `high` are the slots beyond the first word that are
@@ -139,7 +139,7 @@ def reached(sets: Words, slots: Ints, last: int, mutators: int, changes: int) ->
 
 
 @inlined
-def having(slot: int, word: int) -> np.uint64:
+def having(slot: int, word: int) -> Any:
     """The configurations of a word that have a slot."""
     if slot < IN_WORD:
         return HAS[slot]
@@ -155,7 +155,7 @@ def after(word: int, high: int) -> int:
 @inlined
 def observe(sets: Words, high: int, lane: int, slot: int) -> None:
     """A slot takes effect in all configurations of a lane that are without it."""
-    word = np.int64(0)
+    word = 0
     while True:
         at = BLOCK * word + lane
         if slot < IN_WORD:
@@ -180,20 +180,20 @@ def observe_all(sets: Words, high: int, lane: int, slot: int) -> None:
 def some_lack(sets: Words, high: int, lanes: int, slot: int) -> bool:
     """Whether a configuration is without a slot."""
     lacking = ZERO
-    word = np.int64(0)
+    word = 0
     while True:
         without = ~having(slot, word)
         for at in range(BLOCK * word, BLOCK * word + lanes):
             lacking |= sets[at] & without
         word = after(word, high)
         if word == 0:
-            return lacking != ZERO
+            return bool(lacking != ZERO)
 
 
 @compiled
 def take_out(sets: Words, high: int, lanes: int, slot: int) -> None:
     """A slot that all have becomes one that none has."""
-    word = np.int64(0)
+    word = 0
     while True:
         first = BLOCK * word
         if slot < IN_WORD:
@@ -212,7 +212,7 @@ def take_out(sets: Words, high: int, lanes: int, slot: int) -> None:
 @compiled
 def leave_out(sets: Words, high: int, slot: int) -> None:
     """The configurations that have a slot."""
-    word = np.int64(0)
+    word = 0
     while True:
         without = ~having(slot, word)
         for at in range(BLOCK * word, BLOCK * word + LANES):
@@ -253,7 +253,7 @@ def reached_wide(
 def _split(sets: Words, last: int, high: int, lanes: int) -> bool:
     """What is without slot `last` goes to the second halves; whether anything has it."""
     found = ZERO
-    word = np.int64(0)
+    word = 0
     while True:
         has = having(last, word)
         every = ZERO
@@ -266,14 +266,14 @@ def _split(sets: Words, last: int, high: int, lanes: int) -> bool:
         sets[BLOCK * word + TODO + ANY] = every
         word = after(word, high)
         if word == 0:
-            return found != ZERO
+            return bool(found != ZERO)
 
 
 @inlined
 def _add(sets: Words, slots: Ints, slot: int, changes: int, high: int, lanes: int) -> None:
     """`added`, to the lane `FRESH`."""
     source = slots[SOURCE + slot]
-    word = np.int64(0)
+    word = 0
     while True:
         first = BLOCK * word + TODO
         made = sets[first + source]
@@ -298,7 +298,7 @@ def _merge(sets: Words, lane: int, last: int, high: int) -> tuple[bool, bool]:
     """What is in `FRESH`, into a lane: whether some is new and to do, whether some has slot
     `last`."""
     new = found = ZERO
-    word = np.int64(0)
+    word = 0
     while True:
         has = having(last, word)
         first = BLOCK * word
@@ -311,4 +311,4 @@ def _merge(sets: Words, lane: int, last: int, high: int) -> tuple[bool, bool]:
         sets[first + TODO + ANY] |= made
         word = after(word, high)
         if word == 0:
-            return new != ZERO, found != ZERO
+            return bool(new != ZERO), bool(found != ZERO)

@@ -16,7 +16,6 @@ from checkers.linearizability.narrow.sets import (
     LED_TO,
     NEEDS,
     NO_LANE,
-    NOWHERE,
     ROW,
     SLOTS,
     SOURCE,
@@ -65,7 +64,7 @@ def start(sets: Words, slots: Ints, lane_of: Ints, begin: int, initial: int, mos
 @compiled
 def clear(sets: Words, slots: Ints, lane_of: Ints) -> None:
     """No configuration, no lanes."""
-    high, word = slots[TAKEN] >> IN_WORD, np.int64(0)
+    high, word = slots[TAKEN] >> IN_WORD, 0
     while True:
         for at in range(BLOCK * word, BLOCK * word + LANES):
             sets[at] = ZERO
@@ -123,7 +122,7 @@ def _unused(most: int, sets: Words, slots: Ints, high: int) -> int:
 
 @compiled
 def is_empty(lane: int, sets: Words, high: int) -> bool:
-    word = np.int64(0)
+    word = 0
     while sets[BLOCK * word + lane] == ZERO:
         word = after(word, high)
         if word == 0:
