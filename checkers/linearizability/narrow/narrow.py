@@ -1,20 +1,20 @@
 """The method "narrow": cells with few operations open at once, many keys in one call.
 
-Breadth-first over completions, as `frontier`: all configurations that are possible so far, a
-configuration being the value and which of the open operations have taken effect. Where an operation
-returns that has not taken effect in some of them, there open mutations take effect in every order,
-until it has (just in time: Lowe 2017); observers do as soon as the value allows, which takes nothing
-from anybody. The sets are bits, so that one shift lets an operation take effect in all
-configurations of a value (`sets.py`), and no configuration has to be dropped for another.
+Breadth-first over completions, as `frontier`: all configurations that are possible so far, each the
+value and which of the open operations have taken effect. Where an operation returns that has not
+taken effect in some of them, open mutations take effect there in every order until it has (just in
+time: Lowe 2017); observers do as soon as the value allows, which takes nothing from anybody. The
+sets are bits, so that one shift lets an operation take effect in all configurations of a value
+(`sets.py`), and no configuration has to be dropped for another.
 
 Pending operations are left out at first, and come in where no configuration is left without
 (`pending.py`). If that leads nowhere, the key is walked again with all of them as operations that
-may stay open for ever, until all configurations have them; that is exact, too. What needs more than
-12 open at once, or more than 16 values, is left to the methods that can be wide.
+may stay open for ever; that is exact, too. What needs more than 12 open at once, or more than 16
+values, is left to the methods that can be wide.
 
-Cost: some 60 ns an operation up to six open at once, about twice that for every further two, however
-many configurations there are. Nothing is prepared: calls rise, and the next return is the least of
-the open ones.
+Cost: some 60 ns an operation up to six open at once, about twice that for every further two,
+however many configurations there are. Nothing is prepared: calls rise, and the next return is the
+least of the open ones.
 """
 
 from typing import Final
