@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from framework.checking.workers import settle_in
 from framework.errors import EngineError
 
 Source: TypeAlias = Any
@@ -154,6 +155,7 @@ def _exchange_on_spark(
 
 
 def _produced(number: int, source: Source, produce: Produce) -> Iterator[pa.RecordBatch]:
+    settle_in()
     part = 0
     for stage, bucket, table in produce(source):
         for block in _blocks(table):
@@ -165,6 +167,7 @@ def _reduced(
     batches: Iterator[pa.RecordBatch], reduces: Mapping[str, Reduce]
 ) -> Iterator[pa.RecordBatch]:
     """Blocks are kept as they came, compressed, until all of the partition are there."""
+    settle_in()
     kept: dict[tuple[str, int], list[tuple[int, int, Any]]] = {}
     for batch in batches:
         stages, buckets, sources, parts = (batch.column(each).to_pylist() for each in range(4))

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
+from framework.checking.workers import settle_in
 from framework.history.event import Json
 from framework.plugins.checker import OUTCOME_SCHEMA, DataFrame, Finding
 from framework.verdict import Verdict
@@ -130,6 +131,7 @@ def keyed_tables(
     bucketed = rows.selectExpr("*", f"pmod(hash({names}), {tables}) as {_BUCKET}")
 
     def run_table(table: pa.Table) -> pa.Table:
+        settle_in()
         return kernel(table.drop_columns([_BUCKET]))
 
     return bucketed.groupBy(_BUCKET).applyInArrow(run_table, OUTCOME_SCHEMA)
@@ -146,6 +148,7 @@ def _run_group(
     order: tuple[str, ...],
     group: pa.Table,
 ) -> pa.Table:
+    settle_in()
     rows: list[Row] = group.to_pylist()
     rows.sort(key=lambda row: [(row[name] is not None, row[name]) for name in order])
     run, key = rows[0]["run"], "/".join(unquoted(rows[0][name]) for name in by)

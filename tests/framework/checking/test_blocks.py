@@ -1,5 +1,6 @@
 """The exchange of blocks: the same result here and on Spark, whatever the partitions."""
 
+import gc
 import sys
 from collections.abc import Iterable
 from functools import partial
@@ -78,6 +79,16 @@ def test_split_keeps_keys_together_and_rows_in_order() -> None:
         assert found[bucket_of("a", 64)] == [0, 4]
         assert found[bucket_of("b", 64)] == [1, 3]
         assert sorted(row for rows in found.values() for row in rows) == list(range(6))
+
+
+def set_apart(table: pa.Table) -> pa.Table:
+    return pa.table({"objects": [gc.get_freeze_count()]})
+
+
+def test_a_worker_does_not_look_for_garbage_in_modules(spark: Any) -> None:
+    reduces = {"numbers": set_apart, "sources": as_it_is}
+    found = exchange(spark, range(2), partial(numbers, 3), reduces)["numbers"]
+    assert min(found.column("objects").to_pylist()) > 10_000
 
 
 def test_no_sources(spark: Any) -> None:
