@@ -2,9 +2,10 @@
 
 Where much is open at once, two or three configurations come far: most histories leave much room,
 and a dead end has its cause a few returns before it. So the width is small, there are checkpoints
-all along, and at a death it goes back to one of them: twice as far and twice as wide at each
-attempt, until it is past that place by as much. Deaths that follow each other closely make it
-wider for good, calm makes it narrow again.
+all along, and at a death it goes back to one of them and on with more, until it is past that
+place. Attempts in turns are short and ever wider, and only somewhat wider from ever farther away:
+what is missing may be a choice among many just before, or something that was spent long ago.
+Deaths that follow each other closely make it wider for good, calm makes it narrow again.
 """
 
 from typing import Final
@@ -20,13 +21,17 @@ _LEAST: Final = 2
 _MOST: Final = 64
 _STRIDE_ROWS: Final = 64
 """From checkpoint to checkpoint."""
-_REACH: Final = 16
+_NEAR: Final = 16
+_FAR: Final = 32
+"""Returns that attempts go back: doubled by every second one, and fourfold."""
+_PAST: Final = 64
+"""Returns after the place of a death where it is got over."""
 _CALM: Final = 500
 """After so many returns without a death the width is halved."""
-_CHEAP: Final = 4
+_CHEAP: Final = 6
 """Attempts before it says that it is stuck."""
-_ATTEMPTS: Final = 24
-"""From then on they grow no more."""
+_HALVES: Final = 12
+"""From then on attempts grow no more."""
 _SLICE: Final = 2_000
 
 
@@ -72,11 +77,15 @@ class Forward:
         return self.run.bytes > budget.max_bytes
 
     def _is_past(self) -> bool:
-        return self.died_at < 0 or self.run.level > self.died_at + self._reach
+        return self.died_at < 0 or self.run.level > self.died_at + _PAST
 
     @property
-    def _reach(self) -> int:
-        return int(_REACH << min(self.attempts, _ATTEMPTS))
+    def _attempt(self) -> tuple[int, int]:
+        """(its width, how far it goes back)."""
+        half = min((self.attempts + 1) // 2, _HALVES)
+        if self.attempts % 2:
+            return self.width << (half + 1), _NEAR << half
+        return self.width << half, _FAR << (2 * half)
 
     def _stride(self, budget: Budget) -> int:
         """To the next checkpoint: PAUSED there."""
@@ -97,8 +106,7 @@ class Forward:
     def _width_here(self) -> int:
         run = self.run
         if not self._is_past():
-            more = min(self.attempts + self.rounds, _ATTEMPTS)
-            return self.width << more
+            return self._attempt[0]
         if run.level > self._calm_since + _CALM:
             self._calm_since = run.level
             self.width = max(_LEAST, self.width // 2)
@@ -116,7 +124,7 @@ class Forward:
     def _back(self) -> None:
         """One more attempt."""
         self.attempts += 1
-        goal = self.died_at - self._reach
+        goal = self.died_at - self._attempt[1]
         checkpoints = self.run.checkpoints
         to = checkpoints[0]
         for each in reversed(checkpoints):

@@ -79,7 +79,8 @@ def narrowed(monkeypatch: pytest.MonkeyPatch, width: int, stride: int, cheap: in
     monkeypatch.setattr(forward, "_LEAST", width)
     monkeypatch.setattr(forward, "_MOST", width)
     monkeypatch.setattr(forward, "_STRIDE_ROWS", stride)
-    monkeypatch.setattr(forward, "_REACH", stride)
+    monkeypatch.setattr(forward, "_NEAR", stride)
+    monkeypatch.setattr(forward, "_PAST", stride)
     monkeypatch.setattr(forward, "_CHEAP", cheap)
 
 
