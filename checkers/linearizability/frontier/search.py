@@ -1,11 +1,11 @@
 """The method "frontier": breadth-first over completions, for any model but queues.
 
-One engine (`frontier_kernel`), used in two ways:
+One engine (`kernel.py`), used in two ways:
 
 - Forward, with a width: at most so many configurations a level. If one is left at the end, the
   history is linearizable, truncated or not, and its trail becomes a witness, which is replayed. If
   none is left and none was ever left out, it is not. If some were left out, it goes back to a
-  checkpoint and on from there with a greater width.
+  checkpoint and on from there with a greater width (`forward.py`).
 - Where the forward run came to an end, a proof is sought that no order gets past: a run over a
   window around that place, begun with everything possible (any value, all that is open satisfied,
   no pending operation used) and never truncated. It over-approximates, so if it dies the history
