@@ -15,8 +15,9 @@ ahead where Porcupine takes more than 5 ms. Any cell can be named, not only thos
 
 Cells run one by one, each in a process of its own; the whole grid takes hours beside Porcupine,
 most of it Porcupine's. With `--peer-limit 2` it is given up after 2 seconds, or 30 times what we
-took if that is more: enough to tell whether we are 20 times ahead. With `--processor-time` both
-count the time of all their cores together, as if each had one.
+took if that is more: enough to tell whether we are 20 times ahead. It stops at the first key that
+is wrong; both times are told then, and that of all keys is compared, for that is what we do.
+With `--processor-time` both count the time of all their cores together, as if each had one.
 """
 
 import argparse
@@ -101,7 +102,8 @@ def _line(row: Row) -> str:
     if ours.end_to_end_s is not None:
         parts.append(f"end to end {seconds(ours.end_to_end_s)}")
     if peer is not None:
-        parts.append(f"porcupine {peer.verdict} {seconds(peer.seconds)}")
+        early = "" if peer.first_s is None else f" (the first wrong key {seconds(peer.first_s)})"
+        parts.append(f"porcupine {peer.verdict} {seconds(peer.seconds)}{early}")
         parts.append(f"{mib(peer.peak_bytes)} MiB")
         if row.ratio is not None:
             parts.append(f"{times(row.ratio)} times")

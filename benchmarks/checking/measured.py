@@ -15,6 +15,8 @@ class Measured:
     peak_bytes: int
     """The greatest resident memory of the process, its arrays included; 0: not known."""
     method: str
+    first_s: float | None = None
+    """When it had found the first key that is wrong, where `seconds` are those of all keys."""
 
     @property
     def has_verdict(self) -> bool:

@@ -72,8 +72,10 @@ class Porcupine:
         told = json.loads(ended.stdout)
         verdict = told["verdict"]
         verdict = _VERDICTS.get(verdict, "time" if verdict == "unknown" else verdict)
-        seconds = told["cpu_seconds" if self.processor_time else "seconds"]
-        return Measured(verdict, seconds, told["peak_bytes"], "porcupine")
+        unit = "cpu_seconds" if self.processor_time else "seconds"
+        seconds, first = told[unit], told[f"first_{unit}"]
+        early = first if first < seconds else None
+        return Measured(verdict, seconds, told["peak_bytes"], "porcupine", early)
 
 
 def rows_of(keys: Sequence[Coded]) -> np.ndarray[tuple[int], np.dtype[np.void]]:

@@ -173,6 +173,7 @@ def test_our_go_program_reads_histories_and_has_the_models(tmp_path: Path) -> No
     for cell in (
         Cell("register", 3, 300, 1),
         Cell("register", 1, 1_000, 1, 5, plant="phantom"),
+        Cell("register", 3, 3_000, 1, 5, plant="phantom"),
         Cell("queue", 3, 300, 1),
         Cell("queue", 1, 1_000, 1, plant="swap"),
         Cell("queue", 1, 1_000, 1, plant="empty"),

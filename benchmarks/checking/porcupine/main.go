@@ -7,6 +7,10 @@
 // the greatest return means that there was none. Prints one line of JSON: verdict (ok, illegal,
 // unknown: time, or memory), seconds of the check alone, by the clock and of the processor (all
 // cores, its collection of garbage too), peak resident memory in bytes.
+//
+// Porcupine stops at the first key that has no order. Ours says which keys have none, so that one
+// stops nothing: where there are many, Porcupine is asked for every key once more, and these are
+// the seconds; first_seconds and first_cpu_seconds are those until it stopped.
 package main
 
 import (
@@ -58,9 +62,32 @@ func main() {
 	}
 	began := now()
 	go watch(mebibytes<<20, began)
-	result := porcupine.CheckOperationsTimeout(
-		model, history, time.Duration(seconds*float64(time.Second)))
-	report(strings.ToLower(string(result)), began)
+	limit := time.Duration(seconds * float64(time.Second))
+	result := porcupine.CheckOperationsTimeout(model, history, limit)
+	found := since(began)
+	first := found
+	if keys := byKey(history); string(result) == "Illegal" && len(keys) > 1 {
+		again := now()
+		if everyKey(model, keys, limit) {
+			found = since(again)
+		}
+	}
+	report(strings.ToLower(string(result)), found, first)
+}
+
+// everyKey has all keys judged at once, as Porcupine does it; whether all were in time.
+func everyKey(model porcupine.Model, keys [][]porcupine.Operation, limit time.Duration) bool {
+	judged := make(chan bool, len(keys))
+	for _, key := range keys {
+		go func(key []porcupine.Operation) {
+			judged <- string(porcupine.CheckOperationsTimeout(model, key, limit)) != "Unknown"
+		}(key)
+	}
+	all := true
+	for range keys {
+		all = <-judged && all
+	}
+	return all
 }
 
 func operations(data []byte) []porcupine.Operation {
@@ -177,21 +204,32 @@ func watch(limit int64, began moment) {
 	for {
 		time.Sleep(pollEvery)
 		if peak() > limit {
-			report("memory", began)
+			found := since(began)
+			report("memory", found, found)
 			os.Exit(0)
 		}
 	}
 }
 
-func report(verdict string, began moment) {
-	ended := now()
-	fmt.Printf("{\"verdict\": %q, \"seconds\": %.9f, \"cpu_seconds\": %.9f, \"peak_bytes\": %d}\n",
-		verdict, ended.clock.Sub(began.clock).Seconds(), (ended.cpu - began.cpu).Seconds(), peak())
+func report(verdict string, found, first spent) {
+	fmt.Printf("{\"verdict\": %q, \"seconds\": %.9f, \"cpu_seconds\": %.9f, "+
+		"\"first_seconds\": %.9f, \"first_cpu_seconds\": %.9f, \"peak_bytes\": %d}\n",
+		verdict, found.clock.Seconds(), found.cpu.Seconds(),
+		first.clock.Seconds(), first.cpu.Seconds(), peak())
 }
 
 type moment struct {
 	clock time.Time
 	cpu   time.Duration
+}
+
+type spent struct {
+	clock, cpu time.Duration
+}
+
+func since(began moment) spent {
+	ended := now()
+	return spent{ended.clock.Sub(began.clock), ended.cpu - began.cpu}
 }
 
 func now() moment {
