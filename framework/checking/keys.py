@@ -91,11 +91,13 @@ class ByKey:
     def shares(self, part: Part, buckets: int) -> Iterable[tuple[int, pa.Table]]:
         table = part.operations.drop_columns(_NOT_FOR_MODELS)
         count = np.count_nonzero(table.column("role").to_numpy() == OPERATION)
-        operations, rest = _equal_keys(table.slice(0, count)), _coded(table.slice(count))
-        for bucket, share in split(operations, "key", buckets, salt=str(part.border.file)):
+        rest = table.slice(count)
+        keyed = pa.concat_tables([table.slice(0, count), rest.filter(pc.is_valid(rest["key"]))])
+        keyless = _coded(rest.filter(pc.is_null(rest["key"])))
+        for bucket, share in split(_equal_keys(keyed), "key", buckets, str(part.border.file)):
             yield bucket, _coded(share)
-        for bucket in range(buckets if len(rest) else 0):
-            yield bucket, rest
+        for bucket in range(buckets if len(keyless) else 0):
+            yield bucket, keyless
 
     def judge(self, shares: pa.Table, /) -> pa.Table:
         operations = runs_of(shares)

@@ -7,7 +7,8 @@ only several ranges together can show to be wrong.
 
 So that every share of a table can be assembled by itself, wherever it is, two more kinds of rows
 travel with the operations (column `role`): for each range of several, how many events it has,
-and the completions in it whose invocations are in ranges before.
+and the completions in it whose invocations are in ranges before (their `key` is null where they
+do not repeat it).
 """
 
 from collections.abc import Iterator
@@ -201,6 +202,7 @@ def _completions(source: Range, events: Events, rows: NDArray[np.int64]) -> pa.T
         op=pa.array(rows),
         end=pa.array(rows),
         process=_texts(events.processes, rows),
+        key=_texts(events.key, rows),
         type=_OUTCOMES.take(events.types[rows] - 1),
         result=pc.fill_null(events.value.take(rows), "null"),
         error_code=events.error_code.take(rows),
