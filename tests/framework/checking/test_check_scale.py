@@ -1,7 +1,9 @@
 """The same verdicts and findings, however a history is cut, stored, ordered and shared out."""
 
 import random
+import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,9 @@ import pytest
 
 from benchmarks.histories import cell
 from benchmarks.history_files import events_of, write_lines, write_parquet
-from framework.checking.foreign import check_histories, find_histories
+from framework.checking.blocks import exchange
+from framework.checking.foreign import check_histories, find_histories, job_of
+from framework.checking.keys import BORDERS, SHARES, as_it_is, produce
 from framework.checking.results import RunResult, verdict_document
 from framework.errors import UsageError
 from framework.verdict import Verdict
@@ -57,6 +61,30 @@ def test_here_in_any_ranges(folder: Path) -> None:
     draw = random.Random(1)
     for size in [3_000, *(draw.randrange(5_000, 100_000) for _ in range(4))]:
         assert told(check_histories(None, given, "register", size=size)) == expected, size
+
+
+def test_completions_that_repeat_their_key_or_not(folder: Path, tmp_path: Path) -> None:
+    """Across a border they find their invocations, in whichever bucket those are."""
+    draw = random.Random(2)
+    lines = (folder / "stale.jsonl").read_text().splitlines(keepends=True)
+    path = tmp_path / "h.jsonl"
+    path.write_text(
+        "".join(
+            line
+            if '"invoke"' in line or draw.random() < 0.5
+            else re.sub(r'"key":"[^"]*",?', "", line)
+            for line in lines
+        ).replace(",}", "}")
+    )
+    assert path.stat().st_size < sum(map(len, lines)) - 1_000
+    [given], job = find_histories([path]), job_of("register")
+    found = []
+    for size, buckets in [(10**7, 1), (20_000, 1), (20_000, 5), (7_000, 64)]:
+        shares = partial(produce, job=job, buckets=buckets)
+        reduces = {BORDERS: as_it_is, SHARES: job.judge}
+        found.append(exchange(None, given.sources(0, size), shares, reduces)[SHARES].to_pylist())
+    assert {row["verdict"] for row in found[0]} == {"VALID", "INVALID"}
+    assert all(each == found[0] for each in found)
 
 
 def test_parquet_says_what_lines_say(folder: Path) -> None:
