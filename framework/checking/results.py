@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ VERDICT_FILE: Final = "verdict.json"
 MAX_FINDINGS: Final = 100
 """Findings kept of one checker; a note tells of the rest."""
 _MAX_NOTES: Final = 3
+_NO_FINDINGS: Final = (None, "", "[]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,7 @@ def checker_result(name: str, summary: str, rows: Sequence[Mapping[str, Any]]) -
     """
     rows = sorted(rows, key=lambda row: row["key"])
     seen = sum(row["seen"] for row in rows)
-    verdict = worst(Verdict(row["verdict"]) for row in rows)
+    verdict = worst(map(Verdict, {row["verdict"] for row in rows}))
     notes = _notes(rows)
     if len(notes) > _MAX_NOTES:
         notes[_MAX_NOTES:] = [f"and {len(notes) - _MAX_NOTES} more"]
@@ -180,15 +182,17 @@ def _findings(rows: Iterable[Mapping[str, Any]]) -> list[KeyedFinding]:
             picture=finding.get("picture"),
         )
         for row in rows
-        for finding in json.loads(row["findings"] or "[]")
+        if row["findings"] not in _NO_FINDINGS
+        for finding in json.loads(row["findings"])
     ]
     return sorted(found, key=lambda finding: (min(finding.operations, default=0), finding.key))
 
 
 def _figures(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     total: dict[str, Any] = {}
+    read = cache(json.loads)  # thousands of keys have the same
     for row in rows:
-        for name, value in json.loads(row["figures"] or "{}").items():
+        for name, value in read(row["figures"] or "{}").items():
             if name not in total:
                 total[name] = value
             elif not isinstance(value, int | float):
