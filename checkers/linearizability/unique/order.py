@@ -39,6 +39,8 @@ _WAYS: Final = 4
 _NEAR: Final = 16
 """Where a failed cas has no place, other ways are tried from so many turns before."""
 _TRIES: Final = 64
+_UNTRIED: Final = -2
+"""In place of a limit, which is an event or `NEVER`."""
 
 
 @compiled
@@ -91,7 +93,8 @@ class Plan(NamedTuple):
     first and last value, its last call, its neighbours in the order, whether it must stay right
     behind the one before. By turn: the chain, when it has to begin, and which way of mending is
     tried (+1: not the first that can begin earlier, but the first that can also stay; +2: hide it
-    only if what is in force can stay). By value: when it begins."""
+    only if what is in force can stay). By value: when it begins; the limit under which it was last
+    tried to begin then, and the chain's last value in that case, or -1."""
 
     root: Codes
     end: Codes
@@ -104,6 +107,8 @@ class Plan(NamedTuple):
     must: Ints
     way: NDArray[np.int8]
     begins: Ints
+    limit: Ints
+    leads_to: Codes
 
 
 class Spare(NamedTuple):
@@ -203,19 +208,32 @@ def _spare(facts: Facts) -> Spare:
 @compiled
 def _run(facts: Facts, plan: Plan, chain: int, at: int, limit: int) -> int:
     """Begins a chain at event `at`, to be through before `limit`; its last value. -1: a failed cas
-    stands in the way."""
-    value: int = plan.root[chain]
-    plan.begins[value] = at
-    while facts.replaced[value] >= 0:
+    stands in the way. How a chain goes on depends only on when a value begins, so that of many
+    tries with a long chain only one looks at all of it."""
+    root = plan.root[chain]
+    value, start = root, at
+    while True:
+        if plan.begins[value] == start and plan.limit[value] == limit:
+            end = plan.leads_to[value]
+            break
+        plan.begins[value], plan.limit[value] = start, limit
         source = facts.replaced[value]
+        if source < 0:
+            plan.leads_to[value] = end = value
+            break
         after = facts.b[source]
-        due = _due(facts.offsets, facts.calls, facts.returns, value, plan.begins[value])
-        start = max(plan.begins[value], min(min(facts.latest[after], due), limit))
+        due = _due(facts.offsets, facts.calls, facts.returns, value, start)
+        start = max(start, min(min(facts.latest[after], due), limit))
         if start < facts.last_call[value] or start < facts.call[source]:
-            return -1
-        plan.begins[after] = start
+            plan.leads_to[value] = end = -1
+            break
         value = after
-    return value
+    stop = value
+    value = root
+    while value != stop:
+        plan.leads_to[value] = end
+        value = facts.b[facts.replaced[value]]
+    return int(end)
 
 
 @compiled
@@ -242,10 +260,10 @@ def _hide(facts: Facts, plan: Plan, chain: int, before: int) -> None:
     """All of a chain in the instant in which another begins, just before it."""
     at = plan.begins[plan.root[before]]
     value = plan.root[chain]
-    plan.begins[value] = at
+    plan.begins[value], plan.limit[value] = at, _UNTRIED
     while facts.replaced[value] >= 0:
         value = facts.b[facts.replaced[value]]
-        plan.begins[value] = at
+        plan.begins[value], plan.limit[value] = at, _UNTRIED
     plan.end[chain] = value
     _append(plan, chain, plan.preceding[before])
     _append(plan, before, chain)
@@ -427,6 +445,8 @@ def place(
         must,
         np.zeros(chains + 1, np.int8),
         np.full(len(writer), -1, np.int64),
+        np.full(len(writer), _UNTRIED, np.int64),
+        np.full(len(writer), -1, np.int32),
     )
     plan.root[:chains] = root
     values = np.empty(len(writer), np.int32)

@@ -55,7 +55,7 @@ def test_the_methods_that_decided_are_counted(monkeypatch: pytest.MonkeyPatch) -
     with monkeypatch.context() as patch:
         nothing_is_easy(patch)
         assert judged(unique)["figures"] == {"operations": 2, "method: unique writes": 1}
-        assert judged(repeated)["figures"] == {"operations": 4, "method: depth first": 1}
+        assert judged(repeated)["figures"] == {"operations": 4, "method: frontier": 1}
         assert judged(lost)["figures"] == {"operations": 4, "method: reach": 1}
         add = [Operation(op=0, end=1, process=0, f="add", type="ok")]
         again = [*add, Operation(op=2, end=3, process=0, f="remove", type="ok")]

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from time import thread_time
 
 import numpy as np
 import pytest
@@ -211,3 +212,32 @@ def test_planted_violations_are_found(plant: Plant, clients: int, info: float) -
     assert 17_500 < decision.culprit < 20_100
     smaller = unique_writes(history.take(np.array(decision.involved)), Budget())
     assert smaller is not None and smaller.verdict is Verdict.INVALID
+
+
+def spoiled_again_and_again(chain: int, times: int) -> Coded:
+    """A write and a long chain of pending cas, seen at the end only, that could begin earlier: each
+    time that a failed cas needs another value. But then there is no place for the last failed cas
+    of the chain, and a pending write has to do."""
+    never, now, current = int(NEVER), chain + 1, 0
+    rows = [(1 + at, never, Kind.CAS, 1 + at, 2 + at) for at in range(chain)]
+    for number in range(times):
+        rows.append((now, never, Kind.WRITE, -1, chain + 2 + number))
+        rows.append((now + 1, now + 2, Kind.DIFFERS, current, -1))
+        now, current = now + 3, chain + 2 + number
+    rows += [(now + 2 * at, now + 2 * at + 1, Kind.DIFFERS, 1 + at, -1) for at in range(chain)]
+    now += 2 * chain
+    rows.append((now, now + 3, Kind.READ, chain, -1))
+    rows.append((now + 1, now + 4, Kind.READ, chain + 1, -1))
+    rows.append((0, now + 2, Kind.WRITE, -1, 1))
+    return coded_of(*(list(column) for column in zip(*rows, strict=True)))  # type: ignore[arg-type]
+
+
+def test_a_long_chain_is_not_looked_at_again_and_again() -> None:
+    """100,000 operations: to go along the chain each time would take several seconds."""
+    unique_writes(spoiled_again_and_again(3, 3), Budget(60.0))
+    coded = spoiled_again_and_again(25_000, 25_000)
+    began = thread_time()
+    decision = unique_writes(coded, Budget(60.0))
+    assert thread_time() - began < 1.0
+    assert decision is not None and decision.order is not None
+    assert decision.verdict is Verdict.VALID and is_legal_order(coded, decision.order)
