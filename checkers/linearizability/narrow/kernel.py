@@ -19,6 +19,7 @@ from checkers.linearizability.narrow.pending import (
     give_up,
     go_back,
     helper,
+    is_made,
     save,
 )
 from checkers.linearizability.narrow.sets import (
@@ -76,7 +77,10 @@ _READ: Final = int(Kind.READ)
 _DIFFERS: Final = int(Kind.DIFFERS)
 _WRITE: Final = int(Kind.WRITE)
 _CHANGE: Final = int(Kind.CHANGE)
-_EVERY: Final = 16
+_EXACT: Final = 1_000
+_EXACT_AN_OPERATION: Final = 4
+"""Words that are looked at with all pending operations in slots: other methods refute, too."""
+_EVERY: Final = 32
 """Returns between two snapshots."""
 
 
@@ -98,7 +102,7 @@ def statuses(
     culprit = np.full(keys, -1, np.int64)
     values = 1 + max(int(initial.max()), int(a.max()), int(b.max()))
     lane_of = np.full(values + 1, NO_LANE, np.int64)
-    lane_of[-1] = ANY  # a write's `a` is -1
+    lane_of[-1] = ANY  # -1 is what a write needs
     _all(call, ret, kind, a, b, starts, initial, most, lane_of, status, culprit)
     return status, culprit
 
@@ -130,9 +134,10 @@ def _all(
         how = _AGAIN
         for exact in (False, True):
             if how == _AGAIN:
-                start(sets, slots, lane_of, begin, initial[key], most)
+                words = min(most, _EXACT + _EXACT_AN_OPERATION * (end - begin)) if exact else most
+                start(sets, slots, lane_of, begin, initial[key], words)
                 how = _follow(
-                    call, ret, kind, a, b, begin, end, exact, lane_of, sets, slots,
+                    call, ret, kind, a, b, begin, end, initial[key], exact, lane_of, sets, slots,
                     past_sets, past_slots, pending,
                 )  # fmt: skip
                 clear(sets, slots, lane_of)
@@ -149,6 +154,7 @@ def _follow(
     b: Codes,
     begin: int,
     end: int,
+    initial: int,
     exact: bool,
     lane_of: Ints,
     sets: Words,
@@ -180,6 +186,8 @@ def _follow(
             how = _AGAIN
             deaths += 1
             row = helper(kind, a, b, begin, slots, pending)
+            if row < 0 and not is_made(kind, a, b, begin, initial, slots):
+                how = REFUTED
             if row < 0 or deaths > 4 * slots[WAITING] + 16 or wanted == pending.shape[1]:
                 break
             farthest = max(farthest, slots[RETURNS])
@@ -250,9 +258,10 @@ def _walk(
                 break
             bit = np.int64(1) << slot
             what = kind[row]
-            source = lane_of[a[row]]
+            needs = np.int64(-1) if what == _WRITE else np.int64(a[row])
+            source = lane_of[needs]
             slots[ROW + slot] = row
-            slots[NEEDS + slot], slots[SOURCE + slot] = a[row], source
+            slots[NEEDS + slot], slots[SOURCE + slot] = needs, source
             target = NOWHERE
             reads = np.int64(0)
             if what >= _WRITE:
@@ -320,7 +329,7 @@ def _walk(
         changes &= ~bit
         slots[DUE + last] = NO_RETURN
         due = NO_RETURN
-        for slot in range(LANES if wide else FEW):
+        for slot in range(SLOTS if wide else IN_WORD):
             due = min(due, slots[DUE + slot])
         slots[HOLDS + slots[SOURCE + last]] &= ~bit
         slots[LED_TO + slots[TARGET + last]] -= 1

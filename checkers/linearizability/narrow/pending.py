@@ -130,6 +130,21 @@ def _leading_to(
 
 
 @compiled
+def is_made(
+    kind: NDArray[np.int8], a: Codes, b: Codes, begin: int, initial: int, slots: Ints
+) -> bool:
+    """Whether anything so far, pending or not, makes the value that the return needs that leaves
+    nothing."""
+    culprit = slots[ROW + slots[LAST]]
+    if a[culprit] == initial or (kind[culprit] != _READ and kind[culprit] != _CAS):
+        return True
+    made = False
+    for row in range(begin, slots[AT]):
+        made |= b[row] == a[culprit] and kind[row] >= _WRITE
+    return made
+
+
+@compiled
 def go_back(
     row: int,
     kind: NDArray[np.int8],

@@ -48,6 +48,7 @@ SPARE: Final = 202
 """Words that may yet be looked at."""
 SIZE: Final = 208
 
+_WRITE: Final = int(Kind.WRITE)
 _CHANGE: Final = int(Kind.CHANGE)
 
 
@@ -149,8 +150,8 @@ def open_optional(
     if slot >= SLOTS:
         return False
     target = lane_of[b[row]]
-    slots[ROW + slot], slots[NEEDS + slot] = row, a[row]
-    slots[SOURCE + slot] = lane_of[a[row]]
+    needs = np.int64(-1) if kind[row] == _WRITE else np.int64(a[row])
+    slots[ROW + slot], slots[NEEDS + slot], slots[SOURCE + slot] = row, needs, lane_of[needs]
     bit = np.int64(1) << slot
     if target == NO_LANE:
         target = lane_for(
