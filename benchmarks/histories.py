@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.linearizability.coded import NEVER, NOWHERE, Coded, Kind
+from checkers.linearizability.coded import NEVER, NOWHERE, Coded, Ints, Kind
 from framework.compiled import compiled
 
 Plant: TypeAlias = Literal["none", "phantom", "stale", "burst"]
@@ -268,31 +268,52 @@ def _queue(operations, clients, info, seed):  # type: ignore[no-untyped-def]
 
 
 def _plant_queue(coded: Coded, plant: QueuePlant) -> Coded:
-    """Spoils it beyond what pending operations could explain, from nine tenths on."""
-    dequeues = np.flatnonzero(coded.kind == _DEQUEUE)
-    late = dequeues[len(dequeues) * 9 // 10 :]
+    """Spoils it beyond what pending operations could explain, from nine tenths on where that can
+    be. Raises `ValueError` for a history that is too short."""
+    got = np.flatnonzero(coded.kind == _DEQUEUE)
     enqueue = np.zeros(len(coded) + 2, np.int64)
     puts = np.flatnonzero(coded.kind == _ENQUEUE)
     enqueue[coded.b[puts]] = puts
-    put, got = enqueue[coded.a[late]], late
+    put = enqueue[coded.a[got]]
     if plant == "repeat":
-        coded.a[late[-1]] = coded.a[late[0]]
+        coded.a[got[-1]] = coded.a[got[len(got) * 9 // 10]]
     elif plant == "swap":
-        one = int(np.argmax(coded.ret[put] != NEVER))
-        apart = (coded.call[put] > coded.ret[put[one]]) & (coded.call[got] > coded.ret[got[one]])
-        other = int(np.argmax(apart))
-        values = coded.a[got[other]], coded.a[got[one]]
-        coded.a[got[one]], coded.a[got[other]] = values
+        one, other = _apart(coded, put, got)
+        values = coded.a[other], coded.a[one]
+        coded.a[one], coded.a[other] = values
     elif plant == "lost":
         # One value more than pending dequeues could have got.
         takes = int(np.sum(coded.kind == _TAKE))
         certain = got[coded.ret[put] < coded.call[put[-1]]]
-        gone = certain[: takes + 1]
+        late = certain[certain >= got[len(got) * 9 // 10]]
+        gone = (late if len(late) > takes else certain)[: takes + 1]
+        if len(gone) <= takes:
+            raise ValueError("too few dequeues for one of them to be missed")
         return coded.take(np.setdiff1d(np.arange(len(coded)), gone))
     else:
-        stays = int(np.argmax(coded.ret[put] + 1 < coded.call[got]))
+        stays = _late((coded.ret[put] != NEVER) & (coded.ret[put] < coded.call[got] - 1))
         return _empty_at(coded, int(coded.ret[put[stays]]) + 1)
     return coded
+
+
+def _late(fits: NDArray[np.bool_]) -> int:
+    """The first place from nine tenths on, else the last one before."""
+    places = np.flatnonzero(fits)
+    if not len(places):
+        raise ValueError("no place for this violation")
+    at = int(np.searchsorted(places, len(fits) * 9 // 10))
+    return int(places[min(at, len(places) - 1)])
+
+
+def _apart(coded: Coded, put: Ints, got: Ints) -> tuple[int, int]:
+    """Two dequeues, one over before the other begins, of values of which the same is true; from
+    nine tenths on if there are such."""
+    late = len(got) * 9 // 10
+    for one in (*range(late, len(got)), *range(late - 1, -1, -1)):
+        after = (coded.call[put] > coded.ret[put[one]]) & (coded.call[got] > coded.ret[got[one]])
+        if after.any():
+            return int(got[one]), int(got[np.argmax(after)])
+    raise ValueError("no two dequeues that could not have been the other way round")
 
 
 def _empty_at(coded: Coded, now: int) -> Coded:

@@ -45,6 +45,20 @@ def test_every_kind_of_small_cell_has_the_verdict_that_it_is_made_for(model: str
             assert cell.expected == "INVALID" or verdicts == {"VALID"}
 
 
+@pytest.mark.parametrize("plant", ["swap", "lost", "repeat", "empty"])
+def test_a_violation_in_a_queue_is_one_also_where_nearly_all_overlaps(plant: str) -> None:
+    for seed in range(5):
+        for info in (0.0, 0.05):
+            (history,) = Cell("queue", 1, 1_000, 100, None, info, plant, seed).histories()
+            assert decide(history, Budget(10)).decision.verdict.value == "INVALID"
+
+
+def test_a_queue_without_a_place_for_a_violation_says_so() -> None:
+    for plant in ("swap", "lost", "empty"):
+        with pytest.raises(ValueError, match=r"no two|too few|no place"):
+            Cell("queue", 1, 12, 100, plant=plant).histories()
+
+
 def test_keys_have_events_of_their_own() -> None:
     cell = Cell("register", 100, 2_000, 3, 5, 0.05)
     histories = cell.histories()
