@@ -295,10 +295,7 @@ def _walk(
                 due = min(due, slots[DUE + slot])
             if what == _DIFFERS:
                 denying |= bit
-                for lane in range(LANES):
-                    if lane != source:
-                        observe_all(sets, taken >> IN_WORD, lane, slot)
-                        slots[HOLDS + lane] |= bit
+                _deny(sets, slots, taken >> IN_WORD, source, slot)
             elif what == _CHANGE:
                 changes |= bit
             row += 1
@@ -337,20 +334,12 @@ def _walk(
             denying &= ~bit
             for lane in range(LANES):
                 slots[HOLDS + lane] &= ~bit
-        left = optional
-        while left:
-            slot = trailing_zeros(left)
-            left &= left - 1
-            if not some_lack(sets, taken >> IN_WORD, lanes, slot):
-                take_out(sets, taken >> IN_WORD, lanes, slot)
-                bit = np.int64(1) << slot
-                optional &= ~bit
-                taken &= ~bit
-                mutators &= ~bit
-                changes &= ~bit
-                slots[LED_TO + slots[TARGET + slot]] -= 1
-                pending[MARK, slots[ROW + slot] - begin] = USED
-                pending[END, slots[ROW + slot] - begin] = returns
+        if optional:
+            used = _used_up(sets, slots, taken >> IN_WORD, lanes, optional, begin, pending, returns)
+            optional &= ~used
+            taken &= ~used
+            mutators &= ~used
+            changes &= ~used
         if spare < 0:
             how = UNDECIDED
             break
@@ -368,3 +357,31 @@ def _walk(
     slots[CHANGES], slots[OPTIONAL] = changes, optional
     slots[WAITING], slots[RETURNS], slots[SPARE] = waiting, returns, spare
     return how
+
+
+@compiled
+def _deny(sets: Words, slots: Ints, high: int, source: int, slot: int) -> None:
+    """What an open operation saw holds wherever the value is not that of a lane."""
+    for lane in range(LANES):
+        if lane != source:
+            observe_all(sets, high, lane, slot)
+            slots[HOLDS + lane] |= np.int64(1) << slot
+
+
+@compiled
+def _used_up(
+    sets: Words, slots: Ints, high: int, lanes: int, optional: int, begin: int, pending: Ints,
+    returns: int,
+) -> int:  # fmt: skip
+    """The slots of pending operations that all configurations have; they are free then."""
+    used = np.int64(0)
+    while optional:
+        slot = trailing_zeros(optional)
+        optional &= optional - 1
+        if not some_lack(sets, high, lanes, slot):
+            take_out(sets, high, lanes, slot)
+            used |= np.int64(1) << slot
+            slots[LED_TO + slots[TARGET + slot]] -= 1
+            pending[MARK, slots[ROW + slot] - begin] = USED
+            pending[END, slots[ROW + slot] - begin] = returns
+    return int(used)
