@@ -12,33 +12,46 @@ import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 
 from checkers.linearizability.beam.space import (
+    ASKED,
     BACK,
     CAS,
     CHANGE,
     COUNT,
     DEEPEST,
     DIFFERS,
+    END,
+    ENOUGH,
     EVENT,
+    FIRST,
     FOREVER,
     FREE,
     LAST,
     LENGTH,
+    MOST,
     NARROW,
     NEVERS,
     NEXT_SAVE,
     PUTS,
     READ,
+    S_A,
+    S_B,
+    S_KIND,
+    S_RET,
+    S_ROW,
     SATISFIED,
+    SAVE_EVERY,
     SCORE,
     SET,
     SIDE,
     SLOTS,
     SPARE_TRAILS,
+    TARGET,
     TODO,
     TRAIL,
     TRAILS,
     USED,
     VALUE,
+    WAY_END,
     WIDE_UNTIL,
     WIDEST,
     WIDTH,
@@ -53,7 +66,7 @@ from checkers.linearizability.beam.space import (
     restore,
     save,
 )
-from checkers.linearizability.coded import Ints
+from checkers.linearizability.coded import Codes, Ints
 from framework.compiled import compiled
 
 ARRIVED: Final = 0
@@ -61,14 +74,17 @@ PAUSED: Final = 1
 NEEDS_TRAILS: Final = 2
 GAVE_UP: Final = 3
 
-_SAVE_EVERY: Final = 64
-"""Events."""
 _GROWTH: Final = 4
 """Of the width, from one dead end at the same place to the next."""
 _NEAR: Final = 2
 """The cause of a dead end is first sought so many events before it, for each open operation."""
 _SHORT: Final = 2
-"""Puts at one return, as long as all goes well. After a dead end, it is one more each time."""
+_LONG: Final = 8
+"""Puts at one return, as long as all goes well. After a dead end, it is one more each time, until
+these."""
+_ENOUGH: Final = 100_000
+_ENOUGH_AN_EVENT: Final = 2
+"""Work on one dead end, for each event until then."""
 _PENDING: Final = 4
 """Pending operations on a value that have a slot."""
 _ALL_PENDING: Final = 26
@@ -94,12 +110,14 @@ def sweep(beam: Beam, work: int) -> int:
     while reg[EVENT] < len(events):
         if reg[WORK] >= stop:
             return PAUSED
+        if reg[EVENT] <= reg[DEEPEST] and reg[WORK] > reg[ENOUGH]:
+            return GAVE_UP
         if reg[TRAILS] + SPARE_TRAILS > len(beam.trails):
             return NEEDS_TRAILS
         if reg[EVENT] >= reg[NEXT_SAVE] and reg[COUNT] <= reg[NARROW]:
             _forget_used(beam)
             save(beam)
-            reg[NEXT_SAVE] = reg[EVENT] + _SAVE_EVERY
+            reg[NEXT_SAVE] = reg[EVENT] + SAVE_EVERY
         row = int(events[reg[EVENT]] >> 1)
         returns = events[reg[EVENT]] & 1
         reg[EVENT] += 1
@@ -149,63 +167,63 @@ def _forget_used(beam: Beam) -> None:
 
 @compiled
 def _gone_back(beam: Beam) -> bool:
-    """To before what made all configurations die. False: it was tried with the widest beam."""
+    """To before what made all configurations die. False: that was tried often enough."""
     reg = beam.reg
     died = reg[EVENT]
-    near = _NEAR * (SLOTS - ones(reg[FREE]) - ones(reg[FREE + 1]))
     if died > reg[DEEPEST]:
-        reg[DEEPEST], reg[WIDTH], reg[BACK] = died, reg[NARROW], near
-        reg[LENGTH] = _SHORT
-    else:
-        reg[BACK] *= 2
-    reg[WIDTH] *= _GROWTH
+        reg[DEEPEST], reg[WIDTH], reg[LENGTH] = died, reg[NARROW], _SHORT
+        reg[BACK] = _NEAR * (SLOTS - ones(reg[FREE]) - ones(reg[FREE + 1])) // 2
+        reg[ENOUGH] = reg[WORK] + _ENOUGH + _ENOUGH_AN_EVENT * died
+    reg[BACK] *= 2
+    reg[WIDTH] = min(reg[WIDTH] * _GROWTH, WIDEST)
     reg[LENGTH] += 1
-    if reg[WIDTH] > WIDEST or not restore(beam, died - reg[BACK]):
+    if reg[LENGTH] > _LONG or not restore(beam, died - reg[BACK]):
         return False
-    reg[WIDE_UNTIL] = died + near
-    reg[NEXT_SAVE] = reg[EVENT] + _SAVE_EVERY
+    reg[WIDE_UNTIL] = died + reg[BACK]
+    reg[NEXT_SAVE] = reg[EVENT] + SAVE_EVERY
     return True
 
 
 @compiled
 def _returned(beam: Beam, row: int) -> bool:
     """All configurations get by the return of an operation. False: none does."""
-    reg = beam.reg
+    reg, rows, now = beam.reg, beam.rows, beam.reg[SIDE]
     slot = int(beam.slot_of[row])
     word, bit = slot >> 6, np.int64(1) << (slot & 63)
-    rows, now, then = beam.rows, reg[SIDE], SET - reg[SIDE]
+    first = SET - now
     wide = reg[EVENT] < reg[WIDE_UNTIL]
-    writes = beam.kind[row] == WRITE
-    made, extended = then, False
+    reg[TARGET], reg[MOST] = slot, reg[LENGTH] if wide else _SHORT
+    reg[FIRST] = reg[END] = first
+    writes, extended = beam.kind[row] == WRITE, False
+    open_, slots, trails = beam.open, beam.slots, beam.trails
     for here in range(now, now + reg[COUNT]):
-        _settle(beam, here)
+        _settle(rows, open_, here)
         has = rows[here, SATISFIED + word] & bit != 0
-        if has and made < then + SET - 1:
-            _copy(rows, here, made)
-            made = _kept(rows, then, made) if extended else made + 1
-        if (
-            writes
-            and rows[here, USED + word] & bit == 0
-            and (wide or not has or _wanted(beam, here, row))
-        ):
+        if has and reg[END] < first + SET - 1:
+            _copy(rows, here, reg[END])
+            reg[END] = _kept(rows, first, reg[END]) if extended else reg[END] + 1
+        unused = writes and rows[here, USED + word] & bit == 0
+        if unused and (wide or not has or _wanted(reg, rows, open_, here, beam.b[row])):
             # The last chance that it is seen.
-            made, extended = _extended(beam, here, then, made, slot, USED, wide), True
+            reg[ASKED], extended = USED, True
+            _extend(reg, rows, open_, slots, trails, here)
         if not has:
-            made, extended = _extended(beam, here, then, made, slot, SATISFIED, wide), True
-    if made == then:
+            reg[ASKED], extended = SATISFIED, True
+            _extend(reg, rows, open_, slots, trails, here)
+    if reg[END] == first:
         return False
     leave(beam, slot)
-    for each in range(then, made):
+    for each in range(first, reg[END]):
         rows[each, SATISFIED + word] &= ~bit
         rows[each, USED + word] &= ~bit
     width = reg[WIDTH] if wide else reg[NARROW]
-    reg[COUNT] = made - then
-    reg[WORK] += made - then
-    if made - then > width:
-        _thin(beam, then, made, width, now)
+    reg[COUNT] = reg[END] - first
+    reg[WORK] += reg[COUNT]
+    if reg[COUNT] > width:
+        _thin(reg, rows, open_, first, reg[END], width, now)
         reg[COUNT] = width
     else:
-        reg[SIDE] = then
+        reg[SIDE] = first
     return True
 
 
@@ -216,144 +234,142 @@ def _copy(rows: Ints, source: int, target: int) -> None:
 
 
 @compiled
-def _settle(beam: Beam, here: int) -> None:
+def _settle(rows: Ints, open_: Ints, here: int) -> None:
     """What fits the value is satisfied: it can be put here and changes nothing."""
-    value = beam.rows[here, VALUE]
+    value, any_ = rows[here, VALUE], open_.shape[1] - 1
     for word in range(2):
-        beam.rows[here, SATISFIED + word] |= (
-            beam.open[READ, value, word]
-            | beam.open[WRITE, value, word]
-            | (beam.all[DIFFERS, word] & ~beam.open[DIFFERS, value, word])
+        rows[here, SATISFIED + word] |= (
+            open_[READ, value, word]
+            | open_[WRITE, value, word]
+            | (open_[DIFFERS, any_, word] & ~open_[DIFFERS, value, word])
         )
 
 
 @compiled
-def _wanted(beam: Beam, here: int, row: int) -> bool:
-    """Whether anything open waits for the value that a write makes."""
-    value = int(beam.b[row])
-    if value == beam.rows[here, VALUE]:
-        return False
+def _wanted(reg: Ints, rows: Ints, open_: Ints, here: int, value: int) -> bool:
+    """Whether anything open waits for another value."""
+    waits = np.int64(0)
     for word in range(2):
-        waits = beam.open[READ, value, word] | (
-            beam.open[CAS, value, word] & ~beam.reg[NEVERS + word]
-        )
-        if waits & ~beam.rows[here, SATISFIED + word]:
-            return True
-    return False
+        waiting = open_[READ, value, word] | (open_[CAS, value, word] & ~reg[NEVERS + word])
+        waits |= waiting & ~rows[here, SATISFIED + word]
+    return bool(value != rows[here, VALUE] and waits != 0)
 
 
 @compiled
-def _changers(beam: Beam, here: int, word: int) -> int:
+def _changers(rows: Ints, open_: Ints, here: int, word: int) -> int:
     """Open cas and changes that are possible in a configuration."""
-    value = beam.rows[here, VALUE]
-    changes = beam.all[CHANGE, word] & ~beam.open[CHANGE, value, word]
-    return int((beam.open[CAS, value, word] | changes) & ~beam.rows[here, USED + word])
+    value, any_ = rows[here, VALUE], open_.shape[1] - 1
+    changes = open_[CHANGE, any_, word] & ~open_[CHANGE, value, word]
+    return int((open_[CAS, value, word] | changes) & ~rows[here, USED + word])
 
 
 @compiled
-def _first(beam: Beam, here: int, value: int) -> int:
+def _first(rows: Ints, open_: Ints, slots: Ints, here: int, value: int) -> int:
     """The slot of the open write of a value that is not used and returns first; -1: none."""
     best, found = FOREVER, -1
     for word in range(2):
-        left = beam.open[WRITE, value, word] & ~beam.rows[here, USED + word]
+        left = open_[WRITE, value, word] & ~rows[here, USED + word]
         while left:
             slot = word * 64 + int(trailing_zeros(left))
             left &= left - 1
-            ret = beam.ret[beam.row_of[slot]]
-            if ret < best or found < 0:
-                best, found = ret, slot
+            if slots[slot, S_RET] < best or found < 0:
+                best, found = slots[slot, S_RET], slot
     return found
 
 
 @compiled
-def _extended(
-    beam: Beam, here: int, then: int, made: int, slot: int, column: int, wide: bool
-) -> int:
-    """Puts into `then` the ways by which a slot becomes satisfied, or used. How many there are."""
-    _copy(beam.rows, here, TODO)
-    beam.rows[TODO, PUTS] = 0
-    have, there = TODO + 1, TODO - 1
-    writes = column == USED
-    while there + 1 < have:
-        there += 1
-        silent = 0
+def _extend(reg: Ints, rows: Ints, open_: Ints, slots: Ints, trails: Codes, here: int) -> None:
+    """Finds ways by which the target becomes what is asked."""
+    _copy(rows, here, TODO)
+    rows[TODO, PUTS] = 0
+    reg[WAY_END] = TODO + 1
+    target, any_ = reg[TARGET], open_.shape[1] - 1
+    there = TODO
+    while there < reg[WAY_END]:
+        value, silent = rows[there, VALUE], np.int64(0)
         for word in range(2):
-            owed = beam.all[WRITE, word] & ~beam.reg[NEVERS + word]
-            silent |= owed & ~beam.rows[there, SATISFIED + word]
-        for value in range(beam.open.shape[1]):
-            if value == beam.rows[there, VALUE] and silent == 0:
-                continue
-            first = _first(beam, there, value)
-            if first >= 0:
-                have, made = _put(beam, there, then, made, have, first, slot, column, wide)
-        if writes and (beam.rows[there, VALUE] != beam.b[beam.row_of[slot]] or silent != 0):
-            have, made = _put(beam, there, then, made, have, slot, slot, column, wide)
+            owed = open_[WRITE, any_, word] & ~reg[NEVERS + word]
+            silent |= owed & ~rows[there, SATISFIED + word]
+        last = rows[there, PUTS] + 1 >= reg[MOST]
+        only = slots[target, S_A] if last and slots[target, S_KIND] == READ else -1
+        # A write of the same value, if it makes others silent.
+        for each in range(any_):
+            if (each != value or silent != 0) and (only < 0 or only == each):
+                slot = _first(rows, open_, slots, there, each)
+                if slot >= 0:
+                    _put(reg, rows, open_, slots, trails, there, slot)
+        if reg[ASKED] == USED and (slots[target, S_B] != value or silent != 0):
+            _put(reg, rows, open_, slots, trails, there, target)
         for word in range(2):
-            left = _changers(beam, there, word)
+            left = _changers(rows, open_, there, word)
             while left:
-                each = word * 64 + int(trailing_zeros(left))
+                slot = word * 64 + int(trailing_zeros(left))
                 left &= left - 1
-                have, made = _put(beam, there, then, made, have, each, slot, column, wide)
-    return made
+                _put(reg, rows, open_, slots, trails, there, slot)
+        there += 1
+
+
+@compiled
+def _arrives(reg: Ints, slots: Ints, slot: int) -> bool:
+    """Whether the target is what is asked, once this was put."""
+    target = reg[TARGET]
+    if slot == target or reg[ASKED] == USED:
+        return bool(slot == target)
+    does = slots[target, S_KIND]
+    if does == READ:
+        return bool(slots[slot, S_B] == slots[target, S_A])
+    if does == DIFFERS:
+        return bool(slots[slot, S_B] != slots[target, S_A])
+    return bool(
+        does == WRITE and (slots[slot, S_KIND] == WRITE or slots[slot, S_B] == slots[target, S_B])
+    )
 
 
 @compiled
 def _put(
-    beam: Beam,
-    there: int,
-    then: int,
-    made: int,
-    have: int,
-    each: int,
-    slot: int,
-    column: int,
-    wide: bool,
-) -> tuple[int, int]:
-    """One more operation takes effect: that is a way (`made`), or part of one (`have`)."""
-    reg, rows, child = beam.reg, beam.rows, have
-    if made >= then + SET - 1 or have >= LAST or reg[TRAILS] >= len(beam.trails):
-        return have, made
+    reg: Ints, rows: Ints, open_: Ints, slots: Ints, trails: Codes, there: int, slot: int
+) -> None:
+    """One more operation takes effect. That is a way, or part of one."""
+    arrives = _arrives(reg, slots, slot)
+    if not arrives and rows[there, PUTS] + 1 >= reg[MOST]:
+        return
+    child = reg[END] if arrives else reg[WAY_END]
+    if child >= (reg[FIRST] + SET - 1 if arrives else LAST) or reg[TRAILS] >= len(trails):
+        return
     reg[WORK] += 1
     _copy(rows, there, child)
-    row = beam.row_of[each]
-    if beam.kind[row] == WRITE:
+    if slots[slot, S_KIND] == WRITE:
         # Every other open write can be put just before it, unseen.
-        beam.rows[child, SATISFIED] |= beam.all[WRITE, 0]
-        beam.rows[child, SATISFIED + 1] |= beam.all[WRITE, 1]
-    word, bit = each >> 6, np.int64(1) << (each & 63)
-    beam.rows[child, SATISFIED + word] |= bit
-    beam.rows[child, USED + word] |= bit
-    beam.rows[child, VALUE] = beam.b[row]
+        any_ = open_.shape[1] - 1
+        rows[child, SATISFIED] |= open_[WRITE, any_, 0]
+        rows[child, SATISFIED + 1] |= open_[WRITE, any_, 1]
+    word, bit = slot >> 6, np.int64(1) << (slot & 63)
+    rows[child, SATISFIED + word] |= bit
+    rows[child, USED + word] |= bit
+    rows[child, VALUE] = slots[slot, S_B]
     rows[child, PUTS] += 1
-    _settle(beam, child)
-    beam.trails[reg[TRAILS], 0] = rows[there, TRAIL]
-    beam.trails[reg[TRAILS], 1] = row
+    _settle(rows, open_, child)
+    trails[reg[TRAILS], 0] = rows[there, TRAIL]
+    trails[reg[TRAILS], 1] = slots[slot, S_ROW]
     rows[child, TRAIL] = reg[TRAILS]
-    if rows[child, column + (slot >> 6)] & (np.int64(1) << (slot & 63)):
-        _copy(rows, child, made)
-        more = _kept(rows, then, made)
+    if arrives:
+        reg[END] = _kept(rows, reg[FIRST], child)
         reg[TRAILS] += 1
-        return have, more
-    short = rows[child, PUTS] < (reg[LENGTH] if wide else _SHORT)
-    if short and _useful(beam, there, child) and _is_new(rows, TODO, have):
+    elif _useful(reg, rows, open_, there, child) and _is_new(rows, TODO, child):
+        reg[WAY_END] += 1
         reg[TRAILS] += 1
-        return have + 1, made
-    return have, made
 
 
 @compiled
-def _useful(beam: Beam, there: int, child: int) -> bool:
+def _useful(reg: Ints, rows: Ints, open_: Ints, there: int, child: int) -> bool:
     """Whether it was seen, or leads on."""
+    useful, any_ = np.int64(0), open_.shape[1] - 1
     for word in range(2):
-        fresh = (
-            beam.rows[child, SATISFIED + word]
-            & ~beam.rows[there, SATISFIED + word]
-            & ~beam.reg[NEVERS + word]
-        )
-        sees = beam.all[READ, word] | beam.all[DIFFERS, word] | beam.all[CAS, word]
-        if fresh & (sees | beam.all[CHANGE, word]) or _changers(beam, child, word):
-            return True
-    return False
+        sees = open_[READ, any_, word] | open_[DIFFERS, any_, word]
+        sees |= open_[CAS, any_, word] | open_[CHANGE, any_, word]
+        fresh = rows[child, SATISFIED + word] & ~rows[there, SATISFIED + word]
+        useful |= (fresh & sees & ~reg[NEVERS + word]) | _changers(rows, open_, child, word)
+    return bool(useful != 0)
 
 
 @compiled
@@ -395,11 +411,10 @@ def _kept(rows: Ints, first: int, last: int) -> int:
 
 
 @compiled
-def _thin(beam: Beam, first: int, end: int, width: int, into: int) -> None:
+def _thin(reg: Ints, rows: Ints, open_: Ints, first: int, end: int, width: int, into: int) -> None:
     """The best, and not all of one value."""
-    rows = beam.rows
     for each in range(first, end):
-        rows[each, SCORE] = _cost(beam, each)
+        rows[each, SCORE] = _cost(reg, rows, open_, each)
     for kept in range(into, into + width):
         best = first
         for each in range(first + 1, end):
@@ -415,16 +430,16 @@ def _thin(beam: Beam, first: int, end: int, width: int, into: int) -> None:
 
 
 @compiled
-def _cost(beam: Beam, here: int) -> int:
+def _cost(reg: Ints, rows: Ints, open_: Ints, here: int) -> int:
     """Little, if there are many means for what is still to be seen."""
-    cost = 0
-    for value in range(beam.open.shape[1]):
-        if value == beam.rows[here, VALUE]:
+    cost, any_ = 0, open_.shape[1] - 1
+    for value in range(any_):
+        if value == rows[here, VALUE]:
             continue
         waits = means = 0
         for word in range(2):
-            waits += ones(beam.open[READ, value, word] & ~beam.rows[here, SATISFIED + word])
-            means += ones(beam.open[WRITE, value, word] & ~beam.rows[here, USED + word])
+            waits += ones(open_[READ, value, word] & ~rows[here, SATISFIED + word])
+            means += ones(open_[WRITE, value, word] & ~rows[here, USED + word])
         cost += _WAITS * waits
         if means == 0:
             cost += _NO_MEANS + (_WAITS_IN_VAIN if waits else 0)
@@ -433,6 +448,6 @@ def _cost(beam: Beam, here: int) -> int:
         elif means == 2:
             cost += _TWO_MEANS
     for word in range(2):
-        owed = (beam.all[CAS, word] | beam.all[CHANGE, word]) & ~beam.reg[NEVERS + word]
-        cost += _CAS_WAITS * ones(owed & ~beam.rows[here, SATISFIED + word])
+        owed = (open_[CAS, any_, word] | open_[CHANGE, any_, word]) & ~reg[NEVERS + word]
+        cost += _CAS_WAITS * ones(owed & ~rows[here, SATISFIED + word])
     return cost

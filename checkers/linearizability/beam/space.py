@@ -26,14 +26,16 @@ _KINDS: Final = CHANGE + 1
 SLOTS: Final = 128
 NARROWEST: Final = 8
 """The most that `NARROW` may be."""
-WIDEST: Final = 512
+WIDEST: Final = 256
 """Configurations that are kept at most, after dead ends."""
 SET: Final = 2048
 TODO: Final = 2 * SET
 """Where in `rows` those begin that are on the way to satisfy an operation."""
 LAST: Final = TODO + 127
 CHECKPOINTS: Final = 512
-SPARE_TRAILS: Final = 1 << 14
+SPARE_TRAILS: Final = 1 << 12
+SAVE_EVERY: Final = 64
+"""Events, from one checkpoint to the next."""
 
 # Columns of a configuration.
 VALUE: Final = 0
@@ -45,6 +47,14 @@ SCORE: Final = 6
 PUTS: Final = 7
 """Since the event began."""
 _COLUMNS: Final = 8
+
+# Columns of a slot.
+S_ROW: Final = 0
+"""-1 where it is free."""
+S_RET: Final = 1
+S_KIND: Final = 2
+S_A: Final = 3
+S_B: Final = 4
 
 # Registers.
 EVENT: Final = 0
@@ -65,15 +75,30 @@ BACK: Final = 10
 """How many events to go back at the next dead end there."""
 WIDTH: Final = 11
 """How many configurations there may be, until the event `WIDE_UNTIL`."""
-WIDE_UNTIL: Final = 12
-SAVED: Final = 13
+LENGTH: Final = 12
+"""How many puts there may be at a return, until then."""
+WIDE_UNTIL: Final = 13
+ENOUGH: Final = 14
+"""Work after which the beam gives up, until it is past the deepest dead end."""
+SAVED: Final = 15
 """Checkpoints ever made."""
-NEXT_SAVE: Final = 14
-LENGTH: Final = 15
-"""The most puts of one operation's return, until the event `WIDE_UNTIL`."""
-NARROW: Final = 16
+NEXT_SAVE: Final = 16
+NARROW: Final = 17
 """How many configurations there may be as long as all goes well."""
-_REGISTERS: Final = 17
+# While configurations are extended:
+TARGET: Final = 18
+"""The slot that is to be satisfied, or used:"""
+ASKED: Final = 19
+"""the column that says so."""
+MOST: Final = 20
+"""Puts."""
+FIRST: Final = 21
+"""Where in `rows` the next configurations begin,"""
+END: Final = 22
+"""and where they end."""
+WAY_END: Final = 23
+"""Where those end that are on the way."""
+_REGISTERS: Final = 24
 
 
 class Beam(NamedTuple):
@@ -84,13 +109,11 @@ class Beam(NamedTuple):
     a: Codes
     b: Codes
     slot_of: NDArray[np.int8]
-    row_of: Codes
-    """By slot, -1 where it is free."""
+    slots: Ints
+    """(slots, columns): what has a slot."""
     open: Ints
-    """(kinds, values, words): slots of open operations, by the value that they see or (WRITE)
-    make."""
-    all: Ints
-    """(kinds, words)"""
+    """(kinds, values and one more, words): slots of open operations, by the value that they see
+    or (WRITE) make; of any value."""
     rows: Ints
     """(size, columns): two sets of configurations, and those on the way."""
     trails: Codes
@@ -108,8 +131,10 @@ def beam_of(coded: Coded, events: Codes, trails: int, narrow: int) -> Beam:
     reg[COUNT], reg[NARROW] = 1, narrow
     reg[FREE] = reg[FREE + 1] = -1
     reg[DEEPEST] = -1
-    rows = np.zeros((LAST + 1, _COLUMNS), np.int64)
+    rows = np.empty((LAST + 1, _COLUMNS), np.int64)
+    rows[0] = 0
     rows[0, VALUE], rows[0, TRAIL] = coded.initial, -1
+    checkpoints = min(CHECKPOINTS, len(events) // SAVE_EVERY + 2)
     return Beam(
         reg,
         events,
@@ -117,15 +142,14 @@ def beam_of(coded: Coded, events: Codes, trails: int, narrow: int) -> Beam:
         coded.kind,
         coded.a,
         coded.b,
-        np.zeros(len(coded), np.int8),
-        np.full(SLOTS, -1, np.int32),
-        np.zeros((_KINDS, values, 2), np.int64),
-        np.zeros((_KINDS, 2), np.int64),
+        np.empty(len(coded), np.int8),
+        np.full((SLOTS, S_B + 1), -1, np.int64),
+        np.zeros((_KINDS, values + 1, 2), np.int64),
         rows,
-        np.zeros((trails, 2), np.int32),
-        np.zeros((CHECKPOINTS, 2), np.int64),
-        np.zeros((CHECKPOINTS, SLOTS), np.int32),
-        np.zeros((CHECKPOINTS, NARROWEST, _COLUMNS), np.int64),
+        np.empty((trails, 2), np.int32),
+        np.empty((checkpoints, 2), np.int64),
+        np.empty((checkpoints, SLOTS), np.int32),
+        np.empty((checkpoints, NARROWEST, _COLUMNS), np.int64),
     )
 
 
@@ -150,9 +174,11 @@ def key_of(beam: Beam, row: int) -> int:
 def enter(beam: Beam, row: int, slot: int) -> None:
     """An operation is open from now on."""
     word, bit = slot >> 6, np.int64(1) << (slot & 63)
-    beam.slot_of[row], beam.row_of[slot] = slot, row
-    beam.open[beam.kind[row], key_of(beam, row), word] |= bit
-    beam.all[beam.kind[row], word] |= bit
+    kind, slots = beam.kind[row], beam.slots
+    beam.slot_of[row], slots[slot, S_ROW], slots[slot, S_RET] = slot, row, beam.ret[row]
+    slots[slot, S_KIND], slots[slot, S_A], slots[slot, S_B] = kind, beam.a[row], beam.b[row]
+    beam.open[kind, key_of(beam, row), word] |= bit
+    beam.open[kind, beam.open.shape[1] - 1, word] |= bit
     beam.reg[FREE + word] &= ~bit
     if beam.ret[row] == FOREVER:
         beam.reg[NEVERS + word] |= bit
@@ -162,12 +188,12 @@ def enter(beam: Beam, row: int, slot: int) -> None:
 def leave(beam: Beam, slot: int) -> None:
     """An operation is open no more."""
     word, bit = slot >> 6, np.int64(1) << (slot & 63)
-    row = beam.row_of[slot]
-    beam.open[beam.kind[row], key_of(beam, row), word] &= ~bit
-    beam.all[beam.kind[row], word] &= ~bit
+    row, kind = beam.slots[slot, S_ROW], beam.slots[slot, S_KIND]
+    beam.open[kind, key_of(beam, row), word] &= ~bit
+    beam.open[kind, beam.open.shape[1] - 1, word] &= ~bit
     beam.reg[FREE + word] |= bit
     beam.reg[NEVERS + word] &= ~bit
-    beam.row_of[slot] = -1
+    beam.slots[slot, S_ROW] = -1
 
 
 @compiled
@@ -183,10 +209,10 @@ def free_slot(beam: Beam) -> int:
 def save(beam: Beam) -> None:
     """A checkpoint: of a narrow beam only."""
     reg = beam.reg
-    at = reg[SAVED] % CHECKPOINTS
+    at = reg[SAVED] % len(beam.saved)
     beam.saved[at, 0], beam.saved[at, 1] = reg[EVENT], reg[COUNT]
     for slot in range(SLOTS):
-        beam.saved_rows[at, slot] = beam.row_of[slot]
+        beam.saved_rows[at, slot] = beam.slots[slot, S_ROW]
     for each in range(reg[COUNT]):
         for column in range(_COLUMNS):
             beam.saved_set[at, each, column] = beam.rows[reg[SIDE] + each, column]
@@ -199,10 +225,10 @@ def restore(beam: Beam, event: int) -> bool:
     is. False: that one is forgotten."""
     reg = beam.reg
     number = reg[SAVED] - 1
-    oldest = max(0, reg[SAVED] - CHECKPOINTS)
-    while number > oldest and beam.saved[number % CHECKPOINTS, 0] > event:
+    oldest = max(0, reg[SAVED] - len(beam.saved))
+    while number > oldest and beam.saved[number % len(beam.saved), 0] > event:
         number -= 1
-    at = number % CHECKPOINTS
+    at = number % len(beam.saved)
     if number < oldest or (number > 0 and beam.saved[at, 0] > event):
         return False
     reg[SAVED] = number + 1
@@ -211,7 +237,7 @@ def restore(beam: Beam, event: int) -> bool:
         for column in range(_COLUMNS):
             beam.rows[reg[SIDE] + each, column] = beam.saved_set[at, each, column]
     for slot in range(SLOTS):
-        if beam.row_of[slot] >= 0:
+        if beam.slots[slot, S_ROW] >= 0:
             leave(beam, slot)
     for slot in range(SLOTS):
         if beam.saved_rows[at, slot] >= 0:
