@@ -82,7 +82,7 @@ _SHORT: Final = 2
 _LONG: Final = 8
 """Puts at one return, as long as all goes well. After a dead end, it is one more each time, until
 these."""
-_ENOUGH: Final = 100_000
+_ENOUGH: Final = 400_000
 _ENOUGH_AN_EVENT: Final = 2
 """Work on one dead end, for each event until then."""
 _PENDING: Final = 4
@@ -176,7 +176,7 @@ def _gone_back(beam: Beam) -> bool:
         reg[ENOUGH] = reg[WORK] + _ENOUGH + _ENOUGH_AN_EVENT * died
     reg[BACK] *= 2
     reg[WIDTH] = min(reg[WIDTH] * _GROWTH, WIDEST)
-    reg[LENGTH] += 1
+    reg[LENGTH] += 1 if reg[WIDTH] > _GROWTH * reg[NARROW] else 0
     if reg[LENGTH] > _LONG or not restore(beam, died - reg[BACK]):
         return False
     reg[WIDE_UNTIL] = died + reg[BACK]
@@ -206,9 +206,13 @@ def _returned(beam: Beam, row: int) -> bool:
         if unused and (wide or not has or _wanted(reg, rows, open_, here, beam.b[row])):
             # The last chance that it is seen.
             reg[ASKED], extended = USED, True
+            if not wide:
+                reg[MOST] = 1
             _extend(reg, rows, open_, slots, trails, here)
         if not has:
             reg[ASKED], extended = SATISFIED, True
+            if not wide:
+                reg[MOST] = _SHORT
             _extend(reg, rows, open_, slots, trails, here)
     if reg[END] == first:
         return False
@@ -284,28 +288,30 @@ def _extend(reg: Ints, rows: Ints, open_: Ints, slots: Ints, trails: Codes, here
     rows[TODO, PUTS] = 0
     reg[WAY_END] = TODO + 1
     target, any_ = reg[TARGET], open_.shape[1] - 1
-    there = TODO
+    does, there = slots[target, S_KIND], TODO
     while there < reg[WAY_END]:
         value, silent = rows[there, VALUE], np.int64(0)
         for word in range(2):
             owed = open_[WRITE, any_, word] & ~reg[NEVERS + word]
             silent |= owed & ~rows[there, SATISFIED + word]
         last = rows[there, PUTS] + 1 >= reg[MOST]
-        only = slots[target, S_A] if last and slots[target, S_KIND] == READ else -1
-        # A write of the same value, if it makes others silent.
-        for each in range(any_):
-            if (each != value or silent != 0) and (only < 0 or only == each):
-                slot = _first(rows, open_, slots, there, each)
-                if slot >= 0:
-                    _put(reg, rows, open_, slots, trails, there, slot)
         if reg[ASKED] == USED and (slots[target, S_B] != value or silent != 0):
             _put(reg, rows, open_, slots, trails, there, target)
-        for word in range(2):
-            left = _changers(rows, open_, there, word)
-            while left:
-                slot = word * 64 + int(trailing_zeros(left))
-                left &= left - 1
-                _put(reg, rows, open_, slots, trails, there, slot)
+        if not (last and (reg[ASKED] == USED or does == CAS or does == CHANGE)):
+            only = slots[target, S_A] if last and does == READ else -1
+            # A write of the same value, if it makes others silent.
+            for each in range(any_):
+                if (each != value or silent != 0) and (only < 0 or only == each):
+                    slot = _first(rows, open_, slots, there, each)
+                    if slot >= 0:
+                        _put(reg, rows, open_, slots, trails, there, slot)
+        if not (last and reg[ASKED] == USED):
+            for word in range(2):
+                left = _changers(rows, open_, there, word)
+                while left:
+                    slot = word * 64 + int(trailing_zeros(left))
+                    left &= left - 1
+                    _put(reg, rows, open_, slots, trails, there, slot)
         there += 1
 
 

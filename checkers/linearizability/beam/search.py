@@ -15,7 +15,7 @@ from checkers.linearizability.decision import Budget, Decision
 from framework.verdict import Verdict
 
 METHOD: Final = "beam"
-_NARROW: Final = 4
+_NARROW: Final = 3
 _SLICE: Final = 1_000_000
 _MOST_VALUES: Final = 32
 """Every value is looked at where an operation must be put."""
