@@ -60,7 +60,6 @@ from checkers.linearizability.beam.space import (
     Beam,
     enter,
     free_slot,
-    key_of,
     leave,
     ones,
     restore,
@@ -105,7 +104,7 @@ _SAME_VALUE: Final = 4
 @compiled
 def sweep(beam: Beam, work: int) -> int:
     """Goes on until the end is reached, about `work` steps are done, or something is needed."""
-    reg, events = beam.reg, beam.events
+    reg, events, ops, slots, open_ = beam.reg, beam.events, beam.ops, beam.slots, beam.open
     stop = reg[WORK] + work
     while reg[EVENT] < len(events):
         if reg[WORK] >= stop:
@@ -123,27 +122,24 @@ def sweep(beam: Beam, work: int) -> int:
         reg[EVENT] += 1
         reg[WORK] += 1
         if not returns:
-            if beam.ret[row] == FOREVER and not _welcome(beam, row):
+            if ops[row, S_RET] == FOREVER and not _welcome(reg, ops, open_, row):
                 continue
-            slot = free_slot(beam)
+            slot = free_slot(reg)
             if slot < 0:
                 return GAVE_UP
-            enter(beam, row, slot)
-        elif not _returned(beam, row) and not _gone_back(beam):
+            enter(reg, ops, slots, open_, row, slot)
+        elif not _returned(beam, int(ops[row, S_ROW])) and not _gone_back(beam):
             return GAVE_UP
     return ARRIVED
 
 
 @compiled
-def _welcome(beam: Beam, row: int) -> bool:
+def _welcome(reg: Ints, ops: Ints, open_: Ints, row: int) -> bool:
     """Whether a pending operation is given a slot: only so many are of use."""
-    reg = beam.reg
-    if (
-        beam.kind[row] in (READ, DIFFERS)
-        or ones(reg[NEVERS]) + ones(reg[NEVERS + 1]) >= _ALL_PENDING
-    ):
+    kind = ops[row, S_KIND]
+    if kind <= DIFFERS or ones(reg[NEVERS]) + ones(reg[NEVERS + 1]) >= _ALL_PENDING:
         return False
-    alike = beam.open[beam.kind[row], key_of(beam, row)]
+    alike = open_[kind, ops[row, S_B] if kind == WRITE else ops[row, S_A]]
     return ones(alike[0] & reg[NEVERS]) + ones(alike[1] & reg[NEVERS + 1]) < _PENDING
 
 
@@ -159,7 +155,7 @@ def _forget_used(beam: Beam) -> None:
         while used:
             slot = word * 64 + int(trailing_zeros(used))
             used &= used - 1
-            leave(beam, slot)
+            leave(reg, beam.slots, beam.open, slot)
             for each in range(reg[COUNT]):
                 rows[now + each, USED + word] &= ~(np.int64(1) << (slot & 63))
                 rows[now + each, SATISFIED + word] &= ~(np.int64(1) << (slot & 63))
@@ -185,17 +181,16 @@ def _gone_back(beam: Beam) -> bool:
 
 
 @compiled
-def _returned(beam: Beam, row: int) -> bool:
+def _returned(beam: Beam, slot: int) -> bool:
     """All configurations get by the return of an operation. False: none does."""
     reg, rows, now = beam.reg, beam.rows, beam.reg[SIDE]
-    slot = int(beam.slot_of[row])
     word, bit = slot >> 6, np.int64(1) << (slot & 63)
     first = SET - now
     wide = reg[EVENT] < reg[WIDE_UNTIL]
     reg[TARGET], reg[MOST] = slot, reg[LENGTH] if wide else _SHORT
     reg[FIRST] = reg[END] = first
-    writes, extended = beam.kind[row] == WRITE, False
     open_, slots, trails = beam.open, beam.slots, beam.trails
+    writes, extended = slots[slot, S_KIND] == WRITE, False
     for here in range(now, now + reg[COUNT]):
         _settle(rows, open_, here)
         has = rows[here, SATISFIED + word] & bit != 0
@@ -203,7 +198,7 @@ def _returned(beam: Beam, row: int) -> bool:
             _copy(rows, here, reg[END])
             reg[END] = _kept(rows, first, reg[END]) if extended else reg[END] + 1
         unused = writes and rows[here, USED + word] & bit == 0
-        if unused and (wide or not has or _wanted(reg, rows, open_, here, beam.b[row])):
+        if unused and (wide or not has or _wanted(reg, rows, open_, here, slots[slot, S_B])):
             # The last chance that it is seen.
             reg[ASKED], extended = USED, True
             if not wide:
@@ -216,7 +211,7 @@ def _returned(beam: Beam, row: int) -> bool:
             _extend(reg, rows, open_, slots, trails, here)
     if reg[END] == first:
         return False
-    leave(beam, slot)
+    leave(reg, slots, open_, slot)
     for each in range(first, reg[END]):
         rows[each, SATISFIED + word] &= ~bit
         rows[each, USED + word] &= ~bit
@@ -297,7 +292,7 @@ def _extend(reg: Ints, rows: Ints, open_: Ints, slots: Ints, trails: Codes, here
         last = rows[there, PUTS] + 1 >= reg[MOST]
         if reg[ASKED] == USED and (slots[target, S_B] != value or silent != 0):
             _put(reg, rows, open_, slots, trails, there, target)
-        if not (last and (reg[ASKED] == USED or does == CAS or does == CHANGE)):
+        if not (last and (reg[ASKED] == USED or does in (CAS, CHANGE))):
             only = slots[target, S_A] if last and does == READ else -1
             # A write of the same value, if it makes others silent.
             for each in range(any_):

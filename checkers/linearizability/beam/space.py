@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
-from numpy.typing import NDArray
 
 from checkers.linearizability.coded import NEVER, Coded, Codes, Ints, Kind
 from framework.compiled import compiled
@@ -50,7 +49,7 @@ _COLUMNS: Final = 8
 
 # Columns of a slot.
 S_ROW: Final = 0
-"""-1 where it is free."""
+"""-1 where it is free. In the history: the slot."""
 S_RET: Final = 1
 S_KIND: Final = 2
 S_A: Final = 3
@@ -104,11 +103,8 @@ _REGISTERS: Final = 24
 class Beam(NamedTuple):
     reg: Ints
     events: Codes
-    ret: Ints
-    kind: NDArray[np.int8]
-    a: Codes
-    b: Codes
-    slot_of: NDArray[np.int8]
+    ops: Ints
+    """(rows, columns of a slot): the history; and whose slot it is."""
     slots: Ints
     """(slots, columns): what has a slot."""
     open: Ints
@@ -134,15 +130,18 @@ def beam_of(coded: Coded, events: Codes, trails: int, narrow: int) -> Beam:
     rows = np.empty((LAST + 1, _COLUMNS), np.int64)
     rows[0] = 0
     rows[0, VALUE], rows[0, TRAIL] = coded.initial, -1
-    checkpoints = min(CHECKPOINTS, len(events) // SAVE_EVERY + 2)
-    return Beam(
-        reg,
-        events,
+    ops = np.empty((len(coded), S_B + 1), np.int64)
+    ops[:, S_RET], ops[:, S_KIND], ops[:, S_A], ops[:, S_B] = (
         coded.ret,
         coded.kind,
         coded.a,
         coded.b,
-        np.empty(len(coded), np.int8),
+    )
+    checkpoints = min(CHECKPOINTS, len(events) // SAVE_EVERY + 2)
+    return Beam(
+        reg,
+        events,
+        ops,
         np.full((SLOTS, S_B + 1), -1, np.int64),
         np.zeros((_KINDS, values + 1, 2), np.int64),
         rows,
@@ -165,43 +164,38 @@ def ones(word: int) -> int:
 
 
 @compiled
-def key_of(beam: Beam, row: int) -> int:
-    """The value by which `open` has it."""
-    return int(beam.b[row] if beam.kind[row] == WRITE else beam.a[row])
-
-
-@compiled
-def enter(beam: Beam, row: int, slot: int) -> None:
+def enter(reg: Ints, ops: Ints, slots: Ints, open_: Ints, row: int, slot: int) -> None:
     """An operation is open from now on."""
     word, bit = slot >> 6, np.int64(1) << (slot & 63)
-    kind, slots = beam.kind[row], beam.slots
-    beam.slot_of[row], slots[slot, S_ROW], slots[slot, S_RET] = slot, row, beam.ret[row]
-    slots[slot, S_KIND], slots[slot, S_A], slots[slot, S_B] = kind, beam.a[row], beam.b[row]
-    beam.open[kind, key_of(beam, row), word] |= bit
-    beam.open[kind, beam.open.shape[1] - 1, word] |= bit
-    beam.reg[FREE + word] &= ~bit
-    if beam.ret[row] == FOREVER:
-        beam.reg[NEVERS + word] |= bit
+    for column in range(ops.shape[1]):
+        slots[slot, column] = ops[row, column]
+    ops[row, S_ROW], slots[slot, S_ROW] = slot, row
+    kind = ops[row, S_KIND]
+    open_[kind, ops[row, S_B] if kind == WRITE else ops[row, S_A], word] |= bit
+    open_[kind, open_.shape[1] - 1, word] |= bit
+    reg[FREE + word] &= ~bit
+    if ops[row, S_RET] == FOREVER:
+        reg[NEVERS + word] |= bit
 
 
 @compiled
-def leave(beam: Beam, slot: int) -> None:
+def leave(reg: Ints, slots: Ints, open_: Ints, slot: int) -> None:
     """An operation is open no more."""
     word, bit = slot >> 6, np.int64(1) << (slot & 63)
-    row, kind = beam.slots[slot, S_ROW], beam.slots[slot, S_KIND]
-    beam.open[kind, key_of(beam, row), word] &= ~bit
-    beam.open[kind, beam.open.shape[1] - 1, word] &= ~bit
-    beam.reg[FREE + word] |= bit
-    beam.reg[NEVERS + word] &= ~bit
-    beam.slots[slot, S_ROW] = -1
+    kind = slots[slot, S_KIND]
+    open_[kind, slots[slot, S_B] if kind == WRITE else slots[slot, S_A], word] &= ~bit
+    open_[kind, open_.shape[1] - 1, word] &= ~bit
+    reg[FREE + word] |= bit
+    reg[NEVERS + word] &= ~bit
+    slots[slot, S_ROW] = -1
 
 
 @compiled
-def free_slot(beam: Beam) -> int:
+def free_slot(reg: Ints) -> int:
     """A slot that nobody has, -1 if there is none."""
     for word in range(2):
-        if beam.reg[FREE + word]:
-            return word * 64 + int(trailing_zeros(beam.reg[FREE + word]))
+        if reg[FREE + word]:
+            return word * 64 + int(trailing_zeros(reg[FREE + word]))
     return -1
 
 
@@ -238,8 +232,9 @@ def restore(beam: Beam, event: int) -> bool:
             beam.rows[reg[SIDE] + each, column] = beam.saved_set[at, each, column]
     for slot in range(SLOTS):
         if beam.slots[slot, S_ROW] >= 0:
-            leave(beam, slot)
+            leave(reg, beam.slots, beam.open, slot)
     for slot in range(SLOTS):
         if beam.saved_rows[at, slot] >= 0:
-            enter(beam, int(beam.saved_rows[at, slot]), slot)
+            row = int(beam.saved_rows[at, slot])
+            enter(reg, beam.ops, beam.slots, beam.open, row, slot)
     return True
