@@ -85,8 +85,9 @@ _ENOUGH: Final = 400_000
 _ENOUGH_AN_EVENT: Final = 2
 """Work on one dead end, for each event until then."""
 _PENDING: Final = 4
-"""Pending operations on a value that have a slot."""
-_ALL_PENDING: Final = 26
+"""Pending writes of a value that have a slot. Of other effects, one each."""
+_SPARE: Final = 24
+"""Slots that are left to operations that return."""
 
 # What a configuration costs that has to be thinned out.
 _WAITS: Final = 1
@@ -122,8 +123,11 @@ def sweep(beam: Beam, work: int) -> int:
         reg[EVENT] += 1
         reg[WORK] += 1
         if not returns:
-            if ops[row, S_RET] == FOREVER and not _welcome(reg, ops, open_, row):
+            if ops[row, S_RET] == FOREVER and not _welcome(reg, ops, slots, open_, row):
                 continue
+            for word in range(2):
+                if reg[FREE] == 0 and reg[FREE + 1] == 0:
+                    _evict(beam, reg[NEVERS + word] & -reg[NEVERS + word], word)
             slot = free_slot(reg)
             if slot < 0:
                 return GAVE_UP
@@ -134,31 +138,41 @@ def sweep(beam: Beam, work: int) -> int:
 
 
 @compiled
-def _welcome(reg: Ints, ops: Ints, open_: Ints, row: int) -> bool:
+def _welcome(reg: Ints, ops: Ints, slots: Ints, open_: Ints, row: int) -> bool:
     """Whether a pending operation is given a slot: only so many are of use."""
-    kind = ops[row, S_KIND]
-    if kind <= DIFFERS or ones(reg[NEVERS]) + ones(reg[NEVERS + 1]) >= _ALL_PENDING:
+    kind, makes = ops[row, S_KIND], ops[row, S_B]
+    if kind <= DIFFERS or ones(reg[FREE]) + ones(reg[FREE + 1]) <= _SPARE:
         return False
-    alike = open_[kind, ops[row, S_B] if kind == WRITE else ops[row, S_A]]
-    return ones(alike[0] & reg[NEVERS]) + ones(alike[1] & reg[NEVERS + 1]) < _PENDING
+    alike, most = 0, _PENDING if kind == WRITE else 1
+    for word in range(2):
+        left = open_[kind, makes if kind == WRITE else ops[row, S_A], word] & reg[NEVERS + word]
+        while left:
+            alike += slots[word * 64 + int(trailing_zeros(left)), S_B] == makes
+            left &= left - 1
+    return bool(alike < most)
+
+
+@compiled
+def _evict(beam: Beam, used: int, word: int) -> None:
+    """Takes slots from pending operations, which can take effect no more."""
+    reg, rows = beam.reg, beam.rows
+    for each in range(reg[SIDE], reg[SIDE] + reg[COUNT]):
+        rows[each, USED + word] &= ~used
+        rows[each, SATISFIED + word] &= ~used
+    while used:
+        leave(reg, beam.slots, beam.open, word * 64 + int(trailing_zeros(used)))
+        used &= used - 1
 
 
 @compiled
 def _forget_used(beam: Beam) -> None:
     """Pending operations that all configurations have used."""
     reg, rows = beam.reg, beam.rows
-    now = reg[SIDE]
     for word in range(2):
         used = reg[NEVERS + word]
-        for each in range(reg[COUNT]):
-            used &= rows[now + each, USED + word]
-        while used:
-            slot = word * 64 + int(trailing_zeros(used))
-            used &= used - 1
-            leave(reg, beam.slots, beam.open, slot)
-            for each in range(reg[COUNT]):
-                rows[now + each, USED + word] &= ~(np.int64(1) << (slot & 63))
-                rows[now + each, SATISFIED + word] &= ~(np.int64(1) << (slot & 63))
+        for each in range(reg[SIDE], reg[SIDE] + reg[COUNT]):
+            used &= rows[each, USED + word]
+        _evict(beam, used, word)
 
 
 @compiled
@@ -356,20 +370,27 @@ def _put(
     if arrives:
         reg[END] = _kept(rows, reg[FIRST], child)
         reg[TRAILS] += 1
-    elif _useful(reg, rows, open_, there, child) and _is_new(rows, TODO, child):
+    elif _useful(reg, rows, open_, slots, there, child) and _is_new(rows, TODO, child):
         reg[WAY_END] += 1
         reg[TRAILS] += 1
 
 
 @compiled
-def _useful(reg: Ints, rows: Ints, open_: Ints, there: int, child: int) -> bool:
-    """Whether it was seen, or leads on."""
+def _useful(
+    reg: Ints, rows: Ints, open_: Ints, slots: Ints, there: int, child: int
+) -> bool:
+    """Whether it was seen, or leads on. Pending operations are only put to arrive with the next."""
     useful, any_ = np.int64(0), open_.shape[1] - 1
     for word in range(2):
         sees = open_[READ, any_, word] | open_[DIFFERS, any_, word]
         sees |= open_[CAS, any_, word] | open_[CHANGE, any_, word]
         fresh = rows[child, SATISFIED + word] & ~rows[there, SATISFIED + word]
-        useful |= (fresh & sees & ~reg[NEVERS + word]) | _changers(rows, open_, child, word)
+        leads = _changers(rows, open_, child, word)
+        useful |= ((fresh & sees) | leads) & ~reg[NEVERS + word]
+        left = leads & reg[NEVERS + word]
+        while left:
+            useful |= _arrives(reg, slots, word * 64 + int(trailing_zeros(left)))
+            left &= left - 1
     return bool(useful != 0)
 
 

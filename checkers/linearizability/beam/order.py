@@ -45,17 +45,18 @@ def replayed(
     for row in puts:
         planned[row] = True
     opened, count = np.empty(len(ret), np.int32), 0
-    at = np.full(len(ret), -1, np.int32)
+    at, called = np.empty(len(ret), np.int32), np.zeros(len(ret), np.bool_)
     next_put = 0
     for event in events:
         row = np.int64(event >> 1)
         if event & 1 == 0:
-            if planned[row] or ret[row] != FOREVER:
+            called[row] = True
+            if not planned[row] and ret[row] != FOREVER:
                 opened[count], at[row] = row, count
                 count += 1
             continue
         if not done[row]:
-            filled = _fitting(opened, count, kind, a, b, planned, done, value, order, filled)
+            filled = _fitting(opened, count, kind, a, b, done, value, order, filled)
         while not done[row]:
             if next_put == len(puts):
                 return order[:filled], False
@@ -63,22 +64,22 @@ def replayed(
             next_put += 1
             seen = kind[put] == CAS and value == a[put]
             seen = seen or (kind[put] == CHANGE and value != a[put])
-            if at[put] < 0 or done[put] or not (seen or kind[put] == WRITE):
+            if not called[put] or done[put] or not (seen or kind[put] == WRITE):
                 return order[:filled], False
             if kind[put] == WRITE:
                 for each in opened[:count]:
-                    if kind[each] == WRITE and not done[each] and not planned[each]:
+                    if kind[each] == WRITE and not done[each]:
                         done[each] = True
                         order[filled] = each
                         filled += 1
             done[put], value = True, b[put]
             order[filled] = put
             filled += 1
-            filled = _fitting(opened, count, kind, a, b, planned, done, value, order, filled)
-        count -= 1
-        last = opened[count]
-        opened[at[row]], at[last] = last, at[row]
-        at[row] = -1
+            filled = _fitting(opened, count, kind, a, b, done, value, order, filled)
+        if not planned[row]:
+            count -= 1
+            last = opened[count]
+            opened[at[row]], at[last] = last, at[row]
     return order[:filled], True
 
 
@@ -89,7 +90,6 @@ def _fitting(
     kind: NDArray[np.int8],
     a: Codes,
     b: Codes,
-    planned: NDArray[np.bool_],
     done: NDArray[np.bool_],
     value: int,
     order: Ints,
@@ -97,7 +97,7 @@ def _fitting(
 ) -> int:
     """Places what fits the value and leaves it as it is. How many are placed in all."""
     for row in opened[:count]:
-        if done[row] or planned[row]:
+        if done[row]:
             continue
         does = kind[row]
         if (

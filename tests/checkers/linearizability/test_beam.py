@@ -91,9 +91,6 @@ def test_gives_up_where_more_is_open_than_it_has_slots_for() -> None:
 
 
 def test_a_budget_that_ran_out_is_told() -> None:
-    coded = cell(5_000, 20, values=5, seed=3)
-    decision = beam(coded, Budget(0.0))
-    assert decision is None or decision.verdict is Verdict.VALID  # done in one slice
     decision = beam(cell(200_000, 20, values=5, seed=3), Budget(0.0))
     assert decision is not None and decision.verdict is Verdict.UNKNOWN
     assert decision.note.startswith("beam: time ran out after")
