@@ -35,6 +35,7 @@ CHECKPOINTS: Final = 512
 SPARE_TRAILS: Final = 1 << 12
 SAVE_EVERY: Final = 64
 """Events, from one checkpoint to the next."""
+LOOK_EVERY: Final = 16
 
 # Columns of a configuration.
 VALUE: Final = 0
@@ -54,6 +55,9 @@ S_RET: Final = 1
 S_KIND: Final = 2
 S_A: Final = 3
 S_B: Final = 4
+S_NEXT: Final = 5
+"""In the history: the pending write of the same value that waits for a slot after it."""
+_SLOT_COLUMNS: Final = 6
 
 # Registers.
 EVENT: Final = 0
@@ -97,7 +101,13 @@ END: Final = 22
 """and where they end."""
 WAY_END: Final = 23
 """Where those end that are on the way."""
-_REGISTERS: Final = 24
+SPENT: Final = 24
+"""Two words: pending operations that some configuration has used."""
+NEXT_LOOK: Final = 26
+"""The event at which slots of pending operations are looked through again."""
+BARRED: Final = 27
+"""Two words: slots of pending operations, where there may be a way without them."""
+_REGISTERS: Final = 29
 
 
 class Beam(NamedTuple):
@@ -110,6 +120,8 @@ class Beam(NamedTuple):
     open: Ints
     """(kinds, values and one more, words): slots of open operations, by the value that they see
     or (WRITE) make; of any value."""
+    waiting: Ints
+    """By value: the last pending write of it that has no slot yet, -1: none."""
     rows: Ints
     """(size, columns): two sets of configurations, and those on the way."""
     trails: Codes
@@ -118,6 +130,7 @@ class Beam(NamedTuple):
     """By checkpoint: event, configurations."""
     saved_rows: Codes
     saved_set: Ints
+    saved_waiting: Ints
 
 
 def beam_of(coded: Coded, events: Codes, trails: int, narrow: int) -> Beam:
@@ -130,7 +143,7 @@ def beam_of(coded: Coded, events: Codes, trails: int, narrow: int) -> Beam:
     rows = np.empty((LAST + 1, _COLUMNS), np.int64)
     rows[0] = 0
     rows[0, VALUE], rows[0, TRAIL] = coded.initial, -1
-    ops = np.empty((len(coded), S_B + 1), np.int64)
+    ops = np.empty((len(coded), _SLOT_COLUMNS), np.int64)
     ops[:, S_RET], ops[:, S_KIND], ops[:, S_A], ops[:, S_B] = (
         coded.ret,
         coded.kind,
@@ -142,13 +155,15 @@ def beam_of(coded: Coded, events: Codes, trails: int, narrow: int) -> Beam:
         reg,
         events,
         ops,
-        np.full((SLOTS, S_B + 1), -1, np.int64),
+        np.full((SLOTS, _SLOT_COLUMNS), -1, np.int64),
         np.zeros((_KINDS, values + 1, 2), np.int64),
+        np.full(values, -1, np.int64),
         rows,
         np.empty((trails, 2), np.int32),
         np.empty((checkpoints, 2), np.int64),
         np.empty((checkpoints, SLOTS), np.int32),
         np.empty((checkpoints, NARROWEST, _COLUMNS), np.int64),
+        np.empty((checkpoints, values), np.int64),
     )
 
 
@@ -207,6 +222,8 @@ def save(beam: Beam) -> None:
     beam.saved[at, 0], beam.saved[at, 1] = reg[EVENT], reg[COUNT]
     for slot in range(SLOTS):
         beam.saved_rows[at, slot] = beam.slots[slot, S_ROW]
+    for value in range(len(beam.waiting)):
+        beam.saved_waiting[at, value] = beam.waiting[value]
     for each in range(reg[COUNT]):
         for column in range(_COLUMNS):
             beam.saved_set[at, each, column] = beam.rows[reg[SIDE] + each, column]
@@ -230,6 +247,8 @@ def restore(beam: Beam, event: int) -> bool:
     for each in range(reg[COUNT]):
         for column in range(_COLUMNS):
             beam.rows[reg[SIDE] + each, column] = beam.saved_set[at, each, column]
+    for value in range(len(beam.waiting)):
+        beam.waiting[value] = beam.saved_waiting[at, value]
     for slot in range(SLOTS):
         if beam.slots[slot, S_ROW] >= 0:
             leave(reg, beam.slots, beam.open, slot)
