@@ -18,8 +18,8 @@ from checkers.linearizability.narrow.pending import (
     WANTED,
     give_up,
     go_back,
-    helper,
     is_made,
+    one_that_helps,
     save,
 )
 from checkers.linearizability.narrow.sets import (
@@ -185,7 +185,7 @@ def _follow(
         elif how == _DEAD and slots[WAITING] > 0 and not exact:
             how = _AGAIN
             deaths += 1
-            row = helper(kind, a, b, begin, slots, pending)
+            row = one_that_helps(kind, a, b, begin, slots, pending)
             if row < 0 and not is_made(kind, a, b, begin, initial, slots):
                 how = REFUTED
             if row < 0 or deaths > 4 * slots[WAITING] + 16 or wanted == pending.shape[1]:

@@ -83,7 +83,7 @@ def _restore(sets: Words, slots: Ints, lane_of: Ints, past_sets: Words, past_slo
 
 
 @compiled
-def helper(
+def one_that_helps(
     kind: NDArray[np.int8], a: Codes, b: Codes, begin: int, slots: Ints, pending: Ints
 ) -> int:
     """A pending operation that may lead to what the return needs that leaves nothing; -1: none."""
