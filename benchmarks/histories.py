@@ -198,8 +198,11 @@ def _cell(operations, clients, domain, info, cas, seed, quiet_at, burst):  # typ
 
 
 def _plant_read(call, ret, kind, a, b, at, plant):  # type: ignore[no-untyped-def]
-    """Changes what one read saw."""
-    read = at + int(np.argmax(kind[at:] == _READ))
+    """Changes what one read saw: the first from `at` on, else the last one before."""
+    reads = np.flatnonzero(kind == _READ)
+    if not len(reads):
+        raise ValueError("no read that could see something wrong")
+    read = reads[min(np.searchsorted(reads, at), len(reads) - 1)]
     if plant == "phantom":
         a[read] = max(int(a.max()), int(b.max())) + 1
         return
