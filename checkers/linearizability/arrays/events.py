@@ -4,10 +4,10 @@ from typing import Final
 
 import numpy as np
 
+from checkers.linearizability.arrays.kinds import FOREVER
 from checkers.linearizability.coded import NEVER, Codes, Ints
 from framework.compiled import compiled
 
-_NEVER: Final = int(NEVER)
 _SPARSE: Final = 8
 """Above so many places an event, sorting is cheaper than laying the events out."""
 
@@ -35,7 +35,7 @@ def _laid_out(call: Ints, ret: Ints, first: int, span: int, count: int) -> Codes
     slots = np.full(span, -1, np.int32)
     for row in range(len(call)):
         slots[call[row] - first] = 2 * row
-        if ret[row] != _NEVER:
+        if ret[row] != FOREVER:
             slots[ret[row] - first] = 2 * row + 1
     if span == count:
         return slots

@@ -11,18 +11,17 @@ from typing import Final
 import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 
+from checkers.linearizability.arrays.kinds import DIFFERS, FOREVER, WRITE
 from checkers.linearizability.beam.space import (
     ASKED,
     BACK,
     BARRED,
     COUNT,
     DEEPEST,
-    DIFFERS,
     END,
     ENOUGH,
     EVENT,
     FIRST,
-    FOREVER,
     FREE,
     LENGTH,
     LOOK_EVERY,
@@ -51,7 +50,6 @@ from checkers.linearizability.beam.space import (
     WIDEST,
     WIDTH,
     WORK,
-    WRITE,
     Beam,
     enter,
     free_slot,

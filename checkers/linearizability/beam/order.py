@@ -3,25 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.linearizability.beam.space import CAS, CHANGE, DIFFERS, FOREVER, READ, WRITE
+from checkers.linearizability.arrays.kinds import CAS, CHANGE, DIFFERS, FOREVER, READ, WRITE
 from checkers.linearizability.coded import Codes, Ints
 from framework.compiled import compiled
-
-
-@compiled
-def puts_of(trails: Codes, trail: int) -> Codes:
-    """What was put along a trail, first to last."""
-    count, at = 0, np.int64(trail)
-    while at >= 0:
-        count += 1
-        at = np.int64(trails[at, 0])
-    puts = np.empty(count, np.int32)
-    at = np.int64(trail)
-    while at >= 0:
-        count -= 1
-        puts[count] = trails[at, 1]
-        at = np.int64(trails[at, 0])
-    return puts
 
 
 @compiled

@@ -7,8 +7,9 @@ from typing import Final
 import numpy as np
 
 from checkers.linearizability.arrays.events import events
+from checkers.linearizability.arrays.trails import puts_of
 from checkers.linearizability.beam.kernel import ARRIVED, GAVE_UP, NEEDS_TRAILS, sweep
-from checkers.linearizability.beam.order import puts_of, replayed
+from checkers.linearizability.beam.order import replayed
 from checkers.linearizability.beam.space import SIDE, SPARE_TRAILS, TRAIL, beam_of
 from checkers.linearizability.coded import Coded, Kind
 from checkers.linearizability.decision import Budget, Decision
@@ -46,7 +47,7 @@ def beam(coded: Coded, budget: Budget) -> Decision | None:
         if what:
             note = f"{METHOD}: {what} ran out after {monotonic() - began:.1f} s"
             return Decision(Verdict.UNKNOWN, METHOD, note=note)
-    puts = puts_of(space.trails, int(space.rows[space.reg[SIDE], TRAIL]))
+    puts, _ = puts_of(space.trails, int(space.rows[space.reg[SIDE], TRAIL]))
     order, legal = replayed(happened, coded.ret, coded.kind, coded.a, coded.b, coded.initial, puts)
     if not legal:
         raise AssertionError("the beam put an operation where it does not fit")

@@ -11,15 +11,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 
-from checkers.linearizability.coded import NEVER, Coded, Codes, Ints, Kind
+from checkers.linearizability.arrays.kinds import CHANGE, FOREVER, WRITE
+from checkers.linearizability.coded import Coded, Codes, Ints
 from framework.compiled import compiled
 
-READ: Final = int(Kind.READ)
-DIFFERS: Final = int(Kind.DIFFERS)
-WRITE: Final = int(Kind.WRITE)
-CAS: Final = int(Kind.CAS)
-CHANGE: Final = int(Kind.CHANGE)
-FOREVER: Final = int(NEVER)
 _KINDS: Final = CHANGE + 1
 
 SLOTS: Final = 128

@@ -8,20 +8,16 @@ from typing import Final
 import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 
+from checkers.linearizability.arrays.kinds import CAS, CHANGE, DIFFERS, FOREVER, READ, WRITE
 from checkers.linearizability.beam.space import (
     ASKED,
     BARRED,
-    CAS,
-    CHANGE,
-    DIFFERS,
     END,
     FIRST,
-    FOREVER,
     LAST,
     MOST,
     NEVERS,
     PUTS,
-    READ,
     S_A,
     S_B,
     S_KIND,
@@ -38,7 +34,6 @@ from checkers.linearizability.beam.space import (
     VALUE,
     WAY_END,
     WORK,
-    WRITE,
     ones,
 )
 from checkers.linearizability.coded import Codes, Ints

@@ -12,14 +12,19 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from checkers.linearizability.coded import Codes, Ints
-from checkers.linearizability.frontier.counts import count_of, one_more
-from checkers.linearizability.frontier.input import (
+from checkers.linearizability.arrays.kinds import (
     CAS,
     CHANGE,
     DIFFERS,
     FOREVER,
     LOOK,
+    READ,
+    STEP,
+    WRITE,
+)
+from checkers.linearizability.coded import Codes, Ints
+from checkers.linearizability.frontier.counts import count_of, one_more
+from checkers.linearizability.frontier.input import (
     O_A,
     O_B,
     O_CALL,
@@ -27,9 +32,6 @@ from checkers.linearizability.frontier.input import (
     O_KIND,
     O_RET,
     O_SLOT,
-    READ,
-    STEP,
-    WRITE,
 )
 from checkers.linearizability.frontier.space import DEPTH
 from checkers.linearizability.frontier.steps import UNKNOWN, step_of

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from checkers.linearizability.arrays.kinds import FOREVER
 from checkers.linearizability.coded import Coded
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.depth_first.kernel import (
@@ -37,14 +38,7 @@ from checkers.linearizability.depth_first.kernel import (
     slots,
 )
 from checkers.linearizability.frontier.counts import with_more_nodes
-from checkers.linearizability.frontier.input import (
-    FOREVER,
-    O_CALL,
-    O_RET,
-    Input,
-    read_in,
-    searchable,
-)
+from checkers.linearizability.frontier.input import O_CALL, O_RET, Input, read_in, searchable
 from checkers.linearizability.frontier.space import DEPTH, NODES, SCRATCH
 from checkers.linearizability.frontier.steps import answered, no_steps
 from framework.verdict import Verdict

@@ -10,8 +10,9 @@ Deaths that follow each other closely make it wider for good, calm makes it narr
 
 from typing import Final
 
+from checkers.linearizability.arrays.kinds import FOREVER
 from checkers.linearizability.decision import Budget
-from checkers.linearizability.frontier.input import FOREVER, O_CALL
+from checkers.linearizability.frontier.input import O_CALL
 from checkers.linearizability.frontier.run import OUT_OF_BUDGET, Run
 from checkers.linearizability.frontier.space import DIED, PAUSED
 

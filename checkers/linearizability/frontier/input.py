@@ -9,18 +9,17 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.linearizability.coded import NEVER, Coded, Codes, Ints, Kind
+from checkers.linearizability.arrays.kinds import (
+    CAS,
+    CHANGE,
+    DIFFERS,
+    FOREVER,
+    LOOK,
+    READ,
+    STEP,
+)
+from checkers.linearizability.coded import Coded, Codes, Ints
 from framework.compiled import compiled
-
-READ: Final = int(Kind.READ)
-DIFFERS: Final = int(Kind.DIFFERS)
-WRITE: Final = int(Kind.WRITE)
-CAS: Final = int(Kind.CAS)
-CHANGE: Final = int(Kind.CHANGE)
-LOOK: Final = int(Kind.LOOK)
-STEP: Final = int(Kind.STEP)
-FOREVER: Final = int(NEVER)
-
 
 # Columns of `Input.ops`, a row an operation.
 O_CALL: Final = 0

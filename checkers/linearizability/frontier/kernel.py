@@ -18,14 +18,11 @@ configuration that the level makes has the same value, satisfied no less and use
 
 import numpy as np
 
+from checkers.linearizability.arrays.kinds import CAS, CHANGE, DIFFERS, LOOK, STEP, WRITE
 from checkers.linearizability.coded import Ints
 from checkers.linearizability.frontier.antichain import bits, end_level, is_new, link
 from checkers.linearizability.frontier.counts import count_of, one_more
 from checkers.linearizability.frontier.input import (
-    CAS,
-    CHANGE,
-    DIFFERS,
-    LOOK,
     O_A,
     O_B,
     O_CALL,
@@ -34,8 +31,6 @@ from checkers.linearizability.frontier.input import (
     O_KIND,
     O_RET,
     O_SLOT,
-    STEP,
-    WRITE,
 )
 from checkers.linearizability.frontier.open import open_row, retire
 from checkers.linearizability.frontier.space import (

@@ -2,22 +2,9 @@
 
 import numpy as np
 
+from checkers.linearizability.arrays.kinds import CAS, CHANGE, DIFFERS, FOREVER, LOOK, READ, WRITE
 from checkers.linearizability.coded import Ints
-from checkers.linearizability.frontier.input import (
-    CAS,
-    CHANGE,
-    DIFFERS,
-    FOREVER,
-    LOOK,
-    O_A,
-    O_CLASS,
-    O_KIND,
-    O_LEVEL_ROW,
-    O_RET,
-    O_SLOT,
-    READ,
-    WRITE,
-)
+from checkers.linearizability.frontier.input import O_A, O_CLASS, O_KIND, O_LEVEL_ROW, O_RET, O_SLOT
 from checkers.linearizability.frontier.space import (
     CHANGERS,
     FREE,

@@ -5,18 +5,11 @@ from typing import Final
 
 import numpy as np
 
+from checkers.linearizability.arrays.kinds import FOREVER
 from checkers.linearizability.coded import Coded, Codes, Ints
 from checkers.linearizability.decision import Budget
 from checkers.linearizability.frontier.counts import with_more_nodes
-from checkers.linearizability.frontier.input import (
-    FOREVER,
-    O_A,
-    O_CALL,
-    O_LEVEL_ROW,
-    O_RET,
-    O_SLOT,
-    Input,
-)
+from checkers.linearizability.frontier.input import O_A, O_CALL, O_LEVEL_ROW, O_RET, O_SLOT, Input
 from checkers.linearizability.frontier.kernel import advance
 from checkers.linearizability.frontier.open import open_row
 from checkers.linearizability.frontier.space import (

@@ -21,21 +21,15 @@ from typing import Final
 
 import numpy as np
 
+from checkers.linearizability.arrays.kinds import FOREVER
+from checkers.linearizability.arrays.trails import puts_of
 from checkers.linearizability.coded import Coded, Codes, Ints
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.frontier.forward import STUCK, Forward
-from checkers.linearizability.frontier.input import (
-    FOREVER,
-    O_B,
-    O_CALL,
-    O_RET,
-    Input,
-    read_in,
-    searchable,
-)
+from checkers.linearizability.frontier.input import O_B, O_CALL, O_RET, Input, read_in, searchable
 from checkers.linearizability.frontier.run import OUT_OF_BUDGET, Run
 from checkers.linearizability.frontier.space import DIED, SURVIVED
-from checkers.linearizability.frontier.witness import puts_of, replayed
+from checkers.linearizability.frontier.witness import replayed
 from framework.verdict import Verdict
 
 METHOD: Final = "frontier"

@@ -3,39 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from checkers.linearizability.arrays.kinds import CAS, CHANGE, DIFFERS, FOREVER, LOOK, READ, WRITE
 from checkers.linearizability.coded import Codes, Ints
-from checkers.linearizability.frontier.input import (
-    CAS,
-    CHANGE,
-    DIFFERS,
-    FOREVER,
-    LOOK,
-    O_A,
-    O_B,
-    O_CALL,
-    O_KIND,
-    O_RET,
-    READ,
-    WRITE,
-)
+from checkers.linearizability.frontier.input import O_A, O_B, O_CALL, O_KIND, O_RET
 from checkers.linearizability.frontier.steps import step_of
 from framework.compiled import compiled
-
-
-@compiled
-def puts_of(trails: Codes, trail: int) -> tuple[Codes, int]:
-    """(what was put along a trail, first to last; the number of its beginning: -1 or less)."""
-    count, at = 0, np.int64(trail)
-    while at >= 0:
-        count += 1
-        at = np.int64(trails[at, 0])
-    puts = np.empty(count, np.int32)
-    at = np.int64(trail)
-    while at >= 0:
-        count -= 1
-        puts[count] = trails[at, 1]
-        at = np.int64(trails[at, 0])
-    return puts, at  # type: ignore[return-value]
 
 
 @compiled

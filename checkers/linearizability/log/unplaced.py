@@ -11,14 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checkers.linearizability.arrays.events import events
+from checkers.linearizability.arrays.kinds import CAS, CHANGE, DIFFERS, READ, WRITE
 from checkers.linearizability.coded import NEVER, Coded, Codes, Ints, Kind
 from framework.compiled import compiled
 
-_READ: Final = int(Kind.READ)
-_DIFFERS: Final = int(Kind.DIFFERS)
-_WRITE: Final = int(Kind.WRITE)
-_CAS: Final = int(Kind.CAS)
-_CHANGE: Final = int(Kind.CHANGE)
 _IN_LOG, _LOOKS, _FLOATS, _IDLE = 0, 1, 2, 3
 _LONGEST: Final = 8
 """Floating operations in a row that are looked for."""
@@ -55,9 +51,9 @@ def cell_order(coded: Coded, log: Ints, looking: Ints, floating: Ints) -> Ints |
 
 @compiled
 def _allows(kind: int, a: int, state: int) -> bool:
-    if kind in (_READ, _CAS):
+    if kind in (READ, CAS):
         return a == state
-    if kind in (_DIFFERS, _CHANGE):
+    if kind in (DIFFERS, CHANGE):
         return a != state
     return True
 
@@ -84,7 +80,7 @@ def _first_of_chain(
             fit = then[fit]
         if fit >= 0 and _allows(kind[fit], a[fit], state):
             return fit
-        if kind[row] != _CAS:
+        if kind[row] != CAS:
             return _NONE
         value = a[row]
     return _NONE
@@ -134,7 +130,7 @@ def _later(
     """Whether the log can go on now to where its next operation follows on a value, and all who
     read what is replaced are there."""
     while at < len(log) and called[log[at]] and _allows(kind[log[at]], a[log[at]], state):
-        if kind[log[at]] >= _WRITE:
+        if kind[log[at]] >= WRITE:
             state = b[log[at]]
         at += 1
         if absent[state] > 0 and made[state] <= 1:
@@ -168,13 +164,13 @@ def _wanted(
     for row in waiting:
         value = a[row]
         maker = head[value]
-        if kind[row] != _READ or maker < 0 or made[value] > 0:
+        if kind[row] != READ or maker < 0 or made[value] > 0:
             continue
-        if is_needed[value] and (goes < 0 or kind[goes] == _WRITE or a[goes] != value):
+        if is_needed[value] and (goes < 0 or kind[goes] == WRITE or a[goes] != value):
             continue
         if goes >= 0 and not _allows(kind[goes], a[goes], value):
             continue
-        now_or_never = kind[maker] == _CAS and a[maker] == state
+        now_or_never = kind[maker] == CAS and a[maker] == state
         if absent[value] > 0 and not now_or_never:
             if row != due:
                 continue
@@ -221,7 +217,7 @@ def _walk(
                 waiting[waits] = row
                 waits += 1
                 is_new = True
-                if kind[row] == _READ:
+                if kind[row] == READ:
                     absent[a[row]] -= 1
             elif role[row] == _FLOATS:
                 _link(row, b[row], head, tail, then)
@@ -266,7 +262,7 @@ def _walk(
         )
         if chosen < 0 and goes >= 0:
             if not _allows(kind[goes], a[goes], state):
-                if kind[goes] in (_READ, _CAS):
+                if kind[goes] in (READ, CAS):
                     chosen = _first_of_chain(a[goes], state, head, then, kind, a)
                 else:
                     chosen = _any(state, goes, spare, spares, done, kind, a, b)
@@ -275,7 +271,7 @@ def _walk(
         if chosen < 0 and due >= 0:
             if role[due] == _FLOATS and _allows(kind[due], a[due], state):
                 chosen = due
-            elif role[due] == _LOOKS and kind[due] == _READ:
+            elif role[due] == _LOOKS and kind[due] == READ:
                 chosen = _first_of_chain(a[due], state, head, then, kind, a)
             elif role[due] == _LOOKS:
                 chosen = _any(state, goes, spare, spares, done, kind, a, b)
@@ -287,7 +283,7 @@ def _walk(
             next_in_log += 1
         else:
             _unlink(chosen, b[chosen], head, tail, then)
-        if kind[chosen] >= _WRITE and b[chosen] != state:
+        if kind[chosen] >= WRITE and b[chosen] != state:
             state, is_new = b[chosen], True
 
 
@@ -299,10 +295,10 @@ def _readers(
     absent = np.zeros(len(made), np.int32)
     is_needed = np.zeros(len(made), np.bool_)
     for row in range(len(kind)):
-        if role[row] == _LOOKS and kind[row] == _READ:
+        if role[row] == _LOOKS and kind[row] == READ:
             absent[a[row]] += 1
     for row in log:
-        if kind[row] in (_READ, _CAS) and made[a[row]] == 0:
+        if kind[row] in (READ, CAS) and made[a[row]] == 0:
             is_needed[a[row]] = True
     return absent, is_needed
 

@@ -6,7 +6,8 @@ import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 from numpy.typing import NDArray
 
-from checkers.linearizability.coded import NEVER, Codes, Ints, Kind
+from checkers.linearizability.arrays.kinds import CHANGE, DIFFERS, FOREVER, READ, WRITE
+from checkers.linearizability.coded import Codes, Ints
 from checkers.linearizability.narrow.pending import (
     CALLED,
     END,
@@ -72,11 +73,6 @@ from framework.compiled import compiled
 ORDERED, REFUTED, UNDECIDED = 0, 1, 2
 _AGAIN, _DEAD, _TURN, _PAUSE = 3, 4, 5, 6
 
-_NEVER: Final = int(NEVER)
-_READ: Final = int(Kind.READ)
-_DIFFERS: Final = int(Kind.DIFFERS)
-_WRITE: Final = int(Kind.WRITE)
-_CHANGE: Final = int(Kind.CHANGE)
 _EXACT: Final = 1_000
 _EXACT_AN_OPERATION: Final = 4
 """Words that are looked at with all pending operations in slots: other methods refute, too."""
@@ -239,8 +235,8 @@ def _walk(
     how = ORDERED
     while row < end or due < NO_RETURN:
         if row < end and call[row] << 4 < due:
-            never = ret[row] == _NEVER
-            if never and kind[row] < _WRITE:
+            never = ret[row] == FOREVER
+            if never and kind[row] < WRITE:
                 row += 1
                 continue
             if never and not exact:
@@ -258,13 +254,13 @@ def _walk(
                 break
             bit = np.int64(1) << slot
             what = kind[row]
-            needs = np.int64(-1) if what == _WRITE else np.int64(a[row])
+            needs = np.int64(-1) if what == WRITE else np.int64(a[row])
             source = lane_of[needs]
             slots[ROW + slot] = row
             slots[NEEDS + slot], slots[SOURCE + slot] = needs, source
             target = NOWHERE
             reads = np.int64(0)
-            if what >= _WRITE:
+            if what >= WRITE:
                 target = lane_of[b[row]]
                 if target == NO_LANE:
                     target = lane_for(
@@ -278,7 +274,7 @@ def _walk(
                         lanes = LANES
                 mutators |= bit
                 slots[LED_TO + target] += 1
-            elif what == _READ:
+            elif what == READ:
                 reads = bit
             slots[TARGET + slot] = target
             taken |= bit
@@ -293,10 +289,10 @@ def _walk(
             else:
                 slots[DUE + slot] = ret[row] << 4 | slot
                 due = min(due, slots[DUE + slot])
-            if what == _DIFFERS:
+            if what == DIFFERS:
                 denying |= bit
                 _deny(sets, slots, taken >> IN_WORD, source, slot)
-            elif what == _CHANGE:
+            elif what == CHANGE:
                 changes |= bit
             row += 1
             continue

@@ -12,7 +12,8 @@ import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 from numpy.typing import NDArray
 
-from checkers.linearizability.coded import Codes, Ints, Kind
+from checkers.linearizability.arrays.kinds import CAS, READ, WRITE
+from checkers.linearizability.coded import Codes, Ints
 from checkers.linearizability.narrow.sets import (
     BLOCK,
     IN_WORD,
@@ -53,10 +54,6 @@ CALLED: Final = 2
 EVER: Final = 3
 IDLE, WANTED, USED = 0, 1, 2
 
-_READ: Final = int(Kind.READ)
-_WRITE: Final = int(Kind.WRITE)
-_CAS: Final = int(Kind.CAS)
-
 
 @compiled
 def save(sets: Words, slots: Ints, past_sets: Words, past_slots: Ints) -> None:
@@ -88,7 +85,7 @@ def one_that_helps(
 ) -> int:
     """A pending operation that may lead to what the return needs that leaves nothing; -1: none."""
     culprit = slots[ROW + slots[LAST]]
-    same = kind[culprit] == _READ or kind[culprit] == _CAS
+    same = kind[culprit] == READ or kind[culprit] == CAS
     found = _leading_to(a[culprit], same, kind, b, begin, slots, pending)
     if found >= 0 or not same:
         return found
@@ -96,12 +93,12 @@ def one_that_helps(
     while taken and found < 0:
         row = slots[ROW + trailing_zeros(taken)]
         taken &= taken - 1
-        if kind[row] == _CAS and b[row] == a[culprit]:
+        if kind[row] == CAS and b[row] == a[culprit]:
             found = _leading_to(a[row], True, kind, b, begin, slots, pending)
     first = max(0, slots[WAITING] - _LOOKED_THROUGH)
     for each in range(slots[WAITING] - 1, first - 1, -1):
         row = pending[CALLED, each]
-        if found < 0 and kind[row] == _CAS and b[row] == a[culprit]:
+        if found < 0 and kind[row] == CAS and b[row] == a[culprit]:
             found = _leading_to(a[row], True, kind, b, begin, slots, pending)
     return found
 
@@ -122,7 +119,7 @@ def _leading_to(
     for each in range(slots[WAITING] - 1, first - 1, -1):
         row = int(pending[CALLED, each])
         if pending[MARK, row - begin] == IDLE and (b[row] == value) == same:
-            if kind[row] == _WRITE:
+            if kind[row] == WRITE:
                 return row
             if found < 0:
                 found = row
@@ -136,11 +133,11 @@ def is_made(
     """Whether anything so far, pending or not, makes the value that the return needs that leaves
     nothing."""
     culprit = slots[ROW + slots[LAST]]
-    if a[culprit] == initial or (kind[culprit] != _READ and kind[culprit] != _CAS):
+    if a[culprit] == initial or (kind[culprit] != READ and kind[culprit] != CAS):
         return True
     made = False
     for row in range(begin, slots[AT]):
-        made |= b[row] == a[culprit] and kind[row] >= _WRITE
+        made |= b[row] == a[culprit] and kind[row] >= WRITE
     return made
 
 

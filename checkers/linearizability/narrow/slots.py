@@ -6,7 +6,8 @@ import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 from numpy.typing import NDArray
 
-from checkers.linearizability.coded import Codes, Ints, Kind
+from checkers.linearizability.arrays.kinds import CHANGE, WRITE
+from checkers.linearizability.coded import Codes, Ints
 from checkers.linearizability.narrow.sets import (
     BLOCK,
     DUE,
@@ -47,9 +48,6 @@ RETURNS: Final = 201
 SPARE: Final = 202
 """Words that may yet be looked at."""
 SIZE: Final = 208
-
-_WRITE: Final = int(Kind.WRITE)
-_CHANGE: Final = int(Kind.CHANGE)
 
 
 @compiled
@@ -150,7 +148,7 @@ def open_optional(
     if slot >= SLOTS:
         return False
     target = lane_of[b[row]]
-    needs = np.int64(-1) if kind[row] == _WRITE else np.int64(a[row])
+    needs = np.int64(-1) if kind[row] == WRITE else np.int64(a[row])
     slots[ROW + slot], slots[NEEDS + slot], slots[SOURCE + slot] = row, needs, lane_of[needs]
     bit = np.int64(1) << slot
     if target == NO_LANE:
@@ -165,7 +163,7 @@ def open_optional(
     slots[TAKEN] |= bit
     slots[MUTATORS] |= bit
     slots[OPTIONAL] |= bit
-    if kind[row] == _CHANGE:
+    if kind[row] == CHANGE:
         slots[CHANGES] |= bit
     return True
 

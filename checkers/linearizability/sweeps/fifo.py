@@ -38,18 +38,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checkers.linearizability.arrays.events import events
-from checkers.linearizability.coded import NEVER, Coded, Codes, Ints, Kind
+from checkers.linearizability.arrays.kinds import DEQUEUE, EMPTY, ENQUEUE, TAKE
+from checkers.linearizability.coded import NEVER, Coded, Codes, Ints
 from checkers.linearizability.decision import Budget, Decision
 from framework.compiled import compiled
 from framework.verdict import Verdict
 
 METHOD: Final = "fifo queue"
 
-_NEVER: Final = int(NEVER)
-_ENQUEUE: Final = int(Kind.ENQUEUE)
-_DEQUEUE: Final = int(Kind.DEQUEUE)
-_EMPTY: Final = int(Kind.EMPTY)
-_TAKE: Final = int(Kind.TAKE)
 
 _FINE, _ENQUEUED_TWICE, _UNKNOWN_VALUE, _DEQUEUED_TWICE = 0, 1, 2, 3
 _EARLY, _OVERTAKEN, _STUCK, _NOT_EMPTY = 4, 5, 6, 7
@@ -61,10 +57,10 @@ def fifo(coded: Coded, budget: Budget) -> Decision | None:
     kind = coded.kind
     if not len(coded):
         return Decision(Verdict.VALID, METHOD)
-    if int(kind.min()) < _ENQUEUE or int(kind.max()) > _TAKE:
+    if int(kind.min()) < ENQUEUE or int(kind.max()) > TAKE:
         return None
     pending = coded.ret == NEVER
-    if np.any((kind == _TAKE) & ~pending) or np.any((kind == _DEQUEUE) & pending):
+    if np.any((kind == TAKE) & ~pending) or np.any((kind == DEQUEUE) & pending):
         return None
     a, b, size = _dense(coded.a, coded.b)
     enqueue, dequeue, found, row, other = _matched(kind, a, b, size)
@@ -98,17 +94,17 @@ def _matched(
     dequeue = np.full(size, -1, np.int32)
     found, one, other = 0, -1, -1
     for row in range(len(kind)):
-        if kind[row] == _ENQUEUE:
+        if kind[row] == ENQUEUE:
             if enqueue[b[row]] >= 0:
                 return enqueue, dequeue, _ENQUEUED_TWICE, row, enqueue[b[row]]
             enqueue[b[row]] = row
-        elif kind[row] == _DEQUEUE:
+        elif kind[row] == DEQUEUE:
             if dequeue[a[row]] >= 0 and found == _FINE:
                 found, one, other = _DEQUEUED_TWICE, row, dequeue[a[row]]
             dequeue[a[row]] = row
     if found == _FINE:
         for row in range(len(kind)):
-            if kind[row] == _DEQUEUE and enqueue[a[row]] < 0:
+            if kind[row] == DEQUEUE and enqueue[a[row]] < 0:
                 return enqueue, dequeue, _UNKNOWN_VALUE, row, row
     return enqueue, dequeue, found, one, other
 
@@ -136,17 +132,17 @@ def _sweep(
         what = kind[row]
         if event & 1 == 0:
             now = call[row]
-            if what == _ENQUEUE:
+            if what == ENQUEUE:
                 last_dequeue[row] = last
                 loose_before[row] = loose
-            elif what == _DEQUEUE:
+            elif what == DEQUEUE:
                 if ret[enqueue[a[row]]] < now:
                     inside -= 1
-            elif what == _TAKE:
+            elif what == TAKE:
                 takes += 1
         else:
             now = ret[row]
-            if what == _ENQUEUE:
+            if what == ENQUEUE:
                 got = dequeue[b[row]]
                 if got < 0:
                     loose += 1
@@ -154,7 +150,7 @@ def _sweep(
                     last = max(last, got)
                     if call[got] > now:
                         inside += 1
-            elif what == _DEQUEUE:
+            elif what == DEQUEUE:
                 put = enqueue[a[row]]
                 if call[put] > now:
                     return _EARLY, row, put
@@ -163,7 +159,7 @@ def _sweep(
                     return _OVERTAKEN, row, slow
                 if loose_before[put] > takes:
                     return _STUCK, row, put
-            elif what == _EMPTY and possible < call[row]:
+            elif what == EMPTY and possible < call[row]:
                 return _NOT_EMPTY, row, row
         if inside == 0 and loose <= takes:
             possible = now
@@ -194,14 +190,14 @@ class _Queue:
     def _loose(self) -> Ints:
         """The enqueues of loose values, by their returns."""
         coded = self._coded
-        rows = np.flatnonzero((coded.kind == _ENQUEUE) & (coded.ret != NEVER))
+        rows = np.flatnonzero((coded.kind == ENQUEUE) & (coded.ret != NEVER))
         rows = rows[self._dequeue[self._b[rows]] < 0]
         return rows[np.argsort(coded.ret[rows], kind="stable")]
 
     def _too_many(self, before: int) -> list[int]:
         """All takes invoked before a moment, and one loose enqueue more, the first ones."""
         coded = self._coded
-        takes = np.flatnonzero((coded.kind == _TAKE) & (coded.call < before))
+        takes = np.flatnonzero((coded.kind == TAKE) & (coded.call < before))
         return [*takes, *self._loose()[: len(takes) + 1]]
 
     def _cover(self, empty: int) -> list[int]:

@@ -33,17 +33,14 @@ from numpy.typing import NDArray
 
 from checkers.linearizability.arrays.event_order import in_order
 from checkers.linearizability.arrays.heap import pop, push
-from checkers.linearizability.coded import NEVER, Coded, Codes, Ints, Kind
+from checkers.linearizability.arrays.kinds import CAS, DIFFERS, FOREVER, READ
+from checkers.linearizability.coded import NEVER, Coded, Codes, Ints
 from checkers.linearizability.decision import Budget, Decision
 from framework.compiled import compiled
 from framework.verdict import Verdict
 
 METHOD: Final = "flips"
 
-_READ: Final = int(Kind.READ)
-_DIFFERS: Final = int(Kind.DIFFERS)
-_CAS: Final = int(Kind.CAS)
-_NEVER: Final = int(NEVER)
 
 _NEITHER: Final = 2
 """The side of what can never be; `_ALWAYS`: of what always is."""
@@ -67,7 +64,7 @@ def _swept(coded: Coded, other: int) -> tuple[int, Codes]:
     sides = _sides(coded.kind, coded.a, coded.b, coded.initial, other)
     completed = np.flatnonzero(coded.ret != NEVER)
     returns = completed[in_order(coded.ret[completed], len(coded))]
-    is_cas = (coded.kind == _CAS) & (coded.a != coded.b)
+    is_cas = (coded.kind == CAS) & (coded.a != coded.b)
     return _sweep(coded.call, coded.ret, is_cas, sides, returns)
 
 
@@ -75,11 +72,11 @@ def _involved(coded: Coded, other: int, culprit: int, order: Codes) -> Ints:
     """What alone has no order: preferably the last flips and what was open then. They must have
     begun with the initial value."""
     known: Ints = np.flatnonzero(coded.call < coded.ret[culprit])
-    cas = order[(coded.kind[order] == _CAS) & (coded.a[order] != coded.b[order])]
+    cas = order[(coded.kind[order] == CAS) & (coded.a[order] != coded.b[order])]
     back = 2 + len(cas) % 2
     while back < len(cas):
         late: Ints = known[coded.ret[known] > coded.call[cas[-back]]]
-        cas_only: Ints = late[(coded.kind[late] == _CAS) | (late == culprit)]
+        cas_only: Ints = late[(coded.kind[late] == CAS) | (late == culprit)]
         for rows in (cas_only, late):
             if _swept(coded.take(rows), other)[0] >= 0:
                 return rows
@@ -93,9 +90,9 @@ def _other_side(kind: NDArray[np.int8], a: Codes, b: Codes, initial: int) -> tup
     second one (-1: there is none)."""
     other = -1
     for row in range(len(kind)):
-        if kind[row] not in (_READ, _DIFFERS, _CAS):
+        if kind[row] not in (READ, DIFFERS, CAS):
             return False, -1
-        if kind[row] == _CAS:
+        if kind[row] == CAS:
             for value in (a[row], b[row]):
                 if other < 0 and value != initial:
                     other = value
@@ -111,7 +108,7 @@ def _sides(
     """The side that each operation needs: 0 is the initial value's."""
     sides = np.empty(len(kind), np.int8)
     for row in range(len(kind)):
-        if kind[row] == _DIFFERS:
+        if kind[row] == DIFFERS:
             sides[row] = _ALWAYS
             if a[row] == initial:
                 sides[row] = 1 if other >= 0 else _NEITHER
@@ -185,13 +182,13 @@ def _begin(
     if side == _NEITHER:
         return
     if is_cas[row]:
-        if ret[row] == _NEVER:
+        if ret[row] == FOREVER:
             sweep.pending[side, counts[2 + side]] = row
             counts[2 + side] += 1
         else:
             push(sweep.heap, side * len(ret), counts[side], ret, row)
             counts[side] += 1
-    elif ret[row] != _NEVER:
+    elif ret[row] != FOREVER:
         if side in (_ALWAYS, counts[4]):
             sweep.done[row] = True
             sweep.order[counts[5]] = row

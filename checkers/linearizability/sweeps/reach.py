@@ -24,20 +24,15 @@ from numpy.typing import NDArray
 
 from checkers.linearizability.arrays.event_order import in_order
 from checkers.linearizability.arrays.heap import pop, push
+from checkers.linearizability.arrays.kinds import CAS, CHANGE, DIFFERS, READ, WRITE
 from checkers.linearizability.arrays.numbering import compact, size_of
-from checkers.linearizability.coded import NEVER, Coded, Codes, Ints, Kind
+from checkers.linearizability.coded import NEVER, Coded, Codes, Ints
 from checkers.linearizability.decision import Budget, Decision
 from framework.compiled import compiled
 from framework.verdict import Verdict
 
 METHOD: Final = "reach"
 
-_READ: Final = int(Kind.READ)
-_DIFFERS: Final = int(Kind.DIFFERS)
-_WRITE: Final = int(Kind.WRITE)
-_CAS: Final = int(Kind.CAS)
-_CHANGE: Final = int(Kind.CHANGE)
-_NEVER: Final = int(NEVER)
 
 _BEFORE: Final = -2
 """Before the initial value, which was made at event -1."""
@@ -45,7 +40,7 @@ _BEFORE: Final = -2
 
 def reach(coded: Coded, budget: Budget) -> Decision | None:
     """Kinds READ to CHANGE. INVALID with the clause in the note, or None."""
-    if len(coded) and int(coded.kind.max()) > _CHANGE:
+    if len(coded) and int(coded.kind.max()) > CHANGE:
         return None
     numbered = compact(coded)
     sweep, culprit = _swept(numbered)
@@ -62,21 +57,21 @@ def reach(coded: Coded, budget: Budget) -> Decision | None:
 def _involved(coded: Coded, sweep: "Sweep", culprit: int) -> Ints:
     """What shows it, most often alone."""
     value = coded.a[culprit]
-    known = (coded.call < coded.ret[culprit]) & (coded.kind >= _WRITE)
+    known = (coded.call < coded.ret[culprit]) & (coded.kind >= WRITE)
     if sweep.numbers[_SHORT]:
         rows = _ran_short(coded, sweep, np.flatnonzero(known & (coded.b == value)))
     else:
-        by_value = coded.kind[culprit] in (_READ, _CAS)
+        by_value = coded.kind[culprit] in (READ, CAS)
         last = sweep.since[culprit] if by_value else sweep.numbers[_SHOWN + 2]
         makers = np.flatnonzero(known & ((coded.b == value) == by_value))
         latest = makers[np.argsort(coded.ret[makers])[-1:]]
-        barred = makers[(coded.kind[makers] != _WRITE) & ~sweep.met[makers]]
+        barred = makers[(coded.kind[makers] != WRITE) & ~sweep.met[makers]]
         rows = np.concatenate(([culprit, last], latest, barred, sweep.since[barred]))
     rows = np.unique(rows[rows >= 0])
     # What was read was also written.
-    needed = set(coded.a[rows[coded.kind[rows] != _WRITE]].tolist())
+    needed = set(coded.a[rows[coded.kind[rows] != WRITE]].tolist())
     for value in needed - set(coded.b[rows].tolist()):
-        rows = np.append(rows, np.flatnonzero((coded.kind >= _WRITE) & (coded.b == value))[:1])
+        rows = np.append(rows, np.flatnonzero((coded.kind >= WRITE) & (coded.b == value))[:1])
     return np.unique(rows[coded.call[rows] < coded.ret[culprit]]).astype(np.int64)
 
 
@@ -160,7 +155,7 @@ def _new_sweep(kind: NDArray[np.int8], a: Codes, b: Codes, initial: int, size: i
     n = len(kind)
     offsets = np.zeros(size + 1, np.int32)
     for row in range(n):
-        if kind[row] >= _WRITE:
+        if kind[row] >= WRITE:
             offsets[b[row] + 1] += 1
     for value in range(size):
         offsets[value + 1] += offsets[value]
@@ -234,7 +229,7 @@ def _make(sweep: Sweep, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, f
         sweep.waiting[value] = -1
         while other >= 0:
             sweep.met[other] = True
-            if kind[other] == _CAS and b[other] != value:
+            if kind[other] == CAS and b[other] != value:
                 sweep.stack[count] = other
                 count += 1
             other = sweep.following[other]
@@ -247,7 +242,7 @@ def _make(sweep: Sweep, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, f
                     left += 1
                     continue
                 sweep.met[other] = True
-                if kind[other] == _CHANGE:
+                if kind[other] == CHANGE:
                     sweep.stack[count] = other
                     count += 1
             numbers[_WAITING] = left
@@ -257,7 +252,7 @@ def _make(sweep: Sweep, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, f
 def _wait(sweep: Sweep, kind: NDArray[np.int8], value: int, row: int) -> None:
     """Until what the operation needs is possible."""
     numbers = sweep.numbers
-    if kind[row] in (_READ, _CAS):
+    if kind[row] in (READ, CAS):
         sweep.following[row] = sweep.waiting[value]
         sweep.waiting[value] = row
     else:
@@ -321,16 +316,16 @@ def _sweep(
     for row in returns:
         while begun < len(call) and call[begun] < ret[row]:
             what, value = kind[begun], a[begun]
-            if what == _WRITE:
+            if what == WRITE:
                 met[begun] = True
-            elif what in (_READ, _CAS):
+            elif what in (READ, CAS):
                 last, since[begun] = _shown_last(numbers, differs, differs_row, value)
                 met[begun] = made[value] > last
             else:
                 met[begun] = _is_another_possible(numbers, value)
             if not met[begun]:
                 _wait(sweep, kind, value, begun)
-            elif what in (_WRITE, _CHANGE) or (what == _CAS and value != b[begun]):
+            elif what in (WRITE, CHANGE) or (what == CAS and value != b[begun]):
                 _make(sweep, ret, kind, a, b, begun)
             begun += 1
         if not met[row]:
@@ -339,8 +334,8 @@ def _sweep(
         is_pair = former >= 0 and call[former] > paired[value]
         if is_pair and not _pair(sweep, ret, call[former], value, row):
             return sweep, row
-        if what != _DIFFERS:
-            _show(numbers, call, row, value if what == _READ else b[row])
+        if what != DIFFERS:
+            _show(numbers, call, row, value if what == READ else b[row])
         elif call[row] > differs[value]:
             differs[value], differs_row[value] = call[row], row
     return sweep, -1

@@ -1,19 +1,11 @@
 """From the times at which values come into force to an order of the operations; and its replay."""
 
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.linearizability.coded import NEVER, Codes, Ints, Kind
+from checkers.linearizability.arrays.kinds import CAS, CHANGE, DIFFERS, FOREVER, READ, WRITE
+from checkers.linearizability.coded import Codes, Ints
 from framework.compiled import compiled
-
-_READ: Final = int(Kind.READ)
-_DIFFERS: Final = int(Kind.DIFFERS)
-_WRITE: Final = int(Kind.WRITE)
-_CAS: Final = int(Kind.CAS)
-_CHANGE: Final = int(Kind.CHANGE)
-_NEVER: Final = int(NEVER)
 
 
 @compiled
@@ -45,9 +37,9 @@ def lay_out(
                     made += 1
                     other = following[other]
                 waiting[value] = -1
-        if row == len(call) or ret[row] == _NEVER or kind[row] > _DIFFERS:
+        if row == len(call) or ret[row] == FOREVER or kind[row] > DIFFERS:
             continue
-        if (kind[row] == _READ) == (a[row] == now):
+        if (kind[row] == READ) == (a[row] == now):
             order[made] = row
             made += 1
         else:
@@ -78,12 +70,12 @@ def is_legal(
         seen[row] = True
         if call[row] > latest:
             latest = call[row]
-        if what in (_READ, _CAS) and state != a[row]:
+        if what in (READ, CAS) and state != a[row]:
             return False
-        if what in (_DIFFERS, _CHANGE) and state == a[row]:
+        if what in (DIFFERS, CHANGE) and state == a[row]:
             return False
-        if what in (_WRITE, _CAS, _CHANGE):
+        if what in (WRITE, CAS, CHANGE):
             state = b[row]
-        elif what not in (_READ, _DIFFERS):
+        elif what not in (READ, DIFFERS):
             return False
-    return bool(np.all(seen | (ret == _NEVER)))
+    return bool(np.all(seen | (ret == FOREVER)))

@@ -26,13 +26,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.linearizability.coded import NEVER, Codes, Ints, Kind
+from checkers.linearizability.arrays.kinds import CAS, DIFFERS, FOREVER, WRITE
+from checkers.linearizability.coded import Codes, Ints
 from framework.compiled import compiled
 
-_DIFFERS: Final = int(Kind.DIFFERS)
-_WRITE: Final = int(Kind.WRITE)
-_CAS: Final = int(Kind.CAS)
-_NEVER: Final = int(NEVER)
 _CANDIDATES: Final = 64
 """How many later chains are looked at for one that may begin now."""
 _WAYS: Final = 4
@@ -53,12 +50,12 @@ def failed_cas_by_value(
     calls = np.empty(count, np.int64)
     returns = np.empty(count, np.int64)
     for row in range(len(call)):
-        if kind[row] == _DIFFERS and ret[row] != _NEVER:
+        if kind[row] == DIFFERS and ret[row] != FOREVER:
             offsets[a[row] + 1] += 1
     for value in range(size):
         offsets[value + 1] += offsets[value]
     for row in range(len(call) - 1, -1, -1):
-        if kind[row] == _DIFFERS and ret[row] != _NEVER:
+        if kind[row] == DIFFERS and ret[row] != FOREVER:
             end = offsets[a[row] + 1] - 1
             offsets[a[row] + 1] = end
             calls[end], returns[end] = call[row], ret[row]
@@ -134,7 +131,7 @@ def _due(offsets: Codes, calls: Ints, returns: Ints, value: int, begins: int) ->
             high = middle
         else:
             low = middle + 1
-    due: int = returns[low] if low < end else _NEVER
+    due: int = returns[low] if low < end else FOREVER
     return due
 
 
@@ -143,7 +140,7 @@ def latest_begins(
     ret: Ints, b: Codes, writer: Codes, replaced: Codes, first_read: Codes, root: Codes
 ) -> Ints:
     """By value in force: the first return among its operations and later ones of its chain."""
-    latest = np.full(len(writer), _NEVER, np.int64)
+    latest = np.full(len(writer), FOREVER, np.int64)
     stack = np.empty(len(writer), np.int32)
     for chain in range(len(root)):
         count = 1
@@ -151,7 +148,7 @@ def latest_begins(
         while replaced[stack[count - 1]] >= 0:
             stack[count] = b[replaced[stack[count - 1]]]
             count += 1
-        first = _NEVER
+        first = FOREVER
         for at in range(count - 1, -1, -1):
             value = stack[at]
             if writer[value] >= 0:
@@ -192,12 +189,12 @@ def _spare(facts: Facts) -> Spare:
     writes = np.empty(len(facts.ret), np.int32)
     found = 0
     for row in range(len(facts.ret)):
-        pending = facts.ret[row] == _NEVER and facts.kind[row] == _WRITE
+        pending = facts.ret[row] == FOREVER and facts.kind[row] == WRITE
         if pending and facts.last_call[facts.b[row]] == -2:
             writes[found] = row
             found += 1
     for row in range(len(facts.ret) - 1, -1, -1):
-        pending = facts.ret[row] == _NEVER and facts.kind[row] == _CAS
+        pending = facts.ret[row] == FOREVER and facts.kind[row] == CAS
         if pending and facts.last_call[facts.b[row]] == -2:
             next_cas[row] = first_cas[facts.a[row]]
             first_cas[facts.a[row]] = row
@@ -246,7 +243,7 @@ def _upcoming(taken: NDArray[np.bool_], order: Codes, turn: int) -> int:
 @compiled
 def _must(must: Ints, turn: int) -> int:
     """When the chain whose turn that is has to begin; never if there is none."""
-    begins: int = must[turn] if turn < len(must) else _NEVER
+    begins: int = must[turn] if turn < len(must) else FOREVER
     return begins
 
 
@@ -302,7 +299,7 @@ def _relief(facts: Facts, plan: Plan, spare: Spare, current: int, due: int, turn
     chain: int = len(plan.order) + spare.counts[2]
     spare.counts[2] += 1
     plan.root[chain] = facts.b[row]
-    plan.glued[chain] = facts.kind[row] == _CAS
+    plan.glued[chain] = facts.kind[row] == CAS
     return chain
 
 

@@ -12,14 +12,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.linearizability.coded import NEVER, Codes, Ints, Kind
+from checkers.linearizability.arrays.kinds import CAS, DIFFERS, FOREVER, READ, WRITE
+from checkers.linearizability.coded import Codes, Ints
 from framework.compiled import compiled
-
-_READ: Final = int(Kind.READ)
-_DIFFERS: Final = int(Kind.DIFFERS)
-_WRITE: Final = int(Kind.WRITE)
-_CAS: Final = int(Kind.CAS)
-_NEVER: Final = int(NEVER)
 
 _RIVALS: Final = 64
 REFUTED: Final = "a compare-and-set that failed on a value that was there all the time"
@@ -48,7 +43,7 @@ def without_place(
     worst, alone = -1, False
     for row in range(len(call)):
         value = a[row]
-        if kind[row] != _DIFFERS or ret[row] == _NEVER or last_call[value] == -2:
+        if kind[row] != DIFFERS or ret[row] == FOREVER or last_call[value] == -2:
             continue
         if latest[value] > call[row] or (worst >= 0 and ret[worst] < ret[row]):
             continue
@@ -61,7 +56,7 @@ def without_place(
         elif next_write < 0 and min(spare, spare_cas[value]) > ret[row]:
             # Chains that began before it returned, but for those that come before this one.
             first, own = latest[value], value
-            while own != root[0] and kind[writer[own]] == _CAS:
+            while own != root[0] and kind[writer[own]] == CAS:
                 own = a[writer[own]]
                 first = latest[own]
             others = np.searchsorted(begun, ret[row]) - np.searchsorted(returns, held_until)
@@ -84,11 +79,11 @@ def _spare(
 ) -> tuple[int, Ints]:
     """The first calls of the pending operations that nobody observed: of a write; and by value,
     of a cas that would replace it."""
-    spare = _NEVER
-    spare_cas = np.full(len(last_call), _NEVER, np.int64)
+    spare = FOREVER
+    spare_cas = np.full(len(last_call), FOREVER, np.int64)
     for row in range(len(call) - 1, -1, -1):
-        if ret[row] == _NEVER and kind[row] >= _WRITE and last_call[b[row]] == -2:
-            if kind[row] == _WRITE:
+        if ret[row] == FOREVER and kind[row] >= WRITE and last_call[b[row]] == -2:
+            if kind[row] == WRITE:
                 spare = call[row]
             else:
                 spare_cas[a[row]] = call[row]
@@ -121,7 +116,7 @@ def _evidence(
         at = b[replaced[at]]
     last = replaced[value]
     for row in range(len(call)):
-        reads = kind[row] == _READ and ret[row] != _NEVER and a[row] == value
+        reads = kind[row] == READ and ret[row] != FOREVER and a[row] == value
         if reads and (last < 0 or call[row] > call[last]):
             last = row
     begun = -1 if writer[value] < 0 else call[writer[value]]
@@ -132,7 +127,7 @@ def _evidence(
         for row in range(len(call) - 1, -1, -1):
             if count == len(rows) or (call[row] < begun and ret[row] < begun):
                 break
-            if kind[row] >= _WRITE and call[row] < ret[failed] and ret[row] > begun:
+            if kind[row] >= WRITE and call[row] < ret[failed] and ret[row] > begun:
                 rows[count] = row
                 count += 1
     return rows[:count]
@@ -158,16 +153,16 @@ def with_links(
         if row < 0:
             continue
         wanted[row] = True
-        if kind[row] != _WRITE:
+        if kind[row] != WRITE:
             shown[a[row]] = True
-        if kind[row] >= _WRITE:
+        if kind[row] >= WRITE:
             shown[b[row]] = True
     for value in np.flatnonzero(shown):
         if writer[value] >= 0:
             wanted[writer[value]] = True
         at = value
         for _ in range(len(ret)):
-            if at == initial or writer[at] < 0 or kind[writer[at]] == _WRITE:
+            if at == initial or writer[at] < 0 or kind[writer[at]] == WRITE:
                 break
             at = a[writer[at]]
             if shown[at]:
@@ -178,7 +173,7 @@ def with_links(
                 break
     for row in np.flatnonzero(wanted):
         at = row
-        while ret[at] == _NEVER and kind[at] >= _WRITE:
+        while ret[at] == FOREVER and kind[at] >= WRITE:
             observer = first_read[b[at]] if first_read[b[at]] >= 0 else replaced[b[at]]
             if observer < 0 or wanted[observer]:
                 break

@@ -20,14 +20,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.linearizability.coded import NEVER, Codes, Ints, Kind
+from checkers.linearizability.arrays.kinds import CAS, DIFFERS, FOREVER, READ, WRITE
+from checkers.linearizability.coded import Codes, Ints
 from framework.compiled import compiled
-
-_READ: Final = int(Kind.READ)
-_DIFFERS: Final = int(Kind.DIFFERS)
-_WRITE: Final = int(Kind.WRITE)
-_CAS: Final = int(Kind.CAS)
-_NEVER: Final = int(NEVER)
 
 FINE: Final = 0
 NOT_UNIQUE: Final = 1
@@ -132,17 +127,17 @@ def _writers(
     writes, failed_cas = 0, 0
     for row in range(len(kind)):
         what = kind[row]
-        if what in (_WRITE, _CAS):
+        if what in (WRITE, CAS):
             value = b[row]
             if value == initial or writer[value] >= 0:
                 return -1, 0
             writer[value] = row
-            if what == _WRITE:
+            if what == WRITE:
                 writes += 1
-        elif what == _DIFFERS:
-            if ret[row] != _NEVER:
+        elif what == DIFFERS:
+            if ret[row] != FOREVER:
                 failed_cas += 1
-        elif what != _READ:
+        elif what != READ:
             return -1, 0
     return writes, failed_cas
 
@@ -171,10 +166,10 @@ def _blocks(
     count = 0
     for row in range(len(ret)):
         what = kind[row]
-        if ret[row] == _NEVER or what == _DIFFERS:
+        if ret[row] == FOREVER or what == DIFFERS:
             continue
-        value = a[row] if what == _READ else b[row]
-        if what == _READ:
+        value = a[row] if what == READ else b[row]
+        if what == READ:
             last_read[value] = row
             if first_read[value] < 0 or ret[row] < ret[first_read[value]]:
                 first_read[value] = row
@@ -185,7 +180,7 @@ def _blocks(
                 return UNWRITTEN, _rows(seeker, -1, -1, -1), 0
             kept[value] = True
             count += 1
-            if kind[source] == _WRITE:
+            if kind[source] == WRITE:
                 break
             before = a[source]
             if replaced[before] >= 0:
@@ -220,10 +215,10 @@ def _chains(
     first_row = np.full(len(root), -1, np.int32)
     chains, met = 0, 0
     for row in range(-1, n):
-        if row >= 0 and (kind[row] != _WRITE or not kept[b[row]]):
+        if row >= 0 and (kind[row] != WRITE or not kept[b[row]]):
             continue
         value = initial if row < 0 else b[row]
-        first = -1 if row < 0 else _NEVER
+        first = -1 if row < 0 else FOREVER
         early, late, last = -1, -1, -1
         root[chains] = value
         while True:
