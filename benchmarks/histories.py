@@ -6,12 +6,23 @@ tenths cas. A share of the mutations never returns; half of those take effect al
 """
 
 from collections.abc import Callable
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.linearizability.coded import NEVER, NOWHERE, Coded, Ints, Kind
+from checkers.linearizability.arrays.kinds import (
+    CAS,
+    DEQUEUE,
+    DIFFERS,
+    EMPTY,
+    ENQUEUE,
+    FOREVER,
+    READ,
+    TAKE,
+    WRITE,
+)
+from checkers.linearizability.coded import NEVER, NOWHERE, Coded, Ints
 from framework.compiled import compiled
 
 Plant: TypeAlias = Literal["none", "phantom", "stale", "burst"]
@@ -21,15 +32,6 @@ only), or, when all is quiet, more surprising reads than pending operations can 
 QueuePlant: TypeAlias = Literal["none", "swap", "lost", "repeat", "empty"]
 
 _IDLE, _OPEN, _DONE = 0, 1, 2
-_READ: Final = int(Kind.READ)
-_DIFFERS: Final = int(Kind.DIFFERS)
-_WRITE: Final = int(Kind.WRITE)
-_CAS: Final = int(Kind.CAS)
-_ENQUEUE: Final = int(Kind.ENQUEUE)
-_DEQUEUE: Final = int(Kind.DEQUEUE)
-_EMPTY: Final = int(Kind.EMPTY)
-_TAKE: Final = int(Kind.TAKE)
-_NEVER: Final = int(NEVER)
 
 
 def cell(
@@ -55,7 +57,7 @@ def cell(
     if plant in ("phantom", "stale"):
         _plant_read(call, ret, kind, a, b, at, plant)
     numbers = _Numbers(int(max(a.max(), b.max())) + 2)
-    told = np.where(((kind == _WRITE) | (kind == _CAS)) & (ret != NEVER), place, NOWHERE)
+    told = np.where(((kind == WRITE) | (kind == CAS)) & (ret != NEVER), place, NOWHERE)
     return Coded(call, ret, kind, a, b, 0, numbers, told if placed else None)
 
 
@@ -123,13 +125,13 @@ def _cell(operations, clients, domain, info, cas, seed, quiet_at, burst):  # typ
             for _ in range(rounds):
                 if made + 2 > size:
                     break
-                call[made], ret[made], kind[made], b[made] = now, now + 1, _WRITE, x
+                call[made], ret[made], kind[made], b[made] = now, now + 1, WRITE, x
                 place[made] = effects
                 effects += 1
                 call[made + 1], ret[made + 1], kind[made + 1], a[made + 1] = (
                     now + 2,
                     now + 3,
-                    _READ,
+                    READ,
                     y,
                 )
                 made += 2
@@ -145,10 +147,10 @@ def _cell(operations, clients, domain, info, cas, seed, quiet_at, burst):  # typ
             open_count += 1
             call[row] = now
             now += 1
-            ret[row] = _NEVER
+            ret[row] = FOREVER
             draw = np.random.random()
             if draw < 0.5:
-                kind[row] = _READ
+                kind[row] = READ
             else:
                 if domain:
                     value = 1 + np.random.randint(domain)
@@ -157,9 +159,9 @@ def _cell(operations, clients, domain, info, cas, seed, quiet_at, burst):  # typ
                     fresh += 1
                 b[row] = value
                 if draw < 1.0 - cas:
-                    kind[row] = _WRITE
+                    kind[row] = WRITE
                 else:
-                    kind[row] = _CAS
+                    kind[row] = CAS
                     if np.random.random() < 0.5 or (domain == 0 and fresh < 4):
                         a[row] = state
                     elif domain:
@@ -170,17 +172,17 @@ def _cell(operations, clients, domain, info, cas, seed, quiet_at, burst):  # typ
             phase[client] = _OPEN
         elif phase[client] == _OPEN:
             row = mine[client]
-            mutates = kind[row] != _READ
+            mutates = kind[row] != READ
             lost = mutates and np.random.random() < info
             if not lost or np.random.random() < 0.5:
                 place[row] = effects
                 effects += 1
-                if kind[row] == _READ:
+                if kind[row] == READ:
                     a[row] = state
-                elif kind[row] == _WRITE or state == a[row]:
+                elif kind[row] == WRITE or state == a[row]:
                     state = b[row]
                 elif not lost:
-                    kind[row] = _DIFFERS
+                    kind[row] = DIFFERS
                     b[row] = -1
             if lost:
                 if domain:
@@ -199,14 +201,14 @@ def _cell(operations, clients, domain, info, cas, seed, quiet_at, burst):  # typ
 
 def _plant_read(call, ret, kind, a, b, at, plant):  # type: ignore[no-untyped-def]
     """Changes what one read saw: the first from `at` on, else the last one before."""
-    reads = np.flatnonzero(kind == _READ)
+    reads = np.flatnonzero(kind == READ)
     if not len(reads):
         raise ValueError("no read that could see something wrong")
     read = reads[min(np.searchsorted(reads, at), len(reads) - 1)]
     if plant == "phantom":
         a[read] = max(int(a.max()), int(b.max())) + 1
         return
-    writes = np.flatnonzero((kind == _WRITE) & (ret < call[read]))
+    writes = np.flatnonzero((kind == WRITE) & (ret < call[read]))
     last = writes[np.argmax(call[writes])]
     older = writes[ret[writes] < call[last]]
     a[read] = b[older[len(older) * 9 // 10]]
@@ -216,7 +218,7 @@ def _plant_read(call, ret, kind, a, b, at, plant):  # type: ignore[no-untyped-de
 def _queue(operations, clients, info, seed):  # type: ignore[no-untyped-def]
     np.random.seed(seed)
     call = np.empty(operations, np.int64)
-    ret = np.full(operations, _NEVER, np.int64)
+    ret = np.full(operations, FOREVER, np.int64)
     kind = np.empty(operations, np.int8)
     a = np.full(operations, -1, np.int32)
     b = np.full(operations, -1, np.int32)
@@ -236,27 +238,27 @@ def _queue(operations, clients, info, seed):  # type: ignore[no-untyped-def]
             call[row] = now
             now += 1
             if np.random.random() < 0.49:
-                kind[row] = _ENQUEUE
+                kind[row] = ENQUEUE
                 b[row] = fresh
                 fresh += 1
             else:
-                kind[row] = _TAKE
+                kind[row] = TAKE
             mine[client] = row
             phase[client] = _OPEN
         elif phase[client] == _OPEN:
             row = mine[client]
             lost = np.random.random() < info
             if not lost or np.random.random() < 0.5:
-                if kind[row] == _ENQUEUE:
+                if kind[row] == ENQUEUE:
                     content[last] = b[row]
                     last += 1
                 elif first < last:
                     if not lost:
-                        kind[row] = _DEQUEUE
+                        kind[row] = DEQUEUE
                         a[row] = content[first]
                     first += 1
                 elif not lost:
-                    kind[row] = _EMPTY
+                    kind[row] = EMPTY
             if lost:
                 phase[client] = _IDLE
                 open_count -= 1
@@ -273,9 +275,9 @@ def _queue(operations, clients, info, seed):  # type: ignore[no-untyped-def]
 def _plant_queue(coded: Coded, plant: QueuePlant) -> Coded:
     """Spoils it beyond what pending operations could explain, from nine tenths on where that can
     be. Raises `ValueError` for a history that is too short."""
-    got = np.flatnonzero(coded.kind == _DEQUEUE)
+    got = np.flatnonzero(coded.kind == DEQUEUE)
     enqueue = np.zeros(len(coded) + 2, np.int64)
-    puts = np.flatnonzero(coded.kind == _ENQUEUE)
+    puts = np.flatnonzero(coded.kind == ENQUEUE)
     enqueue[coded.b[puts]] = puts
     put = enqueue[coded.a[got]]
     if plant == "repeat":
@@ -286,7 +288,7 @@ def _plant_queue(coded: Coded, plant: QueuePlant) -> Coded:
         coded.a[one], coded.a[other] = values
     elif plant == "lost":
         # One value more than pending dequeues could have got.
-        takes = int(np.sum(coded.kind == _TAKE))
+        takes = int(np.sum(coded.kind == TAKE))
         certain = got[coded.ret[put] < coded.call[put[-1]]]
         late = certain[certain >= got[len(got) * 9 // 10]]
         gone = (late if len(late) > takes else certain)[: takes + 1]
@@ -326,7 +328,7 @@ def _empty_at(coded: Coded, now: int) -> Coded:
     ret = np.where(later, coded.ret + 2, coded.ret)
     row = int(np.searchsorted(call, now))
     columns = (call, ret, coded.kind, coded.a, coded.b)
-    new = (now, now + 1, _EMPTY, -1, -1)
+    new = (now, now + 1, EMPTY, -1, -1)
     both = zip(columns, new, strict=True)
     return Coded(*(np.insert(column, row, value) for column, value in both), 0, coded.values)
 

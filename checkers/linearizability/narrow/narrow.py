@@ -23,6 +23,7 @@ import numpy as np
 
 from checkers.linearizability.coded import NEVER, Coded, CodedKeys, Kind
 from checkers.linearizability.decision import Budget, Decision
+from checkers.linearizability.narrow.greedy import TINY
 from checkers.linearizability.narrow.kernel import ORDERED, REFUTED, statuses
 from framework.verdict import Verdict
 
@@ -43,13 +44,14 @@ def narrow(coded: Coded, budget: Budget) -> Decision | None:
     return narrow_keys(CodedKeys.of([coded]), int(max(0.0, budget.left_s) * _STEPS_A_SECOND))[0]
 
 
-def narrow_keys(keys: CodedKeys, most: int = UNBOUNDED) -> list[Decision | None]:
+def narrow_keys(keys: CodedKeys, most: int = UNBOUNDED, tiny: int = TINY) -> list[Decision | None]:
     """`narrow` of each key, in one call; they must be cells, and none without operations. A key
-    that would look at more than `most` words of sets is left."""
+    that would look at more than `most` words of sets is left. Those of up to `tiny` operations are
+    looked at without sets first."""
     if not len(keys):
         return []
     status, culprit = statuses(
-        keys.call, keys.ret, keys.kind, keys.a, keys.b, keys.starts, keys.initial, most
+        keys.call, keys.ret, keys.kind, keys.a, keys.b, keys.starts, keys.initial, most, tiny
     )
     decisions = [_ORDERED if each == ORDERED else None for each in status.tolist()]
     for number in np.flatnonzero(status == REFUTED).tolist():

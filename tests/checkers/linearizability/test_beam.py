@@ -6,8 +6,9 @@ import pytest
 
 from benchmarks.histories import Plant, cell, queue
 from checkers.linearizability.arrays.events import events
+from checkers.linearizability.arrays.trails import puts_of
 from checkers.linearizability.beam import search as method
-from checkers.linearizability.beam.order import puts_of, replayed
+from checkers.linearizability.beam.order import replayed
 from checkers.linearizability.beam.search import beam
 from checkers.linearizability.coded import Coded
 from checkers.linearizability.decision import Budget, Decision
@@ -141,5 +142,6 @@ def test_trails_are_read_from_their_ends() -> None:
     import numpy as np
 
     trails = np.array([[-1, 7], [0, 8], [0, 9], [2, 3]], np.int32)
-    assert puts_of(trails, 3).tolist() == [7, 9, 3]
-    assert puts_of(trails, -1).tolist() == []
+    puts, beginning = puts_of(trails, 3)
+    assert (puts.tolist(), beginning) == ([7, 9, 3], -1)
+    assert puts_of(trails, -1)[0].tolist() == []

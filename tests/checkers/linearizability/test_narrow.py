@@ -11,6 +11,7 @@ from checkers.linearizability.coded import NEVER, Coded, CodedKeys, Kind
 from checkers.linearizability.decide import decide, decide_small
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.frontier.search import frontier
+from checkers.linearizability.narrow.greedy import has_easy_order
 from checkers.linearizability.narrow.narrow import METHOD, narrow, narrow_keys
 from checkers.linearizability.narrow.sets import LANES, SLOTS
 from framework.verdict import Verdict
@@ -36,19 +37,37 @@ def small(rng: random.Random, info: float) -> Coded:
     return coded_of(call, ret, kind, a, b)
 
 
+def by_sets(history: Coded) -> Decision | None:
+    """Without a try at an easy order."""
+    return narrow_keys(CodedKeys.of([history]), tiny=0)[0]
+
+
 @pytest.mark.parametrize("info", [0, 0.1, 0.4])
 def test_it_says_what_brute_force_says(info: float) -> None:
     rng = random.Random(info)
     verdicts = set()
     for _ in range(2000):
         history = small(rng, info)
-        decision = narrow(history, Budget())
-        assert decision is not None
+        decision = by_sets(history)
+        assert decision is not None and decision == narrow(history, Budget())
         assert (decision.verdict is Verdict.VALID) == linearizable(history)
         verdicts.add(decision.verdict)
         if decision.verdict is Verdict.INVALID:
             check_culprit(history, decision)
     assert verdicts == {Verdict.VALID, Verdict.INVALID}
+
+
+def test_an_easy_order_is_one_and_not_rare() -> None:
+    rng = random.Random(5)
+    found = valid = 0
+    for _ in range(3000):
+        history = small(rng, rng.choice([0, 0.2]))
+        columns = (history.call, history.ret, history.kind, history.a, history.b)
+        easy = has_easy_order(*columns, 0, len(history), history.initial)
+        assert not easy or linearizable(history)
+        found += easy
+        valid += linearizable(history)
+    assert valid / 2 < found < valid
 
 
 def test_more_open_than_a_word_has_slots() -> None:
@@ -62,8 +81,8 @@ def random_wide(rng: random.Random) -> Coded:
 
 
 def check_as_brute_force(history: Coded) -> Verdict:
-    decision = narrow(history, Budget())
-    assert decision is not None
+    decision = by_sets(history)
+    assert decision is not None and decision == narrow(history, Budget())
     assert (decision.verdict is Verdict.VALID) == linearizable(history)
     return decision.verdict
 
@@ -191,8 +210,8 @@ def test_what_it_does_not_decide() -> None:
         kind, a = [Kind.WRITE] * count, [-1] * count
         return coded_of(list(rows), [count + row for row in rows], kind, a, list(rows))
 
-    assert narrow(writes(SLOTS), Budget()) is not None
-    assert narrow(writes(SLOTS + 1), Budget()) is None, "more open at once than it has slots"
+    assert by_sets(writes(SLOTS)) is not None
+    assert by_sets(writes(SLOTS + 1)) is None, "more open at once than it has slots"
     assert narrow(writes(70), Budget()) is None
     many = LANES + 1
     values = " ".join(f"{2 * each}-{2 * each + 1}:w{each}" for each in range(1, many))
