@@ -17,10 +17,12 @@ from framework.plugins.host import HostProvider
 
 ROOT = Path(__file__).parents[3]
 
+# Whoever was started in the background of a script ignores Ctrl-C, and its children with it.
 HARNESS = """
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 from framework.plugins import registry
+signal.signal(signal.SIGINT, signal.default_int_handler)
 kind, run_id, scratch = sys.argv[1:]
 with registry.load("hosts", kind).fleet(run_id, ["a", "b"], Path(scratch)) as fleet:
     for host in fleet.hosts.values():
