@@ -82,7 +82,10 @@ def test_nothing_is_left(
 
     for number in signals:
         harness.send_signal(number)
-    harness.wait(20)
+    try:
+        harness.wait(20)
+    finally:
+        harness.kill()
     if signal.SIGKILL in signals:
         assert [line for line in provider.leftovers() if run_id in line]
         assert [line for line in provider.clean() if run_id in line]
