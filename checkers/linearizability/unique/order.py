@@ -205,19 +205,29 @@ def _spare(facts: Facts) -> Spare:
 @compiled
 def _run(facts: Facts, plan: Plan, chain: int, at: int, limit: int) -> int:
     """Begins a chain at event `at`, to be through before `limit`; its last value. -1: a failed cas
-    stands in the way. How a chain goes on depends only on when a value begins, so that of many
-    tries with a long chain only one looks at all of it."""
-    root = plan.root[chain]
+    stands in the way."""
+    root: int = plan.root[chain]
+    if facts.replaced[root] >= 0:
+        return _run_on(facts, plan, root, at, limit)
+    plan.begins[root] = at
+    return root
+
+
+@compiled
+def _run_on(facts: Facts, plan: Plan, root: int, at: int, limit: int) -> int:
+    """`_run`, of more than one value. How a chain goes on depends only on when a value begins, so
+    that of many tries with a long chain only one looks at all of it."""
     value, start = root, at
     while True:
+        source = facts.replaced[value]
+        if source < 0:
+            plan.begins[value] = start
+            end = value
+            break
         if plan.begins[value] == start and plan.limit[value] == limit:
             end = plan.leads_to[value]
             break
         plan.begins[value], plan.limit[value] = start, limit
-        source = facts.replaced[value]
-        if source < 0:
-            plan.leads_to[value] = end = value
-            break
         after = facts.b[source]
         due = _due(facts.offsets, facts.calls, facts.returns, value, start)
         start = max(start, min(min(facts.latest[after], due), limit))
