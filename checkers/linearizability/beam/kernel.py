@@ -9,8 +9,8 @@ a checkpoint before it and comes again, wider and with longer ways.
 from typing import Final
 
 import numpy as np
-from numba.cpython.unsafe.numbers import trailing_zeros
 
+from checkers.linearizability.arrays.bits import ones, trailing_zeros
 from checkers.linearizability.arrays.kinds import DIFFERS, FOREVER, WRITE
 from checkers.linearizability.beam.space import (
     ASKED,
@@ -54,7 +54,6 @@ from checkers.linearizability.beam.space import (
     enter,
     free_slot,
     leave,
-    ones,
     restore,
     save,
 )

@@ -9,8 +9,8 @@ that took effect visibly; `trails` has what was put, each with the one before it
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba.cpython.unsafe.numbers import trailing_zeros
 
+from checkers.linearizability.arrays.bits import trailing_zeros
 from checkers.linearizability.arrays.kinds import CHANGE, FOREVER, WRITE
 from checkers.linearizability.coded import Coded, Codes, Ints
 from framework.compiled import compiled
@@ -160,17 +160,6 @@ def beam_of(coded: Coded, events: Codes, trails: int, narrow: int) -> Beam:
         np.empty((checkpoints, NARROWEST, _COLUMNS), np.int64),
         np.empty((checkpoints, values), np.int64),
     )
-
-
-@compiled
-def ones(word: int) -> int:
-    """How many bits are set."""
-    word -= (word >> 1) & 0x5555555555555555  # the result is not negative
-    word = (word & 0x3333333333333333) + ((word >> 2) & 0x3333333333333333)
-    word = (word + (word >> 4)) & 0x0F0F0F0F0F0F0F0F
-    word += word >> 8
-    word += word >> 16
-    return (word + (word >> 32)) & 0x7F
 
 
 @compiled

@@ -6,8 +6,8 @@
 from typing import Final
 
 import numpy as np
-from numba.cpython.unsafe.numbers import trailing_zeros
 
+from checkers.linearizability.arrays.bits import ones, trailing_zeros
 from checkers.linearizability.arrays.kinds import CAS, CHANGE, DIFFERS, FOREVER, READ, WRITE
 from checkers.linearizability.beam.space import (
     ASKED,
@@ -34,7 +34,6 @@ from checkers.linearizability.beam.space import (
     VALUE,
     WAY_END,
     WORK,
-    ones,
 )
 from checkers.linearizability.coded import Codes, Ints
 from framework.compiled import compiled

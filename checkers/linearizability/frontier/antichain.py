@@ -4,6 +4,7 @@ from typing import Final
 
 import numpy as np
 
+from checkers.linearizability.arrays.bits import ones
 from checkers.linearizability.coded import Codes, Ints
 from checkers.linearizability.frontier.counts import within
 from checkers.linearizability.frontier.space import (
@@ -35,17 +36,6 @@ from framework.compiled import compiled
 _RANKS: Final = 1024
 _COMPARED_A_WORK: Final = 63
 """So many configurations are compared in the time in which one is looked at, one less."""
-
-
-@compiled
-def bits(word: int) -> int:
-    """How many are set, of 64."""
-    left = np.uint64(word)
-    left -= (left >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    pairs = np.uint64(0x3333333333333333)
-    left = (left & pairs) + ((left >> np.uint64(2)) & pairs)
-    left = (left + (left >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((left * np.uint64(0x0101010101010101)) >> np.uint64(56))  # type: ignore[return-value]
 
 
 @compiled
@@ -133,8 +123,8 @@ def _narrow(reg: Ints, conf: Ints, side: int, count: int) -> None:
     for at in range(count):
         satisfied, used = np.int64(0), np.int64(0)
         for word in range(C_SAT, C_SAT + words):
-            satisfied += bits(conf[side, at, word])
-            used += bits(conf[side, at, word] & conf[side, at, word + words])
+            satisfied += ones(conf[side, at, word])
+            used += ones(conf[side, at, word] & conf[side, at, word + words])
         cost = reg[SPENT_COST] * (conf[side, at, C_SPENT] - least)
         cost += reg[UNSATISFIED_COST] * (reg[OPEN] - 1 - satisfied) + reg[USED_COST] * used
         conf[side, at, C_CHAIN] = min(cost, _RANKS - 1)

@@ -18,9 +18,10 @@ configuration that the level makes has the same value, satisfied no less and use
 
 import numpy as np
 
+from checkers.linearizability.arrays.bits import ones
 from checkers.linearizability.arrays.kinds import CAS, CHANGE, DIFFERS, LOOK, STEP, WRITE
 from checkers.linearizability.coded import Ints
-from checkers.linearizability.frontier.antichain import bits, end_level, is_new, link
+from checkers.linearizability.frontier.antichain import end_level, is_new, link
 from checkers.linearizability.frontier.counts import count_of, one_more
 from checkers.linearizability.frontier.input import (
     O_A,
@@ -326,7 +327,7 @@ def _has_last_chance(space: Space, at: int, row: int) -> bool:
         return True
     satisfied = np.int64(0)
     for word in range(C_SAT, C_SAT + space.masks.shape[1]):
-        satisfied += bits(conf[side, at, word])
+        satisfied += ones(conf[side, at, word])
     return bool(satisfied < reg[OPEN])
 
 

@@ -9,9 +9,9 @@ end is one; that this one does not says nothing.
 from typing import Final
 
 import numpy as np
-from numba.cpython.unsafe.numbers import trailing_zeros
 from numpy.typing import NDArray
 
+from checkers.linearizability.arrays.bits import trailing_zeros
 from checkers.linearizability.arrays.kinds import CAS, DIFFERS, FOREVER, READ, WRITE
 from checkers.linearizability.coded import Codes, Ints
 from framework.compiled import compiled

@@ -9,9 +9,9 @@ without it go on alone. So an order that is found is one; that none is found say
 from typing import Final
 
 import numpy as np
-from numba.cpython.unsafe.numbers import trailing_zeros
 from numpy.typing import NDArray
 
+from checkers.linearizability.arrays.bits import trailing_zeros
 from checkers.linearizability.arrays.kinds import CAS, READ, WRITE
 from checkers.linearizability.coded import Codes, Ints
 from checkers.linearizability.narrow.sets import (

@@ -16,9 +16,9 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 from numba import njit
-from numba.cpython.unsafe.numbers import trailing_zeros
 from numpy.typing import NDArray
 
+from checkers.linearizability.arrays.bits import trailing_zeros
 from checkers.linearizability.coded import Ints
 from framework.compiled import compiled
 

@@ -3,9 +3,9 @@
 from typing import Final
 
 import numpy as np
-from numba.cpython.unsafe.numbers import trailing_zeros
 from numpy.typing import NDArray
 
+from checkers.linearizability.arrays.bits import trailing_zeros
 from checkers.linearizability.arrays.kinds import CHANGE, WRITE
 from checkers.linearizability.coded import Codes, Ints
 from checkers.linearizability.narrow.sets import (
