@@ -18,7 +18,7 @@ import tenacity
 
 from framework.plugins.host import Host
 from framework.plugins.system import Cluster
-from nodes.kraft.system import KraftSystem
+from nodes.kraft.adapter.system import KraftSystem
 
 T = TypeVar("T")
 
