@@ -1,4 +1,4 @@
-"""`python -m framework`"""
+"""`python -m framework`, and `kraft-proof`."""
 
 import sys
 
@@ -8,5 +8,11 @@ sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
 
 from framework.cli.app import main  # noqa: E402
 
-if __name__ == "__main__":
+
+def command() -> None:
+    """The entry point of `kraft-proof`."""
     sys.exit(main(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    command()

@@ -7,20 +7,25 @@ line, before anything is started), 255 the framework itself failed.
 import logging
 import os
 import sys
+from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 from typer.exceptions import TyperException
 
+from framework.cli import completion
 from framework.errors import EngineError, UsageError
 from framework.verdict import EXIT_ENGINE, EXIT_USAGE
 
+PROGRAM: Final = "kraft-proof"
+"""The command beside `python -m framework`; shells complete only this one."""
+_COMPLETE: Final = "_KRAFT_PROOF_COMPLETE"
+"""Set by a shell that asks how a command line goes on."""
 app: Final = typer.Typer(
-    name="framework",
+    name=PROGRAM,
     help="A Jepsen-style test framework for Kafka's control plane.",
     no_args_is_help=False,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -35,9 +40,9 @@ def main(argv: list[str]) -> int:
         format="%(levelname)s %(name)s: %(message)s",
     )
     try:
-        if not argv:
+        if not argv and _COMPLETE not in os.environ:
             raise UsageError("no command given (run, check, replay, doctor, clean, up; or --help)")
-        code = app(args=argv, standalone_mode=False)
+        code = app(args=argv, standalone_mode=False, prog_name=PROGRAM)
         return int(code or 0)
     except UsageError as error:
         return _fail(str(error), EXIT_USAGE)
@@ -63,16 +68,54 @@ def _fail(message: str, code: int) -> int:
     return code
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(PROGRAM, version_of(PROGRAM))
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Say which version this is."
+        ),
+    ] = False,
+) -> None:
+    """A Jepsen-style test framework for Kafka's control plane."""
+
+
+_Hosts = Annotated[
+    str,
+    typer.Option(
+        help="Where nodes run: docker, namespaces or auto.",
+        autocompletion=completion.plugin("hosts", "auto"),
+    ),
+]
+
+
 @app.command()
 def run(
     nemesis: Annotated[
-        str, typer.Option(help="Faults, by commas: partition, pause, kill, all, none.")
+        str,
+        typer.Option(
+            help="Faults, by commas: partition, pause, kill, all, none.",
+            autocompletion=completion.plugins("nemeses", "all", "none"),
+        ),
     ] = "none",
-    workload: Annotated[str, typer.Option(help="Workloads, by commas, or all.")] = "all",
-    system: Annotated[str, typer.Option(help="The system under test.")] = "kraft",
-    hosts: Annotated[
-        str, typer.Option(help="Where nodes run: docker, namespaces or auto.")
-    ] = "auto",
+    workload: Annotated[
+        str,
+        typer.Option(
+            help="Workloads, by commas, or all.",
+            autocompletion=completion.plugins("workloads", "all"),
+        ),
+    ] = "all",
+    system: Annotated[
+        str,
+        typer.Option(help="The system under test.", autocompletion=completion.plugin("systems")),
+    ] = "kraft",
+    hosts: _Hosts = "auto",
     nodes: Annotated[
         str | None,
         typer.Option(help="CONTROLLERS+BROKERS, or the number of nodes that are both. [3+3]"),
@@ -134,8 +177,15 @@ def run(
 
 @app.command()
 def replay(
-    run: Annotated[Path, typer.Argument(help="A stored run's folder.")] = Path("results/latest"),
-    hosts: Annotated[str | None, typer.Option(help="Other hosts than then.")] = None,
+    run: Annotated[
+        Path, typer.Argument(help="A stored run's folder.", autocompletion=completion.run)
+    ] = Path("results/latest"),
+    hosts: Annotated[
+        str | None,
+        typer.Option(
+            help="Other hosts than then.", autocompletion=completion.plugin("hosts", "auto")
+        ),
+    ] = None,
 ) -> int:
     """Run a stored run's plan again: same seed, same options, same schedule."""
     from framework.cli.run import replay_command
@@ -146,7 +196,11 @@ def replay(
 @app.command()
 def check(
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="Runs, folders of runs, or with --model histories.")
+        list[Path] | None,
+        typer.Argument(
+            help="Runs, folders of runs, or with --model histories.",
+            autocompletion=completion.run,
+        ),
     ] = None,
     model: Annotated[
         str | None, typer.Option(help="Check histories: register, kv, topics, set or queue.")
@@ -182,9 +236,7 @@ def check(
 @app.command(context_settings=_MORE)
 def up(
     context: typer.Context,
-    hosts: Annotated[
-        str, typer.Option(help="Where nodes run: docker, namespaces or auto.")
-    ] = "auto",
+    hosts: _Hosts = "auto",
     nodes: Annotated[str | None, typer.Option(help="As in run. [3+3]")] = None,
 ) -> int:
     """Start the default cluster without a test; run a command where it can be reached.

@@ -1,0 +1,78 @@
+"""The front door: the version, and what a shell may complete."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from framework.cli import completion
+from framework.cli.app import main
+
+ROOT = Path(__file__).parents[3]
+
+
+def completed(where: Path, *words: str) -> list[str]:
+    """How the last word may go on, as bash asks it of `kraft-proof`."""
+    done = subprocess.run(
+        [sys.executable, "-m", "framework"],
+        cwd=where,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "COMP_WORDS": " ".join(["kraft-proof", *words]),
+            "COMP_CWORD": str(len(words)),
+            "_KRAFT_PROOF_COMPLETE": "complete_bash",
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def stored_run(where: Path, name: str) -> None:
+    folder = where / "results" / name
+    folder.mkdir(parents=True)
+    (folder / "plan.json").write_text("{}")
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"kraft-proof {project['version']}\n"
+
+
+def test_a_shell_completes_commands_options_and_runs(tmp_path: Path) -> None:
+    stored_run(tmp_path, "topics/20260101T000000.000000Z-7")
+    assert completed(tmp_path, "re") == ["replay"]
+    assert completed(tmp_path, "run", "--nem") == ["--nemesis"]
+    assert completed(tmp_path, "run", "--nemesis", "kill,par") == ["kill,partition"]
+    assert completed(tmp_path, "check", "res") == [
+        "results/topics/20260101T000000.000000Z-7",
+    ]
+
+
+def test_names_of_files_are_left_to_the_shell(tmp_path: Path) -> None:
+    (tmp_path / "theirs.jsonl").write_text("")
+    assert completed(tmp_path, "check", "the") == []
+
+
+def test_what_was_named_before_is_not_offered_again() -> None:
+    nemeses = completion.plugins("nemeses", "all")
+    assert nemeses("p") == ["partition", "pause"]
+    assert nemeses("pause,p") == ["pause,partition"]
+    assert nemeses("x") == []
+
+
+def test_the_newest_run_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert completion.run("") == []
+    for run in ("a/1", "a/2"):
+        stored_run(tmp_path, run)
+    (tmp_path / "results/latest").symlink_to(tmp_path / "results/a/2")
+    assert completion.run("") == ["results/latest", "results/a/2", "results/a/1"]
+    assert completion.run("other") == []
