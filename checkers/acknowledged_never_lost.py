@@ -13,4 +13,5 @@ class AcknowledgedNeverLost(RunChecker):
         "ones never come back, acknowledged ISR versions are reached, and no success leaves "
         "before its commit"
     )
+    requires = frozenset({"topic-operations", "linearizable-topic-read"})
     judge = Judge(acknowledged_never_lost, events=EVENTS, fs=FS, marks=True)

@@ -12,4 +12,5 @@ class Availability(RunChecker):
         "Every kind of operation succeeds, and some do within 30 s of every heal that is "
         "followed by so much peace"
     )
+    requires = frozenset[str]()
     judge = Judge(availability, events=EVENTS, fs=None, injections=True)

@@ -2,6 +2,7 @@
 
 from checkers.kernels.durability import EVENTS, committed_never_lost
 from checkers.observations import Judge, RunChecker
+from framework.plugins.capabilities import evidence
 
 
 class CommittedNeverLost(RunChecker):
@@ -13,4 +14,5 @@ class CommittedNeverLost(RunChecker):
         "every later leader at its election, and in every node's log once the cluster has "
         "settled"
     )
+    requires = evidence("appended", "committed", "truncated")
     judge = Judge(committed_never_lost, events=EVENTS, marks=True)

@@ -2,6 +2,7 @@
 
 from checkers.kernels.controlled_shutdown import EVENTS, FS, controlled_shutdown
 from checkers.observations import Judge, RunChecker
+from framework.plugins.capabilities import evidence
 
 
 class ControlledShutdownSafety(RunChecker):
@@ -13,4 +14,5 @@ class ControlledShutdownSafety(RunChecker):
         "without it, is given no leadership again, and was let go when all active brokers "
         "knew"
     )
+    requires = frozenset({"broker-life-cycles"}) | evidence("broker-state", "decided")
     judge = Judge(controlled_shutdown, events=EVENTS, fs=FS, injections=True)

@@ -2,6 +2,7 @@
 
 from checkers.kernels.convergence import EVENTS, FS, convergence
 from checkers.observations import Judge, RunChecker
+from framework.plugins.capabilities import evidence
 
 
 class Convergence(RunChecker):
@@ -12,4 +13,5 @@ class Convergence(RunChecker):
         "Once all faults are healed, every node reaches what is committed with the same "
         "state, every broker is active, and every partition that can have a leader has one"
     )
+    requires = evidence("committed", "applied")
     judge = Judge(convergence, events=EVENTS, fs=FS, marks=True, injections=True)

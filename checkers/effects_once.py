@@ -2,6 +2,7 @@
 
 from checkers.kernels.effects import EVENTS, FS, effects_once
 from checkers.observations import Judge, RunChecker
+from framework.plugins.capabilities import evidence
 
 
 class EffectsOnce(RunChecker):
@@ -12,4 +13,5 @@ class EffectsOnce(RunChecker):
         "Every topic that came or went is the doing of one operation that was not "
         "refused, and every request id is in one batch"
     )
+    requires = evidence("applied", "decided")
     judge = Judge(effects_once, events=EVENTS, fs=FS)

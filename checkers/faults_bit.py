@@ -12,4 +12,5 @@ class FaultsBit(RunChecker):
         "The faults that were asked for were seen to bite while they were injected, and seen to be "
         "over after they were healed"
     )
+    requires = frozenset({"faults"})
     judge = Judge(faults_bit, injections=True)

@@ -2,6 +2,7 @@
 
 from checkers.kernels.fenced_serving import EVENTS, FS, fenced_serve_nothing
 from checkers.observations import Judge, RunChecker
+from framework.plugins.capabilities import evidence
 
 
 class FencedServeNothing(RunChecker):
@@ -12,4 +13,5 @@ class FencedServeNothing(RunChecker):
         "A broker that is not ACTIVE answers no client with success, by its own events "
         "and by what clients were answered; controllers refuse what is a client's"
     )
+    requires = evidence("lease-granted", "served")
     judge = Judge(fenced_serve_nothing, events=EVENTS, fs=FS)

@@ -2,6 +2,7 @@
 
 from checkers.kernels.identity import EVENTS, FS, identity_uniqueness
 from checkers.observations import Judge, RunChecker
+from framework.plugins.capabilities import evidence
 
 
 class IdentityUniqueness(RunChecker):
@@ -12,4 +13,5 @@ class IdentityUniqueness(RunChecker):
         "Topic ids, broker epochs, producer ids, log entries, snapshots and controllers' "
         "ids each stand for one thing, also across failovers"
     )
+    requires = evidence("applied")
     judge = Judge(identity_uniqueness, events=EVENTS, fs=FS)

@@ -13,6 +13,7 @@ class IsrLinearizability:
         "Every ISR change that was acknowledged is one committed step from exactly the version "
         "that it named, refused ones are none, and no later operation sees an older version"
     )
+    requires = frozenset({"isr-changes", "linearizable-topic-read"})
 
     def check(self, tables: Tables) -> DataFrame:
         operations = operation_rows(tables, FS)

@@ -2,6 +2,7 @@
 
 from checkers.kernels.lease_exclusion import EVENTS, FS, lease_exclusion
 from checkers.observations import Judge, RunChecker
+from framework.plugins.capabilities import evidence
 
 
 class LeaseExclusion(RunChecker):
@@ -13,4 +14,5 @@ class LeaseExclusion(RunChecker):
         "one once a newer is acknowledged, and a broker's end of its lease is never after "
         "its controller's"
     )
+    requires = evidence("lease-granted", "served")
     judge = Judge(lease_exclusion, events=EVENTS, fs=FS)

@@ -3,6 +3,7 @@
 from checkers.kernels.matching import log_matching
 from checkers.kernels.metadata_log import EVENTS
 from checkers.observations import Judge, RunChecker
+from framework.plugins.capabilities import evidence
 
 
 class LogMatching(RunChecker):
@@ -13,4 +14,5 @@ class LogMatching(RunChecker):
         "Every (epoch, offset) of the metadata log is one record on all nodes that ever held "
         "it, and logs that agree at one agree at all below"
     )
+    requires = evidence("appended")
     judge = Judge(log_matching, events=EVENTS)

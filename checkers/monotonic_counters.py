@@ -2,6 +2,7 @@
 
 from checkers.kernels.counters import EVENTS, FS, monotonic_counters
 from checkers.observations import Judge, RunChecker
+from framework.plugins.capabilities import evidence
 
 
 class MonotonicCounters(RunChecker):
@@ -12,4 +13,5 @@ class MonotonicCounters(RunChecker):
         "Saved epochs and votes, high watermarks, applied offsets, broker, leader and "
         "partition epochs only rise, on nodes, in the log and in what clients are shown"
     )
+    requires = evidence("committed", "applied")
     judge = Judge(monotonic_counters, events=EVENTS, fs=FS)

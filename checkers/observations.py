@@ -178,6 +178,7 @@ class RunChecker:
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    requires: ClassVar[frozenset[str]]
     judge: ClassVar[Judge]
     batch: ClassVar[RunBatch] = RunBatch()
 

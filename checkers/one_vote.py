@@ -2,6 +2,7 @@
 
 from checkers.kernels.votes import EVENTS, one_vote
 from checkers.observations import Judge, RunChecker
+from framework.plugins.capabilities import evidence
 
 
 class OneVote(RunChecker):
@@ -12,4 +13,5 @@ class OneVote(RunChecker):
         "Each voter gives one candidate at most its vote in an epoch, over all its restarts, and "
         "none to a candidate whose log is behind its own"
     )
+    requires = evidence("voted")
     judge = Judge(one_vote, events=EVENTS)

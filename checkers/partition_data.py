@@ -6,6 +6,7 @@ from checkers.observations import (
     operation_rows,
     together,
 )
+from framework.plugins.capabilities import evidence
 from framework.plugins.checker import DataFrame, Tables
 
 
@@ -17,6 +18,7 @@ class PartitionData:
         "Offsets hold one value each, acknowledged values are never lost, consumers "
         "neither skip nor go back, and nothing is read that was refused or later vanishes"
     )
+    requires = frozenset({"log-operations"}) | evidence("appended")
 
     def check(self, tables: Tables) -> DataFrame:
         rows = together(

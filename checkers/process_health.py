@@ -2,6 +2,7 @@
 
 from checkers.kernels.process_health import EVENTS, FS, process_health
 from checkers.observations import Judge, RunChecker
+from framework.plugins.capabilities import evidence
 
 
 class ProcessHealth(RunChecker):
@@ -12,4 +13,5 @@ class ProcessHealth(RunChecker):
         "No unhandled error, no fatal exit, no process that ends without a fault, and no "
         "event loop that stands still without one"
     )
+    requires = evidence("life")
     judge = Judge(process_health, events=EVENTS, fs=FS, marks=True, injections=True)

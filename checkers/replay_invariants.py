@@ -2,6 +2,7 @@
 
 from checkers.kernels.log_invariants import EVENTS, log_invariants
 from checkers.observations import Judge, RunChecker
+from framework.plugins.capabilities import evidence
 
 
 class ReplayInvariants(RunChecker):
@@ -12,4 +13,5 @@ class ReplayInvariants(RunChecker):
         "Replayed record by record, the metadata log keeps every invariant of brokers, "
         "topics, partitions and ISRs, and nodes' states are what it makes"
     )
+    requires = evidence("applied")
     judge = Judge(log_invariants, events=EVENTS)

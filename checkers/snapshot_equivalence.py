@@ -13,4 +13,5 @@ class SnapshotEquivalence(RunChecker):
         "right epoch, not above the high watermark, and the same on all nodes; logs begin "
         "where one ends"
     )
+    requires = frozenset({"broker-life-cycles", "snapshots"})
     judge = Judge(snapshot_equivalence, events=EVENTS, snapshots=True)

@@ -42,6 +42,7 @@ class TopicLinearizability:
         "Creates, deletes and controller reads of each topic name have one order, consistent "
         "with real time, that a single correct controller could have served"
     )
+    requires = frozenset({"topic-operations", "linearizable-topic-read"})
 
     def check(self, tables: Tables) -> DataFrame:
         names = ", ".join(f"'{f}'" for f in KAFKA_TOPICS.fs)

@@ -2,6 +2,7 @@
 
 from checkers.kernels.fencing import EVENTS, FS, zombie_fencing
 from checkers.observations import Judge, RunChecker
+from framework.plugins.capabilities import evidence
 
 
 class ZombieFencing(RunChecker):
@@ -12,4 +13,5 @@ class ZombieFencing(RunChecker):
         "Once a newer broker epoch, leader epoch or version is acknowledged, requests that "
         "carry an older one are refused, and a broker whose lease has ended serves no client"
     )
+    requires = evidence("applied", "decided", "lease-granted")
     judge = Judge(zombie_fencing, events=EVENTS, fs=FS)

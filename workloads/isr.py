@@ -9,7 +9,7 @@ version, of which at most one may win.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -31,11 +31,8 @@ class Isr(KafkaWorkload):
     """The `isr` workload."""
 
     name: str = "isr"
-    checkers: Sequence[str] = (
-        "isr-linearizability",
-        "topic-linearizability",
-        "acknowledged-never-lost",
-    )
+    requires: frozenset[str] = frozenset({"kafka-topics", "synthetic-brokers"})
+    provides: frozenset[str] = frozenset({"isr-changes", "topic-operations"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2
 

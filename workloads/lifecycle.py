@@ -33,14 +33,8 @@ class Lifecycle(KafkaWorkload):
     """The `lifecycle` workload."""
 
     name: str = "lifecycle"
-    checkers: Sequence[str] = (
-        "lease-exclusion",
-        "life-cycle-conformance",
-        "controlled-shutdown-safety",
-        "snapshot-equivalence",
-        "topic-linearizability",
-        "acknowledged-never-lost",
-    )
+    requires: frozenset[str] = frozenset({"extra-brokers", "kafka-topics"})
+    provides: frozenset[str] = frozenset({"broker-life-cycles", "topic-operations"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2
 

@@ -8,7 +8,7 @@ were, and now and then seek. At the end every partition is read from its beginni
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
@@ -38,12 +38,8 @@ class Log(KafkaWorkload):
     """The `log` workload."""
 
     name: str = "log"
-    checkers: Sequence[str] = (
-        "partition-data",
-        "kafka-log",
-        "topic-linearizability",
-        "acknowledged-never-lost",
-    )
+    requires: frozenset[str] = frozenset({"data-plane", "kafka-topics"})
+    provides: frozenset[str] = frozenset({"log-operations", "topic-operations"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2
 

@@ -9,7 +9,7 @@ collide; each retires soon, so that the history of one name stays small enough t
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -32,7 +32,8 @@ class Topics(KafkaWorkload):
     """The `topics` workload."""
 
     name: str = "topics"
-    checkers: Sequence[str] = ("topic-linearizability", "acknowledged-never-lost")
+    requires: frozenset[str] = frozenset({"kafka-topics"})
+    provides: frozenset[str] = frozenset({"topic-operations"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 1
 

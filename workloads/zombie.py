@@ -12,7 +12,7 @@ must be refused. The client does not judge: where the node accepts one, it repor
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -43,7 +43,8 @@ class Zombie(KafkaWorkload):
     """The `zombie` workload."""
 
     name: str = "zombie"
-    checkers: Sequence[str] = ("zombie-fencing", "isr-linearizability")
+    requires: frozenset[str] = frozenset({"kafka-topics", "synthetic-brokers"})
+    provides: frozenset[str] = frozenset({"isr-changes", "zombie-requests"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2
 

@@ -23,6 +23,7 @@ class KafkaLog:
 
     name = NAME
     summary = SUMMARY
+    requires = frozenset({"log-operations"})
 
     def check(self, tables: Tables) -> DataFrame:
         operations = tables.operations.where(f"f in ({quoted(FS)})")

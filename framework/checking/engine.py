@@ -101,6 +101,7 @@ def check_stored(
             operations=_cited(run, judged),
             notes=run.history.notes,
             timings=timings,
+            not_applicable=_not_applicable(run, wanted[run.info.run]),
         )
         results.append(_kept(result))
     return results
@@ -130,6 +131,14 @@ def _wanted(run: StoredRun, checkers: Sequence[str] | None) -> set[str]:
     if checkers is not None:
         return set(checkers)
     return set(run.info.plan.get("checkers") or registry.names("checkers"))
+
+
+def _not_applicable(run: StoredRun, wanted: set[str]) -> dict[str, str]:
+    """What the run's plan says of checkers that were not asked; older plans say nothing."""
+    said = run.info.plan.get("not_applicable")
+    if not isinstance(said, Mapping):
+        return {}
+    return {name: str(reason) for name, reason in said.items() if name not in wanted}
 
 
 def _load(names: Sequence[str], *, strict: bool) -> tuple[dict[str, Checker], dict[str, str]]:

@@ -20,7 +20,7 @@ def need_target(target: Path, option: str = "--junit") -> None:
 
 
 def write_junit(results: Sequence[RunResult], target: Path) -> None:
-    """INVALID is a failure, UNKNOWN an error: neither passes."""
+    """INVALID is a failure, UNKNOWN an error: neither passes. NOT APPLICABLE is skipped."""
     root = ElementTree.Element("testsuites", name="kraft-proof")
     for result in results:
         verdicts = [checker.verdict for checker in result.checkers]
@@ -28,13 +28,17 @@ def write_junit(results: Sequence[RunResult], target: Path) -> None:
             root,
             "testsuite",
             name=result.run,
-            tests=str(len(verdicts)),
+            tests=str(len(verdicts) + len(result.not_applicable)),
             failures=str(sum(verdict is Verdict.INVALID for verdict in verdicts)),
             errors=str(sum(verdict is Verdict.UNKNOWN for verdict in verdicts)),
+            skipped=str(len(result.not_applicable)),
             time=str(round(sum(result.timings.values()), 3)),
         )
         for checker in result.checkers:
             _case(suite, result, checker)
+        for name, reason in result.not_applicable.items():
+            case = ElementTree.SubElement(suite, "testcase", classname=result.run, name=name)
+            ElementTree.SubElement(case, "skipped", message=_xml(reason))
     target.parent.mkdir(parents=True, exist_ok=True)
     ElementTree.indent(root)
     ElementTree.ElementTree(root).write(target, encoding="utf-8", xml_declaration=True)

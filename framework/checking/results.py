@@ -55,6 +55,8 @@ class RunResult:
     timings: Mapping[str, float] = field(default_factory=dict)
     cited: Mapping[int, Operation] = field(default_factory=dict)
     """The operations that findings name."""
+    not_applicable: Mapping[str, str] = field(default_factory=dict)
+    """Checkers that had nothing to check in this run, and why. They count as nothing."""
 
 
 def checker_result(name: str, summary: str, rows: Sequence[Mapping[str, Any]]) -> CheckerResult:
@@ -102,6 +104,7 @@ def run_result(
     operations: Sequence[Operation] = (),
     notes: Sequence[str] = (),
     timings: Mapping[str, float] | None = None,
+    not_applicable: Mapping[str, str] | None = None,
 ) -> RunResult:
     """The results of one run, with the operations that findings name."""
     named = {op for checker in checkers for found in checker.findings for op in found.operations}
@@ -113,6 +116,7 @@ def run_result(
         notes=notes,
         timings=timings or {},
         cited={operation.op: operation for operation in operations if operation.op in named},
+        not_applicable=not_applicable or {},
     )
 
 
@@ -122,6 +126,7 @@ def verdict_document(result: RunResult) -> dict[str, Json]:
         "verdict": result.verdict.value,
         "run": result.run,
         "checkers": [_checker_document(checker) for checker in result.checkers],
+        "not_applicable": dict(result.not_applicable),
         "notes": list(result.notes),
         "timings": dict(result.timings),
     }

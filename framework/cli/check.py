@@ -161,6 +161,7 @@ def json_line(result: RunResult) -> str:
         ],
         "seen": sum(checker.seen for checker in result.checkers),
         "notes": list(result.notes),
+        "not_applicable": dict(result.not_applicable),
     }
     return json.dumps(line)
 
@@ -177,6 +178,7 @@ def told(result: RunResult) -> str:
             lines += _told_finding(finding, result)
         if len(checker.findings) > _FINDINGS_SHOWN:
             lines.append(f"    ... and {len(checker.findings) - _FINDINGS_SHOWN} more findings")
+    lines += [f"  NOT APPLICABLE {name}: {why}" for name, why in result.not_applicable.items()]
     return "\n".join(lines)
 
 

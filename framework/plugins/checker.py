@@ -70,6 +70,9 @@ class Checker(Protocol):
     name: str
     summary: str
     """What it proves, in a sentence, for the report."""
+    requires: frozenset[str]
+    """Capabilities and observations (`framework.plugins.capabilities`) without which it is NOT
+    APPLICABLE. One that requires nothing, or faults alone, judges the run, not the system."""
 
     def check(self, tables: Tables) -> DataFrame:
         """Rows of `OUTCOME_SCHEMA`. Lazy: the engine unions all checkers' rows and runs one

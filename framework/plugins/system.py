@@ -58,8 +58,8 @@ class System(Protocol):
     name: str
     defects: Mapping[str, str]
     """Switchable defects: name -> one line on what is wrong then."""
-    checkers: Sequence[str]
-    """Names of the checkers that every test of this system wants."""
+    capabilities: frozenset[str]
+    """What workloads and checkers may require of it (`framework.plugins.capabilities`)."""
 
     def layout(self, nodes: str | None) -> Sequence[NodeSpec]:
         """Nodes from the user's `--nodes` (None: the default). Raises `UsageError`."""

@@ -1,6 +1,6 @@
 """A workload: what clients do, and who does it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -35,8 +35,10 @@ class Workload(Protocol):
     """Entry-point group `framework.workloads`. Built with no arguments."""
 
     name: str
-    checkers: Sequence[str]
-    """Names of the checkers that this workload wants beside the system's own."""
+    requires: frozenset[str]
+    """Capabilities that the system must have (`framework.plugins.capabilities`)."""
+    provides: frozenset[str]
+    """What a run with it observes, of which checkers say what they need."""
     min_roles: Mapping[str, int]
     """Role -> how many nodes of it are needed at least."""
     min_threads: int

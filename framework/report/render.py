@@ -91,6 +91,7 @@ def _page(run: Run) -> dict[str, Any]:
         "repeat": _repeat(run),
         "facts": _facts(run),
         "checkers": checkers,
+        "not_applicable": (run.verdict or run.plan).get("not_applicable") or {},
         "findings": sum(each["total"] for each in checkers),
         "ledger": [_ledger_row(each) for each in run.injections],
         "steps": _STEPS,

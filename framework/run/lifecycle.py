@@ -118,6 +118,8 @@ def record(
     plan = _plan(test, argv)
     folder.write_plan(plan)
     progress.say(test.hosts_reason)
+    for name, reason in test.left_out.items():
+        progress.say(f"workload {name} is left out: {reason}")
     for line in test.provider.clean():
         progress.say(f"left by an earlier run: {line}")
     progress.say(f"seed {test.seed}, results in {folder.path}")
@@ -135,7 +137,9 @@ def _plan(test: Test, argv: list[str]) -> dict[str, Any]:
         "system": test.system_name,
         "workloads": [workload.name for workload in test.workloads],
         "nemeses": list(test.nemeses),
+        "left_out": dict(test.left_out),
         "checkers": list(test.checkers),
+        "not_applicable": dict(test.not_applicable),
         "options": {**as_json(test.options), "seed": test.seed, "hosts": test.provider.name},
         "threads": test.threads,
         "nodes": {},

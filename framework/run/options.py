@@ -10,13 +10,12 @@ from typing import Any, Final, get_args, get_type_hints
 from framework.errors import UsageError
 from framework.hosts.choose import choose
 from framework.plugins import registry
+from framework.plugins.capabilities import FAULTS, Applicable, applicable, unmet
+from framework.plugins.checker import Checker
 from framework.plugins.fault import Nemesis
 from framework.plugins.host import HostProvider
 from framework.plugins.system import NodeSpec, System
 from framework.plugins.workload import Workload
-
-DEFAULT_CHECKERS: Final = ("faults-bit", "availability")
-"""Checkers that every run has, beside the system's and the workloads' own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +58,13 @@ class Test:
     hosts_reason: str
     specs: Sequence[NodeSpec]
     workloads: Sequence[Workload]
+    left_out: Mapping[str, str]
+    """Workloads of `--workload all` that this system or cluster cannot have, and why."""
     nemeses: Mapping[str, Nemesis]
     targets: Sequence[str]
     checkers: Sequence[str]
+    not_applicable: Mapping[str, str]
+    """The other checkers, and why they have nothing to check here."""
     threads: int
 
     def threads_of(self, index: int) -> range:
@@ -82,18 +85,14 @@ def resolve(options: Options) -> Test:
     nemeses: dict[str, Nemesis] = {
         name: registry.load("nemeses", name) for name in chosen("nemeses", options.nemesis)
     }
-    workloads: list[Workload] = [
-        registry.load("workloads", name) for name in chosen("workloads", options.workload)
-    ]
-    if not workloads:
-        raise UsageError("--workload none: a test needs at least one workload")
     system: System = registry.load("systems", options.system)
     if options.defect is not None and options.defect not in system.defects:
         known = ", ".join(sorted(system.defects))
         raise UsageError(f"unknown defect: {options.defect!r} (known: {known})")
     specs = system.layout(options.nodes)
+    workloads, left_out = _workloads(options.workload, system, specs)
+    checking = _checking(system, workloads, nemeses)
     _check_size(nemeses, specs)
-    _check_roles(workloads, specs)
     targets = [item.strip() for item in options.targets.split(",") if item.strip()]
     _check_targets(targets, specs)
     threads = _threads(options.concurrency, len(specs), workloads)
@@ -110,9 +109,11 @@ def resolve(options: Options) -> Test:
         hosts_reason=reason,
         specs=specs,
         workloads=workloads,
+        left_out=left_out,
         nemeses=nemeses,
         targets=targets,
-        checkers=_checkers(system, workloads),
+        checkers=checking.checkers,
+        not_applicable=checking.not_applicable,
         threads=threads,
     )
 
@@ -150,12 +151,56 @@ GROUPS: Final = (
 """Targets that are no node's name."""
 
 
-def _checkers(system: System, workloads: Sequence[Workload]) -> list[str]:
-    wanted = [*DEFAULT_CHECKERS, *system.checkers]
-    for workload in workloads:
-        wanted.extend(workload.checkers)
-    known = registry.names("checkers")
-    return [name for name in known if name in set(wanted)]
+def _workloads(
+    text: str, system: System, specs: Sequence[NodeSpec]
+) -> tuple[list[Workload], dict[str, str]]:
+    """Those asked for; of `all` those that the system can have, and why it cannot the others."""
+    found: list[Workload] = []
+    left_out: dict[str, str] = {}
+    for name in chosen("workloads", text):
+        workload: Workload = registry.load("workloads", name)
+        reason = unmet(workload.requires, system.capabilities) or _too_few(workload, specs)
+        if reason is None:
+            found.append(workload)
+        elif text.strip() == "all":
+            left_out[name] = reason
+        else:
+            raise UsageError(f"workload {name} cannot be had with system {system.name}: {reason}")
+    if not found:
+        raise UsageError(
+            f"system {system.name} can have none of the workloads: "
+            + "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+            if left_out
+            else "--workload none: a test needs at least one workload"
+        )
+    return found, left_out
+
+
+def _too_few(workload: Workload, specs: Sequence[NodeSpec]) -> str | None:
+    """Which role has fewer nodes than the workload needs."""
+    for role, needed in workload.min_roles.items():
+        present = sum(role in spec.roles for spec in specs)
+        if present < needed:
+            return f"it needs {needed} nodes with role {role}, --nodes has {present}"
+    return None
+
+
+def _checking(
+    system: System, workloads: Sequence[Workload], nemeses: Mapping[str, Nemesis]
+) -> Applicable:
+    """What is checked. Raises `UsageError` where nothing of the system would be."""
+    checkers: dict[str, Checker] = {
+        name: registry.load("checkers", name) for name in registry.names("checkers")
+    }
+    observed = [each for workload in workloads for each in workload.provides]
+    faults = [FAULTS] if nemeses else []
+    found = applicable(checkers, [*system.capabilities, *observed, *faults])
+    if not any(checkers[name].requires - {FAULTS} for name in found.checkers):
+        raise UsageError(
+            f"there is nothing to check: no checker applies to system {system.name} with "
+            f"{', '.join(workload.name for workload in workloads)}"
+        )
+    return found
 
 
 def _threads(text: str | None, nodes: int, workloads: Sequence[Workload]) -> int:
@@ -182,17 +227,6 @@ def _check_threads(workloads: Sequence[Workload], threads: int) -> None:
                 f"workload {workload.name} needs {workload.min_threads} threads and would have "
                 f"{share}: give --concurrency {_needed(workloads)} or more"
             )
-
-
-def _check_roles(workloads: Sequence[Workload], specs: Sequence[NodeSpec]) -> None:
-    for workload in workloads:
-        for role, needed in workload.min_roles.items():
-            present = sum(role in spec.roles for spec in specs)
-            if present < needed:
-                raise UsageError(
-                    f"workload {workload.name} needs {needed} nodes with role {role}, "
-                    f"--nodes has {present}"
-                )
 
 
 def _check_size(nemeses: Mapping[str, Nemesis], specs: Sequence[NodeSpec]) -> None:

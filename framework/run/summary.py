@@ -26,6 +26,7 @@ def summary(verdict: Mapping[str, Any], report: Path | None = None) -> Renderabl
     said = str(verdict.get("verdict", "UNKNOWN"))
     checkers: Sequence[Mapping[str, Any]] = verdict.get("checkers") or ()
     parts: list[RenderableType] = [_table(checkers)]
+    parts += _not_applicable(verdict.get("not_applicable") or {})
     parts += [part for each in checkers if each.get("findings") for part in _findings(each)]
     parts += [Text(str(note), "yellow") for note in verdict.get("notes") or ()]
     for name, value in (verdict.get("timings") or {}).items():
@@ -58,6 +59,16 @@ def _table(checkers: Sequence[Mapping[str, Any]]) -> Table:
             Text(note),
         )
     return table
+
+
+def _not_applicable(reasons: Mapping[str, str]) -> list[RenderableType]:
+    """A line a reason: the checkers that have nothing to check for it."""
+    names: dict[str, list[str]] = {}
+    for name, reason in sorted(reasons.items()):
+        names.setdefault(reason, []).append(name)
+    return [
+        Text(f"NOT APPLICABLE  {', '.join(who)}: {reason}", "dim") for reason, who in names.items()
+    ]
 
 
 def _findings(checker: Mapping[str, Any]) -> list[RenderableType]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import tenacity
 
 from framework.errors import UsageError
+from framework.plugins.capabilities import evidence
 from framework.plugins.system import Cluster, NodeSpec, NodeState
 from nodes.kraft.defects.catalogue import DEFECTS
 from nodes.kraft.wire.codec import MalformedRequest, decode_response, encode_request, frame
@@ -27,22 +28,29 @@ class KraftSystem:
 
     name = "kraft"
     defects: Mapping[str, str] = DEFECTS
-    checkers: Sequence[str] = (
-        "one-leader-per-epoch",
-        "one-vote",
-        "log-matching",
-        "committed-never-lost",
-        "monotonic-counters",
-        "convergence",
-        "zombie-fencing",
-        "uncommitted-never-visible",
-        "fenced-serve-nothing",
-        "lease-exclusion",
-        "life-cycle-conformance",
-        "identity-uniqueness",
-        "effects-once",
-        "process-health",
-        "replay-invariants",
+    capabilities = frozenset(
+        {
+            "kafka-topics",
+            "linearizable-topic-read",
+            "synthetic-brokers",
+            "extra-brokers",
+            "data-plane",
+            "groups",
+            "metadata-log",
+            "snapshots",
+        }
+    ) | evidence(
+        "applied",
+        "appended",
+        "broker-state",
+        "committed",
+        "decided",
+        "elected",
+        "lease-granted",
+        "life",
+        "served",
+        "truncated",
+        "voted",
     )
 
     def layout(self, nodes: str | None) -> Sequence[NodeSpec]:

@@ -74,18 +74,6 @@ def test_arguments_that_cannot_be(
     assert [each for each in tmp_path.iterdir() if each.name != ".hypothesis"] == []
 
 
-def test_a_workload_that_needs_more_nodes(capsys: pytest.CaptureFixture[str]) -> None:
-    from framework.errors import UsageError
-    from framework.plugins import registry
-    from framework.run import options
-
-    workload = registry.load("workloads", "topics")
-    workload.min_roles = {"broker": 4}
-    specs = registry.load("systems", "kraft").layout("3+3")
-    with pytest.raises(UsageError, match="needs 4 nodes with role broker, --nodes has 3"):
-        options._check_roles([workload], specs)
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [(OPEN_TWICE, ":2: process 0"), (TRUNCATED, ":1: "), ("", "no events")],

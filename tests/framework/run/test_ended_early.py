@@ -57,9 +57,11 @@ def a_test(results: Path) -> Any:
         hosts_reason="",
         specs=[],
         workloads=[],
+        left_out={},
         nemeses={},
         targets=[],
         checkers=["faults-bit"],
+        not_applicable={},
         threads=1,
     )
 

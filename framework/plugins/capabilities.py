@@ -1,0 +1,89 @@
+"""What systems can do, what runs observe, and which checkers that leaves: pure.
+
+A name is a string; a package of somebody else's may use its own. A system has capabilities, a
+workload requires some and provides observations (what its history holds), and a checker requires
+either. No list of checkers stands anywhere: installed ones run where their needs are met.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+CAPABILITIES: Final[Mapping[str, str]] = {
+    "kafka-topics": "topics that Kafka's protocol creates, deletes and lists",
+    "linearizable-topic-read": "a read of a topic that shows all that was acknowledged before",
+    "synthetic-brokers": "brokers that a client can play",
+    "extra-brokers": "brokers as further processes on the cluster's hosts",
+    "data-plane": "partitions that are produced to and fetched from",
+    "groups": "consumer groups",
+    "metadata-log": "a replicated log of metadata records",
+    "snapshots": "snapshots of the metadata",
+}
+"""Capability of a system -> what it is, as in the reason why something is not applicable."""
+
+OBSERVATIONS: Final[Mapping[str, str]] = {
+    "topic-operations": "creates, deletes and reads of topics",
+    "isr-changes": "changes of in-sync replicas",
+    "zombie-requests": "requests of former incarnations of brokers",
+    "log-operations": "produces and fetches",
+    "broker-life-cycles": "brokers that were started, drained and replaced",
+    "register-operations": "reads, writes and compare-and-sets of registers",
+    "faults": "faults",
+}
+"""What a run observes -> what that is. `faults` where a nemesis was asked for, the others where
+a workload provides them."""
+
+FAULTS: Final = "faults"
+_EVIDENCE: Final = "evidence:"
+
+
+def evidence(*kinds: str) -> frozenset[str]:
+    """The capabilities of giving these kinds of evidence (`framework.evidence`)."""
+    return frozenset(_EVIDENCE + kind for kind in kinds)
+
+
+class Needs(Protocol):
+    """What requires something: a workload or a checker."""
+
+    @property
+    def requires(self) -> frozenset[str]: ...
+
+
+def unmet(requires: Iterable[str], available: Iterable[str]) -> str | None:
+    """Why something that requires this is not applicable, in a few words; None: it is."""
+    missing = sorted(set(requires) - set(available))
+    if not missing:
+        return None
+    system = [_prose(name) for name in missing if name not in OBSERVATIONS]
+    run = [_prose(name) for name in missing if name in OBSERVATIONS]
+    said = [f"the system has no {', '.join(system)}"] if system else []
+    if run:
+        said.append(f"the run has no {', '.join(run)}")
+    return "; ".join(said)
+
+
+def _prose(name: str) -> str:
+    if name.startswith(_EVIDENCE):
+        return f"evidence of kind {name.removeprefix(_EVIDENCE)}"
+    return CAPABILITIES.get(name) or OBSERVATIONS.get(name) or name
+
+
+@dataclass(frozen=True, slots=True)
+class Applicable:
+    """Which checkers run, sorted, and why the others do not."""
+
+    checkers: Sequence[str]
+    not_applicable: Mapping[str, str]
+
+
+def applicable(checkers: Mapping[str, Needs], available: Iterable[str]) -> Applicable:
+    """Each checker runs, or has the reason why not.
+
+    `available`: the system's capabilities, what the run's workloads provide, and `faults`.
+    """
+    have = frozenset(available)
+    reasons = {name: unmet(checkers[name].requires, have) for name in sorted(checkers)}
+    return Applicable(
+        [name for name, reason in reasons.items() if reason is None],
+        {name: reason for name, reason in reasons.items() if reason is not None},
+    )

@@ -1,0 +1,110 @@
+"""What a run takes on: workloads that can be had, checkers that have something to check."""
+
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from framework.errors import UsageError
+from framework.plugins import registry
+from framework.plugins.system import NodeSpec
+from framework.run.options import Options, Test, resolve
+
+PLUGINS: Mapping[str, Mapping[str, Any]] = {
+    "systems": {
+        "shelf": SimpleNamespace(
+            name="shelf",
+            defects={},
+            capabilities=frozenset({"shelves", "evidence:voted"}),
+            layout=lambda nodes: [
+                NodeSpec(name=f"m{number}", roles=frozenset({"member"}), ports={"client": 1})
+                for number in range(int(nodes or 3))
+            ],
+        )
+    },
+    "workloads": {
+        name: SimpleNamespace(
+            name=name,
+            requires=frozenset(requires),
+            provides=frozenset(provides),
+            min_roles=roles,
+            min_threads=1,
+        )
+        for name, requires, provides, roles in (
+            ("book", ["shelves"], ["register-operations"], {}),
+            ("crowd", ["shelves"], [], {"member": 4}),
+            ("topics", ["kafka-topics"], ["topic-operations"], {}),
+        )
+    },
+    "checkers": {
+        name: SimpleNamespace(name=name, requires=frozenset(requires))
+        for name, requires in (
+            ("registers", ["register-operations"]),
+            ("votes", ["evidence:voted", "register-operations"]),
+            ("topic-order", ["topic-operations"]),
+            ("bitten", ["faults"]),
+            ("speed", []),
+        )
+    },
+    "nemeses": {
+        "rain": SimpleNamespace(name="rain", min_nodes=1, abilities=lambda *_: []),
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No plug-in but these, and hosts."""
+    load, names = registry.load, registry.names
+
+    def some(group: str) -> Sequence[str]:
+        return sorted(PLUGINS[group]) if group in PLUGINS else names(group)
+
+    monkeypatch.setattr(
+        registry, "load", lambda g, name: PLUGINS[g][name] if g in PLUGINS else load(g, name)
+    )
+    monkeypatch.setattr(registry, "names", some)
+
+
+def resolved(**options: str) -> Test:
+    return resolve(Options(system="shelf", hosts="namespaces", **options))  # type: ignore[arg-type]
+
+
+def test_of_all_workloads_those_remain_that_the_system_can_have() -> None:
+    test = resolved()
+    assert [workload.name for workload in test.workloads] == ["book"]
+    assert test.left_out == {
+        "crowd": "it needs 4 nodes with role member, --nodes has 3",
+        "topics": "the system has no topics that Kafka's protocol creates, deletes and lists",
+    }
+    assert [each.name for each in resolved(nodes="4").workloads] == ["book", "crowd"]
+
+
+@pytest.mark.parametrize(
+    ("workload", "says"),
+    [
+        ("topics", "workload topics cannot be had with system shelf: the system has no topics"),
+        ("crowd", "needs 4 nodes with role member, --nodes has 3"),
+        ("book,topics", "workload topics cannot be had"),
+    ],
+)
+def test_a_workload_that_was_named_must_be_had(workload: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        resolved(workload=workload)
+
+
+def test_checkers_run_where_their_needs_are_met() -> None:
+    test = resolved()
+    assert test.checkers == ["registers", "speed", "votes"]
+    assert test.not_applicable == {
+        "bitten": "the run has no faults",
+        "topic-order": "the run has no creates, deletes and reads of topics",
+    }
+    assert resolved(nemesis="rain").checkers == ["bitten", "registers", "speed", "votes"]
+
+
+def test_a_run_of_which_nothing_would_be_checked_is_refused() -> None:
+    """What judges the run alone does not count."""
+    with pytest.raises(UsageError, match="nothing to check: no checker applies to system shelf"):
+        resolved(workload="crowd", nodes="5", nemesis="rain")
