@@ -61,6 +61,30 @@ def _records(events: DataFrame) -> DataFrame:
     return _keyed(rows, topic_id, partition)
 
 
+_ITEM = (
+    "struct<topic_id:string,partition:int,leader_epoch:long,partition_epoch:long,code:int,"
+    "records:array<long>>"
+)
+
+
 def _decides(events: DataFrame) -> DataFrame:
+    """A decision for each partition that a request names; of older runs, for its first one."""
     rows = events.where(f"type = 'decide' and {_at('api')} = 'AlterPartition'")
-    return _keyed(rows, _at("source.topic_id"), _at("source.partition"))
+    older = rows.where(f"{_at('items')} is null")
+    items = rows.selectExpr("*", f"explode(from_json({_at('items')}, 'array<{_ITEM}>')) as item")
+    fields = (
+        "'api', 'AlterPartition'",
+        f"'request_id', {_at('request_id')}",
+        f"'source', from_json({_at('source')}, 'broker_id int, broker_epoch long')",
+        *(f"'{name}', cast({_at(name)} as long)" for name in ("verdict", "as_of", "epoch")),
+        "'records', item.records",
+        "'items', array(item)",
+    )
+    whole = ", ".join(f"`{name}`" for name in COLUMNS if name != "value")
+    each = items.selectExpr(
+        *whole.split(", "), f"to_json(named_struct({', '.join(fields)})) as value", "item"
+    )
+    return together(
+        _keyed(older, _at("source.topic_id"), _at("source.partition")),
+        _keyed(each, "item.topic_id", "item.partition"),
+    )

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from checkers.kernels.decisions import isr_decisions, succeeded
 from checkers.kernels.evidence import (
     Evidence,
     NodeEvent,
@@ -224,7 +225,7 @@ def _answered_early(evidence: Evidence) -> Iterator[Finding]:
                         decided[request] = event
                     continue
                 decide = decided.get(request)
-                if decide is None or event.fields["code"] != 0:
+                if decide is None or not succeeded(event):
                     continue
                 last, high = max(decide.fields["records"]), event.fields["high_watermark"]
                 if high <= last:
@@ -246,7 +247,6 @@ def _served(
     operations: Iterable[Operation], decide: NodeEvent, answer: NodeEvent
 ) -> Iterator[Operation]:
     """The client operations that may have had this answer: same object, ok, under way then."""
-    source = decide.fields.get("source") or {}
     for operation in operations:
         begin, end = operation.invoked_ns, operation.completed_ns
         if not operation.ok or begin is None or end is None:
@@ -255,13 +255,15 @@ def _served(
             continue
         if operation.f != _APIS.get(answer.fields["api"]):
             continue
-        if operation.f == "alter-isr":
-            value = operation.value
-            same = (value["topic_id"], value["partition"]) == (
-                source.get("topic_id"),
-                source.get("partition"),
-            )
-        else:
-            same = source.get("topic") in (None, operation.key)
-        if same:
+        if _is_about(decide, operation):
             yield operation
+
+
+def _is_about(decide: NodeEvent, operation: Operation) -> bool:
+    """Whether the request asks for what the operation does, perhaps among others."""
+    if operation.f == "alter-isr":
+        where = (operation.value["topic_id"], operation.value["partition"])
+        return where in [(each.topic_id, each.partition) for each in isr_decisions(decide)]
+    first = (decide.fields.get("source") or {}).get("topic")
+    topics = [each.get("topic") for each in decide.fields.get("items") or ()] or [first]
+    return None in topics or operation.key in topics

@@ -12,8 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from checkers.kernels.decisions import isr_decisions
 from checkers.kernels.evidence import Evidence, Operation, concluded, finding, record_of
-from checkers.kernels.isr_records import Link, State, is_change, links_of, records, state_of
+from checkers.kernels.isr_records import Link, State, links_of, records, state_of
 from framework.checking.keyed import Outcome
 from framework.plugins.checker import Finding
 
@@ -35,9 +36,11 @@ class Sight:
 def isr_chain(evidence: Evidence) -> Outcome:
     """`evidence` of one partition; describes as they came, with all their partitions."""
     changes = [each for each in evidence.operations if each.f == "alter-isr"]
-    sights = list(_sights(evidence.operations, _partition_of(evidence)))
+    key = _key_of(evidence)
+    sights = list(_sights(evidence.operations, key))
     links, findings = links_of(evidence.of("apply"))
-    decides = [event for event in evidence.of("decide") if is_change(event)]
+    parts = [part for event in evidence.of("decide") for part in isr_decisions(event)]
+    decides = [each for each in parts if key in (None, (each.topic_id, each.partition))]
     findings += _answers(changes)
     findings += _one_winner(changes)
     findings += _never_back(sights)
@@ -52,20 +55,20 @@ def isr_chain(evidence: Evidence) -> Outcome:
 # --- what was seen ------------------------------------------------------------------------
 
 
-def _partition_of(evidence: Evidence) -> int | None:
-    """The partition that all this evidence is of."""
+def _key_of(evidence: Evidence) -> tuple[str, int] | None:
+    """Topic id and number of the partition that all this evidence is of; None: of none."""
     for operation in evidence.operations:
         if operation.f == "alter-isr":
-            return int(operation.value["partition"])
+            return str(operation.value["topic_id"]), int(operation.value["partition"])
     for event in evidence.of("apply"):
-        return int(record_of(event)["partition_id"])
+        return str(record_of(event)["topic_id"]), int(record_of(event)["partition_id"])
     for operation in evidence.operations:
         for shown in (operation.result or {}).get("partitions") or ():
-            return int(shown["partition"])
+            return str(operation.result["topic_id"]), int(shown["partition"])
     return None
 
 
-def _sights(operations: Iterable[Operation], partition: int | None) -> Iterator[Sight]:
+def _sights(operations: Iterable[Operation], key: tuple[str, int] | None) -> Iterator[Sight]:
     for operation in operations:
         if not operation.ok or not isinstance(operation.result, dict):
             continue
@@ -74,7 +77,7 @@ def _sights(operations: Iterable[Operation], partition: int | None) -> Iterator[
             yield Sight(operation, answer["partition_epoch"], named, state_of(answer))
             continue
         for shown in operation.result.get("partitions") or ():
-            if shown["partition"] == partition and "partition_epoch" in shown:
+            if key and shown["partition"] == key[1] and "partition_epoch" in shown:
                 version = shown["partition_epoch"]
                 yield Sight(operation, version, version, state_of(shown))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from checkers.kernels.decisions import IsrDecision
 from checkers.kernels.evidence import NodeEvent, Operation, finding, record_of
 from framework.plugins.checker import Finding
 
@@ -38,7 +39,7 @@ class Link:
 
 
 def records(
-    links: list[Link], changes: list[Operation], decides: list[NodeEvent]
+    links: list[Link], changes: list[Operation], decides: list[IsrDecision]
 ) -> Iterator[Finding]:
     """All that records and decisions tell."""
     yield from _chain(links, changes, decides)
@@ -79,13 +80,8 @@ def links_of(events: Iterable[NodeEvent]) -> tuple[list[Link], list[Finding]]:
     return [links[offset] for offset in sorted(links)], list(findings.values())
 
 
-def is_change(event: NodeEvent) -> bool:
-    source = event.fields.get("source") or {}
-    return event.fields.get("api") == "AlterPartition" and "partition_epoch" in source
-
-
 def _chain(
-    links: list[Link], changes: list[Operation], decides: list[NodeEvent]
+    links: list[Link], changes: list[Operation], decides: list[IsrDecision]
 ) -> Iterator[Finding]:
     for before, link in pairwise(links):
         if link.version != before.version + 1:
@@ -117,15 +113,12 @@ def _asking(changes: Iterable[Operation], version: int, state: State) -> list[Op
 
 
 def _asked_for(
-    link: Link, version: int, changes: list[Operation], decides: list[NodeEvent]
+    link: Link, version: int, changes: list[Operation], decides: list[IsrDecision]
 ) -> bool:
     """Controllers of their own accord write no record that changes nothing."""
     if any(not change.failed for change in _asking(changes, version, link.state)):
         return True
-    return any(
-        event.fields["verdict"] == 0 and event.fields["source"]["partition_epoch"] == version
-        for event in decides
-    )
+    return any(not each.code and each.partition_epoch == version for each in decides)
 
 
 def _recorded(changes: Iterable[Operation], links: list[Link]) -> Iterator[Finding]:
@@ -168,77 +161,73 @@ def _recorded(changes: Iterable[Operation], links: list[Link]) -> Iterator[Findi
 
 
 def _decisions(
-    decides: Iterable[NodeEvent], links: list[Link], changes: list[Operation]
+    decides: Iterable[IsrDecision], links: list[Link], changes: list[Operation]
 ) -> Iterator[Finding]:
     """What controllers decided: a refusal appends nothing, an acceptance one record here, on
     the version that it named. Records that were truncated have no say."""
     places = {(link.epoch, link.offset): at for at, link in enumerate(links)}
-    for event in decides:
-        fields = event.fields
-        made = [
-            places[fields["epoch"], offset]
-            for offset in fields["records"]
-            if (fields["epoch"], offset) in places
-        ]
-        if fields["verdict"] != 0 and fields["records"]:
+    for each in decides:
+        event, epoch = each.event, each.event.fields["epoch"]
+        made = [places[epoch, at] for at in each.records if (epoch, at) in places]
+        if each.code and each.records:
             yield finding(
-                f"{event.node} refused an ISR change with error {fields['verdict']}, and "
-                f"appended records {fields['records']} for it",
-                _asked_by(event, changes),
+                f"{event.node} refused an ISR change with error {each.code}, and "
+                f"appended records {list(each.records)} for it",
+                _asked_by(each, changes),
                 [event],
             )
         elif len(made) > 1:
             yield finding(
                 f"{event.node} applied one ISR change {len(made)} times, at offsets "
                 f"{[links[at].offset for at in made]}",
-                _asked_by(event, changes),
+                _asked_by(each, changes),
                 [event, *(links[at].event for at in made)],
             )
         elif made and made[0] > 0:
-            before, named = links[made[0] - 1], fields["source"]["partition_epoch"]
+            before, named = links[made[0] - 1], each.partition_epoch
             if before.version != named:
                 yield finding(
                     f"{event.node} accepted an ISR change that names version {named} on top of "
                     f"version {before.version}",
-                    _asked_by(event, changes),
+                    _asked_by(each, changes),
                     [before.event, event, links[made[0]].event],
                 )
 
 
-def _asked_by(decide: NodeEvent, changes: Iterable[Operation]) -> list[Operation]:
+def _asked_by(decision: IsrDecision, changes: Iterable[Operation]) -> list[Operation]:
     """The operations whose request this may have been: same epochs, not yet answered."""
     names = ("broker_id", "broker_epoch", "leader_epoch", "partition_epoch")
-    source = decide.fields["source"]
+    asked = (*decision.broker, decision.leader_epoch, decision.partition_epoch)
+    time_ns = decision.event.time_ns
     return [
         each
         for each in changes
-        if all(each.value.get(name) == source.get(name) for name in names)
-        and (each.invoked_ns or 0) <= decide.time_ns
-        and (each.type == "info" or (each.completed_ns or 0) >= decide.time_ns)
+        if tuple(each.value.get(name) for name in names) == asked
+        and (each.invoked_ns or 0) <= time_ns
+        and (each.type == "info" or (each.completed_ns or 0) >= time_ns)
     ]
 
 
 def _refused(
-    changes: list[Operation], decides: Iterable[NodeEvent], links: list[Link]
+    changes: list[Operation], decides: Iterable[IsrDecision], links: list[Link]
 ) -> Iterator[Finding]:
     """A record that only refused requests asked for."""
     places = {(link.epoch, link.offset): link for link in links}
-    for event in decides:
-        source = event.fields["source"]
-        for offset in event.fields["records"]:
-            link = places.get((event.fields["epoch"], offset))
+    for each in decides:
+        for offset in each.records:
+            link = places.get((each.event.fields["epoch"], offset))
             if link is None:
                 continue
             asking = [
-                each
-                for each in _asking(changes, source["partition_epoch"], link.state)
-                if each.value["broker_id"] == source.get("broker_id")
+                change
+                for change in _asking(changes, each.partition_epoch, link.state)
+                if change.value["broker_id"] == each.broker[0]
             ]
-            if asking and all(each.failed for each in asking):
-                who = ", ".join(str(each.op) for each in asking)
+            if asking and all(change.failed for change in asking):
+                who = ", ".join(str(change.op) for change in asking)
                 yield finding(
                     f"operations {who} were refused ({asking[0].error_code}), yet the record at "
                     f"offset {offset} carries out what they asked for",
                     asking,
-                    [event, link.event],
+                    [each.event, link.event],
                 )

@@ -13,12 +13,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from checkers.kernels.decisions import succeeded
 from checkers.kernels.evidence import Evidence, NodeEvent, Operation, finding, incarnations
 from framework.plugins.checker import Finding
 
 EXEMPT: Final = frozenset({"DescribeNode", "ApiVersions"})
 """They tell of the process, not of the cluster."""
 OF_TOPICS: Final = frozenset({"Produce", "Fetch", "ListOffsets", "OffsetForLeaderEpoch"})
+UNKNOWN_TOPIC: Final = 3
+"""UNKNOWN_TOPIC_OR_PARTITION."""
 THREADS_LAG_NS: Final = 250_000_000
 """A process that runs lets each of its threads run within this time; see `stall`."""
 ROUNDING_NS: Final = 2_000_000
@@ -71,13 +74,13 @@ def served_without_lease(evidence: Evidence) -> tuple[int, list[Finding]]:
 
 
 def is_success(serve: NodeEvent) -> bool:
-    """UNKNOWN_TOPIC_OR_PARTITION (3) to Metadata is an answer from the image as well. A request
-    for the data of no topic at all has nothing that could be refused."""
-    api, code = serve.fields["api"], serve.fields["code"]
+    """Of several topics, one is enough. That a topic is unknown is, to Metadata, an answer from
+    the image as well. A request for the data of no topic has nothing that could be refused."""
+    api, codes = serve.fields["api"], [serve.fields["code"], *serve.fields.get("codes", ())]
     about = serve.fields.get("topic") or serve.fields.get("topic_id")
     if api in EXEMPT or (api in OF_TOPICS and not about):
         return False
-    return bool(code == 0 or (api == "Metadata" and code == 3))
+    return succeeded(serve) or (api == "Metadata" and UNKNOWN_TOPIC in codes)
 
 
 def _judge(serve: NodeEvent, lease: Lease | None, operations: list[Operation]) -> list[Finding]:

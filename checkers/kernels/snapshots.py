@@ -148,29 +148,43 @@ def _above_watermark(evidence: Evidence) -> Iterator[Finding]:
 
 def _log_starts(evidence: Evidence) -> Iterator[Finding]:
     """Over all incarnations of a node: its snapshots are on its disk."""
-    events = evidence.of("snap_write", "snap_load", "log_start", "boot")
+    events = evidence.of("snap_write", "snap_load", "log_start", "boot", "apply")
     for lives in incarnations(events).values():
         ends: set[int] = set()
-        for event in (event for life in lives for event in life):
-            if event.type in ("snap_write", "snap_load"):
-                ends.add(event.fields["end_offset"])
-                continue
-            name = "offset" if event.type == "log_start" else "log_start"
-            start = event.fields.get(name) or 0
-            if start > 0 and start not in ends and not _loads_it(lives, event, start):
-                yield finding(
-                    f"the log of {event.node} begins at {start}, where no snapshot of it ends",
-                    events=[event],
-                )
+        for life in lives:
+            for at, event in enumerate(life):
+                if event.type in ("snap_write", "snap_load"):
+                    ends.add(event.fields["end_offset"])
+                    continue
+                start = _start(event)
+                if start > 0 and start not in ends and _goes_on(event, start, life[at + 1 :]):
+                    yield finding(
+                        f"the log of {event.node} begins at {start}, where no snapshot of it ends",
+                        events=[event],
+                    )
 
 
-def _loads_it(lives: list[list[NodeEvent]], event: NodeEvent, start: int) -> bool:
-    """A boot tells where the log begins before the snapshot below it is loaded."""
-    for life in lives:
-        if life[0].incarnation == event.incarnation:
-            return any(
-                each.type == "snap_load" and each.fields["end_offset"] == start for each in life
-            )
+def _start(event: NodeEvent) -> int:
+    """Where the log begins from this event on; 0: it tells nothing of that."""
+    names = {"log_start": "offset", "boot": "log_start"}
+    return int(event.fields.get(names.get(event.type, ""), 0) or 0)
+
+
+def _goes_on(event: NodeEvent, start: int, rest: Iterable[NodeEvent]) -> bool:
+    """Whether the process went on without the snapshot. A boot tells where the log begins before
+    the snapshot below it is loaded, and so does a log that was dropped for another node's, which
+    a newer one may replace meanwhile. A process that ended between shows nothing."""
+    if event.type == "log_start" and not event.fields.get("dropped"):
+        return True
+    for each in rest:
+        if each.type == "snap_load" and each.fields["end_offset"] == start:
+            return False
+        if each.type == "log_start" and each.fields.get("dropped"):
+            return False
+        if each.type == "apply" and each.fields["offset"] >= start:
+            return True
+        if each.type == "snap_write" and each.fields["end_offset"] >= start:
+            return True
     return False
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from checkers.kernels.commit_times import EVENTS as STORAGE
 from checkers.kernels.commit_times import CommitTimes, commit_times
+from checkers.kernels.decisions import succeeded
 from checkers.kernels.evidence import (
     Evidence,
     NodeEvent,
@@ -51,7 +52,7 @@ def _early(evidence: Evidence, times: CommitTimes) -> tuple[int, list[Finding]]:
             rests[event.incarnation, event.fields["request_id"]] = event
     for event in evidence.of("answer"):
         decide = rests.get((event.incarnation, event.fields["request_id"]))
-        if decide is None or event.fields["code"] != 0:
+        if decide is None or not succeeded(event):
             continue
         judged += 1
         last = max(decide.fields["records"])

@@ -40,7 +40,7 @@ from nodes.kraft.controller.draws import Draws
 from nodes.kraft.controller.members import Committed, Members
 from nodes.kraft.controller.permission import Allows, everything
 from nodes.kraft.controller.producer_ids import allocate_producer_ids
-from nodes.kraft.controller.sources import api_of, source_of
+from nodes.kraft.controller.sources import api_of, items_of, source_of
 from nodes.kraft.controller.steps import (
     Answer,
     Ask,
@@ -220,6 +220,7 @@ def _ask(state: ControllerState, reign: Reign, ask: Ask, now_ms: int) -> tuple[R
         verdict=verdict,
         as_of=reign.end_offset,
         records=draft.offsets(),
+        items=items_of(request, response, draft.records, draft.base_offset),
     )
     reign, proposed = _append(reign, draft)
     pending = Pending(

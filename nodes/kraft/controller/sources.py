@@ -1,6 +1,10 @@
-"""What a request named of the state it rests on, for the event log (`decide.source`)."""
+"""What a request named of the state it rests on, and what became of each thing that it asked
+for, for the event log (`decide.source`, `decide.items`)."""
 
-from typing import Any
+import uuid
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 from nodes.kraft.controller.answers import (
     ALLOCATE_PRODUCER_IDS,
@@ -14,10 +18,15 @@ from nodes.kraft.controller.answers import (
     DELETE_ACLS,
     DELETE_TOPICS,
     INCREMENTAL_ALTER_CONFIGS,
+    ITEM_APIS,
     topics_to_delete,
 )
 from nodes.kraft.metadata.image import TOPIC_RESOURCE
 from nodes.kraft.wire.heartbeats import BrokerState
+from nodes.kraft.wire.records import IsrChangeRecord, Record
+
+Places: TypeAlias = dict[tuple[uuid.UUID | None, int], list[int]]
+"""Topic id and partition -> offsets."""
 
 
 def api_of(request: Any) -> str:
@@ -75,3 +84,59 @@ def _alter_partition(request: Any) -> dict[str, Any]:
             source["leader_epoch"] = int(partition.leader_epoch)
             source["partition_epoch"] = int(partition.partition_epoch)
     return source
+
+
+def items_of(
+    request: Any, response: Any | None, records: Sequence[Record], base_offset: int
+) -> tuple[dict[str, Any], ...]:
+    """What became of each thing that a request asked for, in the response's order; nothing of
+    requests that ask for one thing only. `records`: those appended for it, from `base_offset`."""
+    key = int(request.__api_key__)
+    if response is None:
+        return ()
+    if key == ALTER_PARTITION:
+        return _isr_changes(request, response, _places(records, base_offset))
+    if key not in ITEM_APIS:
+        return ()
+    results = getattr(response, ITEM_APIS[key].results)
+    return tuple({**_named(each), "code": int(each.error_code)} for each in results)
+
+
+def _named(result: Any) -> dict[str, Any]:
+    topic_id = getattr(result, "topic_id", None)
+    named = {
+        "topic": getattr(result, "name", None),
+        "topic_id": str(topic_id) if topic_id else None,
+        "resource_type": getattr(result, "resource_type", None),
+        "resource": getattr(result, "resource_name", None),
+    }
+    return {field: value for field, value in named.items() if value is not None}
+
+
+def _places(records: Sequence[Record], base_offset: int) -> Places:
+    """The offsets of each partition's records."""
+    places: Places = defaultdict(list)
+    for offset, record in enumerate(records, base_offset):
+        if isinstance(record, IsrChangeRecord):
+            places[record.topic_id, record.partition_id].append(offset)
+    return places
+
+
+def _isr_changes(request: Any, response: Any, places: Places) -> tuple[dict[str, Any], ...]:
+    """Where one partition stands twice, its records are with the change that was accepted."""
+    asked = [(topic.topic_id, each) for topic in request.topics for each in topic.partitions]
+    codes = [int(each.error_code) for topic in response.topics for each in topic.partitions]
+    codes = codes or [int(response.error_code)] * len(asked)  # refused as a whole
+    keys = [(topic_id, each.partition_index) for topic_id, each in asked]
+    accepted = {key for key, code in zip(keys, codes, strict=True) if code == 0}
+    return tuple(
+        {
+            "topic_id": str(topic_id),
+            "partition": int(each.partition_index),
+            "leader_epoch": int(each.leader_epoch),
+            "partition_epoch": int(each.partition_epoch),
+            "code": code,
+            "records": places.get(key, []) if code == 0 or key not in accepted else [],
+        }
+        for (topic_id, each), key, code in zip(asked, keys, codes, strict=True)
+    )

@@ -107,8 +107,9 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class Decided:
     """For the event log, not for control: what was decided, on which state. `source` holds the
-    epochs that the request carried, `verdict` the error code (0: accepted), `records` the
-    offsets of the records appended for it, `as_of` the end of the log that it was decided on."""
+    epochs that the request carried, `verdict` the error code (0: accepted, of a batch at least
+    in part), `records` the offsets of the records appended for it, `as_of` the end of the log
+    that it was decided on. `items`: of a batch, each of its parts with its own code."""
 
     token: Token
     api: str
@@ -116,6 +117,7 @@ class Decided:
     verdict: int
     as_of: int
     records: tuple[int, ...]
+    items: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from nodes.kraft.runtime.replica import Replica, Watcher
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Asker, Operation, ResourceType
 from nodes.kraft.security.principal import Principal
 from nodes.kraft.wire.codec import decode_entity, decode_request, encode_response
-from nodes.kraft.wire.codes import first_error
+from nodes.kraft.wire.codes import first_error, item_codes
 from nodes.kraft.wire.forwarding import ForwardedPrincipal, host_of
 
 log: Final = logging.getLogger(__name__)
@@ -200,6 +200,7 @@ class ControlPlane(Watcher):
             forwarded=forwarded,
             api=type(request).__name__.removesuffix("Request"),
             code=first_error(response),
+            codes=item_codes(response),
             high_watermark=self.replica.state.high_watermark,
             epoch=self.replica.state.epoch,
         )
@@ -217,6 +218,7 @@ class ControlPlane(Watcher):
             verdict=effect.verdict,
             as_of=effect.as_of,
             records=list(effect.records),
+            items=list(effect.items),
             epoch=self.replica.state.epoch,
         )
 

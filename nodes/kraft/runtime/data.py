@@ -31,7 +31,7 @@ from nodes.kraft.runtime.tasks import Tasks
 from nodes.kraft.security.authorizer import Authorizer, Operation, ResourceType
 from nodes.kraft.wire.apis import CLIENT_APIS
 from nodes.kraft.wire.codec import API_VERSIONS
-from nodes.kraft.wire.codes import first_error
+from nodes.kraft.wire.codes import first_error, item_codes
 from nodes.kraft.wire.heartbeats import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -179,6 +179,7 @@ class DataPlane:
             listener=inquiry.listener,
             api=type(request).__name__.removesuffix("Request"),
             code=-1 if response is None else first_error(response),
+            codes=[] if response is None else item_codes(response),
             broker_state=life.broker_state.name,
             broker_epoch=life.epoch,
             lease_left_ns=None if end_ms is None else (end_ms - now_ms()) * 1_000_000,

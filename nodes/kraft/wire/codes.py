@@ -27,6 +27,17 @@ def codes(response: Any) -> Iterator[int]:
             yield from codes(part)
 
 
+def item_codes(response: Any) -> list[int]:
+    """The error code of each result in a response; of one that is refused as a whole, or has no
+    results, its own."""
+    own = getattr(response, "error_code", None)
+    if own:
+        return [int(own)]
+    results = (part for name in _NESTED for part in getattr(response, name, None) or ())
+    codes = [code for part in results for code in item_codes(part)]
+    return codes or ([] if own is None else [int(own)])
+
+
 def first_error(response: Any) -> int:
     """The first code that is not 0, or 0."""
     return next((code for code in codes(response) if code != 0), 0)

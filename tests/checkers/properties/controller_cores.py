@@ -49,6 +49,7 @@ class Cluster:
                         verdict=effect.verdict,
                         as_of=effect.as_of,
                         request_id=str(effect.token),
+                        items=list(effect.items),
                     )
                 case steps.Propose(_, _, records):
                     for value in records:

@@ -213,7 +213,7 @@ class Story:
         self, offset: int, version: int, isr: list[int], *, node: str = "c1", **more: Any
     ) -> NodeEvent:
         """An IsrChangeRecord of t/0 (at version 0: its PartitionRecord)."""
-        record = {"leader": 4, "leader_epoch": 0, **more}
+        record = {"leader": 4, "leader_epoch": 0, "partition_id": 0, **more}
         epoch = record.pop("epoch", 1)
         return self.apply(
             node,
@@ -221,7 +221,6 @@ class Story:
             "IsrChangeRecord" if version else "PartitionRecord",
             epoch,
             topic_id=TOPIC,
-            partition_id=0,
             isr=isr,
             partition_epoch=version,
             **record,
@@ -241,7 +240,14 @@ class Story:
         epoch: int = 1,
         as_of: int | None = None,
         request_id: str = "1",
+        items: list[dict[str, Any]] | None = None,
+        older: bool = False,
     ) -> NodeEvent:
+        """`items`: of a batch; by default the one partition that `source` names. `older`: as
+        nodes wrote it before they told of each item."""
+        if items is None and "partition" in source:
+            items = [item(source, verdict, records)]
+        told = {} if older else {"items": items or []}
         return self.event(
             node,
             "decide",
@@ -252,10 +258,18 @@ class Story:
             as_of=as_of if as_of is not None else min(records, default=1000),
             records=records,
             epoch=epoch,
+            **told,
         )
 
     def answer(
-        self, api: str, high_watermark: int, *, node: str = "c1", code: int = 0, request: str = "1"
+        self,
+        api: str,
+        high_watermark: int,
+        *,
+        node: str = "c1",
+        code: int = 0,
+        request: str = "1",
+        codes: list[int] | None = None,
     ) -> NodeEvent:
         return self.event(
             node,
@@ -263,6 +277,7 @@ class Story:
             request_id=request,
             api=api,
             code=code,
+            codes=[code] if codes is None else codes,
             high_watermark=high_watermark,
             epoch=1,
         )
@@ -329,6 +344,12 @@ class Story:
             injections=self.injections,
             plan=self.plan,
         )
+
+
+def item(asked: dict[str, Any], code: int, records: list[int]) -> dict[str, Any]:
+    """What `decide` says of one partition of an AlterPartition request."""
+    names = ("topic_id", "partition", "leader_epoch", "partition_epoch")
+    return {name: asked.get(name, 0) for name in names} | {"code": code, "records": records}
 
 
 def change(version: int, isr: list[int], **named: Any) -> dict[str, Any]:

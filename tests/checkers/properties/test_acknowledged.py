@@ -192,3 +192,23 @@ def test_isr_change_answered_before_commit_names_its_operation() -> None:
     outcome = acknowledged_never_lost(story.evidence())
     assert_invalid(outcome, "AlterPartition", "not committed")
     assert outcome.findings[0].operations == (asked.op,)
+
+
+def test_batch_of_which_a_part_succeeds_before_it_is_committed() -> None:
+    story = Story()
+    create = story.invoke("create", "u", {}, node="b1")
+    items = [{"topic": "t", "code": 36}, {"topic": "u", "code": 0}]
+    story.decide("CreateTopics", {"topic": "t"}, [5, 6], items=items)
+    story.answer("CreateTopics", 6, code=36, codes=[36, 0])
+    create = story.complete(create, "ok", {"topic_id": TOPIC})
+    outcome = acknowledged_never_lost(story.evidence())
+    assert_invalid(outcome, "offset 6 not committed")
+    assert outcome.findings[0].operations == (create.op,)
+
+
+def test_batch_that_is_lost_as_a_whole_may_be_uncommitted() -> None:
+    story = Story()
+    items = [{"topic": "t", "code": 36}, {"topic": "u", "code": 0}]
+    story.decide("CreateTopics", {"topic": "t"}, [5, 6], items=items)
+    story.answer("CreateTopics", 6, code=41, codes=[41, 7])
+    assert_valid(acknowledged_never_lost(story.evidence()))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from planted_runs import TOPIC, Story, assert_invalid, assert_valid, shown
+from planted_runs import TOPIC, Story, assert_invalid, assert_valid, item, shown
 
 from checkers.kernels.evidence import Operation
 from checkers.kernels.fencing import zombie_fencing
@@ -196,6 +196,73 @@ def test_own_record_may_be_applied_before_the_decision_is_written_down() -> None
     assert_valid(zombie_fencing(story.evidence()))
 
 
+# --- batches ------------------------------------------------------------------------------
+
+
+def batch(first: int, second: int, **more: Any) -> list[dict[str, Any]]:
+    """Two ISR changes of one request, with their codes: one of partition 0 that names version 1,
+    which is over, and one of partition 1."""
+    other = source(0, broker_epoch=8) | {"partition": 1}
+    return [
+        item(source(1, broker_epoch=8), first, [12] if first == 0 else []),
+        item(other | more, second, [13] if second == 0 else []),
+    ]
+
+
+def decided(story: Story, items: list[dict[str, Any]], **more: Any) -> None:
+    """A batch of which something was accepted."""
+    records = [offset for each in items for offset in each["records"]]
+    story.partition(11, 0, [4], partition_id=1)
+    for each in items:
+        for offset in each["records"]:
+            story.partition(offset, 2, [4], partition_id=each["partition"])
+    first = source(1, broker_epoch=8)
+    story.decide("AlterPartition", first, records, as_of=12, items=items, **more)
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_refused_part_of_a_batch_of_which_another_was_accepted(older: bool) -> None:
+    """The verdict is the batch's, the epochs are the first part's."""
+    story = clean()
+    decided(story, batch(74, 0), older=older)
+    outcome = zombie_fencing(story.evidence())
+    assert_valid(outcome)
+    assert outcome.figures["decisions"] == 2
+
+
+def test_accepted_part_of_a_batch_on_a_stale_version() -> None:
+    story = clean()
+    decided(story, batch(0, 0))
+    assert_invalid(zombie_fencing(story.evidence()), f"version of partition {TOPIC}/0 at 1")
+
+
+def test_accepted_part_that_is_not_the_first_on_a_stale_leader_epoch() -> None:
+    story = clean()
+    items = batch(74, 0, leader_epoch=-1)
+    decided(story, items)
+    assert_invalid(zombie_fencing(story.evidence()), f"leader epoch of partition {TOPIC}/1 at -1")
+
+
+def test_batch_of_a_stale_broker_of_which_a_part_was_accepted() -> None:
+    story = clean()
+    story.partition(11, 0, [4], partition_id=1)
+    stale = source(1, broker_epoch=3)
+    story.decide("AlterPartition", stale, [13], as_of=12, items=batch(74, 0))
+    assert_invalid(zombie_fencing(story.evidence()), "broker epoch of broker 4 at 3")
+
+
+def test_older_run_shows_by_a_record_that_the_first_part_was_accepted() -> None:
+    story = clean()
+    decided(story, batch(0, 74), older=True)
+    assert_invalid(zombie_fencing(story.evidence()), f"version of partition {TOPIC}/0 at 1")
+
+
+def test_older_run_without_the_record_does_not_tell_which_part_was_accepted() -> None:
+    story = clean()
+    story.decide("AlterPartition", source(1, broker_epoch=8), [12], as_of=12, older=True)
+    assert_valid(zombie_fencing(story.evidence()))
+
+
 # --- leases -------------------------------------------------------------------------------
 
 
@@ -249,6 +316,24 @@ def test_serves_absence_after_its_lease() -> None:
     story.wait(300)
     story.serve("b1", code=3, topic="t")
     assert_invalid(zombie_fencing(story.evidence()), "b1 served Metadata")
+
+
+def test_serves_one_of_several_topics_after_its_lease() -> None:
+    story = clean()
+    story.wait(100)
+    story.event("b1", "heartbeat", error=41)
+    story.wait(300)
+    story.serve("b1", "Produce", code=6, codes=[6, 0], topic="t")
+    assert_invalid(zombie_fencing(story.evidence()), "b1 served Produce")
+
+
+def test_refusal_of_several_topics_after_its_lease_serves_none() -> None:
+    story = clean()
+    story.wait(100)
+    story.event("b1", "heartbeat", error=41)
+    story.wait(300)
+    story.serve("b1", "Produce", code=6, codes=[6, 6], topic="t")
+    assert_valid(zombie_fencing(story.evidence()))
 
 
 def test_process_stopped_between_answer_and_event_is_no_false_alarm() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted_runs import TOPIC, Story, accepted, assert_invalid, assert_valid, change, shown
+from planted_runs import TOPIC, Story, accepted, assert_invalid, assert_valid, change, item, shown
 
 from checkers.kernels.evidence import Evidence, Operation
 from checkers.kernels.isr_chain import isr_chain
@@ -231,6 +231,45 @@ def test_nodes_disagree_on_a_record() -> None:
 def test_decision_whose_record_was_truncated_says_nothing() -> None:
     story = clean()
     story.decide("AlterPartition", source(9), [15], epoch=0)
+    assert_valid(isr_chain(story.evidence()))
+
+
+# --- batches ------------------------------------------------------------------------------
+
+
+def batched(story: Story, code: int, records: list[int]) -> None:
+    """A request for partition 7, which is refused, and then for this one, at version 4."""
+    asked = source(4) | {"leader_epoch": 1}
+    other = item(source(4) | {"partition": 7}, 74, [])
+    story.decide("AlterPartition", other, records, items=[other, item(asked, code, records)])
+
+
+def test_part_that_is_not_the_first_of_a_batch_is_held_to_its_own_version() -> None:
+    story = clean()
+    story.partition(16, 5, [4], leader=-1, leader_epoch=1)
+    batched(story, 0, [16])
+    assert_valid(isr_chain(story.evidence()))
+    story.partition(17, 6, [4], leader=-1, leader_epoch=1)
+    batched(story, 0, [17])
+    assert_invalid(isr_chain(story.evidence()), "names version 4 on top of version 5")
+
+
+def test_refused_part_of_a_batch_asks_for_nothing() -> None:
+    story = clean()
+    batched(story, 95, [])
+    story.partition(16, 5, [4], leader=-1, leader_epoch=1)
+    assert_invalid(isr_chain(story.evidence()), "nobody asked for that")
+
+
+def test_refused_part_of_a_batch_appended_a_record() -> None:
+    story = clean()
+    batched(story, 95, [16])
+    assert_invalid(isr_chain(story.evidence()), "refused an ISR change with error 95")
+
+
+def test_older_run_does_not_tell_whether_the_first_part_was_accepted() -> None:
+    story = clean()
+    story.decide("AlterPartition", source(1), [99], older=True)
     assert_valid(isr_chain(story.evidence()))
 
 

@@ -98,8 +98,17 @@ PLANTED: dict[str, Any] = {
     "above the high watermark 6": lambda story: written(story, high_watermark=6),
     "having reported no high watermark above 6": lambda story: written(story),
     "the log of c1 begins at 3": lambda story: story.event("c1", "log_start", offset=3),
-    "the log of b3 begins at 5": lambda story: story.event("b3", "boot", log_start=5),
+    "the log of b3 begins at 5": lambda story: begins_without(story, "b3", "boot", log_start=5),
+    "the log of b3 begins at 6": lambda story: begins_without(
+        story, "b3", "log_start", offset=6, dropped=True
+    ),
 }
+
+
+def begins_without(story: LogStory, node: str, type: str, **fields: Any) -> None:
+    """A log that begins above 0, and a process that goes on without the snapshot below it."""
+    story.event(node, type, **fields)
+    story.apply(node, 7, "NoOpRecord")
 
 
 @pytest.mark.parametrize("words", PLANTED)
@@ -114,6 +123,41 @@ def test_node_that_restarts_on_a_snapshot_is_no_false_alarm() -> None:
     end = story.offset - 1
     story.event("b2", "boot", log_start=end, log_end=end)
     loaded(story, "b2", end, source="local")
+    assert_valid(snapshot_equivalence(story.evidence()))
+
+
+def fetching(story: LogStory) -> int:
+    """b3 drops its log for a snapshot that ends there."""
+    story.event("b3", "log_start", offset=6, dropped=True)
+    story.hw("b3", 6, 1, "follower")
+    return 6
+
+
+def test_node_killed_between_dropping_its_log_and_loading_the_snapshot() -> None:
+    story = clean()
+    end = fetching(story)
+    assert_valid(snapshot_equivalence(story.evidence()))
+    story.event("b3", "boot", log_start=end, log_end=end)
+    assert_valid(snapshot_equivalence(story.evidence()))  # killed again, before it said more
+    story.event("b3", "boot", log_start=end, log_end=end)
+    loaded(story, "b3", end, source="local")
+    story.apply("b3", end, "NoOpRecord")
+    assert_valid(snapshot_equivalence(story.evidence()))
+
+
+def test_node_killed_while_it_loads_that_comes_back_without_the_snapshot() -> None:
+    story = clean()
+    end = fetching(story)
+    story.event("b3", "boot", log_start=end, log_end=end)
+    story.apply("b3", end, "NoOpRecord")
+    assert_invalid(snapshot_equivalence(story.evidence()), "the log of b3 begins at 6")
+
+
+def test_newer_snapshot_comes_while_one_is_loaded() -> None:
+    story = clean()
+    fetching(story)
+    story.event("b3", "log_start", offset=7, dropped=True)
+    loaded(story, "b3", 7)
     assert_valid(snapshot_equivalence(story.evidence()))
 
 

@@ -71,8 +71,14 @@ def answered(story: LogStory) -> None:
     story.answer("X", 4, request="2")
 
 
+def partly_answered(story: LogStory) -> None:
+    story.decide("Y", {}, [2, 3], request_id="2")
+    story.answer("Y", 4, request="2", code=36, codes=[36, 0])
+
+
 PLANTED: dict[str, Any] = {
     "c1 answered X with success before offset 3": answered,
+    "c1 answered Y with success before offset 3": partly_answered,
     "c1 applied what is below 3": lambda story: story.record("NoOpRecord"),
     "b1 published what is below 4": lambda story: story.event(
         "b1", "publish", offset=4, digest="d"

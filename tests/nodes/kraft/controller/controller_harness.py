@@ -212,6 +212,31 @@ class Harness:
         timeout = datetime.timedelta(seconds=1)
         return self.ask(DeleteTopicsRequest(topics=states, timeout=timeout), request_id)
 
+    def alter_all(
+        self,
+        topic_id: uuid.UUID,
+        broker_id: int,
+        versions: dict[int, int],
+        broker_epoch: int | None = None,
+    ) -> Any:
+        """One request for several partitions, to an ISR of the leader alone: partition -> the
+        partition epoch that is named."""
+        epoch = self.committed.brokers[broker_id].epoch if broker_epoch is None else broker_epoch
+        partitions = tuple(
+            PartitionData(
+                partition_index=number,
+                leader_epoch=0,
+                new_isr_with_epochs=(BrokerState(broker_id=broker_id, broker_epoch=-1),),
+                leader_recovery_state=0,
+                partition_epoch=version,
+            )
+            for number, version in versions.items()
+        )
+        topics = (TopicData(topic_id=topic_id, partitions=partitions),)
+        return self.ask(
+            AlterPartitionRequest(broker_id=broker_id, broker_epoch=epoch, topics=topics)
+        )
+
     def alter(
         self,
         topic_id: uuid.UUID,

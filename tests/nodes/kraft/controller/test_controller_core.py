@@ -287,9 +287,40 @@ def test_decisions_are_told(harness):
         verdict=0,
         as_of=end,
         records=(end,),
+        items=(
+            {
+                "topic_id": str(topic_id),
+                "partition": 0,
+                "leader_epoch": 0,
+                "partition_epoch": 0,
+                "code": 0,
+                "records": [end],
+            },
+        ),
     )
     harness.alter(topic_id, 4, epoch, [4])
     assert (harness.last.verdict, harness.last.records) == (95, ())
+
+
+def test_what_became_of_each_part_of_a_batch_is_told(harness):
+    """The first ISR change is refused, the second accepted, and so are two of three topics."""
+    harness.settle = True
+    harness.create("t", assignment=[[4, 5], [4, 5]])
+    topic_id = harness.committed.topic_ids["t"]
+    end = len(harness.log)
+    harness.alter_all(topic_id, 4, {0: 7, 1: 0})
+    told = [(each["partition"], each["code"], each["records"]) for each in harness.last.items]
+    assert told == [(0, 41, []), (1, 0, [end])]
+    assert harness.last.verdict == 0
+    harness.create("t", "u", "v")
+    assert [(each["topic"], each["code"]) for each in harness.last.items] == [
+        ("t", 36),
+        ("u", 0),
+        ("v", 0),
+    ]
+    stale = harness.alter_all(topic_id, 4, {0: 0, 1: 1}, broker_epoch=0)
+    assert stale.error_code == 77
+    assert [each["code"] for each in harness.last.items] == [77, 77]
 
 
 def test_images_of_appender_and_replayer_are_equal(harness):
