@@ -1,6 +1,7 @@
 """Checking histories that anyone recorded, against a sequential model, key by key."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,9 +30,17 @@ from framework.checking.keys import (
     produce,
     produce_cited,
 )
-from framework.checking.results import CheckerResult, RunResult, checker_result, run_result
+from framework.checking.results import (
+    CheckerResult,
+    RunResult,
+    checker_result,
+    refuse_all,
+    run_result,
+    unread_result,
+)
 from framework.errors import UsageError
 from framework.history.borders import Border
+from framework.history.jepsen import find_jepsen
 from framework.history.pairing import Operation
 from framework.history.ranges import RANGE_BYTES, Range, parquet, ranges
 from framework.history.reader import SUFFIXES, operations_of, settled
@@ -79,6 +88,8 @@ class Given:
     """What it consists of, in order: one file, or Parquet files `part-*` of one folder."""
     jepsen: str = ""
     """The workload, if it is one of Jepsen's."""
+    refused: str = ""
+    """Why there is nothing to read, if so."""
 
     def sources(self, file: int, size: int = RANGE_BYTES) -> list[Source]:
         """What can be read apart. Raises `UsageError`."""
@@ -88,36 +99,57 @@ class Given:
 
 
 def find_histories(paths: Iterable[Path]) -> list[Given]:
-    """The histories at and below `paths`, each once, in order. Raises `UsageError`.
+    """The histories at and below `paths`, each once, in order; what is none says why. Raises
+    `UsageError` if nothing is.
 
     Where a folder has `history.jsonl`, the Parquet files of `history/` beside it are the same
     events once more, and are left out.
     """
-    found: list[Path] = []
+    return _together(found_at(paths, _histories_at))
+
+
+def find_jepsens(paths: Iterable[Path], model: str) -> list[Given]:
+    """As `find_histories`, of Jepsen's workload `model`."""
+    found = found_at(paths, lambda path: find_jepsen([path]))
+    return [Given(file, (file,), jepsen=model, refused=why) for file, why in found.items()]
+
+
+def found_at(paths: Iterable[Path], find: Callable[[Path], Iterable[Path]]) -> dict[Path, str]:
+    """What `find` finds at each path, once, in order; a path for which it raises `UsageError`
+    stands for itself, with the reason. Raises `UsageError` if nothing is found."""
+    found: dict[Path, str] = {}
     for path in paths:
-        if not path.exists():
-            raise UsageError(f"{path}: no such file or folder")
-        if path.is_dir():
-            below = sorted(file for file in path.rglob("*") if _is_history(file))
-            below = [file for file in below if not _is_copy(file)]
-            if not below:
-                raise UsageError(f"{path}: holds no history ({' or '.join(SUFFIXES)})")
-            found += below
-        elif _is_history(path):
-            found.append(path)
-        else:
-            raise UsageError(f"{path}: not a history; its name must end in {', '.join(SUFFIXES)}")
-    return _together(dict.fromkeys(found))
+        try:
+            found |= dict.fromkeys(find(path), "")
+        except UsageError as error:
+            found[path] = str(error)
+    if all(found.values()):
+        refuse_all(list(found.values()))
+    return found
 
 
-def _together(files: Iterable[Path]) -> list[Given]:
+def _histories_at(path: Path) -> list[Path]:
+    if not path.exists():
+        raise UsageError(f"{path}: no such file or folder")
+    if path.is_dir():
+        below = sorted(file for file in path.rglob("*") if _is_history(file))
+        below = [file for file in below if not _is_copy(file)]
+        if not below:
+            raise UsageError(f"{path}: holds no history ({' or '.join(SUFFIXES)})")
+        return below
+    if not _is_history(path):
+        raise UsageError(f"{path}: not a history; its name must end in {', '.join(SUFFIXES)}")
+    return [path]
+
+
+def _together(found: Mapping[Path, str]) -> list[Given]:
     """Parts of one folder are one history."""
     histories: dict[Path, list[Path]] = {}
-    for file in files:
-        is_part = file.suffix == ".parquet" and file.name.startswith(_PART)
+    for file, why in found.items():
+        is_part = file.suffix == ".parquet" and file.name.startswith(_PART) and not why
         histories.setdefault(file.parent if is_part else file, []).append(file)
     return [
-        Given(files[0] if len(files) == 1 else path, tuple(files))
+        Given(files[0] if len(files) == 1 else path, tuple(files), refused=found.get(path, ""))
         for path, files in histories.items()
     ]
 
@@ -154,14 +186,18 @@ def need_model(model: str) -> None:
 
 
 def operations_about(histories: Sequence[Given]) -> float:
-    """About how many operations there are. Raises `UsageError`."""
-    return sum(map(_operations, histories))
+    """About how many operations there are, in what can be read."""
+    total = 0.0
+    for history in histories:
+        with suppress(UsageError):  # which is said when it is read
+            total += _operations(history)
+    return total
 
 
 def _operations(history: Given) -> float:
     """By the size of the files."""
     total = 0.0
-    for file in history.files:
+    for file in () if history.refused else history.files:
         if file.suffix == ".parquet":
             with parquet(file) as opened:
                 total += opened.metadata.num_rows / 2
@@ -184,10 +220,76 @@ def check_histories(
     partitions: int | None = None,
 ) -> list[RunResult]:
     """All keys of all histories in one job; a result for each, in the same order. `spark` None:
-    here. Raises `UsageError` for the first history that is malformed."""
+    here. What cannot be read, or is malformed, says so, and the others are checked without it.
+    Raises `UsageError` if that is all."""
     began = monotonic()
-    by_history = [history.sources(file, size) for file, history in enumerate(histories)]
-    sources = [source for each in by_history for source in each]
+    refused = {file: each.refused for file, each in enumerate(histories) if each.refused}
+    by_history: dict[int, list[Source]] = {}
+    for file, history in enumerate(histories):
+        if file not in refused:
+            try:
+                by_history[file] = history.sources(file, size)
+            except UsageError as error:
+                refused[file] = str(error)
+    checked = None
+    while checked is None:
+        if not by_history:
+            refuse_all([refused[file] for file in sorted(refused)])
+        try:
+            checked = _checked(spark, by_history, model, budget_s, partitions)
+        except _Unreadable as found:
+            for file, why in found.why.items():
+                del by_history[file]
+                refused[file] = _about(histories[file].path, why)
+    timings = {"check_s": round(monotonic() - began, 3)}
+    return [
+        unread_result(history.path, refused[file])
+        if file in refused
+        else checked.result(file, history, timings)
+        for file, history in enumerate(histories)
+    ]
+
+
+def _about(path: Path, why: str) -> str:
+    return why if why.startswith(str(path)) else f"{path}: {why}"
+
+
+class _Unreadable(Exception):
+    """Some histories cannot be checked. `why`: by number."""
+
+    def __init__(self, why: Mapping[int, str]) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """Histories that were checked, by number."""
+
+    judged: Mapping[int, CheckerResult]
+    cited: Mapping[int, Sequence[Operation]]
+    notes: Mapping[int, Sequence[str]]
+
+    def result(self, file: int, history: Given, timings: Mapping[str, float]) -> RunResult:
+        return run_result(
+            str(history.path),
+            history.path,
+            [self.judged[file]],
+            operations=self.cited.get(file, ()),
+            notes=self.notes[file],
+            timings=timings,
+        )
+
+
+def _checked(
+    spark: Any | None,
+    by_history: Mapping[int, Sequence[Source]],
+    model: str,
+    budget_s: float,
+    partitions: int | None,
+) -> _Checked:
+    """Raises `_Unreadable` if some of them are malformed."""
+    sources = [source for each in by_history.values() for source in each]
     buckets = 1 if spark is None else min(BUCKETS, 4 * len(sources))
     outcomes: pa.Table | Job = job_of(model, budget_s)
     while not isinstance(outcomes, pa.Table):
@@ -200,30 +302,32 @@ def check_histories(
             partitions=partitions,
         )
         borders = _borders(made[BORDERS])
-        notes = [
-            settled([each for each in found if isinstance(each, Range)], borders[file])
-            for file, found in enumerate(by_history)
-        ]
+        notes = _notes(by_history, borders)
         rows = made.get(SHARES, OUTCOME_ARROW.empty_table())
-        _refuse_malformed(rows, histories)
+        _refuse_malformed(rows)
         outcomes = job.conclude(rows)
     rows_of = _by_history(outcomes)
-    judged = [
-        checker_result(model, job.summary, rows_of.get(file, ())) for file in range(len(histories))
-    ]
-    cited = _cited(spark, sources, borders, judged)
-    timings = {"check_s": round(monotonic() - began, 3)}
-    return [
-        run_result(
-            str(history.path),
-            history.path,
-            [judged[file]],
-            operations=cited.get(file, ()),
-            notes=notes[file],
-            timings=timings,
-        )
-        for file, history in enumerate(histories)
-    ]
+    judged = {
+        file: checker_result(model, job.summary, rows_of.get(file, ())) for file in by_history
+    }
+    return _Checked(judged, _cited(spark, sources, borders, judged), notes)
+
+
+def _notes(
+    by_history: Mapping[int, Sequence[Source]], borders: Mapping[int, Sequence[Border]]
+) -> dict[int, list[str]]:
+    """What was forgiven in each history. Raises `_Unreadable` for what was not."""
+    notes: dict[int, list[str]] = {}
+    refused: dict[int, str] = {}
+    for file, sources in by_history.items():
+        try:
+            ranges_ = [each for each in sources if isinstance(each, Range)]
+            notes[file] = settled(ranges_, borders[file])
+        except UsageError as error:
+            refused[file] = str(error)
+    if refused:
+        raise _Unreadable(refused)
+    return notes
 
 
 def _borders(table: pa.Table) -> dict[int, list[Border]]:
@@ -233,14 +337,13 @@ def _borders(table: pa.Table) -> dict[int, list[Border]]:
     return found
 
 
-def _refuse_malformed(results: pa.Table, histories: Sequence[Given]) -> None:
-    """Raises `UsageError` for operations that the model has no word for."""
+def _refuse_malformed(results: pa.Table) -> None:
+    """Raises `_Unreadable` for operations that the model has no word for."""
     bad = results.filter(pc.equal(results.column("verdict"), MALFORMED))
-    bad = bad.select(["run", "seen", "note"]).to_pylist()
-    if bad:
-        first = min(bad, key=lambda row: (int(row["run"]), row["seen"]))
-        path = histories[int(first["run"])].path
-        raise UsageError(f"{path}: index {first['seen']}: {first['note']}")
+    rows = bad.select(["run", "seen", "note"]).to_pylist()
+    if rows:
+        rows.sort(key=lambda row: row["seen"], reverse=True)  # of each history, the first stays
+        raise _Unreadable({int(row["run"]): f"index {row['seen']}: {row['note']}" for row in rows})
 
 
 def _by_history(outcomes: pa.Table) -> dict[int, list[Mapping[str, Any]]]:
@@ -254,11 +357,11 @@ def _cited(
     spark: Any | None,
     sources: Sequence[Source],
     borders: Mapping[int, Sequence[Border]],
-    judged: Sequence[CheckerResult],
+    judged: Mapping[int, CheckerResult],
 ) -> dict[int, list[Operation]]:
     """The operations that findings name, from the ranges that hold them."""
     wanted: dict[int, Wanted] = {}
-    for file, checker in enumerate(judged):
+    for file, checker in judged.items():
         ops = {op for finding in checker.findings for op in finding.operations}
         if ops:
             starts, numbers = _where(sorted(borders[file], key=lambda each: each.number), ops)

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
+from framework.errors import UsageError
 from framework.history.event import Json
 from framework.history.pairing import Operation
 from framework.verdict import Verdict, worst
@@ -14,7 +15,10 @@ from framework.verdict import Verdict, worst
 VERDICT_FILE: Final = "verdict.json"
 MAX_FINDINGS: Final = 100
 """Findings kept of one checker; a note tells of the rest."""
+READING: Final = "reading"
+"""The name under which it is UNKNOWN what could not be read."""
 _MAX_NOTES: Final = 3
+_REFUSALS_NAMED: Final = 3
 _NO_FINDINGS: Final = (None, "", "[]")
 
 
@@ -57,6 +61,8 @@ class RunResult:
     """The operations that findings name."""
     not_applicable: Mapping[str, str] = field(default_factory=dict)
     """Checkers that had nothing to check in this run, and why. They count as nothing."""
+    error: str = ""
+    """Why it could not be read, if so."""
 
 
 def checker_result(name: str, summary: str, rows: Sequence[Mapping[str, Any]]) -> CheckerResult:
@@ -94,6 +100,21 @@ def failed_result(name: str, summary: str, why: str) -> CheckerResult:
     return CheckerResult(
         name=name, summary=summary, verdict=Verdict.UNKNOWN, seen=0, keys=0, note=why
     )
+
+
+def unread_result(path: Path, why: str) -> RunResult:
+    """What is said of a run or a history that cannot be read."""
+    reading = failed_result(READING, "It can be read", why)
+    return RunResult(
+        run=str(path), path=path, verdict=reading.verdict, checkers=[reading], error=why
+    )
+
+
+def refuse_all(refused: Sequence[str]) -> NoReturn:
+    """Raises one `UsageError` for all that could not be read."""
+    more = len(refused) - _REFUSALS_NAMED
+    named = "; ".join(refused[:_REFUSALS_NAMED])
+    raise UsageError(f"{named}; and {more} more" if more > 0 else named)
 
 
 def run_result(

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from framework.checking.columns import Columns, as_json, as_text
+from framework.checking.results import refuse_all
 from framework.errors import UsageError
 from framework.history.assemble import process_texts
 from framework.history.columns import OPERATIONS as OPERATIONS
@@ -21,7 +22,6 @@ PLAN: Final = "plan.json"
 HISTORY: Final = "history.jsonl"
 LEDGER: Final = "faults.jsonl"
 NODE_EVENTS: Final = "nodes/*/**/events.jsonl"
-_REFUSALS_NAMED: Final = 3
 _PLAN_KEYS: Final = ("seed", "workloads", "nodes", "time_zero_ns")
 
 NEMESIS: Final = pa.schema(
@@ -72,23 +72,24 @@ class StoredRun:
 
 def find_runs(paths: Iterable[Path]) -> list[Path]:
     """The run folders at and below `paths`, resolved, sorted, each once. Raises `UsageError`."""
-    found: set[Path] = set()
-    for path in paths:
-        if not path.exists():
-            raise UsageError(f"{path}: no such file or folder")
-        if not path.is_dir():
-            raise UsageError(
-                f"{path}: not the folder of a run; to check a history file say --model NAME"
-            )
-        if (path / PLAN).exists():
-            found.add(path.resolve())
-            continue
-        below = [plan.parent.resolve() for plan in path.rglob(PLAN)]
-        runs = [folder for folder in below if (folder / HISTORY).exists()]
-        if not runs:
-            raise UsageError(f"{path}: holds no run; a run's folder has {PLAN} and {HISTORY}")
-        found.update(runs)
-    return sorted(found)
+    return sorted({folder for path in paths for folder in runs_at(path)})
+
+
+def runs_at(path: Path) -> list[Path]:
+    """The run folders at and below a path, resolved, sorted. Raises `UsageError`."""
+    if not path.exists():
+        raise UsageError(f"{path}: no such file or folder")
+    if not path.is_dir():
+        raise UsageError(
+            f"{path}: not the folder of a run; to check a history file say --model NAME"
+        )
+    if (path / PLAN).exists():
+        return [path.resolve()]
+    below = {plan.parent.resolve() for plan in path.rglob(PLAN)}
+    runs = sorted(folder for folder in below if (folder / HISTORY).exists())
+    if not runs:
+        raise UsageError(f"{path}: holds no run; a run's folder has {PLAN} and {HISTORY}")
+    return runs
 
 
 def read_run(folder: Path) -> StoredRun:
@@ -105,26 +106,29 @@ def read_run(folder: Path) -> StoredRun:
 
 def read_runs(folders: Iterable[Path]) -> list[StoredRun]:
     """The runs, each with an id of its own. Raises one `UsageError` for all that are malformed."""
-    runs: list[StoredRun] = []
-    refusals: list[str] = []
+    read = [each for _, each in read_each(folders)]
+    refused = [each for each in read if isinstance(each, str)]
+    if refused:
+        refuse_all(refused)
+    return [each for each in read if isinstance(each, StoredRun)]
+
+
+def read_each(folders: Iterable[Path]) -> list[tuple[Path, StoredRun | str]]:
+    """The runs, each with an id of its own; of those that are malformed, why."""
+    found: list[tuple[Path, StoredRun | str]] = []
     for folder in folders:
         try:
-            runs.append(read_run(folder))
+            found.append((folder, read_run(folder)))
         except UsageError as error:
-            refusals.append(str(error))
-    if refusals:
-        more = len(refusals) - _REFUSALS_NAMED
-        named = "; ".join(refusals[:_REFUSALS_NAMED])
-        raise UsageError(f"{named}; and {more} more runs" if more > 0 else named)
-    ids = [run.info.run for run in runs]
+            found.append((folder, str(error)))
+    ids = [run.info.run for _, run in found if isinstance(run, StoredRun)]
     if len(set(ids)) == len(ids):
-        return runs
+        return found
     return [
-        StoredRun(
-            info=RunInfo(run=run.info.path, path=run.info.path, plan=run.info.plan),
-            history=run.history,
-        )
-        for run in runs
+        (folder, replace(run, info=replace(run.info, run=run.info.path)))
+        if isinstance(run, StoredRun)
+        else (folder, run)
+        for folder, run in found
     ]
 
 

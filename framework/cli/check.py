@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from framework.checking import spark as spark_session
 from framework.checking.engine import check_stored
@@ -13,6 +14,8 @@ from framework.checking.foreign import (
     Given,
     check_histories,
     find_histories,
+    find_jepsens,
+    found_at,
     need_model,
     operations_about,
 )
@@ -22,13 +25,15 @@ from framework.checking.results import (
     VERDICT_FILE,
     KeyedFinding,
     RunResult,
+    refuse_all,
+    unread_result,
     verdict_document,
 )
-from framework.checking.runs import find_runs, read_runs
+from framework.checking.runs import StoredRun, read_each, runs_at
 from framework.errors import UsageError
 from framework.history.event import Json
 from framework.history.jepsen import MODELS as JEPSEN_MODELS
-from framework.history.jepsen import find_jepsen, our_model
+from framework.history.jepsen import our_model
 from framework.history.pairing import Operation
 from framework.report.histories import draw as draw_results
 from framework.report.render import draw
@@ -51,7 +56,8 @@ def check(
 ) -> int:
     """Checks and prints; returns the exit code of the worst verdict.
 
-    Raises `UsageError` before Spark starts if there is nothing sound to check.
+    What cannot be read gets a line of its own, and counts as UNKNOWN. Raises `UsageError` if
+    nothing can be; as far as that is seen at once, before Spark starts.
     """
     if not paths:
         raise UsageError("nothing to check: name a run's folder, or --model NAME and a history")
@@ -86,14 +92,37 @@ def check(
 
 def _check_runs(paths: Sequence[Path], budget: float, master: str) -> list[RunResult]:
     """Also draws the reports anew whose verdict is another than it was."""
-    runs = read_runs(find_runs(paths))
+    found = found_at(paths, runs_at)
+    refused = {path: why for path, why in found.items() if why}
+    read = read_each(sorted(found.keys() - refused.keys()))
+    refused |= {folder: run for folder, run in read if isinstance(run, str)}
+    runs = [run for _, run in read if not isinstance(run, str)]
+    if not runs:
+        refuse_all(list(refused.values()))
     before = [_stored_verdict(Path(run.info.path)) for run in runs]
     with spark_session.running(master) as spark:
-        results = check_stored(spark, runs, budget_s=budget)
+        results = _checked_apart(spark, runs, budget)
+    if all(result.error for result in results):
+        refuse_all([*refused.values(), *(result.error for result in results)])
     for verdict, result in zip(before, results, strict=True):
-        if verdict != result.verdict.value:
+        if not result.error and verdict != result.verdict.value:
             draw(result.path)
-    return results
+    results += [unread_result(path, why) for path, why in refused.items()]
+    return sorted(results, key=lambda result: result.path)
+
+
+def _checked_apart(spark: Any, runs: Sequence[StoredRun], budget: float) -> list[RunResult]:
+    """All in one job; where one is malformed, which is seen as its parts are read, by halves."""
+    try:
+        return check_stored(spark, runs, budget_s=budget)
+    except UsageError as error:
+        if len(runs) == 1:
+            return [unread_result(Path(runs[0].info.path), str(error))]
+    half = len(runs) // 2
+    return [
+        *_checked_apart(spark, runs[:half], budget),
+        *_checked_apart(spark, runs[half:], budget),
+    ]
 
 
 def _stored_verdict(folder: Path) -> Json:
@@ -116,8 +145,7 @@ def _check_jepsen(
 ) -> list[RunResult]:
     ours = our_model(model)
     need_model(ours)
-    histories = [Given(file, (file,), jepsen=model) for file in find_jepsen(paths)]
-    return _check_given(histories, ours, budget, master)
+    return _check_given(find_jepsens(paths, model), ours, budget, master)
 
 
 def _check_given(
@@ -133,13 +161,16 @@ def _check_given(
         with spark_session.running(master, large=operations > LARGE) as spark:
             results = check_histories(spark, histories, model, budget)
         where = f"on Spark {master}"
-    took = results[0].timings["check_s"]
+    took = max(result.timings["check_s"] for result in results if not result.error)
     print(f"framework: checked {where}, {took:.1f} s", file=sys.stderr)
     return results
 
 
 def json_line(result: RunResult) -> str:
     """One line of `--json`."""
+    if result.error:
+        unread = {"path": str(result.path), "verdict": result.verdict.value, "error": result.error}
+        return json.dumps(unread)
     document = verdict_document(result)
     line = {
         "path": str(result.path),
@@ -168,6 +199,9 @@ def json_line(result: RunResult) -> str:
 
 def told(result: RunResult) -> str:
     """A result for people: a line of verdict, then what is not VALID and why."""
+    if result.error:
+        about = "" if str(result.path) in result.error else f"{result.path}: "
+        return f"error  {about}{result.error}"
     lines = [f"{result.verdict.value}  {result.path}"]
     lines += [f"  note: {note}" for note in result.notes]
     for checker in result.checkers:
