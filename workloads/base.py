@@ -12,9 +12,9 @@ from framework.history.event import Event, Process
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
 from workloads.kafka.client import KafkaClient
+from workloads.kafka.operations.topics import NAMES_A_TOPIC
 
 ATTEMPTS: Final = 3
-TOPIC_OPERATIONS: Final = frozenset({"create", "delete", "describe", "metadata"})
 
 
 class KafkaWorkload:
@@ -37,7 +37,7 @@ class KafkaWorkload:
         )
 
     def _started(self, op: Event) -> None:
-        if op.f in TOPIC_OPERATIONS:
+        if op.f in NAMES_A_TOPIC:
             self._named[op.key] = None
 
 

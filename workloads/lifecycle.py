@@ -1,6 +1,6 @@
 """Brokers that come and go: drained, bounced twice in a row, replaced by another of the same id.
 
-The brokers are guests (`workloads.guests`): real processes of the workload's own, which lead
+The brokers are extra ones, real processes beside the cluster's own, which lead
 partitions of its topic. What they and the controllers do is judged from the nodes' events:
 life-cycle conformance, lease exclusion, controlled shutdowns, identities, the replayed log.
 """
@@ -17,8 +17,7 @@ from framework.history.event import Event, Process
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
 from workloads.base import KafkaWorkload
-from workloads.guests import FIRST_ID
-from workloads.lifecycle_client import LifecycleClient
+from workloads.process_client import FIRST_ID, ProcessClient
 
 GUESTS: Final = 2
 PARTITIONS: Final = 4
@@ -55,7 +54,7 @@ class Lifecycle(KafkaWorkload):
         )
 
     def client(self, cluster: Cluster, thread: int) -> Client:
-        return LifecycleClient(cluster, thread, self._started)
+        return ProcessClient(cluster, thread, self._started)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,11 @@ from loopback_server import CLOSE, HANG, LoopbackServer
 from nodes.kraft.wire.codec import encode_response, frame
 from nodes.kraft.wire.debug import DescribeNodeRequest, DescribeNodeResponse
 from workloads.kafka import connection as module
+from workloads.kafka.codec import Codec
 from workloads.kafka.connection import Connection, FateUnknown, NotSent
 
 REQUEST = DescribeNodeRequest()
+CODEC = Codec({DescribeNodeRequest: DescribeNodeResponse})
 
 
 def answer(_: Any) -> Any:
@@ -23,7 +25,7 @@ def soon(seconds: float = 5.0) -> float:
 
 def test_a_request_is_answered_and_the_connection_kept() -> None:
     with LoopbackServer(answer) as server:
-        connection = Connection(server.open, "test")
+        connection = Connection(server.open, "test", CODEC)
         for _ in range(3):
             assert connection.call(REQUEST, soon()) == DescribeNodeResponse(state="{}")
         assert server.seen == [REQUEST] * 3
@@ -34,7 +36,7 @@ def test_a_request_is_answered_and_the_connection_kept() -> None:
 def test_a_refused_connection_is_definite() -> None:
     with LoopbackServer(answer) as server:
         port = server.port
-    closed = Connection(lambda s: socket.create_connection(("127.0.0.1", port), s), "test")
+    closed = Connection(lambda s: socket.create_connection(("127.0.0.1", port), s), "test", CODEC)
     with pytest.raises(NotSent) as caught:
         closed.call(REQUEST, soon())
     assert caught.value.code == "CONNECTION_FAILED"
@@ -55,7 +57,7 @@ def test_a_connection_that_is_not_made_in_time_is_definite() -> None:
 def test_a_connection_lost_after_sending_is_indefinite() -> None:
     with LoopbackServer(lambda _: CLOSE) as server:
         with pytest.raises(FateUnknown) as caught:
-            Connection(server.open, "test").call(REQUEST, soon())
+            Connection(server.open, "test", CODEC).call(REQUEST, soon())
         assert caught.value.code == "CONNECTION_LOST"
         assert server.seen == [REQUEST]
 
@@ -64,7 +66,7 @@ def test_no_answer_before_the_deadline_is_indefinite() -> None:
     with LoopbackServer(lambda _: HANG) as server:
         begun = time.monotonic()
         with pytest.raises(FateUnknown) as caught:
-            Connection(server.open, "test").call(REQUEST, soon(0.2))
+            Connection(server.open, "test", CODEC).call(REQUEST, soon(0.2))
         assert caught.value.code == "CLIENT_TIMED_OUT"
         assert 0.2 <= time.monotonic() - begun < 2
 
@@ -78,7 +80,7 @@ def test_a_late_answer_is_never_taken_for_the_next_one() -> None:
         return DescribeNodeResponse(state=state)
 
     with LoopbackServer(slow_first) as server:
-        connection = Connection(server.open, "test")
+        connection = Connection(server.open, "test", CODEC)
         with pytest.raises(FateUnknown):
             connection.call(REQUEST, soon(0.1))
         assert connection.call(REQUEST, soon()).state == "prompt"
@@ -88,20 +90,20 @@ def test_the_answer_to_another_request_is_refused() -> None:
     wrong = encode_response(DescribeNodeResponse(state="{}"), correlation_id=77)
     with LoopbackServer(lambda _: wrong) as server:
         with pytest.raises(FateUnknown, match="correlation id 77 answers 1") as caught:
-            Connection(server.open, "test").call(REQUEST, soon())
+            Connection(server.open, "test", CODEC).call(REQUEST, soon())
         assert caught.value.code == "MALFORMED_RESPONSE"
 
 
 @pytest.mark.parametrize("garbage", [b"\0\0\0\1", b"\0\0\0\1\0\x99garbage"])
 def test_bytes_that_are_no_response_are_indefinite(garbage: bytes) -> None:
     with LoopbackServer(lambda _: garbage) as server, pytest.raises(FateUnknown) as caught:
-        Connection(server.open, "test").call(REQUEST, soon())
+        Connection(server.open, "test", CODEC).call(REQUEST, soon())
     assert caught.value.code == "MALFORMED_RESPONSE"
 
 
 def test_a_node_that_restarted_is_connected_anew_before_anything_is_sent() -> None:
     with LoopbackServer(answer) as server:
-        connection = Connection(server.open, "test")
+        connection = Connection(server.open, "test", CODEC)
         connection.call(REQUEST, soon())
         server.drop()
         assert connection.call(REQUEST, soon()).state == "{}"
@@ -112,7 +114,7 @@ def test_what_cannot_be_handed_over_at_all_was_not_sent(monkeypatch: pytest.Monk
     """The peer's reset is seen only when sending: still not a byte has left."""
     monkeypatch.setattr(module, "_gone", lambda _: False)
     with LoopbackServer(answer) as server:
-        connection = Connection(server.open, "test")
+        connection = Connection(server.open, "test", CODEC)
         connection.call(REQUEST, soon())
         assert connection._socket is not None
         connection._socket.shutdown(socket.SHUT_WR)

@@ -1,17 +1,23 @@
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from kio.static.primitive import i8, i16, i32, i64
 from loopback_server import CLOSE, HANG, LoopbackServer
 
+from framework.plugins.outcomes import OutcomeTable
+from nodes.kraft.adapter.dialect import DIALECT
+from nodes.kraft.adapter.outcomes import OUTCOMES
 from nodes.kraft.wire.debug import ReadTopicsRequest, ReadTopicsResponse
 from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from workloads.kafka.codec import Codec
 from workloads.kafka.connection import Connection, FateUnknown, NotSent
 from workloads.kafka.controller_client import ControllerClient
 
+CODEC = Codec(DIALECT.messages)
 READ = ReadTopicsRequest(names=("t",))
 WRITE = BrokerHeartbeatRequest(
     target_state=i8(3),
@@ -40,12 +46,13 @@ def always(what: object) -> Any:
 class Controllers:
     """Three servers and a client of theirs that asks c1 first."""
 
-    def __init__(self, stack: ExitStack) -> None:
+    def __init__(self, stack: ExitStack, outcomes: OutcomeTable = OUTCOMES) -> None:
         self.servers = {
             name: stack.enter_context(LoopbackServer(answer(41))) for name in ("c1", "c2", "c3")
         }
         self.client = ControllerClient(
-            {name: Connection(server.open, "test") for name, server in self.servers.items()}
+            {name: Connection(server.open, "test", CODEC) for name, server in self.servers.items()},
+            outcomes,
         )
 
     def set(self, **answers: Any) -> None:
@@ -82,6 +89,18 @@ def test_controllers_that_are_gone_are_passed_over(controllers: Controllers) -> 
     assert controllers.client.call(WRITE)[0] == "c2"
 
 
+def test_a_write_that_may_have_been_appended_is_not_taken_elsewhere() -> None:
+    """Where NOT_CONTROLLER is no failure in the system's table, it ends a write, not a read."""
+    doubtful = replace(OUTCOMES, fails=OUTCOMES.fails - {"NOT_CONTROLLER"})
+    with ExitStack() as stack:
+        controllers = Controllers(stack, doubtful)
+        controllers.set(c2=answer(0))
+        node, response = controllers.client.call(WRITE)
+        assert (node, response.error_code) == ("c1", 41)
+        assert controllers.asked() == [1, 0, 0]
+        assert controllers.client.call(READ, read=True)[0] == "c2"
+
+
 def _refused(timeout_s: float) -> Any:
     raise ConnectionRefusedError("refused")
 
@@ -108,7 +127,8 @@ def test_one_that_becomes_active_meanwhile_is_found(controllers: Controllers) ->
 
 
 def test_nobody_to_connect_to_is_definite() -> None:
-    client = ControllerClient({name: Connection(_refused, "test") for name in ("c1", "c2")})
+    connections = {name: Connection(_refused, "test") for name in ("c1", "c2")}
+    client = ControllerClient(connections, OUTCOMES)
     with pytest.raises(NotSent) as caught:
         client.call(WRITE, search_s=0.3)
     assert caught.value.node in ("c1", "c2")

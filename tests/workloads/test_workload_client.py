@@ -73,7 +73,7 @@ def cluster(servers: dict[str, LoopbackServer]) -> Cluster:
             ("c1", "controller", "controller", 9093),
         ]
     }
-    return Cluster(fleet=fleet, nodes=nodes, seed=0, options={})
+    return Cluster(fleet=fleet, nodes=nodes, seed=0, options={"system": "kraft"})
 
 
 def op(f: str, key: str, value: Any = None) -> Event:

@@ -9,8 +9,8 @@ from histories import pairs
 from framework.generators import clients, simulate, stagger
 from framework.history.event import Event
 from framework.plugins.workload import WorkloadOptions
-from workloads.guests import FIRST_ID
 from workloads.lifecycle import GUESTS, SETTLE_NS, TOPIC, Lifecycle
+from workloads.process_client import FIRST_ID
 
 KEYS = {f"broker-{FIRST_ID + number}" for number in range(GUESTS)}
 

@@ -169,7 +169,7 @@ def clients(*brokers: Broker) -> Iterator[Callable[[], LogClient]]:
             )
             for number, name in enumerate(names)
         }
-        cluster = Cluster(fleet=fleet, nodes=nodes, seed=0, options={})
+        cluster = Cluster(fleet=fleet, nodes=nodes, seed=0, options={"system": "kraft"})
         yield lambda: LogClient(cluster, 0)
 
 
@@ -224,7 +224,7 @@ def test_a_produce_tells_its_offset(client: LogClient, broker: Broker) -> None:
     done = client.invoke(produce(41))
     assert (done.type, done.node, done.value["offset"]) == ("ok", "b1", 0)
     assert done.value["topic_id"] == str(uuid.UUID(int=9)) and done.value["value"] == 41
-    assert values_in(broker.batches[0], 0) == [[0, 41]]
+    assert values_in(broker.batches[0], 0) == [(0, 41)]
 
 
 def test_a_plain_producer_sends_once(client: LogClient, broker: Broker) -> None:

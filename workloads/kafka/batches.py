@@ -39,11 +39,11 @@ def one_value(value: int, producer: tuple[int, int] = NO_PRODUCER, sequence: int
     return buffer.getvalue()
 
 
-def values_in(data: bytes, from_offset: int) -> list[list[int]]:
-    """[offset, value] of the records at `from_offset` and above; a batch that is cut short at
+def values_in(data: bytes, from_offset: int) -> list[tuple[int, int]]:
+    """(offset, value) of the records at `from_offset` and above; a batch that is cut short at
     the end, as a broker may send, is left out. Raises `ValueError` where the bytes are no
     batches of ours."""
-    found: list[list[int]] = []
+    found: list[tuple[int, int]] = []
     position = 0
     while len(data) - position >= _PREFIX.size:
         _, length = _PREFIX.unpack_from(data, position)
@@ -57,7 +57,7 @@ def values_in(data: bytes, from_offset: int) -> list[list[int]]:
         if batch.attributes & _CONTROL:
             continue
         found += [
-            [int(record.offset), int(record.value or b"")]
+            (int(record.offset), int(record.value or b""))
             for record in batch.records
             if record.offset >= from_offset
         ]

@@ -6,12 +6,15 @@ from functools import partial
 from typing import Any
 
 from framework.history.event import Event
+from framework.plugins.dialect import Exchange, UnexpectedResponse
+from framework.plugins.outcomes import MALFORMED_RESPONSE, Failure, Ok, Refused
 from framework.plugins.system import Cluster
 from workloads.kafka.broker_client import BrokerClient
+from workloads.kafka.codec import Codec
 from workloads.kafka.connection import Breakdown, Connection
 from workloads.kafka.controller_client import ControllerClient
-from workloads.kafka.messages import EXCHANGES, Ok, UnexpectedResponse
-from workloads.kafka.results import MALFORMED_RESPONSE, READS, Failure, broke_down
+from workloads.kafka.messages import EXCHANGES
+from workloads.kafka.system import system_of
 
 
 class KafkaClient:
@@ -22,27 +25,33 @@ class KafkaClient:
     ) -> None:
         """`thread` spreads clients over the nodes. `started` hears of every operation before it
         is sent."""
+        dialect = system_of(cluster).dialect()
+        self._outcomes = dialect.outcomes
+        self._exchanges: Mapping[str, Exchange[Any, Any]] = {**EXCHANGES, **dialect.exchanges}
         self._started = started
-        name = f"workload-{thread}"
-        self._controllers = connections(cluster, "controller", "controller", name)
-        self._brokers = connections(cluster, "broker", "client", name)
-        self._controller = ControllerClient(self._controllers, thread)
+        name, codec = f"workload-{thread}", Codec(dialect.messages)
+        self._controllers = connections(cluster, "controller", "controller", name, codec)
+        self._brokers = connections(cluster, "broker", "client", name, codec)
+        self._controller = ControllerClient(self._controllers, dialect.outcomes, thread)
         self._broker = BrokerClient(self._brokers, thread)
 
     def invoke(self, op: Event) -> Event:
         """The completion, within about 3 s."""
-        exchange = EXCHANGES[op.f]
+        exchange = self._exchanges[op.f]
         request = exchange.request(op)
         self._started(op)
         node: str | None = None
+        result: Ok | Refused | Failure
         try:
-            node, response = self._call(exchange.at, request, read=op.f in READS)
-            result = exchange.result(op, response)
+            node, response = self._call(op.f, exchange.at, request)
+            result = exchange.answer(op, response)
         except Breakdown as error:
             node = error.node
-            result = broke_down(op.f, error.code, str(error))
+            result = self._outcomes.unanswered(op.f, error.code, str(error), sent=error.sent)
         except UnexpectedResponse as error:
-            result = broke_down(op.f, MALFORMED_RESPONSE, str(error))
+            result = self._outcomes.unanswered(op.f, MALFORMED_RESPONSE, str(error), sent=True)
+        if isinstance(result, Refused):
+            result = self._outcomes.refused(op.f, result, retried=exchange.forwarded)
         return completion(op, result, node)
 
     def close(self) -> None:
@@ -50,10 +59,10 @@ class KafkaClient:
         for connection in (*self._controllers.values(), *self._brokers.values()):
             connection.close()
 
-    def _call(self, at: str, request: Any, *, read: bool) -> tuple[str, Any]:
+    def _call(self, f: str, at: str, request: Any) -> tuple[str, Any]:
         if at == "broker":
             return self._broker.call(request)
-        return self._controller.call(request, read=read)
+        return self._controller.call(request, read=f in self._outcomes.reads)
 
 
 def completion(op: Event, result: Ok | Failure, node: str | None) -> Event:
@@ -65,13 +74,14 @@ def completion(op: Event, result: Ok | Failure, node: str | None) -> Event:
 
 
 def connections(
-    cluster: Cluster, role: str, listener: str, client_id: str
+    cluster: Cluster, role: str, listener: str, client_id: str, codec: Codec
 ) -> Mapping[str, Connection]:
     """A connection, not yet open, to that listener of each node with the role."""
     return {
         node: Connection(
             partial(cluster.fleet.connect, cluster.host(node).address, spec.ports[listener]),
             client_id,
+            codec,
         )
         for node in cluster.with_role(role)
         for spec in (cluster.nodes[node],)

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
-from nodes.kraft.wire.codec import MalformedRequest, decode_response, encode_request, frame
-from workloads.kafka.results import (
+from framework.plugins.outcomes import (
     CLIENT_TIMED_OUT,
     CONNECTION_FAILED,
     CONNECTION_LOST,
     MALFORMED_RESPONSE,
 )
+from workloads.kafka.codec import Codec, MalformedResponse
 
 Open = Callable[[float], socket.socket]
 """Connects within so many seconds, or raises `OSError`."""
@@ -29,8 +29,11 @@ MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
 
 
 class Breakdown(Exception):
-    """There is no answer. `code` is one of the names in `workloads.kafka.results`; `node` says
-    who was asked, where the caller knows its name."""
+    """There is no answer. `code` is one of the names in `framework.plugins.outcomes`; `node`
+    says who was asked, where the caller knows its name."""
+
+    sent = True
+    """Whether some of the request was."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -40,6 +43,8 @@ class Breakdown(Exception):
 
 class NotSent(Breakdown):
     """Not a byte of the request left: it certainly has no effect."""
+
+    sent = False
 
     def __init__(self, message: str) -> None:
         super().__init__(CONNECTION_FAILED, message)
@@ -52,7 +57,8 @@ class FateUnknown(Breakdown):
 class Connection:
     """Connects when needed, and again after an error. For one thread at a time."""
 
-    def __init__(self, open_socket: Open, client_id: str) -> None:
+    def __init__(self, open_socket: Open, client_id: str, codec: Codec | None = None) -> None:
+        self._codec = codec or Codec()
         self._open = open_socket
         self._client_id = client_id
         self._socket: socket.socket | None = None
@@ -75,8 +81,8 @@ class Connection:
     def _sent(self, request: Any, deadline: float) -> socket.socket:
         connected = self._connected(deadline)
         self._correlation_id += 1
-        data = frame(
-            encode_request(request, correlation_id=self._correlation_id, client_id=self._client_id)
+        data = self._codec.encode_request(
+            request, correlation_id=self._correlation_id, client_id=self._client_id
         )
         try:
             _send(connected, data, deadline)
@@ -107,10 +113,8 @@ class Connection:
 
     def _response(self, request: Any, data: bytes) -> Any:
         try:
-            correlation_id, response = decode_response(
-                request.__api_key__, request.__version__, data
-            )
-        except MalformedRequest as error:
+            correlation_id, response = self._codec.decode_response(request, data)
+        except MalformedResponse as error:
             raise FateUnknown(MALFORMED_RESPONSE, str(error)) from error
         if correlation_id != self._correlation_id:
             raise FateUnknown(

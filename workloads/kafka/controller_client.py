@@ -1,9 +1,10 @@
 """Requests that go to the active controller: heartbeats, ISR changes, linearizable reads.
 
 Controllers are asked in turn, starting with the one that answered last, until one is active.
-NOT_CONTROLLER at the top of a response, and a connection that could not be made, say that there
-was certainly no effect, so asking the next controller is still the same request. After anything
-less certain a request is over, but for reads, which have no effect.
+A connection that could not be made says that there was certainly no effect, and so does
+NOT_CONTROLLER at the top of a response, where the system's table has it as a failure: asking the
+next controller is then still the same request. After anything less certain a request is over,
+but for reads, which have no effect.
 """
 
 import time
@@ -13,7 +14,9 @@ from typing import Any, Final
 import tenacity
 from kio.schema.errors import ErrorCode
 
+from framework.plugins.outcomes import OutcomeTable
 from workloads.kafka.connection import Breakdown, Connection, FateUnknown, NotSent
+from workloads.kafka.messages import name_of
 
 DEADLINE_S: Final = 3.0
 SEARCH_S: Final = 2.0
@@ -36,9 +39,12 @@ class NotActive(Exception):
 class ControllerClient:
     """Finds the active controller. For one thread at a time."""
 
-    def __init__(self, connections: Mapping[str, Connection], first: int = 0) -> None:
+    def __init__(
+        self, connections: Mapping[str, Connection], outcomes: OutcomeTable, first: int = 0
+    ) -> None:
         """`connections`: a controller's name to a connection to its control listener. `first`:
         the position of the one to ask first."""
+        self._redirects = name_of(ErrorCode.not_controller) in outcomes.fails
         self._connections = connections
         self._names = list(connections)
         self._position = first % len(self._names)
@@ -53,7 +59,11 @@ class ControllerClient:
     ) -> tuple[str, Any]:
         """(node, response). The response is NOT_CONTROLLER where no controller was active in
         time. Raises `NotSent`, `FateUnknown` (of a read: the last of several)."""
-        harmless = (NotActive, NotSent, FateUnknown) if read else (NotActive, NotSent)
+        harmless: tuple[type[Exception], ...] = (NotSent,)
+        if read or self._redirects:
+            harmless += (NotActive,)
+        if read:
+            harmless += (FateUnknown,)
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(harmless),
             stop=tenacity.stop_after_delay(search_s),

@@ -7,8 +7,8 @@ from typing import Final
 from framework.generators import op
 from workloads.kafka.broker_client import BrokerClient
 from workloads.kafka.connection import Breakdown
-from workloads.kafka.log_messages import partition_of
 from workloads.kafka.messages import metadata_request
+from workloads.kafka.operations.partitions import partition_of
 
 LOOKUP_S: Final = 0.7
 """A broker that is paused or cut off must not take all of an operation's time."""

@@ -16,41 +16,48 @@ import tenacity
 from kio.schema.errors import ErrorCode
 
 from framework.history.event import Event
+from framework.plugins import outcomes
+from framework.plugins.dialect import UnexpectedResponse
+from framework.plugins.outcomes import Failure, Ok, Refused
 from framework.plugins.system import Cluster
-from workloads.kafka import results
 from workloads.kafka.batches import NO_PRODUCER, one_value
 from workloads.kafka.broker_client import BrokerClient
 from workloads.kafka.client import KafkaClient, completion, connections
+from workloads.kafka.codec import Codec
 from workloads.kafka.connection import Breakdown
 from workloads.kafka.leaders import Leader, Leaders, NoAnswer
 from workloads.kafka.log_messages import (
+    fetch_answer,
     fetch_request,
-    fetch_result,
+    list_offsets_answer,
     list_offsets_request,
-    list_offsets_result,
+    produce_answer,
     produce_request,
-    produce_result,
     producer_id_request,
 )
-from workloads.kafka.messages import Ok, Result, UnexpectedResponse
-from workloads.kafka.results import READS, Failure, broke_down, name_of
+from workloads.kafka.messages import name_of
+from workloads.kafka.operations.partitions import Produce
+from workloads.kafka.operations.topics import CreateTopic
+from workloads.kafka.system import system_of
 
 SEARCH_S: Final = 3.0
 """No new attempt later than this after the operation began."""
 ATTEMPT_S: Final = 2.0
 PAUSE_S: Final = 0.05
+NO_ACKNOWLEDGEMENT: Final = "NO_ACKNOWLEDGEMENT"
+"""A produce with acks=0, which nobody answers."""
 
 WITHOUT_EFFECT: Final = frozenset(
     {
-        results.CONNECTION_FAILED,
+        outcomes.CONNECTION_FAILED,
         name_of(ErrorCode.unknown_topic_or_partition),
         name_of(ErrorCode.leader_not_available),
     }
 )
 """What a produce is told before anything is appended."""
 CURABLE: Final = WITHOUT_EFFECT | {
-    results.CONNECTION_LOST,
-    results.CLIENT_TIMED_OUT,
+    outcomes.CONNECTION_LOST,
+    outcomes.CLIENT_TIMED_OUT,
     *map(
         name_of,
         (
@@ -70,7 +77,7 @@ CURABLE: Final = WITHOUT_EFFECT | {
 class Attempt:
     """One attempt of an operation; `again`: another may have a better result."""
 
-    result: Result
+    result: Ok | Failure
     node: str | None
     again: bool = False
 
@@ -99,7 +106,8 @@ class LogClient:
         self, cluster: Cluster, thread: int, started: Callable[[Event], None] = lambda _: None
     ) -> None:
         self._topics = KafkaClient(cluster, thread, started)
-        self._brokers = connections(cluster, "broker", "client", f"log-{thread}")
+        self._outcomes = system_of(cluster).dialect().outcomes
+        self._brokers = connections(cluster, "broker", "client", f"log-{thread}", Codec())
         self._any = BrokerClient(self._brokers, thread)
         names = {cluster.nodes[node].ids["broker"]: node for node in cluster.with_role("broker")}
         self._leaders = Leaders(self._any, names)
@@ -111,7 +119,7 @@ class LogClient:
         if op.f == "seek":
             return replace(op, type="ok")
         if op.f == "create":
-            return self._topics.invoke(replace(op, value={"assignment": self._placed(op)}))
+            return self._topics.invoke(replace(op, value=self._placed(op).to_json()))
         if op.f not in ("produce", "fetch", "list-offsets"):
             return self._topics.invoke(op)
         retrying = tenacity.Retrying(
@@ -133,13 +141,14 @@ class LogClient:
         for connection in self._brokers.values():
             connection.close()
 
-    def _placed(self, op: Event) -> list[list[int]]:
+    def _placed(self, op: Event) -> CreateTopic:
         """Replicas on the cluster's own brokers, who lead by turns: controllers would choose among
-        all that are registered, and those that other workloads play hold no data."""
-        ids = self._ids
+        all that are registered, and the synthetic ones of other workloads hold no data."""
+        ids, asked = self._ids, CreateTopic.from_json(op.value)
         first = sum(str(op.key).encode())  # the next topic begins with the next broker
-        turns = [(first + number) % len(ids) for number in range(op.value["partitions"])]
-        return [(ids[turn:] + ids[:turn])[: op.value["replication"]] for turn in turns]
+        turns = [(first + number) % len(ids) for number in range(asked.partitions)]
+        placed = [tuple((ids[turn:] + ids[:turn])[: asked.replication]) for turn in turns]
+        return CreateTopic(assignment=tuple(placed))
 
     def _attempt(self, op: Event, memory: Memory) -> Attempt:
         try:
@@ -147,20 +156,16 @@ class LogClient:
             request = self._request(op, leader, memory)
         except NoAnswer as missing:
             return Attempt(Failure("fail", missing.error), missing.node, again=True)
-        try:
-            result = self._exchange(op, leader, request)
-        except Breakdown as error:
-            result = broke_down(op.f, error.code, str(error))
-        except UnexpectedResponse as error:
-            result = broke_down(op.f, results.MALFORMED_RESPONSE, str(error))
+        result = self._exchanged(op, leader, request)
         if isinstance(result, Ok) or result.error[0] not in CURABLE:
             return Attempt(result, leader.node)
         self._leaders.forget(op.key)
-        if op.f in READS:
+        if op.f in self._outcomes.reads:
             return Attempt(result, leader.node, again=True)
+        idempotent = Produce.from_json(op.value).idempotent
         harmless = result.error[0] in WITHOUT_EFFECT
         memory.unknown = memory.unknown or not harmless
-        return Attempt(result, leader.node, again=harmless or op.value["idempotent"])
+        return Attempt(result, leader.node, again=harmless or idempotent)
 
     def _request(self, op: Event, leader: Leader, memory: Memory) -> Any:
         if op.f == "fetch":
@@ -168,25 +173,38 @@ class LogClient:
         if op.f == "list-offsets":
             return list_offsets_request(op, leader.epoch)
         if memory.batch is None:
-            identity, sequence = NO_PRODUCER, -1
-            if op.value["idempotent"]:
+            produce, identity, sequence = Produce.from_json(op.value), NO_PRODUCER, -1
+            if produce.idempotent:
                 producer = self._idempotent()
                 identity, sequence = producer.identity, producer.sequences.get(op.key, 0)
-            memory.batch = one_value(int(op.value["value"]), identity, sequence)
+            memory.batch = one_value(produce.value, identity, sequence)
         return produce_request(op, memory.batch)
 
-    def _exchange(self, op: Event, leader: Leader, request: Any) -> Result:
+    def _exchanged(self, op: Event, leader: Leader, request: Any) -> Ok | Failure:
+        """What one attempt alone says. That there were others before, `_settle` knows."""
+        try:
+            answer = self._exchange(op, leader, request)
+        except Breakdown as error:
+            return self._outcomes.unanswered(op.f, error.code, str(error), sent=error.sent)
+        except UnexpectedResponse as error:
+            code = outcomes.MALFORMED_RESPONSE
+            return self._outcomes.unanswered(op.f, code, str(error), sent=True)
+        if isinstance(answer, Refused):
+            return self._outcomes.refused(op.f, answer, retried=False)
+        return answer
+
+    def _exchange(self, op: Event, leader: Leader, request: Any) -> Ok | Refused | Failure:
         deadline = time.monotonic() + ATTEMPT_S
         connection = self._brokers[leader.node]
-        if op.f == "produce" and op.value["acks"] == "0":
+        if op.f == "produce" and Produce.from_json(op.value).acks == "0":
             connection.send(request, deadline)
-            return broke_down(op.f, results.NO_ACKNOWLEDGEMENT, "acks=0")
+            return self._outcomes.unanswered(op.f, NO_ACKNOWLEDGEMENT, "acks=0", sent=True)
         response = connection.call(request, deadline)
         if op.f == "produce":
-            return produce_result(op, response, leader.topic_id)
+            return produce_answer(op, response, leader.topic_id)
         if op.f == "fetch":
-            return fetch_result(op, response, leader.epoch)
-        return list_offsets_result(op, response)
+            return fetch_answer(op, response, leader.epoch)
+        return list_offsets_answer(op, response)
 
     # --- the idempotent producer ----------------------------------------------------------
 
@@ -202,12 +220,12 @@ class LogClient:
             self._producer = Producer(identity, {})
         return self._producer
 
-    def _settle(self, op: Event, result: Result, memory: Memory) -> Result:
+    def _settle(self, op: Event, result: Ok | Failure, memory: Memory) -> Ok | Failure:
         """What a produce's attempts together say; the producer's books are brought up to date."""
         if isinstance(result, Failure) and memory.unknown:
             # An earlier attempt may have been appended, whatever the last one was told.
             result = Failure("info", result.error)
-        if op.value["idempotent"] and self._producer is not None:
+        if Produce.from_json(op.value).idempotent and self._producer is not None:
             if isinstance(result, Ok):
                 sequences = self._producer.sequences
                 sequences[op.key] = sequences.get(op.key, 0) + 1

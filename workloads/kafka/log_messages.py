@@ -4,31 +4,37 @@ Keys are `<topic>/<partition>`. Shapes of values: docs/workloads.md.
 """
 
 import datetime
-from typing import Any, Final
+from typing import Final
 
 from kio.schema.fetch.v12 import request as fetch
+from kio.schema.fetch.v12 import response as fetched
 from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
 from kio.schema.list_offsets.v7 import request as offsets
+from kio.schema.list_offsets.v7 import response as listed
 from kio.schema.produce.v9 import request as produce
+from kio.schema.produce.v9 import response as produced
 from kio.schema.types import ProducerId, TopicName
 from kio.static.primitive import Records, i16, i32, i32Timedelta, i64
 
 from framework.history.event import Event
+from framework.plugins.dialect import UnexpectedResponse
+from framework.plugins.outcomes import Answer, Ok
 from workloads.kafka.batches import values_in
-from workloads.kafka.messages import Ok, Result, UnexpectedResponse
-from workloads.kafka.results import refused
+from workloads.kafka.messages import refused, the_one
+from workloads.kafka.operations.partitions import (
+    Fetch,
+    Fetched,
+    ListOffsets,
+    Produce,
+    Produced,
+    partition_of,
+)
 
 ACKS: Final = {"0": 0, "1": 1, "all": -1}
 TIMESTAMPS: Final = {"latest": -1, "earliest": -2}
 PRODUCE_TIMEOUT_MS: Final = 1500
 FETCH_WAIT_MS: Final = 100
 FETCH_BYTES: Final = 256 * 1024
-
-
-def partition_of(key: str) -> tuple[str, int]:
-    """(topic, partition) of a key."""
-    topic, _, number = key.rpartition("/")
-    return topic, int(number)
 
 
 def _ms(count: int) -> i32Timedelta:
@@ -40,19 +46,23 @@ def produce_request(op: Event, batch: bytes) -> produce.ProduceRequest:
     topic, number = partition_of(op.key)
     data = produce.PartitionProduceData(index=i32(number), records=Records(batch))
     return produce.ProduceRequest(
-        acks=i16(ACKS[op.value["acks"]]),
+        acks=i16(ACKS[Produce.from_json(op.value).acks]),
         timeout=_ms(PRODUCE_TIMEOUT_MS),
         topic_data=(produce.TopicProduceData(name=TopicName(topic), partition_data=(data,)),),
     )
 
 
-def produce_result(op: Event, response: Any, topic_id: str | None) -> Result:
+def produce_answer(op: Event, response: produced.ProduceResponse, topic_id: str | None) -> Answer:
     """Ok: the invocation's value with "offset" and "topic_id"."""
-    topic, number = partition_of(op.key)
-    answer = _only(response.responses, "partition_responses", topic, number)
+    name, number = partition_of(op.key)
+    topic = the_one(response.responses, lambda each: each.name == name)
+    answer = the_one(topic.partition_responses, lambda each: each.index == number)
     if answer.error_code != 0:
-        return refused(op.f, answer.error_code, getattr(answer, "error_message", None))
-    return Ok({**op.value, "offset": int(answer.base_offset), "topic_id": topic_id})
+        return refused(answer.error_code, answer.error_message)
+    done = Produced(
+        produce=Produce.from_json(op.value), offset=int(answer.base_offset), topic_id=topic_id
+    )
+    return Ok(done.to_json())
 
 
 def fetch_request(op: Event, leader_epoch: int) -> fetch.FetchRequest:
@@ -61,7 +71,7 @@ def fetch_request(op: Event, leader_epoch: int) -> fetch.FetchRequest:
     partition = fetch.FetchPartition(
         partition=i32(number),
         current_leader_epoch=i32(leader_epoch),
-        fetch_offset=i64(op.value["from"]),
+        fetch_offset=i64(Fetch.from_json(op.value).start),
         partition_max_bytes=i32(FETCH_BYTES),
     )
     return fetch.FetchRequest(
@@ -73,29 +83,28 @@ def fetch_request(op: Event, leader_epoch: int) -> fetch.FetchRequest:
     )
 
 
-def fetch_result(op: Event, response: Any, leader_epoch: int) -> Result:
-    """Ok: {"records": [[offset, value], ...], "high_watermark", "log_start", "position",
-    "leader_epoch"}."""
+def fetch_answer(op: Event, response: fetched.FetchResponse, leader_epoch: int) -> Answer:
+    """Ok: what was read, and how far the partition goes."""
     if response.error_code != 0:
-        return refused(op.f, response.error_code)
-    topic, number = partition_of(op.key)
-    answer = _only(response.responses, "partitions", topic, number)
+        return refused(response.error_code)
+    name, number = partition_of(op.key)
+    topic = the_one(response.responses, lambda each: each.topic == name)
+    answer = the_one(topic.partitions, lambda each: each.partition_index == number)
     if answer.error_code != 0:
-        return refused(op.f, answer.error_code)
-    start = int(op.value["from"])
+        return refused(answer.error_code)
+    start = Fetch.from_json(op.value).start
     try:
         records = values_in(answer.records or b"", start)
     except ValueError as error:
         raise UnexpectedResponse(str(error)) from error
-    return Ok(
-        {
-            "records": records,
-            "high_watermark": int(answer.high_watermark),
-            "log_start": int(answer.log_start_offset),
-            "position": records[-1][0] + 1 if records else start,
-            "leader_epoch": leader_epoch,
-        }
+    done = Fetched(
+        records=records,
+        high_watermark=int(answer.high_watermark),
+        log_start=int(answer.log_start_offset),
+        position=records[-1][0] + 1 if records else start,
+        leader_epoch=leader_epoch,
     )
+    return Ok(done.to_json())
 
 
 def list_offsets_request(op: Event, leader_epoch: int) -> offsets.ListOffsetsRequest:
@@ -104,7 +113,7 @@ def list_offsets_request(op: Event, leader_epoch: int) -> offsets.ListOffsetsReq
     partition = offsets.ListOffsetsPartition(
         partition_index=i32(number),
         current_leader_epoch=i32(leader_epoch),
-        timestamp=i64(TIMESTAMPS[op.value["at"]]),
+        timestamp=i64(TIMESTAMPS[ListOffsets.from_json(op.value).at]),
     )
     return offsets.ListOffsetsRequest(
         replica_id=-1,  # type: ignore[arg-type]
@@ -113,12 +122,13 @@ def list_offsets_request(op: Event, leader_epoch: int) -> offsets.ListOffsetsReq
     )
 
 
-def list_offsets_result(op: Event, response: Any) -> Result:
+def list_offsets_answer(op: Event, response: listed.ListOffsetsResponse) -> Answer:
     """Ok: {"offset": ...}."""
-    topic, number = partition_of(op.key)
-    answer = _only(response.topics, "partitions", topic, number)
+    name, number = partition_of(op.key)
+    topic = the_one(response.topics, lambda each: each.name == name)
+    answer = the_one(topic.partitions, lambda each: each.partition_index == number)
     if answer.error_code != 0:
-        return refused(op.f, answer.error_code)
+        return refused(answer.error_code)
     return Ok({"offset": int(answer.offset)})
 
 
@@ -130,17 +140,3 @@ def producer_id_request() -> InitProducerIdRequest:
         producer_id=ProducerId(-1),
         producer_epoch=i16(-1),
     )
-
-
-def _only(topics: Any, field: str, name: str, number: int) -> Any:
-    """The one partition that was asked about."""
-    found = [
-        partition
-        for topic in topics
-        if getattr(topic, "name", getattr(topic, "topic", None)) == name
-        for partition in getattr(topic, field)
-        if getattr(partition, "partition_index", getattr(partition, "index", None)) == number
-    ]
-    if len(found) != 1:
-        raise UnexpectedResponse(f"{topics!r:.300}")
-    return found[0]

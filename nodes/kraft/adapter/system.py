@@ -11,7 +11,10 @@ import tenacity
 
 from framework.errors import UsageError
 from framework.plugins.capabilities import evidence
+from framework.plugins.dialect import Dialect
 from framework.plugins.system import Cluster, NodeSpec, NodeState
+from nodes.kraft.adapter.dialect import DIALECT
+from nodes.kraft.adapter.extra_broker import KraftExtraBroker
 from nodes.kraft.defects.catalogue import DEFECTS
 from nodes.kraft.wire.codec import MalformedRequest, decode_response, encode_request, frame
 from nodes.kraft.wire.debug import DescribeNodeRequest
@@ -206,6 +209,16 @@ class KraftSystem:
 
     def artifacts(self, cluster: Cluster, node: str) -> Sequence[str]:
         return [cluster.host(node).workdir]
+
+    def dialect(self) -> Dialect:
+        """What clients of Kafka's protocol must know to speak with these nodes."""
+        return DIALECT
+
+    def extra_broker(
+        self, cluster: Cluster, *, broker_id: int, number: int, slot: int
+    ) -> KraftExtraBroker:
+        """A broker beside the cluster's own: the `number`th (from 0), in slot 0 or 1."""
+        return KraftExtraBroker(self, cluster, broker_id, number, slot)
 
 
 def _servers(cluster: Cluster, role: str, listener: str) -> str:

@@ -1,0 +1,85 @@
+"""What a system's answers mean for a history: ok, fail or info.
+
+`fail` says that the operation certainly had no effect and never will have one; `info` that
+nobody knows. Each system owns its table; clients look up every answer, and every silence, there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from framework.history.event import EventType, Json
+
+CONNECTION_FAILED: Final = "CONNECTION_FAILED"
+"""No connection, or it broke before the first byte of the request was handed over."""
+CONNECTION_LOST: Final = "CONNECTION_LOST"
+"""The connection broke after the request, or some of it, was sent."""
+CLIENT_TIMED_OUT: Final = "CLIENT_TIMED_OUT"
+"""Sent, and not answered before the client's deadline."""
+MALFORMED_RESPONSE: Final = "MALFORMED_RESPONSE"
+"""Answered with bytes that are no response to the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ok:
+    """An answer: it was done. `value` and `ext` are those of the completion."""
+
+    value: Json
+    ext: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An answer: it was not, or perhaps not, done. `code`: why, in the system's spelling."""
+
+    code: str
+    message: str = ""
+
+
+Answer: TypeAlias = Ok | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How an operation without a result completes. `asserts`: what it saw all the same."""
+
+    type: EventType
+    error: tuple[str, str]
+    asserts: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeTable:
+    """What each answer of one system means.
+
+    `fails`: codes of refusals without effect; every other one is info. `asserts`: (f, code) of
+    refusals that are observations, and what they saw. `reads`: the f of operations that have no
+    effect: without a result they are fail.
+
+    `tags_retries`: every attempt of a request carries the id of the one request, and is told
+    what the first one did. Without that a request that may have been sent again, by the client
+    or by whoever forwards it, may be refused for what its own first attempt did: a create is
+    told that the topic exists, a delete that there is none. So then only codes in `static` are
+    fail: they refuse what the request says, and refused each attempt alike.
+    """
+
+    fails: frozenset[str]
+    asserts: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    reads: frozenset[str] = frozenset()
+    tags_retries: bool = True
+    static: frozenset[str] = frozenset()
+
+    def refused(self, f: str, answer: Refused, *, retried: bool) -> Failure:
+        """The completion of operation `f` that was answered so. `retried`: another attempt of
+        it may have been made before the one that was answered."""
+        error = (answer.code, answer.message)
+        if f in self.reads:
+            return Failure("fail", error)
+        masked = retried and not self.tags_retries and answer.code not in self.static
+        if masked or answer.code not in self.fails:
+            return Failure("info", error)
+        return Failure("fail", error, self.asserts.get((f, answer.code)))
+
+    def unanswered(self, f: str, code: str, message: str, *, sent: bool) -> Failure:
+        """The completion of operation `f` that got no answer. `sent`: some of it was."""
+        return Failure("info" if sent and f not in self.reads else "fail", (code, message))

@@ -1,0 +1,102 @@
+"""What the node says otherwise than Kafka, or alone: BrokerHeartbeat of the KIP-631 draft (key
+50), and the linearizable read of topics (key 10000).
+
+Values of operations are JSON here, in the form that docs/workloads.md describes: what makes and
+reads them is no part of the node's.
+"""
+
+import uuid
+from typing import Final
+
+from kio.static.primitive import i8, i16, i32, i64, u16
+
+from framework.history.event import Event
+from framework.plugins.dialect import Dialect, Exchange, UnexpectedResponse
+from framework.plugins.outcomes import Answer, Ok, Refused
+from nodes.kraft.adapter.outcomes import OUTCOMES, name_of
+from nodes.kraft.wire.debug import ReadTopicsRequest, ReadTopicsResponse
+from nodes.kraft.wire.heartbeats import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerState,
+    Listener,
+)
+
+LISTENERS: Final = (
+    Listener(name="CLIENT", host="127.0.0.1", port=u16(9), security_protocol=i16(0)),
+)
+"""What synthetic brokers publish. Nobody listens there: they hold no data."""
+
+UNKNOWN_TOPIC: Final = 3
+
+
+def heartbeat_request(op: Event) -> BrokerHeartbeatRequest:
+    """Registration and lease renewal are one message."""
+    value = op.value
+    return BrokerHeartbeatRequest(
+        target_state=i8(BrokerState[value["target"]]),
+        broker_id=i32(value["broker_id"]),
+        broker_epoch=i64(value["broker_epoch"]),
+        lease_start_time_ms=i64(value["lease_start_ms"]),
+        cur_metadata_offset=i64(value["offset"]),
+        listeners=LISTENERS,
+        incarnation_id=uuid.UUID(value["incarnation"]),
+        previous_broker_epoch=i64(value["previous_epoch"]),
+    )
+
+
+def heartbeat_answer(op: Event, response: BrokerHeartbeatResponse) -> Answer:
+    """Ok: {"broker_epoch", "next_state", "lease_end_ms"}; the end is on the broker's clock."""
+    if response.error_code != 0:
+        return Refused(name_of(response.error_code))
+    return Ok(
+        {
+            "broker_epoch": int(response.broker_epoch),
+            "next_state": BrokerState(response.next_state).name,
+            "lease_end_ms": int(response.lease_end_time_ms),
+        }
+    )
+
+
+def describe_request(op: Event) -> ReadTopicsRequest:
+    """One topic by name."""
+    return ReadTopicsRequest(names=(op.key,))
+
+
+def describe_answer(op: Event, response: ReadTopicsResponse) -> Answer:
+    """Ok: null (absent) or the topic; ext: where in the log it was read."""
+    if response.error_code != 0:
+        return Refused(name_of(response.error_code))
+    if len(response.topics) != 1 or response.topics[0].name != op.key:
+        raise UnexpectedResponse(f"{response.topics!r:.300}")
+    (topic,) = response.topics
+    ext = {"epoch": int(response.epoch), "offset": int(response.offset)}
+    if topic.error_code == UNKNOWN_TOPIC:
+        return Ok(None, ext)
+    if topic.error_code != 0:
+        return Refused(name_of(topic.error_code))
+    partitions = [
+        {
+            "partition": int(each.partition_id),
+            "leader": int(each.leader),
+            "leader_epoch": int(each.leader_epoch),
+            "partition_epoch": int(each.partition_epoch),
+            "replicas": [int(replica) for replica in each.replicas],
+            "isr": [int(member) for member in each.isr],
+        }
+        for each in sorted(topic.partitions, key=lambda each: each.partition_id)
+    ]
+    return Ok({"topic_id": str(topic.topic_id), "partitions": partitions}, ext)
+
+
+DIALECT: Final = Dialect(
+    outcomes=OUTCOMES,
+    exchanges={
+        "heartbeat": Exchange(at="controller", request=heartbeat_request, answer=heartbeat_answer),
+        "describe": Exchange(at="controller", request=describe_request, answer=describe_answer),
+    },
+    messages={
+        BrokerHeartbeatRequest: BrokerHeartbeatResponse,
+        ReadTopicsRequest: ReadTopicsResponse,
+    },
+)

@@ -1,0 +1,64 @@
+"""What the node's answers mean: THE table of this system.
+
+A create that was refused because the topic exists saw it present, a delete that was refused
+because there is none saw it absent. That holds even though brokers forward both with retries,
+since every attempt carries the id of the one client request and is told what the first attempt
+did (`tags_retries`; docs/divergences.md).
+
+NOT_CONTROLLER is a failure because the node uses it strictly for "not appended"; where a record
+was appended and its fate is unknown, it answers REQUEST_TIMED_OUT. So does a partition's leader
+with NOT_ENOUGH_REPLICAS, before the append; after it the answer is
+NOT_ENOUGH_REPLICAS_AFTER_APPEND. Codes that are not in the table are info, whatever they may be.
+"""
+
+from typing import Final
+
+from kio.schema.errors import ErrorCode
+
+from framework.plugins.outcomes import OutcomeTable
+
+
+def name_of(code: int) -> str:
+    """The code's name in Kafka's spelling; a number that Kafka does not have, as it is."""
+    try:
+        return ErrorCode(code).name.upper()
+    except ValueError:
+        return f"UNKNOWN_CODE_{code}"
+
+
+_FAILS: Final = (
+    ErrorCode.unknown_topic_or_partition,
+    ErrorCode.message_too_large,
+    ErrorCode.invalid_topic_exception,
+    ErrorCode.not_enough_replicas,
+    ErrorCode.topic_authorization_failed,
+    ErrorCode.group_authorization_failed,
+    ErrorCode.cluster_authorization_failed,
+    ErrorCode.unsupported_version,
+    ErrorCode.topic_already_exists,
+    ErrorCode.invalid_partitions,
+    ErrorCode.invalid_replication_factor,
+    ErrorCode.invalid_replica_assignment,
+    ErrorCode.invalid_config,
+    ErrorCode.not_controller,
+    ErrorCode.invalid_request,
+    ErrorCode.fenced_leader_epoch,
+    ErrorCode.stale_broker_epoch,
+    ErrorCode.invalid_update_version,
+    ErrorCode.unknown_topic_id,
+    ErrorCode.duplicate_broker_registration,
+    ErrorCode.broker_id_not_registered,
+    ErrorCode.inconsistent_cluster_id,
+    ErrorCode.ineligible_replica,
+    ErrorCode.invalid_registration,
+)
+
+OUTCOMES: Final = OutcomeTable(
+    fails=frozenset(map(name_of, _FAILS)),
+    asserts={
+        ("create", name_of(ErrorCode.topic_already_exists)): "present",
+        ("delete", name_of(ErrorCode.unknown_topic_or_partition)): "absent",
+    },
+    reads=frozenset({"describe", "metadata", "fetch", "list-offsets"}),
+    tags_retries=True,
+)

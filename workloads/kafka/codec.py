@@ -1,0 +1,55 @@
+"""Requests to bytes, and bytes to responses: kio's writers and readers, and nothing of a node's.
+
+The nodes have a codec of their own. A mistake in one of the two is then seen, where the same
+mistake in both ends would not be.
+"""
+
+import io
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kio.index import load_response_schema
+from kio.serial import entity_reader, entity_writer
+from kio.static.primitive import i32
+
+
+class MalformedResponse(Exception):
+    """The bytes are no response to the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """`messages`: types of requests that Kafka does not have, with those of their responses."""
+
+    messages: Mapping[type[Any], type[Any]] = field(default_factory=dict)
+
+    def encode_request(self, request: Any, *, correlation_id: int, client_id: str) -> bytes:
+        """A request as it goes on a socket: length, header, body."""
+        header = request.__header_schema__(
+            request_api_key=request.__api_key__,
+            request_api_version=request.__version__,
+            correlation_id=i32(correlation_id),
+            client_id=client_id,
+        )
+        buffer = io.BytesIO()
+        for entity in (header, request):
+            entity_writer(type(entity))(buffer, entity)
+        data = buffer.getvalue()
+        return struct.pack(">i", len(data)) + data
+
+    def decode_response(self, request: Any, data: bytes) -> tuple[int, Any]:
+        """(correlation id, response) in the bytes after the length. Raises
+        `MalformedResponse`."""
+        schema = self._response_to(request)
+        try:
+            header, size = entity_reader(schema.__header_schema__)(data, 0)
+            response, _ = entity_reader(schema)(data, size)
+        except Exception as error:  # whatever a reader makes of bytes that are none
+            raise MalformedResponse(f"{schema.__name__}: {error}") from error
+        return int(header.correlation_id), response
+
+    def _response_to(self, request: Any) -> Any:
+        own = self.messages.get(type(request))
+        return own or load_response_schema(request.__api_key__, request.__version__)

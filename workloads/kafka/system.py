@@ -1,0 +1,72 @@
+"""What these workloads ask of a system under test: that it speaks Kafka's protocol, and how.
+
+Roles are `broker`, with port `client` and a numeric id, and, where its exchanges ask them,
+`controller`, with port `controller`.
+"""
+
+from typing import Protocol, cast
+
+from framework.plugins import registry
+from framework.plugins.dialect import Dialect
+from framework.plugins.system import Cluster
+
+
+class ProcessDescription(Protocol):
+    """What a broker's process says of itself."""
+
+    @property
+    def incarnation(self) -> str: ...
+
+    @property
+    def broker_state(self) -> str:
+        """ACTIVE: it holds its id and serves."""
+
+    @property
+    def broker_epoch(self) -> int:
+        """-1: it does not hold its id."""
+
+
+class ExtraBroker(Protocol):
+    """One slot of a broker id: a port, a directory and at most one process. No fault aims at it.
+
+    A second process of the same id, which is to take the id over, runs in another slot.
+    """
+
+    @property
+    def node(self) -> str:
+        """The node whose host it shares."""
+
+    def start(self) -> None:
+        """Start a process; what an earlier one left in the slot is its own to find."""
+
+    def running(self) -> bool:
+        """Whether the slot's process runs."""
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until the process has gone. Raises `TimeoutError`."""
+
+    def drain(self, timeout_s: float) -> str | None:
+        """SIGTERM, and wait until the process has gone; why it says it went. Raises
+        `TimeoutError`."""
+
+    def describe(self) -> ProcessDescription | None:
+        """Ask the process; None where it does not answer."""
+
+
+class KafkaSystem(Protocol):
+    """A system under test (`framework.plugins.system.System`) that speaks Kafka's protocol."""
+
+    def dialect(self) -> Dialect:
+        """What it says otherwise than Kafka, or alone, and what its answers mean. Its exchanges
+        come before those of `workloads.kafka.messages`."""
+
+    def extra_broker(
+        self, cluster: Cluster, *, broker_id: int, number: int, slot: int
+    ) -> ExtraBroker:
+        """A broker beside the cluster's own (capability `extra-brokers`). `number`: the how
+        manieth of them it is, from 0; `slot`: 0 or 1."""
+
+
+def system_of(cluster: Cluster) -> KafkaSystem:
+    """The cluster's system."""
+    return cast(KafkaSystem, registry.load("systems", cluster.options["system"]))

@@ -1,0 +1,175 @@
+"""The client of the `lifecycle` workload: does to an extra broker what an operator, or a crash,
+does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, Protocol, TypeVar
+
+import tenacity
+
+from framework.history.event import Event, Json
+from framework.plugins.system import Cluster
+from workloads.kafka.client import KafkaClient
+from workloads.kafka.operations.brokers import NO_EPOCH, broker_of
+from workloads.kafka.operations.processes import Drained, ProcessState, Replaced
+from workloads.kafka.system import ExtraBroker, system_of
+
+FIRST_ID: Final = 301
+SLOTS: Final = 2
+ACTIVE_S: Final = 5.0
+"""How long a started broker may take until it serves: a process start, and an election."""
+REGISTERED_S: Final = 4.0
+EXIT_S: Final = 8.0
+POLL_S: Final = 0.05
+
+T = TypeVar("T")
+
+
+class ProcessClient:
+    """Implements the engine's `Client`. Operations on topics go to the brokers as always."""
+
+    def __init__(
+        self, cluster: Cluster, thread: int, started: Callable[[Event], None] = lambda _: None
+    ) -> None:
+        self._cluster = cluster
+        self._system = system_of(cluster)
+        self._topics = KafkaClient(cluster, thread, started)
+
+    def invoke(self, op: Event) -> Event:
+        """The completion, within 10 s. Info: the broker is not, or not yet, as it was to be."""
+        operation = _OPERATIONS.get(op.f)
+        if operation is None:
+            return self._topics.invoke(op)
+        slots = self._slots(broker_of(str(op.key)))
+        try:
+            value = operation(slots).to_json()
+        except TimeoutError as error:
+            return replace(op, type="info", error=("TIMED_OUT", str(error)), node=slots[0].node)
+        return replace(op, type="ok", value=value, node=slots[0].node)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._topics.close()
+
+    def _slots(self, broker_id: int) -> Sequence[ExtraBroker]:
+        number = broker_id - FIRST_ID
+        return [
+            self._system.extra_broker(self._cluster, broker_id=broker_id, number=number, slot=slot)
+            for slot in range(SLOTS)
+        ]
+
+
+# --- operations on the slots of one broker id ---------------------------------------------
+
+
+class Result(Protocol):
+    """Of an operation on a process."""
+
+    def to_json(self) -> Json: ...
+
+
+def _start(slots: Sequence[ExtraBroker]) -> ProcessState:
+    """Start it, where nothing runs."""
+    slot = _used(slots)
+    if not slot.running():
+        slot.start()
+    return _active(slot)
+
+
+def _restart(slots: Sequence[ExtraBroker]) -> ProcessState:
+    """Whatever runs is killed, and one process started."""
+    for slot in slots:
+        slot.kill()
+    return _start(slots)
+
+
+def _drain(slots: Sequence[ExtraBroker]) -> Drained:
+    """Controlled shutdown: SIGTERM, and the reason for which the process ended. One that lost
+    the id to it has nothing to hand over, and is killed."""
+    running = [slot for slot in slots if slot.running()]
+    for slot in running[:-1]:
+        state = _state(slot)
+        if state is None or state.broker_state != "ACTIVE":
+            slot.kill()
+    return Drained(_used(slots).drain(EXIT_S))
+
+
+def _bounce(slots: Sequence[ExtraBroker]) -> ProcessState:
+    """Killed and started twice in a row: the second time as soon as it has the id again."""
+    slot = _used(slots)
+    slot.kill()
+    slot.start()
+    _until(lambda: _registered(slot), REGISTERED_S, "registered")
+    slot.kill()
+    slot.start()
+    return _active(slot)
+
+
+def _replace(slots: Sequence[ExtraBroker]) -> Replaced:
+    """A second process of the same id takes it over while the first one lives; the first one
+    is told so, or finds out, and is then ended."""
+    first = _used(slots)
+    second = next(slot for slot in slots if slot is not first)
+    second.start()
+    state = _active(second)
+    replaced = Replaced(first=_state(first), second=state)
+    first.kill()
+    return replaced
+
+
+_OPERATIONS: Final[dict[str, Callable[[Sequence[ExtraBroker]], Result]]] = {
+    "start": _start,
+    "restart": _restart,
+    "drain": _drain,
+    "bounce": _bounce,
+    "replace": _replace,
+}
+
+
+def _used(slots: Sequence[ExtraBroker]) -> ExtraBroker:
+    """The slot whose process runs; the first one where none does."""
+    return next((slot for slot in slots if slot.running()), slots[0])
+
+
+def _state(slot: ExtraBroker) -> ProcessState | None:
+    found = slot.describe()
+    if found is None:
+        return None
+    return ProcessState(
+        incarnation=found.incarnation,
+        broker_state=found.broker_state,
+        broker_epoch=found.broker_epoch,
+    )
+
+
+def _registered(slot: ExtraBroker) -> ProcessState | None:
+    """The process's state once it holds the id, active or not yet."""
+    state = _state(slot)
+    return state if state is not None and state.broker_epoch != NO_EPOCH else None
+
+
+def _active(slot: ExtraBroker) -> ProcessState:
+    """Wait until the process holds the id and serves. Raises `TimeoutError`."""
+
+    def serving() -> ProcessState | None:
+        state = _state(slot)
+        return state if state is not None and state.broker_state == "ACTIVE" else None
+
+    return _until(serving, ACTIVE_S, "active")
+
+
+def _until(condition: Callable[[], T | None], timeout_s: float, what: str) -> T:
+    """Wait for a value. Raises `TimeoutError`."""
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_result(lambda value: value is None),
+        stop=tenacity.stop_after_delay(timeout_s),
+        wait=tenacity.wait_fixed(POLL_S),
+    )
+    try:
+        found = retrying(condition)
+    except tenacity.RetryError:
+        raise TimeoutError(f"broker {what}: not within {timeout_s:g} s") from None
+    assert found is not None
+    return found
