@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 PAUSE_S = 0.01
 """Between two records of a producer."""
-WAIT_S = 60
+WAIT_S = 120
 """How long anything may take on a machine that has much else to do."""
 
 

@@ -14,8 +14,6 @@ from framework.verdict import Verdict
 from nodes.kraft.defects.catalogue import DEFECTS
 from tests.end_to_end.runs import recorded
 
-pytestmark = pytest.mark.timeout(900)
-
 RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
     "answer-before-commit": (
         {"nemesis": "partition", "targets": "leader", "time_limit_s": 16, "interval_s": 4},

@@ -39,8 +39,6 @@ from tests.end_to_end.real_cluster import (
     kill_the_leader,
 )
 
-pytestmark = pytest.mark.timeout(240)
-
 LIBRARIES = [(PythonProducer, PythonConsumer), (LibrdkafkaProducer, LibrdkafkaConsumer)]
 NAMES = ["kafka-python", "confluent-kafka"]
 

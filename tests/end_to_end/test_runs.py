@@ -15,15 +15,12 @@ import pytest
 
 from tests.end_to_end.runs import verdict_of
 
-pytestmark = pytest.mark.timeout(600)
 
-
-def framework(*argv: str, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
+def framework(*argv: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "framework", *argv],
         capture_output=True,
         text=True,
-        timeout=timeout_s,
         check=False,
     )
 
@@ -55,13 +52,11 @@ def started(tmp_path: Path, scratch: Path) -> Iterator[subprocess.Popen[str]]:
         start_new_session=True,
         env={**os.environ, "TMPDIR": str(scratch)},
     )
-    deadline = time.monotonic() + 90
     while True:
         histories = list(tmp_path.glob("cut/*/history.jsonl"))
         if histories and histories[0].read_bytes().count(b"\n") > 300:
             break
         assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline, "the run did not begin"
         time.sleep(0.1)
     assert node_processes(scratch)
     yield process
@@ -76,7 +71,6 @@ def test_a_partition_in_containers_is_survived(tmp_path: Path) -> None:
         *("run", "--hosts", "docker", "--nemesis", "partition", "--time-limit", "20"),
         *("--interval", "4", "--results", str(tmp_path), "--seed", "21"),
         *("--junit", str(tmp_path / "junit.xml")),
-        timeout_s=500,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "hosts: docker" in done.stdout
@@ -131,7 +125,7 @@ def test_a_killed_harness_leaves_a_history_that_checks(
 
 def test_ctrl_c_heals_collects_and_checks(started: subprocess.Popen[str], tmp_path: Path) -> None:
     os.killpg(started.pid, signal.SIGINT)  # as a terminal does: to the whole group
-    output, _ = started.communicate(timeout=200)
+    output, _ = started.communicate()
     assert started.returncode in (0, 2), output
     folder = only_run(tmp_path)
     verdict = verdict_of(folder)

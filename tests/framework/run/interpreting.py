@@ -133,7 +133,7 @@ def errors(history: list[Event]) -> list[tuple[str, str] | None]:
 
 def after_threads_end(condition: Callable[[], bool]) -> None:
     """Wait for a thread of ours that ends on its own."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.001)

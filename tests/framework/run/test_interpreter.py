@@ -121,7 +121,7 @@ def test_completions_go_before_new_operations() -> None:
 
     def dawdle(event: Event) -> None:
         if event.type == "invoke":
-            assert answered.wait(5)
+            assert answered.wait(120)
             answered.clear()
             time.sleep(0.05)  # for the worker to hand its answer in
 
@@ -339,8 +339,11 @@ def test_a_stuck_worker_is_given_up_and_its_late_answer_dropped() -> None:
 
     def stuck_once(op: Event) -> Event:
         if op.process == 0 and op.value == "stick":
-            release.wait(10)
+            release.wait(120)
             answered.set()
+        elif op.value == 1:
+            release.set()
+            assert answered.wait(120)
         return replace(op, type="ok")
 
     source = Clients(stuck_once)
@@ -348,9 +351,8 @@ def test_a_stuck_worker_is_given_up_and_its_late_answer_dropped() -> None:
     def script(key: int) -> Event:
         return op("w", "x", "stick" if key == 0 else key)
 
-    gen = clients(ops([*map(script, range(3)), sleep(0.8), op("w", "x", 9)]))
-    threading.Timer(0.6, release.set).start()
-    history, summary = interpret(gen, source, threads=1, op_timeout_s=0.15)
+    gen = clients(ops([*map(script, range(3)), op("w", "x", 9)]))
+    history, summary = interpret(gen, source, threads=1, op_timeout_s=1)
     assert [(e.type, e.process, e.value) for e in history] == [
         ("invoke", 0, "stick"),
         ("info", 0, None),
@@ -361,12 +363,11 @@ def test_a_stuck_worker_is_given_up_and_its_late_answer_dropped() -> None:
         ("invoke", 1, 9),
         ("ok", 1, 9),
     ]
-    assert errors(history) == [("TIMEOUT", "the client did not return within 0.15 s")]
+    assert errors(history) == [("TIMEOUT", "the client did not return within 1 s")]
     waited = (history[1].time or 0) - (history[0].time or 0)
-    assert 0.15e9 <= waited < 0.6e9
+    assert waited >= 1e9
     assert summary.given_up == 1
     assert summary.processes == {0: 1}
-    answered.wait(5)
     after_threads_end(lambda: source.closed == [0, 0])  # the old worker closes its own client
 
 
@@ -375,11 +376,11 @@ def test_a_late_answer_does_not_complete_another_operation() -> None:
 
     def answer(op: Event) -> Event:
         if op.value == "stick":
-            release.wait(10)
+            release.wait(120)
             answered.set()
         else:
             release.set()
-            assert answered.wait(5)
+            assert answered.wait(120)
             time.sleep(0.1)  # the late answer arrives while this operation is under way
         return replace(op, type="ok")
 
@@ -398,14 +399,16 @@ def test_others_go_on_beside_a_stuck_worker() -> None:
 
     def stuck(op: Event) -> Event:
         if op.f == "stick":
-            release.wait(10)
+            release.wait(120)
         return replace(op, type="ok")
 
-    gen = clients(reserve((1, repeat(op("stick"))), default=stagger(0.002, WRITE)))
-    history, summary = interpret(time_limit(0.4, gen), stuck, threads=3, op_timeout_s=0.1)
+    gen = clients(
+        reserve((1, limit(2, repeat(op("stick")))), default=limit(50, stagger(0.002, WRITE)))
+    )
+    history, summary = interpret(gen, stuck, threads=3, op_timeout_s=1)
     release.set()
-    assert summary.given_up >= 2
-    assert summary.completed["ok"] > 20
+    assert summary.given_up == 2
+    assert summary.completed["ok"] == 50
     assert {e.error[0] for e in history if e.type == "info" and e.error} == {"TIMEOUT"}
 
 
@@ -414,7 +417,7 @@ def test_a_stuck_open_is_given_up_too() -> None:
 
     class Hangs(Clients):
         def open(self, thread: int) -> OneClient:
-            release.wait(10)
+            release.wait(120)
             return super().open(thread)
 
     history, _ = interpret(clients(op("w")), Hangs(ok), threads=1, op_timeout_s=0.05)

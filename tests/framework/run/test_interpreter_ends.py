@@ -1,5 +1,6 @@
 """The interpreter with clients in memory: the nemesis, how runs end, and what is nobody's fault."""
 
+import itertools
 import threading
 import time
 from dataclasses import replace
@@ -26,7 +27,6 @@ from framework.generators import (
     reserve,
     sleep,
     stagger,
-    time_limit,
     until_ok,
 )
 from framework.history.event import Event
@@ -35,13 +35,20 @@ from framework.history.event import Event
 
 
 def test_the_nemesis_runs_beside_clients() -> None:
+    beside = threading.Semaphore(0)
+
+    def answer(op: Event) -> Event:
+        beside.release()
+        return replace(op, type="ok")
+
     class Slow:
         def invoke(self, op: Event) -> Event:
-            time.sleep(0.05)
+            for _ in range(10):
+                assert beside.acquire(timeout=120)
             return replace(op, type="info", value={"did": op.f})
 
-    gen = clients(time_limit(0.4, stagger(0.001, WRITE)), ops([op("start"), op("stop")]))
-    history, _ = interpret(gen, nemesis=Slow(), op_timeout_s=0.01)
+    gen = clients(limit(100, stagger(0.001, WRITE)), ops([op("start"), op("stop")]))
+    history, _ = interpret(gen, answer, nemesis=Slow(), op_timeout_s=60)
     of_nemesis = [(e.type, e.f, e.value) for e in history if e.process == "nemesis"]
     assert of_nemesis == [
         ("invoke", "start", None),
@@ -50,7 +57,7 @@ def test_the_nemesis_runs_beside_clients() -> None:
         ("info", "stop", {"did": "stop"}),
     ]
     inside = [e for e in history if e.process != "nemesis" and e.type == "ok"]
-    assert len(inside) > 20
+    assert len(inside) == 100
 
 
 def test_a_nemesis_that_fails_says_so_and_goes_on() -> None:
@@ -73,39 +80,43 @@ def test_a_nemesis_that_fails_says_so_and_goes_on() -> None:
 
 def test_stop_ends_an_endless_run_in_order() -> None:
     stop = threading.Event()
-    threading.Timer(0.2, stop.set).start()
-    began = time.monotonic()
-    history, summary = interpret(clients(stagger(0.002, WRITE)), stop=stop)
-    assert time.monotonic() - began < 3
+    answered = itertools.count(1)
+
+    def answer(op: Event) -> Event:
+        if next(answered) == 20:
+            stop.set()
+        return replace(op, type="ok")
+
+    history, summary = interpret(clients(stagger(0.002, WRITE)), answer, stop=stop)
     assert summary.stopped
     assert summary.completed["info"] == 0
-    assert summary.invoked > 15
+    assert summary.invoked >= 20
     assert history[-1].type == "ok"
 
 
 def test_stop_gives_what_is_under_way_a_grace() -> None:
     stop = threading.Event()
     release = threading.Event()
+    under_way = threading.Semaphore(0)
 
     def answer(op: Event) -> Event:
         if op.f == "slow":
-            time.sleep(0.3)
+            assert under_way.acquire(timeout=120) and under_way.acquire(timeout=120)
+            stop.set()
         if op.f == "never":
-            release.wait(10)
+            under_way.release()
+            release.wait(120)
         return replace(op, type="ok")
 
     class Never:
         def invoke(self, op: Event) -> Event:
-            release.wait(10)
+            under_way.release()
+            release.wait(120)
             return replace(op, type="info")
 
-    threading.Timer(0.1, stop.set).start()
-    began = time.monotonic()
     gen = clients(reserve((1, op("slow")), (1, op("never"))), op("start"))
-    history, summary = interpret(gen, answer, nemesis=Never(), stop=stop, grace_s=0.6)
-    took = time.monotonic() - began
+    history, summary = interpret(gen, answer, nemesis=Never(), stop=stop, grace_s=3)
     release.set()
-    assert 0.7 <= took < 5
     ends = {e.f: (e.type, e.error and e.error[0]) for e in history if e.type != "invoke"}
     assert ends == {
         "slow": ("ok", None),
@@ -124,9 +135,7 @@ def test_stop_before_the_beginning() -> None:
 def test_stop_while_nothing_is_offered() -> None:
     stop = threading.Event()
     threading.Timer(0.1, stop.set).start()
-    began = time.monotonic()
-    interpret(clients(ops([sleep(100), op("a")])), stop=stop)
-    assert time.monotonic() - began < 3
+    assert interpret(clients(ops([sleep(10_000), op("a")])), stop=stop)[0] == []
 
 
 def test_no_thread_is_left_behind() -> None:
@@ -192,10 +201,8 @@ def test_a_journal_that_cannot_write_ends_the_run() -> None:
                 raise OSError(28, "No space left on device")
             super().write(event)
 
-    began = time.monotonic()
     with pytest.raises(OSError, match="No space left"):
         interpret(clients(WRITE), journal=Full())
-    assert time.monotonic() - began < 3
 
 
 def test_a_listener_that_fails_does_no_harm() -> None:

@@ -160,14 +160,13 @@ def test_drawing_waits_for_nobody() -> None:
     def hold() -> None:
         with progress._lock:
             held.set()
-            done.wait(5)
+            done.wait(120)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    assert held.wait(5)
-    began = time.monotonic()
+    assert held.wait(120)
     progress._renderable()
-    assert time.monotonic() - began < 2
+    assert thread.is_alive(), "it still holds the lock"
     done.set()
     thread.join()
 
@@ -196,10 +195,10 @@ def test_an_event_is_cheap() -> None:
 
 
 def _time_s(progress: Progress, completion: Event) -> float:
-    began = time.perf_counter()
+    began = time.thread_time()  # which other threads and processes do not lengthen
     for _ in range(2000):
         progress.event(completion)
-    return time.perf_counter() - began
+    return time.thread_time() - began
 
 
 def test_a_reader_that_went_away_ends_no_run() -> None:

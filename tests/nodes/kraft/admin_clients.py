@@ -24,7 +24,7 @@ def eventually(condition: Callable[[], Any]) -> None:
 
 
 def results(futures: dict[Any, Any]) -> list[Any]:
-    return [future.result(10) for future in futures.values()]
+    return [future.result(120) for future in futures.values()]
 
 
 def error_of(futures: dict[Any, Any]) -> str:

@@ -29,7 +29,7 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def call(port: int, request: Any, timeout_s: float = 5.0) -> Any:
+def call(port: int, request: Any, timeout_s: float = 30.0) -> Any:
     """One request on a connection of its own."""
     with socket.create_connection(("127.0.0.1", port), timeout=timeout_s) as connection:
         connection.sendall(frame(encode_request(request, correlation_id=1, client_id="test")))
@@ -41,7 +41,11 @@ def call(port: int, request: Any, timeout_s: float = 5.0) -> Any:
         return decode_response(request.__api_key__, request.__version__, stream.read(size))[1]
 
 
-def until(condition: Callable[[], T], timeout_s: float = 20.0) -> T:
+PATIENCE_S = 120.0
+"""For what only a broken node never does: also on a machine with other things to do."""
+
+
+def until(condition: Callable[[], T], timeout_s: float = PATIENCE_S) -> T:
     """Wait for a true value; whatever it raises meanwhile counts as false."""
     deadline = time.monotonic() + timeout_s
     while True:

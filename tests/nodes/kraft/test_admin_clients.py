@@ -194,7 +194,7 @@ def test_confluent_broker_configs(confluent_admin: confluent.AdminClient) -> Non
 
 
 def test_confluent_describes_the_cluster(confluent_admin: confluent.AdminClient) -> None:
-    told = confluent_admin.describe_cluster(include_authorized_operations=True).result(10)
+    told = confluent_admin.describe_cluster(include_authorized_operations=True).result(120)
     assert sorted(node.id for node in told.nodes) == [4, 5]
     assert confluent.AclOperation.ALTER in told.authorized_operations
 
@@ -219,7 +219,7 @@ def test_clients_do_not_see_the_controller_change(
             try:
                 topic = confluent.NewTopic(name, 1, 1)
                 for future in confluent_admin.create_topics([topic], **options).values():
-                    future.result(25)
+                    future.result(120)
             except KafkaException as error:
                 failures.append(error.args[0].name())
             done[0] += 1
@@ -237,7 +237,7 @@ def test_clients_do_not_see_the_controller_change(
         until(lambda: done[0] >= before + 5)
     finally:
         stop.set()
-        worker.join(30)
+        worker.join(120)
         if fault == "kill":
             cluster.start(victim)
         else:

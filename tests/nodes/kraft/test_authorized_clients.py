@@ -194,9 +194,9 @@ def test_confluent_access_rules(guarded: Loopback) -> None:
         confluent.AclOperation.ANY,
         confluent.AclPermissionType.ANY,
     )
-    eventually(lambda: admin.describe_acls(wanted).result(10) == [rule])
+    eventually(lambda: admin.describe_acls(wanted).result(120) == [rule])
     assert results(admin.delete_acls([wanted])) == [[rule]]
-    eventually(lambda: admin.describe_acls(wanted).result(10) == [])
+    eventually(lambda: admin.describe_acls(wanted).result(120) == [])
 
 
 def test_a_controller_refuses_strangers(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from nodes.kraft.wire.debug import DescribeNodeRequest
 from tests.nodes.kraft.fuzz import Fuzz
 from tests.nodes.kraft.loopback import Loopback, call
 
-pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.timeout(120)]
+pytestmark = pytest.mark.xdist_group("processes")
 
 
 def test_a_node_outlives_nonsense_on_every_listener(tmp_path: Path) -> None:

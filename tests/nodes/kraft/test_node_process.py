@@ -150,7 +150,7 @@ def test_sigterm_drains_a_broker(tmp_path: Path) -> None:
         leader = cluster.ready()
         assert create_topic(cluster.client["b1"], "t", 4, 2).error_code == 0
         cluster.signal("b2", signal.SIGTERM)
-        assert cluster.processes["b2"].wait(20) == 0
+        assert cluster.processes["b2"].wait(120) == 0
         seen = read_topic(cluster.port(leader), "t").topics[0]
         assert {each.leader for each in seen.partitions} == {2}
         assert {tuple(each.isr) for each in seen.partitions} == {(2,)}
@@ -177,7 +177,7 @@ def test_a_node_with_a_bad_configuration_says_so_in_one_line(tmp_path: Path) -> 
     cluster = Loopback(tmp_path, controllers=1)
     cluster.settings["c1"]["process.roles"] = "king"
     cluster.start("c1")
-    assert cluster.processes["c1"].wait(20) == 254
+    assert cluster.processes["c1"].wait(120) == 254
     lines = (tmp_path / "c1.log").read_text().splitlines()
     assert len(lines) == 1
     assert "process.roles=king" in lines[0]
@@ -190,4 +190,4 @@ def test_a_directory_of_another_cluster_is_refused(tmp_path: Path) -> None:
         cluster.kill("c1")
         cluster.settings["c1"]["cluster.id"] = str(uuid.uuid4())
         cluster.start("c1")
-        assert cluster.processes["c1"].wait(20) == 1
+        assert cluster.processes["c1"].wait(120) == 1

@@ -15,7 +15,7 @@ import pytest
 from tests.nodes.kraft.certificates import Authority, common_name
 from tests.nodes.kraft.loopback import Loopback, free_ports
 
-pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.timeout(120)]
+pytestmark = pytest.mark.xdist_group("processes")
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256")
@@ -160,7 +160,7 @@ def test_the_cluster_replicates_over_its_secure_listeners(secure: Secure) -> Non
     """Forwarding, heartbeats, Raft and the replica fetchers all log in, or show certificates."""
     client = confluent(secure, "SASL_SSL", "SCRAM-SHA-256")
     topic = confluent_kafka.admin.NewTopic("t", num_partitions=1, replication_factor=3)
-    client.create_topics([topic])["t"].result(10)
+    client.create_topics([topic])["t"].result(120)
     producer = confluent_kafka.Producer(
         {
             "bootstrap.servers": secure.address("SASL_SSL"),

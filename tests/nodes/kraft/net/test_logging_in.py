@@ -51,7 +51,7 @@ def serving(
         )
         await listener.start("127.0.0.1", port)
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(120):
                 await body(port)
         finally:
             await listener.close()

@@ -33,7 +33,7 @@ def with_listener(
         listener = Listener("TEST", dispatch=dispatch, unsupported=lambda _: None, limits=limits)
         await listener.start("127.0.0.1", port)
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(120):
                 await body(listener, port)
         finally:
             await listener.close()

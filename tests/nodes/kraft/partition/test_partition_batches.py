@@ -96,6 +96,6 @@ def test_records_that_lead_nowhere_are_left_at_once(length: int) -> None:
 def test_a_number_without_an_end_is_not_read_to_its_end() -> None:
     stored = placed(batch(1, times=(10,)), 100, 0)
     liar = replace(stored, max_timestamp_ms=50, data=stored.data[:HEADER_BYTES] + b"\xff" * 10**6)
-    began = time.monotonic()
+    began = time.process_time()  # which other processes do not lengthen
     assert offset_at(liar, 40) == (100, 10)
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1

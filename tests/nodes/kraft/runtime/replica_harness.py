@@ -134,7 +134,7 @@ class Quorum:
         schema = response_schema(request.__api_key__, request.__version__)
         return decode_entity(schema, encode_entity(response))
 
-    async def until(self, condition: Callable[[], Any], timeout_s: float = 15.0) -> Any:
+    async def until(self, condition: Callable[[], Any], timeout_s: float = 120.0) -> Any:
         async with asyncio.timeout(timeout_s):
             while not (found := condition()):
                 await asyncio.sleep(0.002)
@@ -174,7 +174,7 @@ def play(monkeypatch: pytest.MonkeyPatch, quorum: Quorum, scenario: Callable[[],
 
     async def main() -> None:
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 await scenario()
         finally:
             quorum.close()

@@ -103,7 +103,7 @@ def test_a_node_whose_disk_fails_in_a_tick_stops(
     config = replace(config_in(tmp_path), prevote=False)  # a PreVote saves nothing
 
     async def main() -> str:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             return await Node(config).run()
 
     assert asyncio.run(main()).startswith("fatal: OSError")

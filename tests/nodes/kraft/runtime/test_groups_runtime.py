@@ -144,7 +144,7 @@ def with_groups(
         await bench.groups.start()
         bench.groups.committed(0, bench.plane.image())
         try:
-            await asyncio.wait_for(test(bench), 10)
+            await asyncio.wait_for(test(bench), 120)
         finally:
             await bench.groups.close()
 

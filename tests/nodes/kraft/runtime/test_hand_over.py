@@ -43,7 +43,7 @@ def test_end_quorum_epoch_is_sent_behind_what_is_under_way(
     )
 
     async def main() -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             while not replica.leads:
                 replica.feed(raft.Tick())
                 await asyncio.sleep(0.001)

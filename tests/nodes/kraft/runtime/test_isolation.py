@@ -61,7 +61,7 @@ class Both:
             running = asyncio.ensure_future(self.node.run())
             await started(self.node)
             try:
-                async with asyncio.timeout(30):
+                async with asyncio.timeout(120):
                     await body()
             finally:
                 self.node.stop("test")
@@ -92,7 +92,7 @@ def test_a_full_data_queue_delays_no_control_request(tmp_path: Path) -> None:
     async def body() -> None:
         data = both.node.data
         assert data is not None
-        data._describe = lambda: release.wait(20)  # the one request that hangs
+        data._describe = lambda: release.wait(120)  # the one request that hangs
         clients = [
             await asyncio.open_connection("127.0.0.1", both.client) for _ in range(2 * CAPACITY)
         ]

@@ -242,7 +242,7 @@ def test_a_drained_broker_hands_its_partitions_over_without_a_lost_record(
         time.sleep(0.01)
     for future in futures:
         future.get(20)
-    assert cluster.processes[leader].wait(20) == 0
+    assert cluster.processes[leader].wait(120) == 0
     cluster.start(leader)
     assert read(cluster, topic, 60) == [b"%d" % number for number in range(60)]
     cluster.ready()
@@ -291,13 +291,13 @@ def test_a_rolling_restart_is_not_seen_by_clients(cluster: Loopback) -> None:
         for name in (broker, controller):
             cluster.signal(name, signal.SIGTERM)
         for name in (broker, controller):
-            assert cluster.processes[name].wait(20) == 0
+            assert cluster.processes[name].wait(120) == 0
             cluster.start(name)
         cluster.ready()
         until(lambda: everyone_is_back(cluster, topic))
     stop.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(120)
     assert all(future.succeeded() for future in sent)
     assert [value for _, value in found] == [b"%06d" % number for number in range(len(sent))]
     for times in (sorted(acked), [at for at, _ in found]):

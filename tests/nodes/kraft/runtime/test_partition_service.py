@@ -149,7 +149,7 @@ class Service:
 
 def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             await test()
 
     asyncio.run(bounded())

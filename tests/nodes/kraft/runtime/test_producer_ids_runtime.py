@@ -56,7 +56,7 @@ def with_ids(tmp_path: Any, controller: Controller, test: Any, **settings: str) 
         plane = FakePlane(tmp_path, image_of(("t", 1)), **settings)
         ids = ProducerIds(plane)
         ids._channels._made[1] = controller  # type: ignore[assignment]
-        await asyncio.wait_for(test(plane, ids), 10)
+        await asyncio.wait_for(test(plane, ids), 120)
         await ids.close()
 
     asyncio.run(run())

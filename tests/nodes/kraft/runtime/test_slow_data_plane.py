@@ -106,8 +106,8 @@ def test_a_backlog_of_produces_delays_no_change_of_leaders(tmp_path: Path) -> No
         hosted = await until(lambda: data.partitions.get(key))
         end = both.node.replica.applied
 
-        async def tell(leader: int, epoch: int, isr: tuple[int, ...]) -> float:
-            """A commit after which that broker leads; how long its way took, in seconds."""
+        async def tell(leader: int, epoch: int, isr: tuple[int, ...]) -> None:
+            """A commit after which that broker leads."""
             nonlocal end
             end += 10  # more than records tell of: everything is looked at
             before = both.node.replica.image
@@ -125,27 +125,25 @@ def test_a_backlog_of_produces_delays_no_change_of_leaders(tmp_path: Path) -> No
                 partitions=before.partitions.set(key, partition),
                 brokers=before.brokers.set(5, other),
             )
-            began = time.monotonic()
             both.node._data_loop.post(data.committed, end, image)
             await until(lambda: hosted.state.role.leader_epoch == epoch)
             assert data.image() is image
             assert isinstance(hosted.state.role, Leading) is (leader == 4)
-            return time.monotonic() - began
 
         await tell(4, 1, (4, 5))
         waiting = Client(both, acks=-1)
         await until(lambda: hosted.state.log.end_offset == 1)
         flood = [Client(both, acks=1) for _ in range(FLOOD)]
         await until(lambda: hosted.state.log.end_offset >= 10)
-        took = await tell(5, 2, (4, 5))
+        await tell(5, 2, (4, 5))
         appended = hosted.state.log.end_offset
         assert await waiting.code == 6
         await until(lambda: sum(each.code.done() for each in flood) >= appended + 20)
         assert hosted.state.log.end_offset == appended
         queued = sum(not each.code.done() for each in flood)
         assert queued > 50, "the backlog is still there"
-        took = max(took, await tell(4, 3, (4,)))
-        assert took < queued * SLOW_S / 2
+        await tell(4, 3, (4,))
+        assert not all(each.code.done() for each in flood), "it overtook what had waited before it"
         codes = [await each.code for each in flood]
         assert codes.count(0) == hosted.state.log.end_offset - 1 > appended
         assert codes.count(6) == FLOOD - codes.count(0) >= 20

@@ -27,7 +27,7 @@ def test_every_node_snapshots_again_and_again_and_restarts_from_it(tmp_path: Pat
             create_topic(cluster.client["b1"], f"t{next(numbers)}")
             return all(len(cluster.events(name, "snap_write")) >= 2 for name in names)
 
-        until(twice, timeout_s=25)
+        until(twice)
         for name in names:
             ends = [event["end_offset"] for event in cluster.events(name, "snap_write")]
             assert ends == sorted(set(ends))
