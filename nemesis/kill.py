@@ -10,7 +10,7 @@ import tenacity
 from framework.history.event import Json
 from framework.plugins import registry
 from framework.plugins.fault import Plan, Probe
-from framework.plugins.host import Ability, Host
+from framework.plugins.host import Ability, Host, HostProvider
 from framework.plugins.system import Cluster, System
 from nemesis.inspect import PID_FILE, node_pid, process_state
 from nemesis.processes import on_victims, plan_for, verdict
@@ -30,7 +30,7 @@ class Kill:
         self._killed: dict[str, int] = {}
         """Only for evidence: healing does without it."""
 
-    def abilities(self, kind: str) -> Sequence[Ability]:
+    def abilities(self, hosts: HostProvider) -> Sequence[Ability]:
         return [Ability("signals", True, "SIGKILL, and a restart")]
 
     def plan(

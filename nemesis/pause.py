@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from framework.history.event import Json
 from framework.plugins.fault import Plan, Probe
-from framework.plugins.host import Ability, Host
+from framework.plugins.host import Ability, Host, HostProvider
 from framework.plugins.system import Cluster
 from nemesis.inspect import node_pid, process_state
 from nemesis.processes import on_victims, plan_for, verdict
@@ -23,7 +23,7 @@ class Pause:
     min_nodes = 1
     shapes: Sequence[str] = ANY
 
-    def abilities(self, kind: str) -> Sequence[Ability]:
+    def abilities(self, hosts: HostProvider) -> Sequence[Ability]:
         return [Ability("signals", True, "SIGSTOP and SIGCONT")]
 
     def plan(

@@ -30,6 +30,7 @@ app: Final = typer.Typer(
 )
 
 _MASTER_HELP: Final = "Spark master that checks: local[*], spark://host:port, ..."
+_INVENTORY_HELP: Final = "File of your machines, for --hosts ssh; see docs/hosts.md."
 _MORE: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
@@ -89,10 +90,12 @@ def common(
 _Hosts = Annotated[
     str,
     typer.Option(
-        help="Where nodes run: docker, namespaces or auto.",
+        help="Where nodes run: docker, namespaces, ssh or auto.",
         autocompletion=completion.plugin("hosts", "auto"),
     ),
 ]
+
+_Inventory = Annotated[Path | None, typer.Option(help=_INVENTORY_HELP)]
 
 
 @app.command()
@@ -116,6 +119,7 @@ def run(
         typer.Option(help="The system under test.", autocompletion=completion.plugin("systems")),
     ] = "kraft",
     hosts: _Hosts = "auto",
+    inventory: _Inventory = None,
     nodes: Annotated[
         str | None,
         typer.Option(help="CONTROLLERS+BROKERS, or the number of nodes that are both. [3+3]"),
@@ -157,6 +161,7 @@ def run(
             workload=workload,
             system=system,
             hosts=hosts,
+            inventory=inventory,
             nodes=nodes,
             targets=target,
             rate=rate,
@@ -186,11 +191,12 @@ def replay(
             help="Other hosts than then.", autocompletion=completion.plugin("hosts", "auto")
         ),
     ] = None,
+    inventory: _Inventory = None,
 ) -> int:
     """Run a stored run's plan again: same seed, same options, same schedule."""
     from framework.cli.run import replay_command
 
-    return replay_command(run, hosts)
+    return replay_command(run, hosts, inventory)
 
 
 @app.command()
@@ -237,6 +243,7 @@ def check(
 def up(
     context: typer.Context,
     hosts: _Hosts = "auto",
+    inventory: _Inventory = None,
     nodes: Annotated[str | None, typer.Option(help="As in run. [3+3]")] = None,
 ) -> int:
     """Start the default cluster without a test; run a command where it can be reached.
@@ -245,22 +252,25 @@ def up(
     """
     from framework.cli.up import up_command
 
-    return up_command(hosts, nodes, context.args)
+    return up_command(hosts, nodes, context.args, inventory)
 
 
 @app.command()
 def doctor(
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    inventory: _Inventory = None,
 ) -> int:
     """Say what this machine can do, and how to get the rest."""
     from framework.cli.doctor import doctor as doctor_command
 
-    return int(doctor_command(json=json) or 0)
+    return int(doctor_command(json=json, inventory=inventory) or 0)
 
 
 @app.command()
-def clean() -> int:
-    """Remove everything that earlier, killed runs left on this machine."""
+def clean(
+    inventory: _Inventory = None,
+) -> int:
+    """Remove everything that earlier, killed runs left: here, and on machines that they used."""
     from framework.cli.clean import clean as clean_command
 
-    return int(clean_command() or 0)
+    return int(clean_command(inventory) or 0)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json as json_format
+from pathlib import Path
 
 from rich import box
 from rich.console import Console
@@ -12,10 +13,10 @@ from framework.hosts.doctor import Diagnosis, diagnose
 from framework.verdict import EXIT_CODE, Verdict
 
 
-def doctor(json: bool = False) -> int:
-    """Print what works. 0 if at least one kind of hosts works with all its faults, and so do
-    Python and Java; else 2."""
-    found = diagnose()
+def doctor(json: bool = False, inventory: Path | None = None) -> int:
+    """Print what works. 0 if at least one kind of hosts works with all its faults and can carry a
+    system, and so do Python and Java; else 2."""
+    found = diagnose(inventory)
     healthy = bool(found.usable) and found.sections[0].works
     if json:
         print(json_format.dumps({"healthy": healthy, **dataclasses.asdict(found)}))

@@ -34,13 +34,17 @@ def run_command(options: Options) -> int:
     return code
 
 
-def replay_command(folder: Path, hosts: str | None) -> int:
-    """Run a stored plan again."""
+def replay_command(folder: Path, hosts: str | None, inventory: Path | None) -> int:
+    """Run a stored plan again, maybe on other hosts."""
     try:
         options = from_json(_plan(folder)["options"])
     except UsageError as error:
         raise UsageError(f"{folder / 'plan.json'}: {error}") from None
-    return run_command(replace(options, hosts=hosts) if hosts is not None else options)
+    if hosts is not None:
+        options = replace(options, hosts=hosts, inventory=inventory)
+    elif inventory is not None:
+        options = replace(options, inventory=inventory)
+    return run_command(options)
 
 
 def _plan(folder: Path) -> dict[str, Any]:

@@ -19,13 +19,15 @@ from framework.run import cluster as clusters
 from framework.run.interrupt import interruptible
 
 
-def up_command(hosts: str, nodes: str | None, command: Sequence[str]) -> int:
+def up_command(
+    hosts: str, nodes: str | None, command: Sequence[str], inventory: Path | None = None
+) -> int:
     """Start, run the command or wait for Ctrl-C, and take everything down again."""
     console = Console(stderr=True)
     _need_command(command)
     system: System = registry.load("systems", "kraft")
     specs = system.layout(nodes)
-    provider, reason = choose(hosts)
+    provider, reason = choose(hosts, system.image(), len(specs), inventory)
     console.print(reason, highlight=False)
     for line in provider.clean():
         console.print(f"left by an earlier run: {line}", highlight=False)

@@ -9,13 +9,14 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from framework.hosts.choose import PREFERENCE, lacks
-from framework.hosts.namespaces.provider import trial
 from framework.plugins import registry
 from framework.plugins.fault import Nemesis
-from framework.plugins.host import Ability, HostProvider
+from framework.plugins.host import Ability, HostProvider, NeedsInventory
+from framework.plugins.system import System
 
 PYTHON_LEAST: Final = (3, 11)
 JAVA_LEAST: Final = 17
@@ -44,16 +45,24 @@ class Diagnosis:
     """What `--hosts auto` takes."""
 
 
-def diagnose() -> Diagnosis:
-    """Look at everything. Changes nothing."""
-    sections = [Section("machine", [_python(), _java(), _tc()])]
+def diagnose(inventory: Path | None = None) -> Diagnosis:
+    """Look at everything. Changes nothing. Raises `UsageError` for a wrong inventory."""
+    sections = [Section("machine", [_python(), _java()])]
     usable = []
     for kind in registry.names("hosts"):
         provider: HostProvider = registry.load("hosts", kind)
+        if isinstance(provider, NeedsInventory):
+            if inventory is None:
+                continue
+            provider = provider.with_inventory(inventory)
         hosts = Section(f"hosts: {kind}", _asked(provider.abilities))
-        faults = Section(f"faults on {kind}", _faults(kind))
-        sections += [hosts, faults]
-        if hosts.works and faults.works:
+        sections.append(hosts)
+        if not hosts.works:
+            continue
+        systems = Section(f"systems on {kind}", _systems(provider))
+        faults = Section(f"faults on {kind}", _faults(provider))
+        sections += [systems, faults]
+        if faults.works and any(system.works for system in systems.abilities):
             usable.append(kind)
     return Diagnosis(sections, usable, _auto())
 
@@ -65,11 +74,35 @@ def _auto() -> str | None:
     return None
 
 
-def _faults(kind: str) -> list[Ability]:
+def _systems(provider: HostProvider) -> list[Ability]:
+    """A line a system: whether a node of it can run on these hosts."""
+    found = []
+    for name in registry.names("systems"):
+        system: System = registry.load("systems", name)
+        asked = _asked(partial(_carried, provider, system))
+        wrong = [ability for ability in asked if not ability.works]
+        told = wrong or asked
+        found.append(
+            Ability(
+                name,
+                not wrong,
+                "; ".join(f"{each.name}: {each.detail}" for each in told)
+                or "nothing else is needed",
+                "; ".join(dict.fromkeys(each.remedy for each in wrong if each.remedy)),
+            )
+        )
+    return found
+
+
+def _carried(provider: HostProvider, system: System) -> Sequence[Ability]:
+    return provider.carries(system.image(), 1)
+
+
+def _faults(provider: HostProvider) -> list[Ability]:
     found = []
     for name in registry.names("nemeses"):
         nemesis: Nemesis = registry.load("nemeses", name)
-        for ability in _asked(partial(nemesis.abilities, kind)):
+        for ability in _asked(partial(nemesis.abilities, provider)):
             found.append(
                 Ability(f"{name}: {ability.name}", ability.works, ability.detail, ability.remedy)
             )
@@ -110,10 +143,3 @@ def _java() -> Ability:
         return Ability("java", False, f"{java} does not tell its version", remedy)
     works = int(version[1]) >= JAVA_LEAST
     return Ability("java", works, f"{version[0].split(chr(34))[1]} at {java}", remedy)
-
-
-def _tc() -> Ability:
-    """No fault of ours needs it yet, so its absence breaks nothing."""
-    works, complaint = trial("tc qdisc add dev lo root netem delay 1ms")
-    detail = "delays packets" if works else f"not here ({complaint}); no fault needs it yet"
-    return Ability("tc netem", True, detail)

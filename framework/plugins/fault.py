@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from framework.history.event import Json
-from framework.plugins.host import Ability
+from framework.plugins.host import Ability, HostProvider
 from framework.plugins.system import Cluster
 
 
@@ -38,8 +38,9 @@ class Nemesis(Protocol):
     min_nodes: int
     """A smaller cluster has no such fault."""
 
-    def abilities(self, kind: str) -> Sequence[Ability]:
-        """Whether hosts of this kind can do it here."""
+    def abilities(self, hosts: HostProvider) -> Sequence[Ability]:
+        """Whether it can be done on these hosts, machine by machine where they differ
+        (`hosts.lacking`)."""
 
     def plan(
         self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random

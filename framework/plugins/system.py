@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from framework.history.event import Json
-from framework.plugins.host import Fleet, Host
+from framework.plugins.host import Fleet, Host, Image
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +63,9 @@ class System(Protocol):
 
     def layout(self, nodes: str | None) -> Sequence[NodeSpec]:
         """Nodes from the user's `--nodes` (None: the default). Raises `UsageError`."""
+
+    def image(self) -> Image:
+        """What a machine must carry to be a node."""
 
     def install(self, cluster: Cluster, node: str) -> None:
         """Put configuration on the node's host."""

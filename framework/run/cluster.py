@@ -44,7 +44,8 @@ def cluster_of(
     Raises `EngineError` when a node ends instead, or it does not settle within a minute; what
     the nodes wrote is then copied to `wrecks(node)`.
     """
-    with provider.fleet(run_id, [spec.name for spec in specs], scratch) as fleet:
+    names = [spec.name for spec in specs]
+    with provider.fleet(run_id, names, scratch, system.image()) as fleet:
         cluster = Cluster(
             fleet=fleet, nodes={spec.name: spec for spec in specs}, seed=seed, options=options
         )

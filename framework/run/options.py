@@ -26,6 +26,7 @@ class Options:
     workload: str = "all"
     system: str = "kraft"
     hosts: str = "auto"
+    inventory: Path | None = None
     nodes: str | None = None
     targets: str = ""
     rate: float = 60.0
@@ -97,7 +98,7 @@ def resolve(options: Options) -> Test:
     _check_targets(targets, specs)
     threads = _threads(options.concurrency, len(specs), workloads)
     _check_threads(workloads, threads)
-    provider, reason = choose(options.hosts)
+    provider, reason = choose(options.hosts, system.image(), len(specs), options.inventory)
     _check_abilities(provider, nemeses)
     return Test(
         options=options,
@@ -248,7 +249,7 @@ def _check_targets(targets: Sequence[str], specs: Sequence[NodeSpec]) -> None:
 
 def _check_abilities(provider: HostProvider, nemeses: Mapping[str, Nemesis]) -> None:
     for name, nemesis in nemeses.items():
-        for ability in nemesis.abilities(provider.name):
+        for ability in nemesis.abilities(provider):
             if not ability.works:
                 raise UsageError(
                     f"nemesis {name} cannot be done on {provider.name} hosts here: "
@@ -280,7 +281,7 @@ def from_json(stored: Mapping[str, Any]) -> Options:
     for key, value in known.items():
         if not _fits(value, hints[key]):
             raise UsageError(f"no plan that `run` wrote: option {key} is {value!r}")
-    for key in ("results", "junit"):
+    for key in ("results", "junit", "inventory"):
         if key in known:
             known[key] = Path(known[key])
     return Options(**known)

@@ -4,7 +4,6 @@ Harness and clients reach every node all the while: only packets between nodes a
 """
 
 import random
-import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -12,7 +11,7 @@ from typing import Final
 from framework.errors import UsageError
 from framework.history.event import Json
 from framework.plugins.fault import Plan, Probe
-from framework.plugins.host import Ability
+from framework.plugins.host import Ability, HostProvider
 from framework.plugins.system import Cluster
 from nemesis.partition import grudges, reach, rules
 from nemesis.partition.grudges import Grudge
@@ -39,13 +38,10 @@ class Partition:
     min_nodes = 2
     shapes: Sequence[str] = (*SHAPES, "isolate-one", "isolate-leader", "isolate-group")
 
-    def abilities(self, kind: str) -> Sequence[Ability]:
-        if kind == "docker":
-            return [Ability("packet filter", True, "nft is in the node image")]
-        path = shutil.which("nft", path="/usr/sbin:/sbin:/usr/bin:/bin:/usr/local/sbin")
-        return [
-            Ability("packet filter", path is not None, path or "no nft", "apt-get install nftables")
-        ]
+    def abilities(self, hosts: HostProvider) -> Sequence[Ability]:
+        without = ", ".join(hosts.lacking(["nft"]))
+        detail = f"no nft on {without}" if without else "nft"
+        return [Ability("packet filter", not without, detail, "apt-get install nftables")]
 
     def plan(
         self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random

@@ -7,7 +7,7 @@ import pytest
 from echoes import Echoes, specs
 
 from framework.plugins import registry
-from framework.plugins.host import HostProvider
+from framework.plugins.host import HostProvider, Image
 from framework.plugins.system import Cluster
 
 
@@ -19,7 +19,9 @@ def echoes(
     nodes = specs(3, 0)
     scratch = tmp_path_factory.mktemp("echoes")
     with ExitStack() as stack:
-        fleet = stack.enter_context(provider.fleet(f"test-{scratch.name}", list(nodes), scratch))
+        fleet = stack.enter_context(
+            provider.fleet(f"test-{scratch.name}", list(nodes), scratch, Image(name="echo"))
+        )
         cluster = Cluster(fleet=fleet, nodes=nodes, seed=0, options={"system": "echo"})
         running = Echoes(cluster)
         running.start()

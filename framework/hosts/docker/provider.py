@@ -5,11 +5,10 @@ harness is a leftover. See docs/hosts.md.
 """
 
 import io
-import logging
 import os
 import shutil
 import tarfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Network
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import paramiko
+import tenacity
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from docker.errors import APIError, DockerException, NotFound
@@ -27,10 +27,10 @@ from docker.types import IPAMConfig, IPAMPool
 import docker
 from framework.errors import EngineError
 from framework.hosts import runs
-from framework.hosts.docker import image
-from framework.hosts.docker.host import DockerFleet, SshHost
+from framework.hosts.docker import image as images
 from framework.hosts.processes import ProcessId
-from framework.plugins.host import Ability, Fleet
+from framework.hosts.ssh.host import Login, SshFleet, SshHost, connect
+from framework.plugins.host import Ability, ClockSample, Fleet, Image
 
 KIND: Final = "docker"
 RUN: Final = "kraft-proof.run"
@@ -41,7 +41,16 @@ ENGINE_REMEDY: Final = (
     "apt-get install docker.io (or docker-ce), start the engine, and be root or in group docker"
 )
 
-logging.getLogger("paramiko").setLevel(logging.CRITICAL)  # errors reach us as exceptions
+WORKDIR: Final = "/var/lib/kraft-proof"
+IN_EVERY_IMAGE: Final = ("python3", "nft", "ip", "ps")
+"""By docker/Dockerfile. What else there may be only a container can tell."""
+
+
+class DockerFleet(SshFleet):
+    """Containers: their kernel, and with it their clock, is this machine's."""
+
+    def clocks(self) -> Mapping[str, ClockSample | None]:
+        return dict.fromkeys(self.hosts)
 
 
 class DockerProvider:
@@ -66,16 +75,29 @@ class DockerProvider:
                 else "Docker Desktop keeps containers in a machine that this one cannot reach",
                 "run the framework inside that machine, or take --hosts namespaces",
             )
-            return [engine, image.ability(client)]
+            return [engine]
+
+    def carries(self, image: Image, nodes: int) -> Sequence[Ability]:
+        try:
+            with _closing(_engine()) as client:
+                return [images.ability(client, image)]
+        except EngineError as error:
+            return [Ability(f"image of {image.name}", False, str(error), ENGINE_REMEDY)]
+
+    def lacking(self, commands: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        missing = [command for command in commands if command not in IN_EVERY_IMAGE]
+        return {"docker/Dockerfile": missing} if missing else {}
 
     @contextmanager
-    def fleet(self, run_id: str, names: Sequence[str], scratch: Path) -> Iterator[Fleet]:
+    def fleet(
+        self, run_id: str, names: Sequence[str], scratch: Path, image: Image
+    ) -> Iterator[Fleet]:
         run = runs.Run(
             run_id=run_id, kind=KIND, harness=ProcessId.current(), scratch=str(scratch.absolute())
         )
         with ExitStack() as stack:
             client = stack.enter_context(_closing(_engine()))
-            tag = image.ensure(client)
+            tag = images.ensure(client, image)
             stack.enter_context(runs.registered(run))
             stack.callback(_remove_all, client, lambda labels: _belongs(labels, run))
             network, subnet = _make_network(client, run)
@@ -84,7 +106,14 @@ class DockerProvider:
             def make(position: int) -> SshHost:
                 name, address = names[position], str(subnet[11 + position])
                 _start(client, run, tag, name, address, network, (user_key, host_key))
-                host = SshHost(name, address, key=user_key, host_key=host_key)
+                host = SshHost(
+                    name,
+                    _patiently(connect, Login(address=address, key=user_key, host_key=host_key)),
+                    address=address,
+                    workdir=WORKDIR,
+                    python="python3",
+                    software=images.directory(image),
+                )
                 stack.callback(host.close)
                 # Some engines give internal networks a default route, which leads nowhere.
                 host.run(["ip", "route", "del", "default"], check=False)
@@ -92,7 +121,7 @@ class DockerProvider:
 
             with ThreadPoolExecutor(len(names)) as pool:
                 hosts = dict(zip(names, pool.map(make, range(len(names))), strict=True))
-            yield DockerFleet(hosts)
+            yield DockerFleet(KIND, hosts)
 
     def leftovers(self) -> Sequence[str]:
         return [_describe(thing) for thing in _found(_dead)] + [
@@ -112,6 +141,14 @@ class DockerProvider:
             removed.append(f"files of run {run.run_id}")
         return removed
 
+
+_patiently: Final = tenacity.Retrying(
+    retry=tenacity.retry_if_exception_type((OSError, EOFError, paramiko.SSHException)),
+    stop=tenacity.stop_after_delay(20.0),
+    wait=tenacity.wait_fixed(0.05),
+    reraise=True,
+)
+"""sshd takes a moment to listen."""
 
 Labels = dict[str, str]
 

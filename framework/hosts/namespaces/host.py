@@ -13,7 +13,7 @@ from typing import Final
 
 from framework.hosts.namespaces.hub import NAME as HUB
 from framework.hosts.namespaces.messages import Directory, Fields, raise_error, receive, send
-from framework.plugins.host import CommandFailed, Completed, Host
+from framework.plugins.host import ClockSample, CommandFailed, Completed, Host
 
 ANSWER_TIMEOUT_S: Final = 30.0
 """How much longer than its work an answer may take."""
@@ -28,6 +28,7 @@ class NamespaceHost:
     workdir: str
     sockets: Directory
     python: str = sys.executable
+    software: str = ""
 
     def run(
         self, argv: Sequence[str], *, check: bool = True, timeout_s: float = 30.0, stdin: str = ""
@@ -113,6 +114,9 @@ class NamespaceFleet:
         connection = socket.socket(fileno=handle)
         connection.settimeout(timeout_s)
         return connection
+
+    def clocks(self) -> Mapping[str, ClockSample | None]:
+        return dict.fromkeys(self.hosts)
 
     def run_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> int:
         return subprocess.run([*self.enter, *argv], env={**os.environ, **env}).returncode

@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -24,7 +24,7 @@ from framework.hosts.namespaces.host import NamespaceFleet, NamespaceHost
 from framework.hosts.namespaces.messages import Directory
 from framework.hosts.namespaces.network import addresses
 from framework.hosts.processes import ProcessId, children, end
-from framework.plugins.host import Ability, Fleet
+from framework.plugins.host import Ability, Fleet, Image
 
 KIND: Final = "namespaces"
 ISOLATE_RUN: Final = ("--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
@@ -59,8 +59,18 @@ class NamespacesProvider:
             return [*tools, isolation]
         return [*tools, isolation, _packet_filter(flags)]
 
+    def carries(self, image: Image, nodes: int) -> Sequence[Ability]:
+        packages = " ".join(image.packages) or "what has it"
+        return [_tool(command, packages) for command in image.commands]
+
+    def lacking(self, commands: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        missing = [name for name in commands if shutil.which(name, path=_search_path()) is None]
+        return {"this machine": missing} if missing else {}
+
     @contextmanager
-    def fleet(self, run_id: str, names: Sequence[str], scratch: Path) -> Iterator[Fleet]:
+    def fleet(
+        self, run_id: str, names: Sequence[str], scratch: Path, image: Image
+    ) -> Iterator[Fleet]:
         flags, complaint = _isolation()
         if flags is None:
             raise EngineError(f"no namespaces can be made here: {complaint}")
@@ -166,15 +176,6 @@ def _isolation() -> tuple[Sequence[str] | None, str]:
         if code == 0:
             return flags, ""
     return None, complaint
-
-
-def trial(script: str) -> tuple[bool, str]:
-    """Whether a shell script works as root of a short-lived network namespace; else why not."""
-    flags, complaint = _isolation()
-    if flags is None:
-        return False, complaint
-    code, complaint = _try(flags, script)
-    return code == 0, complaint if code else ""
 
 
 def _packet_filter(flags: Sequence[str]) -> Ability:

@@ -12,7 +12,9 @@ import tenacity
 from framework.errors import UsageError
 from framework.plugins.capabilities import evidence
 from framework.plugins.dialect import Dialect
+from framework.plugins.host import Image
 from framework.plugins.system import Cluster, NodeSpec, NodeState
+from nodes.kraft.adapter import image
 from nodes.kraft.adapter.dialect import DIALECT
 from nodes.kraft.adapter.extra_broker import KraftExtraBroker
 from nodes.kraft.defects.catalogue import DEFECTS
@@ -96,6 +98,9 @@ class KraftSystem:
         ]
         return [*controllers, *brokers]
 
+    def image(self) -> Image:
+        return image.image()
+
     def install(self, cluster: Cluster, node: str) -> None:
         host = cluster.host(node)
         properties = "".join(
@@ -147,7 +152,7 @@ class KraftSystem:
         """The command line of a process with this configuration on the node's host."""
         defect = cluster.options.get("defect")
         module = ["nodes.kraft.defects", defect] if defect else ["nodes.kraft"]
-        return [cluster.host(node).python, "-m", *module, "--config", properties]
+        return [*image.python(cluster.host(node)), "-m", *module, "--config", properties]
 
     def describe(
         self, cluster: Cluster, address: str, port: int, timeout_s: float = 1.0

@@ -29,10 +29,12 @@ def taken_down(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
         finally:
             done.append(True)
 
-    system = SimpleNamespace(layout=lambda _: [], environment=lambda _: {"BOOTSTRAP_SERVERS": "b"})
+    system = SimpleNamespace(
+        layout=lambda _: [], image=lambda: None, environment=lambda _: {"BOOTSTRAP_SERVERS": "b"}
+    )
     monkeypatch.setattr(up.clusters, "cluster_of", cluster_of)
     monkeypatch.setattr(up.registry, "load", lambda *_: system)
-    monkeypatch.setattr(up, "choose", lambda _: (SimpleNamespace(clean=list), "nowhere"))
+    monkeypatch.setattr(up, "choose", lambda *_: (SimpleNamespace(clean=list), "nowhere"))
     before = signal.getsignal(signal.SIGTERM)
     yield done
     assert signal.getsignal(signal.SIGTERM) is before

@@ -9,6 +9,7 @@ import pytest
 from framework.hosts.docker import DockerProvider
 from framework.hosts.namespaces import NamespacesProvider
 from framework.plugins.host import Fleet, HostProvider
+from nodes.kraft.adapter.image import image
 
 PROVIDERS: dict[str, Callable[[], HostProvider]] = {
     "docker": DockerProvider,
@@ -27,5 +28,5 @@ def fleet(provider: HostProvider, tmp_path_factory: pytest.TempPathFactory) -> I
     scratch: Path = tmp_path_factory.mktemp("fleet")
     with ExitStack() as stack:
         yield stack.enter_context(
-            provider.fleet(f"any: +/name {scratch.name}", ["a", "b"], scratch)
+            provider.fleet(f"any: +/name {scratch.name}", ["a", "b"], scratch, image())
         )

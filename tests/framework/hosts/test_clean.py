@@ -22,9 +22,10 @@ HARNESS = """
 import os, signal, sys, time
 from pathlib import Path
 from framework.plugins import registry
+from nodes.kraft.adapter.image import image
 signal.signal(signal.SIGINT, signal.default_int_handler)
 kind, run_id, scratch = sys.argv[1:]
-with registry.load("hosts", kind).fleet(run_id, ["a", "b"], Path(scratch)) as fleet:
+with registry.load("hosts", kind).fleet(run_id, ["a", "b"], Path(scratch), image()) as fleet:
     for host in fleet.hosts.values():
         host.start(["sleep", "1000"], log=f"{host.workdir}/log")
     print("ready", flush=True)
@@ -105,10 +106,10 @@ def test_a_harness_that_dies_early_leaves_no_hub(
     from framework.hosts.namespaces import provider as module
 
     script = (
-        "import os, sys; from pathlib import Path; "
+        "import os, sys; from pathlib import Path; from framework.plugins.host import Image; "
         "from framework.hosts.namespaces import provider, NamespacesProvider; "
         "provider.json.dumps = lambda *_: os.kill(os.getpid(), 9); "
-        "NamespacesProvider().fleet('early', ['a'], Path(sys.argv[1])).__enter__()"
+        "NamespacesProvider().fleet('early', ['a'], Path(sys.argv[1]), Image(name='x')).__enter__()"
     )
     # Kill once the keeper is in the register; json.dumps above is the next step.
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=ROOT, timeout=30)

@@ -10,6 +10,7 @@ import pytest
 import tenacity
 
 from framework.plugins.host import CommandFailed, Fleet, Host, HostProvider
+from nodes.kraft.adapter.image import image, python
 
 patiently = tenacity.retry(
     stop=tenacity.stop_after_delay(10), wait=tenacity.wait_fixed(0.05), reraise=True
@@ -35,7 +36,10 @@ def start_greeter(host: Host, port: int) -> int:
 
 
 def test_everything_that_abilities_promise_works(provider: HostProvider) -> None:
-    assert all(ability.works for ability in provider.abilities()), provider.abilities()
+    asked = [*provider.abilities(), *provider.carries(image(), 2)]
+    assert all(ability.works for ability in asked), asked
+    assert not provider.lacking(["nft", "ip"])
+    assert [*provider.lacking(["nft", "no-such-command"]).values()] == [["no-such-command"]]
 
 
 def test_run(fleet: Fleet) -> None:
@@ -178,7 +182,7 @@ def test_run_inside(fleet: Fleet, tmp_path: Path) -> None:
 
 def test_the_node_can_be_imported(fleet: Fleet) -> None:
     host = fleet.hosts["a"]
-    done = host.run([host.python, "-m", "nodes.kraft", "--help"])
+    done = host.run([*python(host), "-m", "nodes.kraft", "--help"])
     assert "--config" in done.out
 
 
@@ -187,8 +191,8 @@ def test_fleets_side_by_side(provider: HostProvider, tmp_path: Path) -> None:
     (tmp_path / "2").mkdir()
     name = tmp_path.name
     with (
-        provider.fleet(f"one-{name}", ["a", "b"], tmp_path / "1") as one,
-        provider.fleet(f"two-{name}", ["c", "d"], tmp_path / "2") as two,
+        provider.fleet(f"one-{name}", ["a", "b"], tmp_path / "1", image()) as one,
+        provider.fleet(f"two-{name}", ["c", "d"], tmp_path / "2", image()) as two,
     ):
         for fleet in (one, two):
             for host in fleet.hosts.values():

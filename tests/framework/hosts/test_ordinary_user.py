@@ -11,13 +11,14 @@ SCRIPT = """
 import os, signal, sys, tempfile
 from pathlib import Path
 from framework.hosts.namespaces import NamespacesProvider
+from framework.plugins.host import Image
 from nemesis.inspect import dropped
 from nemesis.partition import rules
 assert os.getuid() != 0
 provider = NamespacesProvider()
 assert all(ability.works for ability in provider.abilities()), provider.abilities()
 with tempfile.TemporaryDirectory() as scratch:
-    with provider.fleet("ordinary", ["a", "b"], Path(scratch)) as fleet:
+    with provider.fleet("ordinary", ["a", "b"], Path(scratch), Image(name="none")) as fleet:
         host = fleet.hosts["a"]
         host.write(f"{host.workdir}/x/y", b"mine")
         assert (Path(scratch) / "nodes/a/x/y").stat().st_uid == os.getuid()

@@ -44,12 +44,16 @@ class Provider:
         self._dead = dead
 
     @contextmanager
-    def fleet(self, run_id: str, names: Sequence[str], scratch: Path) -> Iterator[Any]:
+    def fleet(
+        self, run_id: str, names: Sequence[str], scratch: Path, image: object
+    ) -> Iterator[Any]:
         yield SimpleNamespace(hosts={name: Host(name not in self._dead) for name in names})
 
 
 class Mute:
     """A system whose nodes never answer."""
+
+    def image(self) -> None: ...
 
     def install(self, cluster: Any, node: str) -> None: ...
 

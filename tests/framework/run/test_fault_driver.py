@@ -13,7 +13,7 @@ import pytest
 from framework.errors import UsageError
 from framework.history.event import Event
 from framework.plugins.fault import Plan, Probe
-from framework.plugins.host import Ability
+from framework.plugins.host import Ability, HostProvider
 from framework.plugins.system import Cluster, NodeSpec
 from framework.run.faults import FaultDriver
 from framework.run.ledger import Ledger
@@ -30,7 +30,7 @@ class Paper:
         self.holds = False
         self.during_inject: Callable[[], Any] = lambda: None
 
-    def abilities(self, kind: str) -> Sequence[Ability]:
+    def abilities(self, hosts: HostProvider) -> Sequence[Ability]:
         return []
 
     def plan(

@@ -8,6 +8,7 @@ import pytest
 
 from framework.errors import UsageError
 from framework.plugins import registry
+from framework.plugins.host import Image
 from framework.plugins.system import NodeSpec
 from framework.run.options import Options, Test, resolve
 
@@ -17,6 +18,7 @@ PLUGINS: Mapping[str, Mapping[str, Any]] = {
             name="shelf",
             defects={},
             capabilities=frozenset({"shelves", "evidence:voted"}),
+            image=lambda: Image(name="shelf"),
             layout=lambda nodes: [
                 NodeSpec(name=f"m{number}", roles=frozenset({"member"}), ports={"client": 1})
                 for number in range(int(nodes or 3))

@@ -6,4 +6,5 @@ properties=/var/lib/kraft/server.properties
 env | sed -n 's/^KRAFT_\([A-Z_]*\)=/\1 /p' | while read -r name value; do
     printf '%s=%s\n' "$(printf %s "$name" | tr 'A-Z_' 'a-z.')" "$value"
 done >"$properties"
-exec /opt/kraft/python -m nodes.kraft --config "$properties"
+export PYTHONPATH=/opt/kraft:/opt/kraft/site
+exec python3 -m nodes.kraft --config "$properties"

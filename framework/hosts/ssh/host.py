@@ -1,6 +1,7 @@
-"""Containers as hosts: everything on a node goes over SSH, its life over the engine."""
+"""Machines behind SSH: containers and the user's own alike."""
 
 import io
+import logging
 import os
 import shlex
 import signal
@@ -10,37 +11,86 @@ import tarfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import paramiko
-import tenacity
 
-from framework.plugins.host import CommandFailed, Completed, Host
+from framework.plugins.host import ClockSample, CommandFailed, Completed, Host
 
-WORKDIR: Final = "/var/lib/kraft"
-PYTHON: Final = "/opt/kraft/python"
 CHANNELS: Final = 8
-"""sshd and the engine both like fewer than ten at a time."""
+"""sshd likes fewer than ten at a time."""
 MISSING: Final = 44
 """Exit code by which `read` says that there is no such file."""
+CLOCK_READINGS: Final = 8
+CLOCK: Final = "import sys, time\nfor _ in sys.stdin: print(time.monotonic_ns(), flush=True)"
+
+logging.getLogger("paramiko").setLevel(logging.CRITICAL)  # errors reach us as exceptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """How to get into a machine."""
+
+    address: str
+    port: int = 22
+    user: str = "root"
+    key: paramiko.PKey | str | None = None
+    """A private key, or the file of one. None: the user's agent and the usual files."""
+    host_key: paramiko.PKey | None = None
+    """What the machine has to prove. None: what known_hosts says of it, if anything."""
 
 
 class SshHost:
-    """One container behind one SSH connection. See `framework.plugins.host.Host`."""
+    """A machine behind one SSH connection. See `framework.plugins.host.Host`."""
 
     def __init__(
-        self, name: str, address: str, *, key: paramiko.PKey, host_key: paramiko.PKey
+        self,
+        name: str,
+        client: paramiko.SSHClient,
+        *,
+        address: str,
+        workdir: str,
+        python: str,
+        software: str,
+        prefix: Sequence[str] = (),
     ) -> None:
+        """`prefix`: words before every command, such as `sudo -n --`."""
         self.name = name
         self.address = address
-        self.workdir = WORKDIR
-        self.python = PYTHON
+        self.workdir = workdir
+        self.python = python
+        self.software = software
+        self._prefix = prefix
         self._channels = threading.BoundedSemaphore(CHANNELS)
-        self._transport = _connect(address, key, host_key)
+        self._client = client
+        transport = client.get_transport()
+        assert transport is not None, "the client is connected"
+        self._transport = transport
 
     def close(self) -> None:
-        self._transport.close()
+        self._client.close()
+
+    def clock(self) -> ClockSample:
+        """The machine's CLOCK_MONOTONIC, by the quickest of some questions and answers."""
+        with self._channels, self._transport.open_session(timeout=10.0) as channel:
+            channel.settimeout(10.0)
+            channel.exec_command(shlex.join([self.python, "-c", CLOCK]))
+            answers = channel.makefile("r")
+            best: ClockSample | None = None
+            for _ in range(CLOCK_READINGS):
+                asked_ns = time.monotonic_ns()
+                channel.sendall(b"\n")
+                there_ns = int(answers.readline())
+                took_ns = time.monotonic_ns() - asked_ns
+                here_ns, within_ns = asked_ns + took_ns // 2, took_ns - took_ns // 2
+                if best is None or within_ns < best.within_ns:
+                    best = ClockSample(
+                        at_ns=here_ns, offset_ns=there_ns - here_ns, within_ns=within_ns
+                    )
+        assert best is not None
+        return best
 
     def run(
         self, argv: Sequence[str], *, check: bool = True, timeout_s: float = 30.0, stdin: str = ""
@@ -90,6 +140,9 @@ class SshHost:
         with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
             tar.extractall(local, filter="data")
 
+    def _whole(self, command: str) -> str:
+        return shlex.join([*self._prefix, "sh", "-c", command]) if self._prefix else command
+
     def _execute(
         self, command: str, stdin: bytes = b"", timeout_s: float = 30.0
     ) -> tuple[int, bytes, bytes]:
@@ -100,7 +153,7 @@ class SshHost:
             with channel:
                 channel.settimeout(timeout_s)
                 try:
-                    channel.exec_command(command)
+                    channel.exec_command(self._whole(command))
                     channel.sendall(stdin)
                     channel.shutdown_write()
                     out, err = _drain(channel, deadline)
@@ -137,36 +190,57 @@ def _drain(channel: paramiko.Channel, deadline: float) -> tuple[bytes, bytes]:
     return bytes(out), bytes(err)
 
 
-@tenacity.retry(
-    retry=tenacity.retry_if_exception_type((OSError, EOFError, paramiko.SSHException)),
-    stop=tenacity.stop_after_delay(20.0),
-    wait=tenacity.wait_fixed(0.05),
-    reraise=True,
-)
-def _connect(address: str, key: paramiko.PKey, host_key: paramiko.PKey) -> paramiko.Transport:
-    """One authenticated connection, once sshd listens. The host has to prove its run's key."""
-    connection = socket.create_connection((address, 22), 2.0)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    transport = paramiko.Transport(connection)
+def connect(login: Login, timeout_s: float = 5.0) -> paramiko.SSHClient:
+    """An authenticated connection. Raises `OSError`, `EOFError`, `paramiko.SSHException`."""
+    client = paramiko.SSHClient()
+    given = login.key is not None
     try:
-        transport.connect(hostkey=host_key, username="root", pkey=key)
+        connection = socket.create_connection((login.address, login.port), timeout_s)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if login.host_key is not None:
+            name = login.address if login.port == 22 else f"[{login.address}]:{login.port}"
+            client.get_host_keys().add(name, login.host_key.get_name(), login.host_key)
+        else:
+            client.load_system_host_keys()
+            client.set_missing_host_key_policy(Acceptance())
+        client.connect(
+            login.address,
+            port=login.port,
+            username=login.user,
+            pkey=login.key if isinstance(login.key, paramiko.PKey) else None,
+            key_filename=login.key if isinstance(login.key, str) else None,
+            allow_agent=not given,
+            look_for_keys=not given,
+            sock=connection,
+            timeout=timeout_s,
+            banner_timeout=timeout_s,
+            auth_timeout=timeout_s,
+        )
     except BaseException:
-        transport.close()
+        client.close()
         raise
-    return transport
+    return client
 
 
-class DockerFleet:
-    """All containers of a run. See `framework.plugins.host.Fleet`."""
+class Acceptance(paramiko.MissingHostKeyPolicy):
+    """A machine that known_hosts does not mention is believed, and not remembered."""
 
-    kind = "docker"
+    def missing_host_key(
+        self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey
+    ) -> None:
+        return
 
-    def __init__(self, hosts: Mapping[str, Host]) -> None:
+
+class SshFleet:
+    """Machines that this one reaches. See `framework.plugins.host.Fleet`."""
+
+    def __init__(self, kind: str, hosts: Mapping[str, Host]) -> None:
+        self.kind = kind
         self.hosts = hosts
 
     def connect(self, address: str, port: int, timeout_s: float) -> socket.socket:
         return socket.create_connection((address, port), timeout_s)
 
     def run_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> int:
-        """On this machine: the run's bridge is reachable from it, and from nowhere else."""
+        """On this machine, which reaches them all."""
         return subprocess.run(list(argv), env={**os.environ, **env}).returncode
