@@ -16,12 +16,12 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypeAlias
 
 from framework.checking.blocks import last_line
 from framework.checking.shipping import lacking, package_zip
@@ -33,7 +33,12 @@ _MASTERS: Final = re.compile(
 )
 _ANSWER_S: Final = 5.0
 _WORKERS_S: Final = 60.0
+_NEWS_S: Final = 10.0
+_LEAVING_S: Final = 10.0
 _JAVA_HINT: Final = "Spark needs a Java 17+ runtime: apt-get install openjdk-17-jre-headless"
+
+Step: TypeAlias = tuple[str, Callable[[Any], None]]
+"""What is done with a session, and how it is called by who waits for it."""
 
 
 def start(master: str = LOCAL_MASTER, quiet: bool = True, *, large: bool = False) -> Any:
@@ -125,40 +130,54 @@ class Background:
         check_runs(spark.session(), folders)
     """
 
-    def __init__(
-        self, master: str = LOCAL_MASTER, rehearse: Callable[[Any], None] | None = None
-    ) -> None:
-        """`rehearse` is done with the session before it is ready; its errors do not count."""
+    def __init__(self, master: str = LOCAL_MASTER, steps: Sequence[Step] | None = None) -> None:
+        """`steps` are done before the session is ready, in order; their errors do not count."""
+        self.doing = "Spark is starting"
+        """What somebody who waits is waiting for."""
         self.future: Future[Any] = Future()
+        self._left = threading.Event()
+        self._lock = threading.Lock()
         self._thread = threading.Thread(
             target=self._start,
-            args=(master, rehearse or _warm_up),
+            args=(master, _FIRST_STEPS if steps is None else steps),
             name="spark-start",
             daemon=True,
         )
         self._thread.start()
 
-    def _start(self, master: str, rehearse: Callable[[Any], None]) -> None:
+    def _start(self, master: str, steps: Sequence[Step]) -> None:
         try:
             session = start(master)
         except BaseException as error:
             self.future.set_exception(error)
             return
-        with suppress(Exception):  # what it would have said, the first real job says
-            rehearse(session)
-        self.future.set_result(session)
+        for self.doing, step in steps:
+            with suppress(Exception):  # what it would have said, the first real job says
+                if not self._left.is_set():
+                    step(session)
+        with self._lock:
+            if self._left.is_set():
+                stop(session)
+            else:
+                self.future.set_result(session)
 
-    def session(self, timeout_s: float = 120) -> Any:
-        """The session. Raises what starting raised, `EngineError` if it takes too long."""
-        try:
-            return self.future.result(timeout_s)
-        except TimeoutError:
-            raise EngineError(f"Spark did not start within {timeout_s:g} s") from None
+    def session(self, say: Callable[[str], None] = lambda _: None, every_s: float = _NEWS_S) -> Any:
+        """The session, however long it takes; `say` is told what is going on meanwhile. Raises
+        what starting raised."""
+        began = monotonic()
+        while True:
+            wait([self.future], every_s)
+            if self.future.done():
+                return self.future.result()
+            say(f"the check has to wait: {self.doing} ({monotonic() - began:.0f} s so far)")
 
     def close(self) -> None:
-        """Ends it, whether it has started or not. Never raises."""
-        self._thread.join(timeout=120)
-        if self.future.done() and self.future.exception() is None:
+        """Ends it. One that still starts ends itself as soon as it has. Never raises."""
+        with self._lock:
+            self._left.set()
+        if not self.future.done():
+            self._thread.join(_LEAVING_S)
+        elif self.future.exception() is None:
             stop(self.future.result())
 
     def __enter__(self) -> "Background":
@@ -293,7 +312,7 @@ def _last_words(log: IO[bytes]) -> str:
     return (telling or lines or [""])[0].strip()
 
 
-def _warm_up(session: Any) -> None:
+def warm_up(session: Any) -> None:
     """Has the first query and the first Python worker behind us before they are waited for."""
     from framework.checking.keyed import keyed
 
@@ -305,3 +324,6 @@ def _nothing(rows: list[dict[str, Any]]) -> Any:
     from framework.checking.keyed import judged
 
     return judged(len(rows))
+
+
+_FIRST_STEPS: Final[Sequence[Step]] = (("Spark's first workers are starting", warm_up),)

@@ -21,6 +21,7 @@ from framework.checking.foreign import (
 )
 from framework.checking.junit import need_target, write_junit
 from framework.checking.keyed import DEFAULT_BUDGET_S
+from framework.checking.precompile import Precompiling
 from framework.checking.results import (
     VERDICT_FILE,
     KeyedFinding,
@@ -83,7 +84,7 @@ def check(
     if junit is not None:
         write_junit(results, junit)
     if report is not None and not draw_results(results, report):
-        print(f"framework: --report {report}: it could not be written", file=sys.stderr)
+        _say(f"--report {report}: it could not be written")
     for result in results:
         print(json_line(result) if json else told(result))
     sys.stdout.flush()
@@ -100,7 +101,8 @@ def _check_runs(paths: Sequence[Path], budget: float, master: str) -> list[RunRe
     if not runs:
         refuse_all(list(refused.values()))
     before = [_stored_verdict(Path(run.info.path)) for run in runs]
-    with spark_session.running(master) as spark:
+    with Precompiling(_say) as precompiling, spark_session.running(master) as spark:
+        precompiling.wait()
         results = _checked_apart(spark, runs, budget)
     if all(result.error for result in results):
         refuse_all([*refused.values(), *(result.error for result in results)])
@@ -123,6 +125,10 @@ def _checked_apart(spark: Any, runs: Sequence[StoredRun], budget: float) -> list
         *_checked_apart(spark, runs[:half], budget),
         *_checked_apart(spark, runs[half:], budget),
     ]
+
+
+def _say(line: str) -> None:
+    print(f"framework: {line}", file=sys.stderr, flush=True)
 
 
 def _stored_verdict(folder: Path) -> Json:
@@ -162,7 +168,7 @@ def _check_given(
             results = check_histories(spark, histories, model, budget)
         where = f"on Spark {master}"
     took = max(result.timings["check_s"] for result in results if not result.error)
-    print(f"framework: checked {where}, {took:.1f} s", file=sys.stderr)
+    _say(f"checked {where}, {took:.1f} s")
     return results
 
 

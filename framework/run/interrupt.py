@@ -1,4 +1,4 @@
-"""Ctrl-C at any point ends a run early, in good order."""
+"""Ctrl-C at any point ends a run early, in good order; of a check, that can be done again."""
 
 import os
 import signal
@@ -6,6 +6,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+from framework.errors import EngineError
 
 
 @contextmanager
@@ -29,6 +32,25 @@ def interruptible(
     previous = {each: signal.signal(each, on_signal) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def left_to_check(folder: Path) -> Iterator[None]:
+    """Whatever ends the check of a run says how to go on with it, Ctrl-C too, which ends it at
+    once. Raises `EngineError`."""
+    goes_on = f"what was recorded is kept; to go on: python -m framework check {folder}"
+    here = threading.current_thread() is threading.main_thread()
+    numbers = [signal.SIGINT, signal.SIGTERM] if here else []
+    previous = {each: signal.signal(each, signal.default_int_handler) for each in numbers}
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise EngineError(f"interrupted before the verdict; {goes_on}") from None
+    except EngineError as error:
+        raise EngineError(f"{error}; {goes_on}") from error
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

@@ -22,8 +22,9 @@ from typing import Any, Final
 
 from framework.checking.engine import check_runs, rehearse
 from framework.checking.junit import write_junit
+from framework.checking.precompile import Precompiling
 from framework.checking.results import verdict_document
-from framework.checking.spark import Background
+from framework.checking.spark import Background, Step, warm_up
 from framework.history.event import Event
 from framework.history.journal import Journal
 from framework.plugins.system import Cluster
@@ -32,7 +33,7 @@ from framework.report.render import draw
 from framework.run import cluster as clusters
 from framework.run import interpreter, store
 from framework.run.faults import FaultDriver
-from framework.run.interrupt import interruptible
+from framework.run.interrupt import interruptible, left_to_check
 from framework.run.ledger import Ledger
 from framework.run.options import Test, as_json
 from framework.run.progress import Progress
@@ -76,21 +77,28 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> tuple[dict[str,
     timings = Timings(time.monotonic())
     with interruptible() as stop, ExitStack() as stack:
         spark: list[Background] = []
+        precompiling = stack.enter_context(Precompiling(progress.say))
 
         def ready(folder: store.RunFolder) -> None:
             """Spark starts while the cluster runs: not before, for it would slow the start."""
-            master, long = test.options.spark_master, test.options.time_limit_s >= REHEARSAL_S
+            steps: list[Step] = [
+                ("the checkers' kernels are compiled", lambda _: precompiling.wait()),
+                ("Spark's workers practise", lambda session: practise(session, folder)),
+            ]
+            spark.append(stack.enter_context(Background(test.options.spark_master, steps)))
 
-            def first(session: Any) -> None:
+        def practise(session: Any, folder: store.RunFolder) -> None:
+            if test.options.time_limit_s >= REHEARSAL_S:
                 rehearse(session, folder.path, test.checkers)
-
-            spark.append(stack.enter_context(Background(master, first if long else None)))
+            else:
+                warm_up(session)
 
         folder = record(test, argv, progress, timings=timings, stop=stop, ready=ready)
         progress.phase("check")
-        result = check_runs(
-            spark[0].session(), [folder.path], test.checkers, budget_s=test.options.budget_s
-        )[0]
+        with left_to_check(folder.path):
+            session = spark[0].session(progress.say)
+            budget_s = test.options.budget_s
+            (result,) = check_runs(session, [folder.path], test.checkers, budget_s=budget_s)
         timings.verdict = time.monotonic()
         verdict = verdict_document(result)
         verdict["timings"] = {**verdict["timings"], **timings.figures()}

@@ -1,0 +1,180 @@
+"""Spark in the background of a run, kernels that are compiled meanwhile, and who waits for both."""
+
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framework.checking import precompile
+from framework.checking import spark as spark_session
+from framework.checking.spark import Background
+from framework.errors import EngineError
+from framework.run.interrupt import interruptible, left_to_check
+
+
+class Sessions:
+    """Spark, without Spark."""
+
+    def __init__(self) -> None:
+        self.may_start = threading.Event()
+        self.stopped = threading.Event()
+        self.error: Exception | None = None
+
+    def start(self, master: str) -> str:
+        assert self.may_start.wait(120)
+        if self.error is not None:
+            raise self.error
+        return master
+
+    def stop(self, session: str) -> None:
+        self.stopped.set()
+
+
+@pytest.fixture
+def sessions(monkeypatch: pytest.MonkeyPatch) -> Sessions:
+    made = Sessions()
+    monkeypatch.setattr(spark_session, "start", made.start)
+    monkeypatch.setattr(spark_session, "stop", made.stop)
+    return made
+
+
+def test_who_waits_is_told_for_what_however_long_it_takes(sessions: Sessions) -> None:
+    news: list[str] = []
+    go_on: list[Callable[[], None]] = [sessions.may_start.set]
+    compiled = threading.Event()
+    go_on.append(compiled.set)
+
+    def say(line: str) -> None:
+        news.append(line)
+        if go_on:
+            go_on.pop(0)()
+
+    steps = [("kernels are compiled", lambda session: compiled.wait(120))]
+    with Background("local", steps) as spark:
+        assert spark.session(say, every_s=0.01) == "local"
+        assert not sessions.stopped.is_set()
+    assert sessions.stopped.is_set()
+    assert re.fullmatch(r"the check has to wait: Spark is starting \(\d+ s so far\)", news[0])
+    assert any("kernels are compiled" in line for line in news)
+
+
+def test_a_step_that_fails_costs_no_session(sessions: Sessions) -> None:
+    def fails(session: Any) -> None:
+        raise ValueError("no such checker")
+
+    sessions.may_start.set()
+    with Background("local", [("it practises", fails)]) as spark:
+        assert spark.session() == "local"
+
+
+def test_what_starting_raised_is_raised(sessions: Sessions) -> None:
+    sessions.error = EngineError("Spark did not start: no memory")
+    sessions.may_start.set()
+    with Background() as spark, pytest.raises(EngineError, match="no memory"):
+        spark.session()
+
+
+def test_a_session_that_nobody_waits_for_any_more_ends_itself(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_session, "_LEAVING_S", 0.01)
+    with Background("local", []):
+        pass
+    assert not sessions.stopped.is_set()
+    sessions.may_start.set()
+    assert sessions.stopped.wait(120)
+
+
+def test_ctrl_c_gives_a_check_up_and_says_how_to_go_on(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_session, "_LEAVING_S", 0.01)
+
+    def say(_: str) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with (
+        Background() as spark,
+        interruptible() as stop,
+        pytest.raises(EngineError, match=r"interrupted .* python -m framework check results/x"),
+        left_to_check(Path("results/x")),
+    ):
+        spark.session(say, every_s=0.01)
+    sessions.may_start.set()
+    assert not stop.is_set()
+
+
+def test_a_check_that_fails_says_how_to_go_on() -> None:
+    says = r"no memory; .* python -m framework check results/x"
+    with pytest.raises(EngineError, match=says), left_to_check(Path("results/x")):
+        raise EngineError("no memory")
+
+
+# -- compiling
+
+
+def kernels(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package that counts how often it was compiled; its source."""
+    package = folder / "some_kernels"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    source = package / "ahead.py"
+    source.write_text(
+        "from pathlib import Path\n"
+        "def main(arguments):\n"
+        "    assert arguments == []\n"
+        f"    with Path({str(folder / 'calls')!r}).open('a') as calls: calls.write('x')\n"
+    )
+    point = EntryPoint("some", "some_kernels.ahead:main", precompile.GROUP)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(precompile, "entry_points", lambda group: [point])
+    monkeypatch.setattr(os, "nice", lambda by: by)
+    return source
+
+
+def test_kernels_are_compiled_once_and_after_a_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = kernels(tmp_path, monkeypatch)
+    precompile.main()
+    assert "compiling the checkers' kernels" in capsys.readouterr().out
+    precompile.main()
+    assert capsys.readouterr().out == ""
+    assert (tmp_path / "calls").read_text() == "x"
+    source.write_text(source.read_text() + "# changed\n")
+    precompile.folder_of.cache_clear()
+    from framework import compiled
+
+    compiled._source.cache_clear()
+    precompile.main()
+    assert (tmp_path / "calls").read_text() == "xx"
+
+
+def test_compiling_ends_with_who_asked_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lines are passed on; what is not done when the run is over is left."""
+    endless = tmp_path / "endless.py"
+    endless.write_text("import time\nprint('compiling', flush=True)\ntime.sleep(10_000)\n")
+    python = sys.executable
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    (tmp_path / "python").write_text(f"#!/bin/sh\nexec {python} {endless}\n")
+    (tmp_path / "python").chmod(0o755)
+    said = threading.Event()
+    lines: list[str] = []
+
+    def say(line: str) -> None:
+        lines.append(line)
+        said.set()
+
+    with precompile.Precompiling(say) as precompiling:
+        assert said.wait(120)
+    precompiling.wait()
+    assert lines == ["compiling"]
