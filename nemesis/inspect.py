@@ -11,9 +11,6 @@ from testinfra.backend.base import BaseBackend, CommandResult
 
 from framework.plugins.host import Host
 
-PID_FILE: Final = "node.pid"
-"""In a host's workdir: the pid of the node's main process, written by whoever started it."""
-
 TABLE: Final = "kraft_proof"
 """Our own table of the packet filter. No other table is ever touched."""
 
@@ -36,14 +33,6 @@ class HostBackend(BaseBackend):  # type: ignore[misc]
 def inspect(host: Host) -> Any:
     """The host as a `testinfra.host.Host`."""
     return testinfra.host.Host(HostBackend(host))
-
-
-def node_pid(host: Host) -> int | None:
-    """Pid of the node's main process, as it was started last. None: never started."""
-    try:
-        return int(host.read(f"{host.workdir}/{PID_FILE}"))
-    except FileNotFoundError:
-        return None
 
 
 def process_state(host: Host, pid: int) -> str | None:

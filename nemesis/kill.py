@@ -3,73 +3,82 @@ page cache, so that nothing but the process's memory is lost."""
 
 import random
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import tenacity
 
+from framework.generators import Generator
 from framework.history.event import Json
-from framework.plugins import registry
-from framework.plugins.fault import Plan, Probe
-from framework.plugins.host import Ability, Host, HostProvider
-from framework.plugins.system import Cluster, System
-from nemesis.inspect import PID_FILE, node_pid, process_state
-from nemesis.processes import on_victims, plan_for, verdict
-from nemesis.targets import ANY
+from framework.plugins.fault import Fault, Probe
+from framework.plugins.system import Cluster
+from nemesis.inspect import process_state
+from nemesis.processes import ProcessFault, ProcessOptions, Victims, verdict
 
 GONE_WITHIN_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Killed(Victims):
+    """Nodes whose processes are killed. See `framework.plugins.fault.Injection`."""
+
+    former: dict[str, int] = field(default_factory=dict, compare=False)
+    """Node -> the pid that was killed. Only for evidence: healing does without it."""
+
+    def inject(self, cluster: Cluster) -> None:
+        pids = self.each(lambda node: _kill(cluster, node))
+        self.former.update({node: pid for node, pid in pids.items() if pid is not None})
+
+    def heal(self, cluster: Cluster) -> None:
+        """Start what is not running. A node that runs is left alone."""
+        self.each(lambda node: None if cluster.is_running(node) else cluster.start(node))
+
+    def probe(self, cluster: Cluster) -> Probe:
+        seen = self.each(lambda node: self._look(cluster, node))
+        return verdict((one["state"] is None for one in seen.values()), seen)
+
+    def _look(self, cluster: Cluster, node: str) -> dict[str, Json]:
+        pid = cluster.pid(node)
+        return {
+            "pid": pid,
+            "state": None if pid is None else process_state(cluster.host(node), pid),
+            "killed": self.former.get(node),
+        }
+
+
+class KillFault(ProcessFault):
+    """See `framework.plugins.fault.Fault`."""
+
+    def plan(
+        self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
+    ) -> Killed:
+        victims = self.victims(cluster, targets, leader, rng)
+        return Killed(victims.shape, victims.act, victims.pid_files)
+
+    def from_json(self, shape: str, victims: Mapping[str, Json]) -> Killed:
+        return Killed.from_json(shape, victims)
 
 
 class Kill:
     """Entry point `kill` of `framework.nemeses`. See `framework.plugins.fault.Nemesis`."""
 
     name = "kill"
-    min_nodes = 1
-    shapes: Sequence[str] = ANY
+    Options = ProcessOptions
 
-    def __init__(self) -> None:
-        self._killed: dict[str, int] = {}
-        """Only for evidence: healing does without it."""
+    def __init__(self, options: ProcessOptions | None = None) -> None:
+        self._fault = KillFault(self.name, "SIGKILL", options or ProcessOptions())
 
-    def abilities(self, hosts: HostProvider) -> Sequence[Ability]:
-        return [Ability("signals", True, "SIGKILL, and a restart")]
+    @property
+    def faults(self) -> Sequence[Fault]:
+        return [self._fault]
 
-    def plan(
-        self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
-    ) -> Plan:
-        return plan_for(self.name, "SIGKILL", cluster, targets, leader, rng)
-
-    def inject(self, cluster: Cluster, plan: Plan) -> None:
-        killed = on_victims(cluster, plan, _kill)
-        self._killed |= {node: pid for node, pid in killed.items() if pid is not None}
-
-    def heal(self, cluster: Cluster, plan: Plan) -> None:
-        """Start what is not running. A node that runs is left alone."""
-        system: System = registry.load("systems", cluster.options["system"])
-
-        def restart(host: Host) -> None:
-            pid = node_pid(host)
-            if pid is None or not host.alive(pid):
-                pid = system.start(cluster, host.name)
-                host.write(f"{host.workdir}/{PID_FILE}", f"{pid}\n".encode())
-
-        on_victims(cluster, plan, restart)
-
-    def probe(self, cluster: Cluster, plan: Plan) -> Probe:
-        seen = on_victims(cluster, plan, self._look)
-        return verdict((one["state"] is None for one in seen.values()), seen)
-
-    def _look(self, host: Host) -> dict[str, Json]:
-        pid = node_pid(host)
-        return {
-            "pid": pid,
-            "state": None if pid is None else process_state(host, pid),
-            "killed": self._killed.get(host.name),
-        }
+    def schedule(self, interval_s: float) -> Generator:
+        return self._fault.schedule(interval_s)
 
 
-def _kill(host: Host) -> int | None:
+def _kill(cluster: Cluster, node: str) -> int | None:
     """Kill the node, and wait until it is gone; the pid that it had."""
-    pid = node_pid(host)
+    host, pid = cluster.host(node), cluster.pid(node)
     if pid is None:
         return None
     host.signal(pid, signal.SIGKILL)

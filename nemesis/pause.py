@@ -3,51 +3,73 @@ suspended machine, or a starved one: it stops, knows nothing of it, and goes on.
 
 import random
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from framework.generators import Generator
 from framework.history.event import Json
-from framework.plugins.fault import Plan, Probe
-from framework.plugins.host import Ability, Host, HostProvider
+from framework.plugins.fault import Fault, Probe
 from framework.plugins.system import Cluster
-from nemesis.inspect import node_pid, process_state
-from nemesis.processes import on_victims, plan_for, verdict
-from nemesis.targets import ANY
+from nemesis.inspect import process_state
+from nemesis.processes import ProcessFault, ProcessOptions, Victims, verdict
 
 STOPPED = "T"
+
+
+@dataclass(frozen=True, slots=True)
+class Paused(Victims):
+    """Nodes whose processes are stopped. See `framework.plugins.fault.Injection`."""
+
+    def inject(self, cluster: Cluster) -> None:
+        self.each(lambda node: _send(cluster, node, signal.SIGSTOP))
+
+    def heal(self, cluster: Cluster) -> None:
+        self.each(lambda node: _send(cluster, node, signal.SIGCONT))
+
+    def probe(self, cluster: Cluster) -> Probe:
+        seen = self.each(lambda node: _look(cluster, node))
+        return verdict((one["state"] == STOPPED for one in seen.values()), seen)
+
+
+class PauseFault(ProcessFault):
+    """See `framework.plugins.fault.Fault`."""
+
+    def plan(
+        self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
+    ) -> Paused:
+        victims = self.victims(cluster, targets, leader, rng)
+        return Paused(victims.shape, victims.act, victims.pid_files)
+
+    def from_json(self, shape: str, victims: Mapping[str, Json]) -> Paused:
+        return Paused.from_json(shape, victims)
 
 
 class Pause:
     """Entry point `pause` of `framework.nemeses`. See `framework.plugins.fault.Nemesis`."""
 
     name = "pause"
-    min_nodes = 1
-    shapes: Sequence[str] = ANY
+    Options = ProcessOptions
 
-    def abilities(self, hosts: HostProvider) -> Sequence[Ability]:
-        return [Ability("signals", True, "SIGSTOP and SIGCONT")]
+    def __init__(self, options: ProcessOptions | None = None) -> None:
+        self._fault = PauseFault(self.name, "SIGSTOP", options or ProcessOptions())
 
-    def plan(
-        self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
-    ) -> Plan:
-        return plan_for(self.name, "SIGSTOP", cluster, targets, leader, rng)
+    @property
+    def faults(self) -> Sequence[Fault]:
+        return [self._fault]
 
-    def inject(self, cluster: Cluster, plan: Plan) -> None:
-        on_victims(cluster, plan, lambda host: _send(host, signal.SIGSTOP))
-
-    def heal(self, cluster: Cluster, plan: Plan) -> None:
-        on_victims(cluster, plan, lambda host: _send(host, signal.SIGCONT))
-
-    def probe(self, cluster: Cluster, plan: Plan) -> Probe:
-        seen = on_victims(cluster, plan, _look)
-        return verdict((one["state"] == STOPPED for one in seen.values()), seen)
+    def schedule(self, interval_s: float) -> Generator:
+        return self._fault.schedule(interval_s)
 
 
-def _send(host: Host, number: signal.Signals) -> None:
-    pid = node_pid(host)
+def _send(cluster: Cluster, node: str, number: signal.Signals) -> None:
+    pid = cluster.pid(node)
     if pid is not None:
-        host.signal(pid, number)
+        cluster.host(node).signal(pid, number)
 
 
-def _look(host: Host) -> dict[str, Json]:
-    pid = node_pid(host)
-    return {"pid": pid, "state": None if pid is None else process_state(host, pid)}
+def _look(cluster: Cluster, node: str) -> dict[str, Json]:
+    pid = cluster.pid(node)
+    return {
+        "pid": pid,
+        "state": None if pid is None else process_state(cluster.host(node), pid),
+    }

@@ -98,31 +98,44 @@ _Hosts = Annotated[
 _Inventory = Annotated[Path | None, typer.Option(help=_INVENTORY_HELP)]
 
 
+_System = Annotated[
+    str | None,
+    typer.Option(
+        help="The system under test. [the project's own]",
+        autocompletion=completion.plugin("systems"),
+    ),
+]
+_Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", help="[NODE-OR-ROLE:]KEY=VALUE: a setting of nodes. May be given several times."
+    ),
+]
+
+
 @app.command()
 def run(
     nemesis: Annotated[
         str,
         typer.Option(
-            help="Faults, by commas: partition, pause, kill, all, none.",
+            help="Faults, by commas: partition, pause, kill, all, none. With options: "
+            "partition:shape=bridge,interval=2.",
             autocompletion=completion.plugins("nemeses", "all", "none"),
         ),
     ] = "none",
     workload: Annotated[
         str,
         typer.Option(
-            help="Workloads, by commas, or all.",
+            help="Workloads, by commas, or all. With options as --nemesis.",
             autocompletion=completion.plugins("workloads", "all"),
         ),
     ] = "all",
-    system: Annotated[
-        str,
-        typer.Option(help="The system under test.", autocompletion=completion.plugin("systems")),
-    ] = "kraft",
+    system: _System = None,
     hosts: _Hosts = "auto",
     inventory: _Inventory = None,
     nodes: Annotated[
         str | None,
-        typer.Option(help="CONTROLLERS+BROKERS, or the number of nodes that are both. [3+3]"),
+        typer.Option(help="How many, as the system counts them: 3, or 3+3 by role. [3+3]"),
     ] = None,
     target: Annotated[
         str, typer.Option(help="Whom faults aim at: one, minority, leader, a node's name, ...")
@@ -150,6 +163,7 @@ def run(
     budget: Annotated[
         float, typer.Option(help="Time for the linearizability search of one key, s.")
     ] = 30.0,
+    setting: _Set = None,
 ) -> int:
     """Run one test: start a cluster, operate on it, break it, heal it, decide."""
     from framework.cli.run import run_command
@@ -176,6 +190,7 @@ def run(
             spark_master=spark_master,
             defect=defect,
             budget_s=budget,
+            settings=tuple(setting or ()),
         )
     )
 
@@ -192,11 +207,13 @@ def replay(
         ),
     ] = None,
     inventory: _Inventory = None,
+    setting: _Set = None,
 ) -> int:
-    """Run a stored run's plan again: same seed, same options, same schedule."""
+    """Run a stored run's plan again: same seed, same options, same schedule. What --set says
+    goes before the run's own settings."""
     from framework.cli.run import replay_command
 
-    return replay_command(run, hosts, inventory)
+    return replay_command(run, hosts, inventory, setting or ())
 
 
 @app.command()
@@ -245,6 +262,8 @@ def up(
     hosts: _Hosts = "auto",
     inventory: _Inventory = None,
     nodes: Annotated[str | None, typer.Option(help="As in run. [3+3]")] = None,
+    system: _System = None,
+    setting: _Set = None,
 ) -> int:
     """Start the default cluster without a test; run a command where it can be reached.
 
@@ -252,7 +271,7 @@ def up(
     """
     from framework.cli.up import up_command
 
-    return up_command(hosts, nodes, context.args, inventory)
+    return up_command(hosts, nodes, context.args, inventory, system, setting or ())
 
 
 @app.command()

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,12 +35,16 @@ def run_command(options: Options) -> int:
     return code
 
 
-def replay_command(folder: Path, hosts: str | None, inventory: Path | None) -> int:
-    """Run a stored plan again, maybe on other hosts."""
+def replay_command(
+    folder: Path, hosts: str | None, inventory: Path | None, settings: Sequence[str] = ()
+) -> int:
+    """Run a stored plan again, maybe on other hosts. Its settings hold, but for those that are
+    given anew."""
     try:
         options = from_json(_plan(folder)["options"])
     except UsageError as error:
         raise UsageError(f"{folder / 'plan.json'}: {error}") from None
+    options = replace(options, settings=(*options.settings, *settings))
     if hosts is not None:
         options = replace(options, hosts=hosts, inventory=inventory)
     elif inventory is not None:

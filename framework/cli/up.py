@@ -17,16 +17,24 @@ from framework.plugins import registry
 from framework.plugins.system import System
 from framework.run import cluster as clusters
 from framework.run.interrupt import interruptible
+from framework.run.settings import node_settings
 
 
 def up_command(
-    hosts: str, nodes: str | None, command: Sequence[str], inventory: Path | None = None
+    hosts: str,
+    nodes: str | None,
+    command: Sequence[str],
+    inventory: Path | None = None,
+    system_name: str | None = None,
+    settings: Sequence[str] = (),
 ) -> int:
     """Start, run the command or wait for Ctrl-C, and take everything down again."""
     console = Console(stderr=True)
     _need_command(command)
-    system: System = registry.load("systems", "kraft")
+    system: System = registry.load("systems", system_name or registry.default("systems"))
     specs = system.layout(nodes)
+    wanted = node_settings(settings, specs)
+    system.check_settings(specs, wanted)
     provider, reason = choose(hosts, system.image(), len(specs), inventory)
     console.print(reason, highlight=False)
     for line in provider.clean():
@@ -47,7 +55,7 @@ def up_command(
                 run_id=f"up-{secrets.token_hex(4)}",
                 seed=secrets.randbelow(2**31),
                 scratch=Path(scratch),
-                options={"system": "kraft"},
+                settings=wanted,
                 stop=stop.is_set,
             )
         )
@@ -58,7 +66,7 @@ def up_command(
             return cluster.fleet.run_inside(command, environment)
         console.print("the cluster runs until Ctrl-C", highlight=False)
         stop.wait()
-        clusters.stop_all(system, cluster)
+        clusters.stop_all(cluster)
         return 0
 
 

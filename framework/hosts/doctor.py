@@ -102,10 +102,11 @@ def _faults(provider: HostProvider) -> list[Ability]:
     found = []
     for name in registry.names("nemeses"):
         nemesis: Nemesis = registry.load("nemeses", name)
-        for ability in _asked(partial(nemesis.abilities, provider)):
-            found.append(
-                Ability(f"{name}: {ability.name}", ability.works, ability.detail, ability.remedy)
-            )
+        for fault in nemesis.faults:
+            for one in _asked(partial(fault.abilities, provider)):
+                found.append(
+                    Ability(f"{fault.name}: {one.name}", one.works, one.detail, one.remedy)
+                )
     return found
 
 

@@ -1,25 +1,45 @@
-"""A fault: how to inject it, how to heal it, and how to see both."""
+"""Faults: what is done, to whom, how it is seen and undone; and the packages that offer them.
+
+A `Nemesis` is a package: faults, and a schedule of when which begins and ends. A `Fault` plans;
+an `Injection` is a fault with its victims, written down before anything is done to them.
+"""
 
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol, Self
 
-from framework.history.event import Json
+from framework.generators.base import Generator
+from framework.generators.sources import op
+from framework.history.event import Event, Json
 from framework.plugins.host import Ability, HostProvider
-from framework.plugins.system import Cluster
+from framework.plugins.system import Cluster, NodeSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """One injection before it happens. Written to the ledger before `inject` is called, so
-    that healing never depends on the harness having lived through it."""
+@dataclass(frozen=True, slots=True)
+class FaultOp:
+    """An operation of the nemesis: start or stop a fault. In histories `start-kill`."""
 
+    verb: Literal["start", "stop"]
     fault: str
-    shape: str
-    """Which variant: "halves", "isolate-leader", "one", ..."""
-    victims: Mapping[str, Json]
-    """Node -> what is done to it; JSON, enough to heal from."""
+
+    @property
+    def f(self) -> str:
+        """As the history names it."""
+        return f"{self.verb}-{self.fault}"
+
+    def op(self) -> Event:
+        """The operation, for generators."""
+        return op(self.f)
+
+    @classmethod
+    def parse(cls, f: str) -> Self | None:
+        """The inverse of `f`; None for any other operation of the nemesis."""
+        verb, _, fault = f.partition("-")
+        match verb:
+            case "start" | "stop" if fault:
+                return cls(verb, fault)
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +50,38 @@ class Probe:
     evidence: Mapping[str, Json]
 
 
-class Nemesis(Protocol):
-    """A kind of fault (entry-point group `framework.nemeses`). Built with no arguments."""
+class Injection(Protocol):
+    """A fault on its victims, a frozen value. Written to the ledger before `inject` is called,
+    so that healing never depends on the harness having lived through it."""
 
-    name: str
-    shapes: Sequence[str]
-    min_nodes: int
-    """A smaller cluster has no such fault."""
+    @property
+    def shape(self) -> str:
+        """Which variant: "halves", "isolate-leader", "one", ..."""
+
+    def to_json(self) -> Mapping[str, Json]:
+        """Node -> what is done to it: enough for `Fault.from_json`. Never empty."""
+
+    def inject(self, cluster: Cluster) -> None:
+        """Do it. May raise; the runner then heals."""
+
+    def heal(self, cluster: Cluster) -> None:
+        """Undo it. Idempotent, total: works after a half-done inject."""
+
+    def probe(self, cluster: Cluster) -> Probe:
+        """Look whether the fault holds right now: before (must not), during (must), after
+        healing (must not)."""
+
+
+class Fault(Protocol):
+    """A kind of fault."""
+
+    @property
+    def name(self) -> str:
+        """In the ledger, and after `start-` and `stop-` in the history."""
+
+    def check(self, nodes: Sequence[NodeSpec]) -> None:
+        """Raises `UsageError` for a cluster that is too small for it, or that has not whom it
+        aims at by its options."""
 
     def abilities(self, hosts: HostProvider) -> Sequence[Ability]:
         """Whether it can be done on these hosts, machine by machine where they differ
@@ -44,19 +89,28 @@ class Nemesis(Protocol):
 
     def plan(
         self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
-    ) -> Plan:
+    ) -> Injection:
         """Choose a variant and victims. Pure but for `rng`. `targets` restricts the choice
-        (names as in DESIGN: "one", "minority", "majority", "all", "leader", "followers",
-        "controllers", "brokers", a node's name; empty: any shape). Never an empty plan: where
-        the cluster is too small for a shape, another shape is taken; where none fits, raises
-        `UsageError`."""
+        (`framework.plugins.targets`; empty: anybody). Never without victims: where the cluster
+        is too small for a shape, another shape is taken; where none fits, raises `UsageError`."""
 
-    def inject(self, cluster: Cluster, plan: Plan) -> None:
-        """Do it. May raise; the runner then heals."""
+    def from_json(self, shape: str, victims: Mapping[str, Json]) -> Injection:
+        """The injection that the ledger holds."""
 
-    def heal(self, cluster: Cluster, plan: Plan) -> None:
-        """Undo it. Idempotent, total: works after a half-done inject."""
 
-    def probe(self, cluster: Cluster, plan: Plan) -> Probe:
-        """Look whether the fault holds right now: before (must not), during (must), after
-        healing (must not)."""
+class Nemesis(Protocol):
+    """A package of faults (entry-point group `framework.nemeses`). Built without arguments, or
+    with an instance of its `Options` where it has such a class: a frozen dataclass with defaults,
+    filled from `--nemesis NAME:KEY=VALUE` (`framework.run.plugin_options`)."""
+
+    name: str
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        """What it can do; the schedule names them."""
+
+    def schedule(self, interval_s: float) -> Generator:
+        """When which fault starts and stops: operations as `FaultOp.op` makes them, for the
+        nemesis's one thread. `interval_s` is the command line's, for want of an option. What is
+        active at the end is healed by the runner. `framework.plugins.schedules` has the usual
+        ones."""

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from framework.history.event import Json
 from framework.plugins.host import Fleet, Host, Image
+
+PID_FILE: Final = "node.pid"
+"""In a node's workdir: the pid of its main process, as it was started last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,22 +17,27 @@ class NodeSpec:
 
     name: str
     roles: frozenset[str]
-    """Roles as the system names them; targets may use them ("controller", "broker")."""
+    """Roles as the system names them. Targets and settings may name them too: `broker` is a
+    role, `brokers` the target that means all nodes with it."""
     ports: Mapping[str, int]
     """Listener name -> port, e.g. {"client": 9092, "controller": 9093}."""
     ids: Mapping[str, int] = field(default_factory=dict)
     """Role -> numeric id inside the system."""
+    votes: bool = False
+    """Its vote counts in the control plane's quorum."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """A laid-out cluster on its hosts."""
+    """A laid-out cluster on its hosts: the one handle by which nodes are reached."""
 
+    system: "System"
     fleet: Fleet
     nodes: Mapping[str, NodeSpec]
     seed: int
-    options: Mapping[str, str]
-    """System settings from the command line (`--defect` is "defect")."""
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Node -> its settings from the command line (`--set`), which go before the system's own."""
+    defect: str | None = None
 
     def host(self, node: str) -> Host:
         return self.fleet.hosts[node]
@@ -37,6 +45,38 @@ class Cluster:
     def with_role(self, role: str) -> list[str]:
         """Names of the nodes that have this role, sorted."""
         return sorted(name for name, spec in self.nodes.items() if role in spec.roles)
+
+    def voters(self) -> list[str]:
+        """Names of the nodes that vote, sorted; all nodes of a system that marks none."""
+        return sorted(name for name, spec in self.nodes.items() if spec.votes) or sorted(self.nodes)
+
+    def pid_file(self, node: str) -> str:
+        """Path, on its host, of the file with the node's pid."""
+        return f"{self.host(node).workdir}/{PID_FILE}"
+
+    def pid(self, node: str) -> int | None:
+        """Pid of the node's main process, as it was started last. None: never started."""
+        try:
+            return int(self.host(node).read(self.pid_file(node)))
+        except FileNotFoundError:
+            return None
+
+    def is_running(self, node: str) -> bool:
+        """True while the node's process lives (stopped counts)."""
+        pid = self.pid(node)
+        return pid is not None and self.host(node).alive(pid)
+
+    def start(self, node: str) -> int:
+        """Start the node's process, also after a kill; its pid."""
+        pid = self.system.start(self, node)
+        self.host(node).write(self.pid_file(node), f"{pid}\n".encode())
+        return pid
+
+    def stop(self, node: str) -> None:
+        """End the node's process, politely first. One that does not run is left alone."""
+        pid = self.pid(node)
+        if pid is not None and self.host(node).alive(pid):
+            self.system.stop(self, node, pid)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +88,10 @@ class NodeState:
     """It serves in all its roles."""
     leader: bool
     """It claims to lead the control plane now."""
-    fields: Mapping[str, Json]
-    """The rest, as the system reports it: epoch, offset, digest, ..."""
+    term: int = 0
+    """Orders claims to lead: of two, the one with the higher term is the later one."""
+    fields: Mapping[str, Json] = field(default_factory=dict)
+    """The rest, as the system reports it: offset, digest, ... The engine reads nothing here."""
 
 
 class System(Protocol):
@@ -67,8 +109,15 @@ class System(Protocol):
     def image(self) -> Image:
         """What a machine must carry to be a node."""
 
+    def check_settings(
+        self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]
+    ) -> None:
+        """Raises `UsageError` for settings (node -> key -> value) that these nodes would not
+        start with: unknown keys, values that cannot be. Nothing has been started yet."""
+
     def install(self, cluster: Cluster, node: str) -> None:
-        """Put configuration on the node's host."""
+        """Put configuration on the node's host: the system's own, and over it what
+        `cluster.settings` says of the node."""
 
     def start(self, cluster: Cluster, node: str) -> int:
         """Start the node's process; its pid on its host. Also restarts after a kill."""

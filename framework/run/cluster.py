@@ -20,10 +20,10 @@ LOOK_S: Final = 10.0
 """A cluster that has not settled by then is looked at: maybe nobody is left who could."""
 
 
-def on_all(cluster: Cluster, deed: Callable[[str], T]) -> dict[str, T]:
+def on_all(cluster: Cluster, action: Callable[[str], T]) -> dict[str, T]:
     """Do something on every node at once. The first error is raised, after all have ended."""
     with ThreadPoolExecutor(len(cluster.nodes)) as pool:
-        return dict(zip(cluster.nodes, pool.map(deed, cluster.nodes), strict=True))
+        return dict(zip(cluster.nodes, pool.map(action, cluster.nodes), strict=True))
 
 
 @contextmanager
@@ -35,80 +35,65 @@ def cluster_of(
     run_id: str,
     seed: int,
     scratch: Path,
-    options: Mapping[str, str],
+    settings: Mapping[str, Mapping[str, str]] | None = None,
+    defect: str | None = None,
     stop: Callable[[], bool] = lambda: False,
-    wrecks: Callable[[str], Path] | None = None,
+    failed_start_logs: Callable[[str], Path] | None = None,
 ) -> Iterator[Cluster]:
     """A cluster in which all nodes serve and agree. Hosts and network are gone on exit.
 
     Raises `EngineError` when a node ends instead, or it does not settle within a minute; what
-    the nodes wrote is then copied to `wrecks(node)`.
+    the nodes wrote is then copied to `failed_start_logs(node)`.
     """
     names = [spec.name for spec in specs]
     with provider.fleet(run_id, names, scratch, system.image()) as fleet:
         cluster = Cluster(
-            fleet=fleet, nodes={spec.name: spec for spec in specs}, seed=seed, options=options
+            system=system,
+            fleet=fleet,
+            nodes={spec.name: spec for spec in specs},
+            seed=seed,
+            settings=settings or {},
+            defect=defect,
         )
         on_all(cluster, lambda node: system.install(cluster, node))
-        on_all(cluster, lambda node: start(system, cluster, node))
-        wrong = _barrier(system, cluster, stop)
+        on_all(cluster, cluster.start)
+        wrong = _barrier(cluster, stop)
         if wrong is not None and not stop():
-            if wrecks is not None:
-                collect(system, cluster, wrecks)
-                wrong += f"; what the nodes wrote is in {wrecks(specs[0].name).parent}"
+            if failed_start_logs is not None:
+                collect(cluster, failed_start_logs)
+                wrong += f"; what the nodes wrote is in {failed_start_logs(specs[0].name).parent}"
             raise EngineError(wrong)
         yield cluster
 
 
-def _barrier(system: System, cluster: Cluster, stop: Callable[[], bool]) -> str | None:
+def _barrier(cluster: Cluster, stop: Callable[[], bool]) -> str | None:
     """None once all nodes serve and agree; else why they never will."""
-    missing = await_settled(system, cluster, LOOK_S, stop)
+    missing = await_settled(cluster, LOOK_S, stop)
     if missing is None or stop():
         return missing
-    if ended := _ended(cluster):
+    if ended := [node for node in cluster.nodes if not cluster.is_running(node)]:
         return f"{', '.join(ended)} ended at the start"
-    missing = await_settled(system, cluster, BARRIER_TIMEOUT_S - LOOK_S, stop)
+    missing = await_settled(cluster, BARRIER_TIMEOUT_S - LOOK_S, stop)
     return missing and f"the cluster did not settle in {BARRIER_TIMEOUT_S:.0f} s: {missing}"
 
 
-def _ended(cluster: Cluster) -> list[str]:
-    """Nodes whose process is gone."""
-
-    def gone(node: str) -> bool:
-        host = cluster.host(node)
-        return not host.alive(int(host.read(f"{host.workdir}/node.pid")))
-
-    return [node for node in cluster.nodes if gone(node)]
-
-
-def start(system: System, cluster: Cluster, node: str) -> int:
-    """Start a node's process, and write its pid where nemeses look for it."""
-    pid = system.start(cluster, node)
-    host = cluster.host(node)
-    host.write(f"{host.workdir}/node.pid", f"{pid}\n".encode())
-    return pid
-
-
-def stop_all(system: System, cluster: Cluster) -> None:
+def stop_all(cluster: Cluster) -> None:
     """End every node that still runs, politely first. Failures are logged."""
 
     def stop_one(node: str) -> None:
-        host = cluster.host(node)
         try:
-            pid = int(host.read(f"{host.workdir}/node.pid"))
-            if host.alive(pid):
-                system.stop(cluster, node, pid)
+            cluster.stop(node)
         except Exception as error:
             log.warning("%s could not be stopped: %s", node, error)
 
     on_all(cluster, stop_one)
 
 
-def collect(system: System, cluster: Cluster, into: Callable[[str], Path]) -> None:
+def collect(cluster: Cluster, into: Callable[[str], Path]) -> None:
     """Copy what nodes wrote. Failures are logged: a verdict never hangs on them."""
 
     def collect_one(node: str) -> None:
-        for directory in system.artifacts(cluster, node):
+        for directory in cluster.system.artifacts(cluster, node):
             try:
                 cluster.host(node).fetch(directory, into(node))
             except Exception as error:

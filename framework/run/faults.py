@@ -3,17 +3,18 @@
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import tenacity
 
+from framework.errors import EngineError
 from framework.history.event import Event, Json
-from framework.plugins.fault import Nemesis, Plan, Probe
-from framework.plugins.system import Cluster, NodeState, System
-from framework.run.ledger import Ledger
+from framework.plugins.fault import Fault, FaultOp, Injection, Probe
+from framework.plugins.system import Cluster, NodeState
+from framework.run.ledger import Entry, Ledger
 from framework.seeds import stream
 
 log: Final = logging.getLogger(__name__)
@@ -21,22 +22,24 @@ log: Final = logging.getLogger(__name__)
 SETTLE_TIMEOUT_S: Final = 60.0
 
 
-def states(system: System, cluster: Cluster, timeout_s: float = 1.0) -> dict[str, NodeState | None]:
+def states(cluster: Cluster, timeout_s: float = 1.0) -> dict[str, NodeState | None]:
     """Ask every node at once."""
     with ThreadPoolExecutor(len(cluster.nodes)) as pool:
-        answers = pool.map(lambda node: system.state(cluster, node, timeout_s), cluster.nodes)
+        answers = pool.map(
+            lambda node: cluster.system.state(cluster, node, timeout_s), cluster.nodes
+        )
         return dict(zip(cluster.nodes, answers, strict=True))
 
 
-def find_leader(system: System, cluster: Cluster) -> str | None:
-    """The node that claims to lead; of two, the one with the higher epoch."""
-    claims = [state for state in states(system, cluster).values() if state and state.leader]
-    best = max(claims, key=lambda state: state.fields.get("epoch", 0), default=None)
+def find_leader(cluster: Cluster) -> str | None:
+    """The node that claims to lead; of two, the one with the higher term."""
+    claims = [state for state in states(cluster).values() if state and state.leader]
+    best = max(claims, key=lambda state: state.term, default=None)
     return best.node if best else None
 
 
 def await_settled(
-    system: System, cluster: Cluster, timeout_s: float, stop: Callable[[], bool] = lambda: False
+    cluster: Cluster, timeout_s: float, stop: Callable[[], bool] = lambda: False
 ) -> str | None:
     """Wait until all nodes agree and serve. None then; else what is missing."""
     retry = tenacity.Retrying(
@@ -45,8 +48,30 @@ def await_settled(
         wait=tenacity.wait_fixed(0.1),
         retry_error_callback=lambda state: state.outcome.result() if state.outcome else "nothing",
     )
-    missing: str | None = retry(system.settled, cluster)
+    missing: str | None = retry(cluster.system.settled, cluster)
     return missing
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """A fault that holds, or may hold."""
+
+    injection: Injection
+    entry: Entry
+
+    @property
+    def label(self) -> str:
+        return f"{self.entry.fault} {self.entry.shape}"
+
+    def describe(self, bites: bool | None) -> Json:
+        """As the history has it."""
+        entry = self.entry
+        return {
+            "id": entry.id,
+            "shape": entry.shape,
+            "victims": dict(entry.victims),
+            "bit": bites,
+        }
 
 
 class FaultDriver:
@@ -54,50 +79,53 @@ class FaultDriver:
 
     `start-<fault>` plans, writes down, injects and probes; `stop-<fault>` heals and probes;
     `heal` heals whatever is active; `settle` waits until the cluster agrees; `phase` marks.
+    Different faults may be active at the same time, each once.
     """
 
     def __init__(
         self,
         *,
-        system: System,
         cluster: Cluster,
-        nemeses: Mapping[str, Nemesis],
+        faults: Iterable[Fault],
         targets: Sequence[str],
         ledger: Ledger,
         on_phase: Callable[[str], None],
         on_fault: Callable[[str | None], None],
     ) -> None:
-        self._system = system
         self._cluster = cluster
-        self._nemeses = nemeses
+        self._faults = {fault.name: fault for fault in faults}
         self._targets = targets
         self._ledger = ledger
         self._on_phase = on_phase
         self._on_fault = on_fault
-        self._active: dict[str, tuple[int, Plan]] = {}
+        self._active: dict[str, Active] = {}
         self._drawn: Counter[str] = Counter()
         """Plans made of each fault. Each has a source of its own, so that its victims do not
         depend on when another one's turn happened to come."""
         self._lock = threading.RLock()
-        """One deed at a time: who ends a run early waits for an injection under way, and then
+        """One act at a time: who ends a run early waits for an injection under way, and then
         heals it."""
 
     def invoke(self, op: Event) -> Event:
         """Carry out one operation. Never raises for a fault that failed: the ledger says so."""
-        verb, _, fault = op.f.partition("-")
-        value: Json
-        if op.f == "phase":
-            self._on_phase(str(op.value))
-            value = op.value
-        elif op.f == "heal":
-            value = self.heal_all()
-        elif op.f == "settle":
-            missing = await_settled(self._system, self._cluster, SETTLE_TIMEOUT_S)
-            value = {"settled": missing is None, "missing": missing}
-        else:
+        return replace(op, type="info", value=self._done(op))
+
+    def _done(self, op: Event) -> Json:
+        fault_op = FaultOp.parse(op.f)
+        if fault_op is not None:
             with self._lock:
-                value = self._start(fault) if verb == "start" else self._stop(fault)
-        return replace(op, type="info", value=value)
+                act = self._start if fault_op.verb == "start" else self._stop
+                return act(fault_op.fault)
+        match op.f:
+            case "phase":
+                self._on_phase(str(op.value))
+                return op.value
+            case "heal":
+                return self.heal_all()
+            case "settle":
+                missing = await_settled(self._cluster, SETTLE_TIMEOUT_S)
+                return {"settled": missing is None, "missing": missing}
+        raise EngineError(f"a schedule has the nemesis do what it cannot: {op.f!r}")
 
     @property
     def active(self) -> bool:
@@ -118,60 +146,52 @@ class FaultDriver:
                     found.append({"error": str(error)})
         return found
 
-    def _start(self, fault: str) -> Json:
-        if fault in self._active:
-            return {"skipped": f"{fault} is already active"}
-        nemesis = self._nemeses[fault]
-        rng = stream(self._cluster.seed, "nemesis", fault, self._drawn[fault])
-        self._drawn[fault] += 1
-        leader = find_leader(self._system, self._cluster)
-        plan = nemesis.plan(self._cluster, self._targets, leader, rng)
-        ident = self._ledger.plan(plan)
-        self._active[fault] = (ident, plan)
-        self._look(ident, "probed-before", nemesis, plan)
+    def _start(self, name: str) -> Json:
+        if name in self._active:
+            return {"skipped": f"{name} is already active"}
+        fault = self._faults[name]
+        rng = stream(self._cluster.seed, "nemesis", name, self._drawn[name])
+        self._drawn[name] += 1
+        injection = fault.plan(self._cluster, self._targets, find_leader(self._cluster), rng)
+        active = Active(injection, self._ledger.plan(name, injection))
+        self._active[name] = active
+        self._look(active, "probed-before")
         try:
-            nemesis.inject(self._cluster, plan)
-            self._ledger.done(ident, "injected", plan)
+            injection.inject(self._cluster)
+            active.entry.step("injected")
         except Exception as error:
-            log.warning("%s could not be injected: %s", fault, error)
-            self._ledger.failed(ident, plan, error)
-        self._on_fault(self._label())
-        probe = self._look(ident, "probed-during", nemesis, plan)
-        return self._describe(ident, plan, probe.bites)
+            log.warning("%s could not be injected: %s", name, error)
+            active.entry.failed(error)
+        self._show()
+        return active.describe(self._look(active, "probed-during").bites)
 
-    def _stop(self, fault: str) -> Json:
-        if fault not in self._active:
-            return {"skipped": f"{fault} is not active"}
-        ident, plan = self._active[fault]
-        nemesis = self._nemeses[fault]
+    def _stop(self, name: str) -> Json:
+        if name not in self._active:
+            return {"skipped": f"{name} is not active"}
+        active = self._active[name]
         healed = False
         try:
-            nemesis.heal(self._cluster, plan)
-            self._ledger.done(ident, "healed", plan)
+            active.injection.heal(self._cluster)
+            active.entry.step("healed")
             healed = True
         except Exception as error:
-            log.warning("%s could not be healed: %s", fault, error)
-            self._ledger.failed(ident, plan, error)
-        probe = self._look(ident, "probed-after", nemesis, plan)
+            log.warning("%s could not be healed: %s", name, error)
+            active.entry.failed(error)
+        probe = self._look(active, "probed-after")
         if healed:
-            del self._active[fault]
-        self._on_fault(self._label())
-        return self._describe(ident, plan, probe.bites)
+            del self._active[name]
+        self._show()
+        return active.describe(probe.bites)
 
-    def _look(self, ident: int, step: str, nemesis: Nemesis, plan: Plan) -> Probe:
+    def _look(self, active: Active, step: str) -> Probe:
         try:
-            probe = nemesis.probe(self._cluster, plan)
+            probe = active.injection.probe(self._cluster)
         except Exception as error:
-            log.warning("%s could not be probed: %s", plan.fault, error)
-            self._ledger.failed(ident, plan, error)
+            log.warning("%s could not be probed: %s", active.entry.fault, error)
+            active.entry.failed(error)
             probe = Probe(bites=None, evidence={"error": str(error)})
-        self._ledger.probed(ident, step, plan, probe)
+        active.entry.probed(step, probe)
         return probe
 
-    def _label(self) -> str | None:
-        plans = [plan for _, plan in self._active.values()]
-        return ", ".join(f"{plan.fault} {plan.shape}" for plan in plans) or None
-
-    @staticmethod
-    def _describe(ident: int, plan: Plan, bites: bool | None) -> Json:
-        return {"id": ident, "shape": plan.shape, "victims": dict(plan.victims), "bit": bites}
+    def _show(self) -> None:
+        self._on_fault(", ".join(each.label for each in self._active.values()) or None)

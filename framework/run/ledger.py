@@ -1,4 +1,4 @@
-"""The fault ledger, `faults.jsonl`: what was planned, done and seen, a line before each deed.
+"""The fault ledger, `faults.jsonl`: what was planned, done and seen, a line before each act.
 
 Victims are on disk before anything is done to them, so that healing never depends on the
 harness having lived through the injection.
@@ -6,11 +6,13 @@ harness having lived through the injection.
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from framework.plugins.fault import Plan, Probe
+from framework.history.event import Json
+from framework.plugins.fault import Injection, Probe
 
 
 class Ledger:
@@ -21,39 +23,54 @@ class Ledger:
         self._clock = clock
         self._count = 0
 
-    def plan(self, plan: Plan) -> int:
-        """Write a plan down; the id of its injection."""
+    def plan(self, fault: str, injection: Injection) -> "Entry":
+        """Write a plan down; the entry that its other lines belong to."""
         self._count += 1
-        self._write(self._count, "planned", plan)
-        return self._count
-
-    def done(self, ident: int, step: str, plan: Plan) -> None:
-        """`step`: "injected" or "healed"."""
-        self._write(ident, step, plan)
-
-    def probed(self, ident: int, step: str, plan: Plan, probe: Probe) -> None:
-        """`step`: "probed-before", "probed-during" or "probed-after"."""
-        self._write(
-            ident, step, plan, probe={"bites": probe.bites, "evidence": dict(probe.evidence)}
-        )
-
-    def failed(self, ident: int, plan: Plan, error: BaseException) -> None:
-        """A deed or a look that went wrong."""
-        self._write(ident, "failed", plan, error=f"{type(error).__name__}: {error}")
+        entry = Entry(self._count, fault, injection.shape, injection.to_json(), self._write)
+        entry.step("planned")
+        return entry
 
     def close(self) -> None:
         """What is written from now on raises `OSError`: nothing is done that is not written."""
         os.close(self._file)
         self._file = -1  # the number may soon be another file's
 
-    def _write(self, ident: int, step: str, plan: Plan, **more: Any) -> None:
-        line = {
-            "id": ident,
-            "time": self._clock(),
-            "step": step,
-            "fault": plan.fault,
-            "shape": plan.shape,
-            "victims": dict(plan.victims),
-            **more,
-        }
-        os.write(self._file, json.dumps(line, separators=(",", ":"), default=str).encode() + b"\n")
+    def _write(self, line: Mapping[str, Any]) -> None:
+        stamped = {"id": line["id"], "time": self._clock(), **line}
+        text = json.dumps(stamped, separators=(",", ":"), default=str)
+        os.write(self._file, text.encode() + b"\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One injection in the ledger. Its lines are written as it goes on."""
+
+    id: int
+    fault: str
+    shape: str
+    victims: Mapping[str, Json]
+    write: Callable[[Mapping[str, Any]], None]
+
+    def step(self, step: str) -> None:
+        """`step`: "planned", "injected" or "healed"."""
+        self._line(step)
+
+    def probed(self, step: str, probe: Probe) -> None:
+        """`step`: "probed-before", "probed-during" or "probed-after"."""
+        self._line(step, probe={"bites": probe.bites, "evidence": dict(probe.evidence)})
+
+    def failed(self, error: BaseException) -> None:
+        """An act or a look that went wrong."""
+        self._line("failed", error=f"{type(error).__name__}: {error}")
+
+    def _line(self, step: str, **more: Any) -> None:
+        self.write(
+            {
+                "id": self.id,
+                "step": step,
+                "fault": self.fault,
+                "shape": self.shape,
+                "victims": dict(self.victims),
+                **more,
+            }
+        )

@@ -145,10 +145,17 @@ def _plan(test: Test, argv: list[str]) -> dict[str, Any]:
         "system": test.system_name,
         "workloads": [workload.name for workload in test.workloads],
         "nemeses": list(test.nemeses),
+        "faults": [fault.name for fault in test.faults],
         "left_out": dict(test.left_out),
         "checkers": list(test.checkers),
         "not_applicable": dict(test.not_applicable),
-        "options": {**as_json(test.options), "seed": test.seed, "hosts": test.provider.name},
+        "options": {
+            **as_json(test.options),
+            "seed": test.seed,
+            "hosts": test.provider.name,
+            "system": test.system_name,
+        },
+        "settings": {node: dict(each) for node, each in test.settings.items()},
         "threads": test.threads,
         "nodes": {},
         "time_zero_ns": None,
@@ -169,9 +176,6 @@ def _run_cluster(
 ) -> None:
     """Everything that needs the cluster. An error once the history has begun is logged: what
     was recorded is checked all the same."""
-    options = {"system": test.system_name}
-    if test.options.defect is not None:
-        options["defect"] = test.options.defect
     with ExitStack() as stack:
         scratch = Path(tempfile.mkdtemp(prefix="kraft-proof-"))
         stack.callback(shutil.rmtree, scratch, ignore_errors=True)
@@ -185,9 +189,10 @@ def _run_cluster(
                     run_id=f"{folder.path.parent.name}-{folder.path.name}",
                     seed=test.seed,
                     scratch=scratch,
-                    options=options,
+                    settings=test.settings,
+                    defect=test.options.defect,
                     stop=stop.is_set,
-                    wrecks=folder.node,
+                    failed_start_logs=folder.node,
                 )
             )
             plan["nodes"] = clusters.describe(cluster.fleet, test.specs)
@@ -202,12 +207,12 @@ def _run_cluster(
                 _ended_early(folder, plan, progress, error)
             progress.phase("collect")
             if test.options.keep:
-                clusters.collect(test.system, cluster, folder.node)
+                clusters.collect(cluster, folder.node)
                 KEPT.append(stack.pop_all())
                 progress.say("the cluster keeps running; `python -m framework clean` removes it")
                 return
-            clusters.stop_all(test.system, cluster)
-            clusters.collect(test.system, cluster, folder.node)
+            clusters.stop_all(cluster)
+            clusters.collect(cluster, folder.node)
             stack.close()  # here, where a failure costs no verdict
         except Exception as error:
             if not folder.history.exists():
@@ -249,9 +254,8 @@ def _interpret(
 
     ledger = Ledger(folder.faults, clock)
     driver = FaultDriver(
-        system=test.system,
         cluster=cluster,
-        nemeses=test.nemeses,
+        faults=test.faults,
         targets=test.targets,
         ledger=ledger,
         on_phase=progress.phase,

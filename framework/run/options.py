@@ -5,17 +5,20 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, get_args, get_type_hints
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from framework.errors import UsageError
 from framework.hosts.choose import choose
 from framework.plugins import registry
 from framework.plugins.capabilities import FAULTS, Applicable, applicable, unmet
 from framework.plugins.checker import Checker
-from framework.plugins.fault import Nemesis
+from framework.plugins.fault import Fault, Nemesis
 from framework.plugins.host import HostProvider
 from framework.plugins.system import NodeSpec, System
+from framework.plugins.targets import check_targets
 from framework.plugins.workload import Workload
+from framework.run.plugin_options import create, named
+from framework.run.settings import node_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +27,8 @@ class Options:
 
     nemesis: str = "none"
     workload: str = "all"
-    system: str = "kraft"
+    system: str | None = None
+    """None: `registry.default`."""
     hosts: str = "auto"
     inventory: Path | None = None
     nodes: str | None = None
@@ -42,6 +46,8 @@ class Options:
     spark_master: str = "local[*]"
     defect: str | None = None
     budget_s: float = 30.0
+    settings: tuple[str, ...] = ()
+    """`--set`: [NODE-OR-ROLE:]KEY=VALUE."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +69,17 @@ class Test:
     """Workloads of `--workload all` that this system or cluster cannot have, and why."""
     nemeses: Mapping[str, Nemesis]
     targets: Sequence[str]
+    settings: Mapping[str, Mapping[str, str]]
+    """Node -> key -> value, from `--set`."""
     checkers: Sequence[str]
     not_applicable: Mapping[str, str]
     """The other checkers, and why they have nothing to check here."""
     threads: int
+
+    @property
+    def faults(self) -> list[Fault]:
+        """Of all nemeses."""
+        return [fault for package in self.nemeses.values() for fault in package.faults]
 
     def threads_of(self, index: int) -> range:
         """The threads of the workload at `index`: an equal share, the first ones one more."""
@@ -83,19 +96,22 @@ def resolve(options: Options) -> Test:
     _positive("--budget", options.budget_s)
     if options.seed is not None and options.seed < 0:
         raise UsageError(f"--seed {options.seed}: it is a whole number from 0 up")
+    system_name = options.system or registry.default("systems")
+    system: System = registry.load("systems", system_name)
     nemeses: dict[str, Nemesis] = {
-        name: registry.load("nemeses", name) for name in chosen("nemeses", options.nemesis)
+        item.name: create("nemeses", item) for item in named("nemeses", options.nemesis)
     }
-    system: System = registry.load("systems", options.system)
     if options.defect is not None and options.defect not in system.defects:
         known = ", ".join(sorted(system.defects))
         raise UsageError(f"unknown defect: {options.defect!r} (known: {known})")
     specs = system.layout(options.nodes)
     workloads, left_out = _workloads(options.workload, system, specs)
     checking = _checking(system, workloads, nemeses)
-    _check_size(nemeses, specs)
     targets = [item.strip() for item in options.targets.split(",") if item.strip()]
-    _check_targets(targets, specs)
+    check_targets(targets, specs)
+    _check_faults(nemeses, specs)
+    settings = node_settings(options.settings, specs)
+    system.check_settings(specs, settings)
     threads = _threads(options.concurrency, len(specs), workloads)
     _check_threads(workloads, threads)
     provider, reason = choose(options.hosts, system.image(), len(specs), options.inventory)
@@ -104,7 +120,7 @@ def resolve(options: Options) -> Test:
         options=options,
         seed=secrets.randbelow(2**31) if options.seed is None else options.seed,
         name=options.name or "+".join((*(w.name for w in workloads), *nemeses)),
-        system_name=options.system,
+        system_name=system_name,
         system=system,
         provider=provider,
         hosts_reason=reason,
@@ -113,43 +129,11 @@ def resolve(options: Options) -> Test:
         left_out=left_out,
         nemeses=nemeses,
         targets=targets,
+        settings=settings,
         checkers=checking.checkers,
         not_applicable=checking.not_applicable,
         threads=threads,
     )
-
-
-def chosen(group: str, text: str) -> list[str]:
-    """Names in a comma-separated list; `all` and `none` are understood."""
-    items = [item.strip() for item in text.split(",") if item.strip()]
-    known = registry.names(group)
-    if items == ["none"]:
-        return []
-    if items == ["all"]:
-        return known
-    for item in items:
-        if item not in known:
-            raise UsageError(
-                f"unknown {_SINGULAR[group]}: {item!r} (known: {', '.join(known)}, all, none)"
-            )
-    if not items:
-        raise UsageError(f"no {_SINGULAR[group]} named (known: {', '.join(known)}, all, none)")
-    return list(dict.fromkeys(items))
-
-
-_SINGULAR: Final = {"nemeses": "nemesis", "workloads": "workload"}
-
-GROUPS: Final = (
-    "one",
-    "minority",
-    "majority",
-    "all",
-    "leader",
-    "followers",
-    "controllers",
-    "brokers",
-)
-"""Targets that are no node's name."""
 
 
 def _workloads(
@@ -158,15 +142,17 @@ def _workloads(
     """Those asked for; of `all` those that the system can have, and why it cannot the others."""
     found: list[Workload] = []
     left_out: dict[str, str] = {}
-    for name in chosen("workloads", text):
-        workload: Workload = registry.load("workloads", name)
+    for item in named("workloads", text):
+        workload: Workload = create("workloads", item)
         reason = unmet(workload.requires, system.capabilities) or _too_few(workload, specs)
         if reason is None:
             found.append(workload)
         elif text.strip() == "all":
-            left_out[name] = reason
+            left_out[item.name] = reason
         else:
-            raise UsageError(f"workload {name} cannot be had with system {system.name}: {reason}")
+            raise UsageError(
+                f"workload {item.name} cannot be had with system {system.name}: {reason}"
+            )
     if not found:
         raise UsageError(
             f"system {system.name} can have none of the workloads: "
@@ -230,31 +216,24 @@ def _check_threads(workloads: Sequence[Workload], threads: int) -> None:
             )
 
 
-def _check_size(nemeses: Mapping[str, Nemesis], specs: Sequence[NodeSpec]) -> None:
+def _check_faults(nemeses: Mapping[str, Nemesis], specs: Sequence[NodeSpec]) -> None:
+    owner: dict[str, str] = {}
     for name, nemesis in nemeses.items():
-        if len(specs) < nemesis.min_nodes:
-            raise UsageError(
-                f"nemesis {name} needs {nemesis.min_nodes} nodes or more, --nodes has {len(specs)}"
-            )
-
-
-def _check_targets(targets: Sequence[str], specs: Sequence[NodeSpec]) -> None:
-    names = sorted(spec.name for spec in specs)
-    for target in targets:
-        if target not in GROUPS and target not in names:
-            raise UsageError(
-                f"unknown target: {target!r} (known: {', '.join(GROUPS)}, {', '.join(names)})"
-            )
+        for fault in nemesis.faults:
+            if (other := owner.setdefault(fault.name, name)) != name:
+                raise UsageError(f"nemeses {other} and {name} both have a fault {fault.name}")
+            fault.check(specs)
 
 
 def _check_abilities(provider: HostProvider, nemeses: Mapping[str, Nemesis]) -> None:
     for name, nemesis in nemeses.items():
-        for ability in nemesis.abilities(provider):
-            if not ability.works:
-                raise UsageError(
-                    f"nemesis {name} cannot be done on {provider.name} hosts here: "
-                    f"{ability.detail}. {ability.remedy}".strip()
-                )
+        for fault in nemesis.faults:
+            for ability in fault.abilities(provider):
+                if not ability.works:
+                    raise UsageError(
+                        f"nemesis {name} cannot be done on {provider.name} hosts here: "
+                        f"{ability.detail}. {ability.remedy}".strip()
+                    )
 
 
 def _positive(name: str, value: float) -> None:
@@ -284,6 +263,8 @@ def from_json(stored: Mapping[str, Any]) -> Options:
     for key in ("results", "junit", "inventory"):
         if key in known:
             known[key] = Path(known[key])
+    if "settings" in known:
+        known["settings"] = tuple(known["settings"])
     return Options(**known)
 
 
@@ -292,6 +273,8 @@ _STORED: Final[Mapping[type, tuple[type, ...]]] = {Path: (str,), float: (float, 
 
 
 def _fits(value: object, hint: Any) -> bool:
+    if get_origin(hint) is tuple:
+        return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
     kinds = get_args(hint) or (hint,)
     if isinstance(value, bool):
         return bool in kinds

@@ -4,18 +4,22 @@ Harness and clients reach every node all the while: only packets between nodes a
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 from framework.errors import UsageError
+from framework.generators import Generator
 from framework.history.event import Json
-from framework.plugins.fault import Plan, Probe
+from framework.plugins.fault import Fault, Probe
 from framework.plugins.host import Ability, HostProvider
-from framework.plugins.system import Cluster
+from framework.plugins.schedules import alternate
+from framework.plugins.system import Cluster, NodeSpec
+from framework.plugins.targets import check_targets, pick
+from nemesis.options import need_positive, targets_of
 from nemesis.partition import grudges, reach, rules
 from nemesis.partition.grudges import Grudge
-from nemesis.targets import control_plane, pick
 
 SHAPES: Final = {
     "halves": (2, grudges.halves),
@@ -28,15 +32,78 @@ SHAPES: Final = {
 _ALONE: Final = {"one": "isolate-one", "leader": "isolate-leader"}
 
 
-class Partition:
-    """Entry point `partition` of `framework.nemeses`. See `framework.plugins.fault.Nemesis`.
+@dataclass(frozen=True, slots=True)
+class PartitionOptions:
+    """`shape`: always this one. `target`: whom to isolate, instead of `--target`, several by +.
+    `interval`: instead of `--interval`, s."""
 
-    Victims: node -> {"drops": nodes it does not hear, "addresses": theirs}.
-    """
+    shape: Literal["any", "halves", "one-way", "bridge", "majorities-ring", "isolate"] = "any"
+    target: str = ""
+    interval: float | None = None
+
+    def __post_init__(self) -> None:
+        need_positive(interval=self.interval)
+        if self.target and self.shape in SHAPES:
+            raise ValueError(f"shape={self.shape} is drawn over all nodes and takes no target")
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Who drops whose packets. See `framework.plugins.fault.Injection`."""
+
+    shape: str
+    drops: Mapping[str, Sequence[str]]
+    """Node -> nodes it does not hear."""
+    addresses: Mapping[str, str]
+    """Address of each of those."""
+
+    def to_json(self) -> Mapping[str, Json]:
+        return {
+            node: {
+                "drops": list(sources),
+                "addresses": [self.addresses[source] for source in sources],
+            }
+            for node, sources in self.drops.items()
+        }
+
+    def inject(self, cluster: Cluster) -> None:
+        self._each(
+            lambda node: rules.drop(
+                cluster.host(node), [self.addresses[source] for source in self.drops[node]]
+            )
+        )
+
+    def heal(self, cluster: Cluster) -> None:
+        self._each(lambda node: rules.forget(cluster.host(node)))
+
+    def probe(self, cluster: Cluster) -> Probe:
+        grudge = {node: list(sources) for node, sources in self.drops.items()}
+        cut, free = reach.pairs(grudge, cluster.nodes)
+        return reach.judge(cut, free, reach.look(cluster, grudge, [*cut, *free]))
+
+    def _each(self, act: Callable[[str], None]) -> None:
+        with ThreadPoolExecutor(len(self.drops)) as pool:
+            list(pool.map(act, self.drops))
+
+
+class PartitionFault:
+    """See `framework.plugins.fault.Fault`."""
 
     name = "partition"
-    min_nodes = 2
-    shapes: Sequence[str] = (*SHAPES, "isolate-one", "isolate-leader", "isolate-group")
+
+    def __init__(self, options: PartitionOptions) -> None:
+        self._options = options
+
+    def check(self, nodes: Sequence[NodeSpec]) -> None:
+        least, _ = SHAPES.get(self._options.shape, (2, None))
+        voters = sum(spec.votes for spec in nodes)
+        if len(nodes) < 2:
+            raise UsageError("nemesis partition needs 2 nodes or more, --nodes has 1")
+        if (voters if voters > 1 else len(nodes)) < least:
+            raise UsageError(
+                f"nemesis partition: shape={self._options.shape} needs {least} nodes that vote"
+            )
+        check_targets(targets_of(self._options.target), nodes)
 
     def abilities(self, hosts: HostProvider) -> Sequence[Ability]:
         without = ", ".join(hosts.lacking(["nft"]))
@@ -45,42 +112,58 @@ class Partition:
 
     def plan(
         self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
-    ) -> Plan:
-        nodes = sorted(cluster.nodes)
-        if len(nodes) < 2:
+    ) -> Cut:
+        if len(cluster.nodes) < 2:
             raise UsageError("a partition needs two nodes or more; the cluster has one")
-        shape, grudge = (
-            _at(cluster, targets, leader, rng) if targets else _any(cluster, leader, rng)
-        )
-        victims: dict[str, Json] = {
-            node: {
-                "drops": list(sources),
-                "addresses": [cluster.host(source).address for source in sources],
-            }
-            for node, sources in grudge.items()
+        shape, grudge = self._drawn(cluster, targets, leader, rng)
+        addresses = {
+            source: cluster.host(source).address
+            for sources in grudge.values()
+            for source in sources
         }
-        return Plan(fault=self.name, shape=shape, victims=victims)
+        return Cut(shape, grudge, addresses)
 
-    def inject(self, cluster: Cluster, plan: Plan) -> None:
-        with ThreadPoolExecutor(len(plan.victims)) as pool:
-            list(
-                pool.map(
-                    lambda node: rules.drop(cluster.host(node), plan.victims[node]["addresses"]),
-                    plan.victims,
-                )
-            )
+    def from_json(self, shape: str, victims: Mapping[str, Any]) -> Cut:
+        drops = {node: list(victim["drops"]) for node, victim in victims.items()}
+        addresses = {
+            source: address
+            for victim in victims.values()
+            for source, address in zip(victim["drops"], victim["addresses"], strict=True)
+        }
+        return Cut(shape, drops, addresses)
 
-    def heal(self, cluster: Cluster, plan: Plan) -> None:
-        with ThreadPoolExecutor(len(plan.victims)) as pool:
-            list(pool.map(lambda node: rules.forget(cluster.host(node)), plan.victims))
+    def _drawn(
+        self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
+    ) -> tuple[str, Grudge]:
+        asked = targets_of(self._options.target) or targets
+        match self._options.shape:
+            case "any" if not asked:
+                return _any(cluster, leader, rng)
+            case "any" | "isolate":
+                return _isolated(cluster, asked, leader, rng)
+            case shape:
+                core, rest = _core(cluster)
+                return shape, SHAPES[shape][1](core, rest, rng)
 
-    def probe(self, cluster: Cluster, plan: Plan) -> Probe:
-        grudge = {node: list(victim["drops"]) for node, victim in plan.victims.items()}
-        cut, free = reach.pairs(grudge, cluster.nodes)
-        return reach.judge(cut, free, reach.look(cluster, grudge, [*cut, *free]))
+
+class Partition:
+    """Entry point `partition` of `framework.nemeses`. See `framework.plugins.fault.Nemesis`."""
+
+    name = "partition"
+    Options = PartitionOptions
+
+    def __init__(self, options: PartitionOptions | None = None) -> None:
+        self._options = options or PartitionOptions()
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        return [PartitionFault(self._options)]
+
+    def schedule(self, interval_s: float) -> Generator:
+        return alternate(self.name, self._options.interval or interval_s)
 
 
-def _at(
+def _isolated(
     cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
 ) -> tuple[str, Grudge]:
     """Cut one of the targets off from everybody else."""
@@ -88,14 +171,20 @@ def _at(
     return _ALONE.get(target, "isolate-group"), grudges.isolate(group, cluster.nodes)
 
 
-def _any(cluster: Cluster, leader: str | None, rng: random.Random) -> tuple[str, Grudge]:
-    """One of the shapes that fit, each as likely as the others."""
-    core = control_plane(cluster)
-    fits = set(SHAPES)
+def _core(cluster: Cluster) -> tuple[list[str], list[str]]:
+    """The nodes over which shapes are drawn, and the others: voters, if there are two."""
+    core = cluster.voters()
     if len(core) < 2:
         core = sorted(cluster.nodes)
+    return core, [node for node in sorted(cluster.nodes) if node not in core]
+
+
+def _any(cluster: Cluster, leader: str | None, rng: random.Random) -> tuple[str, Grudge]:
+    """One of the shapes that fit, each as likely as the others."""
+    core, rest = _core(cluster)
+    fits = set(SHAPES)
+    if len(cluster.voters()) < 2:
         fits.remove("bridge")  # the only voter may be in the middle, and would miss nobody
-    rest = [node for node in sorted(cluster.nodes) if node not in core]
     fitting = [name for name, (least, _) in SHAPES.items() if name in fits and len(core) >= least]
     shape = rng.choice([*fitting, "isolate-one", "isolate-leader"])
     if shape in SHAPES:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
-from echoes import Echoes, specs
+from echoes import Echoes, EchoSystem, specs
 
 from framework.plugins import registry
 from framework.plugins.host import HostProvider, Image
@@ -22,7 +23,8 @@ def echoes(
         fleet = stack.enter_context(
             provider.fleet(f"test-{scratch.name}", list(nodes), scratch, Image(name="echo"))
         )
-        cluster = Cluster(fleet=fleet, nodes=nodes, seed=0, options={"system": "echo"})
+        system: Any = EchoSystem()
+        cluster = Cluster(system=system, fleet=fleet, nodes=nodes, seed=0)
         running = Echoes(cluster)
         running.start()
         yield running

@@ -1,6 +1,6 @@
 """Clusters of small echo servers on real hosts, and clusters that exist only on paper."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -38,13 +38,10 @@ class Echoes:
     """A running cluster of echo servers, c1 to c3."""
 
     cluster: Cluster
-    system: EchoSystem = field(default_factory=EchoSystem)
 
     def start(self) -> None:
         for node in self.cluster.nodes:
-            host = self.cluster.host(node)
-            pid = self.system.start(self.cluster, node)
-            host.write(f"{host.workdir}/node.pid", f"{pid}\n".encode())
+            self.cluster.start(node)
         for node in self.cluster.nodes:
             tenacity.retry(stop=tenacity.stop_after_delay(10), wait=tenacity.wait_fixed(0.05))(
                 self.answers
@@ -61,7 +58,10 @@ class Echoes:
 def specs(controllers: int, brokers: int) -> dict[str, NodeSpec]:
     nodes = {
         f"c{number}": NodeSpec(
-            name=f"c{number}", roles=frozenset({"controller"}), ports={"controller": PORT}
+            name=f"c{number}",
+            roles=frozenset({"controller"}),
+            ports={"controller": PORT},
+            votes=True,
         )
         for number in range(1, controllers + 1)
     }
@@ -80,4 +80,5 @@ def on_paper(nodes: dict[str, NodeSpec]) -> Cluster:
         for position, name in enumerate(nodes)
     }
     fleet: Any = SimpleNamespace(kind="paper", hosts=hosts)
-    return Cluster(fleet=fleet, nodes=nodes, seed=0, options={"system": "echo"})
+    system: Any = EchoSystem()
+    return Cluster(system=system, fleet=fleet, nodes=nodes, seed=0)

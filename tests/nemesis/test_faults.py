@@ -1,16 +1,17 @@
 """Every fault seen to bite, and to be gone, on real hosts of both kinds."""
 
+import json
 import random
 import signal
+from collections.abc import Callable
 
 import pytest
 from echoes import PORT, Echoes
 
-from framework.plugins import registry
-from framework.plugins.fault import Plan
-from nemesis.inspect import dropped, node_pid, process_state
+from framework.plugins.fault import Fault, Nemesis
+from nemesis.inspect import dropped, process_state
 from nemesis.kill import Kill
-from nemesis.partition import Partition, grudges
+from nemesis.partition import Cut, Partition, grudges
 from nemesis.pause import Pause
 
 GRUDGES = {
@@ -22,42 +23,37 @@ GRUDGES = {
 }
 
 
-def partition(echoes: Echoes, shape: str) -> Plan:
-    return Plan(
-        fault="partition",
-        shape=shape,
-        victims={
-            node: {
-                "drops": sources,
-                "addresses": [echoes.cluster.host(source).address for source in sources],
-            }
-            for node, sources in GRUDGES[shape].items()
-        },
-    )
+def fault(nemesis: Callable[[], Nemesis]) -> Fault:
+    return nemesis().faults[0]
+
+
+def partition(echoes: Echoes, shape: str) -> Cut:
+    addresses = {node: echoes.cluster.host(node).address for node in echoes.cluster.nodes}
+    return Cut(shape, GRUDGES[shape], addresses)
 
 
 @pytest.mark.parametrize("shape", sorted(GRUDGES))
 def test_partition(echoes: Echoes, shape: str) -> None:
-    cluster, nemesis = echoes.cluster, Partition()
+    cluster = echoes.cluster
     plan = partition(echoes, shape)
-    assert nemesis.probe(cluster, plan).bites is False
+    assert plan.probe(cluster).bites is False
     try:
-        nemesis.inject(cluster, plan)
-        during = nemesis.probe(cluster, plan)
+        plan.inject(cluster)
+        during = plan.probe(cluster)
         assert during.bites is True, during.evidence
         for node in cluster.nodes:
             echoes.answers(node)  # the harness still reaches everybody
-        nemesis.inject(cluster, plan)  # a second time is the same
-        assert nemesis.probe(cluster, plan).bites is True
+        plan.inject(cluster)  # a second time is the same
+        assert plan.probe(cluster).bites is True
     finally:
-        nemesis.heal(cluster, plan)
-    nemesis.heal(cluster, plan)
-    after = nemesis.probe(cluster, plan)
+        plan.heal(cluster)
+    plan.heal(cluster)
+    after = plan.probe(cluster)
     assert after.bites is False, after.evidence
 
 
 def test_partition_cuts_connections_that_are_open(echoes: Echoes) -> None:
-    cluster, nemesis, plan = echoes.cluster, Partition(), partition(echoes, "isolate-one")
+    cluster, plan = echoes.cluster, partition(echoes, "isolate-one")
     talker = (
         "import socket, sys, time\n"
         f"peer = socket.create_connection((sys.argv[1], {PORT}), 2)\n"
@@ -81,95 +77,103 @@ def test_partition_cuts_connections_that_are_open(echoes: Echoes) -> None:
     host.start(["sh", "-c", say, "sh", host.workdir], log=f"{host.workdir}/said")
     host.run(["sh", "-c", f'until [ -e "{host.workdir}/cut" ]; do sleep 0.05; done'], timeout_s=10)
     try:
-        nemesis.inject(cluster, plan)
+        plan.inject(cluster)
         host.write(f"{host.workdir}/now", b"")
         host.run(
             ["sh", "-c", f'until grep -q silence "{host.workdir}/heard"; do sleep 0.05; done'],
             timeout_s=10,
         )
     finally:
-        nemesis.heal(cluster, plan)
+        plan.heal(cluster)
     assert host.read(f"{host.workdir}/heard").decode().split()[:2] == ["before", "silence"]
 
 
 def test_healing_leaves_other_rules_alone(echoes: Echoes) -> None:
-    cluster, nemesis, plan = echoes.cluster, Partition(), partition(echoes, "halves")
-    host = cluster.host(next(iter(plan.victims)))
+    cluster, plan = echoes.cluster, partition(echoes, "halves")
+    host = cluster.host(next(iter(plan.to_json())))
     host.run(["nft", "add", "table", "inet", "somebody_elses"])
     tables = host.run(["nft", "list", "tables"]).out
-    nemesis.inject(cluster, plan)
+    plan.inject(cluster)
     assert dropped(host)
-    nemesis.heal(cluster, plan)
+    plan.heal(cluster)
     assert dropped(host) == {}
     assert host.run(["nft", "list", "tables"]).out == tables
     host.run(["nft", "delete", "table", "inet", "somebody_elses"])
 
 
 def test_half_an_injection_is_healed(echoes: Echoes) -> None:
-    cluster, nemesis, plan = echoes.cluster, Partition(), partition(echoes, "isolate-one")
-    first = next(iter(plan.victims))
-    partial = Plan(fault="partition", shape=plan.shape, victims={first: plan.victims[first]})
-    nemesis.inject(cluster, partial)
-    assert nemesis.probe(cluster, plan).bites is None
-    nemesis.heal(cluster, plan)
-    assert nemesis.probe(cluster, plan).bites is False
+    cluster, plan = echoes.cluster, partition(echoes, "isolate-one")
+    first = next(iter(plan.to_json()))
+    partial = Cut(plan.shape, {first: plan.drops[first]}, plan.addresses)
+    partial.inject(cluster)
+    assert plan.probe(cluster).bites is None
+    plan.heal(cluster)
+    assert plan.probe(cluster).bites is False
 
 
 def test_pause(echoes: Echoes) -> None:
-    cluster, nemesis = echoes.cluster, Pause()
-    plan = nemesis.plan(cluster, ["majority"], None, random.Random(1))
-    assert len(plan.victims) == 2
-    victim = next(iter(plan.victims))
-    assert nemesis.probe(cluster, plan).bites is False
+    cluster = echoes.cluster
+    plan = fault(Pause).plan(cluster, ["majority"], None, random.Random(1))
+    assert len(plan.to_json()) == 2
+    victim = next(iter(plan.to_json()))
+    assert plan.probe(cluster).bites is False
     try:
-        nemesis.inject(cluster, plan)
-        during = nemesis.probe(cluster, plan)
+        plan.inject(cluster)
+        during = plan.probe(cluster)
         assert during.bites is True, during.evidence
         with pytest.raises(TimeoutError):
             echoes.answers(victim, timeout_s=0.3)
     finally:
-        nemesis.heal(cluster, plan)
-    nemesis.heal(cluster, plan)
-    assert nemesis.probe(cluster, plan).bites is False
+        plan.heal(cluster)
+    plan.heal(cluster)
+    assert plan.probe(cluster).bites is False
     echoes.answers(victim)
 
 
-def test_kill(echoes: Echoes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "load", lambda group, name: echoes.system)
-    cluster, nemesis = echoes.cluster, Kill()
-    plan = nemesis.plan(cluster, ["c2", "c2"], None, random.Random(1))
-    host = cluster.host("c2")
-    before = node_pid(host)
-    assert nemesis.probe(cluster, plan).bites is False
+def test_kill(echoes: Echoes) -> None:
+    cluster = echoes.cluster
+    plan = fault(Kill).plan(cluster, ["c2", "c2"], None, random.Random(1))
+    before = cluster.pid("c2")
+    assert plan.probe(cluster).bites is False
     try:
-        nemesis.inject(cluster, plan)
-        during = nemesis.probe(cluster, plan)
+        plan.inject(cluster)
+        during = plan.probe(cluster)
         assert during.bites is True, during.evidence
         with pytest.raises(ConnectionRefusedError):
             echoes.answers("c2")
-        nemesis.inject(cluster, plan)  # the dead can be killed again
+        plan.inject(cluster)  # the dead can be killed again
     finally:
-        nemesis.heal(cluster, plan)
-    after = nemesis.probe(cluster, plan)
+        plan.heal(cluster)
+    after = plan.probe(cluster)
     assert after.bites is False, after.evidence
     assert after.evidence["c2"]["killed"] == before
-    restarted = node_pid(host)
+    restarted = cluster.pid("c2")
     assert restarted != before
-    nemesis.heal(cluster, plan)
-    assert node_pid(host) == restarted, "healing twice restarts once"
+    plan.heal(cluster)
+    assert cluster.pid("c2") == restarted, "healing twice restarts once"
 
 
-def test_kill_takes_a_paused_process(echoes: Echoes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "load", lambda group, name: echoes.system)
+def test_kill_takes_a_paused_process(echoes: Echoes) -> None:
     cluster = echoes.cluster
     host = cluster.host("c3")
-    pid = node_pid(host)
+    pid = cluster.pid("c3")
     assert pid is not None
     host.signal(pid, signal.SIGSTOP)
     assert process_state(host, pid) == "T"
-    plan = Kill().plan(cluster, ["c3"], None, random.Random(1))
-    Kill().inject(cluster, plan)
-    assert Kill().probe(cluster, plan).bites is True
-    Kill().heal(cluster, plan)
-    Pause().heal(cluster, plan)
-    assert Kill().probe(cluster, plan).bites is False
+    plan = fault(Kill).plan(cluster, ["c3"], None, random.Random(1))
+    plan.inject(cluster)
+    assert plan.probe(cluster).bites is True
+    plan.heal(cluster)
+    fault(Pause).plan(cluster, ["c3"], None, random.Random(1)).heal(cluster)
+    assert plan.probe(cluster).bites is False
+
+
+def test_the_ledger_alone_is_enough_to_heal(echoes: Echoes) -> None:
+    cluster = echoes.cluster
+    for nemesis in (Partition, Pause, Kill):
+        planned = fault(nemesis).plan(cluster, ["c1"], None, random.Random(1))
+        victims = json.loads(json.dumps(planned.to_json()))
+        planned.inject(cluster)
+        assert planned.probe(cluster).bites is True
+        fault(nemesis).from_json(planned.shape, victims).heal(cluster)
+        assert planned.probe(cluster).bites is False

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from framework.errors import UsageError
-from framework.plugins.fault import Nemesis, Plan
+from framework.plugins.fault import Fault, Injection, Nemesis
 from framework.plugins.system import Cluster
+from framework.plugins.targets import resolve
 from nemesis.kill import Kill
 from nemesis.partition import SHAPES, Partition, grudges
 from nemesis.pause import Pause
-from nemesis.targets import resolve
 
 GROUPS = ("one", "minority", "majority", "all", "leader", "followers", "controllers", "brokers")
 NEMESES: list[Callable[[], Nemesis]] = [Partition, Pause, Kill]
@@ -33,9 +33,13 @@ def situations(draw: st.DrawFn) -> Situation:
     return cluster, targets, leader, draw(st.integers(0, 2**32))
 
 
-def draw_plan(make: Callable[[], Nemesis], situation: Situation) -> Plan:
+def fault(make: Callable[[], Nemesis]) -> Fault:
+    return make().faults[0]
+
+
+def draw_plan(make: Callable[[], Nemesis], situation: Situation) -> Injection:
     cluster, targets, leader, seed = situation
-    return make().plan(cluster, targets, leader, random.Random(seed))
+    return fault(make).plan(cluster, targets, leader, random.Random(seed))
 
 
 @pytest.mark.parametrize("make", NEMESES)
@@ -45,9 +49,11 @@ def test_plans_hurt_somebody_and_only_the_cluster(
 ) -> None:
     cluster = situation[0]
     plan = draw_plan(make, situation)
-    assert plan.victims
-    assert set(plan.victims) <= set(cluster.nodes)
-    assert json.loads(json.dumps(plan.victims)) == plan.victims
+    victims = plan.to_json()
+    assert victims
+    assert set(victims) <= set(cluster.nodes)
+    assert json.loads(json.dumps(victims)) == victims
+    assert fault(make).from_json(plan.shape, victims) == plan
     assert draw_plan(make, situation) == plan, "the seed does not fix it"
 
 
@@ -57,7 +63,7 @@ def test_partitions_drop_packets_of_others(
 ) -> None:
     cluster = situation[0]
     plan = draw_plan(Partition, situation)
-    for node, victim in plan.victims.items():
+    for node, victim in plan.to_json().items():
         assert victim["drops"], "a victim that hears everybody"
         assert node not in victim["drops"]
         assert victim["addresses"] == [cluster.host(name).address for name in victim["drops"]]
@@ -69,9 +75,9 @@ def test_partitions_matter_to_the_control_plane(
 ) -> None:
     """Untargeted, they always cut voters from voters, if there are two."""
     cluster, _, leader, seed = situation
-    plan = Partition().plan(cluster, [], leader, random.Random(seed))
+    plan = fault(Partition).plan(cluster, [], leader, random.Random(seed))
     voters = set(cluster.with_role("controller"))
-    touched = {(node, source) for node, v in plan.victims.items() for source in v["drops"]}
+    touched = {(node, source) for node, v in plan.to_json().items() for source in v["drops"]}
     assert any(voters & set(pair) for pair in touched)
     if len(voters) > 1:
         assert any(voters >= set(pair) for pair in touched)
@@ -105,7 +111,9 @@ def test_shapes(size: int, rest: int, seed: int) -> None:
 
 def test_three_voters_have_no_ring_but_a_bridge() -> None:
     cluster = on_paper(specs(3, 3))
-    drawn = {Partition().plan(cluster, [], "c1", random.Random(seed)).shape for seed in range(200)}
+    drawn = {
+        fault(Partition).plan(cluster, [], "c1", random.Random(seed)).shape for seed in range(200)
+    }
     assert drawn == {"halves", "one-way", "bridge", "isolate-one", "isolate-leader"}
     grudge = grudges.bridge(["c1", "c2", "c3"], [], random.Random(1))
     assert sorted(map(len, grudge.values())) == [1, 1], "each side loses just the other"
@@ -114,10 +122,10 @@ def test_three_voters_have_no_ring_but_a_bridge() -> None:
 def test_no_leader_no_isolated_leader() -> None:
     cluster = on_paper(specs(3, 3))
     for seed in range(100):
-        plan = Partition().plan(cluster, [], None, random.Random(seed))
+        plan = fault(Partition).plan(cluster, [], None, random.Random(seed))
         assert plan.shape != "isolate-leader"
-    assert Partition().plan(cluster, ["leader"], None, random.Random(1)).shape == "isolate-one"
-    assert Pause().plan(cluster, ["leader"], None, random.Random(1)).shape == "one"
+    assert fault(Partition).plan(cluster, ["leader"], None, random.Random(1)).shape == "isolate-one"
+    assert fault(Pause).plan(cluster, ["leader"], None, random.Random(1)).shape == "one"
 
 
 def test_targets() -> None:
@@ -137,18 +145,18 @@ def test_targets() -> None:
 
 def test_the_target_decides_whom_a_partition_isolates() -> None:
     cluster = on_paper(specs(3, 1))
-    plan = Partition().plan(cluster, ["leader"], "c2", random.Random(0))
+    plan = fault(Partition).plan(cluster, ["leader"], "c2", random.Random(0))
     assert plan.shape == "isolate-leader"
-    assert {node: v["drops"] for node, v in plan.victims.items()} == {
+    assert {node: v["drops"] for node, v in plan.to_json().items()} == {
         "b1": ["c2"],
         "c1": ["c2"],
         "c2": ["b1", "c1", "c3"],
         "c3": ["c2"],
     }
-    everybody = Partition().plan(cluster, ["all"], "c2", random.Random(0))
-    assert all(len(victim["drops"]) == 3 for victim in everybody.victims.values())
+    everybody = fault(Partition).plan(cluster, ["all"], "c2", random.Random(0))
+    assert all(len(victim["drops"]) == 3 for victim in everybody.to_json().values())
 
 
 def test_one_node_cannot_be_partitioned() -> None:
     with pytest.raises(UsageError, match="two nodes or more"):
-        Partition().plan(on_paper(specs(1, 0)), [], None, random.Random(0))
+        fault(Partition).plan(on_paper(specs(1, 0)), [], None, random.Random(0))

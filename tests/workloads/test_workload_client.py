@@ -19,6 +19,7 @@ from framework.generators import clients, simulate
 from framework.history.event import Event, EventType
 from framework.plugins.system import Cluster, NodeSpec
 from framework.plugins.workload import WorkloadOptions
+from nodes.kraft.adapter.system import KraftSystem
 from nodes.kraft.controller.answers import NO_THROTTLE
 from nodes.kraft.wire.debug import ReadTopic, ReadTopicsRequest, ReadTopicsResponse
 from workloads.topics import Topics
@@ -73,7 +74,7 @@ def cluster(servers: dict[str, LoopbackServer]) -> Cluster:
             ("c1", "controller", "controller", 9093),
         ]
     }
-    return Cluster(fleet=fleet, nodes=nodes, seed=0, options={"system": "kraft"})
+    return Cluster(system=KraftSystem(), fleet=fleet, nodes=nodes, seed=0)
 
 
 def op(f: str, key: str, value: Any = None) -> Event:

@@ -21,6 +21,7 @@ from loopback_server import CLOSE, LoopbackServer
 
 from framework.history.event import Event
 from framework.plugins.system import Cluster, NodeSpec
+from nodes.kraft.adapter.system import KraftSystem
 from nodes.kraft.controller.answers import NO_THROTTLE, make
 from workloads.kafka.batches import one_value, values_in
 from workloads.kafka.log_client import LogClient
@@ -169,7 +170,7 @@ def clients(*brokers: Broker) -> Iterator[Callable[[], LogClient]]:
             )
             for number, name in enumerate(names)
         }
-        cluster = Cluster(fleet=fleet, nodes=nodes, seed=0, options={"system": "kraft"})
+        cluster = Cluster(system=KraftSystem(), fleet=fleet, nodes=nodes, seed=0)
         yield lambda: LogClient(cluster, 0)
 
 

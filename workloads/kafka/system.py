@@ -6,7 +6,6 @@ Roles are `broker`, with port `client` and a numeric id, and, where its exchange
 
 from typing import Protocol, cast
 
-from framework.plugins import registry
 from framework.plugins.dialect import Dialect
 from framework.plugins.system import Cluster
 
@@ -69,4 +68,4 @@ class KafkaSystem(Protocol):
 
 def system_of(cluster: Cluster) -> KafkaSystem:
     """The cluster's system."""
-    return cast(KafkaSystem, registry.load("systems", cluster.options["system"]))
+    return cast(KafkaSystem, cluster.system)

@@ -17,13 +17,13 @@ from framework.plugins.system import Cluster, NodeSpec, NodeState
 from nodes.kraft.adapter import image
 from nodes.kraft.adapter.dialect import DIALECT
 from nodes.kraft.adapter.extra_broker import KraftExtraBroker
+from nodes.kraft.adapter.settings import check, own_settings
 from nodes.kraft.defects.catalogue import DEFECTS
 from nodes.kraft.wire.codec import MalformedRequest, decode_response, encode_request, frame
 from nodes.kraft.wire.debug import DescribeNodeRequest
 
 CLIENT_PORT: Final = 9092
 CONTROLLER_PORT: Final = 9093
-METRICS_PORT: Final = 9464
 DEFAULT_NODES: Final = "3+3"
 STOP_GRACE_S: Final = 1.5
 
@@ -75,6 +75,7 @@ class KraftSystem:
                     roles=frozenset({"broker", "controller"}),
                     ports={"client": CLIENT_PORT, "controller": CONTROLLER_PORT},
                     ids={"controller": number, "broker": voters + number},
+                    votes=True,
                 )
                 for number in range(1, voters + 1)
             ]
@@ -84,6 +85,7 @@ class KraftSystem:
                 roles=frozenset({"controller"}),
                 ports={"controller": CONTROLLER_PORT},
                 ids={"controller": number},
+                votes=True,
             )
             for number in range(1, voters + 1)
         ]
@@ -110,38 +112,15 @@ class KraftSystem:
 
     def settings(self, cluster: Cluster, node: str) -> dict[str, str]:
         """The node's server.properties."""
-        host, spec = cluster.host(node), cluster.nodes[node]
-        listeners, names = [], {"client": "CLIENT", "controller": "CONTROLLER"}
-        for listener, port in spec.ports.items():
-            listeners.append(f"{names[listener]}://{host.address}:{port}")
-        voters = [
-            f"{cluster.nodes[each].ids['controller']}@{cluster.host(each).address}"
-            f":{cluster.nodes[each].ports['controller']}"
-            for each in cluster.with_role("controller")
-        ]
-        settings = {
-            "node.name": node,
-            "process.roles": ",".join(sorted(spec.roles)),
-            "cluster.id": "kraft-proof",
-            "listeners": ",".join(listeners),
-            "listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "controller.quorum.voters": ",".join(voters),
-            "log.dirs": f"{host.workdir}/data",
-            "events.file": f"{host.workdir}/events.jsonl",
-            "metrics.listener": f"{host.address}:{METRICS_PORT}",
-            "random.seed": str(cluster.seed),
-            # Often, so that even a short run sees restarts from snapshots.
-            "metadata.snapshot.interval.ms": "8000",
-            "metadata.snapshot.min.records": "20",
-            "metadata.snapshot.degraded.interval.ms": "20000",
-            "metadata.snapshot.degraded.min.records": "50",
-        }
-        if "controller" in spec.roles:
-            settings["controller.id"] = str(spec.ids["controller"])
-            settings["controller.listeners"] = "CONTROLLER"
-        if "broker" in spec.roles:
-            settings["broker.id"] = str(spec.ids["broker"])
-        return settings
+        host = cluster.host(node)
+        addresses = {name: each.address for name, each in cluster.fleet.hosts.items()}
+        own = own_settings(node, cluster.nodes, addresses, workdir=host.workdir, seed=cluster.seed)
+        return {**own, **cluster.settings.get(node, {})}
+
+    def check_settings(
+        self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]
+    ) -> None:
+        check(nodes, settings)
 
     def start(self, cluster: Cluster, node: str) -> int:
         host = cluster.host(node)
@@ -150,7 +129,7 @@ class KraftSystem:
 
     def command(self, cluster: Cluster, node: str, properties: str) -> list[str]:
         """The command line of a process with this configuration on the node's host."""
-        defect = cluster.options.get("defect")
+        defect = cluster.defect
         module = ["nodes.kraft.defects", defect] if defect else ["nodes.kraft"]
         return [*image.python(cluster.host(node)), "-m", *module, "--config", properties]
 
@@ -174,6 +153,7 @@ class KraftSystem:
             node=node,
             ready=fields["leader_id"] >= 0 and fields["high_watermark"] >= 0 and brokers,
             leader=fields["active_epoch"] is not None,
+            term=fields["epoch"],
             fields=fields,
         )
 

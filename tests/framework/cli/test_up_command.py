@@ -30,7 +30,10 @@ def taken_down(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
             done.append(True)
 
     system = SimpleNamespace(
-        layout=lambda _: [], image=lambda: None, environment=lambda _: {"BOOTSTRAP_SERVERS": "b"}
+        layout=lambda _: [],
+        image=lambda: None,
+        check_settings=lambda *_: None,
+        environment=lambda _: {"BOOTSTRAP_SERVERS": "b"},
     )
     monkeypatch.setattr(up.clusters, "cluster_of", cluster_of)
     monkeypatch.setattr(up.registry, "load", lambda *_: system)

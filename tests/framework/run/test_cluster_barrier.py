@@ -77,8 +77,7 @@ def failure(dead: Sequence[str], into: Path) -> str:
             run_id="r",
             seed=1,
             scratch=into,
-            options={},
-            wrecks=into.joinpath,
+            failed_start_logs=into.joinpath,
         ),
     ):
         pass

@@ -60,6 +60,8 @@ def a_test(results: Path) -> Any:
         left_out={},
         nemeses={},
         targets=[],
+        faults=[],
+        settings={},
         checkers=["faults-bit"],
         not_applicable={},
         threads=1,

@@ -4,15 +4,16 @@ import errno
 import json
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from framework.errors import UsageError
-from framework.history.event import Event
-from framework.plugins.fault import Plan, Probe
+from framework.errors import EngineError, UsageError
+from framework.history.event import Event, Json
+from framework.plugins.fault import Probe
 from framework.plugins.host import Ability, HostProvider
 from framework.plugins.system import Cluster, NodeSpec
 from framework.run.faults import FaultDriver
@@ -22,33 +23,45 @@ from framework.run.ledger import Ledger
 class Paper:
     """A fault that holds from inject to heal, and is aimed at one node."""
 
-    shapes: Sequence[str] = ("one",)
-    min_nodes = 1
-
     def __init__(self, name: str) -> None:
         self.name = name
         self.holds = False
         self.during_inject: Callable[[], Any] = lambda: None
+
+    def check(self, nodes: Sequence[NodeSpec]) -> None: ...
 
     def abilities(self, hosts: HostProvider) -> Sequence[Ability]:
         return []
 
     def plan(
         self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
-    ) -> Plan:
+    ) -> "PaperInjection":
         if "nobody" in targets:
             raise UsageError("nobody is no node")
-        return Plan(fault=self.name, shape="one", victims={f"n{rng.randrange(10**6)}": None})
+        return PaperInjection(self, f"n{rng.randrange(10**6)}")
 
-    def inject(self, cluster: Cluster, plan: Plan) -> None:
-        self.during_inject()
-        self.holds = True
+    def from_json(self, shape: str, victims: Mapping[str, Json]) -> "PaperInjection":
+        return PaperInjection(self, *victims)
 
-    def heal(self, cluster: Cluster, plan: Plan) -> None:
-        self.holds = False
 
-    def probe(self, cluster: Cluster, plan: Plan) -> Probe:
-        return Probe(bites=self.holds, evidence={})
+@dataclass(frozen=True)
+class PaperInjection:
+    fault: Paper
+    node: str
+    shape: str = "one"
+
+    def to_json(self) -> Mapping[str, Json]:
+        return {self.node: None}
+
+    def inject(self, cluster: Cluster) -> None:
+        self.fault.during_inject()
+        self.fault.holds = True
+
+    def heal(self, cluster: Cluster) -> None:
+        self.fault.holds = False
+
+    def probe(self, cluster: Cluster) -> Probe:
+        return Probe(bites=self.fault.holds, evidence={})
 
 
 class Silent:
@@ -63,15 +76,14 @@ def driver_of(
 ) -> tuple[FaultDriver, Ledger]:
     ledger = Ledger(folder / "faults.jsonl", lambda: 0)
     cluster = Cluster(
+        system=Silent(),  # type: ignore[arg-type]
         fleet=None,  # type: ignore[arg-type]
         nodes={"n1": NodeSpec(name="n1", roles=frozenset(), ports={})},
         seed=7,
-        options={},
     )
     driver = FaultDriver(
-        system=Silent(),  # type: ignore[arg-type]
         cluster=cluster,
-        nemeses={each.name: each for each in nemeses},
+        faults=nemeses,
         targets=targets,
         ledger=ledger,
         on_phase=lambda _: None,
@@ -161,3 +173,19 @@ def test_a_plan_that_cannot_be_is_told_and_nothing_is_active(tmp_path: Path) -> 
         do(driver, "start-a")
     assert not driver.active
     assert do(driver, "stop-a") == {"skipped": "a is not active"}
+
+
+def test_different_faults_are_active_at_the_same_time(tmp_path: Path) -> None:
+    first, second = Paper("a"), Paper("b")
+    driver, _ = driver_of(tmp_path, first, second)
+    do(driver, "start-a")
+    do(driver, "start-b")
+    assert do(driver, "start-a") == {"skipped": "a is already active"}
+    do(driver, "stop-a")
+    assert (first.holds, second.holds) == (False, True)
+
+
+def test_what_a_schedule_asks_and_nobody_can_do_is_the_engines_failure(tmp_path: Path) -> None:
+    driver, _ = driver_of(tmp_path, Paper("a"))
+    with pytest.raises(EngineError, match="shake-a"):
+        do(driver, "shake-a")

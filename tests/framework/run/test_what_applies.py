@@ -23,6 +23,7 @@ PLUGINS: Mapping[str, Mapping[str, Any]] = {
                 NodeSpec(name=f"m{number}", roles=frozenset({"member"}), ports={"client": 1})
                 for number in range(int(nodes or 3))
             ],
+            check_settings=lambda nodes, settings: None,
         )
     },
     "workloads": {
@@ -50,7 +51,7 @@ PLUGINS: Mapping[str, Mapping[str, Any]] = {
         )
     },
     "nemeses": {
-        "rain": SimpleNamespace(name="rain", min_nodes=1, abilities=lambda *_: []),
+        "rain": SimpleNamespace(name="rain", faults=[]),
     },
 }
 
@@ -58,14 +59,15 @@ PLUGINS: Mapping[str, Mapping[str, Any]] = {
 @pytest.fixture(autouse=True)
 def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     """No plug-in but these, and hosts."""
-    load, names = registry.load, registry.names
+    find, names = registry.find, registry.names
 
     def some(group: str) -> Sequence[str]:
         return sorted(PLUGINS[group]) if group in PLUGINS else names(group)
 
-    monkeypatch.setattr(
-        registry, "load", lambda g, name: PLUGINS[g][name] if g in PLUGINS else load(g, name)
-    )
+    def one(group: str, name: str) -> Any:
+        return (lambda: PLUGINS[group][name]) if group in PLUGINS else find(group, name)
+
+    monkeypatch.setattr(registry, "find", one)
     monkeypatch.setattr(registry, "names", some)
 
 

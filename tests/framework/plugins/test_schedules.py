@@ -1,0 +1,74 @@
+"""When faults start and stop, without a cluster."""
+
+from itertools import pairwise
+
+import pytest
+
+from framework.generators import Generator, simulate, time_limit
+from framework.generators import nemesis as on_nemesis
+from framework.plugins.fault import FaultOp
+from framework.plugins.schedules import alternate, once_at_a_time, one_shot, sequence
+
+NS = 10**9
+
+
+def marks(schedule: Generator, *, seed: int = 1, limit_s: float = 100.0) -> list[tuple[float, str]]:
+    """(s, f) of the operations that the nemesis begins."""
+    events = simulate(time_limit(limit_s, on_nemesis(schedule)), threads=1, seed=seed)
+    return [(event.time / NS, event.f) for event in events if event.type == "invoke" and event.time]
+
+
+def test_in_turns_with_gaps_between_half_and_one_and_a_half_times_the_mean() -> None:
+    found = marks(alternate("rain", 4.0))
+    assert [f for _, f in found] == [
+        ("start-rain", "stop-rain")[turn % 2] for turn in range(len(found))
+    ]
+    times = [0.0, *(time for time, _ in found)]
+    gaps = [after - before for before, after in pairwise(times)]
+    assert len(gaps) > 15
+    assert all(2.0 <= gap <= 6.1 for gap in gaps)
+    assert max(gaps) - min(gaps) > 1.0, "drawn, not fixed"
+
+
+def test_the_seed_fixes_the_times() -> None:
+    assert marks(alternate("rain", 4.0), seed=7) == marks(alternate("rain", 4.0), seed=7)
+    assert marks(alternate("rain", 4.0), seed=7) != marks(alternate("rain", 4.0), seed=8)
+
+
+def test_once_at_a_time_never_has_two_faults() -> None:
+    active: set[str] = set()
+    seen = set()
+    for _, f in marks(once_at_a_time(["rain", "snow", "fog"], 1.0)):
+        what = FaultOp.parse(f)
+        assert what is not None
+        if what.verb == "start":
+            assert not active
+            active.add(what.fault)
+            seen.add(what.fault)
+        else:
+            active.remove(what.fault)
+    assert seen == {"rain", "snow", "fog"}
+
+
+def test_one_shot_holds_until_it_is_told_otherwise() -> None:
+    assert marks(one_shot("rain", 3.0)) == [(3.0, "start-rain")]
+    assert [f for _, f in marks(one_shot("rain", 3.0, lasts_s=2.0))] == ["start-rain", "stop-rain"]
+
+
+def test_a_sequence_is_followed_to_the_letter_and_then_ends() -> None:
+    steps = [
+        (1.0, FaultOp("start", "rain")),
+        (2.0, FaultOp("start", "snow")),
+        (0.5, FaultOp("stop", "rain")),
+    ]
+    found = marks(sequence(steps))
+    assert [f for _, f in found] == ["start-rain", "start-snow", "stop-rain"]
+    assert [round(time, 1) for time, _ in found] == pytest.approx([1.0, 3.0, 3.5], abs=0.2)
+    assert marks(sequence([])) == []
+
+
+def test_an_operation_is_named_in_the_history_and_read_back() -> None:
+    operation = FaultOp("start", "slow-disk")
+    assert operation.f == "start-slow-disk"
+    assert FaultOp.parse(operation.f) == operation
+    assert [FaultOp.parse(f) for f in ("heal", "start-", "shake-it")] == [None, None, None]

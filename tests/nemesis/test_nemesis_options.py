@@ -1,0 +1,81 @@
+"""Options of the shipped nemeses reach their plans and schedules."""
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from echoes import on_paper, specs
+
+from framework.errors import UsageError
+from framework.generators import nemesis as on_nemesis
+from framework.generators import simulate, time_limit
+from framework.plugins.fault import Injection, Nemesis
+from framework.run.plugin_options import create, named
+
+
+def nemesis(text: str) -> Nemesis:
+    (item,) = named("nemeses", text)
+    made: Nemesis = create("nemeses", item)
+    return made
+
+
+def plans(
+    text: str, controllers: int = 5, targets: Sequence[str] = (), leader: str = "c1"
+) -> list[Injection]:
+    (fault,) = nemesis(text).faults
+    cluster = on_paper(specs(controllers, 3))
+    fault.check(list(cluster.nodes.values()))
+    return [fault.plan(cluster, targets, leader, random.Random(seed)) for seed in range(20)]
+
+
+@pytest.mark.parametrize("shape", ["halves", "one-way", "bridge", "majorities-ring"])
+def test_a_partition_of_one_shape(shape: str) -> None:
+    assert {plan.shape for plan in plans(f"partition:shape={shape}")} == {shape}
+
+
+def test_a_partition_of_one_target_whatever_the_command_line_says() -> None:
+    found = plans("partition:target=leader", targets=["all"])
+    assert {plan.shape for plan in found} == {"isolate-leader"}
+    assert all(plan.to_json()["c2"]["drops"] == ["c1"] for plan in found)
+    assert {plan.shape for plan in plans("partition:shape=isolate,target=b1+b2")} == {
+        "isolate-group"
+    }
+
+
+@pytest.mark.parametrize("name", ["pause", "kill"])
+def test_whom_a_fault_against_processes_hits(name: str) -> None:
+    for plan in plans(f"{name}:target=brokers,count=2", targets=["leader"]):
+        assert plan.shape == "brokers"
+        assert len(plan.to_json()) == 2 and set(plan.to_json()) < {"b1", "b2", "b3"}
+    assert {frozenset(plan.to_json()) for plan in plans(f"{name}:target=leader+b3")} == {
+        frozenset({"c1"}),
+        frozenset({"b3"}),
+    }
+
+
+@pytest.mark.parametrize("name", ["partition", "pause", "kill"])
+def test_an_interval_of_its_own(name: str) -> None:
+    def operations(text: str) -> int:
+        schedule = time_limit(100, on_nemesis(nemesis(text).schedule(10.0)))
+        return sum(event.type == "invoke" for event in simulate(schedule, threads=1, seed=1))
+
+    assert operations(f"{name}:interval=1") > 5 * operations(name) > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("partition:shape=cross", "shape=cross is not one of any, halves, one-way, bridge"),
+        ("partition:shape=halves,target=leader", "takes no target"),
+        ("partition:interval=0", "interval=0 is not above 0"),
+        ("partition:shape=majorities-ring", "needs 4 nodes that vote"),
+        ("partition:target=b7", "unknown target: 'b7'"),
+        ("kill:count=-1", "count=-1 is not above 0"),
+        ("pause:target=observers", "unknown target: 'observers' (known: one, minority"),
+        ("pause:shape=one", "nemesis pause has no option 'shape' (it has: target, a text;"),
+    ],
+)
+def test_options_that_cannot_be(text: str, says: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        plans(text, controllers=3)
+    assert says in str(caught.value)
