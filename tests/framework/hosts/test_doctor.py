@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -46,7 +47,9 @@ class FakeSystem:
         return Image(name="fake", commands=[self._command])
 
 
-class FakeNemesis:
+class FakeFault:
+    name = "cut"
+
     def __init__(self, works_on: str) -> None:
         self._works_on = works_on
 
@@ -75,7 +78,7 @@ def plug(monkeypatch: pytest.MonkeyPatch) -> Plug:
                 "namespaces": FakeProvider("namespaces", namespaces, ["bridge of run x"]),
             },
             "systems": {"fake": FakeSystem("sh"), "other": FakeSystem(command)},
-            "nemeses": {"cut": FakeNemesis(faults_on)},
+            "nemeses": {"cut": SimpleNamespace(faults=[FakeFault(faults_on)])},
         }
         monkeypatch.setattr(registry, "names", lambda group: sorted(found[group]))
         monkeypatch.setattr(registry, "load", lambda group, name: found[group][name])
