@@ -12,9 +12,10 @@ from functools import partial, reduce
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from checkers.kernels.evidence import Evidence, Injection, Mark, NodeEvent, Operation, loads
+from checkers.kernels.evidence import Evidence, Injection, Mark, NodeEvent, loads
 from checkers.snapshot_files import snapshot_files
 from framework.checking.keyed import Outcome, Row, keyed, keyed_together
+from framework.history.pairing import Operation
 from framework.plugins.checker import DataFrame, Tables
 
 EvidenceKernel = Callable[[Evidence], Outcome]
@@ -211,7 +212,7 @@ def evidence_of(rows: Sequence[Row]) -> Evidence:
     plans = by_source.get("plan", [])
     return Evidence(
         operations=sorted(
-            map(_operation, by_source.get("operation", [])), key=lambda each: each.op
+            map(_operation, by_source.get("operation", [])), key=lambda each: each.index
         ),
         events=[_event(row) for row in by_source.get("event", [])],
         marks=[_mark(row) for row in by_source.get("mark", [])],
@@ -223,16 +224,16 @@ def evidence_of(rows: Sequence[Row]) -> Evidence:
 
 def _operation(row: Row) -> Operation:
     return Operation(
-        op=row["number"],
+        index=row["number"],
         end=row["end"],
         f=row["f"],
         key=loads(row["key"]),
         value=loads(row["value"]),
         type=row["type"] or "info",
         result=loads(row["result"]),
-        error_code=row["error_code"],
+        error=None if row["error_code"] is None else (row["error_code"], ""),
         node=row["node"],
-        ext=loads(row["ext"]) or {},
+        ext=loads(row["ext"]),
         invoked_ns=row["from_ns"],
         completed_ns=row["to_ns"],
         phase=row["phase"] or "main",

@@ -163,16 +163,16 @@ def _life(topic_id: Json, seen: Sequence[Operation], makers: Sequence[Operation]
         return [_finding(f"id {topic_id} was deleted {len(deletes)} times", deletes)]
     findings = []
     first = min(seen, key=_end)
-    if not creates and not any(maker.op < _end(first) for maker in makers):
+    if not creates and not any(maker.index < _end(first) for maker in makers):
         text = f"id {topic_id} was seen, but no create can have installed it by then"
         findings.append(_finding(text, [first]))
     for create in creates:
-        early = [op for op in seen if _end(op) < create.op]
+        early = [op for op in seen if _end(op) < create.index]
         if early:
             text = f"id {topic_id} was seen before its create was invoked"
             findings.append(_finding(text, [*early[:1], create]))
     for delete in deletes:
-        late = [op for op in seen if op.op > _end(delete)]
+        late = [op for op in seen if op.index > _end(delete)]
         if late:
             text = f"id {topic_id} was seen again after its delete had been answered"
             findings.append(_finding(text, [*creates, delete, *late[:3]]))
@@ -186,4 +186,4 @@ def _end(operation: Operation) -> int:
 
 def _finding(text: str, operations: Sequence[Operation]) -> Finding:
     told_all = "; ".join(map(told, operations))
-    return Finding(message=f"{text}: {told_all}", operations=[op.op for op in operations])
+    return Finding(message=f"{text}: {told_all}", operations=[op.index for op in operations])

@@ -40,7 +40,7 @@ def operations() -> pa.Table:
 
 def _completed(op: int, f: str, key: Any, value: Any, result: Any) -> Operation:
     return Operation(
-        op=op,
+        index=op,
         process=op,
         f=f,
         key=key,

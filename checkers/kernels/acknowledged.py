@@ -108,15 +108,16 @@ def _created(
     name: str, create: Operation, topic_id: str, writes: list[Operation], later: list[Read]
 ) -> Iterator[Finding]:
     deleted_from = min(
-        (write.op for write in writes if _can_delete(write, topic_id, create)), default=_FAR
+        (write.index for write in writes if _can_delete(write, topic_id, create)), default=_FAR
     )
     for read in later:
         end = read.operation.end
         if read.topic_id != topic_id and end is not None and end < deleted_from:
             shown = "no such topic" if read.topic_id is None else f"another id, {read.topic_id}"
             yield finding(
-                f"topic {name}, id {topic_id}, created by operation {create.op}, is lost: "
-                f"operation {read.operation.op} found {shown}, and no delete can have removed it",
+                f"topic {name}, id {topic_id}, created by operation {create.index}, is lost: "
+                f"operation {read.operation.index} found {shown}, and no delete can have "
+                f"removed it",
                 [create, read.operation],
             )
             return
@@ -137,8 +138,8 @@ def _deleted(name: str, delete: Operation, topic_id: str, later: list[Read]) -> 
     for read in later:
         if read.topic_id == topic_id:
             yield finding(
-                f"topic {name}, id {topic_id}, deleted by operation {delete.op}, is back: "
-                f"operation {read.operation.op} found it",
+                f"topic {name}, id {topic_id}, deleted by operation {delete.index}, is back: "
+                f"operation {read.operation.index} found it",
                 [delete, read.operation],
             )
             return
@@ -202,8 +203,8 @@ def _versions(
         if lost is not None:
             findings.append(
                 finding(
-                    f"ISR change {change.op} of {change.key} was answered version {version}; "
-                    f"operation {lost[0].operation.op}, later, found version {lost[1]}",
+                    f"ISR change {change.index} of {change.key} was answered version {version}; "
+                    f"operation {lost[0].operation.index}, later, found version {lost[1]}",
                     [change, lost[0].operation],
                 )
             )
@@ -230,7 +231,7 @@ def _answered_early(evidence: Evidence) -> Iterator[Finding]:
                 last, high = max(decide.fields["records"]), event.fields["high_watermark"]
                 if high <= last:
                     served = list(_served(evidence.operations, decide, event))
-                    named = ", ".join(str(each.op) for each in served) or "none recorded"
+                    named = ", ".join(str(each.index) for each in served) or "none recorded"
                     yield finding(
                         f"{event.node} answered {event.fields['api']} ok with its record at "
                         f"offset {last} not committed: the high watermark was {high} "

@@ -201,7 +201,7 @@ def _leaderless(operations: Iterable[Operation], events: list[NodeEvent]) -> Ite
             ]
             if able:
                 yield finding(
-                    f"operation {operation.op} found {operation.key}/{shown['partition']} "
+                    f"operation {operation.index} found {operation.key}/{shown['partition']} "
                     f"without a leader, though broker {able[0]} of its ISR works",
                     [operation],
                     [working[broker] for broker in able],

@@ -214,7 +214,7 @@ def _never_back(tally: Tally, sights: list[Sight], describe: Callable[[Sight, Si
     ended = sorted(sights, key=lambda sight: sight.operation.end or 0)
     at = 0
     best: Sight | None = None
-    for sight in sorted(sights, key=lambda sight: sight.operation.op):
+    for sight in sorted(sights, key=lambda sight: sight.operation.index):
         while at < len(ended) and ended[at].operation.precedes(sight.operation):
             if best is None or ended[at].value > best.value:
                 best = ended[at]
@@ -238,7 +238,8 @@ def _answered_broker_epochs(tally: Tally, operations: Iterable[Operation]) -> No
         def describe(best: Sight, sight: Sight, broker: int = broker) -> str:
             return (
                 f"broker {broker} was answered epoch {sight.value} by operation "
-                f"{sight.operation.op}, after epoch {best.value} by operation {best.operation.op}"
+                f"{sight.operation.index}, after epoch {best.value} by operation "
+                f"{best.operation.index}"
             )
 
         _never_back(tally, seen, describe)
@@ -274,7 +275,7 @@ def _metadata(tally: Tally, operations: Iterable[Operation], boots: Boots) -> No
         ) -> str:
             return (
                 f"{node} showed leader epoch {sight.value} of {where} to operation "
-                f"{sight.operation.op}, after {best.value} to operation {best.operation.op}"
+                f"{sight.operation.index}, after {best.value} to operation {best.operation.index}"
             )
 
         _never_back(tally, seen, describe)

@@ -163,7 +163,7 @@ def _in_their_time(
         if late or early:
             when = "was created after it had ended" if late else "had been removed before it began"
             yield finding(
-                f"operation {operation.op} (delete of {operation.key}) was answered with topic "
+                f"operation {operation.index} (delete of {operation.key}) was answered with topic "
                 f"{topic_id}, which {when}",
                 [operation],
                 [birth.event if late or death is None else death.event],

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from framework.checking.keyed import Outcome, judged
 from framework.history.event import Json
+from framework.history.pairing import Operation as Operation
 from framework.plugins.checker import Finding
 from framework.verdict import Verdict
 
@@ -22,39 +23,6 @@ READ_FS: Final = frozenset({"describe", "metadata"})
 
 ONE_CLOCK: Final = frozenset({"docker", "namespaces", "auto"})
 """Hosts whose nodes and harness share the machine's monotonic clock."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
-    """A client operation. `op`, `end`: indices of its invocation and completion (None: none).
-    Times are ns since the run began."""
-
-    op: int
-    end: int | None = None
-    f: str = ""
-    key: Json = None
-    value: Json = None
-    type: str = "info"
-    result: Json = None
-    error_code: str | None = None
-    node: str | None = None
-    ext: Mapping[str, Json] = field(default_factory=dict)
-    invoked_ns: int | None = None
-    completed_ns: int | None = None
-    phase: str = "main"
-    process: str = ""
-
-    @property
-    def ok(self) -> bool:
-        return self.type == "ok" and self.end is not None
-
-    @property
-    def failed(self) -> bool:
-        return self.type == "fail"
-
-    def precedes(self, other: "Operation") -> bool:
-        """It had ended before the other was invoked."""
-        return self.end is not None and self.end < other.op
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +177,7 @@ def finding(
     """A finding with its witnesses."""
     return Finding(
         message=message,
-        operations=tuple(sorted({each.op for each in operations})),
+        operations=tuple(sorted({each.index for each in operations})),
         events=tuple(event.as_json() for event in events),
     )
 

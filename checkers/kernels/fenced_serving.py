@@ -166,7 +166,7 @@ def _clients(
             if operation.ok:
                 findings.append(
                     finding(
-                        f"operation {operation.op} ({operation.f} of {operation.key}) was "
+                        f"operation {operation.index} ({operation.f} of {operation.key}) was "
                         f"answered ok by {operation.node}, which was not active from before "
                         f"its begin to after its end",
                         [operation],
@@ -183,7 +183,7 @@ def _at_controllers(evidence: Evidence, clients: Iterable[Operation]) -> Iterato
         spec = nodes.get(operation.node)
         if operation.ok and spec is not None and "broker" not in (spec.get("roles") or ()):
             yield finding(
-                f"operation {operation.op} ({operation.f} of {operation.key}) was answered ok by "
-                f"{operation.node}, which is no broker",
+                f"operation {operation.index} ({operation.f} of {operation.key}) was answered ok "
+                f"by {operation.node}, which is no broker",
                 [operation],
             )

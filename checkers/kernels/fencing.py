@@ -72,7 +72,7 @@ def _clients(operations: Iterable[Operation]) -> tuple[list[Finding], list[Findi
     newest: dict[Kind, Generation] = {}
     at = 0
     stale, unproven, current = [], [], 0
-    for operation in sorted(operations, key=lambda each: each.op):
+    for operation in sorted(operations, key=lambda each: each.index):
         while at < len(shown) and shown[at].operation.precedes(operation):
             best = newest.get(shown[at].kind)
             if best is None or shown[at].value > best.value:
@@ -91,8 +91,8 @@ def _clients(operations: Iterable[Operation]) -> tuple[list[Finding], list[Findi
         elif is_zombie(operation) and not any(each.kind in newest for each in carried):
             unproven.append(
                 finding(
-                    f"operation {operation.op} ({operation.f} of {operation.key}) was a zombie's "
-                    f"({operation.value['zombie']}) and was answered ok",
+                    f"operation {operation.index} ({operation.f} of {operation.key}) was a "
+                    f"zombie's ({operation.value['zombie']}) and was answered ok",
                     [operation],
                 )
             )
@@ -105,9 +105,9 @@ def _accepted(operation: Operation, carried: Generation, newest: Generation) -> 
     what, whose = carried.kind
     zombie = f", sent as a zombie ({operation.value['zombie']})," if is_zombie(operation) else ""
     return finding(
-        f"operation {operation.op} ({operation.f} of {operation.key}){zombie} was answered ok "
-        f"with {what} {carried.value} of {whose}, after operation {newest.operation.op} had been "
-        f"answered {what} {newest.value}",
+        f"operation {operation.index} ({operation.f} of {operation.key}){zombie} was answered "
+        f"ok with {what} {carried.value} of {whose}, after operation {newest.operation.index} had "
+        f"been answered {what} {newest.value}",
         [newest.operation, operation],
     )
 

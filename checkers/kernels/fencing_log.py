@@ -164,7 +164,7 @@ def _below_records(decides: Iterable[NodeEvent], log: Applied) -> Iterator[Stale
 def _finding(stale: Stale, operations: Iterable[Operation]) -> Finding:
     fields, carried = stale.decide.fields, stale.carried
     asking = [each for each in operations if _may_be(each, stale.decide, carried.part)]
-    named = ", ".join(str(each.op) for each in asking) or "none recorded"
+    named = ", ".join(str(each.index) for each in asking) or "none recorded"
     return finding(
         f"{stale.decide.node} accepted {fields['api']} with {carried.kind[0]} of "
         f"{_name(carried.kind)} at {carried.value}, which the record at offset "

@@ -132,7 +132,7 @@ def _topics_created(evidence: Evidence) -> Names:
     for operation in evidence.operations:
         topic_id = _shown_topic(operation)
         if operation.f == "create" and topic_id is not None:
-            owner = ("operation", operation.op)
+            owner = ("operation", operation.index)
             names.add(("answered", topic_id), Sighting(owner, (operation,)))
     return names
 
@@ -256,7 +256,7 @@ def _producers(evidence: Evidence) -> Names:
     """A producer id, where operations tell theirs, is of one producer."""
     names = Names("producer id")
     for operation in evidence.operations:
-        producer_id = operation.ext.get("producer_id")
+        producer_id = (operation.ext or {}).get("producer_id")
         if operation.f == "produce" and isinstance(producer_id, int) and producer_id >= 0:
             names.add(producer_id, Sighting(operation.value["producer"], (operation,)))
     return names

@@ -105,7 +105,7 @@ def _answers(changes: Iterable[Operation]) -> Iterator[Finding]:
         elif answer["leader"] != asked["broker_id"]:
             wrong = f"of broker {asked['broker_id']} was answered ok; leader {answer['leader']}"
         if wrong is not None:
-            yield finding(f"ISR change {change.op} of {change.key} {wrong}", [change])
+            yield finding(f"ISR change {change.index} of {change.key} {wrong}", [change])
 
 
 def _one_winner(changes: Iterable[Operation]) -> Iterator[Finding]:
@@ -115,7 +115,7 @@ def _one_winner(changes: Iterable[Operation]) -> Iterator[Finding]:
             winners[change.value["partition_epoch"]].append(change)
     for version, group in sorted(winners.items()):
         if len(group) > 1:
-            who = ", ".join(str(each.op) for each in group)
+            who = ", ".join(str(each.index) for each in group)
             yield finding(
                 f"{len(group)} ISR changes of {group[0].key} named version {version}, and all "
                 f"were answered ok: operations {who}",
@@ -128,7 +128,7 @@ def _never_back(sights: list[Sight]) -> Iterator[Finding]:
     ended = sorted(sights, key=lambda sight: sight.operation.end or 0)
     at = 0
     best: Sight | None = None
-    for sight in sorted(sights, key=lambda sight: sight.operation.op):
+    for sight in sorted(sights, key=lambda sight: sight.operation.index):
         while at < len(ended) and ended[at].operation.precedes(sight.operation):
             if best is None or ended[at].version > best.version:
                 best = ended[at]
@@ -136,8 +136,8 @@ def _never_back(sights: list[Sight]) -> Iterator[Finding]:
         if best is not None and sight.at_least < best.version:
             verb = "changed" if sight.operation.f == "alter-isr" else "read"
             yield finding(
-                f"operation {sight.operation.op} {verb} version {sight.at_least}, though it began "
-                f"after operation {best.operation.op} had shown version {best.version}",
+                f"operation {sight.operation.index} {verb} version {sight.at_least}, though it "
+                f"began after operation {best.operation.index} had shown version {best.version}",
                 [best.operation, sight.operation],
             )
 
@@ -154,11 +154,11 @@ def _one_state(sights: list[Sight], links: list[Link]) -> Iterator[Finding]:
         by = (
             f"the record at offset {source.offset}"
             if isinstance(source, Link)
-            else f"operation {source.op}"
+            else f"operation {source.index}"
         )
         yield finding(
             f"version {sight.version} has two states: {state} by {by}, {sight.state} by "
-            f"operation {sight.operation.op}",
+            f"operation {sight.operation.index}",
             [sight.operation, *([source] if isinstance(source, Operation) else [])],
             [source.event] if isinstance(source, Link) else [],
         )
@@ -178,8 +178,8 @@ def _premises(changes: Iterable[Operation], sights: Iterable[Sight]) -> Iterator
         found = (before.state.leader, before.state.leader_epoch)
         if named != found:
             yield finding(
-                f"ISR change {change.op} of {change.key} was accepted from (leader, leader epoch) "
-                f"{named}; operation {before.operation.op} shows {found} at version "
+                f"ISR change {change.index} of {change.key} was accepted from (leader, leader "
+                f"epoch) {named}; operation {before.operation.index} shows {found} at version "
                 f"{before.version}, which it named",
                 [before.operation, change],
             )

@@ -131,7 +131,7 @@ def _recorded(changes: Iterable[Operation], links: list[Link]) -> Iterator[Findi
             continue
         asked, version = change.value, change.result["partition_epoch"]
         places = by_version.get(version, [])
-        what = f"ISR change {change.op} of {change.key}, answered version {version},"
+        what = f"ISR change {change.index} of {change.key}, answered version {version},"
         if len(places) != 1:
             yield finding(
                 f"{what} is {len(places)} committed records, not one",
@@ -224,7 +224,7 @@ def _refused(
                 if change.value["broker_id"] == each.broker[0]
             ]
             if asking and all(change.failed for change in asking):
-                who = ", ".join(str(change.op) for change in asking)
+                who = ", ".join(str(change.index) for change in asking)
                 yield finding(
                     f"operations {who} were refused ({asking[0].error_code}), yet the record at "
                     f"offset {offset} carries out what they asked for",

@@ -99,11 +99,11 @@ def _shown_to_clients(evidence: Evidence, ids: dict[str, int]) -> Iterator[Sight
     """A describe is answered by the active controller itself, after a read barrier."""
     nodes = evidence.plan.get("nodes") or {}
     for operation in evidence.operations:
-        epoch, node = operation.ext.get("epoch"), operation.node
+        epoch, node = (operation.ext or {}).get("epoch"), operation.node
         if not operation.ok or operation.f != "describe" or epoch is None or node is None:
             continue
         if "controller" in (nodes.get(node, {}).get("roles") or ()):
-            how = f"{node} answered operation {operation.op} as leader"
+            how = f"{node} answered operation {operation.index} as leader"
             yield Sighting(epoch, ids.get(node, node), how, operation)
 
 

@@ -94,7 +94,7 @@ def _judge(serve: NodeEvent, lease: Lease | None, operations: list[Operation]) -
         return []
     late_ms = (serve.time_ns - lease.end_ns) / 1e6
     named = after or beside
-    who = ", ".join(str(each.op) for each in named) or "none recorded"
+    who = ", ".join(str(each.index) for each in named) or "none recorded"
     return [
         finding(
             f"{serve.node} served {serve.fields['api']} {late_ms:.1f} ms after its lease had "
@@ -107,7 +107,7 @@ def _judge(serve: NodeEvent, lease: Lease | None, operations: list[Operation]) -
 
 def _never_leased(serve: NodeEvent, operations: list[Operation]) -> Finding:
     named = under_way(serve, operations)
-    who = ", ".join(str(each.op) for each in named) or "none recorded"
+    who = ", ".join(str(each.index) for each in named) or "none recorded"
     return finding(
         f"{serve.node} served {serve.fields['api']} before it was granted any lease "
         f"(operations: {who})",

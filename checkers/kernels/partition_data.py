@@ -135,8 +135,8 @@ def _one_value(acknowledged: Iterable[Claim], read: Iterable[Claim]) -> Iterator
         if known.value != claim.value and claim.offset not in told:
             told.add(claim.offset)
             yield finding(
-                f"offset {claim.offset} holds {known.value} by operation {known.operation.op}, "
-                f"and {claim.value} by operation {claim.operation.op}",
+                f"offset {claim.offset} holds {known.value} by operation {known.operation.index}, "
+                f"and {claim.value} by operation {claim.operation.index}",
                 [known.operation, claim.operation],
             )
 
@@ -148,7 +148,7 @@ def _one_offset(
     may_repeat = {
         each.value["value"]
         for each in produces
-        if not each.value.get("idempotent") and each.ext.get("attempts") != 1
+        if not each.value.get("idempotent") and (each.ext or {}).get("attempts") != 1
     }
     first: dict[Any, Claim] = {}
     told: set[Any] = set()
@@ -160,7 +160,8 @@ def _one_offset(
             told.add(claim.value)
             yield finding(
                 f"value {claim.value} stands at offset {known.offset} by operation "
-                f"{known.operation.op}, and at {claim.offset} by operation {claim.operation.op}",
+                f"{known.operation.index}, and at {claim.offset} by operation "
+                f"{claim.operation.index}",
                 [known.operation, claim.operation],
             )
 
@@ -183,7 +184,7 @@ def _missing(
         for offset in _between(offsets, fetch.begin, fetch.end):
             if offset not in held and offset not in told:
                 told.add(offset)
-                yield _lost(claims[offset], f"operation {fetch.operation.op} passed it", fetch)
+                yield _lost(claims[offset], f"operation {fetch.operation.index} passed it", fetch)
 
 
 def _between(offsets: Sequence[int], begin: int, end: int) -> Sequence[int]:
@@ -196,7 +197,7 @@ def _lost(claim: Claim, how: str, fetch: Fetch | None = None) -> Finding:
     above = was == "read" and isinstance(watermark, int) and claim.offset >= watermark
     return finding(
         f"value {claim.value} was {was} at offset {claim.offset} by operation "
-        f"{claim.operation.op}{' above its high watermark' if above else ''}, and is not there: "
+        f"{claim.operation.index}{' above its high watermark' if above else ''}, and is not there: "
         f"{how}",
         [claim.operation, *([fetch.operation] if fetch is not None else [])],
     )
@@ -219,7 +220,7 @@ def _polls(operations: Iterable[Operation]) -> Iterator[Finding]:
         if operation.f == "seek" or (operation.f == "fetch" and operation.ok):
             consumers[str(operation.value.get("consumer"))].append(operation)
     for name, own in sorted(consumers.items()):
-        own.sort(key=lambda each: each.op)
+        own.sort(key=lambda each: each.index)
         for before, after in pairwise(own):
             if after.f == "seek" or not before.precedes(after):
                 continue
@@ -230,8 +231,8 @@ def _polls(operations: Iterable[Operation]) -> Iterator[Finding]:
             if begin != due:
                 deed = "skipped ahead" if begin > due else "went back"
                 yield finding(
-                    f"consumer {name} {deed}: operation {after.op} fetched from {begin}; "
-                    f"operation {before.op} had left it at {due}",
+                    f"consumer {name} {deed}: operation {after.index} fetched from {begin}; "
+                    f"operation {before.index} had left it at {due}",
                     [before, after],
                 )
 
@@ -244,8 +245,8 @@ def _within_answer(fetches: Iterable[Fetch]) -> Iterator[Finding]:
         asked = fetch.operation.value["from"]
         if offsets and (not rising or offsets[0] < asked or offsets[-1] >= fetch.end):
             yield finding(
-                f"operation {fetch.operation.op} fetched from {asked} up to {fetch.end}, and was "
-                f"given the offsets {offsets[:20]}",
+                f"operation {fetch.operation.index} fetched from {asked} up to {fetch.end}, and "
+                f"was given the offsets {offsets[:20]}",
                 [fetch.operation],
             )
 
@@ -263,14 +264,14 @@ def _written(produces: Iterable[Operation], read: Iterable[Claim]) -> Iterator[F
         told.add(claim.value)
         if produce is None:
             yield finding(
-                f"operation {claim.operation.op} read {claim.value} at offset {claim.offset}, "
+                f"operation {claim.operation.index} read {claim.value} at offset {claim.offset}, "
                 f"which nobody produced to this partition",
                 [claim.operation],
             )
         else:
             yield finding(
-                f"operation {claim.operation.op} read {claim.value} at offset {claim.offset}; "
-                f"operation {produce.op}, which produced it, had failed with "
+                f"operation {claim.operation.index} read {claim.value} at offset {claim.offset}; "
+                f"operation {produce.index}, which produced it, had failed with "
                 f"{produce.error_code}",
                 [produce, claim.operation],
             )
@@ -288,7 +289,7 @@ def _ends(operations: Iterable[Operation], end: int) -> Iterator[Finding]:
         if isinstance(told, int) and told > end:
             what = "a high watermark of" if operation.f == "fetch" else "the offset"
             yield finding(
-                f"operation {operation.op} ({operation.f}) was told {what} {told}; the partition "
-                f"ends at {end}",
+                f"operation {operation.index} ({operation.f}) was told {what} {told}; the "
+                f"partition ends at {end}",
                 [operation],
             )

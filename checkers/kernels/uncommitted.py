@@ -154,7 +154,7 @@ def _read(operation: Operation, made: Committed) -> tuple[int, list[Finding]]:
     dirty = list(judge(operation, made))
     return 1, [
         finding(
-            f"operation {operation.op} ({operation.f} of {operation.key}) was shown {what}, "
+            f"operation {operation.index} ({operation.f} of {operation.key}) was shown {what}, "
             f"which no committed record made",
             [operation],
         )

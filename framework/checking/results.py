@@ -136,7 +136,7 @@ def run_result(
         checkers=checkers,
         notes=notes,
         timings=timings or {},
-        cited={operation.op: operation for operation in operations if operation.op in named},
+        cited={operation.index: operation for operation in operations if operation.index in named},
         not_applicable=not_applicable or {},
     )
 

@@ -163,7 +163,7 @@ def add_operation(columns: Columns, run: str, operation: Operation) -> None:
     code, message = operation.error or (None, None)
     columns.add(
         run,
-        operation.op,
+        operation.index,
         operation.end,
         as_text(str(operation.process)),
         as_text(operation.f),

@@ -241,7 +241,7 @@ def _told_operation(operation: Operation) -> str:
     error = f" {operation.error[0]}" if operation.error else ""
     result = "" if operation.result is None else f" {_short(operation.result)}"
     return (
-        f"index {operation.op}: process {operation.process} {operation.f} "
+        f"index {operation.index}: process {operation.process} {operation.f} "
         f"key {_short(operation.key)} value {_short(operation.value)} -> {outcome}{error}{result}"
     )
 

@@ -247,7 +247,7 @@ def _given(fields: dict[str, Json], name: str) -> str:
 def _numbered_anew(operations: Sequence[Operation]) -> bool:
     """Gives invocations and completions that share a position indices of their own: operations
     of one drain. True if there were any."""
-    events = [(each.op, 0, at) for at, each in enumerate(operations)]
+    events = [(each.index, 0, at) for at, each in enumerate(operations)]
     events += [(each.end, 1, at) for at, each in enumerate(operations) if each.end is not None]
     if len({position for position, _, _ in events}) == len(events):
         return False
@@ -255,7 +255,7 @@ def _numbered_anew(operations: Sequence[Operation]) -> bool:
         if completes:
             operations[at].end = index
         else:
-            operations[at].op = index
+            operations[at].index = index
     return True
 
 
@@ -266,7 +266,7 @@ def _number_as_jepsen(operations: Sequence[Operation], raw: _Raw) -> None:
     if any(after <= before for before, after in pairwise(indices)):
         return
     for operation in operations:
-        operation.op = indices[operation.op]
+        operation.index = indices[operation.index]
         if operation.end is not None:
             operation.end = indices[operation.end]
     raw.named = [replace(event, index=indices[event.index]) for event in raw.named]

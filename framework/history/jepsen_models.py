@@ -54,7 +54,7 @@ def _keyed(operations: Sequence[Operation], fs: Sequence[str]) -> list[Operation
     for operation in operations:
         if operation.f not in fs:
             raise Misread(
-                operation.op, f":f is {shown(operation.f)}; the model knows {', '.join(fs)}"
+                operation.index, f":f is {shown(operation.f)}; the model knows {', '.join(fs)}"
             )
     whole = [_untagged(operation) for operation in operations]
     if not _has_keys(whole):
@@ -88,7 +88,7 @@ def _has_keys(operations: Sequence[Operation]) -> bool:
     if keyed and len(keyed) < len(asked):
         bare = next(each for each in asked if not _is_pair(each.value))
         raise Misread(
-            bare.op,
+            bare.index,
             f":value of the invocation is {shown(bare.value)}, where others of the file have "
             "[key value] of jepsen.independent",
         )
@@ -102,7 +102,7 @@ def _has_keys(operations: Sequence[Operation]) -> bool:
 def _split(operation: Operation) -> Operation:
     if not _is_pair(operation.value):
         raise Misread(
-            operation.op,
+            operation.index,
             f":value of {operation.f} is {shown(operation.value)}, where others of the file have "
             "[key value] of jepsen.independent",
         )
@@ -111,7 +111,7 @@ def _split(operation: Operation) -> Operation:
     if result is not None:
         if not _is_pair(result) or result[0] != key:
             raise Misread(
-                operation.op,
+                operation.index,
                 f"completed with {shown(result)}; a completion repeats the key {shown(key)}",
             )
         operation.result = result[1]
@@ -132,7 +132,7 @@ def _register(operations: Sequence[Operation]) -> Read:
     for operation in known:
         if operation.f == "cas" and not _is_pair(operation.value):
             raise Misread(
-                operation.op, f":value of cas is {shown(operation.value)}; it must be [from to]"
+                operation.index, f":value of cas is {shown(operation.value)}; it must be [from to]"
             )
     return [operation for operation in known if _takes_effect(operation)], []
 
@@ -157,7 +157,7 @@ def _elements(operation: Operation) -> list[Json]:
         return []
     if not isinstance(result, list):
         raise Misread(
-            operation.op,
+            operation.index,
             f"{operation.f} gave {shown(result)}; it must be a set, vector or list of elements",
         )
     return result
@@ -174,7 +174,7 @@ def _queue(operations: Sequence[Operation]) -> Read:
             found += _drained(operation, pending)
             continue
         if operation.f == "enqueue" and operation.value is None:
-            raise Misread(operation.op, "enqueue of nil; nil is what an empty queue gives")
+            raise Misread(operation.index, "enqueue of nil; nil is what an empty queue gives")
         found.append(operation)
     return found, []
 
@@ -215,7 +215,7 @@ def _kafka(operations: Sequence[Operation]) -> Read:
     others = {each.f for each in found} - _TRANSACTIONS - _ASSIGNMENTS - _LEFT_ALONE
     if found and not any(operation.f in _TRANSACTIONS for operation in found):
         raise Misread(
-            found[0].op,
+            found[0].index,
             f":f is {shown(found[0].f)}, and no operation is one of "
             f"{', '.join(sorted(_TRANSACTIONS))}: no history of Jepsen's Kafka workload",
         )
@@ -242,7 +242,7 @@ def _micro_operations(operation: Operation, value: Json) -> Json:
         return None
     if not isinstance(value, list):
         raise Misread(
-            operation.op,
+            operation.index,
             f":value of {operation.f} is {shown(value)}; it must be a vector of [:send key value] "
             "and [:poll ...]",
         )
@@ -258,7 +258,7 @@ def _micro_operation(operation: Operation, step: Json) -> Json:
         case [":poll", dict() as polled] if all(map(_is_records, polled.values())):
             return ["poll", {str(_key(key_of(name))): each for name, each in polled.items()}]
     raise Misread(
-        operation.op,
+        operation.index,
         f"{operation.f} has {shown(step)}; it must be [:send key value], "
         "[:send key [offset value]], [:poll] or [:poll {key [[offset value] ...]}]",
     )
@@ -279,7 +279,8 @@ def _keys(operation: Operation, value: Json) -> Json:
         return []
     if not isinstance(value, list):
         raise Misread(
-            operation.op, f":value of {operation.f} is {shown(value)}; it must be a vector of keys"
+            operation.index,
+            f":value of {operation.f} is {shown(value)}; it must be a vector of keys",
         )
     return [_key(key) for key in value]
 

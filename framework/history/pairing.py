@@ -17,14 +17,14 @@ PHASE: Final = "phase"
 class Operation:
     """What one client process asked for, and what came of it.
 
-    `op` and `end` are the indices of the two events; an operation that never completed has
+    `index` and `end` are the indices of the two events; an operation that never completed has
     `end` None and type info, and counts as concurrent with everything after its invocation, as
-    does every other info.
+    does every other info. Times are ns since the run began.
     """
 
-    op: int
-    process: Process
-    f: str
+    index: int
+    process: Process = ""
+    f: str = ""
     key: Json = None
     value: Json = None
     type: CompletionType = "info"
@@ -36,6 +36,22 @@ class Operation:
     invoked_ns: int | None = None
     completed_ns: int | None = None
     phase: Phase = "main"
+
+    @property
+    def ok(self) -> bool:
+        return self.type == "ok" and self.end is not None
+
+    @property
+    def failed(self) -> bool:
+        return self.type == "fail"
+
+    @property
+    def error_code(self) -> str | None:
+        return None if self.error is None else self.error[0]
+
+    def precedes(self, other: "Operation") -> bool:
+        """It had ended before the other was invoked."""
+        return self.end is not None and self.end < other.index
 
 
 class PairingError(Exception):
@@ -69,10 +85,10 @@ class Pairing:
         if pending is not None:
             raise PairingError(
                 f"process {process} invokes {event.f!r} while its {pending.f!r} of index "
-                f"{pending.op} is open; a process has at most one open operation"
+                f"{pending.index} is open; a process has at most one open operation"
             )
         operation = Operation(
-            op=event.index,
+            index=event.index,
             process=process,
             f=event.f,
             key=event.key,
@@ -95,7 +111,7 @@ class Pairing:
         if event.f != operation.f or not _repeats(event.key, operation.key):
             raise PairingError(
                 f"{event.type} of {event.f!r} on key {event.key!r} by process {process}, whose "
-                f"open operation (index {operation.op}) is {operation.f!r} on key "
+                f"open operation (index {operation.index}) is {operation.f!r} on key "
                 f"{operation.key!r}; a completion repeats f and key of its invocation"
             )
         assert event.type != "invoke"

@@ -100,7 +100,7 @@ def operations_of(table: pa.Table) -> list[Operation]:
     """The rows of `Read.operations` as objects."""
     return [
         Operation(
-            op=row["op"],
+            index=row["op"],
             end=row["end"],
             process=json.loads(row["process"]),
             f=row["f"],
@@ -192,7 +192,7 @@ def _wrong_event(
 ) -> tuple[int, str] | None:
     """The number of the first line that no history could go on with, and what is wrong."""
     pairing = Pairing(
-        Operation(op=op, process=json.loads(process), f=f, key=json.loads(key))
+        Operation(index=op, process=json.loads(process), f=f, key=json.loads(key))
         for process, (op, f, key) in before.open.items()
     )
     index, now, place = before.events, before.now, before.lines

@@ -57,11 +57,11 @@ def drawn(operations: Sequence[Operation], keep: frozenset[int]) -> list[Operati
     """Those that are drawn: all in `keep` (indices), the others thinned evenly to
     `MAX_DRAWN`. Operations without times cannot be placed."""
     placed = [op for op in operations if op.invoked_ns is not None]
-    others = sum(op.op not in keep for op in placed)
+    others = sum(op.index not in keep for op in placed)
     step = max(1, -(-others // MAX_DRAWN))
     found, position = [], 0
     for op in placed:
-        if op.op in keep:
+        if op.index in keep:
             found.append(op)
         else:
             if position % step == 0:
@@ -93,7 +93,7 @@ def timeline(
     for outcome in OUTCOMES:
         chosen = [op for op in operations if op.type == outcome]
         traces.append(_bars(outcome, chosen, threads))
-    traces.append(_proof([op for op in operations if op.op in keep], threads))
+    traces.append(_proof([op for op in operations if op.index in keep], threads))
     figure = _figure(run, traces, height=110 + 26 * max(len(rows), 3))
     figure["layout"]["yaxis"] |= {
         "tickvals": rows,
@@ -126,7 +126,7 @@ def _bars(outcome: str, operations: Sequence[Operation], threads: int | None) ->
         "y": [row_of(op.process, threads) for op in operations],
         "width": 0.62,
         "marker": {"color": colour, "line": {"color": colour, "width": 1}},
-        "customdata": [op.op for op in operations],
+        "customdata": [op.index for op in operations],
         "hovertext": [hover(op) for op in operations],
         "hoverinfo": "text",
     }
@@ -168,7 +168,7 @@ def _proof(operations: Sequence[Operation], threads: int | None) -> dict[str, An
             "color": "#c8442f",
             "line": {"color": "#ffffff", "width": 1},
         },
-        "customdata": [op.op for op in operations],
+        "customdata": [op.index for op in operations],
         "hovertext": [hover(op) for op in operations],
         "hoverinfo": "text",
         "showlegend": bool(operations),
@@ -283,7 +283,7 @@ def _points(f: str, outcome: str, operations: Sequence[Operation], symbol: str) 
         "x": [_start_s(op) for op in operations],
         "y": [max((_end_s(op) - _start_s(op)) * 1000, 0.001) for op in operations],
         "marker": {"symbol": symbol, "size": 5, "color": OUTCOME_COLOUR[outcome], "opacity": 0.75},
-        "customdata": [op.op for op in operations],
+        "customdata": [op.index for op in operations],
         "hovertemplate": f"{escaped(f)} {outcome}, index %{{customdata}}<br>"
         "%{y:.3~f} ms at %{x:.3f} s<extra></extra>",
     }
@@ -319,7 +319,7 @@ def rate(run: Run) -> Figure:
 def hover(op: Operation) -> str:
     """What an operation shows under the pointer."""
     lines = [
-        f"<b>{escaped(op.f)}</b> {op.type} · index {op.op} · process {op.process}"
+        f"<b>{escaped(op.f)}</b> {op.type} · index {op.index} · process {op.process}"
         + (f" · node {escaped(op.node)}" if op.node else "")
     ]
     fields = {"key": op.key, "value": op.value, "result": op.result, "ext": op.ext}

@@ -47,7 +47,7 @@ def _history(result: RunResult) -> dict[str, Any]:
     document = verdict_document(result)
     entries: Any = document["checkers"]
     by_index = {op.end: op for op in result.cited.values() if op.end is not None}
-    by_index |= {op.op: op for op in result.cited.values()}
+    by_index |= {op.index: op for op in result.cited.values()}
     return {
         "path": str(result.path),
         "verdict": result.verdict.value,

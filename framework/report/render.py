@@ -184,14 +184,14 @@ def checker_rows(
 def _by_index(run: Run) -> dict[int, Operation]:
     """Operations by the index of either of their events."""
     found = {op.end: op for op in run.operations if op.end is not None}
-    return found | {op.op: op for op in run.operations}
+    return found | {op.index: op for op in run.operations}
 
 
 def _named(run: Run) -> frozenset[int]:
     """Indices of the invocations of all operations that findings name."""
     by_index = _by_index(run)
     return frozenset(
-        by_index[number].op
+        by_index[number].index
         for entry in (run.verdict or {}).get("checkers") or ()
         for finding in entry.get("findings") or ()
         for number in finding.get("operations") or ()
@@ -204,7 +204,7 @@ def _finding(
 ) -> dict[str, Any]:
     message, *lines = str(finding.get("message", "")).split("\n")
     numbers = list(dict.fromkeys(finding.get("operations") or ()))
-    operations = list({by_index[n].op: by_index[n] for n in numbers if n in by_index}.values())
+    operations = list({by_index[n].index: by_index[n] for n in numbers if n in by_index}.values())
     return {
         "key": finding.get("key"),
         "message": message,
@@ -229,7 +229,7 @@ def picture_of(picture: Any) -> Markup:
 
 def _operation_row(op: Operation) -> dict[str, Any]:
     return {
-        "index": op.op,
+        "index": op.index,
         "from_s": None if op.invoked_ns is None else op.invoked_ns / NS,
         "to_s": None if op.completed_ns is None else op.completed_ns / NS,
         "is_open": op.end is None,
@@ -271,9 +271,9 @@ def _ledger_row(injection: Injection) -> dict[str, Any]:
 def _places(operations: Sequence[Operation], keep: frozenset[int]) -> dict[int, list[float]]:
     """Where the timeline shows the operations that findings name: from, to (s)."""
     return {
-        op.op: [(op.invoked_ns or 0) / NS, (op.completed_ns or op.invoked_ns or 0) / NS]
+        op.index: [(op.invoked_ns or 0) / NS, (op.completed_ns or op.invoked_ns or 0) / NS]
         for op in operations
-        if op.op in keep
+        if op.index in keep
     }
 
 

@@ -25,7 +25,7 @@ EXISTS, UNKNOWN, UNKNOWN_ID = (
 
 def op(f: str, op: int, end: int | None, outcome: str = "", *, name: str = "t") -> Operation:
     """`outcome`: "" (ok, nothing shown), "=id" (ok), "info", or the code of a fail."""
-    operation = Operation(op=op, end=end, process=op, f=f, key=name)
+    operation = Operation(index=op, end=end, process=op, f=f, key=name)
     if end is None or outcome == "info":
         return operation
     operation.type = "ok" if outcome == "" or outcome.startswith("=") else "fail"
@@ -162,8 +162,8 @@ def test_rejects_and_names_the_operations(name: str) -> None:
     outcome = check_name(rows(PLANTED[name]), budget_s=10)
     assert outcome.verdict is Verdict.INVALID
     named = {o for finding in outcome.findings for o in finding.operations}
-    assert PLANTED[name][-1].op in named or len(named) > 1
-    assert named <= {o.op for o in PLANTED[name]}
+    assert PLANTED[name][-1].index in named or len(named) > 1
+    assert named <= {o.index for o in PLANTED[name]}
     for finding in outcome.findings:
         assert all(f"index {o}" in finding.message for o in finding.operations)
 

@@ -14,7 +14,7 @@ def operation_of(row: Row) -> Operation:
     """An operation from a row of `framework.checking.runs.OPERATIONS`."""
     code = row.get("error_code")
     return Operation(
-        op=row["op"],
+        index=row["op"],
         end=row["end"],
         process=row["process"],
         f=row["f"],
@@ -36,7 +36,7 @@ def told(operation: Operation) -> str:
         outcome = _short(operation.result)
     else:
         outcome = " ".join([operation.type, *(operation.error or ())[:1]])
-    where = f"index {operation.op}, process {operation.process}"
+    where = f"index {operation.index}, process {operation.process}"
     return f"{operation.f}{value} -> {outcome} ({where})"
 
 

@@ -94,7 +94,7 @@ class Case:
 
     def _check_order(self, order: Sequence[int], what: str) -> None:
         """The order is legal by the second specification, and respects real time."""
-        by_op = {op.op: op for op in self.operations}
+        by_op = {op.index: op for op in self.operations}
         spec = spec_of(self.name, self.operations)
         states = {INITIAL[self.name]}
         for op in order:
@@ -105,18 +105,18 @@ class Case:
         assert all(by_op[op].type == "info" for op in said), f"left out: {what}"
         earliest = math.inf
         for op in map(by_op.__getitem__, reversed(order)):
-            assert op.op < earliest, f"against real time: {what}"
+            assert op.index < earliest, f"against real time: {what}"
             if op.type != "info" and op.end is not None:
                 earliest = min(earliest, op.end)
 
     def _check_evidence(self, decision: Decision) -> None:
         """What completed until the culprit did is impossible already."""
         what = f"{decision} of {self.operations}"
-        by_op = {op.op: op for op in self.operations}
+        by_op = {op.index: op for op in self.operations}
         culprit = by_op[int(self.coded.call[decision.culprit])]
         assert culprit.end is not None, f"the culprit is pending: {what}"
         possible = is_linearizable(self.name, self.operations, until=culprit.end + 1)
-        assert not possible, f"{culprit.op} is no culprit: {what}"
+        assert not possible, f"{culprit.index} is no culprit: {what}"
 
 
 def compare(name: str, seed: int) -> tuple[bool, set[str]]:

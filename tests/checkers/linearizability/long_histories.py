@@ -42,29 +42,29 @@ def register_history(
             f, value = rng.choices(
                 [("read", None), ("write", new), ("cas", [old, new])], [50, 30, 20]
             )[0]
-            op = Operation(op=index, process=len(operations), f=f, value=value)
+            op = Operation(index=index, process=len(operations), f=f, value=value)
             index += 1
             operations.append(op)
             heapq.heappush(agenda, (now + rng.expovariate(1), tie, "act", op))
         elif step == "act":
             assert op is not None
             if op.f == "read":
-                outcomes[op.op] = ("ok", state)
+                outcomes[op.index] = ("ok", state)
                 if lie_at is not None and len(operations) > lie_at:
-                    outcomes[op.op] = ("ok", past[-50] if values is None else values + 1)
+                    outcomes[op.index] = ("ok", past[-50] if values is None else values + 1)
                     lie_at = None
             elif op.f == "write" or op.value[0] == state:
                 state = op.value if op.f == "write" else op.value[1]
                 past.append(state)
-                outcomes[op.op] = ("ok", None)
+                outcomes[op.index] = ("ok", None)
             else:
-                outcomes[op.op] = ("fail", None)
+                outcomes[op.index] = ("fail", None)
             lost = op.f != "read" and rng.random() < info
             step = "invoke" if lost else "complete"
             heapq.heappush(agenda, (now + rng.expovariate(1), tie, step, op))
         else:
             assert op is not None
-            op.type, op.result = outcomes[op.op]  # type: ignore[assignment]
+            op.type, op.result = outcomes[op.index]  # type: ignore[assignment]
             op.end = index
             index += 1
             heapq.heappush(agenda, (now + rng.expovariate(4), tie, "invoke", None))

@@ -35,7 +35,7 @@ def linearizable(
         return any(
             explore(after, left - {i})
             for i in left
-            if operations[i].op < deadline
+            if operations[i].index < deadline
             for after in spec(state, operations[i])
         )
 
@@ -142,20 +142,20 @@ def random_history(model: str, rng: random.Random) -> list[Operation]:
             if len(operations) == total:
                 continue
             f, value = _random_call(model, rng, len(operations) + 1)
-            op = Operation(op=index, process=len(operations), f=f, value=value)
+            op = Operation(index=index, process=len(operations), f=f, value=value)
             operations.append(op)
             open_ops[thread] = op
             index += 1
-        elif op.op not in done and rng.random() < 0.5:
+        elif op.index not in done and rng.random() < 0.5:
             state, kind, result = _act(model, state, op, rng)
-            done[op.op] = (kind, result)
+            done[op.index] = (kind, result)
         elif rng.random() < infos:
             del open_ops[thread]
             if rng.random() < 0.5:
                 op.end = index
                 index += 1
-        elif op.op in done:
-            op.type, op.result = done[op.op]  # type: ignore[assignment]
+        elif op.index in done:
+            op.type, op.result = done[op.index]  # type: ignore[assignment]
             op.end = index
             index += 1
             del open_ops[thread]

@@ -101,7 +101,7 @@ def histories(draw: st.DrawFn, name: str) -> list[Operation]:
             result = draw(st.sampled_from([None, *range(10, 16)]))
         operations.append(
             Operation(
-                op=0,
+                index=0,
                 process=number,
                 f=f,
                 value=value,  # type: ignore[arg-type]
@@ -115,9 +115,9 @@ def histories(draw: st.DrawFn, name: str) -> list[Operation]:
         if number in begun:
             operations[number].end = index
         else:
-            operations[number].op = index
+            operations[number].index = index
             begun.add(number)
-    return sorted(operations, key=lambda operation: operation.op)
+    return sorted(operations, key=lambda operation: operation.index)
 
 
 @pytest.mark.parametrize("name", NAMES)

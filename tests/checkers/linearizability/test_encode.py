@@ -40,7 +40,7 @@ def op(
     ext: dict[str, Any] | None = None,
 ) -> Operation:
     return Operation(
-        op=at,
+        index=at,
         end=None if outcome == "none" else at + 1,
         process=at,
         f=f,
@@ -119,7 +119,7 @@ def test_what_an_operation_says(model: str, operation: Operation, expected: list
     assert said(coded) == expected
     if len(coded):
         ends = operation.type != "info"
-        assert (coded.call[0], coded.ret[0]) == (operation.op, operation.end if ends else NEVER)
+        assert (coded.call[0], coded.ret[0]) == (operation.index, operation.end if ends else NEVER)
 
 
 def test_values_are_equal_as_json() -> None:
@@ -150,8 +150,8 @@ def test_values_are_equal_as_json() -> None:
 def test_malformed(model: str, operation: Operation, line: str) -> None:
     fine = {"register": op("read", result=1), "kv": op("read", result="a")}
     fine |= {"set": op("add"), "queue": op("dequeue"), "topics": op("describe")}
-    operation.op, operation.end = 10, 11
-    later = Operation(op=20, end=21, process=3, f="dance", key="y", type="ok")
+    operation.index, operation.end = 10, 11
+    later = Operation(index=20, end=21, process=3, f="dance", key="y", type="ok")
     assert malformed(model, table(later, operation, fine[model])) == (10, line)
     keys = list(encode_keys(model, table(later, operation, fine[model])))
     assert [key.key for key in keys] == ['"x"', '"y"']
@@ -208,7 +208,7 @@ def test_all_keys_at_once_are_as_each_alone() -> None:
         operations = by_key[key.run, key.key]
         assert same(key.coded, encode("register", table(*operations)))
         assert key.seen == sum(each.type != "info" for each in operations)
-        assert whole["op"].take(pa.array(key.rows)).to_pylist() == [o.op for o in operations]
+        assert whole["op"].take(pa.array(key.rows)).to_pylist() == [o.index for o in operations]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -23,11 +23,11 @@ from tests.checkers.linearizability.agreement import table_of
 def write(at: int, value: Any, offset: int | None = None, end: int | None = None) -> Operation:
     ext = None if offset is None else {"epoch": 1, "offset": offset}
     end = at + 1 if end is None else end
-    return Operation(op=at, end=end, process=at, f="write", value=value, type="ok", ext=ext)
+    return Operation(index=at, end=end, process=at, f="write", value=value, type="ok", ext=ext)
 
 
 def read(at: int, result: Any) -> Operation:
-    return Operation(op=at, end=at + 1, process=at, f="read", type="ok", result=result)
+    return Operation(index=at, end=at + 1, process=at, f="read", type="ok", result=result)
 
 
 def judged(operations: Sequence[Operation], model: str = "register") -> dict[str, Any]:
@@ -57,8 +57,8 @@ def test_the_methods_that_decided_are_counted(monkeypatch: pytest.MonkeyPatch) -
         assert judged(unique)["figures"] == {"operations": 2, "method: unique writes": 1}
         assert judged(repeated)["figures"] == {"operations": 4, "method: frontier": 1}
         assert judged(lost)["figures"] == {"operations": 4, "method: reach": 1}
-        add = [Operation(op=0, end=1, process=0, f="add", type="ok")]
-        again = [*add, Operation(op=2, end=3, process=0, f="remove", type="ok")]
+        add = [Operation(index=0, end=1, process=0, f="add", type="ok")]
+        again = [*add, Operation(index=2, end=3, process=0, f="remove", type="ok")]
         assert judged(again, "set")["figures"] == {"operations": 2, "method: flips": 1}
 
 
@@ -140,7 +140,7 @@ def test_a_key_that_cannot_be_judged_is_unknown_alone(monkeypatch: pytest.Monkey
         return real(model, table, key, *decided, **options)
 
     monkeypatch.setattr(kernel, "judge_key", fails)
-    malformed = [Operation(op=0, end=1, process=0, f="cas", value=4, type="ok")]
+    malformed = [Operation(index=0, end=1, process=0, f="cas", value=4, type="ok")]
     tables = [
         table_of([write(0, 1)], key="good"),
         table_of([read(0, 7)], key="bad"),

@@ -17,7 +17,7 @@ def table(*operations: tuple[Any, ...]) -> pa.Table:
     for run, key, op, end, f, value, kind in operations:
         reads = f == "read"
         operation = Operation(
-            op=op,
+            index=op,
             process=op,
             f=f,
             key=key,

@@ -77,11 +77,11 @@ def test_from_operations() -> None:
 
 def hard_topics() -> list[Operation]:
     """40 ids were seen at once, by reads that overlap; 20 deletes are too few, in any order."""
-    operations = [Operation(op=i, process=i, f="create") for i in range(60)]
-    operations += [Operation(op=100 + i, process=100 + i, f="delete") for i in range(20)]
+    operations = [Operation(index=i, process=i, f="create") for i in range(60)]
+    operations += [Operation(index=100 + i, process=100 + i, f="delete") for i in range(20)]
     operations += [
         Operation(
-            op=200 + i,
+            index=200 + i,
             end=300 + i,
             process=200 + i,
             f="describe",

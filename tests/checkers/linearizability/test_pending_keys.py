@@ -11,7 +11,7 @@ from tests.checkers.linearizability.agreement import table_of
 
 
 def outcome(key: str, end: int | None, kind: str) -> dict[str, Any]:
-    operation = Operation(op=0, end=end, process=0, f="write", value=1, type=kind)  # type: ignore[arg-type]
+    operation = Operation(index=0, end=end, process=0, f="write", value=1, type=kind)  # type: ignore[arg-type]
     (row,) = judge_block(table_of([operation], key=key), model="register", budget_s=5).to_pylist()
     found: dict[str, Any] = row
     return found

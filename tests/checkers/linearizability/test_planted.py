@@ -33,7 +33,14 @@ def operations_of(steps: list[Any]) -> list[Operation]:
             kind = str(outcome) if isinstance(outcome, Type) else "ok"
             result: Json = None if isinstance(outcome, Type) else outcome
             begun.append(
-                Operation(op=index, process=len(found), f=f, value=value, type=kind, result=result)  # type: ignore[arg-type]
+                Operation(
+                    index=index,
+                    process=len(found),
+                    f=f,
+                    value=value,
+                    type=kind,  # type: ignore[arg-type]
+                    result=result,
+                )
             )
             found.append(begun[-1])
             index += 1
@@ -220,7 +227,7 @@ def test_rejected(model: str, name: str) -> None:
     (finding,) = json.loads(row["findings"])
     assert "no order of the operations explains" in finding["message"]
     named = set(finding["operations"])
-    assert named and named <= {operation.op for operation in operations}
+    assert named and named <= {operation.index for operation in operations}
 
 
 @pytest.mark.parametrize(("model", "name"), cases(PLANTED))
@@ -238,4 +245,4 @@ def test_rejected_after_much_that_is_clean(model: str, name: str) -> None:
     row, operations = judged(model, [*before[model], *PLANTED[model][name]])
     assert row["verdict"] == "INVALID"
     (finding,) = json.loads(row["findings"])
-    assert max(finding["operations"]) >= operations[len(before[model])].op
+    assert max(finding["operations"]) >= operations[len(before[model])].index

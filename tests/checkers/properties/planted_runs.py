@@ -46,7 +46,8 @@ class Story:
 
     def invoke(self, f: str, key: Any, value: Any = None, node: str = "c1") -> Operation:
         operation = Operation(
-            op=self._next(),
+            process=len(self.operations),
+            index=self._next(),
             f=f,
             key=key,
             value=value,
@@ -70,7 +71,7 @@ class Story:
             end=self._next(),
             type=type,
             result=result,
-            error_code=error,
+            error=None if error is None else (error, ""),
             ext=ext or {},
             completed_ns=self.now_ns,
         )

@@ -56,7 +56,7 @@ def test_created_topic_is_lost() -> None:
     read = story.describe("lost")
     outcome = acknowledged_never_lost(story.evidence())
     assert_invalid(outcome, "topic lost", "no such topic")
-    assert outcome.findings[0].operations == (made.op, read.op)
+    assert outcome.findings[0].operations == (made.index, read.index)
 
 
 def test_created_topic_was_replaced() -> None:
@@ -118,7 +118,7 @@ def test_deleted_topic_comes_back() -> None:
     back = story.describe("gone", shown(0, [4]), topic_id=OTHER)
     outcome = acknowledged_never_lost(story.evidence())
     assert_invalid(outcome, "topic gone", "is back")
-    assert back.op in outcome.findings[0].operations
+    assert back.index in outcome.findings[0].operations
 
 
 def test_deleted_topic_stays_in_a_settled_cache() -> None:
@@ -158,7 +158,7 @@ def test_deleted_topic_comes_back_in_the_log() -> None:
     story.apply("c2", 12, "TopicRecord", topic_id=TOPIC, name="t")
     outcome = acknowledged_never_lost(story.evidence())
     assert_invalid(outcome, "removed by the record at offset 9", "TopicRecord at offset 12")
-    assert outcome.findings[0].operations == (gone.op,)
+    assert outcome.findings[0].operations == (gone.index,)
 
 
 # --- versions and answers -----------------------------------------------------------------
@@ -180,7 +180,7 @@ def test_answer_before_commit() -> None:
     story.describe("t", shown(0, [4]))
     outcome = acknowledged_never_lost(story.evidence())
     assert_invalid(outcome, "offset 6 not committed", "high watermark was 6")
-    assert outcome.findings[0].operations == (create.op,)
+    assert outcome.findings[0].operations == (create.index,)
 
 
 def test_isr_change_answered_before_commit_names_its_operation() -> None:
@@ -191,7 +191,7 @@ def test_isr_change_answered_before_commit_names_its_operation() -> None:
     asked = story.complete(asked, "ok", accepted(asked.value))
     outcome = acknowledged_never_lost(story.evidence())
     assert_invalid(outcome, "AlterPartition", "not committed")
-    assert outcome.findings[0].operations == (asked.op,)
+    assert outcome.findings[0].operations == (asked.index,)
 
 
 def test_batch_of_which_a_part_succeeds_before_it_is_committed() -> None:
@@ -203,7 +203,7 @@ def test_batch_of_which_a_part_succeeds_before_it_is_committed() -> None:
     create = story.complete(create, "ok", {"topic_id": TOPIC})
     outcome = acknowledged_never_lost(story.evidence())
     assert_invalid(outcome, "offset 6 not committed")
-    assert outcome.findings[0].operations == (create.op,)
+    assert outcome.findings[0].operations == (create.index,)
 
 
 def test_batch_that_is_lost_as_a_whole_may_be_uncommitted() -> None:

@@ -175,7 +175,7 @@ def test_metadata_of_one_incarnation_goes_back() -> None:
     second = metadata(story, 2)
     outcome = monotonic_counters(story.evidence())
     assert_invalid(outcome, "b1 showed leader epoch 2", "after 3")
-    assert outcome.findings[0].operations == (first.op, second.op)
+    assert outcome.findings[0].operations == (first.index, second.index)
 
 
 def test_metadata_of_another_topic_of_the_name_is_another_counter() -> None:

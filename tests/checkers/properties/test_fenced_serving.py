@@ -186,5 +186,5 @@ def test_clients_agree_with_brute_force(seed: int) -> None:
             at_begin = [is_active for time, is_active in states if time < begin][-1]
             within = [is_active for time, is_active in states if begin <= time <= end + 250 * MS]
             if not at_begin and not any(within):
-                wrong.add(operation.op)
+                wrong.add(operation.index)
     assert found == wrong

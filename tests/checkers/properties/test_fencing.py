@@ -67,7 +67,7 @@ def test_stale_broker_epoch_in_a_heartbeat() -> None:
     zombie = story.heartbeat(4, 3, zombie="killed")
     outcome = zombie_fencing(story.evidence())
     assert_invalid(outcome, "zombie (killed)", "broker epoch 3 of broker 4", "broker epoch 8")
-    assert zombie.op in outcome.findings[0].operations
+    assert zombie.index in outcome.findings[0].operations
 
 
 def test_stale_broker_epoch_in_an_isr_change() -> None:
@@ -156,7 +156,7 @@ def test_decision_on_a_broker_epoch_that_it_had_applied_a_newer_one_of() -> None
     story.complete(beat, "info")
     outcome = zombie_fencing(story.evidence())
     assert_invalid(outcome, "c1 accepted BrokerHeartbeat", "broker epoch of broker 4 at 3", "to 8")
-    assert outcome.findings[0].operations == (beat.op,)
+    assert outcome.findings[0].operations == (beat.index,)
 
 
 @pytest.mark.parametrize(
@@ -282,8 +282,8 @@ def test_serves_an_operation_that_began_after_its_lease() -> None:
     story.serve("b1", topic="t")
     read = story.complete(read, "ok", {"topic_id": TOPIC, "partitions": []})
     outcome = zombie_fencing(story.evidence())
-    assert_invalid(outcome, "b1 served Metadata", f"operations: {read.op}")
-    assert outcome.findings[0].operations == (read.op,)
+    assert_invalid(outcome, "b1 served Metadata", f"operations: {read.index}")
+    assert outcome.findings[0].operations == (read.index,)
 
 
 def test_serves_a_client_that_gave_up_before() -> None:
@@ -294,8 +294,8 @@ def test_serves_a_client_that_gave_up_before() -> None:
     story.wait(300)
     story.serve("b1", "CreateTopics", topic="t")
     outcome = zombie_fencing(story.evidence())
-    assert_invalid(outcome, "b1 served CreateTopics", f"operations: {create.op}")
-    assert outcome.findings[0].operations == (create.op,)
+    assert_invalid(outcome, "b1 served CreateTopics", f"operations: {create.index}")
+    assert outcome.findings[0].operations == (create.index,)
 
 
 def test_serves_without_ever_having_had_a_lease() -> None:
@@ -306,7 +306,7 @@ def test_serves_without_ever_having_had_a_lease() -> None:
     create = story.complete(create, "ok", {"topic_id": TOPIC})
     outcome = zombie_fencing(story.evidence())
     assert_invalid(outcome, "before it was granted any lease")
-    assert outcome.findings[0].operations == (create.op,)
+    assert outcome.findings[0].operations == (create.index,)
 
 
 def test_serves_absence_after_its_lease() -> None:

@@ -94,7 +94,7 @@ def test_two_winners_of_one_version() -> None:
     other = story.complete(other, "ok", accepted(other.value))
     outcome = isr_chain(story.evidence())
     assert_invalid(outcome, "2 ISR changes", "version 3")
-    assert outcome.findings[0].operations == (one.op, other.op)
+    assert outcome.findings[0].operations == (one.index, other.index)
 
 
 def test_read_goes_back() -> None:
@@ -185,7 +185,7 @@ def test_change_applied_twice_under_two_versions() -> None:
     story.partition(12, 2, [4, 5])
     outcome = isr_chain(story.evidence())
     assert_invalid(outcome, "applied twice")
-    assert outcome.findings[0].operations == (done.op,)
+    assert outcome.findings[0].operations == (done.index,)
 
 
 def test_one_decision_made_two_records() -> None:
@@ -196,7 +196,7 @@ def test_one_decision_made_two_records() -> None:
     story.decide("AlterPartition", source(4), [16, 17])
     outcome = isr_chain(story.evidence())
     assert_invalid(outcome, "applied one ISR change 2 times")
-    assert (asked.op,) in [finding.operations for finding in outcome.findings]
+    assert (asked.index,) in [finding.operations for finding in outcome.findings]
 
 
 def test_refused_decision_appended_records() -> None:
@@ -219,7 +219,7 @@ def test_refused_change_took_effect() -> None:
     story.decide("AlterPartition", source(4), [16])
     outcome = isr_chain(story.evidence())
     assert_invalid(outcome, "were refused (INVALID_UPDATE_VERSION)", "offset 16")
-    assert refused.op in outcome.findings[0].operations
+    assert refused.index in outcome.findings[0].operations
 
 
 def test_nodes_disagree_on_a_record() -> None:

@@ -126,7 +126,7 @@ def test_client_was_answered_by_another_leader_of_the_epoch() -> None:
     second = story.op("describe", "t", ext={"epoch": 4, "offset": 1}, node="c2")
     outcome = one_leader(story.evidence())
     assert_invalid(outcome, "epoch 4", "id 1", "id 2")
-    assert outcome.findings[0].operations == (first.op, second.op)
+    assert outcome.findings[0].operations == (first.index, second.index)
 
 
 def test_answers_of_brokers_are_no_sightings() -> None:

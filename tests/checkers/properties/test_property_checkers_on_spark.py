@@ -33,7 +33,7 @@ def operation_row(run: str, each: Operation) -> dict[str, Any]:
     done = each.end is not None
     return {
         "run": run,
-        "op": each.op,
+        "op": each.index,
         "end": each.end,
         "process": each.process,
         "f": each.f,

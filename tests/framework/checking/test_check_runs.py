@@ -113,7 +113,7 @@ def test_many_runs_in_one_go(spark: Any, tmp_path: Path) -> None:
     assert (checker.seen, checker.keys, checker.summary) == (3, 2, "no result is 9")
     assert checker.figures == {"max_op": 4, "rows": 3}
     assert [(f.key, f.message, f.operations) for f in checker.findings] == [("y", "a nine", [2, 4])]
-    assert {op.op: op.result for op in results[1].cited.values()} == {2: 9, 4: 9}
+    assert {op.index: op.result for op in results[1].cited.values()} == {2: 9, 4: 9}
     assert "nothing" in results[2].checkers[0].note
     for folder, verdict in zip((good, bad, empty), verdicts, strict=True):
         written = json.loads((folder / "verdict.json").read_text())

@@ -222,7 +222,7 @@ def test_an_operation_has_all_that_jepsen_says(tmp_path: Path) -> None:
     )
     (operation,) = history.operations
     assert operation == Operation(
-        op=3,
+        index=3,
         process=2,
         f="write",
         value=7,
@@ -247,7 +247,7 @@ def test_without_rising_indices_positions_count(tmp_path: Path, indices: tuple[s
         for kind, more in zip(("invoke", "ok"), indices, strict=True)
     ]
     (operation,) = read(tmp_path, "register", *lines).operations
-    assert (operation.op, operation.end) == (0, 1)
+    assert (operation.index, operation.end) == (0, 1)
 
 
 def test_times_may_go_back_as_threads_of_jepsen_take_them(tmp_path: Path) -> None:
@@ -469,7 +469,7 @@ def test_a_drain_is_dequeues_at_the_same_time(tmp_path: Path) -> None:
         ("dequeue", None, None, "ok", 2),
         ("enqueue", None, 2, "info", None),
     ]
-    assert [(o.op, o.end) for o in history.operations] == [(0, 1), (2, 5), (3, 6), (4, None)]
+    assert [(o.index, o.end) for o in history.operations] == [(0, 1), (2, 5), (3, 6), (4, None)]
     assert "drains were read as dequeues" in history.notes[0]
 
 

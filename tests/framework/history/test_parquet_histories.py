@@ -49,7 +49,7 @@ def test_events(tmp_path: Path) -> None:
         {"offset": 3},
     )
     assert (second.process, second.type, second.error) == ("a", "fail", ("GONE", ""))
-    assert (third.op, third.type, third.phase, third.invoked_ns) == (5, "info", "final", 25)
+    assert (third.index, third.type, third.phase, third.invoked_ns) == (5, "info", "final", 25)
     assert [named.index for named in history.named] == [2]
 
 
@@ -108,9 +108,9 @@ def test_operations(tmp_path: Path) -> None:
     first, second, third, fourth = reader.read_history(
         operations(tmp_path / "h.parquet")
     ).operations
-    assert (first.op, first.end, first.process, first.value, first.type) == (0, 3, 0, 1, "ok")
+    assert (first.index, first.end, first.process, first.value, first.type) == (0, 3, 0, 1, "ok")
     assert (second.end, second.type, second.result, second.phase) == (None, "info", None, "main")
-    assert (third.op, third.end, third.result) == (4, 5, 1)
+    assert (third.index, third.end, third.result) == (4, 5, 1)
     assert (fourth.process, fourth.key, fourth.type) == ("a", None, "fail")
 
 

@@ -31,11 +31,11 @@ def test_pairs_each_process_by_itself(tmp_path: Path) -> None:
         event(process=2),
     )
     write_, read, pending = read_history(path).operations
-    assert (write_.op, write_.end, write_.type, write_.value) == (0, 3, "fail", 1)
+    assert (write_.index, write_.end, write_.type, write_.value) == (0, 3, "fail", 1)
     assert write_.error == ("TIMEOUT", "too late")
-    assert (read.op, read.end, read.type, read.result) == (1, 2, "ok", 1)
+    assert (read.index, read.end, read.type, read.result) == (1, 2, "ok", 1)
     assert (read.node, read.ext, read.completed_ns) == ("n1", {"epoch": 3}, 7)
-    assert (pending.op, pending.end, pending.type) == (4, None, "info")
+    assert (pending.index, pending.end, pending.type) == (4, None, "info")
 
 
 def test_clients_may_have_names(tmp_path: Path) -> None:

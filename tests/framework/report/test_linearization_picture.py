@@ -151,8 +151,8 @@ def checked(finding: Finding) -> CheckerResult:
 
 def results(finding: Finding, path: str = "some.jsonl") -> RunResult:
     operations = [
-        Operation(op=4, process=1, f="write", key="x", value=2, type="ok", end=9),
-        Operation(op=10, process=4, f="read", key="x", type="ok", end=12, result=0),
+        Operation(index=4, process=1, f="write", key="x", value=2, type="ok", end=9),
+        Operation(index=10, process=4, f="read", key="x", type="ok", end=12, result=0),
     ]
     return run_result(path, Path(path), [checked(finding)], operations=operations)
 

@@ -14,7 +14,7 @@ S = 1_000_000_000
 def operation(index: int, start_s: float, end_s: float | None, **more: Any) -> Operation:
     fields: dict[str, Any] = {"process": 0, "f": "create", "type": "ok", **more}
     return Operation(
-        op=index,
+        index=index,
         end=None if end_s is None else index + 1,
         invoked_ns=int(start_s * S),
         completed_ns=None if end_s is None else int(end_s * S),
@@ -52,7 +52,7 @@ def test_few_operations_are_all_drawn() -> None:
 def test_many_are_thinned_but_never_those_of_findings() -> None:
     operations = [operation(i, i, i + 1) for i in range(5 * figures.MAX_DRAWN)]
     keep = frozenset(range(3, 5 * figures.MAX_DRAWN, 7000))
-    shown = {op.op for op in figures.drawn(operations, keep)}
+    shown = {op.index for op in figures.drawn(operations, keep)}
     assert keep <= shown
     assert figures.MAX_DRAWN // 2 < len(shown) <= figures.MAX_DRAWN + len(keep)
 

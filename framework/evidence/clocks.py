@@ -1,0 +1,88 @@
+"""The one place where times of different machines are compared.
+
+Nodes tell times by their own clocks. A run's plan says by how much each was off the harness's
+(`clocks`: node -> {"offset_ns": the node's time less the harness's, "within_ns": by how much that
+may be wrong}, measured before, during and after the run); a plan without it was made on one
+machine, whose clock all share, or the offsets are not known at all. Within the uncertainty a
+comparison decides nothing: both `surely_before(a, b)` and `surely_before(b, a)` are false.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from framework.evidence.kinds import Evidence
+from framework.history.event import Json
+
+UNKNOWN_NS: Final = 1 << 62
+"""How far off a clock may be of which nothing is known: no two times are ever so far apart."""
+ON_ONE_MACHINE: Final = frozenset({"docker", "namespaces", "auto"})
+"""Hosts of plans that say nothing of clocks, whose nodes and harness share the machine's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """A node's clock: its time less the harness's, and by how much that may be wrong."""
+
+    offset_ns: int = 0
+    within_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """All clocks of a run. `zero_ns`: the harness's clock when the run began."""
+
+    zero_ns: int
+    nodes: Mapping[str, Clock] = field(default_factory=dict)
+    others: Clock = Clock()
+
+    @classmethod
+    def of(cls, plan: Mapping[str, Json]) -> "Clocks":
+        zero_ns = int(plan["time_zero_ns"])
+        told = plan.get("clocks")
+        if isinstance(told, Mapping):
+            nodes = {
+                node: Clock(int(each["offset_ns"]), int(each["within_ns"]))
+                for node, each in told.items()
+            }
+            return cls(zero_ns, nodes, Clock(0, UNKNOWN_NS))
+        shared = plan.get("hosts", "auto") in ON_ONE_MACHINE
+        return cls(zero_ns, {}, Clock(0, 0 if shared else UNKNOWN_NS))
+
+    def at_ns(self, node: str, time_ns: int) -> int:
+        """A time of a node's clock on the harness's, since the run began."""
+        return time_ns - self.nodes.get(node, self.others).offset_ns - self.zero_ns
+
+    def within_ns(self, node: str) -> int:
+        """By how much that may be off."""
+        return self.nodes.get(node, self.others).within_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A time, and whose clock told it: a node's, or the harness's own ("")."""
+
+    at_ns: int
+    within_ns: int = 0
+    clock: str = ""
+
+
+def moment_of(evidence: Evidence, at_ns: int | None = None) -> Moment:
+    """When it happened; or another time that the same clock told."""
+    when = evidence.at_ns if at_ns is None else at_ns
+    return Moment(when, evidence.within_ns, evidence.node)
+
+
+def slack_ns(one: Moment, other: Moment) -> int:
+    """How far apart two times may be told though they are one."""
+    return 0 if one.clock == other.clock else one.within_ns + other.within_ns
+
+
+def surely_before(one: Moment, other: Moment, by_ns: int = 0) -> bool:
+    """Whether one time was before the other, by more than `by_ns`, whatever the clocks hide."""
+    return one.at_ns + by_ns + slack_ns(one, other) < other.at_ns
+
+
+def surely_not_after(one: Moment, other: Moment) -> bool:
+    """Whether one time was before the other, or the same."""
+    return one.at_ns + slack_ns(one, other) <= other.at_ns

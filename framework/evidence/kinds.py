@@ -1,0 +1,472 @@
+"""Evidence of what nodes did: a frozen dataclass a kind.
+
+`Evidence` has what all kinds have. The metadata log's records, in neutral words, are in `changes`;
+the Arrow schema of each kind follows from its fields (`schemas`).
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Final, Literal, TypeAlias
+
+from framework.history.event import Json
+
+Source: TypeAlias = Literal["client", "harness", "disk", "event"]
+"""Who says so, the most trusted first."""
+BrokerState: TypeAlias = Literal["UNKNOWN", "INITIAL", "FENCED", "ACTIVE", "SHUTDOWN"]
+"""KIP-631's broker states."""
+Role: TypeAlias = Literal[
+    "unattached", "follower", "prospective", "candidate", "leader", "resigned", "observer"
+]
+"""KIP-595's roles of a replica, with KIP-996's prospective."""
+
+CAPABILITY: Final = "evidence:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One thing that is known of a node.
+
+    node: its name in the plan, or that of a process that a workload started.
+    incarnation: which process of it, as any text; empty where that cannot be told.
+    seq: its place among what is known of this incarnation, in the order in which it happened.
+    at_ns: when, on the harness's clock, ns since the run began; within_ns: by how much that may be
+        off (0: the clocks are one; `clocks.UNKNOWN_NS`: only the order is known).
+    ref: file and position, relative to the run's folder: what a person opens.
+    """
+
+    kind: ClassVar[str] = ""
+    node: str
+    incarnation: str = ""
+    seq: int = 0
+    at_ns: int = 0
+    within_ns: int = 0
+    source: Source = "event"
+    ref: str = ""
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """Its place in the order in which rules are shown evidence."""
+        return self.node, self.incarnation, self.seq
+
+    def as_json(self) -> dict[str, Json]:
+        """As findings show it: `type` is the kind."""
+        return {
+            "time_ns": self.at_ns,
+            "node": self.node,
+            "incarnation": self.incarnation,
+            "seq": self.seq,
+            "type": self.kind,
+            **{name: _plain(getattr(self, name)) for name in own_fields(type(self))},
+            "ref": self.ref,
+        }
+
+
+COMMON: Final = tuple(field.name for field in fields(Evidence))
+"""The fields that every kind has, in the order of its table's columns."""
+
+
+# --- processes ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Booted(Evidence):
+    """A process began, and found this on its disk. Ids are None where it has no such role; saved_*
+    are None where nothing was saved yet."""
+
+    kind: ClassVar[str] = "booted"
+    replica_id: int | None = None
+    broker_id: int | None = None
+    voters: tuple[int, ...] = ()
+    saved_epoch: int | None = None
+    saved_leader: int | None = None
+    saved_vote: int | None = None
+    log_start: int | None = None
+    log_end: int | None = None
+    last_epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exited(Evidence):
+    """A process ended, and said why. `fatal`: it gave up, nobody had asked it to end."""
+
+    kind: ClassVar[str] = "exited"
+    reason: str
+    fatal: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed(Evidence):
+    """An exception that nothing handled."""
+
+    kind: ClassVar[str] = "failed"
+    where: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stalled(Evidence):
+    """A part of the process did not run for so long, up to `at_ns`."""
+
+    kind: ClassVar[str] = "stalled"
+    part: str
+    lasted_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticked(Evidence):
+    """The process was alive: it says so again and again."""
+
+    kind: ClassVar[str] = "ticked"
+
+
+# --- the quorum ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochSaved(Evidence):
+    """A voter's epoch, leader and vote are durable; None: none."""
+
+    kind: ClassVar[str] = "epoch-saved"
+    epoch: int
+    leader: int | None
+    vote: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleTaken(Evidence):
+    """A replica's role, its epoch or the leader that it knows changed."""
+
+    kind: ClassVar[str] = "role-taken"
+    role: Role
+    epoch: int
+    leader: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voted(Evidence):
+    """A voter answered a candidate. Logs are told as (epoch of the last record, end offset)."""
+
+    kind: ClassVar[str] = "voted"
+    epoch: int
+    candidate: int
+    granted: bool
+    candidate_log: tuple[int, ...]
+    own_log: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elected(Evidence):
+    """The node won an election, with the votes of these."""
+
+    kind: ClassVar[str] = "elected"
+    epoch: int
+    votes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed(Evidence):
+    """The node became the active controller of its epoch."""
+
+    kind: ClassVar[str] = "claimed"
+    epoch: int
+    end_offset: int
+
+
+# --- the metadata log ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Appended(Evidence):
+    """Records came into the node's log. `crcs`: one a record, of its value; `leading`: the node
+    wrote them as leader of `epoch`."""
+
+    kind: ClassVar[str] = "appended"
+    base_offset: int
+    end_offset: int
+    epoch: int
+    control: bool
+    crcs: tuple[int, ...]
+    leading: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flushed(Evidence):
+    """The log is durable below `end_offset`."""
+
+    kind: ClassVar[str] = "flushed"
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncated(Evidence):
+    """The log was cut back to `end_offset`."""
+
+    kind: ClassVar[str] = "truncated"
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogBegan(Evidence):
+    """The log begins at `offset`: a snapshot holds what was below. `dropped`: all of the log went
+    with it, for a snapshot that came from another node."""
+
+    kind: ClassVar[str] = "log-began"
+    offset: int
+    dropped: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed(Evidence):
+    """The node's high watermark rose to `offset`, in `epoch`, as leader or not."""
+
+    kind: ClassVar[str] = "committed"
+    offset: int
+    epoch: int
+    leading: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageDigest(Evidence):
+    """The digest of the node's metadata image below `offset`."""
+
+    kind: ClassVar[str] = "image-digest"
+    offset: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageShown(Evidence):
+    """The image below `offset`, with this digest, is what the node's clients see from now on."""
+
+    kind: ClassVar[str] = "image-shown"
+    offset: int
+    digest: str
+
+
+# --- snapshots ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotWritten(Evidence):
+    """A snapshot of the state below `end_offset` is durable. `digest`: of the image in it."""
+
+    kind: ClassVar[str] = "snapshot-written"
+    end_offset: int
+    epoch: int
+    digest: str
+    bytes: int
+    records: int
+    high_watermark: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotLoaded(Evidence):
+    """A snapshot became the node's image. `fetched`: it came from another node."""
+
+    kind: ClassVar[str] = "snapshot-loaded"
+    end_offset: int
+    epoch: int
+    digest: str
+    fetched: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotFile(Evidence):
+    """A snapshot that lies on the node's disk; `wrong`: what no snapshot may have."""
+
+    kind: ClassVar[str] = "snapshot-file"
+    end_offset: int
+    epoch: int
+    records: int
+    wrong: tuple[str, ...]
+
+
+# --- requests -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided(Evidence):
+    """A controller decided on a request, or on one part of it.
+
+    request: its id within the incarnation; forwarded: the id that a retry of it has, too. api: what
+    people call it; f: the operation of a history that asks for it, where one does. accepted, and
+    the code of the refusal. as_of: the end of the log that the decision rests on; records: offsets
+    that it appended, in `epoch`. The rest is what the request carried, None where it carried none:
+    epochs are None for a newcomer, who has none yet.
+    """
+
+    kind: ClassVar[str] = "decided"
+    request: str
+    forwarded: str | None = None
+    api: str
+    f: str | None
+    accepted: bool
+    code: str
+    as_of: int
+    records: tuple[int, ...]
+    epoch: int
+    broker_id: int | None = None
+    broker_epoch: int | None = None
+    target: BrokerState | None = None
+    topic: str | None = None
+    topic_id: str | None = None
+    partition: int | None = None
+    leader_epoch: int | None = None
+    partition_epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered(Evidence):
+    """A controller's answer to a request left it, with this high watermark."""
+
+    kind: ClassVar[str] = "answered"
+    request: str
+    api: str
+    f: str | None
+    accepted: bool
+    high_watermark: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served(Evidence):
+    """A broker answered a client. `success`: it gave what only a broker that may serve gives;
+    `state`: what it says that it was. `f`, `topic`: the operation of a history that asks for it."""
+
+    kind: ClassVar[str] = "served"
+    api: str
+    f: str | None
+    success: bool
+    code: str
+    state: BrokerState | None
+    broker_epoch: int | None
+    topic: str | None
+
+
+# --- brokers ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerStateChanged(Evidence):
+    """A broker's own state. `lease_ended`: because its lease had."""
+
+    kind: ClassVar[str] = "broker-state"
+    before: BrokerState
+    after: BrokerState
+    broker_epoch: int | None
+    lease_ended: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseGranted(Evidence):
+    """A broker may act till `end_ns`. Both times are of the broker's clock, told as `at_ns` is:
+    comparing them with what the same node did needs no other clock."""
+
+    kind: ClassVar[str] = "lease-granted"
+    broker_id: int
+    broker_epoch: int
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatAnswered(Evidence):
+    """A broker was answered: it had asked for `target` under `broker_epoch` (None: it had none),
+    and is to be `next_state` under `answered_epoch`. `stale`: refused, as
+    its epoch is another's."""
+
+    kind: ClassVar[str] = "heartbeat-answered"
+    broker_id: int
+    broker_epoch: int | None
+    target: BrokerState
+    accepted: bool
+    stale: bool
+    next_state: BrokerState
+    answered_epoch: int | None
+
+
+# --- partitions ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaRole(Evidence):
+    """A broker's replica of a partition leads it, follows, or does neither."""
+
+    kind: ClassVar[str] = "replica-role"
+    topic: str
+    topic_id: str
+    partition: int
+    role: Literal["leader", "follower", "none"]
+    leader_epoch: int
+    partition_epoch: int
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionAppended(Evidence):
+    """A batch came into a partition's log; `crc` is that of the batch. Of a batch without a
+    producer id, that is None."""
+
+    kind: ClassVar[str] = "partition-appended"
+    topic_id: str
+    partition: int
+    base_offset: int
+    end_offset: int
+    epoch: int
+    crc: int
+    leading: bool
+    producer_id: int | None
+    base_sequence: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionTruncated(Evidence):
+    """A partition's log was cut back to `end_offset`."""
+
+    kind: ClassVar[str] = "partition-truncated"
+    topic_id: str
+    partition: int
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionCommitted(Evidence):
+    """A partition's high watermark rose to `offset` on its leader."""
+
+    kind: ClassVar[str] = "partition-committed"
+    topic_id: str
+    partition: int
+    offset: int
+    leader_epoch: int
+
+
+# --- of kinds -----------------------------------------------------------------------------
+
+
+_OWN: Final[dict[type, tuple[str, ...]]] = {}
+
+
+def own_fields(kind: type[Evidence]) -> tuple[str, ...]:
+    """The fields that are not those of all evidence, in order."""
+    if kind not in _OWN:
+        _OWN[kind] = tuple(field.name for field in fields(kind) if field.name not in COMMON)
+    return _OWN[kind]
+
+
+def same_fact(one: Evidence, other: Evidence) -> bool:
+    """Whether both say the same thing, whoever says it, and when."""
+    return type(one) is type(other) and all(
+        getattr(one, name) == getattr(other, name) for name in own_fields(type(one))
+    )
+
+
+def capability(kind: type[Evidence]) -> str:
+    """What a system has to be capable of to leave evidence of this kind."""
+    return CAPABILITY + kind.kind
+
+
+def _plain(value: Any) -> Json:
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if hasattr(value, "__dataclass_fields__"):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    return value

@@ -1,0 +1,106 @@
+"""What a rule is given of one run: plain values, of both contracts.
+
+Rules order operations by the indices of their events, which are one total order, and evidence of
+one incarnation by `seq`; times of different machines are compared by `clocks` alone.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from framework.evidence.kinds import Booted, Evidence
+from framework.history.event import Json
+from framework.history.pairing import Operation
+
+Kind = TypeVar("Kind", bound=Evidence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NemesisEvent:
+    """An event of the nemesis process."""
+
+    index: int
+    time_ns: int
+    type: str
+    f: str
+    value: Json = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultRecord:
+    """One injection of the fault ledger. `effective`: a probe saw that it held while it should;
+    `healed`: that it held no more afterwards; None: nobody could tell."""
+
+    id: int
+    fault: str
+    shape: str = ""
+    victims: Json = None
+    injected_ns: int | None = None
+    healed_ns: int | None = None
+    effective: bool | None = None
+    healed: bool | None = None
+    entries: Sequence[Mapping[str, Json]] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEvents:
+    """All that a rule is given of one run, or of one key of it. `operations` in the order of their
+    invocations, `evidence` by node, incarnation and `seq`."""
+
+    operations: Sequence[Operation] = ()
+    evidence: Sequence[Evidence] = ()
+    nemesis: Sequence[NemesisEvent] = ()
+    faults: Sequence[FaultRecord] = ()
+    plan: Mapping[str, Json] = field(default_factory=dict)
+
+    def of(self, *kinds: type[Kind]) -> Iterator[Kind]:
+        """The evidence of these kinds, or of any that they are the base of."""
+        return (each for each in self.evidence if isinstance(each, kinds))
+
+
+def incarnations(evidence: Iterable[Kind]) -> dict[str, list[list[Kind]]]:
+    """Node -> its incarnations in the order in which they began, each in the order of `seq`."""
+    lives: dict[tuple[str, str], list[Kind]] = defaultdict(list)
+    for each in evidence:
+        lives[each.node, each.incarnation].append(each)
+    for life in lives.values():
+        life.sort(key=lambda each: each.seq)
+    nodes: dict[str, list[list[Kind]]] = defaultdict(list)
+    for (node, _), life in sorted(lives.items(), key=lambda item: (item[0][0], item[1][0].at_ns)):
+        nodes[node].append(life)
+    return dict(nodes)
+
+
+def node_ids(events: RunEvents) -> dict[str, int]:
+    """Node -> its id in the quorum, from its boots, else from the plan, where it has but one."""
+    ids: dict[str, int] = {}
+    for node, spec in (events.plan.get("nodes") or {}).items():
+        named = set((spec.get("ids") or {}).values())
+        if len(named) == 1:
+            ids[node] = int(named.pop())
+    for boot in events.of(Booted):
+        if boot.replica_id is not None:
+            ids[boot.node] = boot.replica_id
+    return ids
+
+
+def phase_ns(nemesis: Iterable[NemesisEvent], phase: str) -> int | None:
+    """When a phase began; None: it never did."""
+    times = [each.time_ns for each in nemesis if each.f == "phase" and each.value == phase]
+    return min(times, default=None)
+
+
+def settled(nemesis: Iterable[NemesisEvent]) -> bool | None:
+    """Whether the cluster was seen to agree after the faults; None: nobody looked."""
+    answers = [
+        bool(each.value["settled"])
+        for each in nemesis
+        if each.f == "settle" and isinstance(each.value, Mapping) and "settled" in each.value
+    ]
+    return answers[-1] if answers else None
+
+
+def unhealed(faults: Iterable[FaultRecord]) -> list[FaultRecord]:
+    """Injections that are not known to be over."""
+    return [each for each in faults if each.healed is not True]
