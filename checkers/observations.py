@@ -9,12 +9,12 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from checkers.kernels.evidence import Evidence, Injection, Mark, NodeEvent, loads
-from checkers.snapshot_files import snapshot_files
 from framework.checking.keyed import Outcome, Row, keyed, keyed_together
+from framework.evidence.kinds import SnapshotFile
+from framework.evidence.schemas import rows_of
 from framework.history.pairing import Operation
 from framework.plugins.checker import DataFrame, Tables
 
@@ -76,7 +76,7 @@ def injection_rows(tables: Tables) -> DataFrame:
         "result": "entries",
         "from_ns": "injected_ns",
         "to_ns": "healed_ns",
-        "yes": "bit",
+        "yes": "effective",
         "no": "healed",
     }
     return _shaped(tables.faults, "injection", renamed)
@@ -92,9 +92,10 @@ def plan_rows(tables: Tables) -> DataFrame:
 def snapshot_rows(tables: Tables) -> DataFrame:
     """One row a snapshot file; `value` says what is in it. Read here and now: small files."""
     found = [
-        (info.run, told["file"], json.dumps(told))
-        for info in tables.runs
-        for told in snapshot_files(Path(info.path))
+        (stored.run, each.ref, json.dumps(each.as_json() | {"file": each.ref}))
+        for stored in tables.stored
+        if SnapshotFile.kind in stored.evidence
+        for each in rows_of(SnapshotFile, stored.evidence[SnapshotFile.kind])
     ]
     rows = tables.spark.createDataFrame(found, "run string, node string, value string")
     return _shaped(rows, "snapshot", {})

@@ -13,5 +13,5 @@ class ProcessHealth(RunChecker):
         "No unhandled error, no fatal exit, no process that ends without a fault, and no "
         "event loop that stands still without one"
     )
-    requires = evidence("life")
+    requires = evidence("booted")
     judge = Judge(process_health, events=EVENTS, fs=FS, marks=True, injections=True)

@@ -10,13 +10,15 @@ import numpy as np
 import pyarrow as pa
 
 from framework.checking.columns import Columns, as_json, as_text
+from framework.checking.observed import observed
 from framework.checking.results import refuse_all
 from framework.errors import UsageError
 from framework.history.assemble import process_texts
 from framework.history.columns import OPERATIONS as OPERATIONS
 from framework.history.pairing import Operation
 from framework.history.reader import Read, read
-from framework.plugins.checker import RunInfo, Tables
+from framework.json_lines import json_lines
+from framework.plugins.checker import RunInfo, RunTables, Tables
 
 PLAN: Final = "plan.json"
 HISTORY: Final = "history.jsonl"
@@ -55,7 +57,7 @@ FAULTS: Final = pa.schema(
         "started_ns": pa.int64(),
         "injected_ns": pa.int64(),
         "healed_ns": pa.int64(),
-        "bit": pa.bool_(),
+        "effective": pa.bool_(),
         "healed": pa.bool_(),
         "entries": pa.string(),
     }
@@ -134,10 +136,10 @@ def read_each(folders: Iterable[Path]) -> list[tuple[Path, StoredRun | str]]:
 
 def tables(spark: Any, runs: Sequence[StoredRun]) -> Tables:
     """What checkers read, for all runs together. Nothing is computed yet."""
-    events, faults = Columns(EVENTS), Columns(FAULTS)
+    events = Columns(EVENTS)
+    stored = [_of_run(run) for run in runs]
     for run in runs:
         _add_events(events, run.info)
-        _add_faults(faults, run.info)
     operations = process_texts(_of_runs([(run, run.history.operations) for run in runs]))
     nemesis = _of_runs([(run, run.history.nemesis) for run in runs])
     return Tables(
@@ -146,7 +148,19 @@ def tables(spark: Any, runs: Sequence[StoredRun]) -> Tables:
         operations=spark.createDataFrame(operations.select(OPERATIONS.names)),
         nemesis=spark.createDataFrame(nemesis.select(NEMESIS.names)),
         events=spark.createDataFrame(events.table()),
-        faults=spark.createDataFrame(faults.table()),
+        faults=spark.createDataFrame(pa.concat_tables(each.faults for each in stored)),
+        stored=stored,
+    )
+
+
+def _of_run(run: StoredRun) -> RunTables:
+    return RunTables(
+        run=run.info.run,
+        plan=run.info.plan,
+        operations=run.history.operations,
+        nemesis=run.history.nemesis,
+        faults=_faults(run.info),
+        evidence=observed(run.info),
     )
 
 
@@ -210,7 +224,7 @@ def _need(path: Path, line: Mapping[str, Any], kinds: Mapping[str, type]) -> Non
 def _add_events(columns: Columns, info: RunInfo) -> None:
     zero = int(info.plan["time_zero_ns"])
     for path in sorted(Path(info.path).glob(NODE_EVENTS)):
-        for line in _json_lines(path):
+        for _, line in json_lines(path, marks=("type",)):
             _need(path, line, _EVENT)
             columns.add(
                 info.run,
@@ -223,10 +237,11 @@ def _add_events(columns: Columns, info: RunInfo) -> None:
             )
 
 
-def _add_faults(columns: Columns, info: RunInfo) -> None:
+def _faults(info: RunInfo) -> pa.Table:
+    columns = Columns(FAULTS)
     path = Path(info.path) / LEDGER
     entries: dict[int, list[dict[str, Any]]] = {}
-    for line in _json_lines(path) if path.exists() else ():
+    for _, line in json_lines(path, marks=("step",)) if path.exists() else ():
         _need(path, {"id": None, "step": None, **line}, _ENTRY)
         entries.setdefault(line["id"], []).append(line)
     for number, lines in sorted(entries.items()):
@@ -245,6 +260,7 @@ def _add_faults(columns: Columns, info: RunInfo) -> None:
             None if after is None else not after,
             as_json(lines),
         )
+    return columns.table()
 
 
 def _time(steps: Mapping[str, Mapping[str, Any]], step: str) -> int | None:
@@ -253,23 +269,3 @@ def _time(steps: Mapping[str, Mapping[str, Any]], step: str) -> int | None:
 
 def _bites(steps: Mapping[str, Mapping[str, Any]], step: str) -> bool | None:
     return (steps.get(step, {}).get("probe") or {}).get("bites")
-
-
-def _json_lines(path: Path) -> Iterable[dict[str, Any]]:
-    """Objects of a file whose writers may be killed and begin again at any point.
-
-    A killed writer leaves half a line, and its successor's first line may follow in the same
-    line; the half is dropped, the rest kept.
-    """
-    for line in path.read_bytes().split(b"\n"):
-        start = 0
-        while start >= 0 and start < len(line):
-            try:
-                parsed = json.loads(line[start:])
-            except ValueError:
-                start = line.find(b'{"', start + 1)
-                continue
-            if isinstance(parsed, dict) and (start == 0 or "type" in parsed or "step" in parsed):
-                yield parsed
-                break
-            start = line.find(b'{"', start + 1)

@@ -17,6 +17,7 @@ NO_LEADER: Final = -1
 class Change(Evidence):
     """A node applied the committed record at `offset`, of leader epoch `epoch`."""
 
+    family: ClassVar[str] = "applied"
     offset: int
     epoch: int
 

@@ -34,6 +34,8 @@ class Evidence:
     """
 
     kind: ClassVar[str] = ""
+    family: ClassVar[str] = ""
+    """Of kinds that a system leaves all or none of: their common name among capabilities."""
     node: str
     incarnation: str = ""
     seq: int = 0
@@ -254,7 +256,7 @@ class SnapshotWritten(Evidence):
     epoch: int
     digest: str
     bytes: int
-    records: int
+    records: int | None
     high_watermark: int
 
 
@@ -285,13 +287,14 @@ class SnapshotFile(Evidence):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided(Evidence):
-    """A controller decided on a request, or on one part of it.
+    """A controller decided on a request.
 
     request: its id within the incarnation; forwarded: the id that a retry of it has, too. api: what
-    people call it; f: the operation of a history that asks for it, where one does. accepted, and
-    the code of the refusal. as_of: the end of the log that the decision rests on; records: offsets
-    that it appended, in `epoch`. The rest is what the request carried, None where it carried none:
-    epochs are None for a newcomer, who has none yet.
+    people call it; f: the operation of a history that asks for it, where one does. accepted: of a
+    batch, at least in part; else `code` is the refusal's. as_of: the end of the log that the
+    decision rests on; records: offsets that it appended, in `epoch`. broker_id, broker_epoch: who
+    asked, where a broker did (epoch None: it has none yet), and `target` the state that it wants
+    to be in. topics: those that it is about, empty where that is not told.
     """
 
     kind: ClassVar[str] = "decided"
@@ -307,16 +310,41 @@ class Decided(Evidence):
     broker_id: int | None = None
     broker_epoch: int | None = None
     target: BrokerState | None = None
-    topic: str | None = None
-    topic_id: str | None = None
-    partition: int | None = None
-    leader_epoch: int | None = None
-    partition_epoch: int | None = None
+    topics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsrDecided(Evidence):
+    """What a controller decided on one partition of a request of a leader to change ISRs.
+
+    broker_id, broker_epoch, leader_epoch, partition_epoch: what the request carried. accepted, with
+    the refusal's code: None where that is not told. as_of, records, epoch: as of `Decided`; the
+    records are the partition's own, or where that is not told all of the request.
+    """
+
+    kind: ClassVar[str] = "isr-decided"
+    request: str
+    broker_id: int
+    broker_epoch: int | None
+    topic_id: str
+    partition: int
+    leader_epoch: int
+    partition_epoch: int
+    accepted: bool | None
+    code: str | None
+    as_of: int
+    records: tuple[int, ...]
+    epoch: int
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.topic_id, self.partition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered(Evidence):
-    """A controller's answer to a request left it, with this high watermark."""
+    """A controller's answer to a request left it, when the high watermark was that. `accepted`:
+    there is a success in it."""
 
     kind: ClassVar[str] = "answered"
     request: str
@@ -459,9 +487,9 @@ def same_fact(one: Evidence, other: Evidence) -> bool:
     )
 
 
-def capability(kind: type[Evidence]) -> str:
-    """What a system has to be capable of to leave evidence of this kind."""
-    return CAPABILITY + kind.kind
+def evidence_of(*kinds: type[Evidence]) -> frozenset[str]:
+    """The capabilities of leaving evidence of these kinds."""
+    return frozenset(CAPABILITY + (each.family or each.kind) for each in kinds)
 
 
 def _plain(value: Any) -> Json:

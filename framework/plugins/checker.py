@@ -6,6 +6,8 @@ from typing import Any, Final, Protocol
 
 from framework.history.event import Json
 
+Table = Any
+"""A `pyarrow.Table`."""
 DataFrame = Any
 """A `pyspark.sql.DataFrame`; pyspark is imported only where a session is needed."""
 
@@ -41,6 +43,22 @@ class RunInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunTables:
+    """One run as Arrow tables on the driver, for checkers that judge whole runs.
+
+    operations, nemesis, faults: as in `Tables`, without `run`; processes are JSON.
+    evidence: kind -> the rows of that kind (`framework.evidence`), for kinds that there are.
+    """
+
+    run: str
+    plan: Mapping[str, Json]
+    operations: Table
+    nemesis: Table
+    faults: Table
+    evidence: Mapping[str, Table]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
     """What checkers read. Every table has a string column `run`; JSON columns are strings.
 
@@ -52,7 +70,7 @@ class Tables:
     events: run, node, incarnation, seq, time_ns (harness monotonic clock, ns since the run
         began), type, fields (JSON object: everything else of the line).
     faults: run, id, fault, shape, victims (JSON), started_ns, injected_ns, healed_ns,
-        bit (bool, null unknown), healed (bool, null unknown), entries (JSON list of the
+        effective (bool, null unknown), healed (bool, null unknown), entries (JSON list of the
         ledger's lines).
     """
 
@@ -62,6 +80,8 @@ class Tables:
     nemesis: DataFrame
     events: DataFrame
     faults: DataFrame
+    stored: Sequence[RunTables] = ()
+    """The same, and the typed evidence, of each run."""
 
 
 class Checker(Protocol):

@@ -1,9 +1,11 @@
 """A system under test: how to lay it out, install, start, find and stop it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Protocol
 
+from framework.evidence.kinds import Evidence
 from framework.history.event import Json
 from framework.plugins.host import Fleet, Host, Image
 
@@ -136,3 +138,8 @@ class System(Protocol):
 
     def artifacts(self, cluster: Cluster, node: str) -> Sequence[str]:
         """Directories on the host to collect, each fetched under nodes/<node>/."""
+
+    def observe(self, folder: Path, plan: Mapping[str, Json]) -> Iterable[Evidence]:
+        """What the nodes of a stored run left behind below its folder, in the framework's words
+        (`framework.evidence`), each incarnation's in order. Raises `UsageError` for files that
+        are not what nodes write. Older runs, too."""

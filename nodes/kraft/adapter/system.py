@@ -5,17 +5,20 @@ import re
 import signal
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import tenacity
 
 from framework.errors import UsageError
-from framework.plugins.capabilities import evidence
+from framework.evidence.kinds import Evidence
+from framework.history.event import Json
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
 from framework.plugins.system import Cluster, NodeSpec, NodeState
 from nodes.kraft.adapter import image
 from nodes.kraft.adapter.dialect import DIALECT
+from nodes.kraft.adapter.evidence import EVIDENCE, observe
 from nodes.kraft.adapter.extra_broker import KraftExtraBroker
 from nodes.kraft.adapter.settings import check, own_settings
 from nodes.kraft.defects.catalogue import DEFECTS
@@ -33,29 +36,20 @@ class KraftSystem:
 
     name = "kraft"
     defects: Mapping[str, str] = DEFECTS
-    capabilities = frozenset(
-        {
-            "kafka-topics",
-            "linearizable-topic-read",
-            "synthetic-brokers",
-            "extra-brokers",
-            "data-plane",
-            "groups",
-            "metadata-log",
-            "snapshots",
-        }
-    ) | evidence(
-        "applied",
-        "appended",
-        "broker-state",
-        "committed",
-        "decided",
-        "elected",
-        "lease-granted",
-        "life",
-        "served",
-        "truncated",
-        "voted",
+    capabilities = (
+        frozenset(
+            {
+                "kafka-topics",
+                "linearizable-topic-read",
+                "synthetic-brokers",
+                "extra-brokers",
+                "data-plane",
+                "groups",
+                "metadata-log",
+                "snapshots",
+            }
+        )
+        | EVIDENCE
     )
 
     def layout(self, nodes: str | None) -> Sequence[NodeSpec]:
@@ -191,6 +185,9 @@ class KraftSystem:
             "BOOTSTRAP_SERVERS": _servers(cluster, "broker", "client"),
             "CONTROLLER_SERVERS": _servers(cluster, "controller", "controller"),
         }
+
+    def observe(self, folder: Path, plan: Mapping[str, Json]) -> Iterable[Evidence]:
+        return observe(folder, plan)
 
     def artifacts(self, cluster: Cluster, node: str) -> Sequence[str]:
         return [cluster.host(node).workdir]

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planted_runs import Story, assert_invalid, assert_valid
 
-from checkers.kernels.leaders import one_leader
 from checkers.kernels.votes import one_vote
+from checkers.one_leader_per_epoch import one_leader_per_epoch
 from framework.verdict import Verdict
 
 ID = {"c1": 1, "c2": 2, "c3": 3}
@@ -66,12 +66,12 @@ def vote(
 
 
 def test_clean_elections_are_accepted() -> None:
-    assert_valid(one_leader(clean().evidence()))
+    assert_valid(one_leader_per_epoch(clean().run_events()))
     assert_valid(one_vote(clean().evidence()))
 
 
 def test_nothing_seen_is_unknown() -> None:
-    assert one_leader(Story().evidence()).verdict is Verdict.UNKNOWN
+    assert one_leader_per_epoch(Story().run_events()).verdict is Verdict.UNKNOWN
     assert one_vote(Story().evidence()).verdict is Verdict.UNKNOWN
 
 
@@ -81,50 +81,50 @@ def test_nothing_seen_is_unknown() -> None:
 def test_two_elected() -> None:
     story = clean()
     story.event("c3", "elected", epoch=2, start_offset=0, votes=[1, 3])
-    assert_invalid(one_leader(story.evidence()), "epoch 2", "id 2", "id 3")
+    assert_invalid(one_leader_per_epoch(story.run_events()), "epoch 2", "id 2", "id 3")
 
 
 def test_second_node_claims() -> None:
     story = clean()
     story.event("c3", "claim", epoch=1, end_offset=4)
-    assert_invalid(one_leader(story.evidence()), "epoch 1", "c3 claimed")
+    assert_invalid(one_leader_per_epoch(story.run_events()), "epoch 1", "c3 claimed")
 
 
 def test_second_node_takes_the_role() -> None:
     story = clean()
     story.event("c3", "role", role="leader", epoch=2, leader_id=3)
-    assert_invalid(one_leader(story.evidence()), "c3 took the role")
+    assert_invalid(one_leader_per_epoch(story.run_events()), "c3 took the role")
 
 
 def test_second_node_appends_as_leader() -> None:
     story = clean()
     story.append("c1", 4, 2, 1, leader=True)
-    assert_invalid(one_leader(story.evidence()), "c1 appended as leader")
+    assert_invalid(one_leader_per_epoch(story.run_events()), "c1 appended as leader")
 
 
 def test_follower_follows_another() -> None:
     story = clean()
     story.saved("c3", 2, leader=1)
-    assert_invalid(one_leader(story.evidence()), "c3 knew it as leader")
+    assert_invalid(one_leader_per_epoch(story.run_events()), "c3 knew it as leader")
 
 
 def test_saved_leader_differs() -> None:
     story = clean()
     story.boot("c1", (2, 3, -1))
-    assert_invalid(one_leader(story.evidence()), "saved by c1")
+    assert_invalid(one_leader_per_epoch(story.run_events()), "saved by c1")
 
 
 def test_leader_change_record_of_another() -> None:
     story = clean()
     story.apply("c3", 5, "LeaderChange", 1, leader_id=3)
-    assert_invalid(one_leader(story.evidence()), "LeaderChange")
+    assert_invalid(one_leader_per_epoch(story.run_events()), "the record that begins the epoch")
 
 
 def test_client_was_answered_by_another_leader_of_the_epoch() -> None:
     story = Story()
     first = story.op("describe", "t", ext={"epoch": 4, "offset": 1}, node="c1")
     second = story.op("describe", "t", ext={"epoch": 4, "offset": 1}, node="c2")
-    outcome = one_leader(story.evidence())
+    outcome = one_leader_per_epoch(story.run_events())
     assert_invalid(outcome, "epoch 4", "id 1", "id 2")
     assert outcome.findings[0].operations == (first.index, second.index)
 
@@ -132,7 +132,7 @@ def test_client_was_answered_by_another_leader_of_the_epoch() -> None:
 def test_answers_of_brokers_are_no_sightings() -> None:
     story = clean()
     story.op("describe", "t", ext={"epoch": 1, "offset": 1}, node="b1")
-    assert_valid(one_leader(story.evidence()))
+    assert_valid(one_leader_per_epoch(story.run_events()))
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.sampled_from(list(ID))), min_size=1, max_size=12))
@@ -141,7 +141,7 @@ def test_one_leader_is_what_it_says(wins: list[tuple[int, str]]) -> None:
     for epoch, node in wins:
         story.event(node, "elected", epoch=epoch, start_offset=0, votes=[])
     right = not any(a[0] == b[0] and a[1] != b[1] for a, b in combinations(wins, 2))
-    assert (one_leader(story.evidence()).verdict is Verdict.VALID) == right
+    assert (one_leader_per_epoch(story.run_events()).verdict is Verdict.VALID) == right
 
 
 # --- one vote -----------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import random
 import uuid
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from planted_runs import TOPIC, assert_invalid, assert_valid
 from checkers.kernels.metadata_digest import digest
 from checkers.kernels.replay import Replay, committed_log
 from checkers.kernels.snapshots import snapshot_equivalence
-from checkers.snapshot_files import snapshot_files
 from framework.verdict import Verdict
+from nodes.kraft.adapter.snapshot_files import snapshot_files
 from nodes.kraft.metadata.records import encode_record
 from nodes.kraft.wire import records as wire
 from nodes.kraft.wire.snapshots import encode_snapshot
@@ -216,8 +216,8 @@ def entities() -> list[Any]:
 
 def test_files_are_read_apart_from_the_node(tmp_path: Path) -> None:
     stored(tmp_path, 1, entities())
-    (told,) = snapshot_files(tmp_path)
-    assert told["wrong"] == []
+    (told,) = map(asdict, snapshot_files(tmp_path))
+    assert told["wrong"] == ()
     assert (told["node"], told["end_offset"], told["epoch"]) == ("c1", 7, 1)
     assert told["records"] == len(entities())
 
@@ -227,7 +227,7 @@ def test_entity_with_two_records(tmp_path: Path, number: int) -> None:
     """A.1.38"""
     stored(tmp_path, 1, [*entities(), entities()[number]])
     story = LogStory()
-    evidence = replace(story.evidence(), snapshots=list(snapshot_files(tmp_path)))
+    evidence = replace(story.evidence(), snapshots=list(map(asdict, snapshot_files(tmp_path))))
     assert_invalid(snapshot_equivalence(evidence), "two records of type", "for one entity")
 
 
@@ -240,17 +240,19 @@ def test_files_that_are_no_snapshots(tmp_path: Path) -> None:
         "a record of type 20, which is no entity": {"epoch": 1, "records": [other]},
     }.items():
         stored(tmp_path, **arguments)  # type: ignore[arg-type]
-        evidence = replace(LogStory().evidence(), snapshots=list(snapshot_files(tmp_path)))
+        evidence = replace(
+            LogStory().evidence(), snapshots=list(map(asdict, snapshot_files(tmp_path)))
+        )
         assert_invalid(snapshot_equivalence(evidence), words)
 
 
 def test_file_that_is_not_minimal_or_not_all(tmp_path: Path) -> None:
     story = clean()
     stored(tmp_path, 1, entities())
-    evidence = replace(story.evidence(), snapshots=list(snapshot_files(tmp_path)))
+    evidence = replace(story.evidence(), snapshots=list(map(asdict, snapshot_files(tmp_path))))
     assert_invalid(snapshot_equivalence(evidence), "has 10 records; the state below 7 has 4")
     stored(tmp_path, 1, [each for each in entities() if type(each) in KINDS][:4])
-    evidence = replace(story.evidence(), snapshots=list(snapshot_files(tmp_path)))
+    evidence = replace(story.evidence(), snapshots=list(map(asdict, snapshot_files(tmp_path))))
     assert_valid(snapshot_equivalence(evidence))
 
 

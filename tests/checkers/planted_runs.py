@@ -5,7 +5,10 @@ from typing import Any
 
 from checkers.kernels.evidence import Evidence, Injection, Mark, NodeEvent, Operation
 from framework.checking.keyed import Outcome
+from framework.evidence.clocks import Clocks
+from framework.evidence.run_events import FaultRecord, NemesisEvent, RunEvents
 from framework.verdict import Verdict
+from nodes.kraft.adapter.evidence import translated
 
 MS = 1_000_000
 TOPIC = "11111111-1111-1111-1111-111111111111"
@@ -336,6 +339,49 @@ class Story:
         injection = Injection(id=number, **{**fields, **more})
         self.injections.append(injection)
         return injection
+
+    def run_events(self) -> RunEvents:
+        """As a rule is given it: what nodes wrote is translated by their own adapter."""
+        clocks = Clocks(ZERO_NS)
+        return RunEvents(
+            operations=self.operations,
+            evidence=[
+                evidence
+                for number, event in enumerate(self.events, 1)
+                for evidence in translated(
+                    [(number, event.as_json() | {"time_ns": event.time_ns + ZERO_NS})],
+                    "events.jsonl",
+                    event.node,
+                    event.node,
+                    clocks,
+                )
+            ],
+            nemesis=[
+                NemesisEvent(
+                    index=each.index,
+                    time_ns=each.time_ns,
+                    type=each.type,
+                    f=each.f,
+                    value=each.value,
+                )
+                for each in self.marks
+            ],
+            faults=[
+                FaultRecord(
+                    id=each.id,
+                    fault=each.fault,
+                    shape=each.shape,
+                    victims=each.victims,
+                    injected_ns=each.injected_ns,
+                    healed_ns=each.healed_ns,
+                    effective=each.bit,
+                    healed=each.healed,
+                    entries=each.entries,
+                )
+                for each in self.injections
+            ],
+            plan=self.plan,
+        )
 
     def evidence(self) -> Evidence:
         return Evidence(

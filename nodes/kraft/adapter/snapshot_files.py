@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 NAME: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 _BATCH: Final = struct.Struct(">qiibIhiqqqhii")
@@ -22,28 +22,37 @@ class Damaged(ValueError):
     """The bytes are no snapshot."""
 
 
-def snapshot_files(folder: Path) -> Iterator[dict[str, Any]]:
-    """What is in each snapshot below a run's folder: node, file, end_offset, epoch, records, and
-    `wrong`: what no snapshot may have."""
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What is in a file; `wrong`: what no snapshot may have."""
+
+    node: str
+    file: str
+    end_offset: int
+    epoch: int
+    records: int
+    wrong: tuple[str, ...]
+
+
+def snapshot_files(folder: Path) -> Iterator[Snapshot]:
+    """The snapshots below a run's folder."""
     for path in sorted(folder.glob("nodes/*/**/*.checkpoint")):
         match = NAME.fullmatch(path.name)
         if match is None:
             continue
-        told: dict[str, Any] = {
-            "node": path.relative_to(folder).parts[1],
-            "file": str(path.relative_to(folder)),
-            "end_offset": int(match[1]),
-            "epoch": int(match[2]),
-        }
+        where = path.relative_to(folder)
+        end_offset, epoch = int(match[1]), int(match[2])
         try:
-            yield told | _contents(path.read_bytes(), told["epoch"])
+            records, wrong = _contents(path.read_bytes(), epoch)
         except FileNotFoundError:
             continue  # removed by its node meanwhile
         except (Damaged, struct.error, IndexError) as error:
-            yield told | {"records": 0, "wrong": [f"cannot be read: {error}"]}
+            records, wrong = 0, [f"cannot be read: {error}"]
+        yield Snapshot(where.parts[1], str(where), end_offset, epoch, records, tuple(wrong))
 
 
-def _contents(data: bytes, epoch: int) -> dict[str, Any]:
+def _contents(data: bytes, epoch: int) -> tuple[int, list[str]]:
+    """How many records there are, and what is wrong."""
     batches = list(_batches(data))
     wrong = [f"has a batch of epoch {each.epoch}" for each in batches if each.epoch != epoch][:1]
     ends = [batch.control and batch.records[0][0] for batch in (*batches[:1], *batches[-1:])]
@@ -64,7 +73,7 @@ def _contents(data: bytes, epoch: int) -> dict[str, Any]:
         if key in seen:
             wrong.append(f"has two records of type {kind} for one entity ({key[1].hex()})")
         seen.add(key)
-    return {"records": len(values), "wrong": wrong}
+    return len(values), wrong
 
 
 # --- batches ------------------------------------------------------------------------------

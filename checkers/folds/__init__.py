@@ -1,0 +1,1 @@
+"""Folds over evidence that several rules share."""

@@ -1,0 +1,46 @@
+"""Findings of rules over evidence, in a form and number that a reader can use."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from framework.checking.keyed import Outcome, judged
+from framework.evidence.kinds import Evidence
+from framework.history.pairing import Operation
+from framework.plugins.checker import Finding
+from framework.verdict import Verdict
+
+MAX_FINDINGS: Final = 25
+"""Findings kept for one key; the rest are counted in the figure `findings`."""
+
+
+def finding(
+    message: str, operations: Iterable[Operation] = (), evidence: Iterable[Evidence] = ()
+) -> Finding:
+    """A finding with its witnesses."""
+    return Finding(
+        message=message,
+        operations=tuple(sorted({each.index for each in operations})),
+        events=tuple(each.as_json() for each in evidence),
+    )
+
+
+def concluded(
+    seen: int,
+    findings: Sequence[Finding],
+    figures: Mapping[str, float] | None = None,
+    *,
+    part: bool = False,
+) -> Outcome:
+    """`judged`, with the findings in a fixed order - those that name operations first - and no
+    more of them than a reader can use. `part`: of one key of many, which may well show nothing:
+    a run is UNKNOWN where no key of it does."""
+    ordered = sorted(
+        findings,
+        key=lambda each: (not each.operations, list(each.operations)[:1], each.message),
+    )
+    numbers = dict(figures or {})
+    if len(ordered) > MAX_FINDINGS:
+        numbers["findings"] = len(ordered)
+    if part and not seen and not ordered:
+        return Outcome(verdict=Verdict.VALID, seen=0, figures=numbers)
+    return judged(seen, ordered[:MAX_FINDINGS], numbers)

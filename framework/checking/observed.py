@@ -1,0 +1,41 @@
+"""The typed evidence of a stored run: what its system's adapter makes of what the nodes left."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from framework.evidence.catalogue import KINDS
+from framework.evidence.kinds import Evidence
+from framework.evidence.schemas import table_of
+from framework.plugins import registry
+from framework.plugins.checker import RunInfo
+from framework.plugins.system import System
+
+OLD_SYSTEM = "kraft"
+"""The system of plans that name none: there was one."""
+
+
+def observed(info: RunInfo) -> dict[str, pa.Table]:
+    """Kind -> its rows. Raises `UsageError` if the system is not installed, or a file of the run
+    is not what its nodes write."""
+    system: System = registry.load("systems", str(info.plan.get("system") or OLD_SYSTEM))
+    return tables_by_kind(system.observe(Path(info.path), info.plan))
+
+
+def tables_by_kind(evidence: Iterable[Evidence]) -> dict[str, pa.Table]:
+    """Rows of any kinds as a table for each kind that there is."""
+    rows: dict[str, list[Evidence]] = {}
+    for each in evidence:
+        rows.setdefault(each.kind, []).append(each)
+    return {kind: table_of(KINDS[kind], found) for kind, found in rows.items()}
+
+
+def merged(tables: Iterable[tuple[str, Mapping[str, pa.Table]]], kind: str) -> pa.Table | None:
+    """The rows of one kind of several runs, with the column `run`; None: there are none."""
+    parts = [
+        each[kind].append_column("run", pa.repeat(pa.scalar(run), len(each[kind])))
+        for run, each in tables
+        if kind in each
+    ]
+    return pa.concat_tables(parts) if parts else None

@@ -1,0 +1,194 @@
+"""Checkers that judge whole runs by a rule over typed evidence.
+
+    class OneVote(RunChecker):
+        name = "one-vote"
+        summary = "Each voter gives one candidate at most its vote in an epoch"
+        requires = evidence("voted")
+        check_run = RunCheck(one_vote, evidence=(Booted, EpochSaved, Voted, Elected))
+
+The rule is a pure function of `RunEvents`. What it looks at travels to Spark's workers as Arrow
+tables, of one schema a source, packed; all such checkers share few passes over the runs, in which
+each run is unpacked once.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from framework.checking.keyed import Outcome, Row, keyed_together
+from framework.evidence.catalogue import KINDS, concrete
+from framework.evidence.kinds import Evidence
+from framework.evidence.run_events import FaultRecord, NemesisEvent, RunEvents
+from framework.evidence.schemas import rows_of
+from framework.history.event import Json
+from framework.history.pairing import Operation
+from framework.history.reader import operations_of
+from framework.plugins.checker import DataFrame, RunTables, Table, Tables
+
+Rule = Callable[[RunEvents], Outcome]
+
+_PLAN: Final = "plan"
+_OPERATIONS: Final = "operations"
+_NEMESIS: Final = "nemesis"
+_FAULTS: Final = "faults"
+_EVIDENCE: Final = "evidence/"
+"""Sources; evidence is followed by its kind."""
+_ROWS: Final = 65_536
+"""Rows that are packed together."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunCheck:
+    """A rule, and what it looks at beside the plan: kinds of evidence (a base stands for all that
+    are made of it), `f`s of operations (None: all), and whether nemesis events and the ledger."""
+
+    rule: Rule
+    evidence: Sequence[type[Evidence]] = ()
+    fs: Sequence[str] | None = ()
+    nemesis: bool = False
+    faults: bool = False
+
+    def __call__(self, events: RunEvents) -> Outcome:
+        """Of a run of which more may be known than it looks at."""
+        kinds, fs = tuple(self.evidence), self.fs
+        return self.rule(
+            replace(
+                events,
+                evidence=[each for each in events.evidence if isinstance(each, kinds)],
+                operations=[each for each in events.operations if fs is None or each.f in fs],
+                nemesis=events.nemesis if self.nemesis else (),
+                faults=events.faults if self.faults else (),
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RunBatch:
+    """All `RunChecker`s: runs are packed, shuffled and unpacked once for many of them."""
+
+    def check(self, tables: Tables, checkers: Mapping[str, Any]) -> DataFrame:
+        checks: dict[str, RunCheck] = {name: each.check_run for name, each in checkers.items()}
+        rows = [row for run in tables.stored for row in packed(run, list(checks.values()))]
+        frame = tables.spark.createDataFrame(pa.Table.from_pylist(rows, schema=PACKED))
+        return keyed_together(frame, kernels=checks, prepare=unpacked, order=("source", "part"))
+
+
+class RunChecker:
+    """A checker that judges whole runs by one rule."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    requires: ClassVar[frozenset[str]]
+    check_run: ClassVar[RunCheck]
+    batch: ClassVar[RunBatch] = RunBatch()
+
+    def check(self, tables: Tables) -> DataFrame:
+        return self.batch.check(tables, {self.name: self})
+
+
+# --- to the workers and back --------------------------------------------------------------
+
+PACKED: Final = pa.schema(
+    {"run": pa.string(), "source": pa.string(), "part": pa.int64(), "rows": pa.binary()}
+)
+"""`rows`: an Arrow stream of the source's own schema; of the plan: JSON."""
+
+
+def packed(run: RunTables, checks: Sequence[RunCheck]) -> Iterator[Row]:
+    """What the checks look at in one run. There is always a row, so that a run in which nothing
+    was seen still gets an outcome."""
+    yield {"run": run.run, "source": _PLAN, "part": 0, "rows": _json_bytes(run.plan)}
+    for source, table in _wanted(run, checks):
+        for part, first in enumerate(range(0, len(table), _ROWS)):
+            rows = _stream(table.slice(first, _ROWS))
+            yield {"run": run.run, "source": source, "part": part, "rows": rows}
+
+
+def _wanted(run: RunTables, checks: Sequence[RunCheck]) -> Iterator[tuple[str, Table]]:
+    operations = run.operations
+    if all(check.fs is not None for check in checks):
+        fs = sorted({f for check in checks for f in check.fs or ()})
+        wanted = pc.is_in(operations.column("f"), value_set=pa.array(fs, pa.string()))
+        operations = operations.filter(wanted)
+    yield _OPERATIONS, operations
+    if any(check.nemesis for check in checks):
+        yield _NEMESIS, run.nemesis
+    if any(check.faults for check in checks):
+        yield _FAULTS, run.faults
+    for kind in concrete(each for check in checks for each in check.evidence):
+        if kind.kind in run.evidence:
+            yield _EVIDENCE + kind.kind, run.evidence[kind.kind]
+
+
+def _json_bytes(plan: Mapping[str, Json]) -> bytes:
+    return json.dumps(dict(plan), default=str).encode()
+
+
+def _stream(table: Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def unpacked(rows: Iterable[Row]) -> RunEvents:
+    """What a run's packed rows say."""
+    plan: Mapping[str, Json] = {}
+    operations: list[Operation] = []
+    nemesis: list[NemesisEvent] = []
+    faults: list[FaultRecord] = []
+    evidence: list[Evidence] = []
+    for row in rows:
+        source = row["source"]
+        if source == _PLAN:
+            plan = json.loads(row["rows"])
+            continue
+        table = pa.ipc.open_stream(row["rows"]).read_all()
+        if source == _OPERATIONS:
+            operations += operations_of(table)
+        elif source == _NEMESIS:
+            nemesis += map(_nemesis_event, table.to_pylist())
+        elif source == _FAULTS:
+            faults += map(_fault_record, table.to_pylist())
+        else:
+            evidence += rows_of(KINDS[source.removeprefix(_EVIDENCE)], table)
+    return RunEvents(
+        operations=sorted(operations, key=lambda each: each.index),
+        evidence=sorted(evidence, key=lambda each: each.place),
+        nemesis=nemesis,
+        faults=faults,
+        plan=plan,
+    )
+
+
+def _nemesis_event(row: Row) -> NemesisEvent:
+    return NemesisEvent(
+        index=row["index"],
+        time_ns=row["time_ns"] or 0,
+        type=row["type"],
+        f=row["f"],
+        value=_loads(row["value"]),
+    )
+
+
+def _fault_record(row: Row) -> FaultRecord:
+    return FaultRecord(
+        id=row["id"],
+        fault=row["fault"],
+        shape=row["shape"] or "",
+        victims=_loads(row["victims"]),
+        injected_ns=row["injected_ns"],
+        healed_ns=row["healed_ns"],
+        effective=row["effective"],
+        healed=row["healed"],
+        entries=_loads(row["entries"]) or (),
+    )
+
+
+def _loads(text: str | None) -> Json:
+    return None if text is None else json.loads(text)

@@ -1,0 +1,662 @@
+"""What a run of Python KRaft nodes left behind, as typed evidence.
+
+The source is `events.jsonl` (docs/events.md), of this node's releases and of older ones, and the
+snapshot files; a finding's `ref` names the file and the line. Nothing outside of this folder knows
+the names that are used here.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from framework.errors import UsageError
+from framework.evidence import changes, kinds
+from framework.evidence.catalogue import KINDS
+from framework.evidence.clocks import Clocks
+from framework.evidence.kinds import Evidence, evidence_of
+from framework.history.event import Json
+from framework.json_lines import json_lines
+from nodes.kraft.adapter.snapshot_files import snapshot_files
+
+EVENTS: Final = "nodes/*/**/events.jsonl"
+EVIDENCE: Final = evidence_of(*KINDS.values())
+"""What this node is capable of: it leaves evidence of every kind."""
+NONE: Final = -1
+"""No leader, no vote, no epoch."""
+
+HEARTBEAT, ALTER_PARTITION = "BrokerHeartbeat", "AlterPartition"
+ASKS_FOR: Final[Mapping[str, str]] = {
+    HEARTBEAT: "heartbeat",
+    ALTER_PARTITION: "alter-isr",
+    "CreateTopics": "create",
+    "DeleteTopics": "delete",
+    "Metadata": "metadata",
+}
+"""Request -> the operation of a history that asks for it."""
+OF_THE_PROCESS: Final = frozenset({"DescribeNode", "ApiVersions"})
+"""Requests whose answers tell of the process, not of the cluster."""
+OF_TOPICS: Final = frozenset({"Produce", "Fetch", "ListOffsets", "OffsetForLeaderEpoch"})
+UNKNOWN_TOPIC: Final = 3
+STALE_BROKER_EPOCH: Final = 77
+
+_HEAD: Final[Mapping[str, type]] = {
+    "node": str,
+    "incarnation": str,
+    "seq": int,
+    "time_ns": int,
+    "type": str,
+}
+"""What every line has."""
+
+Fields = Mapping[str, Any]
+
+
+def observe(folder: Path, plan: Mapping[str, Json]) -> Iterator[Evidence]:
+    """All that the nodes of a run tell, and the snapshots on their disks. Raises `UsageError`
+    where a file is not what nodes write."""
+    clocks = Clocks.of(plan)
+    for path in sorted(folder.glob(EVENTS)):
+        ref = str(path.relative_to(folder))
+        host = path.relative_to(folder).parts[1]
+        yield from translated(numbered(path), ref, host, path.parent.name, clocks)
+    for number, found in enumerate(snapshot_files(folder)):
+        yield kinds.SnapshotFile(
+            node=found.node,
+            seq=number,
+            source="disk",
+            ref=found.file,
+            end_offset=found.end_offset,
+            epoch=found.epoch,
+            records=found.records,
+            wrong=found.wrong,
+        )
+
+
+def numbered(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The lines of an event log with their numbers, from 1."""
+    for number, line in json_lines(path, marks=("type",)):
+        for name, kind in _HEAD.items():
+            if name in line and type(line[name]) is not kind:
+                raise UsageError(
+                    f"{path}: {name} is {json.dumps(line[name])[:80]}; every line has a "
+                    f"{'whole number' if kind is int else 'string'} there"
+                )
+        yield number, line
+
+
+def translated(
+    lines: Iterable[tuple[int, Fields]], ref: str, host: str, node: str, clocks: Clocks
+) -> Iterator[Evidence]:
+    """The evidence in some lines of an event log. `host`: the node whose clock they tell times
+    by; `node`: whose log it is, where a line does not say. Lines that rules do not look at are
+    passed over."""
+    within_ns = clocks.within_ns(host)
+    zero_ns = clocks.at_ns(host, 0)
+    for number, line in lines:
+        make = _MAKES.get(line.get("type", ""))
+        if make is None:
+            continue
+        head = {
+            "node": line.get("node", node),
+            "incarnation": line.get("incarnation", ""),
+            "seq": line.get("seq", 0),
+            "at_ns": line["time_ns"] + zero_ns if "time_ns" in line else 0,
+            "within_ns": within_ns,
+            "ref": f"{ref}:{number}",
+        }
+        yield from make(Line(head, line, zero_ns))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line: what all evidence has of it, and what it says. `zero_ns`: what its node's clock
+    showed at the run's begin, negated."""
+
+    head: dict[str, Any]
+    says: Fields
+    zero_ns: int
+
+
+Make = Callable[[Line], Iterable[Evidence]]
+
+
+def known(number: int | None) -> int | None:
+    """An id or epoch, unless it says that there is none."""
+    return None if number is None or number < 0 else number
+
+
+# --- processes and the quorum -------------------------------------------------------------
+
+
+def _boot(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    saved = says.get("quorum") or {}
+    yield kinds.Booted(
+        **line.head,
+        replica_id=says.get("replica_id"),
+        broker_id=says.get("broker_id"),
+        voters=tuple(says.get("voters") or ()),
+        saved_epoch=saved.get("epoch"),
+        saved_leader=known(saved.get("leader_id")),
+        saved_vote=known(saved.get("voted_id")),
+        log_start=says.get("log_start"),
+        log_end=says.get("log_end"),
+        last_epoch=says.get("last_epoch"),
+    )
+
+
+def _exit(line: Line) -> Iterator[Evidence]:
+    reason = str(line.says.get("reason"))
+    yield kinds.Exited(**line.head, reason=reason, fatal=reason.startswith("fatal"))
+
+
+def _error(line: Line) -> Iterator[Evidence]:
+    where, message = str(line.says.get("where")), str(line.says.get("message"))
+    yield kinds.Failed(**line.head, where=where, message=message)
+
+
+def _stall(line: Line) -> Iterator[Evidence]:
+    lasted_ns = round(float(line.says["ms"]) * 1e6)
+    yield kinds.Stalled(**line.head, part=f"{line.says.get('loop')} loop", lasted_ns=lasted_ns)
+
+
+def _clock(line: Line) -> Iterator[Evidence]:
+    yield kinds.Ticked(**line.head)
+
+
+def _epoch(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    leader, vote = known(says["leader_id"]), known(says["voted_id"])
+    yield kinds.EpochSaved(**line.head, epoch=says["epoch"], leader=leader, vote=vote)
+
+
+def _role(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    leader = known(says.get("leader_id"))
+    yield kinds.RoleTaken(**line.head, role=says["role"], epoch=says["epoch"], leader=leader)
+
+
+def _vote(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    own = says.get("own_last")
+    yield kinds.Voted(
+        **line.head,
+        epoch=says["epoch"],
+        candidate=says["candidate_id"],
+        granted=says["granted"],
+        candidate_log=tuple(says["candidate_last"]),
+        own_log=None if own is None else tuple(own),
+    )
+
+
+def _elected(line: Line) -> Iterator[Evidence]:
+    votes = tuple(line.says.get("votes") or ())
+    yield kinds.Elected(**line.head, epoch=line.says["epoch"], votes=votes)
+
+
+def _claim(line: Line) -> Iterator[Evidence]:
+    yield kinds.Claimed(
+        **line.head, epoch=line.says["epoch"], end_offset=line.says.get("end_offset", 0)
+    )
+
+
+# --- the metadata log ---------------------------------------------------------------------
+
+
+def _append(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    yield kinds.Appended(
+        **line.head,
+        base_offset=says["base_offset"],
+        end_offset=says["end_offset"],
+        epoch=says["epoch"],
+        control=bool(says.get("control")),
+        crcs=tuple(says["crcs"]),
+        leading=bool(says.get("leader")),
+    )
+
+
+def _flush(line: Line) -> Iterator[Evidence]:
+    yield kinds.Flushed(**line.head, end_offset=line.says["end_offset"])
+
+
+def _truncate(line: Line) -> Iterator[Evidence]:
+    yield kinds.Truncated(**line.head, end_offset=line.says["end_offset"])
+
+
+def _log_start(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    yield kinds.LogBegan(**line.head, offset=says["offset"], dropped=bool(says.get("dropped")))
+
+
+def _hw(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    leading = says.get("role") == "leader"
+    yield kinds.Committed(**line.head, offset=says["offset"], epoch=says["epoch"], leading=leading)
+
+
+def _state(line: Line) -> Iterator[Evidence]:
+    yield kinds.ImageDigest(**line.head, offset=line.says["offset"], digest=line.says["digest"])
+
+
+def _publish(line: Line) -> Iterator[Evidence]:
+    yield kinds.ImageShown(**line.head, offset=line.says["offset"], digest=line.says["digest"])
+
+
+def _snap_write(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    yield kinds.SnapshotWritten(
+        **line.head,
+        end_offset=says["end_offset"],
+        epoch=says["epoch"],
+        digest=says["digest"],
+        bytes=says.get("bytes", 0),
+        records=says.get("records"),
+        high_watermark=says["high_watermark"],
+    )
+
+
+def _snap_load(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    yield kinds.SnapshotLoaded(
+        **line.head,
+        end_offset=says["end_offset"],
+        epoch=says["epoch"],
+        digest=says["digest"],
+        fetched=says.get("source") == "fetched",
+    )
+
+
+# --- requests -----------------------------------------------------------------------------
+
+
+def _decide(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    asked: Fields = says.get("source") or {}
+    yield kinds.Decided(
+        **line.head,
+        request=str(says["request_id"]),
+        forwarded=says.get("forwarded"),
+        api=says["api"],
+        f=ASKS_FOR.get(says["api"]),
+        accepted=says["verdict"] == 0,
+        code=str(says["verdict"]),
+        as_of=says["as_of"],
+        records=tuple(says["records"]),
+        epoch=says["epoch"],
+        broker_id=asked.get("broker_id"),
+        broker_epoch=known(asked.get("broker_epoch")),
+        target=asked.get("target"),
+        topics=_topics(says, asked),
+    )
+    yield from _isr_decisions(line, asked)
+
+
+def _topics(says: Fields, asked: Fields) -> tuple[str, ...]:
+    """Those that a request names, if it names all that it is about."""
+    names = [item.get("topic") for item in says.get("items") or ()] or [asked.get("topic")]
+    return () if None in names else tuple(names)
+
+
+def _isr_decisions(line: Line, asked: Fields) -> Iterator[Evidence]:
+    """Each partition of an AlterPartition request; of older nodes, who told of the first one and
+    of the request's first error, that one."""
+    says = line.says
+    if says["api"] != ALTER_PARTITION:
+        return
+    if "items" in says:
+        for item in says["items"]:
+            if "partition" in item:
+                yield _isr_decision(line, asked, item, item["code"], item["records"])
+    elif all(asked.get(name) is not None for name in ("topic_id", "partition", "partition_epoch")):
+        # Of several, another one may be what was accepted.
+        yield _isr_decision(line, asked, asked, says["verdict"] or None, says["records"])
+
+
+def _isr_decision(
+    line: Line, asked: Fields, item: Fields, code: int | None, records: Iterable[int]
+) -> Evidence:
+    says = line.says
+    return kinds.IsrDecided(
+        **line.head,
+        request=str(says["request_id"]),
+        as_of=says["as_of"],
+        epoch=says["epoch"],
+        broker_id=asked["broker_id"],
+        broker_epoch=known(asked.get("broker_epoch")),
+        topic_id=str(item["topic_id"]),
+        partition=item["partition"],
+        leader_epoch=item["leader_epoch"],
+        partition_epoch=item["partition_epoch"],
+        accepted=None if code is None else code == 0,
+        code=None if code is None else str(code),
+        records=tuple(records),
+    )
+
+
+def succeeded(says: Fields) -> bool:
+    """Whether an answer has a success in it; of several results, one is enough."""
+    codes = says.get("codes")
+    return 0 in codes if codes else bool(says["code"] == 0)
+
+
+def _answer(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    yield kinds.Answered(
+        **line.head,
+        request=str(says["request_id"]),
+        api=says["api"],
+        f=ASKS_FOR.get(says["api"]),
+        accepted=succeeded(says),
+        high_watermark=says["high_watermark"],
+        epoch=says["epoch"],
+    )
+
+
+def _serve(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    yield kinds.Served(
+        **line.head,
+        api=says["api"],
+        f=ASKS_FOR.get(says["api"]),
+        success=_gave(says),
+        code=str(says["code"]),
+        state=says.get("broker_state"),
+        broker_epoch=known(says.get("broker_epoch")),
+        topic=says.get("topic"),
+    )
+
+
+def _gave(says: Fields) -> bool:
+    """Whether a broker gave what only one that may serve gives. That a topic is unknown is, to
+    Metadata, an answer from the image as well. A request for the data of no topic at all has
+    nothing that could be refused."""
+    api = says["api"]
+    about = says.get("topic") or says.get("topic_id")
+    if api in OF_THE_PROCESS or (api in OF_TOPICS and not about):
+        return False
+    if api == "Metadata" and UNKNOWN_TOPIC in (says["code"], *says.get("codes", ())):
+        return True
+    return succeeded(says)
+
+
+# --- brokers ------------------------------------------------------------------------------
+
+
+def _bstate(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    yield kinds.BrokerStateChanged(
+        **line.head,
+        before=says["before"],
+        after=says["after"],
+        broker_epoch=known(says.get("broker_epoch")),
+        lease_ended=says.get("why") == "lease expired",
+    )
+
+
+def _lease(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    yield kinds.LeaseGranted(
+        **line.head,
+        broker_id=says["broker_id"],
+        broker_epoch=says["broker_epoch"],
+        start_ns=says["start_ns"] + line.zero_ns,
+        end_ns=says["end_ns"] + line.zero_ns,
+    )
+
+
+def _heartbeat(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    yield kinds.HeartbeatAnswered(
+        **line.head,
+        broker_id=says["broker_id"],
+        broker_epoch=known(says["broker_epoch"]),
+        target=says["target"],
+        accepted=says["error"] == 0,
+        stale=says["error"] == STALE_BROKER_EPOCH,
+        next_state=says["next_state"],
+        answered_epoch=known(says["answered_epoch"]),
+    )
+
+
+# --- partitions ---------------------------------------------------------------------------
+
+
+def _part(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    yield kinds.ReplicaRole(
+        **line.head,
+        topic=says["topic"],
+        topic_id=says["topic_id"],
+        partition=says["partition"],
+        role=says["role"],
+        leader_epoch=says["leader_epoch"],
+        partition_epoch=says["partition_epoch"],
+        isr=tuple(says["isr"]),
+    )
+
+
+def _plog(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    yield kinds.PartitionAppended(
+        **line.head,
+        topic_id=says["topic_id"],
+        partition=says["partition"],
+        base_offset=says["base_offset"],
+        end_offset=says["end_offset"],
+        epoch=says["epoch"],
+        crc=says["crc"],
+        leading=bool(says.get("leader")),
+        producer_id=known(says.get("producer_id")),
+        base_sequence=known(says.get("base_sequence")),
+    )
+
+
+def _ptruncate(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    yield kinds.PartitionTruncated(
+        **line.head,
+        topic_id=says["topic_id"],
+        partition=says["partition"],
+        end_offset=says["end_offset"],
+    )
+
+
+def _phw(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    yield kinds.PartitionCommitted(
+        **line.head,
+        topic_id=says["topic_id"],
+        partition=says["partition"],
+        offset=says["offset"],
+        leader_epoch=says["leader_epoch"],
+    )
+
+
+# --- records of the metadata log ----------------------------------------------------------
+
+
+def _apply(line: Line) -> Iterator[Evidence]:
+    says = line.says
+    kind = str(says.get("kind"))
+    record = says.get("record")
+    told: Fields = record if isinstance(record, Mapping) else says
+    head = {**line.head, "offset": says["offset"], "epoch": says["epoch"]}
+    make = _RECORDS.get(kind)
+    if make is not None:
+        yield make(head, told)
+    else:
+        content = json.dumps(record, sort_keys=True)
+        yield changes.OtherChange(**head, name=kind, content=content)
+
+
+def _leader_change(head: Fields, record: Fields) -> Evidence:
+    return changes.LeaderAnnounced(**head, leader=record["leader_id"])
+
+
+def _broker(head: Fields, record: Fields) -> Evidence:
+    points = tuple(
+        changes.EndPoint(
+            name=each["name"],
+            host=each["host"],
+            port=each["port"],
+            protocol=each["security_protocol"],
+        )
+        for each in record.get("end_points") or ()
+    )
+    return changes.BrokerRegistered(
+        **head,
+        broker_id=record["broker_id"],
+        broker_epoch=record["broker_epoch"],
+        process=record.get("incarnation_id"),
+        end_points=points,
+        rack=record.get("rack"),
+    )
+
+
+def _fence(head: Fields, record: Fields) -> Evidence:
+    broker_id, broker_epoch = record["broker_id"], record["broker_epoch"]
+    return changes.BrokerFenced(**head, broker_id=broker_id, broker_epoch=broker_epoch)
+
+
+def _unfence(head: Fields, record: Fields) -> Evidence:
+    broker_id, broker_epoch = record["broker_id"], record["broker_epoch"]
+    return changes.BrokerUnfenced(**head, broker_id=broker_id, broker_epoch=broker_epoch)
+
+
+def _producer_ids(head: Fields, record: Fields) -> Evidence:
+    return changes.ProducerIdsGiven(
+        **head,
+        broker_id=record.get("broker_id", NONE),
+        broker_epoch=record.get("broker_epoch", NONE),
+        next_producer_id=record["next_producer_id"],
+    )
+
+
+def _topic(head: Fields, record: Fields) -> Evidence:
+    name, topic_id = record["name"], str(record["topic_id"])
+    if record.get("deleting"):
+        return changes.TopicDeletionBegun(**head, name=name, topic_id=topic_id)
+    return changes.TopicCreated(**head, name=name, topic_id=topic_id)
+
+
+def _remove_topic(head: Fields, record: Fields) -> Evidence:
+    return changes.TopicRemoved(**head, topic_id=str(record["topic_id"]))
+
+
+def _state_of(record: Fields) -> dict[str, Any]:
+    return {
+        "topic_id": str(record["topic_id"]),
+        "partition": record["partition_id"],
+        "isr": tuple(record["isr"]),
+        "leader": record["leader"],
+        "leader_epoch": record["leader_epoch"],
+        "partition_epoch": record["partition_epoch"],
+    }
+
+
+def _partition(head: Fields, record: Fields) -> Evidence:
+    return changes.PartitionCreated(
+        **head,
+        **_state_of(record),
+        replicas=tuple(record.get("replicas") or record["isr"]),
+        removing=tuple(record.get("removing_replicas") or ()),
+        adding=tuple(record.get("adding_replicas") or ()),
+    )
+
+
+def _isr_change(head: Fields, record: Fields) -> Evidence:
+    return changes.PartitionChanged(**head, **_state_of(record))
+
+
+def _config(head: Fields, record: Fields) -> Evidence:
+    return changes.ConfigSet(
+        **head,
+        resource_type=record["resource_type"],
+        resource=record["resource_name"],
+        name=record["name"],
+        value=record.get("value"),
+    )
+
+
+def _rule_of(record: Fields) -> dict[str, Any]:
+    return {
+        "resource_type": record["resource_type"],
+        "resource": record["resource_name"],
+        "pattern_type": record["pattern_type"],
+        "principal": record["principal"],
+        "host": record["host"],
+        "operation": record["operation"],
+        "permission": record["permission_type"],
+    }
+
+
+def _add_rule(head: Fields, record: Fields) -> Evidence:
+    return changes.AccessRuleAdded(**head, **_rule_of(record))
+
+
+def _remove_rule(head: Fields, record: Fields) -> Evidence:
+    return changes.AccessRuleRemoved(**head, **_rule_of(record))
+
+
+def _feature(head: Fields, record: Fields) -> Evidence:
+    return changes.FeatureSet(**head, name=record["name"], level=record["feature_level"])
+
+
+def _request(head: Fields, record: Fields) -> Evidence:
+    request_id, answer = str(record["request_id"]), record.get("answer", "")
+    return changes.RequestRemembered(**head, request_id=request_id, answer=answer)
+
+
+_RECORDS: Final[Mapping[str, Callable[[Fields, Fields], Evidence]]] = {
+    "LeaderChange": _leader_change,
+    "BrokerRecord": _broker,
+    "FenceBrokerRecord": _fence,
+    "UnfenceBrokerRecord": _unfence,
+    "TopicRecord": _topic,
+    "RemoveTopicRecord": _remove_topic,
+    "PartitionRecord": _partition,
+    "IsrChangeRecord": _isr_change,
+    "ConfigRecord": _config,
+    "AccessControlRecord": _add_rule,
+    "RemoveAccessControlRecord": _remove_rule,
+    "FeatureLevelRecord": _feature,
+    "ProducerIdsRecord": _producer_ids,
+    "RequestRecord": _request,
+}
+
+_MAKES: Final[Mapping[str, Make]] = {
+    "boot": _boot,
+    "exit": _exit,
+    "error": _error,
+    "stall": _stall,
+    "clock": _clock,
+    "epoch": _epoch,
+    "role": _role,
+    "vote": _vote,
+    "elected": _elected,
+    "claim": _claim,
+    "append": _append,
+    "flush": _flush,
+    "truncate": _truncate,
+    "log_start": _log_start,
+    "hw": _hw,
+    "state": _state,
+    "publish": _publish,
+    "snap_write": _snap_write,
+    "snap_load": _snap_load,
+    "decide": _decide,
+    "answer": _answer,
+    "apply": _apply,
+    "bstate": _bstate,
+    "lease": _lease,
+    "heartbeat": _heartbeat,
+    "serve": _serve,
+    "part": _part,
+    "plog": _plog,
+    "ptruncate": _ptruncate,
+    "phw": _phw,
+}
+"""By the `type` of the line."""

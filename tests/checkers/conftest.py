@@ -1,0 +1,1 @@
+"""That there is such a file puts this folder on the path: the planted runs are in it."""
