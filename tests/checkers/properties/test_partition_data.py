@@ -196,7 +196,7 @@ def test_agrees_with_brute_force(seed: int) -> None:
     wrong = False
     for value in range(5):
         state[value] = draw.choice(["ok", "fail", "info"])
-        offset = log.op(value) if value in log and draw.random() < 0.9 else draw.randrange(5)
+        offset = log.index(value) if value in log and draw.random() < 0.9 else draw.randrange(5)
         if state[value] == "ok":
             wrong |= offset >= len(log) or log[offset] != value
         story.produce(value, offset if state[value] == "ok" else None, type=state[value])

@@ -10,9 +10,10 @@ import pytest
 from planted_runs import OTHER, TOPIC, Story, change, item, shown
 
 from checkers.kernels.evidence import NodeEvent, Operation
+from framework.checking.observed import tables_by_kind
 from framework.checking.runs import EVENTS, FAULTS, NEMESIS, OPERATIONS
 from framework.plugins import registry
-from framework.plugins.checker import RunInfo, Tables
+from framework.plugins.checker import RunInfo, RunTables, Tables
 
 NAMES = (
     "isr-linearizability",
@@ -35,7 +36,7 @@ def operation_row(run: str, each: Operation) -> dict[str, Any]:
         "run": run,
         "op": each.index,
         "end": each.end,
-        "process": each.process,
+        "process": str(each.process),
         "f": each.f,
         "key": json.dumps(each.key),
         "value": json.dumps(each.value),
@@ -90,7 +91,7 @@ def tables_of(spark: Any, stories: dict[str, Story]) -> Tables:
                     "started_ns": each.injected_ns,
                     "injected_ns": each.injected_ns,
                     "healed_ns": each.healed_ns,
-                    "bit": each.bit,
+                    "effective": each.bit,
                     "healed": each.healed,
                     "entries": json.dumps(list(each.entries)),
                 }
@@ -106,6 +107,37 @@ def tables_of(spark: Any, stories: dict[str, Story]) -> Tables:
         nemesis=frame(marks, NEMESIS),
         events=frame(events, EVENTS),
         faults=frame(faults, FAULTS),
+        stored=[
+            stored_run(
+                run, story, *(tuple(of_run(run, each)) for each in (operations, marks, faults))
+            )
+            for run, story in stories.items()
+        ],
+    )
+
+
+def of_run(run: str, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row for row in rows if row["run"] == run]
+
+
+def stored_run(
+    run: str,
+    story: Story,
+    operations: Sequence[dict[str, Any]],
+    nemesis: Sequence[dict[str, Any]],
+    faults: Sequence[dict[str, Any]],
+) -> RunTables:
+    def table(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+        return pa.Table.from_pylist(list(rows), schema=schema).drop_columns(["run"])
+
+    asked = [row | {"process": json.dumps(row["process"])} for row in operations]
+    return RunTables(
+        run=run,
+        plan=story.plan,
+        operations=table(asked, OPERATIONS),
+        nemesis=table(nemesis, NEMESIS),
+        faults=table(faults, FAULTS),
+        evidence=tables_by_kind(story.run_events().evidence),
     )
 
 

@@ -1,0 +1,54 @@
+"""`python -m framework.evidence > docs/evidence.md`: the kinds of evidence, as documentation."""
+
+import inspect
+from collections.abc import Iterator
+
+from framework.evidence.catalogue import KINDS
+from framework.evidence.kinds import COMMON, Evidence, own_fields
+from framework.evidence.schemas import schema
+
+_HEAD = """# Evidence
+
+Made by `python -m framework.evidence > docs/evidence.md`; a test says when that is due.
+
+What a run leaves behind, in the words of `framework/evidence/`. Operations and the fault ledger
+(the black box) every system has. What nodes did (the white box) is one dataclass a kind, which the
+system's adapter yields from whatever its nodes wrote (`System.observe`); a table of a kind has its
+fields as columns. The capability of leaving a kind is `evidence:` and its name; of the records of
+the metadata log, which a system leaves all of or none, `evidence:applied`.
+"""
+
+
+def page() -> str:
+    """docs/evidence.md."""
+    common = inspect.getdoc(Evidence) or ""
+    lines = [_HEAD, f"Every row has {', '.join(f'`{name}`' for name in COMMON)}:", ""]
+    lines += ["    " + line if line else "" for line in common.splitlines()[2:]]
+    lines += ["", "| kind | one row says | fields beside those |", "| --- | --- | --- |"]
+    return "\n".join([*lines, *map(_row, KINDS.values())]) + "\n"
+
+
+def _row(kind: type[Evidence]) -> str:
+    said = " ".join((inspect.getdoc(kind) or "").split())
+    return f"| `{kind.kind}` | {said} | {', '.join(_fields(kind))} |".replace("  |", " |")
+
+
+def _fields(kind: type[Evidence]) -> Iterator[str]:
+    columns = schema(kind)
+    for name in own_fields(kind):
+        field = columns.field(name)
+        yield f"`{name}` {_type(str(field.type))}{' or null' if field.nullable else ''}"
+
+
+def _type(arrow: str) -> str:
+    names = {"int64": "int", "string": "text", "bool": "bool", "double": "float"}
+    if arrow.startswith("list<struct"):
+        return "[...]"
+    if arrow.startswith("list<"):
+        inner = arrow.removesuffix(">").rpartition(" ")[2]
+        return f"[{names.get(inner, inner)}]"
+    return names.get(arrow, arrow)
+
+
+if __name__ == "__main__":
+    print(page(), end="")
