@@ -36,9 +36,9 @@ class KafkaWorkload:
             FinalReads(names=lambda: tuple(self._named)[-1:], f="metadata"),
         )
 
-    def _started(self, op: Event) -> None:
-        if op.f in NAMES_A_TOPIC:
-            self._named[op.key] = None
+    def _started(self, invocation: Event) -> None:
+        if invocation.f in NAMES_A_TOPIC:
+            self._named[invocation.key] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

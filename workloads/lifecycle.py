@@ -1,14 +1,14 @@
 """Brokers that come and go: drained, bounced twice in a row, replaced by another of the same id.
 
-The brokers are extra ones, real processes beside the cluster's own, which lead
-partitions of its topic. What they and the controllers do is judged from the nodes' events:
-life-cycle conformance, lease exclusion, controlled shutdowns, identities, the replayed log.
+The brokers are extra ones, real processes beside the cluster's own, which lead partitions of the
+workload's topic. What they and the controllers do is judged from evidence of the nodes: life-cycle
+conformance, lease exclusion, controlled shutdowns, identities, the replayed log.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -17,35 +17,53 @@ from framework.history.event import Event, Process
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
 from workloads.base import KafkaWorkload
+from workloads.kafka.operations.brokers import broker_key
+from workloads.kafka.operations.topics import CreateTopic
+from workloads.options import at_least
 from workloads.process_client import FIRST_ID, ProcessClient
 
-GUESTS: Final = 2
-PARTITIONS: Final = 4
 SETTLE_NS: Final = 1_500_000_000
-"""How long a guest is left in peace between two operations on it."""
-DEEDS: Final = {"drain": 3, "bounce": 3, "replace": 3}
+"""How long a broker is left in peace between two operations on it."""
+WEIGHTS: Final = {"drain": 3, "bounce": 3, "replace": 3}
 DESCRIBE_SHARE: Final = 0.3
 TOPIC: Final = "lifecycle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifecycleOptions:
+    """`brokers`: extra ones. `partitions`: of the topic on them."""
+
+    brokers: int = 2
+    partitions: int = 4
+
+    def __post_init__(self) -> None:
+        at_least(1, brokers=self.brokers, partitions=self.partitions)
 
 
 class Lifecycle(KafkaWorkload):
     """The `lifecycle` workload."""
 
+    Options = LifecycleOptions
     name: str = "lifecycle"
     requires: frozenset[str] = frozenset({"extra-brokers", "kafka-topics"})
     provides: frozenset[str] = frozenset({"broker-life-cycles", "topic-operations"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2
 
+    def __init__(self, options: LifecycleOptions | None = None) -> None:
+        super().__init__()
+        self._options = options or LifecycleOptions()
+        self._ids = range(FIRST_ID, FIRST_ID + self._options.brokers)
+
     def generator(self, options: WorkloadOptions) -> Generator:
         return ComingAndGoing(
-            guests=tuple(Seat(FIRST_ID + number) for number in range(GUESTS)),
+            brokers=tuple(map(BrokerProcess, self._ids)), partitions=self._options.partitions
         )
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
-        """Every guest is up; one is drained, for what faults refused until now is granted now,
+        """Every broker is up; one is drained, for what faults refused until now is granted now,
         and is back, so that all partitions can have leaders; then the reads."""
-        keys = [f"broker-{FIRST_ID + number}" for number in range(GUESTS)]
+        keys = list(map(broker_key, self._ids))
         return phases(
             *(op("start", key=key) for key in keys),
             op("drain", key=keys[0]),
@@ -58,9 +76,9 @@ class Lifecycle(KafkaWorkload):
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
-    """What is known of a guest: whether it runs (None: not known), and when it may be disturbed
-    again. `drained`: it has been, once."""
+class BrokerProcess:
+    """What is known of a broker's process: whether it runs (None: not known), and when it may be
+    disturbed again. `drained`: it has been, once."""
 
     broker_id: int
     up: bool | None = False
@@ -69,14 +87,15 @@ class Seat:
 
     @property
     def key(self) -> str:
-        return f"broker-{self.broker_id}"
+        return broker_key(self.broker_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComingAndGoing:
-    """Endless. At most one operation on a guest at a time; between them, reads of the topic."""
+    """Endless. At most one operation on a broker at a time; between them, reads of the topic."""
 
-    guests: tuple[Seat, ...]
+    brokers: tuple[BrokerProcess, ...]
+    partitions: int
     created: bool = False
     busy: Mapping[Process, str] = field(default_factory=dict)
     taken: int = 0
@@ -97,16 +116,24 @@ class ComingAndGoing:
     def _next(self, rng: random.Random, now_ns: int) -> Event | Pending:
         if self.created and rng.random() < DESCRIBE_SHARE:
             return op("describe", key=TOPIC)
-        all_up = all(guest.up for guest in self.guests)
+        all_up = all(broker.up for broker in self.brokers)
         if not self.created and all_up and TOPIC not in self.busy.values():
-            return op("create", key=TOPIC, value={"assignment": _assignment(self.guests)})
-        ready = [guest for guest in self.guests if guest.key not in self.busy.values()]
-        due = [guest for guest in ready if guest.quiet_until_ns <= now_ns]
+            return op("create", key=TOPIC, value=self._placed().to_json())
+        ready = [broker for broker in self.brokers if broker.key not in self.busy.values()]
+        due = [broker for broker in ready if broker.quiet_until_ns <= now_ns]
         if due:
-            return _deed(rng.choice(due), rng)
+            return _process_operation(rng.choice(due), rng)
         if self.created:
             return op("describe", key=TOPIC)
-        return Pending(min((guest.quiet_until_ns for guest in ready), default=None))
+        return Pending(min((broker.quiet_until_ns for broker in ready), default=None))
+
+    def _placed(self) -> CreateTopic:
+        """Every broker leads some partitions, where there are so many, and follows the
+        others'."""
+        ids = [broker.broker_id for broker in self.brokers]
+        turns = [tuple(ids[turn:] + ids[:turn]) for turn in range(len(ids))]
+        placed = [turns[number % len(turns)] for number in range(self.partitions)]
+        return CreateTopic(assignment=tuple(placed))
 
     def update(self, context: Context, event: Event) -> Generator:
         if event.type == "invoke" or event.process not in self.busy:
@@ -116,33 +143,26 @@ class ComingAndGoing:
         if event.key == TOPIC:
             exists = event.type == "ok" or (event.error or ("",))[0] == "TOPIC_ALREADY_EXISTS"
             return replace(after, created=self.created or exists)
-        guests = tuple(
-            _after(guest, event, context.time) if guest.key == event.key else guest
-            for guest in self.guests
+        brokers = tuple(
+            _after(broker, event, context.time) if broker.key == event.key else broker
+            for broker in self.brokers
         )
-        return replace(after, guests=guests)
+        return replace(after, brokers=brokers)
 
 
-def _assignment(guests: Sequence[Seat]) -> list[list[int]]:
-    """Every guest leads some partitions, and follows the others'."""
-    ids = [guest.broker_id for guest in guests]
-    turns = [ids[turn:] + ids[:turn] for turn in range(len(ids))]
-    return [turns[number % len(turns)] for number in range(PARTITIONS)]
+def _process_operation(broker: BrokerProcess, rng: random.Random) -> Event:
+    if broker.up is None:
+        return op("restart", key=broker.key)
+    if not broker.up:
+        return op("start", key=broker.key)
+    if not broker.drained:
+        return op("drain", key=broker.key)  # also a short run is to see one
+    return op(rng.choices(list(WEIGHTS), weights=list(WEIGHTS.values()))[0], key=broker.key)
 
 
-def _deed(guest: Seat, rng: random.Random) -> Event:
-    if guest.up is None:
-        return op("restart", key=guest.key)
-    if not guest.up:
-        return op("start", key=guest.key)
-    if not guest.drained:
-        return op("drain", key=guest.key)  # also a short run is to see one
-    return op(rng.choices(list(DEEDS), weights=list(DEEDS.values()))[0], key=guest.key)
-
-
-def _after(guest: Seat, event: Event, now_ns: int) -> Seat:
+def _after(broker: BrokerProcess, event: Event, now_ns: int) -> BrokerProcess:
     up: bool | None = None
     if event.type == "ok":
         up = event.f != "drain"
-    drained = guest.drained or (event.f == "drain" and event.type == "ok")
-    return replace(guest, up=up, drained=drained, quiet_until_ns=now_ns + SETTLE_NS)
+    drained = broker.drained or (event.f == "drain" and event.type == "ok")
+    return replace(broker, up=up, drained=drained, quiet_until_ns=now_ns + SETTLE_NS)

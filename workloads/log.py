@@ -8,9 +8,9 @@ were, and now and then seek. At the end every partition is read from its beginni
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from framework.generators import PENDING, Context, Generator, Offer, Pending, assign, op, phases
 from framework.history.event import Event, Process
@@ -18,13 +18,19 @@ from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
 from workloads.base import ATTEMPTS, KafkaWorkload
 from workloads.kafka.log_client import LogClient
+from workloads.kafka.operations.partitions import (
+    Fetch,
+    Fetched,
+    ListOffsets,
+    Produce,
+    Seek,
+    partition_key,
+)
+from workloads.kafka.operations.topics import CreateTopic
+from workloads.options import at_least
 
-TOPICS: Final = ("log-0", "log-1")
-PARTITIONS: Final = 2
-REPLICAS: Final = 3
 CONSUMERS: Final = ("a", "b", "c")
 FINAL_CONSUMER: Final = "final"
-KEYS: Final = tuple(f"{topic}/{number}" for topic in TOPICS for number in range(PARTITIONS))
 ACKS: Final = {"all": 80, "1": 15, "0": 5}
 IDEMPOTENT_SHARE: Final = 0.7
 PRODUCE_SHARE, LIST_SHARE, SEEK_SHARE = 0.5, 0.06, 0.02
@@ -34,21 +40,49 @@ Reader: TypeAlias = tuple[str, str]
 """(consumer, key)"""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogOptions:
+    """`partitions`, `replicas`: of each topic."""
+
+    topics: int = 2
+    partitions: int = 2
+    replicas: int = 3
+
+    def __post_init__(self) -> None:
+        at_least(1, topics=self.topics, partitions=self.partitions, replicas=self.replicas)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Of the topics."""
+        return [f"log-{number}" for number in range(self.topics)]
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """Of all partitions."""
+        numbers = range(self.partitions)
+        return [partition_key(topic, number) for topic in self.names for number in numbers]
+
+
 class Log(KafkaWorkload):
     """The `log` workload."""
 
+    Options = LogOptions
     name: str = "log"
     requires: frozenset[str] = frozenset({"data-plane", "kafka-topics"})
     provides: frozenset[str] = frozenset({"log-operations", "topic-operations"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2
 
+    def __init__(self, options: LogOptions | None = None) -> None:
+        super().__init__()
+        self._options = options or LogOptions()
+
     def generator(self, options: WorkloadOptions) -> Generator:
-        return LogOperations()
+        return LogOperations(options=self._options)
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
         """All of every partition, and the topics."""
-        return phases(FinalFetches(), super().final_generator(options))
+        return phases(final_fetches(self._options.keys), super().final_generator(options))
 
     def client(self, cluster: Cluster, thread: int) -> Client:
         return LogClient(cluster, thread, self._started)
@@ -60,6 +94,7 @@ class LogOperations:
     a consumer waits for one before it sends the next; `lost`: consumers whose position is no
     longer in the log."""
 
+    options: LogOptions
     created: frozenset[str] = frozenset()
     positions: Mapping[Reader, int] = field(default_factory=dict)
     reading: Mapping[Process, Reader] = field(default_factory=dict)
@@ -79,44 +114,48 @@ class LogOperations:
 
     def _create(self) -> Event | None:
         """The topics come first; a create that failed is tried again."""
-        missing = next((topic for topic in TOPICS if topic not in self.created), None)
+        missing = next((topic for topic in self.options.names if topic not in self.created), None)
         if missing is None:
             return None
-        value = {"partitions": PARTITIONS, "replication": REPLICAS}
-        return op("create", key=missing, value=value)
+        topic = CreateTopic(partitions=self.options.partitions, replication=self.options.replicas)
+        return op("create", key=missing, value=topic.to_json())
 
     def _data(self, rng: random.Random) -> Event | None:
-        draw, key = rng.random(), rng.choice(KEYS)
+        keys = self.options.keys
+        draw, key = rng.random(), rng.choice(keys)
         if draw < PRODUCE_SHARE:
-            return op("produce", key=key, value=self._produced(rng))
+            return op("produce", key=key, value=self._produced(rng).to_json())
         if draw < PRODUCE_SHARE + LIST_SHARE:
-            return op("list-offsets", key=key, value={"at": rng.choice(("earliest", "latest"))})
+            at = ListOffsets(rng.choice(("earliest", "latest")))
+            return op("list-offsets", key=key, value=at.to_json())
         idle = [
             (consumer, each)
             for consumer in CONSUMERS
-            for each in KEYS
+            for each in keys
             if (consumer, each) not in self.reading.values()
         ]
         if not idle:
             return None
         reader = next((each for each in idle if each in self.lost), rng.choice(idle))
-        at = self.positions.get(reader, 0)
-        if reader in self.lost or (draw < PRODUCE_SHARE + LIST_SHARE + SEEK_SHARE and at > 0):
-            to = 0 if reader in self.lost else rng.randrange(at)
-            return op("seek", key=reader[1], value={"consumer": reader[0], "to": to})
-        return op("fetch", key=reader[1], value={"consumer": reader[0], "from": at})
+        position = self.positions.get(reader, 0)
+        consumer, key = reader
+        if reader in self.lost or (draw < PRODUCE_SHARE + LIST_SHARE + SEEK_SHARE and position > 0):
+            to = 0 if reader in self.lost else rng.randrange(position)
+            return op("seek", key=key, value=Seek(consumer=consumer, to=to).to_json())
+        return op("fetch", key=key, value=Fetch(consumer=consumer, start=position).to_json())
 
-    def _produced(self, rng: random.Random) -> dict[str, Any]:
+    def _produced(self, rng: random.Random) -> Produce:
         acks = rng.choices(list(ACKS), weights=list(ACKS.values()))[0]
         # An idempotent producer asks for all acknowledgements, as Kafka's does.
         idempotent = acks == "all" and rng.random() < IDEMPOTENT_SHARE
-        return {"value": self.next_value, "acks": acks, "idempotent": idempotent}
+        return Produce(value=self.next_value, acks=acks, idempotent=idempotent)
 
     def _taken(self, chosen: Event) -> tuple[Event, Generator]:
         after = replace(self, taken=self.taken + 1)
         if chosen.f == "produce":
-            value = {**chosen.value, "producer": f"p{chosen.process}"}
-            return replace(chosen, value=value), replace(after, next_value=self.next_value + 1)
+            produce = replace(Produce.from_json(chosen.value), producer=f"p{chosen.process}")
+            after = replace(after, next_value=self.next_value + 1)
+            return replace(chosen, value=produce.to_json()), after
         if chosen.f in ("fetch", "seek"):
             reader = (chosen.value["consumer"], chosen.key)
             after = replace(after, reading={**self.reading, chosen.process: reader})
@@ -134,13 +173,18 @@ class LogOperations:
         rest = {process: each for process, each in self.reading.items() if process != event.process}
         after = replace(self, reading=rest)
         if event.type == "ok":
-            at = event.value["position"] if event.f == "fetch" else event.value["to"]
-            return replace(
-                after, positions={**self.positions, reader: at}, lost=self.lost - {reader}
-            )
+            positions = {**self.positions, reader: _position(event)}
+            return replace(after, positions=positions, lost=self.lost - {reader})
         if event.error is not None and event.error[0] == OUT_OF_RANGE:
             return replace(after, lost=self.lost | {reader})
         return after
+
+
+def _position(event: Event) -> int:
+    """Where a consumer is after its fetch or seek."""
+    if event.f == "fetch":
+        return Fetched.from_json(event.value).position
+    return Seek.from_json(event.value).to
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +201,16 @@ class FinalFetches:
     """Reads each partition from 0 to its high watermark; gives one up, unread, after `ATTEMPTS`
     fetches in a row that failed."""
 
-    left: tuple[Unread, ...] = tuple(Unread(key) for key in KEYS)
+    left: tuple[Unread, ...]
     open: Mapping[Process, Unread] = field(default_factory=dict)
 
     def offer(self, context: Context) -> Offer | None:
         if not self.left:
             return Offer(PENDING, self) if self.open else None
         first = self.left[0]
-        value = {"consumer": FINAL_CONSUMER, "from": first.position}
-        chosen = assign(context.fork(len(self.left)), op("fetch", key=first.key, value=value))
+        fetch = Fetch(consumer=FINAL_CONSUMER, start=first.position)
+        template = op("fetch", key=first.key, value=fetch.to_json())
+        chosen = assign(context.fork(len(self.left)), template)
         if isinstance(chosen, Pending):
             return Offer(chosen, self)
         under_way = {**self.open, chosen.process: first}
@@ -178,9 +223,14 @@ class FinalFetches:
         rest = {process: each for process, each in self.open.items() if process != event.process}
         left = self.left
         if event.type == "ok":
-            position = int(event.value["position"])
-            if position < event.value["high_watermark"]:
-                left = (*left, Unread(unread.key, position))
+            fetched = Fetched.from_json(event.value)
+            if fetched.position < fetched.high_watermark:
+                left = (*left, Unread(unread.key, fetched.position))
         elif unread.attempts > 1:
             left = (*left, replace(unread, attempts=unread.attempts - 1))
         return replace(self, left=left, open=rest)
+
+
+def final_fetches(keys: Sequence[str]) -> FinalFetches:
+    """Of all these partitions."""
+    return FinalFetches(left=tuple(map(Unread, keys)))

@@ -37,17 +37,19 @@ class ProcessClient:
         self._system = system_of(cluster)
         self._topics = KafkaClient(cluster, thread, started)
 
-    def invoke(self, op: Event) -> Event:
+    def invoke(self, invocation: Event) -> Event:
         """The completion, within 10 s. Info: the broker is not, or not yet, as it was to be."""
-        operation = _OPERATIONS.get(op.f)
+        operation = _OPERATIONS.get(invocation.f)
         if operation is None:
-            return self._topics.invoke(op)
-        slots = self._slots(broker_of(str(op.key)))
+            return self._topics.invoke(invocation)
+        slots = self._slots(broker_of(str(invocation.key)))
         try:
             value = operation(slots).to_json()
         except TimeoutError as error:
-            return replace(op, type="info", error=("TIMED_OUT", str(error)), node=slots[0].node)
-        return replace(op, type="ok", value=value, node=slots[0].node)
+            return replace(
+                invocation, type="info", error=("TIMED_OUT", str(error)), node=slots[0].node
+            )
+        return replace(invocation, type="ok", value=value, node=slots[0].node)
 
     def close(self) -> None:
         """Close all connections."""

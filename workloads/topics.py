@@ -11,34 +11,52 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from framework.generators import Context, Generator, Offer, Pending, assign, op
 from framework.history.event import Event
 from framework.plugins.workload import WorkloadOptions
 from workloads.base import KafkaWorkload
+from workloads.kafka.operations.topics import CreateTopic
+from workloads.options import at_least
 
-LIVE_NAMES: Final = 5
 FEWEST_OPERATIONS, MOST_OPERATIONS = 40, 60
 MOST_UNKNOWN: Final = 8
 """Operations of unknown fate after which a name retires: each of them doubles, at worst, what
 there is to search."""
 WEIGHTS: Final = {"create": 6, "delete": 5, "describe": 6, "metadata": 3}
-MOST_PARTITIONS: Final = 3
-MOST_REPLICAS: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicsOptions:
+    """`live_names`: topics that are worked on at a time. `partitions`, `replicas`: of a topic,
+    at most."""
+
+    live_names: int = 5
+    partitions: int = 3
+    replicas: int = 3
+
+    def __post_init__(self) -> None:
+        at_least(1, live_names=self.live_names, partitions=self.partitions)
+        at_least(1, replicas=self.replicas)
 
 
 class Topics(KafkaWorkload):
     """The `topics` workload."""
 
+    Options = TopicsOptions
     name: str = "topics"
     requires: frozenset[str] = frozenset({"kafka-topics"})
     provides: frozenset[str] = frozenset({"topic-operations"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 1
 
+    def __init__(self, options: TopicsOptions | None = None) -> None:
+        super().__init__()
+        self._options = options or TopicsOptions()
+
     def generator(self, options: WorkloadOptions) -> Generator:
-        return RollingNames()
+        return RollingNames(options=self._options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +76,11 @@ class Name:
         return self.left <= 0 or self.unknown_left <= 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RollingNames:
     """Endless. `next`: the number of the next name."""
 
+    options: TopicsOptions
     live: tuple[Name, ...] = ()
     next: int = 0
     taken: int = 0
@@ -69,19 +88,20 @@ class RollingNames:
     def offer(self, context: Context) -> Offer:
         rng = context.rng(self.taken)
         live, number = list(self.live), self.next
-        slot = rng.randrange(LIVE_NAMES)
-        while len(live) < LIVE_NAMES:
+        slot = rng.randrange(self.options.live_names)
+        while len(live) < self.options.live_names:
             # Not all of the first ones end at about the same time.
             live.append(Name(number, rng.randint(1, MOST_OPERATIONS)))
             number += 1
         if live[slot].retired:
             live[slot] = Name(number, rng.randint(FEWEST_OPERATIONS, MOST_OPERATIONS))
             number += 1
-        chosen = assign(context.fork(self.taken), _operation(live[slot].name, rng))
+        template = _operation(live[slot].name, rng, self.options)
+        chosen = assign(context.fork(self.taken), template)
         if isinstance(chosen, Pending):
             return Offer(chosen, self)
         live[slot] = replace(live[slot], left=live[slot].left - 1)
-        return Offer(chosen, RollingNames(tuple(live), number, self.taken + 1))
+        return Offer(chosen, replace(self, live=tuple(live), next=number, taken=self.taken + 1))
 
     def update(self, context: Context, event: Event) -> Generator:
         if event.type != "info":
@@ -93,12 +113,10 @@ class RollingNames:
         return replace(self, live=live)
 
 
-def _operation(name: str, rng: random.Random) -> Event:
+def _operation(name: str, rng: random.Random, options: TopicsOptions) -> Event:
     f = rng.choices(list(WEIGHTS), weights=list(WEIGHTS.values()))[0]
-    value: dict[str, Any] | None = None
-    if f == "create":
-        value = {
-            "partitions": rng.randint(1, MOST_PARTITIONS),
-            "replication": rng.randint(1, MOST_REPLICAS),
-        }
-    return op(f, key=name, value=value)
+    if f != "create":
+        return op(f, key=name)
+    partitions = rng.randint(1, options.partitions)
+    value = CreateTopic(partitions=partitions, replication=rng.randint(1, options.replicas))
+    return op(f, key=name, value=value.to_json())

@@ -1,10 +1,10 @@
-"""Zombies: lives of brokers that are over, and requests recorded earlier, come back.
+"""Zombies: incarnations of brokers that are over, and requests recorded earlier, come back.
 
-Brokers of the workload's own (ids 201, 202, 203) lead partitions and work as in `isr`. In turn
+Synthetic brokers (ids 201, 202, 203) lead partitions and work as in `isr`. In turn
 one of them is *replaced* (a new process takes its id while the old one goes on), *killed* (a
 new process comes after a moment), or *paused* for longer than its lease, as by a long garbage
 collection, and gets a new epoch when it comes back. From then on its former epoch's heartbeats,
-ISR changes and shutdown requests keep coming while the new life works, together with accepted
+ISR changes and shutdown requests keep coming while the new one works, together with accepted
 requests sent once more and requests with a leader epoch or version that is over. All of them
 must be refused. The client does not judge: where the node accepts one, it reports ok.
 """
@@ -14,23 +14,24 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from framework.generators import Context, Generator, Offer, Pending, assign
 from framework.history.event import Event
 from framework.plugins.workload import WorkloadOptions
 from workloads.base import KafkaWorkload
-from workloads.scene.broker import NS_PER_MS, Broker
-from workloads.scene.partition import eligible
-from workloads.scene.scene import Scene, scene
-from workloads.scene.zombies import Ghost, Past, zombie
+from workloads.kafka.operations.brokers import NO_EPOCH, AlterIsr, Heartbeat
+from workloads.options import at_least
+from workloads.synthetic.broker import NS_PER_MS, Broker
+from workloads.synthetic.brokers import SyntheticBrokers, synthetic_brokers
+from workloads.synthetic.partition import eligible
+from workloads.synthetic.stale_requests import FencedIncarnation, ReplayLog, stale_request
 
-BROKER_IDS: Final = (201, 202, 203)
-PARTITIONS: Final = 3
+FIRST_ID: Final = 201
 CHANGES_A_TOPIC: Final = 600
 FATES: Final = ("replaced", "killed", "paused")
 SHORTEST_GAP_MS, LONGEST_GAP_MS = 1500, 3000
-"""Between one life's end and the next one's."""
+"""Between one incarnation's end and the next one's."""
 SHORTEST_RESTART_MS, LONGEST_RESTART_MS = 300, 1200
 OVERSLEPT_MS: Final = 1500
 """How long a pause outlasts the lease."""
@@ -39,23 +40,40 @@ DESCRIBE_SHARE: Final = 0.1
 RIVAL_SHARE: Final = 0.1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZombieOptions:
+    """`brokers`: synthetic ones, 2 or more. `partitions`: of each topic on them."""
+
+    brokers: int = 3
+    partitions: int = 3
+
+    def __post_init__(self) -> None:
+        at_least(2, brokers=self.brokers)
+        at_least(1, partitions=self.partitions)
+
+
 class Zombie(KafkaWorkload):
     """The `zombie` workload."""
 
+    Options = ZombieOptions
     name: str = "zombie"
     requires: frozenset[str] = frozenset({"kafka-topics", "synthetic-brokers"})
     provides: frozenset[str] = frozenset({"isr-changes", "zombie-requests"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2
 
+    def __init__(self, options: ZombieOptions | None = None) -> None:
+        super().__init__()
+        self._options = options or ZombieOptions()
+
     def generator(self, options: WorkloadOptions) -> Generator:
         return Zombies(
-            scene=scene(
+            brokers=synthetic_brokers(
                 seed=options.seed,
                 rate=options.rate,
                 topic="zombie",
-                broker_ids=BROKER_IDS,
-                partitions=PARTITIONS,
+                broker_ids=range(FIRST_ID, FIRST_ID + self._options.brokers),
+                partitions=self._options.partitions,
             )
         )
 
@@ -63,12 +81,12 @@ class Zombie(KafkaWorkload):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Zombies:
     """Endless. `granted`: for each id the last heartbeat that was granted under an epoch, as it
-    was sent. `turn`: how many lives were ended; `turn_ns`: when the next one is, or None: as
-    soon as all work."""
+    was sent. `turn`: how many incarnations were ended; `turn_ns`: when the next one is, or None:
+    as soon as all work."""
 
-    scene: Scene
-    past: Past = field(default_factory=Past)
-    granted: Mapping[int, dict[str, Any]] = field(default_factory=dict)
+    brokers: SyntheticBrokers
+    log: ReplayLog = field(default_factory=ReplayLog)
+    granted: Mapping[int, Heartbeat] = field(default_factory=dict)
     turn: int = 0
     turn_ns: int | None = None
     taken: int = 0
@@ -77,30 +95,32 @@ class Zombies:
         turned = self._turned(context)
         template = turned._next(context.rng(self.taken), context.time)
         if template is None:
-            return Offer(Pending(turned.scene.next_due_ns()), turned)
+            return Offer(Pending(turned.brokers.next_due_ns()), turned)
         chosen = assign(context.fork(self.taken), template)
         if isinstance(chosen, Pending):
             return Offer(chosen, turned)
         return Offer(chosen, replace(turned, taken=self.taken + 1))
 
     def _next(self, rng: random.Random, now_ns: int) -> Event | None:
-        urgent = self.scene.due_heartbeat(now_ns) or self.scene.upkeep()
+        urgent = self.brokers.due_heartbeat(now_ns) or self.brokers.upkeep()
         if urgent is not None:
             return urgent
-        back = zombie(self.past, self.scene, rng, now_ns) if rng.random() < ZOMBIE_SHARE else None
-        if back is not None:
-            return back
-        if self.scene.topic.partitions and rng.random() < DESCRIBE_SHARE:
-            return self.scene.describe()
-        return self.scene.alter(rng, rival=rng.random() < RIVAL_SHARE)
+        if rng.random() < ZOMBIE_SHARE:
+            stale = stale_request(self.log, self.brokers, rng, now_ns)
+            if stale is not None:
+                return stale
+        if self.brokers.topic.partitions and rng.random() < DESCRIBE_SHARE:
+            return self.brokers.describe()
+        return self.brokers.alter(rng, rival=rng.random() < RIVAL_SHARE)
 
-    # --- ending lives ---------------------------------------------------------------------
+    # --- ending incarnations --------------------------------------------------------------
 
     def _turned(self, context: Context) -> Zombies:
-        """After the end of a life, where one is due: of a broker that works, while another one
+        """After the end of one, where that is due: of a broker that works, while another one
         does, so that there is somebody to lead instead."""
-        now_ns, brokers = context.time, self.scene.brokers
-        if not self.scene.topic.partitions or (self.turn_ns is not None and now_ns < self.turn_ns):
+        now_ns, brokers = context.time, self.brokers.by_id
+        early = self.turn_ns is not None and now_ns < self.turn_ns
+        if early or not self.brokers.topic.partitions:
             return self
         working = eligible(brokers.values())
         victims = [brokers[each] for each in sorted(working) if not brokers[each].asking]
@@ -113,44 +133,48 @@ class Zombies:
         if fate == "paused":
             back_ns = victim.lease_end_ns + OVERSLEPT_MS * NS_PER_MS
             asleep = replace(victim, active=False, due_ns=max(back_ns, now_ns))
-            return replace(ended, scene=self.scene.with_broker(asleep))
+            return replace(ended, brokers=self.brokers.with_broker(asleep))
         restart_ms = rng.randint(SHORTEST_RESTART_MS, LONGEST_RESTART_MS)
-        heir = victim.reborn(now_ns + (restart_ms * NS_PER_MS if fate == "killed" else 0))
-        past = self.past.with_ghost(self._ghost(victim, victim.epoch, fate))
-        return replace(ended, scene=self.scene.with_broker(heir), past=past)
+        heir = victim.restarted(now_ns + (restart_ms * NS_PER_MS if fate == "killed" else 0))
+        log = self.log.with_fenced(self._fenced(victim, victim.epoch, fate))
+        return replace(ended, brokers=self.brokers.with_broker(heir), log=log)
 
-    def _ghost(self, broker: Broker, epoch: int, why: str) -> Ghost:
+    def _fenced(self, broker: Broker, epoch: int, why: str) -> FencedIncarnation:
         granted = self.granted.get(broker.broker_id)
-        return Ghost(
+        return FencedIncarnation(
             broker_id=broker.broker_id,
             epoch=epoch,
-            incarnation=broker.incarnation(self.scene.seed),
+            incarnation=broker.incarnation(self.brokers.seed),
             why=why,
-            granted=granted if granted and granted["broker_epoch"] == epoch else None,
+            granted=granted if granted and granted.broker_epoch == epoch else None,
         )
 
     # --- learning -------------------------------------------------------------------------
 
     def update(self, context: Context, event: Event) -> Generator:
         if event.type == "invoke":
-            return replace(self, scene=self.scene.invoked(event))
-        after, asked = self.scene.completed(event, context.time)
+            return replace(self, brokers=self.brokers.invoked(event))
+        after, asked = self.brokers.completed(event, context.time)
         if asked is None:
             return self
-        learned = replace(self, scene=after.turned_over(CHANGES_A_TOPIC))
-        if event.type != "ok" or asked.f not in ("heartbeat", "alter-isr"):
+        learned = replace(self, brokers=after.turned_over(CHANGES_A_TOPIC))
+        if event.type != "ok":
             return learned
-        if asked.value["zombie"] is not None:
-            return learned
-        if asked.f == "alter-isr":
-            return replace(learned, past=self.past.with_change(asked))
-        return learned._granted(asked.value, before=self.scene.brokers[asked.value["broker_id"]])
+        if asked.f == "alter-isr" and AlterIsr.from_json(asked.value).stale is None:
+            return replace(learned, log=self.log.with_change(asked))
+        if asked.f == "heartbeat":
+            heartbeat = Heartbeat.from_json(asked.value)
+            if heartbeat.stale is None:
+                return learned._granted(heartbeat, self.brokers.by_id[heartbeat.broker_id])
+        return learned
 
-    def _granted(self, asked: dict[str, Any], before: Broker) -> Zombies:
-        """After an honest heartbeat was granted. An epoch that its life lost by it is over."""
-        now = self.scene.brokers[before.broker_id]
+    def _granted(self, asked: Heartbeat, before: Broker) -> Zombies:
+        """After an honest heartbeat was granted. An epoch that its incarnation lost by it is
+        over."""
+        now = self.brokers.by_id[before.broker_id]
         learned = self
         lost = before.previous
-        if now.life == before.life and -1 < lost < now.epoch:
-            learned = replace(self, past=self.past.with_ghost(self._ghost(now, lost, "paused")))
+        if now.number == before.number and NO_EPOCH < lost < now.epoch:
+            log = self.log.with_fenced(self._fenced(now, lost, "paused"))
+            learned = replace(self, log=log)
         return replace(learned, granted={**self.granted, before.broker_id: asked})

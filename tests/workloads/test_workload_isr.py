@@ -5,7 +5,10 @@ from histories import assert_encodable, invocations, pairs, run
 from reference_controller import ReferenceController
 
 from framework.history.event import Event
-from workloads.isr import BROKER_IDS, CHANGES_A_TOPIC, PARTITIONS, Isr
+from workloads.isr import CHANGES_A_TOPIC, Isr, IsrOptions
+
+BROKER_IDS = (101, 102, 103)
+PARTITIONS = IsrOptions().partitions
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +82,13 @@ def test_topics_take_turns_and_the_old_ones_are_deleted(history: list[Event]) ->
         assert sorted(map(sorted, op.value["assignment"])) == [list(BROKER_IDS)] * PARTITIONS
     per_topic = Counter(op.key.split("/")[0] for op in invocations(history, "alter-isr"))
     assert max(per_topic.values()) <= CHANGES_A_TOPIC + 4
+
+
+def test_brokers_and_partitions_are_as_asked_for() -> None:
+    history = run(Isr(IsrOptions(brokers=4, partitions=2)), ReferenceController(), seconds=20)
+    created = invocations(history, "create")[0]
+    assert created.value == {"assignment": [[101, 102, 103, 104], [102, 103, 104, 101]]}
+    assert {op.value["broker_id"] for op in invocations(history, "heartbeat")} == {*range(101, 105)}
 
 
 def test_brokers_that_were_fenced_come_back_under_a_new_epoch() -> None:

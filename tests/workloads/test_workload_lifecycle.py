@@ -1,4 +1,4 @@
-"""The `lifecycle` workload's schedule; its guests are shown by the runs in tests/end_to_end."""
+"""The `lifecycle` workload's schedule; its brokers are shown by the runs in tests/end_to_end."""
 
 import random
 from collections import Counter
@@ -9,14 +9,15 @@ from histories import pairs
 from framework.generators import clients, simulate, stagger
 from framework.history.event import Event
 from framework.plugins.workload import WorkloadOptions
-from workloads.lifecycle import GUESTS, SETTLE_NS, TOPIC, Lifecycle
+from workloads.lifecycle import SETTLE_NS, TOPIC, Lifecycle, LifecycleOptions
 from workloads.process_client import FIRST_ID
 
-KEYS = {f"broker-{FIRST_ID + number}" for number in range(GUESTS)}
+BROKERS = LifecycleOptions().brokers
+KEYS = {f"broker-{FIRST_ID + number}" for number in range(BROKERS)}
 
 
 class Operator:
-    """Callable as a completion function: every deed works, but for a share `fail` of them."""
+    """Callable as a completion function: every operation works, but for a share `fail` of them."""
 
     def __init__(self, fail: float = 0.0) -> None:
         self.rng = random.Random(3)
@@ -30,21 +31,36 @@ class Operator:
         return self.rng.randrange(10**9, 3 * 10**9), replace(op, type="ok", value={})
 
 
-def run(operator: Operator, *, seed: int = 0, operations: int = 1500) -> list[Event]:
+def run(
+    operator: Operator,
+    *,
+    seed: int = 0,
+    operations: int = 1500,
+    workload: Lifecycle | None = None,
+) -> list[Event]:
     options = WorkloadOptions(seed=seed, threads=4, rate=5.0)
-    generator = clients(stagger(1 / 5, Lifecycle().generator(options)))
+    generator = clients(stagger(1 / 5, (workload or Lifecycle()).generator(options)))
     return simulate(generator, threads=4, seed=seed, completion=operator, max_ops=operations)
 
 
-def test_every_deed_happens_to_every_guest() -> None:
+def test_every_operation_happens_to_every_broker() -> None:
     done = Counter((op.f, str(op.key)) for op, end in pairs(run(Operator())) if end.type == "ok")
-    for deed in ("start", "drain", "bounce", "replace"):
+    for f in ("start", "drain", "bounce", "replace"):
         for key in KEYS:
-            assert done[deed, key] >= 5, done
+            assert done[f, key] >= 5, done
     assert done["create", TOPIC] == 1 and done["describe", TOPIC] > 50
 
 
-def test_one_deed_at_a_time_and_peace_between_them() -> None:
+def test_brokers_and_partitions_are_as_asked_for() -> None:
+    workload = Lifecycle(LifecycleOptions(brokers=3, partitions=6))
+    history = run(Operator(), workload=workload)
+    (created,) = [e for e in history if e.f == "create" and e.type == "invoke"]
+    assert len(created.value["assignment"]) == 6
+    assert {tuple(sorted(each)) for each in created.value["assignment"]} == {(301, 302, 303)}
+    assert {e.key for e in history if e.f == "drain"} == {f"broker-{301 + n}" for n in range(3)}
+
+
+def test_one_operation_at_a_time_and_peace_between_them() -> None:
     busy: dict[object, str] = {}
     ended: dict[str, int] = {}
     for event in run(Operator(fail=0.2)):
@@ -71,17 +87,17 @@ def test_what_is_down_is_started_and_what_is_not_known_restarted() -> None:
         up[key] = op.f != "drain" if end.type == "ok" else None
 
 
-def test_the_topic_is_made_when_every_guest_is_there_and_each_leads_some_of_it() -> None:
+def test_the_topic_is_made_when_every_broker_is_there_and_each_leads_some_of_it() -> None:
     history = run(Operator())
     created = next(n for n, event in enumerate(history) if event.f == "create")
     started = {e.key for e in history[:created] if e.f == "start" and e.type == "ok"}
     assert started == KEYS
     assignment = history[created].value["assignment"]
-    assert {replicas[0] for replicas in assignment} == {FIRST_ID + n for n in range(GUESTS)}
-    assert all(len(replicas) == GUESTS for replicas in assignment)
+    assert {replicas[0] for replicas in assignment} == {FIRST_ID + n for n in range(BROKERS)}
+    assert all(len(replicas) == BROKERS for replicas in assignment)
 
 
-def test_at_the_end_the_guests_are_up() -> None:
+def test_at_the_end_the_brokers_are_up() -> None:
     options = WorkloadOptions(seed=0, threads=4, rate=5.0)
     history = simulate(
         clients(Lifecycle().final_generator(options)), threads=4, completion=Operator()
@@ -97,9 +113,9 @@ def test_also_where_faults_refused_every_drain_one_is_granted_at_the_end() -> No
     history = simulate(
         clients(Lifecycle().final_generator(options)), threads=4, completion=Operator()
     )
-    deeds = [(op.f, str(op.key)) for op, _ in pairs(history)]
-    drained = next(key for f, key in deeds if f == "drain")
-    assert deeds.index(("start", drained)) < deeds.index(("drain", drained))
+    done = [(op.f, str(op.key)) for op, _ in pairs(history)]
+    drained = next(key for f, key in done if f == "drain")
+    assert done.index(("start", drained)) < done.index(("drain", drained))
 
 
 def test_the_seed_fixes_the_schedule() -> None:

@@ -9,9 +9,10 @@ from histories import pairs
 from framework.generators import clients, simulate, stagger
 from framework.history.event import Event
 from framework.plugins.workload import WorkloadOptions
-from workloads.log import FINAL_CONSUMER, KEYS, TOPICS, FinalFetches, Log, LogOperations
+from workloads.log import FINAL_CONSUMER, Log, LogOperations, LogOptions, final_fetches
 
 MOST_RECORDS = 10
+TOPICS, KEYS = LogOptions().names, LogOptions().keys
 
 
 class ReferenceLog:
@@ -68,9 +69,11 @@ class ReferenceLog:
         return replace(op, type="ok", value=value)
 
 
-def run(log: ReferenceLog, *, seed: int = 0, operations: int = 2000) -> list[Event]:
+def run(
+    log: ReferenceLog, *, seed: int = 0, operations: int = 2000, workload: Log | None = None
+) -> list[Event]:
     options = WorkloadOptions(seed=seed, threads=4, rate=50.0)
-    generator = clients(stagger(1 / 50, Log().generator(options)))
+    generator = clients(stagger(1 / 50, (workload or Log()).generator(options)))
     return simulate(generator, threads=4, seed=seed, completion=log, max_ops=operations)
 
 
@@ -84,6 +87,16 @@ def test_every_kind_of_operation_happens_and_values_are_unique() -> None:
     assert {each["acks"] for each in produced} == {"all", "1", "0"}
     assert all(each["acks"] == "all" for each in produced if each["idempotent"])
     assert {str(e.key) for e in history if e.f == "produce"} == set(KEYS)
+
+
+def test_topics_partitions_and_replicas_are_as_asked_for() -> None:
+    asked = LogOptions(topics=3, partitions=5, replicas=1)
+    history = run(ReferenceLog(), workload=Log(asked), operations=1000)
+    created = {e.key: e.value for e in history if e.type == "invoke" and e.f == "create"}
+    assert set(created) == {"log-0", "log-1", "log-2"}
+    assert list(created.values()) == [{"partitions": 5, "replication": 1}] * 3
+    assert {str(e.key) for e in history if e.f == "produce"} == set(asked.keys)
+    assert len(asked.keys) == 15
 
 
 def test_nothing_is_produced_before_the_topics_are_there() -> None:
@@ -126,7 +139,9 @@ def test_a_consumer_whose_position_is_gone_begins_anew() -> None:
 def test_the_final_reads_come_to_the_end_of_every_partition() -> None:
     log = ReferenceLog()
     run(log)
-    history = simulate(clients(FinalFetches()), threads=3, seed=1, completion=log, max_ops=10**4)
+    history = simulate(
+        clients(final_fetches(KEYS)), threads=3, seed=1, completion=log, max_ops=10**4
+    )
     read: dict[str, list[int]] = defaultdict(list)
     for op, end in pairs(history):
         assert op.value["consumer"] == FINAL_CONSUMER and end.type == "ok"
@@ -136,7 +151,7 @@ def test_the_final_reads_come_to_the_end_of_every_partition() -> None:
 
 def test_the_final_reads_end_though_nothing_can_be_read() -> None:
     history = simulate(
-        clients(FinalFetches()), threads=3, completion=ReferenceLog(lose=1.0), max_ops=10**4
+        clients(final_fetches(KEYS)), threads=3, completion=ReferenceLog(lose=1.0), max_ops=10**4
     )
     assert 0 < len(history) <= 2 * 3 * len(KEYS)
 
@@ -147,4 +162,4 @@ def test_the_seed_fixes_the_schedule() -> None:
 
 
 def test_a_generator_is_a_value() -> None:
-    assert LogOperations() == LogOperations()
+    assert LogOperations(options=LogOptions()) == LogOperations(options=LogOptions())

@@ -25,9 +25,11 @@ from nodes.kraft.adapter.system import KraftSystem
 from nodes.kraft.controller.answers import NO_THROTTLE, make
 from workloads.kafka.batches import one_value, values_in
 from workloads.kafka.log_client import LogClient
-from workloads.log import PARTITIONS, REPLICAS, TOPICS
+from workloads.log import LogOptions
 
 KEY = "t/0"
+TOPICS = LogOptions().names
+PARTITIONS, REPLICAS = LogOptions().partitions, LogOptions().replicas
 
 
 class Broker:

@@ -5,7 +5,9 @@ from histories import assert_encodable, invocations, pairs, run
 from reference_controller import ReferenceController
 
 from framework.history.event import Event
-from workloads.topics import LIVE_NAMES, MOST_OPERATIONS, MOST_UNKNOWN, Topics
+from workloads.topics import MOST_OPERATIONS, MOST_UNKNOWN, Topics, TopicsOptions
+
+LIVE_NAMES = TopicsOptions().live_names
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +66,12 @@ def test_the_seed_fixes_the_schedule(other_seed: int, same: bool) -> None:
     second = run(Topics(), ReferenceController(), seed=other_seed, seconds=10)
     assert (invocations(first, "create") == invocations(second, "create")) is same
     assert (first == second) is same
+
+
+def test_names_and_partitions_are_as_asked_for() -> None:
+    asked = TopicsOptions(live_names=2, partitions=7, replicas=1)
+    history = run(Topics(asked), ReferenceController(), seconds=20)
+    created = [event.value for event in invocations(history, "create")]
+    assert {each["partitions"] for each in created} == {*range(1, 8)}
+    assert {each["replication"] for each in created} == {1}
+    assert len({event.key for event in history[:60]}) == 2

@@ -5,7 +5,9 @@ from histories import assert_encodable, invocations, pairs, run
 from reference_controller import ReferenceController
 
 from framework.history.event import Event
-from workloads.zombie import BROKER_IDS, Zombie
+from workloads.zombie import Zombie
+
+BROKER_IDS = (201, 202, 203)
 
 
 @pytest.fixture(scope="module")

@@ -35,24 +35,28 @@ class KafkaClient:
         self._controller = ControllerClient(self._controllers, dialect.outcomes, thread)
         self._broker = BrokerClient(self._brokers, thread)
 
-    def invoke(self, op: Event) -> Event:
+    def invoke(self, invocation: Event) -> Event:
         """The completion, within about 3 s."""
-        exchange = self._exchanges[op.f]
-        request = exchange.request(op)
-        self._started(op)
+        exchange = self._exchanges[invocation.f]
+        request = exchange.request(invocation)
+        self._started(invocation)
         node: str | None = None
         result: Ok | Refused | Failure
         try:
-            node, response = self._call(op.f, exchange.at, request)
-            result = exchange.answer(op, response)
+            node, response = self._call(invocation.f, exchange.at, request)
+            result = exchange.answer(invocation, response)
         except Breakdown as error:
             node = error.node
-            result = self._outcomes.unanswered(op.f, error.code, str(error), sent=error.sent)
+            result = self._outcomes.unanswered(
+                invocation.f, error.code, str(error), sent=error.sent
+            )
         except UnexpectedResponse as error:
-            result = self._outcomes.unanswered(op.f, MALFORMED_RESPONSE, str(error), sent=True)
+            result = self._outcomes.unanswered(
+                invocation.f, MALFORMED_RESPONSE, str(error), sent=True
+            )
         if isinstance(result, Refused):
-            result = self._outcomes.refused(op.f, result, retried=exchange.forwarded)
-        return completion(op, result, node)
+            result = self._outcomes.refused(invocation.f, result, retried=exchange.forwarded)
+        return completion(invocation, result, node)
 
     def close(self) -> None:
         """Close all connections."""
@@ -65,12 +69,12 @@ class KafkaClient:
         return self._controller.call(request, read=f in self._outcomes.reads)
 
 
-def completion(op: Event, result: Ok | Failure, node: str | None) -> Event:
-    """The event that ends `op`."""
+def completion(invocation: Event, result: Ok | Failure, node: str | None) -> Event:
+    """The event that ends `invocation`."""
     if isinstance(result, Ok):
-        return replace(op, type="ok", value=result.value, node=node, ext=result.ext)
+        return replace(invocation, type="ok", value=result.value, node=node, ext=result.ext)
     ext = {"asserts": result.asserts} if result.asserts is not None else None
-    return replace(op, type=result.type, value=None, error=result.error, node=node, ext=ext)
+    return replace(invocation, type=result.type, value=None, error=result.error, node=node, ext=ext)
 
 
 def connections(

@@ -114,14 +114,16 @@ class LogClient:
         self._ids = sorted(names)
         self._producer: Producer | None = None
 
-    def invoke(self, op: Event) -> Event:
+    def invoke(self, invocation: Event) -> Event:
         """The completion, within about 5 s."""
-        if op.f == "seek":
-            return replace(op, type="ok")
-        if op.f == "create":
-            return self._topics.invoke(replace(op, value=self._placed(op).to_json()))
-        if op.f not in ("produce", "fetch", "list-offsets"):
-            return self._topics.invoke(op)
+        if invocation.f == "seek":
+            return replace(invocation, type="ok")
+        if invocation.f == "create":
+            return self._topics.invoke(
+                replace(invocation, value=self._placed(invocation).to_json())
+            )
+        if invocation.f not in ("produce", "fetch", "list-offsets"):
+            return self._topics.invoke(invocation)
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_result(lambda attempt: attempt.again),
             stop=tenacity.stop_after_delay(SEARCH_S),
@@ -129,11 +131,11 @@ class LogClient:
             retry_error_callback=lambda state: state.outcome and state.outcome.result(),
         )
         memory = Memory()
-        last: Attempt = retrying(self._attempt, op, memory)
+        last: Attempt = retrying(self._attempt, invocation, memory)
         result = last.result
-        if op.f == "produce":
-            result = self._settle(op, result, memory)
-        return completion(op, result, last.node)
+        if invocation.f == "produce":
+            result = self._settle(invocation, result, memory)
+        return completion(invocation, result, last.node)
 
     def close(self) -> None:
         """Close all connections."""
@@ -141,70 +143,70 @@ class LogClient:
         for connection in self._brokers.values():
             connection.close()
 
-    def _placed(self, op: Event) -> CreateTopic:
+    def _placed(self, invocation: Event) -> CreateTopic:
         """Replicas on the cluster's own brokers, who lead by turns: controllers would choose among
         all that are registered, and the synthetic ones of other workloads hold no data."""
-        ids, asked = self._ids, CreateTopic.from_json(op.value)
-        first = sum(str(op.key).encode())  # the next topic begins with the next broker
+        ids, asked = self._ids, CreateTopic.from_json(invocation.value)
+        first = sum(str(invocation.key).encode())  # the next topic begins with the next broker
         turns = [(first + number) % len(ids) for number in range(asked.partitions)]
         placed = [tuple((ids[turn:] + ids[:turn])[: asked.replication]) for turn in turns]
         return CreateTopic(assignment=tuple(placed))
 
-    def _attempt(self, op: Event, memory: Memory) -> Attempt:
+    def _attempt(self, invocation: Event, memory: Memory) -> Attempt:
         try:
-            leader = self._leaders.find(op.key)
-            request = self._request(op, leader, memory)
+            leader = self._leaders.find(invocation.key)
+            request = self._request(invocation, leader, memory)
         except NoAnswer as missing:
             return Attempt(Failure("fail", missing.error), missing.node, again=True)
-        result = self._exchanged(op, leader, request)
+        result = self._exchanged(invocation, leader, request)
         if isinstance(result, Ok) or result.error[0] not in CURABLE:
             return Attempt(result, leader.node)
-        self._leaders.forget(op.key)
-        if op.f in self._outcomes.reads:
+        self._leaders.forget(invocation.key)
+        if invocation.f in self._outcomes.reads:
             return Attempt(result, leader.node, again=True)
-        idempotent = Produce.from_json(op.value).idempotent
+        idempotent = Produce.from_json(invocation.value).idempotent
         harmless = result.error[0] in WITHOUT_EFFECT
         memory.unknown = memory.unknown or not harmless
         return Attempt(result, leader.node, again=harmless or idempotent)
 
-    def _request(self, op: Event, leader: Leader, memory: Memory) -> Any:
-        if op.f == "fetch":
-            return fetch_request(op, leader.epoch)
-        if op.f == "list-offsets":
-            return list_offsets_request(op, leader.epoch)
+    def _request(self, invocation: Event, leader: Leader, memory: Memory) -> Any:
+        if invocation.f == "fetch":
+            return fetch_request(invocation, leader.epoch)
+        if invocation.f == "list-offsets":
+            return list_offsets_request(invocation, leader.epoch)
         if memory.batch is None:
-            produce, identity, sequence = Produce.from_json(op.value), NO_PRODUCER, -1
+            produce, identity, sequence = Produce.from_json(invocation.value), NO_PRODUCER, -1
             if produce.idempotent:
                 producer = self._idempotent()
-                identity, sequence = producer.identity, producer.sequences.get(op.key, 0)
+                identity, sequence = producer.identity, producer.sequences.get(invocation.key, 0)
             memory.batch = one_value(produce.value, identity, sequence)
-        return produce_request(op, memory.batch)
+        return produce_request(invocation, memory.batch)
 
-    def _exchanged(self, op: Event, leader: Leader, request: Any) -> Ok | Failure:
+    def _exchanged(self, invocation: Event, leader: Leader, request: Any) -> Ok | Failure:
         """What one attempt alone says. That there were others before, `_settle` knows."""
         try:
-            answer = self._exchange(op, leader, request)
+            answer = self._exchange(invocation, leader, request)
         except Breakdown as error:
-            return self._outcomes.unanswered(op.f, error.code, str(error), sent=error.sent)
+            return self._outcomes.unanswered(invocation.f, error.code, str(error), sent=error.sent)
         except UnexpectedResponse as error:
             code = outcomes.MALFORMED_RESPONSE
-            return self._outcomes.unanswered(op.f, code, str(error), sent=True)
+            return self._outcomes.unanswered(invocation.f, code, str(error), sent=True)
         if isinstance(answer, Refused):
-            return self._outcomes.refused(op.f, answer, retried=False)
+            return self._outcomes.refused(invocation.f, answer, retried=False)
         return answer
 
-    def _exchange(self, op: Event, leader: Leader, request: Any) -> Ok | Refused | Failure:
+    def _exchange(self, invocation: Event, leader: Leader, request: Any) -> Ok | Refused | Failure:
         deadline = time.monotonic() + ATTEMPT_S
         connection = self._brokers[leader.node]
-        if op.f == "produce" and Produce.from_json(op.value).acks == "0":
+        if invocation.f == "produce" and Produce.from_json(invocation.value).acks == "0":
             connection.send(request, deadline)
-            return self._outcomes.unanswered(op.f, NO_ACKNOWLEDGEMENT, "acks=0", sent=True)
+            return self._outcomes.unanswered(invocation.f, NO_ACKNOWLEDGEMENT, "acks=0", sent=True)
         response = connection.call(request, deadline)
-        if op.f == "produce":
-            return produce_answer(op, response, leader.topic_id)
-        if op.f == "fetch":
-            return fetch_answer(op, response, leader.epoch)
-        return list_offsets_answer(op, response)
+        if invocation.f == "produce":
+            return produce_answer(invocation, response, leader.topic_id)
+        if invocation.f == "fetch":
+            return fetch_answer(invocation, response, leader.epoch)
+        return list_offsets_answer(invocation, response)
 
     # --- the idempotent producer ----------------------------------------------------------
 
@@ -220,15 +222,15 @@ class LogClient:
             self._producer = Producer(identity, {})
         return self._producer
 
-    def _settle(self, op: Event, result: Ok | Failure, memory: Memory) -> Ok | Failure:
+    def _settle(self, invocation: Event, result: Ok | Failure, memory: Memory) -> Ok | Failure:
         """What a produce's attempts together say; the producer's books are brought up to date."""
         if isinstance(result, Failure) and memory.unknown:
             # An earlier attempt may have been appended, whatever the last one was told.
             result = Failure("info", result.error)
-        if Produce.from_json(op.value).idempotent and self._producer is not None:
+        if Produce.from_json(invocation.value).idempotent and self._producer is not None:
             if isinstance(result, Ok):
                 sequences = self._producer.sequences
-                sequences[op.key] = sequences.get(op.key, 0) + 1
+                sequences[invocation.key] = sequences.get(invocation.key, 0) + 1
             elif result.type == "info":
                 self._producer = None  # whether its number was used is not known
         return result

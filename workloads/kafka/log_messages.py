@@ -41,37 +41,41 @@ def _ms(count: int) -> i32Timedelta:
     return i32Timedelta.parse(datetime.timedelta(milliseconds=count))
 
 
-def produce_request(op: Event, batch: bytes) -> produce.ProduceRequest:
+def produce_request(invocation: Event, batch: bytes) -> produce.ProduceRequest:
     """One batch to one partition, with the operation's acks."""
-    topic, number = partition_of(op.key)
+    topic, number = partition_of(invocation.key)
     data = produce.PartitionProduceData(index=i32(number), records=Records(batch))
     return produce.ProduceRequest(
-        acks=i16(ACKS[Produce.from_json(op.value).acks]),
+        acks=i16(ACKS[Produce.from_json(invocation.value).acks]),
         timeout=_ms(PRODUCE_TIMEOUT_MS),
         topic_data=(produce.TopicProduceData(name=TopicName(topic), partition_data=(data,)),),
     )
 
 
-def produce_answer(op: Event, response: produced.ProduceResponse, topic_id: str | None) -> Answer:
+def produce_answer(
+    invocation: Event, response: produced.ProduceResponse, topic_id: str | None
+) -> Answer:
     """Ok: the invocation's value with "offset" and "topic_id"."""
-    name, number = partition_of(op.key)
+    name, number = partition_of(invocation.key)
     topic = the_one(response.responses, lambda each: each.name == name)
     answer = the_one(topic.partition_responses, lambda each: each.index == number)
     if answer.error_code != 0:
         return refused(answer.error_code, answer.error_message)
     done = Produced(
-        produce=Produce.from_json(op.value), offset=int(answer.base_offset), topic_id=topic_id
+        produce=Produce.from_json(invocation.value),
+        offset=int(answer.base_offset),
+        topic_id=topic_id,
     )
     return Ok(done.to_json())
 
 
-def fetch_request(op: Event, leader_epoch: int) -> fetch.FetchRequest:
+def fetch_request(invocation: Event, leader_epoch: int) -> fetch.FetchRequest:
     """Of one partition, from the operation's "from", fenced by the leader epoch."""
-    topic, number = partition_of(op.key)
+    topic, number = partition_of(invocation.key)
     partition = fetch.FetchPartition(
         partition=i32(number),
         current_leader_epoch=i32(leader_epoch),
-        fetch_offset=i64(Fetch.from_json(op.value).start),
+        fetch_offset=i64(Fetch.from_json(invocation.value).start),
         partition_max_bytes=i32(FETCH_BYTES),
     )
     return fetch.FetchRequest(
@@ -83,16 +87,16 @@ def fetch_request(op: Event, leader_epoch: int) -> fetch.FetchRequest:
     )
 
 
-def fetch_answer(op: Event, response: fetched.FetchResponse, leader_epoch: int) -> Answer:
+def fetch_answer(invocation: Event, response: fetched.FetchResponse, leader_epoch: int) -> Answer:
     """Ok: what was read, and how far the partition goes."""
     if response.error_code != 0:
         return refused(response.error_code)
-    name, number = partition_of(op.key)
+    name, number = partition_of(invocation.key)
     topic = the_one(response.responses, lambda each: each.topic == name)
     answer = the_one(topic.partitions, lambda each: each.partition_index == number)
     if answer.error_code != 0:
         return refused(answer.error_code)
-    start = Fetch.from_json(op.value).start
+    start = Fetch.from_json(invocation.value).start
     try:
         records = values_in(answer.records or b"", start)
     except ValueError as error:
@@ -107,13 +111,13 @@ def fetch_answer(op: Event, response: fetched.FetchResponse, leader_epoch: int) 
     return Ok(done.to_json())
 
 
-def list_offsets_request(op: Event, leader_epoch: int) -> offsets.ListOffsetsRequest:
+def list_offsets_request(invocation: Event, leader_epoch: int) -> offsets.ListOffsetsRequest:
     """Where the partition begins or ends."""
-    topic, number = partition_of(op.key)
+    topic, number = partition_of(invocation.key)
     partition = offsets.ListOffsetsPartition(
         partition_index=i32(number),
         current_leader_epoch=i32(leader_epoch),
-        timestamp=i64(TIMESTAMPS[ListOffsets.from_json(op.value).at]),
+        timestamp=i64(TIMESTAMPS[ListOffsets.from_json(invocation.value).at]),
     )
     return offsets.ListOffsetsRequest(
         replica_id=-1,  # type: ignore[arg-type]
@@ -122,9 +126,9 @@ def list_offsets_request(op: Event, leader_epoch: int) -> offsets.ListOffsetsReq
     )
 
 
-def list_offsets_answer(op: Event, response: listed.ListOffsetsResponse) -> Answer:
+def list_offsets_answer(invocation: Event, response: listed.ListOffsetsResponse) -> Answer:
     """Ok: {"offset": ...}."""
-    name, number = partition_of(op.key)
+    name, number = partition_of(invocation.key)
     topic = the_one(response.topics, lambda each: each.name == name)
     answer = the_one(topic.partitions, lambda each: each.partition_index == number)
     if answer.error_code != 0:

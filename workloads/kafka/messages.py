@@ -49,11 +49,11 @@ def refused(code: int, message: str | None = None) -> Refused:
 # --- requests -----------------------------------------------------------------------------
 
 
-def create_request(op: Event) -> create.CreateTopicsRequest:
+def create_request(invocation: Event) -> create.CreateTopicsRequest:
     """By numbers or by assignment."""
-    asked = CreateTopic.from_json(op.value)
+    asked = CreateTopic.from_json(invocation.value)
     topic = create.CreatableTopic(
-        name=TopicName(op.key),
+        name=TopicName(invocation.key),
         num_partitions=i32(asked.partitions),
         replication_factor=i16(asked.replication),
         assignments=tuple(
@@ -67,15 +67,15 @@ def create_request(op: Event) -> create.CreateTopicsRequest:
     return create.CreateTopicsRequest(topics=(topic,), timeout=_TIMEOUT)
 
 
-def delete_request(op: Event) -> delete.DeleteTopicsRequest:
+def delete_request(invocation: Event) -> delete.DeleteTopicsRequest:
     """By name."""
-    topic = delete.DeleteTopicState(name=TopicName(op.key), topic_id=None)
+    topic = delete.DeleteTopicState(name=TopicName(invocation.key), topic_id=None)
     return delete.DeleteTopicsRequest(topics=(topic,), timeout=_TIMEOUT)
 
 
-def metadata_request(op: Event) -> metadata.MetadataRequest:
+def metadata_request(invocation: Event) -> metadata.MetadataRequest:
     """One topic by name, never created by being asked for."""
-    topic = metadata.MetadataRequestTopic(topic_id=None, name=TopicName(op.key))
+    topic = metadata.MetadataRequestTopic(topic_id=None, name=TopicName(invocation.key))
     return metadata.MetadataRequest(
         topics=(topic,),
         allow_auto_topic_creation=False,
@@ -83,9 +83,9 @@ def metadata_request(op: Event) -> metadata.MetadataRequest:
     )
 
 
-def alter_request(op: Event) -> alter.AlterPartitionRequest:
+def alter_request(invocation: Event) -> alter.AlterPartitionRequest:
     """One partition, with the broker epochs of its members."""
-    asked = AlterIsr.from_json(op.value)
+    asked = AlterIsr.from_json(invocation.value)
     members = tuple(
         alter.BrokerState(broker_id=BrokerId(member), broker_epoch=i64(epoch))
         for member, epoch in zip(asked.isr, asked.isr_epochs, strict=True)
@@ -107,25 +107,25 @@ def alter_request(op: Event) -> alter.AlterPartitionRequest:
 # --- answers ------------------------------------------------------------------------------
 
 
-def create_answer(op: Event, response: created.CreateTopicsResponse) -> Answer:
+def create_answer(invocation: Event, response: created.CreateTopicsResponse) -> Answer:
     """Ok: {"topic_id": ...}."""
-    topic = the_one(response.topics, lambda each: each.name == op.key)
+    topic = the_one(response.topics, lambda each: each.name == invocation.key)
     if topic.error_code != 0:
         return refused(topic.error_code, topic.error_message)
     return Ok({"topic_id": str(topic.topic_id)})
 
 
-def delete_answer(op: Event, response: deleted.DeleteTopicsResponse) -> Answer:
+def delete_answer(invocation: Event, response: deleted.DeleteTopicsResponse) -> Answer:
     """Ok: {"topic_id": ...}, or null where the answer does not tell it."""
-    topic = the_one(response.responses, lambda each: each.name == op.key)
+    topic = the_one(response.responses, lambda each: each.name == invocation.key)
     if topic.error_code != 0:
         return refused(topic.error_code, topic.error_message)
     return Ok(None if topic.topic_id is None else {"topic_id": str(topic.topic_id)})
 
 
-def metadata_answer(op: Event, response: cached.MetadataResponse) -> Answer:
+def metadata_answer(invocation: Event, response: cached.MetadataResponse) -> Answer:
     """Ok: null (absent) or the topic, as the broker's cache has it."""
-    topic = the_one(response.topics, lambda each: each.name == op.key)
+    topic = the_one(response.topics, lambda each: each.name == invocation.key)
     if topic.error_code == ErrorCode.unknown_topic_or_partition:
         return Ok(None)
     if topic.error_code != ErrorCode.none:
@@ -144,9 +144,9 @@ def metadata_answer(op: Event, response: cached.MetadataResponse) -> Answer:
     return Ok(TopicState(topic_id=str(topic.topic_id), partitions=partitions).to_json())
 
 
-def alter_answer(op: Event, response: altered.AlterPartitionResponse) -> Answer:
+def alter_answer(invocation: Event, response: altered.AlterPartitionResponse) -> Answer:
     """Ok: the partition after the change."""
-    asked = AlterIsr.from_json(op.value)
+    asked = AlterIsr.from_json(invocation.value)
     if response.error_code != 0:
         return refused(response.error_code)
     topic = the_one(response.topics, lambda each: str(each.topic_id) == asked.topic_id)

@@ -30,9 +30,9 @@ LISTENERS: Final = (
 UNKNOWN_TOPIC: Final = 3
 
 
-def heartbeat_request(op: Event) -> BrokerHeartbeatRequest:
+def heartbeat_request(invocation: Event) -> BrokerHeartbeatRequest:
     """Registration and lease renewal are one message."""
-    value = op.value
+    value = invocation.value
     return BrokerHeartbeatRequest(
         target_state=i8(BrokerState[value["target"]]),
         broker_id=i32(value["broker_id"]),
@@ -45,7 +45,7 @@ def heartbeat_request(op: Event) -> BrokerHeartbeatRequest:
     )
 
 
-def heartbeat_answer(op: Event, response: BrokerHeartbeatResponse) -> Answer:
+def heartbeat_answer(invocation: Event, response: BrokerHeartbeatResponse) -> Answer:
     """Ok: {"broker_epoch", "next_state", "lease_end_ms"}; the end is on the broker's clock."""
     if response.error_code != 0:
         return Refused(name_of(response.error_code))
@@ -58,16 +58,16 @@ def heartbeat_answer(op: Event, response: BrokerHeartbeatResponse) -> Answer:
     )
 
 
-def describe_request(op: Event) -> ReadTopicsRequest:
+def describe_request(invocation: Event) -> ReadTopicsRequest:
     """One topic by name."""
-    return ReadTopicsRequest(names=(op.key,))
+    return ReadTopicsRequest(names=(invocation.key,))
 
 
-def describe_answer(op: Event, response: ReadTopicsResponse) -> Answer:
+def describe_answer(invocation: Event, response: ReadTopicsResponse) -> Answer:
     """Ok: null (absent) or the topic; ext: where in the log it was read."""
     if response.error_code != 0:
         return Refused(name_of(response.error_code))
-    if len(response.topics) != 1 or response.topics[0].name != op.key:
+    if len(response.topics) != 1 or response.topics[0].name != invocation.key:
         raise UnexpectedResponse(f"{response.topics!r:.300}")
     (topic,) = response.topics
     ext = {"epoch": int(response.epoch), "offset": int(response.offset)}

@@ -1,26 +1,28 @@
-"""A few brokers of the workload's own, one topic on them, and what is known of both.
+"""Synthetic brokers: ids that a workload's clients act for, one topic on them, and what is known
+of both.
 
-A scene is a value. It hears of every invocation and completion and says what would be sensible
-to do next; who asks decides among that. All that it knows it was told by completions, so what
-it holds for acknowledged was acknowledged.
+All of it is one value. It hears of every invocation and completion and says what would be
+sensible to do next; who asks decides among that. All that it knows it learned from completions,
+so what it holds for acknowledged was acknowledged.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from framework.generators import op
 from framework.history.event import Event, Process
-from workloads.scene.broker import Broker, heartbeat, key_of, learn
-from workloads.scene.partition import Partition, alter, described, eligible, newer, propose
+from workloads.kafka.operations.brokers import AlterIsr, Heartbeat, IsrState, broker_key
+from workloads.kafka.operations.topics import CreateTopic, TopicState
+from workloads.synthetic.broker import Broker, heartbeat, learn
+from workloads.synthetic.partition import Partition, alter, described, eligible, newer, propose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """The topic that is worked on, the `number`th of its scene. `created`: perhaps; a describe
+    """The topic that is worked on, the `number`th of its name. `created`: perhaps; a describe
     will tell. `altered`: how many ISR changes were tried on it."""
 
     prefix: str
@@ -35,14 +37,14 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class SyntheticBrokers:
     """`open`: what is under way, by process. `period_ns`: between heartbeats of an active
     broker."""
 
     seed: int
     period_ns: int
     assignment: tuple[tuple[int, ...], ...]
-    brokers: Mapping[int, Broker]
+    by_id: Mapping[int, Broker]
     topic: Topic
     open: Mapping[Process, Event] = field(default_factory=dict)
 
@@ -50,16 +52,16 @@ class Scene:
 
     def due_heartbeat(self, now_ns: int) -> Event | None:
         """The heartbeat that is due longest."""
-        waiting = [each for each in self.brokers.values() if not each.asking]
+        waiting = [each for each in self.by_id.values() if not each.asking]
         broker = min(waiting, key=lambda each: each.due_ns, default=None)
         if broker is None or broker.due_ns > now_ns:
             return None
-        value = heartbeat(broker, self.seed, now_ns)
-        return op("heartbeat", key=key_of(broker.broker_id), value=value)
+        value = heartbeat(broker, self.seed, now_ns).to_json()
+        return op("heartbeat", key=broker_key(broker.broker_id), value=value)
 
     def next_due_ns(self) -> int | None:
         """When the next heartbeat is due; None: all are under way."""
-        return min((each.due_ns for each in self.brokers.values() if not each.asking), default=None)
+        return min((each.due_ns for each in self.by_id.values() if not each.asking), default=None)
 
     def upkeep(self) -> Event | None:
         """The topic's creation, or a read where its state is in doubt."""
@@ -67,7 +69,7 @@ class Scene:
         if self._under_way("create", topic.name) or self._under_way("describe", topic.name):
             return None
         if not topic.created:
-            able = len(eligible(self.brokers.values())) >= len(self.brokers)
+            able = len(eligible(self.by_id.values())) >= len(self.by_id)
             return self._create() if able else None
         if not topic.partitions or not all(each.fresh for each in topic.partitions.values()):
             return self.describe()
@@ -81,7 +83,7 @@ class Scene:
         """An ISR change by a leader with the epochs and the version that it knows. `rival`:
         beside one that is under way with the same version, where there is one; else where none
         is under way, if possible."""
-        members = eligible(self.brokers.values())
+        members = eligible(self.by_id.values())
         able = [each for each in self.topic.partitions.values() if each.leader in members]
         contested = [each for each in able if self.under_way(each)]
         free = [each for each in able if not self.under_way(each) and each.fresh]
@@ -90,113 +92,116 @@ class Scene:
             return None
         partition = rng.choice(choice)
         isr = propose(partition, members, rng)
-        value = alter(partition, isr, members, members[partition.leader])
-        return op("alter-isr", key=partition.key, value=value)
+        change = alter(partition, isr, members, members[partition.leader])
+        return op("alter-isr", key=partition.key, value=change.to_json())
 
     def under_way(self, partition: Partition) -> bool:
         """Whether an ISR change with the partition's version is under way."""
         return any(
             each.f == "alter-isr"
             and each.key == partition.key
-            and each.value["partition_epoch"] == partition.partition_epoch
+            and AlterIsr.from_json(each.value).partition_epoch == partition.partition_epoch
             for each in self.open.values()
         )
 
     def _create(self) -> Event:
-        assignment = [list(replicas) for replicas in self.assignment]
-        return op("create", key=self.topic.name, value={"assignment": assignment})
+        value = CreateTopic(assignment=self.assignment).to_json()
+        return op("create", key=self.topic.name, value=value)
 
     def _under_way(self, f: str, key: str) -> bool:
         return any(each.f == f and each.key == key for each in self.open.values())
 
     # --- what happened --------------------------------------------------------------------
 
-    def invoked(self, event: Event) -> Scene:
-        """The scene with one more operation under way."""
-        scene = replace(self, open={**self.open, event.process: event})
-        if event.f == "heartbeat" and event.value["zombie"] is None:
-            broker = self.brokers[event.value["broker_id"]]
-            return scene.with_broker(replace(broker, asking=True))
+    def invoked(self, event: Event) -> SyntheticBrokers:
+        """With one more operation under way."""
+        after = replace(self, open={**self.open, event.process: event})
+        if event.f == "heartbeat":
+            asked = Heartbeat.from_json(event.value)
+            broker = self.by_id[asked.broker_id]
+            return after.with_broker(replace(broker, asking=broker.asking or asked.stale is None))
         if event.f == "alter-isr":
-            return scene.with_topic(replace(self.topic, altered=self.topic.altered + 1))
-        return scene
+            return after.with_topic(replace(self.topic, altered=self.topic.altered + 1))
+        return after
 
-    def completed(self, event: Event, now_ns: int) -> tuple[Scene, Event | None]:
-        """The scene that learned from a completion, and the invocation that it completes."""
+    def completed(self, event: Event, now_ns: int) -> tuple[SyntheticBrokers, Event | None]:
+        """After a completion that was learned from, and the invocation that it completes."""
         asked = self.open.get(event.process)
         if asked is None:
             return self, None
         rest = {process: each for process, each in self.open.items() if process != event.process}
-        scene = replace(self, open=rest)
+        after = replace(self, open=rest)
         match asked.f:
             case "heartbeat":
-                return scene._heard(asked.value, event, now_ns), asked
+                return after._heard(Heartbeat.from_json(asked.value), event, now_ns), asked
             case "alter-isr":
-                return scene._altered(asked, event, now_ns), asked
+                return after._altered(AlterIsr.from_json(asked.value), event, now_ns), asked
             case "create" if asked.key == self.topic.name:
                 maybe = event.type != "fail" or _code(event) == "TOPIC_ALREADY_EXISTS"
-                return scene.with_topic(replace(self.topic, created=maybe)), asked
+                return after.with_topic(replace(self.topic, created=maybe)), asked
             case "describe" if asked.key == self.topic.name and event.type == "ok":
-                return scene._described(event.value), asked
-        return scene, asked
+                state = None if event.value is None else TopicState.from_json(event.value)
+                return after._described(state), asked
+        return after, asked
 
-    def with_broker(self, broker: Broker) -> Scene:
-        """The scene with this broker in the place of its former state."""
-        return replace(self, brokers={**self.brokers, broker.broker_id: broker})
+    def with_broker(self, broker: Broker) -> SyntheticBrokers:
+        """With this broker in the place of its former state."""
+        return replace(self, by_id={**self.by_id, broker.broker_id: broker})
 
-    def with_topic(self, topic: Topic) -> Scene:
-        """The scene with the topic in another state, or with another one."""
+    def with_topic(self, topic: Topic) -> SyntheticBrokers:
+        """With the topic in another state, or with another one."""
         return replace(self, topic=topic)
 
-    def _heard(self, asked: dict[str, Any], event: Event, now_ns: int) -> Scene:
-        broker = self.brokers[asked["broker_id"]]
+    def _heard(self, asked: Heartbeat, event: Event, now_ns: int) -> SyntheticBrokers:
+        broker = self.by_id[asked.broker_id]
         return self.with_broker(
             learn(broker, asked, event, seed=self.seed, now_ns=now_ns, period_ns=self.period_ns)
         )
 
-    def _described(self, value: dict[str, Any] | None) -> Scene:
-        if value is None:
+    def _described(self, state: TopicState | None) -> SyntheticBrokers:
+        if state is None:
             return self.with_topic(replace(self.topic, created=False, partitions={}))
         known = self.topic.partitions
         shown = {
             each.number: newer(known.get(each.number), each)
-            for each in described(self.topic.name, value)
+            for each in described(self.topic.name, state)
         }
         return self.with_topic(replace(self.topic, created=True, partitions=shown))
 
-    def _altered(self, asked: Event, event: Event, now_ns: int) -> Scene:
-        known = self.topic.partitions.get(asked.value["partition"])
-        if known is None or known.topic_id != asked.value["topic_id"]:
+    def _altered(self, asked: AlterIsr, event: Event, now_ns: int) -> SyntheticBrokers:
+        known = self.topic.partitions.get(asked.partition)
+        if known is None or known.topic_id != asked.topic_id:
             return self
         if event.type == "ok":
+            done = IsrState.from_json(event.value)
             shown = replace(
                 known,
-                leader=event.value["leader"],
-                leader_epoch=event.value["leader_epoch"],
-                partition_epoch=event.value["partition_epoch"],
-                isr=tuple(event.value["isr"]),
+                leader=done.leader,
+                leader_epoch=done.leader_epoch,
+                partition_epoch=done.partition_epoch,
+                isr=done.isr,
                 fresh=True,
             )
             return self._with_partition(newer(known, shown))
-        if asked.value["zombie"] is not None:
+        if asked.stale is not None:
             return self  # it was to be refused
-        scene = self
-        broker = self.brokers[asked.value["broker_id"]]
-        if _code(event) == "STALE_BROKER_EPOCH" and broker.epoch == asked.value["broker_epoch"]:
-            scene = self.with_broker(replace(broker, due_ns=now_ns))  # a heartbeat will tell
-        if known.partition_epoch > asked.value["partition_epoch"]:
-            return scene  # what is known now is newer than what was refused
-        return scene._with_partition(replace(known, fresh=False))
+        after = self
+        broker = self.by_id[asked.broker_id]
+        if _code(event) == "STALE_BROKER_EPOCH" and broker.epoch == asked.broker_epoch:
+            after = self.with_broker(replace(broker, due_ns=now_ns))  # a heartbeat will show it
+        if known.partition_epoch > asked.partition_epoch:
+            return after  # what is known now is newer than what was refused
+        return after._with_partition(replace(known, fresh=False))
 
-    def turned_over(self, most: int) -> Scene:
-        """The scene with its next topic, once `most` ISR changes were tried on this one: so the
+    def turned_over(self, most: int) -> SyntheticBrokers:
+        """With the next topic, once `most` ISR changes were tried on this one: so the
         history of each partition stays small."""
         topic = self.topic
         if topic.altered < most:
             return self
         return self.with_topic(Topic(prefix=topic.prefix, number=topic.number + 1))
 
-    def _with_partition(self, partition: Partition) -> Scene:
+    def _with_partition(self, partition: Partition) -> SyntheticBrokers:
         partitions = {**self.topic.partitions, partition.number: partition}
         return self.with_topic(replace(self.topic, partitions=partitions))
 
@@ -205,22 +210,22 @@ def _code(event: Event) -> str | None:
     return None if event.error is None else event.error[0]
 
 
-def scene(
-    *, seed: int, rate: float, topic: str, broker_ids: tuple[int, ...], partitions: int
-) -> Scene:
-    """A scene before its first operation: each partition is on all brokers, another one first.
+def synthetic_brokers(
+    *, seed: int, rate: float, topic: str, broker_ids: Sequence[int], partitions: int
+) -> SyntheticBrokers:
+    """Before the first operation: each partition is on all brokers, another one first.
     Topics are named `topic`-0, `topic`-1, ...
     Heartbeats go out every second, or, where that would be more than half of the `rate`, every
     other second at most."""
     period_s = min(max(1.0, 2 * len(broker_ids) / rate), 2.0)
     count = len(broker_ids)
-    return Scene(
+    return SyntheticBrokers(
         seed=seed,
         period_ns=round(period_s * 1e9),
         assignment=tuple(
             tuple(broker_ids[(number + step) % count] for step in range(count))
             for number in range(partitions)
         ),
-        brokers={broker_id: Broker(broker_id=broker_id) for broker_id in broker_ids},
+        by_id={broker_id: Broker(broker_id=broker_id) for broker_id in broker_ids},
         topic=Topic(prefix=topic),
     )

@@ -1,11 +1,13 @@
-"""What is known of a partition on the workload's brokers, and the ISR changes that fit it."""
+"""What is known of a partition on synthetic brokers, and the ISR changes that fit it."""
 
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from workloads.scene.broker import Broker
+from workloads.kafka.operations.brokers import NO_EPOCH, AlterIsr
+from workloads.kafka.operations.partitions import partition_key
+from workloads.kafka.operations.topics import TopicState
+from workloads.synthetic.broker import Broker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,23 +27,23 @@ class Partition:
     @property
     def key(self) -> str:
         """The key of operations on it."""
-        return f"{self.topic}/{self.number}"
+        return partition_key(self.topic, self.number)
 
 
-def described(topic: str, value: dict[str, Any]) -> list[Partition]:
+def described(topic: str, state: TopicState) -> list[Partition]:
     """The partitions in the result of a describe."""
     return [
         Partition(
             topic=topic,
-            topic_id=value["topic_id"],
-            number=each["partition"],
-            leader=each["leader"],
-            leader_epoch=each["leader_epoch"],
-            partition_epoch=each["partition_epoch"],
-            replicas=tuple(each["replicas"]),
-            isr=tuple(each["isr"]),
+            topic_id=state.topic_id,
+            number=each.partition,
+            leader=each.leader,
+            leader_epoch=each.leader_epoch,
+            partition_epoch=NO_EPOCH if each.partition_epoch is None else each.partition_epoch,
+            replicas=each.replicas,
+            isr=each.isr,
         )
-        for each in value["partitions"]
+        for each in state.partitions
     ]
 
 
@@ -70,16 +72,15 @@ def propose(partition: Partition, members: Mapping[int, int], rng: random.Random
 
 def alter(
     partition: Partition, isr: list[int], epochs: Mapping[int, int], broker_epoch: int
-) -> dict[str, Any]:
-    """The value of an honest ISR change by the partition's leader."""
-    return {
-        "topic_id": partition.topic_id,
-        "partition": partition.number,
-        "broker_id": partition.leader,
-        "broker_epoch": broker_epoch,
-        "leader_epoch": partition.leader_epoch,
-        "partition_epoch": partition.partition_epoch,
-        "isr": isr,
-        "isr_epochs": [epochs.get(member, -1) for member in isr],
-        "zombie": None,
-    }
+) -> AlterIsr:
+    """An honest ISR change by the partition's leader."""
+    return AlterIsr(
+        topic_id=partition.topic_id,
+        partition=partition.number,
+        broker_id=partition.leader,
+        broker_epoch=broker_epoch,
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=partition.partition_epoch,
+        isr=tuple(isr),
+        isr_epochs=tuple(epochs.get(member, NO_EPOCH) for member in isr),
+    )

@@ -1,0 +1,32 @@
+import pytest
+
+from workloads.isr import IsrOptions
+from workloads.lifecycle import LifecycleOptions
+from workloads.log import LogOptions
+from workloads.topics import TopicsOptions
+from workloads.zombie import ZombieOptions
+
+
+@pytest.mark.parametrize(
+    "make, key, value, least",
+    [
+        (TopicsOptions, "live_names", 0, 1),
+        (TopicsOptions, "partitions", 0, 1),
+        (TopicsOptions, "replicas", -1, 1),
+        (IsrOptions, "brokers", 0, 1),
+        (IsrOptions, "partitions", 0, 1),
+        (ZombieOptions, "brokers", 1, 2),
+        (ZombieOptions, "partitions", 0, 1),
+        (LogOptions, "topics", 0, 1),
+        (LogOptions, "partitions", 0, 1),
+        (LogOptions, "replicas", 0, 1),
+        (LifecycleOptions, "brokers", 0, 1),
+        (LifecycleOptions, "partitions", 0, 1),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(
+    make: type, key: str, value: int, least: int
+) -> None:
+    assert getattr(make(**{key: least}), key) == least
+    with pytest.raises(ValueError, match=f"^{key}={value}: it is {least} or more$"):
+        make(**{key: value})

@@ -1,1 +1,0 @@
-"""What generators that play brokers know: learned from completions alone, as values."""

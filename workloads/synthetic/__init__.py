@@ -1,0 +1,1 @@
+"""What generators of synthetic brokers know: learned from completions alone, as values."""

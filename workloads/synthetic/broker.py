@@ -1,0 +1,104 @@
+"""One synthetic broker id, and the incarnation (process) that honestly claims it now.
+
+It registers with epoch -1 and its own incarnation id, is given an epoch, asks for ACTIVE under
+it, and renews its lease before it ends. Where it is refused as stale (STALE_BROKER_EPOCH) it
+asks anew with epoch -1, naming the epoch that it had; where that is refused, too, somebody else
+holds the id, and it starts as a new process (KIP-631, broker epochs).
+"""
+
+import uuid
+from dataclasses import dataclass, replace
+from typing import Final
+
+from framework.history.event import Event
+from framework.seeds import stream
+from workloads.kafka.operations.brokers import NO_EPOCH, Heartbeat, Lease
+
+NS_PER_MS: Final = 1_000_000
+RETRY_NS: Final = 200 * NS_PER_MS
+"""Until the next heartbeat of one that is fenced, or whose last one failed."""
+OFFSET: Final = 1 << 40
+"""The metadata offset that these brokers claim to have reached. They hold no metadata, so they
+are made never to be the one that is behind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """`number`: of the incarnation, from 0. `epoch`: what it works under (-1: nothing yet, or
+    lost). `previous`: the last one that it held. `newest`: the greatest epoch that any
+    incarnation of this id was given, so every smaller one is certainly stale. `due_ns`: when to
+    send the next heartbeat; `asking`: one is under way. `lease_end_ns` is on the clock of the
+    run."""
+
+    broker_id: int
+    number: int = 0
+    epoch: int = NO_EPOCH
+    previous: int = NO_EPOCH
+    newest: int = NO_EPOCH
+    active: bool = False
+    asking: bool = False
+    due_ns: int = 0
+    lease_end_ns: int = 0
+
+    def restarted(self, due_ns: int) -> "Broker":
+        """A new process claims the id from `due_ns` on; the old one does nothing honest more."""
+        return Broker(
+            broker_id=self.broker_id, number=self.number + 1, newest=self.newest, due_ns=due_ns
+        )
+
+    def incarnation(self, seed: int) -> str:
+        """The id of this process, fixed by the seed of the run."""
+        draw = stream(seed, "incarnation", self.broker_id, self.number).getrandbits(128)
+        return str(uuid.UUID(int=draw, version=4))
+
+
+def heartbeat(broker: Broker, seed: int, now_ns: int) -> Heartbeat:
+    """This incarnation's next heartbeat."""
+    registers = broker.epoch == NO_EPOCH
+    return Heartbeat(
+        broker_id=broker.broker_id,
+        broker_epoch=broker.epoch,
+        previous_epoch=broker.previous if registers else NO_EPOCH,
+        target="ACTIVE",
+        incarnation=broker.incarnation(seed),
+        offset=OFFSET,
+        lease_start_ms=now_ns // NS_PER_MS,
+    )
+
+
+def learn(
+    broker: Broker, asked: Heartbeat, event: Event, *, seed: int, now_ns: int, period_ns: int
+) -> Broker:
+    """The broker after its heartbeat `asked` completed with `event`. Answers to former
+    incarnations and stale requests teach no more than which epoch is the newest."""
+    lease = Lease.from_json(event.value) if event.type == "ok" else None
+    if lease is not None:
+        broker = replace(broker, newest=max(broker.newest, lease.broker_epoch))
+    if asked.stale is not None or asked.incarnation != broker.incarnation(seed):
+        return broker
+    broker = replace(broker, asking=False, due_ns=now_ns + RETRY_NS)
+    if lease is not None:
+        return _granted(broker, lease, now_ns, period_ns)
+    if event.error is not None and event.error[0] == "STALE_BROKER_EPOCH":
+        return _refused(broker, asked, now_ns)
+    return broker
+
+
+def _granted(broker: Broker, lease: Lease, now_ns: int, period_ns: int) -> Broker:
+    if lease.next_state == "SHUTDOWN":
+        return broker.restarted(now_ns)
+    wait_ns = {"ACTIVE": period_ns, "INITIAL": 0}.get(lease.next_state, RETRY_NS)
+    return replace(
+        broker,
+        epoch=lease.broker_epoch,
+        previous=lease.broker_epoch,
+        active=lease.next_state == "ACTIVE",
+        due_ns=now_ns + wait_ns,
+        lease_end_ns=lease.lease_end_ms * NS_PER_MS,
+    )
+
+
+def _refused(broker: Broker, asked: Heartbeat, now_ns: int) -> Broker:
+    if asked.broker_epoch == NO_EPOCH:
+        return broker.restarted(now_ns + RETRY_NS)
+    return replace(broker, epoch=NO_EPOCH, active=False, due_ns=now_ns)

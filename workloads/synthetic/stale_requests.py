@@ -1,0 +1,181 @@
+"""Requests that must be refused: of fenced incarnations, or recorded before things moved on.
+
+Each rests on an acknowledgement: a broker epoch is stale only where a greater one of the same
+id was acknowledged, a leader epoch or version only where a later one of the same partition was.
+So a request made here is certainly stale when it is invoked, whatever else is under way.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from framework.generators import op
+from framework.history.event import Event
+from workloads.kafka.operations.brokers import (
+    NO_EPOCH,
+    AlterIsr,
+    Heartbeat,
+    Staleness,
+    broker_key,
+)
+from workloads.synthetic.broker import NS_PER_MS, OFFSET
+from workloads.synthetic.brokers import SyntheticBrokers
+from workloads.synthetic.partition import Partition, alter, eligible, propose
+
+REPLAY: Final = "replay"
+"""Why a recorded request, or one with a number that was right earlier, is stale."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FencedIncarnation:
+    """An epoch that a broker id worked under. `why` it is over: "replaced", "killed", "paused".
+    `granted`: the last heartbeat that was granted under it, as it was sent."""
+
+    broker_id: int
+    epoch: int
+    incarnation: str
+    why: str
+    granted: Heartbeat | None = None
+
+    def surely_stale(self, brokers: SyntheticBrokers) -> bool:
+        """A greater epoch of this id was acknowledged."""
+        return brokers.by_id[self.broker_id].newest > self.epoch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayLog:
+    """What stale requests are made of. `fenced`: the newest last. `changes`: ISR changes that
+    were accepted, as they were sent, the newest last."""
+
+    fenced: tuple[FencedIncarnation, ...] = ()
+    changes: tuple[Event, ...] = ()
+
+    def with_fenced(self, incarnation: FencedIncarnation) -> ReplayLog:
+        return replace(self, fenced=(*self.fenced, incarnation)[-MOST_FENCED:])
+
+    def with_change(self, change: Event) -> ReplayLog:
+        return replace(self, changes=(*self.changes, change)[-MOST_CHANGES:])
+
+
+MOST_FENCED: Final = 12
+MOST_CHANGES: Final = 24
+
+
+def stale_request(
+    log: ReplayLog, brokers: SyntheticBrokers, rng: random.Random, now_ns: int
+) -> Event | None:
+    """A request that is certainly stale now, of a kind drawn among those that can be made."""
+    stale = [each for each in log.fenced if each.surely_stale(brokers)]
+    fenced = rng.choice(stale) if stale else None
+    kinds: list[Callable[[], Event | None]] = [
+        lambda: _stale_version(brokers, rng),
+        lambda: _stale_leader_epoch(brokers, rng),
+        lambda: _replayed_change(log.changes, rng),
+    ]
+    if fenced is not None:
+        kinds += [
+            lambda: _heartbeat(fenced, "ACTIVE", now_ns),
+            lambda: _heartbeat(fenced, "SHUTDOWN", now_ns),
+            lambda: _replayed_heartbeat(fenced),
+            lambda: _stale_leader(fenced, brokers, rng),
+        ]
+    rng.shuffle(kinds)
+    made = (make() for make in kinds)
+    return next((each for each in made if each is not None), None)
+
+
+# --- of fenced incarnations ---------------------------------------------------------------
+
+
+def _heartbeat(fenced: FencedIncarnation, target: str, now_ns: int) -> Event:
+    request = Heartbeat(
+        broker_id=fenced.broker_id,
+        broker_epoch=fenced.epoch,
+        previous_epoch=NO_EPOCH,
+        target=target,
+        incarnation=fenced.incarnation,
+        offset=OFFSET,
+        lease_start_ms=now_ns // NS_PER_MS,
+    )
+    return _stale_heartbeat(request, fenced.why)
+
+
+def _replayed_heartbeat(fenced: FencedIncarnation) -> Event | None:
+    return None if fenced.granted is None else _stale_heartbeat(fenced.granted, REPLAY)
+
+
+def _stale_heartbeat(request: Heartbeat, why: str) -> Event:
+    value = replace(request, stale=Staleness(why, ("broker_epoch",))).to_json()
+    return op("heartbeat", key=broker_key(request.broker_id), value=value)
+
+
+def _stale_leader(
+    fenced: FencedIncarnation, brokers: SyntheticBrokers, rng: random.Random
+) -> Event | None:
+    """An ISR change by the former incarnation of a broker, if possible of one that leads again:
+    then nothing but the broker epoch is wrong with it."""
+    everywhere = list(brokers.topic.partitions.values())
+    led = [each for each in everywhere if each.leader == fenced.broker_id]
+    if not everywhere:
+        return None
+    partition = rng.choice(led or everywhere)
+    honest = _honest(partition, brokers, rng)
+    change = replace(honest, broker_id=fenced.broker_id, broker_epoch=fenced.epoch)
+    return _stale_change(partition.key, change, fenced.why, "broker_epoch")
+
+
+# --- recorded before things moved on ------------------------------------------------------
+
+
+def _replayed_change(changes: Sequence[Event], rng: random.Random) -> Event | None:
+    """An accepted change once more: its success made its version stale."""
+    if not changes:
+        return None
+    change = rng.choice(changes)
+    return _stale_change(change.key, AlterIsr.from_json(change.value), REPLAY, "partition_epoch")
+
+
+def _stale_leader_epoch(brokers: SyntheticBrokers, rng: random.Random) -> Event | None:
+    """By the leader, with the version as it is, but in an epoch that is over."""
+    partition = _led(brokers, rng, lambda each: each.leader_epoch > 0)
+    if partition is None:
+        return None
+    leader_epoch = rng.randrange(partition.leader_epoch)
+    change = replace(_honest(partition, brokers, rng), leader_epoch=leader_epoch)
+    return _stale_change(partition.key, change, REPLAY, "leader_epoch")
+
+
+def _stale_version(brokers: SyntheticBrokers, rng: random.Random) -> Event | None:
+    """By the leader in its epoch, but with a version that is over."""
+    partition = _led(brokers, rng, lambda each: each.partition_epoch > 0)
+    if partition is None:
+        return None
+    oldest = max(0, partition.partition_epoch - 3)
+    partition_epoch = rng.randrange(oldest, partition.partition_epoch)
+    change = replace(_honest(partition, brokers, rng), partition_epoch=partition_epoch)
+    return _stale_change(partition.key, change, REPLAY, "partition_epoch")
+
+
+def _led(
+    brokers: SyntheticBrokers, rng: random.Random, suits: Callable[[Partition], bool]
+) -> Partition | None:
+    """A partition with a leader that is active, of those that suit."""
+    members = eligible(brokers.by_id.values())
+    led = [each for each in brokers.topic.partitions.values() if each.leader in members]
+    found = [each for each in led if suits(each)]
+    return rng.choice(found) if found else None
+
+
+def _honest(partition: Partition, brokers: SyntheticBrokers, rng: random.Random) -> AlterIsr:
+    """An ISR change with all that is known now."""
+    members = eligible(brokers.by_id.values())
+    isr = propose(partition, members, rng)
+    return alter(partition, isr, members, members.get(partition.leader, NO_EPOCH))
+
+
+def _stale_change(key: str, change: AlterIsr, why: str, number: str) -> Event:
+    value = replace(change, stale=Staleness(why, (number,))).to_json()
+    return op("alter-isr", key=key, value=value)
