@@ -2,11 +2,12 @@
 
     python -m benchmarks.scale [--topics 2000] [--partitions 50] [--brokers 10] [--seconds 5]
 
-Three real controllers on loopback, brokers that are nothing but heartbeats (`played.py`; the real
-ones are in `shutdown.py`). Prints, a line each: creation of all topics; memory; commits a second
-and their latency at 1, 10 and 100 requests in flight; failovers; the restart of a controller from
-its snapshot; the controlled shutdown of a broker. `cpu_s` are seconds of processor time of the
-active controller and of one standby. Takes three to four minutes on two cores.
+Three real controllers on loopback, brokers that are nothing but heartbeats
+(`synthetic_brokers.py`; the real ones are in `shutdown.py`). Prints, a line each: creation of all
+topics; memory; commits a second and their latency at 1, 10 and 100 requests in flight; failovers;
+the restart of a controller from its snapshot; the controlled shutdown of a broker. `cpu_s` are
+seconds of processor time of the active controller and of one standby. Takes three to four minutes
+on two cores.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.played import FIRST_BROKER, PAUSE_S, Brokers, Client, active, controllers
+from benchmarks.synthetic_brokers import FIRST_BROKER, PAUSE_S, Brokers, Client, active, controllers
 from tests.nodes.kraft.loopback import Loopback
 
 IN_FLIGHT: Final = (1, 10, 100)

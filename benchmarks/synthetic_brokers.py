@@ -1,4 +1,4 @@
-"""Played brokers and a patient client for benchmarks of the controllers alone.
+"""Synthetic brokers and a patient client for benchmarks of the controllers alone.
 
 The brokers are heartbeats that this process sends: a machine's cores then belong to the
 controllers, and ten brokers cost a few requests a second.
@@ -98,10 +98,10 @@ class Client:
         while True:
             answer = await self.insist(request)
             response = decode_response(19, 7, answer.response_data)[1]
-            told = set(codes(response))
-            if told == {0}:
+            answered = set(codes(response))
+            if answered == {0}:
                 return
-            if not told & {7, 41} or time.monotonic() > end:  # 7: lost its leadership meanwhile
+            if not answered & {7, 41} or time.monotonic() > end:  # 7: lost its leadership meanwhile
                 raise RuntimeError(f"refused: {response!r:.300}")
             self._turn()
             await asyncio.sleep(PAUSE_S)
