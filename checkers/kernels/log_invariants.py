@@ -68,7 +68,7 @@ def _shutdowns(decides: Iterable[NodeEvent]) -> dict[int, list[ShuttingDown]]:
     beats: dict[tuple[int, int], list[NodeEvent]] = defaultdict(list)
     for event in decides:
         source = event.fields.get("source") or {}
-        if event.fields["api"] == "BrokerHeartbeat" and "target" in source:
+        if event.fields["api"] == "BrokerHeartbeat" and source.get("broker_epoch", -1) >= 0:
             beats[source["broker_id"], event.fields["epoch"]].append(event)
     found: dict[int, list[ShuttingDown]] = defaultdict(list)
     for (broker, epoch), events in sorted(beats.items()):

@@ -249,7 +249,7 @@ def _applied(
 
 
 def _shut_down(state: LifecycleState, now_ms: int) -> tuple[LifecycleState, list[Effect]]:
-    if state.epoch == NO_EPOCH:
+    if state.epoch == NO_EPOCH and state.previous_epoch == NO_EPOCH:
         return _exit(state, "not registered: nothing to hand over")
     return replace(state, stopping=True, next_ms=min(state.next_ms, now_ms)), []
 
@@ -282,7 +282,7 @@ def _send_due(state: LifecycleState, now_ms: int) -> tuple[LifecycleState, list[
 
 
 def _target(state: LifecycleState) -> BrokerState:
-    if state.stopping and state.epoch != NO_EPOCH:
+    if state.stopping:
         return BrokerState.SHUTDOWN
     return BrokerState.ACTIVE if state.settled else BrokerState.FENCED
 
@@ -298,7 +298,7 @@ def _answered(
     if response is None or response.error_code not in (NONE, STALE_BROKER_EPOCH):
         return _retry(state, now_ms), []
     if response.error_code == STALE_BROKER_EPOCH:
-        return _lost(_retry(state, now_ms))
+        return _lost(_retry(state, now_ms), request)
     wait_ms = state.config.backoff_ms if state.stopping else state.config.interval_ms
     state = replace(state, failures=0, next_ms=request.lease_start_time_ms + wait_ms)
     match BrokerState(response.next_state):
@@ -319,12 +319,18 @@ def _retry(state: LifecycleState, now_ms: int) -> LifecycleState:
     return replace(state, failures=state.failures + 1, next_ms=now_ms + wait_ms)
 
 
-def _lost(state: LifecycleState) -> tuple[LifecycleState, list[Effect]]:
-    """The id, or this epoch of it, is another's: ask anew, as one who had it (A.1.62-64)."""
+def _lost(
+    state: LifecycleState, request: BrokerHeartbeatRequest
+) -> tuple[LifecycleState, list[Effect]]:
+    """The id, or this epoch of it, is another's: ask anew, as one who had it (A.1.62-64).
+
+    One that shuts down does so once: the newer epoch may be its own, granted by an answer that
+    was lost, and what it leads under that is still to be handed over (A.3.11).
+    """
     state, effects = _stop_serving(state, f"epoch {state.epoch} is stale")
     had = state.epoch if state.epoch != NO_EPOCH else state.previous_epoch
     state = replace(state, epoch=NO_EPOCH, previous_epoch=had, lease_end_ms=None, settled=True)
-    if state.stopping:
+    if state.stopping and request.broker_epoch == NO_EPOCH:
         state, ended = _exit(state, "the broker id is no longer this process's")
         effects += ended
     return state, effects
@@ -361,6 +367,9 @@ def _fenced(
     state, effects = _stop_serving(state, "fenced by the controller")
     epoch = int(response.broker_epoch)
     state = replace(state, epoch=epoch, lease_end_ms=None, settled=True)
+    if state.stopping and epoch == NO_EPOCH:
+        state, ended = _exit(state, "another process waits for the broker id")
+        return state, effects + ended
     if BrokerState(request.target_state) == BrokerState.FENCED:
         state = replace(state, next_ms=now_ms)  # agreed: ask to be active again
     return state, effects

@@ -167,7 +167,7 @@ class _Decision:
             return self._refuse(ErrorCode.stale_broker_epoch)
         if asker:
             return self._remind(broker)
-        if not self._may_take_over(broker):
+        if self.target == BrokerState.SHUTDOWN or not self._may_take_over(broker):
             return self._refuse(ErrorCode.stale_broker_epoch)
         if self.config.deferred_takeover and not broker.fenced:
             return self._defer()

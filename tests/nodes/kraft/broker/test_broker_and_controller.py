@@ -208,6 +208,30 @@ def test_shutdown_is_granted(seed):
     assert world.controller.partition("t").leader == -1
 
 
+def test_shutdown_hands_over_what_it_leads_under_an_epoch_that_it_never_heard_of():
+    """A.3.11 (KIP-380): its lease ran out, its next heartbeat registered it anew, it leads again,
+    and the answer was lost. Told to end, it is refused under the epoch that it knows, asks anew,
+    and is drained under the newer one before it exits."""
+    world = World(3)
+    world.run(2000)
+    world.controller.create("t", assignment=[[4]])
+    (process,) = world.processes
+    known = process.state.epoch
+    world.loss = 1.0
+    world.run(world.now_ms + LEASE_MS + 2000)
+    assert world.controller.partition("t").leader == -1
+    answer = world.controller.heartbeat(4, known, incarnation=uuid.UUID(int=1))  # lost as well
+    assert answer.next_state == State.ACTIVE and answer.broker_epoch > known
+    assert world.controller.partition("t").leader == 4
+    process.feed(lifecycle.ShutDown())
+    world.loss = 0.0
+    world.run(world.now_ms + LEASE_MS // 2)
+    assert not process.alive
+    broker = world.controller.committed.brokers[4]
+    assert (broker.fenced, broker.epoch) == (True, answer.broker_epoch)
+    assert world.controller.partition("t").leader == -1
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_deferred_takeover_never_lets_two_serve(seed):
     """A.7.3 (ii), D.12 in its strict form: whatever is lost or late, however many processes come

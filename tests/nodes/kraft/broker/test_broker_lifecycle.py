@@ -325,9 +325,53 @@ def test_shutdown_before_registration(broker):
 
 
 def test_shutdown_without_the_id(active):
-    """A.1.62: another process has it; nothing is left to shut down."""
+    """A.1.62, A.3.11: refused, it asks anew once; another process has the id, and nothing is
+    left to shut down."""
     active.feed(ShutDown(), 500)
     active.answer(State.FENCED, -1, error=77)
+    assert not active.state.over and not active.serving
+    active.next_beat()
+    request = active.sent[-1]
+    assert (request.broker_epoch, request.previous_broker_epoch) == (-1, 7)
+    assert request.target_state == State.SHUTDOWN
+    active.answer(State.FENCED, -1, error=77)
+    assert isinstance(active.effects[-1], Exit)
+
+
+def test_shutdown_under_an_epoch_that_it_did_not_know_of(active):
+    """A.3.11: it was registered anew, and the answer was lost. Asked, the controller tells it its
+    epoch, and it is let go under that one only."""
+    active.feed(ShutDown(), 500)
+    active.answer(State.FENCED, -1, error=77)
+    active.next_beat()
+    active.fail()
+    active.next_beat()
+    assert active.sent[-1].broker_epoch == -1  # not asked yet: that one was lost
+    active.answer(State.ACTIVE, 14)
+    assert active.serving
+    active.next_beat()
+    request = active.sent[-1]
+    assert (request.target_state, request.broker_epoch) == (State.SHUTDOWN, 14)
+    active.answer(State.SHUTDOWN, 14, lease_ms=0)
+    assert isinstance(active.effects[-1], Exit)
+
+
+def test_shutdown_between_the_loss_of_the_id_and_the_next_heartbeat(active):
+    """A.3.11: it may be registered under a newer epoch then, too."""
+    active.next_beat()
+    active.answer(State.FENCED, -1, error=77)
+    active.feed(ShutDown())
+    assert not active.state.over
+    request = active.sent[-1]
+    assert (request.broker_epoch, request.target_state) == (-1, State.SHUTDOWN)
+
+
+def test_shutdown_while_another_process_waits_for_the_id(active):
+    """A.7.3: it said that it lost the id; the controller fenced it, and it has no epoch."""
+    active.feed(ShutDown(), 500)
+    active.answer(State.FENCED, -1, error=77)
+    active.next_beat()
+    active.answer(State.FENCED, -1, lease_ms=0)
     assert isinstance(active.effects[-1], Exit)
 
 

@@ -425,6 +425,19 @@ def test_shutdown_goes_on_under_the_new_epoch(led):
     assert led.heartbeat(4, epoch, target=State.SHUTDOWN).next_state == State.SHUTDOWN
 
 
+def test_a_process_that_leaves_takes_no_id(harness):
+    """A.3.11: who asks anew while it shuts down is told its own epoch, or that it has none: the
+    id, which nobody holds a lease of, is not given to it."""
+    old = harness.heartbeat(4, incarnation=A).broker_epoch
+    asked = {"incarnation": A, "previous": old, "target": State.SHUTDOWN}
+    assert answered(harness.heartbeat(4, **asked)) == (0, State.INITIAL, old)
+    harness.heartbeat(4, incarnation=B)
+    harness.tick(LEASE_MS)
+    end = len(harness.log)
+    assert answered(harness.heartbeat(4, **asked)) == (77, State.FENCED, -1)
+    assert len(harness.log) == end
+
+
 def test_shutdown_called_off(led):
     """The target is what the broker wants now; what nobody leads, it leads again."""
     led.create("u", assignment=[[4]])
