@@ -25,7 +25,10 @@ from kafka.admin import (
     ResourcePattern,
 )
 from kafka.admin import ResourceType as KafkaResourceType
-from loopback import Loopback, until
+from kio.schema.errors import ErrorCode
+from loopback import Loopback, call, until
+
+from nodes.kraft.wire.heartbeats import ControllerHeartbeatRequest
 
 pytestmark = pytest.mark.xdist_group("admin-clients")
 
@@ -247,3 +250,19 @@ def test_clients_do_not_see_the_controller_change(
     names = {f"{fault}-{number}" for number in range(done[0])}
     eventually(lambda: names <= set(confluent_admin.list_topics(timeout=5).topics))
     cluster.ready()
+    if fault == "pause":
+        woken_does_no_damage(cluster, victim)
+
+
+def woken_does_no_damage(cluster: Loopback, victim: str) -> None:
+    """It leads no more, refuses what is asked of it, and holds what the others hold."""
+    number = int(cluster.state(victim)["replica_id"])
+    beat: Any = ControllerHeartbeatRequest(controller_id=number % 3 + 1, last_snapshot_offset=0)  # type: ignore[arg-type]
+    until(lambda: call(cluster.port(victim), beat).error_code == ErrorCode.not_controller)
+    assert cluster.state(victim)["active_epoch"] is None
+
+    def held(name: str) -> tuple[int, str]:
+        state = cluster.state(name)
+        return state["applied"], state["digest"]
+
+    until(lambda: held(victim) == held(cluster.active()))

@@ -191,6 +191,37 @@ def test_the_control_queue_has_twenty_places(tmp_path: Path) -> None:
     both.run(body)
 
 
+def test_the_control_queue_fills_to_its_places_and_no_further(tmp_path: Path) -> None:
+    """A.2.8, A.2.13, A.6.10: more controllers' and brokers' requests than it has places wait
+    outside, none is lost, and the metric is what waits in it."""
+    both = Both(tmp_path)
+    queued: list[int] = []
+
+    async def body() -> None:
+        (control,) = both.node._listeners
+        healthy = control._dispatch
+
+        def slow(inquiry: Any) -> None:
+            queued.append(both.queue_sizes()[0])
+            time.sleep(0.002)
+            healthy(inquiry)
+
+        control._dispatch = slow
+        peers = [
+            await asyncio.open_connection("127.0.0.1", both.control)
+            for _ in range(4 * CONTROL_QUEUE_CAPACITY)
+        ]
+        for number, (_, writer) in enumerate(peers):
+            writer.write(asking(number))
+        for reader, writer in peers:
+            (size,) = struct.unpack(">i", await reader.readexactly(4))
+            await reader.readexactly(size)
+            writer.close()
+
+    both.run(body)
+    assert max(queued) == CONTROL_QUEUE_CAPACITY
+
+
 def test_a_brokers_listener_is_no_controllers(tmp_path: Path) -> None:
     """A.1.82, A.1.85: also where the process is the active controller."""
     both = Both(tmp_path)

@@ -16,10 +16,12 @@ from kio.schema.create_topics.v7 import request as create
 from kio.static.primitive import i16, i32, i32Timedelta
 
 from nodes.kraft.controller.answers import blank
-from nodes.kraft.metadata.image import Image
+from nodes.kraft.metadata.image import Image, PartitionKey, apply_all
 from nodes.kraft.net.channel import Channel
 from nodes.kraft.partition.state import Leading
+from nodes.kraft.runtime.data import DataPlane
 from nodes.kraft.wire.codec import decode_response, encode_request, frame
+from nodes.kraft.wire.records import RemoveTopicRecord, TopicRecord
 from tests.nodes.kraft.partition.batch_making import encoded
 from tests.nodes.kraft.runtime.test_isolation import Both
 
@@ -84,6 +86,22 @@ async def one_partition(both: Both) -> None:
     channel.close()
 
 
+async def slow_partition(both: Both) -> tuple[DataPlane, PartitionKey, Any]:
+    """The one partition, of which each Produce takes its time."""
+    data = both.node.data
+    assert data is not None
+    await one_partition(both)
+    healthy = data._table[0]
+
+    def slow(inquiry: Any) -> None:
+        time.sleep(SLOW_S)
+        healthy(inquiry)
+
+    data._table[0] = slow
+    (key,) = await until(lambda: list(data.image().partitions))
+    return data, key, await until(lambda: data.partitions.get(key))
+
+
 def test_a_backlog_of_produces_delays_no_change_of_leaders(tmp_path: Path) -> None:
     """A.2.17, while a slow handler has a second's produces before it: (a) a producer that waits
     for followers learns at once that the leader is none any more; (b) what is queued behind is
@@ -92,18 +110,7 @@ def test_a_backlog_of_produces_delays_no_change_of_leaders(tmp_path: Path) -> No
     both = Both(tmp_path)
 
     async def body() -> None:
-        data = both.node.data
-        assert data is not None
-        await one_partition(both)
-        healthy = data._table[0]
-
-        def slow(inquiry: Any) -> None:
-            time.sleep(SLOW_S)
-            healthy(inquiry)
-
-        data._table[0] = slow
-        (key,) = await until(lambda: list(data.image().partitions))
-        hosted = await until(lambda: data.partitions.get(key))
+        data, key, hosted = await slow_partition(both)
         end = both.node.replica.applied
 
         async def tell(leader: int, epoch: int, isr: tuple[int, ...]) -> None:
@@ -147,5 +154,31 @@ def test_a_backlog_of_produces_delays_no_change_of_leaders(tmp_path: Path) -> No
         codes = [await each.code for each in flood]
         assert codes.count(0) == hosted.state.log.end_offset - 1 > appended
         assert codes.count(6) == FLOOD - codes.count(0) >= 20
+
+    both.run(body)
+
+
+def test_a_backlog_of_produces_delays_no_deletion(tmp_path: Path) -> None:
+    """A.2.17 (e): the topic's files are gone while most of the backlog still waits, and all of
+    that is refused."""
+    both = Both(tmp_path)
+
+    async def body() -> None:
+        data, key, hosted = await slow_partition(both)
+        flood = [Client(both, acks=1) for _ in range(FLOOD)]
+        await until(lambda: hosted.state.log.end_offset >= 10)
+        (directory,) = tmp_path.rglob(f"{key[0]}-{key[1]}")
+        end = both.node.replica.applied + 10  # more than records tell of
+        marked = TopicRecord(name="t", topic_id=key[0], deleting=True)
+        records = (marked, RemoveTopicRecord(topic_id=key[0]))
+        image = apply_all(both.node.replica.image, records, end - 2)
+        both.node._data_loop.post(data.committed, end, image)
+        await until(lambda: not directory.exists())
+        queued = sum(not each.code.done() for each in flood)
+        assert queued > FLOOD / 4, "the backlog is still there"
+        appended = hosted.state.log.end_offset
+        codes = [await each.code for each in flood]
+        assert codes.count(0) == appended
+        assert set(codes) == {0, 3}
 
     both.run(body)
