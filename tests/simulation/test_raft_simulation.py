@@ -16,7 +16,7 @@ ENOUGH = 400
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_rules_hold(first: int) -> None:
     """A.1.24, A.1.25, A.1.30, A.1.39, A.1.40, A.4.9, A.4.13, A.4.18, A.5.2, A.6.2: whatever the
-    world does. B.4.5: about a third of the worlds do without PreVote."""
+    world does. B.4.5, D.25: about a third of the worlds do without PreVote."""
     committed = reads = snapshots = downloads = 0
     for seed in range(first, first + CHUNK):
         world = World(seed)

@@ -44,6 +44,7 @@ def test_a_controller_is_a_voter_and_has_no_client_listener() -> None:
 
 
 def test_a_broker_is_an_observer() -> None:
+    """A.2.16: it advertises what it listens on, where nothing else is set."""
     config = from_settings(BROKER)
     assert config.replica_id == 4
     assert config.advertised == config.client_listeners

@@ -241,7 +241,7 @@ def test_fenced_and_taken_back_unnoticed(active):
 
 
 def test_stale(active):
-    """A.1.62, A.1.64: told that the id is another's; asks as one who had it."""
+    """A.1.62, A.1.64, A.3.9: told that the id is another's; asks as one who had it."""
     active.next_beat()
     active.answer(State.FENCED, -1, error=77)
     assert active.moves()[-1] == (State.ACTIVE, State.FENCED)
@@ -325,7 +325,7 @@ def test_shutdown_before_registration(broker):
 
 
 def test_shutdown_without_the_id(active):
-    """A.1.62, A.3.11: refused, it asks anew once; another process has the id, and nothing is
+    """A.1.62, A.3.9, A.3.11: refused, it asks anew once; another process has the id, and nothing is
     left to shut down."""
     active.feed(ShutDown(), 500)
     active.answer(State.FENCED, -1, error=77)

@@ -30,8 +30,8 @@ def test_nothing_but_a_heartbeat_renews(led):
 
 
 def test_a_shutdown_costs_what_the_broker_has(led):
-    """A.5.17: a record for each partition that it leads or is in sync of, in one batch; of the
-    others nothing is touched, and its end costs one record more."""
+    """A.5.8, A.5.17: a record for each partition that it leads or is in sync of, in one batch;
+    of the others nothing is touched, and its end costs one record more."""
     before = {key: each for key, each in led.committed.partitions.items() if 4 not in each.isr}
     batches, end = len(led.batches), len(led.log)
     led.heartbeat(4, led.epochs[4], target=State.SHUTDOWN)

@@ -104,7 +104,7 @@ def outcome(harness, *changes):
 
 @pytest.mark.parametrize(("name", "change", "code"), VIOLATIONS, ids=lambda each: str(each))
 def test_each_check(harness, name, change, code):
-    """B.6, each check alone; a refused request leaves no record (D.2)."""
+    """B.6, D.10, each check alone; a refused request leaves no record (D.2)."""
     assert outcome(harness, change) == code
 
 

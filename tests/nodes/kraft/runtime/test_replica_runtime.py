@@ -85,8 +85,8 @@ def test_a_leader_that_stops_hands_over_at_once(
     """A.4.9, A.6.12, B.2.7: it resigns, and answers fetches with BROKER_NOT_AVAILABLE until it has
     ended; the successor does not wait for an election's time-out.
 
-    A.1.22, A.1.23, A.4.3, A.4.4, A.5.17: the new leader is the one active controller, and has all
-    the metadata in memory: nothing but its own LeaderChange is applied before it claims.
+    A.1.22, A.1.23, A.4.3, A.4.4, A.5.9, A.5.17: the new leader is the one active controller, and
+    has all the metadata in memory: nothing but its own LeaderChange is applied before it claims.
     """
     quorum = Quorum(tmp_path, voters=3, controller_quorum_prevote=prevote)
 

@@ -37,6 +37,7 @@ def test_nothing_saved_is_none(tmp_path: Path) -> None:
 def test_saved_state_is_loaded(
     tmp_path_factory: pytest.TempPathFactory, epoch: int, leader: int, voted: int
 ) -> None:
+    """B.2.18, D.4: the vote, too."""
     path = tmp_path_factory.getbasetemp() / "quorum-state"
     state = QuorumState(epoch, leader, voted)
     QuorumStateFile(path, CLUSTER).save(state)
