@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from framework.checking.blocks import split
-from framework.checking.columns import as_json, whole
 from framework.checking.keyed import OUTCOME_ARROW
 from framework.errors import UsageError
 from framework.history.assemble import assemble, process_texts
@@ -25,6 +24,7 @@ from framework.history.borders import Border
 from framework.history.events import process_ids
 from framework.history.ingest import EVENTS, OPERATION, PART, Part, count_of, ingest
 from framework.history.ranges import Range
+from framework.history.texts import as_json, whole
 
 SHARES: Final = "shares"
 BORDERS: Final = "borders"

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from framework.checking.columns import Columns, as_json, as_text
+from framework.checking.columns import Columns
 from framework.checking.observed import observed
 from framework.checking.results import refuse_all
 from framework.errors import UsageError
@@ -17,6 +17,7 @@ from framework.history.assemble import process_texts
 from framework.history.columns import OPERATIONS as OPERATIONS
 from framework.history.pairing import Operation
 from framework.history.reader import Read, read
+from framework.history.texts import as_json, as_text
 from framework.json_lines import json_lines
 from framework.plugins.checker import RunInfo, RunTables, Tables
 

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from framework.checking.columns import as_json, as_text
 from framework.history import scan
 from framework.history.columns import SCHEMA
 from framework.history.event import EVENT_TYPES, NEMESIS, Event
 from framework.history.lines import HalfLine, Malformed, decode, error_of, event_of, parse
+from framework.history.texts import as_json, as_text
 
 NEMESIS_ID: Final = json.dumps(NEMESIS)
 _TYPES: Final = {kind: number for number, kind in enumerate(EVENT_TYPES)}

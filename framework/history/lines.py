@@ -3,8 +3,8 @@
 import json
 from typing import Any, Final, NoReturn, cast
 
-from framework.checking.columns import as_text
 from framework.history.event import EVENT_TYPES, Event, Json
+from framework.history.texts import as_text
 
 EXAMPLE: Final = '{"type":"invoke","process":0,"f":"read","key":"x","value":null}'
 _TYPES: Final = frozenset(EVENT_TYPES)

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from framework.checking.columns import as_json
 from framework.history.event import NEMESIS, Event, Json, Process
+from framework.history.texts import as_json
 
 CompletionType: TypeAlias = Literal["ok", "fail", "info"]
 Phase: TypeAlias = Literal["main", "final"]

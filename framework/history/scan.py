@@ -22,7 +22,7 @@ PROCESS, OPERATION, KEY, VALUE, ERROR, NODE, EXT = range(7)
 """The columns of texts."""
 TEXTS: Final = 7
 ABSENT, CANONICAL, SPACED, OTHER = range(4)
-"""How a text stands to its canonical form (`framework.checking.columns.as_json`): there is none,
+"""How a text stands to its canonical form (`framework.history.texts.as_json`): there is none,
 or null; it is; it is but for blanks; ask Python."""
 DEPTH: Final = 60
 GAVE_UP: Final = -1

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from checkers.linearizability.coded import NOWHERE, Codes, Ints
-from framework.checking.columns import as_json, whole
 from framework.history.event import Json
+from framework.history.texts import as_json, whole
 
 Strings: TypeAlias = Any
 """A `pyarrow.StringArray`."""

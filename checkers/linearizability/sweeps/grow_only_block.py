@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from checkers.linearizability.coded import NEVER
 from checkers.linearizability.sweeps.grow_only import SetDecision, SetHistory, figures, grow_only
-from framework.checking.columns import as_json, whole
 from framework.checking.keyed import OUTCOME_ARROW, Outcome, failed, judged, outcome_row, unquoted
 from framework.history.columns import OPERATIONS
+from framework.history.texts import as_json, whole
 from framework.plugins.checker import Finding
 
 NAME: Final = "grow-only-set"
