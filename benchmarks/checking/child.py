@@ -22,7 +22,7 @@ from benchmarks.checking.peer import rows_of
 from checkers.linearizability.coded import Coded, CodedKeys
 from checkers.linearizability.decide import METHODS, decide, decide_small
 from checkers.linearizability.decision import Budget
-from checkers.linearizability.rehearsal import ready
+from checkers.linearizability.precompile import precompile
 from framework.verdict import worst
 
 _REPEAT_S: Final = 0.5
@@ -55,7 +55,7 @@ def main(argv: Sequence[str]) -> None:
     if job["rows"]:
         Path(job["rows"]).write_bytes(rows_of(keys).tobytes())
     for method in METHODS:
-        ready(method)
+        precompile(method)
     clock = thread_time if job["processor_time"] else perf_counter
     outcome = decided(keys, job["limit_s"], job["limit_mib"] << 20, clock)
     if job["end_to_end"]:

@@ -10,7 +10,6 @@ log says in which order it worked, that order is checked besides.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from time import monotonic
 from typing import Final
 
 import numpy as np
@@ -23,19 +22,17 @@ from checkers.linearizability.encoding.transitions import queue_steps
 from checkers.linearizability.frontier.search import frontier
 from checkers.linearizability.log.along_log import along_log
 from checkers.linearizability.narrow.narrow import narrow, narrow_keys
-from checkers.linearizability.rehearsal import ready
 from checkers.linearizability.sweeps.fifo import fifo
 from checkers.linearizability.sweeps.flips import flips
 from checkers.linearizability.sweeps.reach import reach
 from checkers.linearizability.unique.writes import unique_writes
+from framework.compiled import working_s
 from framework.verdict import Verdict
 
 NOTHING: Final = "nothing completed"
 UNDECIDED: Final = "none"
 DISAGREEMENT: Final = "disagreement"
 
-_COMPILING_S: Final = 0.001
-"""What takes less was done before."""
 _FIRST_SLICE_S: Final = 0.02
 _SLICE_S_AN_OPERATION: Final = 15e-6
 """What the frontier takes for a cell, if it has to go back now and then."""
@@ -82,20 +79,15 @@ class Decided:
 class _Tried:
     """Methods that did not decide, with what they cost."""
 
-    budget: Budget
-    """The key's. Time that goes into compiling is given back."""
     notes: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
     def ask(self, method: Method, coded: Coded, budget: Budget) -> Decision | None:
         """Its decision, if it makes one. UNKNOWN is kept as tried, and returned."""
-        if (waited := ready(method)) > _COMPILING_S:
-            self.budget.began += waited
-            budget = Budget(budget.seconds, budget.max_bytes)
-        began = monotonic()
+        began = working_s()
         decision = method(coded, budget)
         if decision is not None and decision.verdict is Verdict.UNKNOWN:
-            spent = self.seconds.get(decision.method, 0.0) + monotonic() - began
+            spent = self.seconds.get(decision.method, 0.0) + working_s() - began
             self.seconds[decision.method] = spent
             self.notes[decision.method] = decision.note
         return decision
@@ -112,7 +104,7 @@ def decide(coded: Coded, budget: Budget | None = None) -> Decided:
     budget = budget or Budget()
     along = None
     if coded.place is not None:
-        along = _Tried(budget).ask(along_log, coded, budget)
+        along = _Tried().ask(along_log, coded, budget)
     decision = _decided(coded, budget)
     if along is None or along.verdict is Verdict.UNKNOWN:
         return Decided(decision)
@@ -124,7 +116,6 @@ def decide(coded: Coded, budget: Budget | None = None) -> Decided:
 def decide_small(keys: CodedKeys) -> list[Decision | None]:
     """What one call for many keys decides of those that are small: `decide` of any of them would
     say the same, later. None: ask `decide`."""
-    ready(narrow)
     small = _small(keys)
     found = narrow_keys(keys.only(small))
     if len(small) == len(keys):
@@ -159,7 +150,7 @@ def _something_completed(coded: Coded) -> bool:
 def _decided(coded: Coded, budget: Budget) -> Decision:
     if not _something_completed(coded):
         return Decision(Verdict.VALID, NOTHING, np.zeros(0, dtype=np.int64))
-    tried = _Tried(budget)
+    tried = _Tried()
     for method in _without_search(coded):
         decision = tried.ask(method, coded, budget)
         if decision is not None and decision.verdict is not Verdict.UNKNOWN:

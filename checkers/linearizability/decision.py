@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from time import monotonic
 from typing import Final, TypeAlias
 
 from checkers.linearizability.coded import Coded, Ints
+from framework.compiled import working_s
 from framework.verdict import Verdict
 
 DEFAULT_SECONDS: Final = 30.0
@@ -14,15 +14,16 @@ DEFAULT_BYTES: Final = 1 << 30
 
 @dataclass(slots=True)
 class Budget:
-    """Time and memory for one key. Kernels work in slices of steps and ask between them."""
+    """Time and memory for one key. Kernels work in slices of steps and ask between them. Time that
+    goes into compiling does not count."""
 
     seconds: float = DEFAULT_SECONDS
     max_bytes: int = DEFAULT_BYTES
-    began: float = field(default_factory=monotonic)
+    began: float = field(default_factory=working_s)
 
     @property
     def left_s(self) -> float:
-        return self.seconds - (monotonic() - self.began)
+        return self.seconds - (working_s() - self.began)
 
     def slice(self, seconds: float) -> "Budget":
         """A part of what is left, at most `seconds`."""

@@ -1,7 +1,6 @@
 """The method "beam": cells on few values with so much open at once that no set of configurations
 could be complete. It finds orders, and is never sure to; it refutes nothing."""
 
-from time import monotonic
 from typing import Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from checkers.linearizability.beam.order import replayed
 from checkers.linearizability.beam.space import SIDE, SPARE_TRAILS, TRAIL, beam_of
 from checkers.linearizability.coded import Coded, Kind
 from checkers.linearizability.decision import Budget, Decision
+from framework.compiled import working_s
 from framework.verdict import Verdict
 
 METHOD: Final = "beam"
@@ -29,7 +29,7 @@ def beam(coded: Coded, budget: Budget) -> Decision | None:
         return None
     if max(int(coded.a.max()), int(coded.b.max()), coded.initial) >= _MOST_VALUES:
         return None
-    began, part = monotonic(), budget.slice(budget.left_s / 2)
+    began, part = working_s(), budget.slice(budget.left_s / 2)
     happened = events(coded.call, coded.ret)
     space = beam_of(coded, happened, 2 * SPARE_TRAILS + len(coded), _NARROW)
     while (status := int(sweep(space, _SLICE))) != ARRIVED:
@@ -45,7 +45,7 @@ def beam(coded: Coded, budget: Budget) -> Decision | None:
         elif sum(each.nbytes for each in space) > budget.max_bytes:
             what = "memory"
         if what:
-            note = f"{METHOD}: {what} ran out after {monotonic() - began:.1f} s"
+            note = f"{METHOD}: {what} ran out after {working_s() - began:.1f} s"
             return Decision(Verdict.UNKNOWN, METHOD, note=note)
     puts, _ = puts_of(space.trails, int(space.rows[space.reg[SIDE], TRAIL]))
     order, legal = replayed(happened, coded.ret, coded.kind, coded.a, coded.b, coded.initial, puts)

@@ -6,7 +6,6 @@ other does not ask how many pending operations were used on the way to a place t
 proves only that there is an order.
 """
 
-from time import monotonic
 from typing import Final
 
 import numpy as np
@@ -41,6 +40,7 @@ from checkers.linearizability.frontier.counts import with_more_nodes
 from checkers.linearizability.frontier.input import O_CALL, O_RET, Input, read_in, searchable
 from checkers.linearizability.frontier.space import DEPTH, NODES, SCRATCH
 from checkers.linearizability.frontier.steps import answered, no_steps
+from framework.compiled import working_s
 from framework.verdict import Verdict
 
 METHOD: Final = "depth first"
@@ -52,7 +52,7 @@ def depth_first(coded: Coded, budget: Budget) -> Decision | None:
     """Decides one key of a cell or of a model with `Transitions`; None for queues."""
     if not searchable(coded):
         return None
-    began = monotonic()
+    began = working_s()
     given = read_in(coded)
     searches = [_Search(coded, given, thrifty=False)]
     if len(given.class_row):
@@ -74,7 +74,7 @@ def depth_first(coded: Coded, budget: Budget) -> Decision | None:
             if what:
                 places = sum(int(each.place.reg[REMEMBERED]) for each in searches)
                 note = (
-                    f"{METHOD}: {what} ran out after {monotonic() - began:.1f} s, {places:,} places"
+                    f"{METHOD}: {what} ran out after {working_s() - began:.1f} s, {places:,} places"
                 )
                 return Decision(Verdict.UNKNOWN, METHOD, note=note)
     raise AssertionError("the exact search ends with a decision")

@@ -16,7 +16,6 @@ One engine (`kernel.py`), used in two ways:
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from time import monotonic
 from typing import Final
 
 import numpy as np
@@ -30,6 +29,7 @@ from checkers.linearizability.frontier.input import O_B, O_CALL, O_RET, Input, r
 from checkers.linearizability.frontier.run import OUT_OF_BUDGET, Run
 from checkers.linearizability.frontier.space import DIED, SURVIVED
 from checkers.linearizability.frontier.witness import replayed
+from framework.compiled import working_s
 from framework.verdict import Verdict
 
 METHOD: Final = "frontier"
@@ -112,7 +112,7 @@ class _Search:
     def __init__(self, coded: Coded, budget: Budget) -> None:
         self.coded = coded
         self.budget = budget
-        self.began = monotonic()
+        self.began = working_s()
         self.given: Input = read_in(coded)
         self.window = _FIRST_WINDOW
         self.widest_window = 0
@@ -209,7 +209,7 @@ class _Search:
         )
 
     def _unknown(self, run: Run) -> Decision:
-        spent = monotonic() - self.began
+        spent = working_s() - self.began
         what = "memory" if run.bytes > self.budget.max_bytes else "time"
         note = (
             f"{METHOD}: {what} ran out after {spent:.1f} s, {run.work:,} configurations, "

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from checkers.linearizability.arrays.bits import trailing_zeros
 from checkers.linearizability.arrays.kinds import CHANGE, DIFFERS, FOREVER, READ, WRITE
 from checkers.linearizability.coded import Codes, Ints
-from checkers.linearizability.narrow.greedy import TINY, has_easy_order
 from checkers.linearizability.narrow.pending import (
     CALLED,
     END,
@@ -90,19 +89,17 @@ def statuses(
     starts: Ints,
     initial: Ints,
     most: int,
-    tiny: int = TINY,
 ) -> tuple[NDArray[np.int8], Ints]:
     """For each key, whose rows are from `starts[k]` up to `starts[k + 1]`: ORDERED, REFUTED or
     UNDECIDED, and the row at whose return no configuration is left (-1: none). `most`: returns of
-    a key that are looked at, each as often as its set has words. `tiny`: keys of so many rows
-    (at most `TINY`) may have an easy order."""
+    a key that are looked at, each as often as its set has words."""
     keys = len(starts) - 1
     status = np.empty(keys, np.int8)
     culprit = np.full(keys, -1, np.int64)
     values = 1 + max(int(initial.max()), int(a.max()), int(b.max()))
     lane_of = np.full(values + 1, NO_LANE, np.int64)
     lane_of[-1] = ANY  # -1 is what a write needs
-    _all(call, ret, kind, a, b, starts, initial, most, tiny, lane_of, status, culprit)
+    _all(call, ret, kind, a, b, starts, initial, most, lane_of, status, culprit)
     return status, culprit
 
 
@@ -116,7 +113,6 @@ def _all(
     starts: Ints,
     initial: Ints,
     most: int,
-    tiny: int,
     lane_of: Ints,
     status: NDArray[np.int8],
     culprit: Ints,
@@ -131,10 +127,7 @@ def _all(
     pending = np.zeros((4, longest + 1), np.int64)
     for key in range(len(starts) - 1):
         begin, end = starts[key], starts[key + 1]
-        easy = end - begin <= tiny and has_easy_order(
-            call, ret, kind, a, b, begin, end, initial[key]
-        )
-        how = ORDERED if easy else _AGAIN
+        how = _AGAIN
         for exact in (False, True):
             if how == _AGAIN:
                 words = min(most, _EXACT + _EXACT_AN_OPERATION * (end - begin)) if exact else most

@@ -20,10 +20,11 @@ least of the open ones.
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from checkers.linearizability.coded import NEVER, Coded, CodedKeys, Kind
 from checkers.linearizability.decision import Budget, Decision
-from checkers.linearizability.narrow.greedy import TINY
+from checkers.linearizability.narrow.greedy import TINY, easily_ordered
 from checkers.linearizability.narrow.kernel import ORDERED, REFUTED, statuses
 from framework.verdict import Verdict
 
@@ -48,16 +49,28 @@ def narrow_keys(keys: CodedKeys, most: int = UNBOUNDED, tiny: int = TINY) -> lis
     """`narrow` of each key, in one call; they must be cells, and none without operations. A key
     that would look at more than `most` words of sets is left. Those of up to `tiny` operations are
     looked at without sets first."""
-    if not len(keys):
-        return []
+    decisions: list[Decision | None] = [_ORDERED] * len(keys)
+    left = np.flatnonzero(~_easy(keys, min(tiny, TINY)))
+    if not len(left):
+        return decisions
+    rest = keys.only(left)
     status, culprit = statuses(
-        keys.call, keys.ret, keys.kind, keys.a, keys.b, keys.starts, keys.initial, most, tiny
+        rest.call, rest.ret, rest.kind, rest.a, rest.b, rest.starts, rest.initial, most
     )
-    decisions = [_ORDERED if each == ORDERED else None for each in status.tolist()]
-    for number in np.flatnonzero(status == REFUTED).tolist():
-        row = int(culprit[number] - keys.starts[number])
-        decisions[number] = _refuted(keys[number], row)
+    for at in np.flatnonzero(status != ORDERED).tolist():
+        number = int(left[at])
+        decisions[number] = None
+        if status[at] == REFUTED:
+            decisions[number] = _refuted(keys[number], int(culprit[at] - rest.starts[at]))
     return decisions
+
+
+def _easy(keys: CodedKeys, tiny: int) -> NDArray[np.bool_]:
+    if not len(keys) or int(np.diff(keys.starts).min()) > tiny:
+        return np.zeros(len(keys), np.bool_)
+    return easily_ordered(
+        keys.call, keys.ret, keys.kind, keys.a, keys.b, keys.starts, keys.initial, tiny
+    )
 
 
 def _refuted(coded: Coded, row: int) -> Decision:

@@ -403,11 +403,15 @@ def _mended(facts: Facts, plan: Plan, spare: Spare) -> bool:
         way = plan.way[turn] + 1
         if way == _WAYS:
             return False
-        plan.way[max(0, turn - _NEAR) : turn + 1] = way
-        plan.following[:] = -1
-        plan.glued[:] = False
-        plan.taken[:] = False
-        spare.counts[:] = 0
+        for at in range(max(0, turn - _NEAR), turn + 1):
+            plan.way[at] = way
+        for chain in range(len(plan.following)):
+            plan.following[chain] = -1
+            plan.glued[chain] = False
+        for chain in range(len(plan.taken)):
+            plan.taken[chain] = False
+        for at in range(len(spare.counts)):
+            spare.counts[at] = 0
     return False
 
 
@@ -439,7 +443,9 @@ def place(
     spare = _spare(facts)
     order, must = _in_turn(by_return, first, last)
     chains = len(root)
-    most = chains + len(spare.writes) + np.sum(spare.first_cas >= 0)
+    most = chains + len(spare.writes)
+    for row in spare.first_cas:
+        most += row >= 0
     plan = Plan(
         np.empty(most, np.int32),
         np.full(most, -1, np.int32),
@@ -455,7 +461,8 @@ def place(
         np.full(len(writer), _UNTRIED, np.int64),
         np.full(len(writer), -1, np.int32),
     )
-    plan.root[:chains] = root
+    for chain in range(chains):
+        plan.root[chain] = root[chain]
     values = np.empty(len(writer), np.int32)
     begins = np.empty(len(writer), np.int64)
     count = 0

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,8 @@ from checkers.linearizability.decide import decide
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encoding.encode import encode
 from checkers.linearizability.kernel import judge_block
-from checkers.linearizability.rehearsal import samples
+from checkers.linearizability.precompile import samples
+from framework.compiled import compiled
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
 from tests.checkers.linearizability.agreement import table_of
@@ -115,20 +117,17 @@ def test_without_time_it_says_so() -> None:
     assert decision.note == "the time budget of a key ran out (0 s): no search had begun"
 
 
-def test_compiling_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if each method had to be compiled for longer than the budget is."""
-    budget = Budget(1.0)
-    waited: list[object] = []
+@compiled
+def _twice(number: int) -> int:
+    return 2 * number
 
-    def ready(method: object) -> float:
-        budget.began -= 3.0  # as time goes by
-        waited.append(method)
-        return 3.0
 
-    monkeypatch.setattr(front, "ready", ready)
-    coded = encode("register", table_of([write(0, 1), write(2, 2), write(4, 1), read(6, 1)]))
-    assert decide(coded, budget).decision.verdict is Verdict.VALID
-    assert len(waited) == 3 and budget.left_s > 0.5
+def test_compiling_is_not_counted() -> None:
+    began, budget = monotonic(), Budget(60.0)
+    assert _twice(2) == 4
+    _twice.recompile()  # type: ignore[attr-defined]
+    left = budget.left_s
+    assert 60.0 - left < monotonic() - began
 
 
 def test_a_key_that_cannot_be_judged_is_unknown_alone(monkeypatch: pytest.MonkeyPatch) -> None:

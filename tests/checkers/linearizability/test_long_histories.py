@@ -10,7 +10,7 @@ from checkers.linearizability.coded import Coded
 from checkers.linearizability.decide import METHODS, decide
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encoding.encode import encode
-from checkers.linearizability.rehearsal import ready
+from checkers.linearizability.precompile import precompile
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
 from tests.checkers.linearizability.agreement import table_of
@@ -21,7 +21,7 @@ from tests.checkers.linearizability.long_histories import register_history
 @pytest.fixture(scope="module", autouse=True)
 def compiled() -> None:
     for method in METHODS:
-        ready(method)
+        precompile(method)
 
 
 def decided(coded: Coded, within_s: float = 20) -> Decision:

@@ -1,40 +1,85 @@
-"""Compiling a method before it is asked: by small histories of every kind.
+"""Small histories of every kind: what goes through a method once has compiled it.
 
 Kernels become machine code when they are first called, which takes seconds each; the code is kept
-on disk (`framework/compiled.py`), so that this happens once a machine. A check that finds none
-compiles what it needs; that time does not count as the budget of a key.
+on disk (`framework/compiled.py`), so that this happens once a machine. `checkers/precompile.py`
+does it ahead.
 """
 
 import random
 from collections.abc import Iterator, Sequence
 from functools import cache
-from time import monotonic
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
 
 from checkers.linearizability.coded import NEVER, NOWHERE, Coded, Kind
 from checkers.linearizability.decision import Budget, Method
 from checkers.linearizability.encoding.transitions import queue_steps
+from framework.checking.columns import Columns
+from framework.checking.runs import add_operation
+from framework.history.columns import OPERATIONS
+from framework.history.pairing import Operation
 
 _CELLS: Final = (Kind.READ, Kind.DIFFERS, Kind.WRITE, Kind.CAS, Kind.CHANGE)
 _REGISTER: Final = _CELLS[:4]
 _QUEUE: Final = (Kind.ENQUEUE, Kind.DEQUEUE, Kind.EMPTY, Kind.TAKE)
+_TOPIC_OPERATIONS: Final = 40
+_LIVES: Final = ((40, 40, True), (40, 0, True), (20, 20, True), (40, 0, False))
+"""Of each name: until when it is created, from when on it is deleted, whether the log says so."""
 _SAMPLE_S: Final = 120.0
-"""What a method gets for one sample; it is far more than all but compiling takes."""
+"""What a method gets for one sample; it is far more than any takes."""
 
 
-def ready(method: Method) -> float:
-    """Sees to it that a method is compiled; the seconds that it took, 0 but for the first time."""
-    began = monotonic()
-    _rehearse(method)
-    return monotonic() - began
-
-
-@cache
-def _rehearse(method: Method) -> None:
+def precompile(method: Method) -> None:
+    """Sees to it that a method is compiled."""
     for coded in samples():
         method(coded, Budget(_SAMPLE_S))
+
+
+def topics() -> pa.Table:
+    """Operations of topics as a run has them: `OPERATIONS`. All is in order. With names that are
+    deleted never, again and again, and once."""
+    rng = random.Random(1)
+    columns = Columns(OPERATIONS)
+    for name, (creates_until, deletes_from, placed) in enumerate(_LIVES):
+        creates, deletes = range(creates_until), range(deletes_from, _TOPIC_OPERATIONS)
+        for operation in _topic(rng, f"t{name}", creates, deletes, placed=placed):
+            add_operation(columns, "", operation)
+    return columns.table()
+
+
+def _topic(
+    rng: random.Random, name: str, creates: range, deletes: range, *, placed: bool
+) -> Iterator[Operation]:
+    """Each takes effect at its own number, and is open for some time before and after."""
+    count = _TOPIC_OPERATIONS
+    moments = sorted(
+        (at + side * rng.uniform(0.1, 0.9), at, side) for at in range(count) for side in (-1, 1)
+    )
+    index = {(at, side): place for place, (_, at, side) in enumerate(moments)}
+    held: str | None = None
+    for at in range(count):
+        may = [f for f, when in (("create", creates), ("delete", deletes)) if at in when]
+        f = rng.choice([*may, "describe"])
+        takes_effect = f != "describe" and (f == "create") == (held is None)
+        fails = not takes_effect and (f != "describe" or held is None)
+        unseen = takes_effect and f == "delete" and rng.random() < 0.1
+        made = f"{name}-{at}" if f == "create" else held
+        code = "TOPIC_ALREADY_EXISTS" if f == "create" else "UNKNOWN_TOPIC_OR_PARTITION"
+        yield Operation(
+            op=index[at, -1],
+            end=index[at, 1],
+            process=at,
+            f=f,
+            key=name,
+            type="info" if unseen else "fail" if fails else "ok",
+            result=None if unseen or fails else {"topic_id": made},
+            error=(code, "") if fails else None,
+            ext={"epoch": 1, "offset": at} if placed and takes_effect and not unseen else None,
+        )
+        if takes_effect:
+            held = made if f == "create" else None
 
 
 @cache

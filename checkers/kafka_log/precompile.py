@@ -1,9 +1,7 @@
-"""`python -m checkers.kafka_log.warm`: compiles the kernels of Kafka logs, so that no check waits.
-
-As `checkers.linearizability.warm`: a small history of each form goes through all that is compiled.
+"""A small history of each form of Kafka logs: what goes through it once compiles all their kernels
+(`checkers/precompile.py`).
 """
 
-from time import monotonic
 from typing import Any, Final
 
 import pyarrow as pa
@@ -53,15 +51,10 @@ def _completed(op: int, f: str, key: Any, value: Any, result: Any) -> Operation:
     )
 
 
-def main() -> None:
-    began = monotonic()
+def precompile() -> None:
+    """Sees to it that the kernels of Kafka logs are compiled."""
     made = rows(operations())
     judge(made)
     circles = parts_of(made)
     assert circles is not None
     outcomes(*circles, NAME)
-    print(f"kernels of Kafka logs are compiled ({monotonic() - began:.1f} s)")
-
-
-if __name__ == "__main__":
-    main()
