@@ -8,19 +8,23 @@ import pyarrow as pa
 from framework.evidence.catalogue import KINDS
 from framework.evidence.kinds import Evidence
 from framework.evidence.schemas import table_of
+from framework.history.event import Json
 from framework.plugins import registry
 from framework.plugins.checker import RunInfo
 from framework.plugins.system import System
 
-OLD_SYSTEM = "kraft"
-"""The system of plans that name none: there was one."""
+
+def system_of(plan: Mapping[str, Json]) -> System:
+    """The system that a run tested; the default one where its plan does not say."""
+    name = plan.get("system")
+    system: System = registry.load("systems", str(name or registry.default("systems")))
+    return system
 
 
 def observed(info: RunInfo) -> dict[str, pa.Table]:
     """Kind -> its rows. Raises `UsageError` if the system is not installed, or a file of the run
     is not what its nodes write."""
-    system: System = registry.load("systems", str(info.plan.get("system") or OLD_SYSTEM))
-    return tables_by_kind(system.observe(Path(info.path), info.plan))
+    return tables_by_kind(system_of(info.plan).observe(Path(info.path), info.plan))
 
 
 def tables_by_kind(evidence: Iterable[Evidence]) -> dict[str, pa.Table]:

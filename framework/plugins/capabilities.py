@@ -42,6 +42,11 @@ def evidence(*kinds: str) -> frozenset[str]:
     return frozenset(_EVIDENCE + kind for kind in kinds)
 
 
+def gives_evidence(capabilities: Iterable[str]) -> bool:
+    """Whether a system's nodes tell anything of themselves."""
+    return any(name.startswith(_EVIDENCE) for name in capabilities)
+
+
 class Needs(Protocol):
     """What requires something: a workload or a checker."""
 

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from framework.checking.observed import system_of
 from framework.errors import UsageError
+from framework.evidence.kinds import Evidence
 from framework.history.event import Json
 from framework.history.pairing import PHASE, Operation
 from framework.history.reader import History, read_history
+from framework.plugins.capabilities import gives_evidence
 from framework.report.nodes import Span, spans
 
 NS: Final = 1e9
@@ -162,28 +165,25 @@ def _fold(found: dict[int, Injection], line: Mapping[str, Any]) -> None:
 
 
 def _spans(folder: Path, plan: Mapping[str, Any], missing: list[str]) -> list[Span]:
-    zero_ns = plan.get("time_zero_ns")
-    named = {path.name for path in (folder / "nodes").glob("*") if path.is_dir()}
-    found: list[Span] = []
-    absent: list[str] = []
-    for node in dict.fromkeys([*(plan.get("nodes") or {}), *sorted(named)]):
-        paths = sorted((folder / "nodes" / node).rglob("events.jsonl"))
-        if not paths:
-            absent.append(node)
-        elif not isinstance(zero_ns, int):
-            missing.append(f"events of node {node} cannot be placed: no time_zero_ns in plan.json")
-        else:
-            for path in paths:
-                lines = list(_lines(path, missing))
-                # A process that a workload started beside the node has events of its own.
-                own = path.parent == folder / "nodes" / node
-                name = node if own else str(next(iter(lines), {}).get("node", path.parent.name))
-                found.extend(spans(name, lines, zero_ns))
-    if absent:
-        missing.append(f"no events of {', '.join(absent)}: these nodes' logs were not collected")
-    if not named and not plan.get("nodes"):
+    """What the nodes were, from as much evidence as there is."""
+    if not plan.get("nodes") and not any((folder / "nodes").glob("*")):
         missing.append("no nodes/: no node's log was collected")
-    return found
+        return []
+    if not isinstance(plan.get("time_zero_ns"), int):
+        missing.append("what the nodes did cannot be placed: no time_zero_ns in plan.json")
+        return []
+    found: list[Evidence] = []
+    try:
+        system = system_of(plan)
+        found.extend(system.observe(folder, plan))
+    except (OSError, UsageError, LookupError, TypeError, ValueError) as error:
+        missing.append(f"of what the nodes left behind not all can be read: {error}")
+        return list(spans(found))
+    known = {each.node for each in found}
+    silent = [node for node in plan.get("nodes") or {} if node not in known]
+    if silent and gives_evidence(system.capabilities):
+        missing.append(f"no events of {', '.join(silent)}: these nodes' logs were not collected")
+    return list(spans(found))
 
 
 def _lines(path: Path, missing: list[str]) -> Iterator[Mapping[str, Any]]:

@@ -19,7 +19,7 @@ from framework.report.bands import (
     fault_hover,
 )
 from framework.report.data import NS, Run
-from framework.report.nodes import DOWN, Span
+from framework.report.nodes import DOWN, STARTING, Span
 from framework.report.text import escaped, shorten
 
 Figure = dict[str, Any]
@@ -31,7 +31,7 @@ OUTCOMES: Final = ("ok", "fail", "info")
 OUTCOME_COLOUR: Final = {"ok": "#3987c9", "fail": "#c45a9d", "info": "#e5a000"}
 """Apart for every kind of colour vision, on white and on black."""
 
-STATE_COLOUR: Final = {
+STATE_COLOUR: Final[Mapping[str, str]] = {
     "leader": "#137a4b",
     "candidate": "#e5a000",
     "follower": "#8fbfa6",
@@ -43,9 +43,10 @@ STATE_COLOUR: Final = {
     "INITIAL": "#d9c27a",
     "SHUTDOWN": "#7d7d8a",
     "UNKNOWN": "#b5b5b5",
-    "starting": "#d9c27a",
+    STARTING: "#d9c27a",
     DOWN: "#3c3c46",
 }
+"""Of the states in `framework.evidence.kinds`; others are plain."""
 _PLAIN: Final = "#9a9aa5"
 _WHITE_ON: Final = {"leader", "ACTIVE", "FENCED", "SHUTDOWN", DOWN}
 _GRID: Final = "rgba(128,128,128,0.22)"

@@ -1,8 +1,10 @@
-"""What nodes were over time, from their events (docs/events.md): role and epoch, broker state."""
+"""What nodes were over time, from the run's evidence: role and epoch, broker state."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
+
+from framework.evidence.kinds import Booted, BrokerStateChanged, Evidence, Exited, RoleTaken
 
 Lane = Literal["role", "broker"]
 
@@ -54,25 +56,32 @@ class _Track:
             )
 
 
-def spans(node: str, events: Iterable[Mapping[str, Any]], zero_ns: int) -> Iterator[Span]:
-    """Spans of one node from its events in the order written. A killed process writes no `exit`:
-    it is down from its last event to the next `boot`."""
+def spans(evidence: Iterable[Evidence]) -> Iterator[Span]:
+    """Spans of all nodes of which there is evidence, each node's in the order in which it
+    happened. A killed process does not say that it ends: it is down from the last that is known
+    of it to the next one's begin."""
+    by_node: dict[str, list[Evidence]] = {}
+    for each in evidence:
+        if each.source == "event":  # of the others the time is not the node's
+            by_node.setdefault(each.node, []).append(each)
+    for node, own in by_node.items():
+        yield from _of_node(node, own)
+
+
+def _of_node(node: str, evidence: Iterable[Evidence]) -> Iterator[Span]:
     tracks: dict[Lane, _Track] = {}
-    incarnation: object = None
+    incarnation: str | None = None
     time_s = 0.0
-    for event in events:
-        kind, at_ns = event.get("type"), event.get("time_ns")
-        if not isinstance(at_ns, int):
-            continue
-        if kind == "boot" or event.get("incarnation") != incarnation:
-            incarnation = event.get("incarnation")
+    for each in evidence:
+        if each.incarnation != incarnation:
+            incarnation = each.incarnation
             for track in tracks.values():
                 yield from track.turn(DOWN, None, time_s)
-        time_s = (at_ns - zero_ns) / 1e9
-        if kind == "exit":
+        time_s = each.at_ns / 1e9
+        if isinstance(each, Exited):
             for track in tracks.values():
                 yield from track.turn(DOWN, None, time_s)
-        for lane, state, epoch in _changes(event):
+        for lane, state, epoch in _changes(each):
             track = tracks.setdefault(lane, _Track(node, lane))
             yield from track.turn(state, epoch, time_s)
     for track in tracks.values():
@@ -80,18 +89,14 @@ def spans(node: str, events: Iterable[Mapping[str, Any]], zero_ns: int) -> Itera
             yield from track.end(time_s)
 
 
-def _changes(event: Mapping[str, Any]) -> Iterator[tuple[Lane, str, int | None]]:
-    """What an event says the node has become."""
-    kind = event.get("type")
-    if kind == "boot":
-        yield "role", STARTING, None
-        if event.get("broker_id") is not None:
-            yield "broker", STARTING, None
-    elif kind == "role":
-        yield "role", str(event.get("role")), _number(event.get("epoch"))
-    elif kind == "bstate":
-        yield "broker", str(event.get("after")), _number(event.get("broker_epoch"))
-
-
-def _number(value: object) -> int | None:
-    return value if isinstance(value, int) and value >= 0 else None
+def _changes(evidence: Evidence) -> Iterator[tuple[Lane, str, int | None]]:
+    """What the node has become, as this shows."""
+    match evidence:
+        case Booted():
+            yield "role", STARTING, None
+            if evidence.broker_id is not None:
+                yield "broker", STARTING, None
+        case RoleTaken():
+            yield "role", evidence.role, evidence.epoch
+        case BrokerStateChanged():
+            yield "broker", evidence.after, evidence.broker_epoch

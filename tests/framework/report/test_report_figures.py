@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from framework.evidence import kinds
 from framework.history.pairing import Operation
 from framework.report import bands, figures
 from framework.report.data import Injection, Run
@@ -158,26 +159,21 @@ def test_lanes_have_roles_and_epochs() -> None:
     assert "ACTIVE" not in by_name  # over before the run began
 
 
-def events(*rows: tuple[float, str, str, dict[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        {"time_ns": int(at_s * S), "incarnation": incarnation, "type": kind, **fields}
-        for at_s, incarnation, kind, fields in rows
-    ]
+def known(at_s: float, incarnation: str = "a", node: str = "c1") -> dict[str, Any]:
+    return {"node": node, "incarnation": incarnation, "at_ns": int(at_s * S)}
 
 
 def test_spans_of_a_node_that_is_killed_and_comes_back() -> None:
     found = spans(
-        "c1",
-        events(
-            (10.0, "a", "boot", {"broker_id": None}),
-            (11.0, "a", "role", {"role": "leader", "epoch": 4}),
-            (12.0, "a", "role", {"role": "leader", "epoch": 4}),
-            (15.0, "a", "append", {}),
-            (18.0, "b", "boot", {"broker_id": None}),
-            (18.5, "b", "role", {"role": "follower", "epoch": 5}),
-            (20.0, "b", "exit", {}),
-        ),
-        zero_ns=10 * S,
+        [
+            kinds.Booted(**known(0.0)),
+            kinds.RoleTaken(**known(1.0), role="leader", epoch=4, leader=1),
+            kinds.RoleTaken(**known(2.0), role="leader", epoch=4, leader=1),
+            kinds.Ticked(**known(5.0)),
+            kinds.Booted(**known(8.0, "b")),
+            kinds.RoleTaken(**known(8.5, "b"), role="follower", epoch=5, leader=2),
+            kinds.Exited(**known(10.0, "b"), reason="SIGTERM", fatal=False),
+        ]
     )
     assert [(span.state, span.epoch, span.start_s, span.end_s) for span in found] == [
         ("starting", None, 0.0, 1.0),
@@ -188,15 +184,28 @@ def test_spans_of_a_node_that_is_killed_and_comes_back() -> None:
     ]
 
 
-def test_spans_of_a_broker_end_with_its_last_event() -> None:
+def test_spans_of_a_broker_end_with_the_last_that_is_known_of_it() -> None:
     found = spans(
-        "b1",
-        events(
-            (1.0, "a", "bstate", {"after": "ACTIVE", "broker_epoch": -1}),
-            (3.0, "a", "state", {}),
-        ),
-        zero_ns=0,
+        [
+            kinds.BrokerStateChanged(
+                **known(1.0), before="FENCED", after="ACTIVE", broker_epoch=None, lease_ended=False
+            ),
+            kinds.Ticked(**known(3.0)),
+        ]
     )
     assert [(span.lane, span.state, span.epoch, span.end_s) for span in found] == [
         ("broker", "ACTIVE", None, 3.0)
     ]
+
+
+def test_what_lies_on_a_disk_prolongs_no_life() -> None:
+    found = spans(
+        [
+            kinds.Booted(**known(1.0)),
+            kinds.Ticked(**known(2.0)),
+            kinds.SnapshotFile(
+                node="c1", source="disk", end_offset=1, epoch=1, records=(), wrong=None
+            ),
+        ]
+    )
+    assert [(span.state, span.start_s, span.end_s) for span in found] == [("starting", 1.0, 2.0)]
