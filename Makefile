@@ -1,6 +1,6 @@
 # make run     set up, then one test: a cluster, operations, network partitions, a verdict
 # make test    set up with Docker and the test extras, then the whole suite
-# make lint    only ruff and mypy
+# make lint    only ruff, mypy and the import contracts
 # make setup   only the set-up of `make run`
 
 PYTHON ?= python3
@@ -25,12 +25,14 @@ test: setup-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(BIN)/pytest $(PYTEST_ARGS)
 
 lint: setup-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 setup:
 	@PYTHON=$(PYTHON) VENV=$(VENV) scripts/setup.sh run

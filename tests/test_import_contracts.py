@@ -1,0 +1,65 @@
+"""The import contracts of pyproject.toml hold, and each can fail."""
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[1]
+CONFIG: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+
+PLANTED: Final = {
+    "engine": ("framework/errors.py", "import workloads.base"),
+    "plugins": ("nemesis/kill.py", "import nodes.kraft.config"),
+    "node": ("nodes/kraft/raft/core.py", "import framework.errors"),
+    "adapter": ("nodes/kraft/server.py", "import nodes.kraft.adapter.system"),
+    "decisions": ("nodes/kraft/controller/core.py", "import time"),
+    "layers": ("framework/history/event.py", "import framework.run.options"),
+}
+"""Contract -> a file, and an import that the contract forbids there."""
+
+
+def lint(folder: Path) -> tuple[int, str]:
+    """Exit code and output of `lint-imports` on the packages in a folder."""
+    command = (
+        f"import sys; sys.path.insert(0, {str(folder)!r}); sys.argv = ['lint-imports', "
+        "'--no-cache']; from importlinter.cli import lint_imports_command as run; run()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", command], cwd=folder, capture_output=True, text=True
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def copied(into: Path) -> Path:
+    shutil.copy(ROOT / "pyproject.toml", into)
+    only = shutil.ignore_patterns("__pycache__", "templates")
+    for package in CONFIG["root_packages"]:
+        shutil.copytree(ROOT / package, into / package, ignore=only)
+    return into
+
+
+def test_arrows_are_as_they_are_drawn() -> None:
+    code, said = lint(ROOT)
+    assert code == 0, said
+    assert f"{len(CONFIG['contracts'])} kept, 0 broken" in said
+
+
+def test_there_is_a_planted_import_for_each_contract() -> None:
+    assert [each["id"] for each in CONFIG["contracts"]] == list(PLANTED)
+
+
+@pytest.mark.parametrize("contract", list(PLANTED))
+def test_a_contract_breaks(contract: str, tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    path, planted = PLANTED[contract]
+    with (folder / path).open("a") as file:
+        file.write(f"\n{planted}\n")
+    code, said = lint(folder)
+    assert code == 1, said
+    name = next(each["name"] for each in CONFIG["contracts"] if each["id"] == contract)
+    assert f"{name} BROKEN" in " ".join(said.split())
