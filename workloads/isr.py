@@ -44,7 +44,9 @@ class Isr(KafkaWorkload):
 
     Options = IsrOptions
     name: str = "isr"
-    requires: frozenset[str] = frozenset({"kafka-topics", "synthetic-brokers"})
+    requires: frozenset[str] = frozenset(
+        {"kafka-topics", "linearizable-topic-read", "synthetic-brokers"}
+    )
     provides: frozenset[str] = frozenset({"isr-changes", "topic-operations"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2

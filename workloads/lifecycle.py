@@ -45,7 +45,9 @@ class Lifecycle(KafkaWorkload):
 
     Options = LifecycleOptions
     name: str = "lifecycle"
-    requires: frozenset[str] = frozenset({"extra-brokers", "kafka-topics"})
+    requires: frozenset[str] = frozenset(
+        {"extra-brokers", "kafka-topics", "linearizable-topic-read"}
+    )
     provides: frozenset[str] = frozenset({"broker-life-cycles", "topic-operations"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2

@@ -46,7 +46,7 @@ class Topics(KafkaWorkload):
 
     Options = TopicsOptions
     name: str = "topics"
-    requires: frozenset[str] = frozenset({"kafka-topics"})
+    requires: frozenset[str] = frozenset({"kafka-topics", "linearizable-topic-read"})
     provides: frozenset[str] = frozenset({"topic-operations"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 1

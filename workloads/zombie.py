@@ -57,7 +57,9 @@ class Zombie(KafkaWorkload):
 
     Options = ZombieOptions
     name: str = "zombie"
-    requires: frozenset[str] = frozenset({"kafka-topics", "synthetic-brokers"})
+    requires: frozenset[str] = frozenset(
+        {"kafka-topics", "linearizable-topic-read", "synthetic-brokers"}
+    )
     provides: frozenset[str] = frozenset({"isr-changes", "zombie-requests"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2

@@ -4,14 +4,18 @@ import socket
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from kio.schema.create_topics.v7.request import CreateTopicsRequest
 from kio.schema.create_topics.v7.response import CreatableTopicResult, CreateTopicsResponse
+from kio.schema.delete_topics.v6.request import DeleteTopicsRequest
+from kio.schema.delete_topics.v6.response import DeletableTopicResult, DeleteTopicsResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v12.request import MetadataRequest
+from kio.schema.types import TopicName
 from kio.static.primitive import i16, i32, i64
 from loopback_server import CLOSE, LoopbackServer
 
@@ -19,6 +23,8 @@ from framework.generators import clients, simulate
 from framework.history.event import Event, EventType
 from framework.plugins.system import Cluster, NodeSpec
 from framework.plugins.workload import WorkloadOptions
+from nodes.kraft.adapter.dialect import DIALECT
+from nodes.kraft.adapter.outcomes import OUTCOMES
 from nodes.kraft.adapter.system import KraftSystem
 from nodes.kraft.controller.answers import NO_THROTTLE
 from nodes.kraft.wire.debug import ReadTopic, ReadTopicsRequest, ReadTopicsResponse
@@ -28,7 +34,8 @@ OPTIONS = WorkloadOptions(seed=0, threads=2, rate=10)
 
 
 def serve(request: Any) -> Any:
-    """A node of every role: creates of t succeed, of u find it there; nothing is read."""
+    """A node of every role: creates of t succeed, of u find it there, deletes of u do not;
+    nothing is read."""
     if isinstance(request, CreateTopicsRequest):
         (topic,) = request.topics
         result = CreatableTopicResult(
@@ -39,6 +46,9 @@ def serve(request: Any) -> Any:
             configs=(),
         )
         return CreateTopicsResponse(throttle_time=NO_THROTTLE, topics=(result,))
+    if isinstance(request, DeleteTopicsRequest) and request.topics[0].name == "u":
+        gone = DeletableTopicResult(name=TopicName("u"), topic_id=None, error_code=ErrorCode(3))
+        return DeleteTopicsResponse(throttle_time=NO_THROTTLE, responses=(gone,))
     if isinstance(request, ReadTopicsRequest):
         topics = tuple(
             ReadTopic(error_code=i16(3), name=name, topic_id=None, partitions=())
@@ -97,6 +107,38 @@ def test_completions(cluster: Cluster, servers: dict[str, LoopbackServer]) -> No
     assert (read.type, read.value, read.node) == ("ok", None, "c1")
     assert read.ext == {"epoch": 1, "offset": 2}
     client.close()
+
+
+def without_request_ids(cluster: Cluster, **exchanges: Any) -> Cluster:
+    """The cluster of a system that answers as the node does, but tags no retries."""
+    outcomes = replace(OUTCOMES, tags_retries=False, static=frozenset({"INVALID_PARTITIONS"}))
+    dialect = replace(DIALECT, outcomes=outcomes, exchanges={**DIALECT.exchanges, **exchanges})
+    system: Any = SimpleNamespace(dialect=lambda: dialect)
+    return replace(cluster, system=system)
+
+
+@pytest.mark.parametrize(
+    "f, key, code, asserts",
+    [
+        ("create", "u", "TOPIC_ALREADY_EXISTS", "present"),
+        ("delete", "u", "UNKNOWN_TOPIC_OR_PARTITION", "absent"),
+    ],
+)
+def test_what_a_broker_forwards_may_be_refused_for_its_own_first_attempt(
+    cluster: Cluster, f: str, key: str, code: str, asserts: str
+) -> None:
+    """Kafka's brokers forward creates and deletes again where they heard no answer."""
+    tagged = Topics().client(cluster, 0).invoke(op(f, key, CREATE))
+    assert (tagged.type, tagged.error, tagged.ext) == ("fail", (code, ""), {"asserts": asserts})
+    untagged = Topics().client(without_request_ids(cluster), 0).invoke(op(f, key, CREATE))
+    assert (untagged.type, untagged.error, untagged.ext) == ("info", (code, ""), None)
+
+
+def test_a_system_says_how_an_operation_is_said_to_it(cluster: Cluster) -> None:
+    """Its exchanges go before Kafka's: here a read of a cache is one behind a barrier."""
+    dialect = without_request_ids(cluster, metadata=DIALECT.exchanges["describe"])
+    read = Topics().client(dialect, 0).invoke(op("metadata", "t"))
+    assert (read.type, read.node, read.ext) == ("ok", "c1", {"epoch": 1, "offset": 2})
 
 
 def test_a_closed_connection(cluster: Cluster, servers: dict[str, LoopbackServer]) -> None:

@@ -80,7 +80,7 @@ def completion(invocation: Event, result: Ok | Failure, node: str | None) -> Eve
 def connections(
     cluster: Cluster, role: str, listener: str, client_id: str, codec: Codec
 ) -> Mapping[str, Connection]:
-    """A connection, not yet open, to that listener of each node with the role."""
+    """A connection, not yet open, to that listener of each node with the role that has it."""
     return {
         node: Connection(
             partial(cluster.fleet.connect, cluster.host(node).address, spec.ports[listener]),
@@ -89,4 +89,5 @@ def connections(
         )
         for node in cluster.with_role(role)
         for spec in (cluster.nodes[node],)
+        if listener in spec.ports
     }

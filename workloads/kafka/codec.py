@@ -1,4 +1,4 @@
-"""Requests to bytes, and bytes to responses: kio's writers and readers, and nothing of a node's.
+"""Requests to bytes, and bytes to responses: by kio alone, and nothing of a node's.
 
 The nodes have a codec of their own. A mistake in one of the two is then seen, where the same
 mistake in both ends would not be.
@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kio.index import load_response_schema
-from kio.serial import entity_reader, entity_writer
+from kio.serial import entity_writer
 from kio.static.primitive import i32
+
+from workloads.kafka.entities import reader_of
 
 
 class MalformedResponse(Exception):
@@ -39,17 +41,25 @@ class Codec:
         data = buffer.getvalue()
         return struct.pack(">i", len(data)) + data
 
-    def decode_response(self, request: Any, data: bytes) -> tuple[int, Any]:
-        """(correlation id, response) in the bytes after the length. Raises
-        `MalformedResponse`."""
+    def decode_response(self, request: Any, data: bytes, *, correlation_id: int) -> Any:
+        """The response in the bytes after the length. Raises `MalformedResponse`, also where it
+        answers another request: its body is not looked at then."""
         schema = self._response_to(request)
-        try:
-            header, size = entity_reader(schema.__header_schema__)(data, 0)
-            response, _ = entity_reader(schema)(data, size)
-        except Exception as error:  # whatever a reader makes of bytes that are none
-            raise MalformedResponse(f"{schema.__name__}: {error}") from error
-        return int(header.correlation_id), response
+        header, size = _read(schema.__header_schema__, data, 0)
+        if header.correlation_id != correlation_id:
+            raise MalformedResponse(
+                f"correlation id {header.correlation_id} answers {correlation_id}"
+            )
+        return _read(schema, data, size)[0]
 
     def _response_to(self, request: Any) -> Any:
         own = self.messages.get(type(request))
         return own or load_response_schema(request.__api_key__, request.__version__)
+
+
+def _read(schema: Any, data: bytes, at: int) -> tuple[Any, int]:
+    """An entity, and how many bytes it took."""
+    try:
+        return reader_of(schema)(data, at)
+    except Exception as error:  # whatever a reader makes of bytes that are none
+        raise MalformedResponse(f"{schema.__name__}: {error}") from error

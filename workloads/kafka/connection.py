@@ -113,15 +113,9 @@ class Connection:
 
     def _response(self, request: Any, data: bytes) -> Any:
         try:
-            correlation_id, response = self._codec.decode_response(request, data)
+            return self._codec.decode_response(request, data, correlation_id=self._correlation_id)
         except MalformedResponse as error:
             raise FateUnknown(MALFORMED_RESPONSE, str(error)) from error
-        if correlation_id != self._correlation_id:
-            raise FateUnknown(
-                MALFORMED_RESPONSE,
-                f"correlation id {correlation_id} answers {self._correlation_id}",
-            )
-        return response
 
 
 def _gone(connected: socket.socket) -> bool:

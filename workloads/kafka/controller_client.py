@@ -47,7 +47,7 @@ class ControllerClient:
         self._redirects = name_of(ErrorCode.not_controller) in outcomes.fails
         self._connections = connections
         self._names = list(connections)
-        self._position = first % len(self._names)
+        self._position = first % max(1, len(self._names))
 
     def call(
         self,

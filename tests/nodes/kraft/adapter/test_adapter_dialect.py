@@ -59,7 +59,7 @@ def test_a_process_that_asks_anew_names_the_epoch_that_it_had() -> None:
     assert (request.broker_epoch, request.previous_broker_epoch) == (-1, 12)
 
 
-def read(code: int, *topics: ReadTopic) -> ReadTopicsResponse:
+def read_topics(code: int, *topics: ReadTopic) -> ReadTopicsResponse:
     return ReadTopicsResponse(error_code=i16(code), epoch=i32(5), offset=i64(80), topics=topics)
 
 
@@ -73,7 +73,7 @@ def test_described() -> None:
         isr=(i32(101),),
     )
     topic = ReadTopic(error_code=i16(0), name="t", topic_id=TOPIC_ID, partitions=(partition,))
-    assert dialect.describe_answer(op("describe"), read(0, topic)) == Ok(
+    assert dialect.describe_answer(op("describe"), read_topics(0, topic)) == Ok(
         {
             "topic_id": str(TOPIC_ID),
             "partitions": [
@@ -93,13 +93,13 @@ def test_described() -> None:
 
 def test_described_as_absent() -> None:
     topic = ReadTopic(error_code=i16(3), name="t", topic_id=None, partitions=())
-    assert dialect.describe_answer(op("describe"), read(0, topic)) == Ok(
+    assert dialect.describe_answer(op("describe"), read_topics(0, topic)) == Ok(
         None, {"epoch": 5, "offset": 80}
     )
 
 
 def test_not_described() -> None:
-    assert dialect.describe_answer(op("describe"), read(41)) == Refused("NOT_CONTROLLER")
+    assert dialect.describe_answer(op("describe"), read_topics(41)) == Refused("NOT_CONTROLLER")
 
 
 def test_heartbeat_granted() -> None:
@@ -123,17 +123,20 @@ def test_heartbeat_refused() -> None:
 def test_a_description_of_another_topic_is_no_answer() -> None:
     topic = ReadTopic(error_code=i16(0), name="other", topic_id=TOPIC_ID, partitions=())
     with pytest.raises(UnexpectedResponse):
-        dialect.describe_answer(op("describe"), read(0, topic))
+        dialect.describe_answer(op("describe"), read_topics(0, topic))
 
 
 @pytest.mark.parametrize("f", ["describe", "heartbeat"])
 def test_clients_read_what_the_node_writes(f: str) -> None:
     responses = {
-        "describe": read(0, ReadTopic(error_code=i16(3), name="t", topic_id=None, partitions=())),
+        "describe": read_topics(
+            0, ReadTopic(error_code=i16(3), name="t", topic_id=None, partitions=())
+        ),
         "heartbeat": BrokerHeartbeatResponse(
             error_code=i16(0), next_state=i8(3), broker_epoch=i64(12), lease_end_time_ms=i64(6)
         ),
     }
     request = DIALECT.exchanges[f].request(op(f, value=HEARTBEAT))
     data = encode_response(responses[f], correlation_id=9)
-    assert Codec(DIALECT.messages).decode_response(request, data) == (9, responses[f])
+    read = Codec(DIALECT.messages).decode_response(request, data, correlation_id=9)
+    assert read == responses[f]
