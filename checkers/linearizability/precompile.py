@@ -68,7 +68,7 @@ def _topic(
         made = f"{name}-{at}" if f == "create" else held
         code = "TOPIC_ALREADY_EXISTS" if f == "create" else "UNKNOWN_TOPIC_OR_PARTITION"
         yield Operation(
-            op=index[at, -1],
+            index=index[at, -1],
             end=index[at, 1],
             process=at,
             f=f,
