@@ -108,6 +108,7 @@ def test_ctrl_c_gives_a_check_up_and_says_how_to_go_on(
     ):
         spark.session(say, every_s=0.01)
     sessions.may_start.set()
+    assert sessions.stopped.wait(120)
     assert not stop.is_set()
 
 
