@@ -27,6 +27,10 @@ python_is_new_enough() {
     has "$PYTHON" && "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 }
 
+need_python() {
+    python_is_new_enough || fail "Python 3.11 or newer is needed, and $PYTHON is not (PYTHON=... names another)"
+}
+
 java_is_new_enough() {
     local java=java version
     if [[ -n "${JAVA_HOME:-}" ]]; then java="$JAVA_HOME/bin/java"; fi
@@ -50,6 +54,7 @@ docker_answers() { has docker && timeout 20 docker info >/dev/null 2>&1; }
 # Debian packages that are missing, one a line. Which Java package there is may be known only
 # after `apt-get update`.
 missing_packages() {
+    has "$PYTHON" || echo "$PYTHON"
     java_is_new_enough || java_package
     has ip || echo iproute2
     has nft || echo nftables
@@ -122,14 +127,13 @@ install_project() {
     touch "$stamp"
 }
 
-# Compile the checkers' kernels, unless that was done since one of their sources last changed. The
-# code is kept on disk, so that no check has to wait for it.
+# Compile all of the checkers' kernels, unless that was done since one of their sources last changed.
+# The code is kept on disk. A run does not wait for this: it compiles what it needs meanwhile.
 compile_kernels() {
-    local stamp="$VENV/.compiled"
-    local sources=(framework/compiled.py framework/history checkers/linearizability checkers/kafka_log)
+    local stamp="$VENV/.compiled" sources=(framework/compiled.py framework/history checkers)
     if [[ -e "$stamp" && -z "$(find "${sources[@]}" -name '*.py' -newer "$stamp" 2>/dev/null)" ]]; then return; fi
-    say "compiling the checkers' kernels, once a machine (half a minute)"
-    "$VENV/bin/python" -m checkers.precompile >&2
+    say "compiling the checkers' kernels, once a machine (a minute or two)"
+    "$VENV/bin/python" -m checkers.precompile --all >&2
     touch "$stamp"
 }
 
@@ -138,12 +142,13 @@ main() {
     run | test) ;;
     *) fail "usage: scripts/setup.sh run|test" ;;
     esac
-    python_is_new_enough || fail "Python 3.11 or newer is needed, and $PYTHON is not (PYTHON=... names another)"
+    if has "$PYTHON"; then need_python; fi
     install_packages "$1"
+    need_python
     if [[ "$1" == test ]]; then start_docker; fi
     make_venv
     install_project "$1"
-    compile_kernels
+    if [[ "$1" == test ]]; then compile_kernels; fi
 }
 
 main "$@"

@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,8 @@ STUBS = {
     "mmdebstrap": "true",
     "apt-cache": '[[ "$2" != docker-cli ]] && [[ "$2" != "$(cat "$STATE/unknown")" ]]',
     "apt-get": LOG
-    + 'if [[ "$1" == install && ! -e "$STATE/stuck" ]]; then echo 17 > "$STATE/java"; fi',
+    + """if [[ "$1" == install && ! -e "$STATE/stuck" ]]; then echo 17 > "$STATE/java"; fi
+if [[ "$*" == *"python3 "* ]]; then mv "$STATE/python3" "$(dirname "$0")"; fi""",
     "docker": '[[ -e "$STATE/engine" ]]',
     "service": LOG + "exit 1",
     "dockerd": LOG
@@ -97,12 +98,17 @@ def test_kernels_are_compiled_once_and_after_a_change(machine: Machine) -> None:
     kernel = sources / "frontier.py"
     kernel.write_text("")
     os.utime(kernel, (1_000_000_000, 1_000_000_000))
-    assert "compiling the checkers' kernels" in machine.setup("run").stderr
-    assert "-m checkers.precompile" in machine.calls()
-    assert machine.setup("run").stderr == ""
+    assert "compiling the checkers' kernels" in machine.setup("test").stderr
+    assert "-m checkers.precompile --all" in machine.calls()
+    assert machine.setup("test").stderr == ""
     os.utime(kernel, (4_000_000_000, 4_000_000_000))
-    again = machine.setup("run")
+    again = machine.setup("test")
     assert "compiling" in again.stderr and "pip" not in again.stderr
+
+
+def test_a_run_does_not_wait_for_kernels(machine: Machine) -> None:
+    assert machine.setup("run").returncode == 0
+    assert "checkers" not in machine.calls()
 
 
 def test_test_extras_do_for_run_but_not_the_other_way(machine: Machine) -> None:
@@ -173,6 +179,21 @@ def test_ordinary_user_without_an_engine_is_told(machine: Machine) -> None:
     assert done.returncode != 0
     assert "no Docker engine answers" in done.stderr
     assert "dockerd" not in machine.calls()
+
+
+def test_a_machine_without_python_gets_one(machine: Machine, tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for tool in Path("/usr/bin").iterdir():
+        if not tool.name.startswith("python"):
+            (tools / tool.name).symlink_to(tool)
+    stubs = Path(machine.path.partition(":")[0])
+    (stubs / "python3").rename(machine.state / "python3")
+    bare = replace(machine, path=f"{stubs}:{tools}")
+    done = bare.setup("run")
+    assert done.returncode == 0, done.stderr
+    assert "--no-install-recommends python3 python3-venv" in machine.calls()
+    assert "pip install -e '.'" in done.stderr
 
 
 def test_old_python(machine: Machine) -> None:
