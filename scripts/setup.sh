@@ -38,7 +38,8 @@ java_is_new_enough() {
     [[ "${version:-0}" -ge 17 ]]
 }
 
-known_to_apt() { apt-cache show "$1" >/dev/null 2>&1; }
+# A package that others merely name is shown, but cannot be installed.
+known_to_apt() { apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }
 
 java_package() {
     if ! has apt-cache || known_to_apt openjdk-17-jre-headless; then

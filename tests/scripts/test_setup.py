@@ -18,7 +18,11 @@ STUBS = {
     "ip": "true",
     "nft": "true",
     "mmdebstrap": "true",
-    "apt-cache": '[[ "$2" != docker-cli ]] && [[ "$2" != "$(cat "$STATE/unknown")" ]]',
+    "apt-cache": """if [[ "$2" == docker-cli || "$2" == "$(cat "$STATE/unknown")" ]]; then
+    printf '%s:\\n  Candidate: (none)\\n' "$2"
+else
+    printf '%s:\\n  Candidate: 1.0\\n' "$2"
+fi""",
     "apt-get": LOG
     + """if [[ "$1" == install && ! -e "$STATE/stuck" ]]; then echo 17 > "$STATE/java"; fi
 if [[ "$*" == *"python3 "* ]]; then mv "$STATE/python3" "$(dirname "$0")"; fi""",
