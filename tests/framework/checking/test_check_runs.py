@@ -93,7 +93,11 @@ class BreaksLate:
 def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = {plugin.name: plugin for plugin in (NoNines, Silent, BreaksEarly, BreaksLate)}
 
+    real = engine.registry.load
+
     def load(group: str, name: str) -> Any:
+        if group != "checkers":
+            return real(group, name)
         if name not in ours:
             raise UsageError(f"unknown {group}: {name!r} (known: {', '.join(ours)})")
         return ours[name]()
@@ -153,13 +157,20 @@ def test_a_folder_that_cannot_be_written_costs_no_verdict(spark: Any, tmp_path: 
 
 
 def test_the_plan_says_which_checkers(spark: Any, tmp_path: Path) -> None:
-    one = make_run(tmp_path / "n" / "a", *call(0, "x", 1), checkers=["no-nines"])
+    not_applicable = {"silent": "nobody speaks", "no-nines": "of an older plan"}
+    one = make_run(
+        tmp_path / "n" / "a",
+        *call(0, "x", 1),
+        checkers=["no-nines"],
+        not_applicable=not_applicable,
+    )
     two = make_run(tmp_path / "n" / "b", *call(0, "x", 1), checkers=["silent", "gone"])
     results = check_runs(spark, [one, two])
     assert [[checker.name for checker in result.checkers] for result in results] == [
         ["no-nines"],
         ["gone", "silent"],
     ]
+    assert [result.not_applicable for result in results] == [{"silent": "nobody speaks"}, {}]
     assert "unknown checkers: 'gone'" in results[1].checkers[0].note
     with pytest.raises(UsageError, match="gone"):
         check_runs(spark, [one], ["gone"])
@@ -210,8 +221,8 @@ def test_tables_hold_everything(spark: Any, tmp_path: Path) -> None:
     assert sorted(seen) == [("i", 4_000, '{"pid":3}'), ("j", 4_000, '{"pid":3}')]
     seven, eight = (r.asDict() for r in stored.faults.orderBy("id").collect())
     assert (seven["started_ns"], seven["injected_ns"], seven["healed_ns"]) == (1, 2, 4)
-    assert (seven["bit"], seven["healed"]) == (True, True)
-    assert (eight["bit"], eight["healed"], eight["injected_ns"]) == (None, None, None)
+    assert (seven["effective"], seven["healed"]) == (True, True)
+    assert (eight["effective"], eight["healed"], eight["injected_ns"]) == (None, None, None)
     assert json.loads(seven["entries"]) == ledger[:5]
 
 

@@ -49,6 +49,15 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         (("run", "--target", "king"), "unknown target: 'king'"),
         (("run", "--defect", "all-of-them"), "unknown defect"),
         (("run", "--system", "zookeeper"), "zookeeper"),
+        (("run", "--nemesis", "partition:shape=cross"), "nemesis partition: shape=cross is not"),
+        (("run", "--nemesis", "pause:target=king"), "unknown target: 'king'"),
+        (("run", "--nemesis", "kill:victims=3"), "nemesis kill has no option 'victims'"),
+        (("run", "--workload", "topics:colour=red"), "workload topics has no"),
+        (("run", "--set", "broker.takeover=never"), "it is immediate or deferred"),
+        (("run", "--set", "broker.take.over=deferred"), "no setting 'broker.take.over'"),
+        (("run", "--set", "king:a=1"), "no node or role is called 'king'"),
+        (("up", "--set", "broker.takeover"), "it is KEY=VALUE, or NODE-OR-ROLE:KEY=VALUE"),
+        (("up", "--system", "zookeeper"), "unknown systems: 'zookeeper'"),
         (
             (
                 "run",
