@@ -86,3 +86,13 @@ def surely_before(one: Moment, other: Moment, by_ns: int = 0) -> bool:
 def surely_not_after(one: Moment, other: Moment) -> bool:
     """Whether one time was before the other, or the same."""
     return one.at_ns + slack_ns(one, other) <= other.at_ns
+
+
+def earliest_ns(evidence: Evidence) -> int:
+    """The earliest time of the harness's clock at which it can have happened."""
+    return evidence.at_ns - evidence.within_ns
+
+
+def latest_ns(evidence: Evidence) -> int:
+    """The latest such time."""
+    return evidence.at_ns + evidence.within_ns

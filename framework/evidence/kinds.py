@@ -4,6 +4,7 @@
 the Arrow schema of each kind follows from its fields (`schemas`).
 """
 
+import json
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
@@ -485,6 +486,12 @@ def same_fact(one: Evidence, other: Evidence) -> bool:
     return type(one) is type(other) and all(
         getattr(one, name) == getattr(other, name) for name in own_fields(type(one))
     )
+
+
+def told(evidence: Evidence) -> str:
+    """What it says, for people."""
+    said = {name: _plain(getattr(evidence, name)) for name in own_fields(type(evidence))}
+    return f"{evidence.kind} {json.dumps(said)}"
 
 
 def evidence_of(*kinds: type[Evidence]) -> frozenset[str]:

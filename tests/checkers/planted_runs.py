@@ -23,6 +23,15 @@ NODES: dict[str, Any] = {
 PLAN: dict[str, Any] = {"nodes": NODES, "time_zero_ns": ZERO_NS, "nemeses": ["partition"]}
 
 
+RECORDS: dict[str, dict[str, Any]] = {
+    "TopicRecord": {"name": "t", "topic_id": TOPIC, "deleting": False},
+    "RemoveTopicRecord": {"topic_id": TOPIC},
+    "BrokerRecord": {"broker_id": 4, "broker_epoch": 0},
+    "RequestRecord": {"request_id": "r", "answer": ""},
+}
+"""What a record says where a story does not."""
+
+
 @dataclass
 class Story:
     """Appends what happens, in order. Methods return what they added."""
@@ -211,7 +220,8 @@ class Story:
         return self.event(node, "hw", offset=offset, role=role, epoch=epoch)
 
     def apply(self, node: str, offset: int, kind: str, epoch: int = 1, **record: Any) -> NodeEvent:
-        return self.event(node, "apply", offset=offset, epoch=epoch, kind=kind, record=record)
+        whole = RECORDS.get(kind, {}) | record
+        return self.event(node, "apply", offset=offset, epoch=epoch, kind=kind, record=whole)
 
     def partition(
         self, offset: int, version: int, isr: list[int], *, node: str = "c1", **more: Any

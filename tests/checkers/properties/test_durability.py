@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_runs import Story, assert_invalid, assert_valid
 
-from checkers.kernels.durability import committed_never_lost
-from checkers.kernels.matching import log_matching
+from checkers.committed_never_lost import committed_never_lost
+from checkers.log_matching import log_matching
 from framework.verdict import Verdict
 
 
@@ -52,9 +52,9 @@ def settled() -> Story:
 
 
 def test_clean_logs_are_accepted() -> None:
-    assert_valid(log_matching(clean().evidence()))
-    assert_valid(committed_never_lost(clean().evidence()))
-    assert_valid(committed_never_lost(settled().evidence()))
+    assert_valid(log_matching(clean().run_events()))
+    assert_valid(committed_never_lost(clean().run_events()))
+    assert_valid(committed_never_lost(settled().run_events()))
 
 
 def behind(*, dropped: bool) -> Story:
@@ -97,12 +97,12 @@ def test_a_log_that_was_dropped_when_its_process_died_is_accepted() -> None:
     story.final()
     for node in ("c1", "c2", "c3", "b1"):
         story.event(node, "flush", end_offset=5)
-    assert_valid(committed_never_lost(story.evidence()))
+    assert_valid(committed_never_lost(story.run_events()))
 
 
 def test_nothing_seen_is_unknown() -> None:
-    assert log_matching(Story().evidence()).verdict is Verdict.UNKNOWN
-    assert committed_never_lost(Story().evidence()).verdict is Verdict.UNKNOWN
+    assert log_matching(Story().run_events()).verdict is Verdict.UNKNOWN
+    assert committed_never_lost(Story().run_events()).verdict is Verdict.UNKNOWN
 
 
 # --- log matching -------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def test_two_records_at_one_epoch_and_offset() -> None:
     story = clean()
     story.append("c3", 4, 2, 24)
     story.append("c2", 4, 2, 25, leader=True)
-    outcome = log_matching(story.evidence())
+    outcome = log_matching(story.run_events())
     assert_invalid(outcome, "epoch 2, offset 4", "CRC 24", "CRC 25")
     assert {event["node"] for event in outcome.findings[0].events} == {"c2", "c3"}
 
@@ -122,7 +122,7 @@ def test_two_records_one_of_them_truncated() -> None:
     story.append("c3", 4, 2, 24)
     story.event("c3", "truncate", end_offset=4)
     story.append("b1", 4, 2, 25)
-    assert_invalid(log_matching(story.evidence()), "epoch 2, offset 4")
+    assert_invalid(log_matching(story.run_events()), "epoch 2, offset 4")
 
 
 def test_agreement_above_a_difference() -> None:
@@ -132,7 +132,7 @@ def test_agreement_above_a_difference() -> None:
     story.append("c3", 5, 3, 35)
     story.append("c2", 4, 3, 34, leader=True)
     story.append("c2", 5, 3, 35, leader=True)
-    assert_invalid(log_matching(story.evidence()), "agree at epoch 3, offset 5", "offset 4")
+    assert_invalid(log_matching(story.run_events()), "agree at epoch 3, offset 5", "offset 4")
 
 
 def test_unknown_tail_of_a_killed_node_is_no_difference() -> None:
@@ -140,7 +140,7 @@ def test_unknown_tail_of_a_killed_node_is_no_difference() -> None:
     story.boot("c3", (2, 2, 2), log_end=6, last_epoch=2)
     story.append("c2", 4, 2, 24, 25, 26, leader=True)
     story.append("c3", 6, 2, 26)
-    assert_valid(log_matching(story.evidence()))
+    assert_valid(log_matching(story.run_events()))
 
 
 @settings(max_examples=200)
@@ -175,7 +175,7 @@ def test_log_matching_is_what_it_says(
     right = not any(
         len(a) == len(b) and a[-1][0] == b[-1][0] and a != b for a, b in combinations(held, 2)
     )
-    outcome = log_matching(story.evidence())
+    outcome = log_matching(story.run_events())
     assert (outcome.verdict is not Verdict.INVALID) == right
 
 
@@ -186,52 +186,54 @@ def test_two_records_committed_at_one_offset() -> None:
     story = clean()
     story.append("c3", 3, 3, 99)
     story.hw("c3", 4, 3, role="leader")
-    assert_invalid(committed_never_lost(story.evidence()), "two records were committed", "offset 3")
+    assert_invalid(
+        committed_never_lost(story.run_events()), "two records were committed", "offset 3"
+    )
 
 
 def test_node_applied_a_record_of_another_epoch() -> None:
     story = clean()
     story.apply("b1", 3, "NoOpRecord", 1)
-    assert_invalid(committed_never_lost(story.evidence()), "offset 3", "epoch 1", "epoch 2")
+    assert_invalid(committed_never_lost(story.run_events()), "offset 3", "epoch 1", "epoch 2")
 
 
 def test_nodes_applied_different_contents() -> None:
     story = clean()
     story.apply("c2", 2, "TopicRecord", 1, name="other")
-    assert_invalid(committed_never_lost(story.evidence()), "offset 2", "TopicRecord", "other")
+    assert_invalid(committed_never_lost(story.run_events()), "offset 2", "TopicRecord", "other")
 
 
 def test_truncation_below_the_own_high_watermark() -> None:
     story = clean()
     story.event("c1", "truncate", end_offset=3)
-    assert_invalid(committed_never_lost(story.evidence()), "c1 truncated", "watermark 4")
+    assert_invalid(committed_never_lost(story.run_events()), "c1 truncated", "watermark 4")
 
 
 def test_truncation_below_the_high_watermark_of_an_earlier_life() -> None:
     story = clean()
     story.boot("c1", (2, 2, -1), log_end=4, last_epoch=2)
     story.event("c1", "truncate", end_offset=2)
-    assert_invalid(committed_never_lost(story.evidence()), "c1 truncated its log to 2")
+    assert_invalid(committed_never_lost(story.run_events()), "c1 truncated its log to 2")
 
 
 def test_committed_record_overwritten() -> None:
     story = clean()
     story.append("c1", 2, 3, 77)
-    assert_invalid(committed_never_lost(story.evidence()), "c1 wrote over offset 2")
+    assert_invalid(committed_never_lost(story.run_events()), "c1 wrote over offset 2")
 
 
 def test_flushed_and_committed_records_gone_after_a_restart() -> None:
     story = clean()
     story.event("c3", "flush", end_offset=4)
     story.boot("c3", (2, 2, 2), log_end=1, last_epoch=1)
-    assert_invalid(committed_never_lost(story.evidence()), "c3 came back", "ends at 1")
+    assert_invalid(committed_never_lost(story.run_events()), "c3 came back", "ends at 1")
 
 
 def test_unflushed_records_gone_after_a_restart_are_no_loss() -> None:
     story = clean()
     story.append("c3", 4, 2, 24)
     story.boot("c3", (2, 2, 2), log_end=4, last_epoch=2)
-    assert_valid(committed_never_lost(story.evidence()))
+    assert_valid(committed_never_lost(story.run_events()))
 
 
 def test_leader_elected_without_a_committed_record() -> None:
@@ -242,7 +244,7 @@ def test_leader_elected_without_a_committed_record() -> None:
     story.append("c2", 0, 1, 10)
     story.hw("c1", 2, 1)
     story.event("c2", "elected", epoch=2, start_offset=1, votes=[2, 3])
-    assert_invalid(committed_never_lost(story.evidence()), "c2 was elected in epoch 2", "nothing")
+    assert_invalid(committed_never_lost(story.run_events()), "c2 was elected in epoch 2", "nothing")
 
 
 def test_leader_elected_with_another_record_there() -> None:
@@ -253,7 +255,7 @@ def test_leader_elected_with_another_record_there() -> None:
     story.append("c2", 0, 1, 99)
     story.hw("c1", 1, 2)
     story.event("c2", "elected", epoch=3, start_offset=1, votes=[2, 3])
-    assert_invalid(committed_never_lost(story.evidence()), "c2 was elected", "CRC 99")
+    assert_invalid(committed_never_lost(story.run_events()), "c2 was elected", "CRC 99")
 
 
 def test_leader_of_an_older_epoch_owes_nothing_to_a_later_commit() -> None:
@@ -263,7 +265,7 @@ def test_leader_of_an_older_epoch_owes_nothing_to_a_later_commit() -> None:
     story.event("c2", "elected", epoch=1, start_offset=0, votes=[2, 3])
     story.append("c1", 0, 2, 10, leader=True)
     story.hw("c1", 1, 2)
-    assert_valid(committed_never_lost(story.evidence()))
+    assert_valid(committed_never_lost(story.run_events()))
 
 
 def test_node_lacks_a_committed_record_at_the_end() -> None:
@@ -274,7 +276,7 @@ def test_node_lacks_a_committed_record_at_the_end() -> None:
         if not (event.node == "b1" and event.fields.get("base_offset") == 3)
         and not (event.node == "b1" and event.type == "hw")
     ]
-    assert_invalid(committed_never_lost(story.evidence()), "at the end", "b1", "offset 3")
+    assert_invalid(committed_never_lost(story.run_events()), "at the end", "b1", "offset 3")
 
 
 @pytest.mark.parametrize("settled_", [True, False])
@@ -285,5 +287,5 @@ def test_what_nodes_lack_counts_only_where_the_cluster_settled(settled_: bool) -
     story.append("c1", 0, 1, 10, leader=True)
     story.hw("c1", 1, 1)
     story.final(settled=settled_)
-    outcome = committed_never_lost(story.evidence())
+    outcome = committed_never_lost(story.run_events())
     assert (outcome.verdict is Verdict.INVALID) == settled_

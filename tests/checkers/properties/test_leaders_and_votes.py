@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planted_runs import Story, assert_invalid, assert_valid
 
-from checkers.kernels.votes import one_vote
 from checkers.one_leader_per_epoch import one_leader_per_epoch
+from checkers.one_vote import one_vote
 from framework.verdict import Verdict
 
 ID = {"c1": 1, "c2": 2, "c3": 3}
@@ -67,12 +67,12 @@ def vote(
 
 def test_clean_elections_are_accepted() -> None:
     assert_valid(one_leader_per_epoch(clean().run_events()))
-    assert_valid(one_vote(clean().evidence()))
+    assert_valid(one_vote(clean().run_events()))
 
 
 def test_nothing_seen_is_unknown() -> None:
     assert one_leader_per_epoch(Story().run_events()).verdict is Verdict.UNKNOWN
-    assert one_vote(Story().evidence()).verdict is Verdict.UNKNOWN
+    assert one_vote(Story().run_events()).verdict is Verdict.UNKNOWN
 
 
 # --- one leader: each witness -------------------------------------------------------------
@@ -151,50 +151,50 @@ def test_voter_forgets_its_vote_over_a_restart() -> None:
     story = clean()
     story.boot("c3", (2, -1, -1), log_end=0)
     vote(story, "c3", 2, 1, [1, 1], [0, 0])
-    assert_invalid(one_vote(story.evidence()), "voter 3", "candidates 2 and 1", "epoch 2")
+    assert_invalid(one_vote(story.run_events()), "voter 3", "candidates 2 and 1", "epoch 2")
 
 
 def test_voter_saves_another_vote() -> None:
     story = clean()
     story.saved("c3", 2, voted=3)
-    assert_invalid(one_vote(story.evidence()), "voter 3", "epoch 2")
+    assert_invalid(one_vote(story.run_events()), "voter 3", "epoch 2")
 
 
 def test_recovered_vote_differs_from_the_one_given() -> None:
     story = clean()
     story.boot("c2", (1, -1, 3))
-    assert_invalid(one_vote(story.evidence()), "voter 2", "candidates 1 and 3", "epoch 1")
+    assert_invalid(one_vote(story.run_events()), "voter 2", "candidates 1 and 3", "epoch 1")
 
 
 def test_winner_granted_another_too() -> None:
     story = clean()
     vote(story, "c2", 2, 3, [9, 9], [0, 0])
-    assert_invalid(one_vote(story.evidence()), "voter 2", "epoch 2")
+    assert_invalid(one_vote(story.run_events()), "voter 2", "epoch 2")
 
 
 def test_winner_counts_a_vote_that_went_to_another() -> None:
     story = clean()
     story.event("c3", "elected", epoch=1, start_offset=0, votes=[2, 3])
-    assert_invalid(one_vote(story.evidence()), "voter 2", "candidates 1 and 3", "epoch 1")
+    assert_invalid(one_vote(story.run_events()), "voter 2", "candidates 1 and 3", "epoch 1")
 
 
 def test_vote_for_a_shorter_log() -> None:
     story = clean()
     vote(story, "c3", 7, 1, [1, 4], [1, 5])
-    assert_invalid(one_vote(story.evidence()), "c3", "(1, 4)", "(1, 5)", "said")
+    assert_invalid(one_vote(story.run_events()), "c3", "(1, 4)", "(1, 5)", "said")
 
 
 def test_vote_for_a_longer_log_of_an_older_epoch() -> None:
     story = clean()
     vote(story, "c3", 7, 1, [1, 50], [2, 5])
-    assert_invalid(one_vote(story.evidence()), "(1, 50)", "(2, 5)")
+    assert_invalid(one_vote(story.run_events()), "(1, 50)", "(2, 5)")
 
 
 def test_vote_for_a_shorter_log_that_the_voter_lies_about() -> None:
     story = clean()
     story.append("c3", 0, 2, 22)
     vote(story, "c3", 7, 1, [1, 1], [1, 1])
-    assert_invalid(one_vote(story.evidence()), "c3", "(2, 1)", "written")
+    assert_invalid(one_vote(story.run_events()), "c3", "(2, 1)", "written")
 
 
 def test_log_end_that_only_the_boot_knows_is_no_false_alarm() -> None:
@@ -205,7 +205,7 @@ def test_log_end_that_only_the_boot_knows_is_no_false_alarm() -> None:
     vote(story, "c1", 3, 2, [2, 4], [2, 4])
     story.event("c1", "truncate", end_offset=3)
     vote(story, "c1", 4, 3, [1, 9], [1, 3])
-    assert_valid(one_vote(story.evidence()))
+    assert_valid(one_vote(story.run_events()))
 
 
 @given(
@@ -222,4 +222,4 @@ def test_one_vote_is_what_it_says(votes: list[tuple[str, int, int, bool]]) -> No
             story.boot(node)
         vote(story, node, epoch, candidate, [0, 0], [0, 0])
     right = not any(a[:2] == b[:2] and a[2] != b[2] for a, b in combinations(votes, 2))
-    assert (one_vote(story.evidence()).verdict is Verdict.VALID) == right
+    assert (one_vote(story.run_events()).verdict is Verdict.VALID) == right

@@ -1,24 +1,24 @@
-"""A node's metadata log, folded from its storage events.
+"""A node's metadata log, folded from what it says of its storage.
 
-An entry is (epoch, CRC), or None where events do not tell it: what a killed process wrote
-after its last event line, and what lies below the log's start.
+An entry is (epoch, CRC), or None where nothing tells it: what a killed process wrote
+after its last line, and what lies below the log's start.
 """
 
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from checkers.kernels.evidence import NodeEvent
+from framework.evidence.kinds import Appended, Booted, Evidence, LogBegan, Truncated
 
 Entry: TypeAlias = tuple[int, int]
 
-EVENTS = ("boot", "append", "truncate", "log_start")
+KINDS: Final = (Booted, Appended, Truncated, LogBegan)
 
 
 @dataclass(slots=True)
 class LogFold:
-    """Feed it a node's events in order, over all incarnations."""
+    """Feed it what a node did in order, over all incarnations."""
 
     entries: list[Entry | None] = field(default_factory=list)
     prefixes: list[bytes | None] = field(default_factory=list)
@@ -26,7 +26,7 @@ class LogFold:
     hashing: bool = False
     last_epoch: int | None = 0
     start: int = 0
-    """Where the log begins, as far as events told. What lies below stays known, where it was."""
+    """Where the log begins, as far as was told. What lies below stays known, where it was."""
 
     @property
     def end(self) -> int:
@@ -39,20 +39,19 @@ class LogFold:
             return (0, 0)
         return None if self.last_epoch is None else (self.last_epoch, self.end)
 
-    def feed(self, event: NodeEvent) -> None:
-        fields = event.fields
-        match event.type:
-            case "append":
-                self._append(fields["base_offset"], fields["epoch"], fields["crcs"])
-            case "truncate":
-                self._truncate(fields["end_offset"])
-            case "log_start":
-                self._begin(fields["offset"], dropped=bool(fields.get("dropped")))
-            case "boot":
-                start = fields.get("log_start") or 0
+    def feed(self, each: Evidence) -> None:
+        match each:
+            case Appended():
+                self._append(each.base_offset, each.epoch, each.crcs)
+            case Truncated():
+                self._truncate(each.end_offset)
+            case LogBegan():
+                self._begin(each.offset, dropped=each.dropped)
+            case Booted():
+                start = each.log_start or 0
                 if start > self.start:  # of this nothing was told: the process died over it
                     self._begin(start, dropped=True)
-                self._recover(fields.get("log_end"), fields.get("last_epoch"))
+                self._recover(each.log_end, each.last_epoch)
 
     def _append(self, base: int, epoch: int, crcs: Iterable[int]) -> None:
         self._truncate(base)
@@ -108,11 +107,11 @@ class LogFold:
             self.last_epoch = last_epoch
 
 
-def log_at(events: Iterable[NodeEvent], moment: NodeEvent) -> LogFold:
-    """A node's log just after one of its events."""
+def log_at(evidence: Iterable[Evidence], moment: Evidence) -> LogFold:
+    """A node's log just after one of the things that it did."""
     log = LogFold()
-    for event in events:
-        log.feed(event)
-        if event is moment:
+    for each in evidence:
+        log.feed(each)
+        if each is moment:
             break
     return log
