@@ -1,17 +1,241 @@
-"""No operation takes effect twice, none after it failed."""
+"""No operation takes effect twice, and none that was told that it had failed (D.20).
 
-from checkers.kernels.effects import EVENTS, FS, effects_once
-from checkers.observations import Judge, RunChecker
-from framework.plugins.capabilities import evidence
+Judged by the committed log. A request id stands in one batch. A topic that comes into being is
+the doing of one create of its name, which was not refused, and no create makes two; likewise a
+topic that goes, and deletes. A delete that was answered ok removed a topic that lived at some
+time between its invocation and its completion. A registration of a broker that a workload plays
+is the doing of a request that was not refused.
+
+What clients were not answered may take effect at any later time, but once. ISR changes are held
+to the same by isr-linearizability, produced values by partition-data.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from checkers.folds.committed_log import CommittedLog, committed_log
+from framework.checking.findings import concluded, finding
+from framework.checking.keyed import Outcome
+from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.changes import (
+    BrokerRegistered,
+    Change,
+    RequestRemembered,
+    TopicCreated,
+    TopicRemoved,
+)
+from framework.evidence.kinds import Decided, evidence_of
+from framework.evidence.run_events import RunEvents
+from framework.history.pairing import Operation
+from framework.plugins.checker import Finding
+
+FS: Final = ("create", "delete", "heartbeat")
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A committed record that some operation caused. On the harness's clock: nobody had applied
+    it before `not_before_ns`, somebody had by `by_ns`."""
+
+    topic_id: str
+    name: str
+    change: Change
+    not_before_ns: int
+    by_ns: int
+
+
+def effects_once(events: RunEvents) -> Outcome:
+    log = committed_log(events.of(Change))
+    born, gone = _effects(log)
+    creates = _by_key(events.operations, "create")
+    deletes = _by_key(events.operations, "delete")
+    findings: list[Finding] = []
+    judged = 0
+    for name, operations in sorted(creates.items()):
+        effects = [each for each in born.values() if each.name == name]
+        judged += len(effects)
+        findings += _caused("created", name, operations, effects)
+    for name, operations in sorted(deletes.items()):
+        effects = [each for each in gone.values() if each.name == name]
+        judged += len(effects)
+        findings += _caused("removed", name, operations, effects)
+        findings += _in_their_time(operations, born, gone)
+    requests, found = _requests(log, list(events.of(Decided)))
+    findings += found
+    players, found = _registrations(log, events.operations)
+    findings += found
+    figures = {"topics": judged, "requests": requests, "registrations": players}
+    return concluded(judged + requests + players, findings, figures)
+
+
+def _effects(log: CommittedLog) -> tuple[dict[str, Effect], dict[str, Effect]]:
+    """Topic id -> its creation, and its removal."""
+    born: dict[str, Effect] = {}
+    gone: dict[str, Effect] = {}
+    for change, *times in zip(log.records, log.not_before_ns, log.by_ns, strict=True):
+        if isinstance(change, TopicCreated):
+            born[change.topic_id] = Effect(change.topic_id, change.name, change, *times)
+        elif isinstance(change, TopicRemoved) and change.topic_id in born:
+            name = born[change.topic_id].name
+            gone[change.topic_id] = Effect(change.topic_id, name, change, *times)
+    return born, gone
+
+
+def _by_key(operations: Iterable[Operation], f: str) -> dict[str, list[Operation]]:
+    found: dict[str, list[Operation]] = defaultdict(list)
+    for operation in operations:
+        if operation.f == f:
+            found[str(operation.key)].append(operation)
+    return found
+
+
+def _answered_id(operation: Operation) -> str | None:
+    if not operation.ok or not isinstance(operation.result, dict):
+        return None
+    topic_id = operation.result.get("topic_id")
+    return None if topic_id is None else str(topic_id)
+
+
+# --- topics -------------------------------------------------------------------------------
+
+
+def _caused(
+    deed: str, name: str, operations: Sequence[Operation], effects: Sequence[Effect]
+) -> Iterator[Finding]:
+    """Each effect needs an operation of its own. Those that were answered with its id are its
+    own; the rest is put down to operations that were not answered, or without an id, each of
+    which began before. Both in the order of time: if any assignment fits, this one does."""
+    owners: dict[str, list[Operation]] = defaultdict(list)
+    for operation in operations:
+        topic_id = _answered_id(operation)
+        if topic_id is not None:
+            owners[topic_id].append(operation)
+    for topic_id, group in sorted(owners.items()):
+        if len(group) > 1:
+            yield finding(
+                f"{len(group)} operations on {name} were answered that they had {deed} topic "
+                f"{topic_id}",
+                group,
+            )
+    possible = sorted(
+        each.invoked_ns or 0
+        for each in operations
+        if not each.failed and _answered_id(each) is None
+    )
+    rest = sorted(
+        (each for each in effects if each.topic_id not in owners),
+        key=lambda each: (each.by_ns, each.change.offset),
+    )
+    for number, effect in enumerate(rest):
+        begun = sum(invoked <= effect.by_ns for invoked in possible)
+        if begun <= number:
+            refused = [
+                each
+                for each in operations
+                if each.failed and (each.invoked_ns or 0) <= effect.by_ns
+            ]
+            yield finding(
+                f"{name} was {deed} at offset {effect.change.offset} (topic "
+                f"{effect.topic_id}), the doing of no operation: {begun} are without an answer "
+                f"by then, and {number} of them account for other records; {len(refused)} were "
+                f"refused",
+                refused[-3:],
+                [effect.change],
+            )
+
+
+def _in_their_time(
+    operations: Iterable[Operation], born: dict[str, Effect], gone: dict[str, Effect]
+) -> Iterator[Finding]:
+    for operation in operations:
+        topic_id = _answered_id(operation)
+        if topic_id is None or topic_id not in born:
+            continue
+        begin, end = operation.invoked_ns or 0, operation.completed_ns
+        birth, death = born[topic_id], gone.get(topic_id)
+        late = end is not None and end < birth.not_before_ns
+        early = death is not None and begin > death.by_ns
+        if late or early:
+            when = "was created after it had ended" if late else "had been removed before it began"
+            yield finding(
+                f"operation {operation.index} (delete of {operation.key}) was answered with topic "
+                f"{topic_id}, which {when}",
+                [operation],
+                [birth.change if late or death is None else death.change],
+            )
+
+
+# --- requests -----------------------------------------------------------------------------
+
+
+def _requests(log: CommittedLog, decided: Sequence[Decided]) -> tuple[int, list[Finding]]:
+    """A forwarded request's id in one record, and one decision on it with committed records."""
+    findings: list[Finding] = []
+    recorded: dict[str, RequestRemembered] = {}
+    for change in log.records:
+        if isinstance(change, RequestRemembered):
+            known = recorded.setdefault(change.request_id, change)
+            if known is not change:
+                findings.append(
+                    finding(
+                        f"request {change.request_id} took effect twice: at offsets "
+                        f"{known.offset} and {change.offset}",
+                        evidence=[known, change],
+                    )
+                )
+    carried_out: dict[str, Decided] = {}
+    for decision in decided:
+        forwarded, offsets = decision.forwarded, decision.records
+        if not forwarded or not offsets:
+            continue
+        if log.of_epoch(min(offsets), decision.epoch) is None:
+            continue
+        first = carried_out.setdefault(forwarded, decision)
+        if first is not decision:
+            findings.append(
+                finding(
+                    f"request {forwarded} was carried out twice: {first.node} made offsets "
+                    f"{list(first.records)}, {decision.node} {list(offsets)}, all committed",
+                    evidence=[first, decision],
+                )
+            )
+    return len(recorded.keys() | carried_out.keys()), findings
+
+
+def _registrations(log: CommittedLog, operations: Iterable[Operation]) -> tuple[int, list[Finding]]:
+    """Of brokers that a workload plays: their processes have incarnation ids of their own."""
+    asked: dict[str, list[Operation]] = defaultdict(list)
+    for operation in operations:
+        value = operation.value
+        if operation.f == "heartbeat" and value.get("incarnation") and value["broker_epoch"] < 0:
+            asked[str(value["incarnation"])].append(operation)
+    judged, findings = 0, []
+    for change in log.records:
+        if not isinstance(change, BrokerRegistered):
+            continue
+        group = asked.get(str(change.process))
+        if group is None:
+            continue
+        judged += 1
+        if all(each.failed for each in group):
+            findings.append(
+                finding(
+                    f"broker {change.broker_id} was registered at offset "
+                    f"{change.offset}; all its process's requests were refused",
+                    group,
+                    [change],
+                )
+            )
+    return judged, findings
 
 
 class EffectsOnce(RunChecker):
-    """See `checkers.kernels.effects`."""
-
     name = "effects-once"
     summary = (
         "Every topic that came or went is the doing of one operation that was not "
         "refused, and every request id is in one batch"
     )
-    requires = evidence("applied", "decided")
-    judge = Judge(effects_once, events=EVENTS, fs=FS)
+    requires = evidence_of(Change, Decided)
+    check_run = RunCheck(effects_once, evidence=(Change, Decided), fs=FS)

@@ -1,17 +1,330 @@
-"""Epochs, watermarks, versions and offsets never go back."""
+"""Counters that only rise (D.8): what is saved of the quorum over restarts, high watermarks, applied
+offsets, broker epochs, leader and partition epochs, and what clients saw of them."""
 
-from checkers.kernels.counters import EVENTS, FS, monotonic_counters
-from checkers.observations import Judge, RunChecker
-from framework.plugins.capabilities import evidence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from framework.checking.findings import concluded, finding
+from framework.checking.keyed import Outcome
+from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.changes import BrokerRegistered, Change, PartitionState
+from framework.evidence.clocks import Moment, moment_of, surely_before, surely_not_after
+from framework.evidence.kinds import (
+    Booted,
+    Committed,
+    EpochSaved,
+    Evidence,
+    ImageDigest,
+    ImageShown,
+    evidence_of,
+)
+from framework.evidence.run_events import RunEvents, incarnations
+from framework.history.pairing import Operation
+from framework.plugins.checker import Finding
+
+FS: Final = ("metadata", "heartbeat")
+
+
+@dataclass(slots=True)
+class Tally:
+    """Findings and how many values were compared."""
+
+    findings: list[Finding]
+    seen: int = 0
+
+    def add(self, found: Iterable[Finding]) -> None:
+        self.seen += 1
+        self.findings += found
+
+
+def monotonic_counters(events: RunEvents) -> Outcome:
+    tally = Tally([])
+    nodes = incarnations(events.evidence)
+    for lives in nodes.values():
+        _quorum_state(tally, lives)
+        for life in lives:
+            _within_incarnation(tally, life)
+    _leaders_watermarks(tally, events.of(Committed))
+    _records(tally, events.of(Change))
+    _answered_broker_epochs(tally, events.operations)
+    _metadata(tally, events.operations, _boots(nodes))
+    return concluded(tally.seen, tally.findings, {"nodes": len(nodes)})
+
+
+# --- nodes --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What was saved of the quorum; None: no leader, no vote."""
+
+    epoch: int
+    leader: int | None
+    vote: int | None
+    by: Evidence
+
+
+def _quorum_state(tally: Tally, lives: list[list[Evidence]]) -> None:
+    """What a node saved never goes back, over all its incarnations. A boot may know more than
+    what was told before it: the line of a process that was killed."""
+    before: Saved | None = None
+    for each in (each for life in lives for each in life):
+        if not isinstance(each, Booted | EpochSaved):
+            continue
+        saved = _saved(each)
+        if before is not None:
+            tally.add(_went_back(before, saved, each))
+        before = saved or before
+
+
+def _saved(each: Booted | EpochSaved) -> Saved | None:
+    if isinstance(each, EpochSaved):
+        return Saved(each.epoch, each.leader, each.vote, each)
+    if each.saved_epoch is None:
+        return None
+    return Saved(each.saved_epoch, each.saved_leader, each.saved_vote, each)
+
+
+def _went_back(was: Saved, now: Saved | None, by: Evidence) -> Iterator[Finding]:
+    again = "came back with" if isinstance(by, Booted) else "saved"
+    if now is None:
+        yield finding(
+            f"{by.node} came back without its quorum state; it had saved epoch {was.epoch}",
+            evidence=[was.by, by],
+        )
+    elif now.epoch < was.epoch:
+        yield finding(
+            f"{by.node} {again} epoch {now.epoch} after epoch {was.epoch}",
+            evidence=[was.by, by],
+        )
+    elif now.epoch == was.epoch:
+        for words, had, has in (
+            ("leader", was.leader, now.leader),
+            ("vote", was.vote, now.vote),
+        ):
+            if had is not None and has != had:
+                lost = "forgot" if has is None else "changed"
+                yield finding(
+                    f"{by.node} {lost} its {words} of epoch {was.epoch}: it {again} "
+                    f"{'none' if has is None else has} after {had}",
+                    evidence=[was.by, by],
+                )
+
+
+def _within_incarnation(tally: Tally, life: list[Evidence]) -> None:
+    last: dict[str, tuple[int, Evidence]] = {}
+    for each in life:
+        match each:
+            case Committed():
+                counter = "high watermark"
+            case ImageDigest():
+                counter = "applied offset"
+            case ImageShown():
+                counter = "published offset"
+            case Change():
+                counter = "applied record"
+            case _:
+                continue
+        before, now = last.get(counter), each.offset
+        last[counter] = (now, each)
+        if before is None:
+            continue
+        was = before[0]
+        wrong = now <= was if isinstance(each, Change) else now < was
+        message = f"{each.node}'s {counter} went from {was} to {now}"
+        tally.add([finding(message, evidence=[before[1], each])] if wrong else [])
+
+
+def _leaders_watermarks(tally: Tally, watermarks: Iterable[Committed]) -> None:
+    """A leader commits nothing before a record of its own epoch, which stands above all that
+    earlier leaders committed: so its first high watermark is above all of theirs."""
+    lowest: dict[int, Committed] = {}
+    highest: dict[int, Committed] = {}
+    for each in watermarks:
+        if not each.leading:
+            continue
+        epoch = each.epoch
+        if epoch not in lowest or each.offset < lowest[epoch].offset:
+            lowest[epoch] = each
+        if epoch not in highest or each.offset > highest[epoch].offset:
+            highest[epoch] = each
+    best: Committed | None = None
+    for epoch in sorted(lowest):
+        first = lowest[epoch]
+        if best is not None:
+            message = (
+                f"the quorum's high watermark went back: {first.node} reported {first.offset} as "
+                f"leader of epoch {epoch}, {best.node} had reported {best.offset} as leader of "
+                f"epoch {best.epoch}"
+            )
+            wrong = first.offset < best.offset
+            tally.add([finding(message, evidence=[best, first])] if wrong else [])
+        if best is None or highest[epoch].offset > best.offset:
+            best = highest[epoch]
+
+
+# --- the log ------------------------------------------------------------------------------
+
+
+def _records(tally: Tally, changes: Iterable[Change]) -> None:
+    """Committed records in log order; each offset once, whoever applied it first."""
+    by_offset: dict[int, Change] = {}
+    for each in changes:
+        by_offset.setdefault(each.offset, each)
+    brokers: dict[int, BrokerRegistered] = {}
+    partitions: dict[tuple[str, int], PartitionState] = {}
+    for _, each in sorted(by_offset.items()):
+        match each:
+            case BrokerRegistered():
+                if each.broker_id in brokers:
+                    tally.add(_broker_epoch(brokers[each.broker_id], each))
+                brokers[each.broker_id] = each
+            case PartitionState():
+                if each.key in partitions:
+                    tally.add(_partition_epochs(partitions[each.key], each))
+                partitions[each.key] = each
+
+
+def _broker_epoch(was: BrokerRegistered, now: BrokerRegistered) -> Iterator[Finding]:
+    if now.broker_epoch <= was.broker_epoch:
+        yield finding(
+            f"broker {now.broker_id} was registered with epoch {now.broker_epoch} at offset "
+            f"{now.offset}, after epoch {was.broker_epoch} at offset {was.offset}",
+            evidence=[was, now],
+        )
+
+
+def _partition_epochs(was: PartitionState, now: PartitionState) -> Iterator[Finding]:
+    where = f"partition {now.topic_id}/{now.partition} at offset {now.offset}"
+    if now.partition_epoch != was.partition_epoch + 1:
+        yield finding(
+            f"{where}: partition epoch {now.partition_epoch} after {was.partition_epoch}",
+            evidence=[was, now],
+        )
+    if now.leader_epoch < was.leader_epoch:
+        yield finding(
+            f"{where}: leader epoch {now.leader_epoch} after {was.leader_epoch}",
+            evidence=[was, now],
+        )
+    elif now.leader != was.leader and now.leader_epoch == was.leader_epoch:
+        yield finding(
+            f"{where}: the leader changed from {was.leader} to {now.leader} within leader "
+            f"epoch {now.leader_epoch}",
+            evidence=[was, now],
+        )
+
+
+# --- clients ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A value that an operation showed of some counter."""
+
+    operation: Operation
+    value: int
+
+
+def _never_back(tally: Tally, sights: list[Sight], describe: Callable[[Sight, Sight], str]) -> None:
+    """An operation shows no less than those that had ended before it began. Sweeps over
+    invocations with the greatest value of what had ended by then."""
+    ended = sorted(sights, key=lambda sight: sight.operation.end or 0)
+    at = 0
+    best: Sight | None = None
+    for sight in sorted(sights, key=lambda sight: sight.operation.index):
+        while at < len(ended) and ended[at].operation.precedes(sight.operation):
+            if best is None or ended[at].value > best.value:
+                best = ended[at]
+            at += 1
+        wrong = best is not None and sight.value < best.value
+        if best is not None and wrong:
+            operations = [best.operation, sight.operation]
+            tally.add([finding(describe(best, sight), operations)])
+        else:
+            tally.add([])
+
+
+def _answered_broker_epochs(tally: Tally, operations: Iterable[Operation]) -> None:
+    sights: dict[int, list[Sight]] = defaultdict(list)
+    for operation in operations:
+        epoch = (operation.result or {}).get("broker_epoch") if operation.ok else None
+        if operation.f == "heartbeat" and isinstance(epoch, int) and epoch >= 0:
+            sights[operation.value["broker_id"]].append(Sight(operation, epoch))
+    for broker, seen in sorted(sights.items()):
+
+        def describe(best: Sight, sight: Sight, broker: int = broker) -> str:
+            return (
+                f"broker {broker} was answered epoch {sight.value} by operation "
+                f"{sight.operation.index}, after epoch {best.value} by operation "
+                f"{best.operation.index}"
+            )
+
+        _never_back(tally, seen, describe)
+
+
+Boots = Mapping[str, list[Moment]]
+"""Node -> when its incarnations began."""
+
+
+def _boots(nodes: Mapping[str, list[list[Evidence]]]) -> Boots:
+    return {node: [moment_of(life[0]) for life in lives] for node, lives in nodes.items()}
+
+
+def _metadata(tally: Tally, operations: Iterable[Operation], boots: Boots) -> None:
+    """What one incarnation of a broker tells of a partition never goes back. Reads of which it
+    is not known which incarnation answered are left out."""
+    sights: dict[tuple[str, int, str, int], list[Sight]] = defaultdict(list)
+    for operation in operations:
+        life = _life(operation, boots)
+        if operation.f != "metadata" or life is None or not isinstance(operation.result, dict):
+            continue
+        for partition in operation.result.get("partitions") or ():
+            key = (str(operation.node), life, _topic(operation), partition["partition"])
+            if partition.get("leader_epoch", -1) >= 0:
+                sights[key].append(Sight(operation, partition["leader_epoch"]))
+    for (node, _, topic, partition), seen in sorted(sights.items()):
+
+        def describe(
+            best: Sight,
+            sight: Sight,
+            node: str = node,
+            where: str = f"{topic}/{partition}",
+        ) -> str:
+            return (
+                f"{node} showed leader epoch {sight.value} of {where} to operation "
+                f"{sight.operation.index}, after {best.value} to operation {best.operation.index}"
+            )
+
+        _never_back(tally, seen, describe)
+
+
+def _topic(operation: Operation) -> str:
+    result: Any = operation.result
+    return str(result.get("topic_id"))
+
+
+def _life(operation: Operation, boots: Boots) -> int | None:
+    """Which incarnation of its node answered; None: it cannot be told."""
+    begin, end = operation.invoked_ns, operation.completed_ns
+    starts = boots.get(operation.node or "", [])
+    if not operation.ok or begin is None or end is None:
+        return None
+    first = sum(surely_not_after(start, Moment(begin)) for start in starts)
+    last = sum(not surely_before(Moment(end), start) for start in starts)
+    return first if first == last and first else None
 
 
 class MonotonicCounters(RunChecker):
-    """Over restarts where they are saved; see `checkers.kernels.counters`."""
-
     name = "monotonic-counters"
     summary = (
         "Saved epochs and votes, high watermarks, applied offsets, broker, leader and "
         "partition epochs only rise, on nodes, in the log and in what clients are shown"
     )
-    requires = evidence("committed", "applied")
-    judge = Judge(monotonic_counters, events=EVENTS, fs=FS)
+    requires = evidence_of(Committed, Change)
+    check_run = RunCheck(
+        monotonic_counters,
+        evidence=(Booted, EpochSaved, Committed, Change, ImageDigest, ImageShown),
+        fs=FS,
+    )

@@ -325,6 +325,7 @@ class IsrDecided(Evidence):
 
     kind: ClassVar[str] = "isr-decided"
     request: str
+    api: str
     broker_id: int
     broker_epoch: int | None
     topic_id: str

@@ -31,6 +31,18 @@ RECORDS: dict[str, dict[str, Any]] = {
 }
 """What a record says where a story does not."""
 
+EVENTS: dict[str, dict[str, Any]] = {
+    "heartbeat": {
+        "broker_id": 4,
+        "broker_epoch": 7,
+        "target": "ACTIVE",
+        "error": 0,
+        "next_state": "ACTIVE",
+        "answered_epoch": 7,
+    },
+}
+"""Likewise an event."""
+
 
 @dataclass
 class Story:
@@ -44,6 +56,8 @@ class Story:
     injections: list[Injection] = field(default_factory=list)
     plan: dict[str, Any] = field(default_factory=lambda: dict(PLAN))
     phase: str = "main"
+    ahead_ns: dict[str, int] = field(default_factory=dict)
+    """Node -> by how much its clock is ahead of the harness's."""
     _lives: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def _next(self) -> int:
@@ -171,7 +185,7 @@ class Story:
             seq=seq + 1,
             time_ns=self.now_ns,
             type=type,
-            fields=fields,
+            fields=EVENTS.get(type, {}) | fields,
         )
         self.events.append(event)
         return event
@@ -352,14 +366,14 @@ class Story:
 
     def run_events(self) -> RunEvents:
         """As a rule is given it: what nodes wrote is translated by their own adapter."""
-        clocks = Clocks(ZERO_NS)
+        clocks = Clocks.of({"time_zero_ns": ZERO_NS, **self.plan})
         return RunEvents(
             operations=self.operations,
             evidence=[
                 evidence
                 for number, event in enumerate(self.events, 1)
                 for evidence in translated(
-                    [(number, event.as_json() | {"time_ns": event.time_ns + ZERO_NS})],
+                    [(number, self._as_written(event))],
                     "events.jsonl",
                     event.node,
                     event.node,
@@ -392,6 +406,15 @@ class Story:
             ],
             plan=self.plan,
         )
+
+    def _as_written(self, event: NodeEvent) -> dict[str, Any]:
+        """A line of events.jsonl: times are of the node's own clock, as `ahead_ns` sets it."""
+        line = event.as_json() | {"time_ns": event.time_ns + ZERO_NS}
+        ahead = self.ahead_ns.get(event.node, 0)
+        times = {
+            name: line[name] + ahead for name in ("time_ns", "start_ns", "end_ns") if name in line
+        }
+        return line | times
 
     def evidence(self) -> Evidence:
         return Evidence(

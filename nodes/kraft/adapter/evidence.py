@@ -322,6 +322,7 @@ def _isr_decision(
     return kinds.IsrDecided(
         **line.head,
         request=str(says["request_id"]),
+        api=says["api"],
         as_of=says["as_of"],
         epoch=says["epoch"],
         broker_id=asked["broker_id"],

@@ -2,7 +2,7 @@
 
 from planted_runs import OTHER, TOPIC, Story, accepted, assert_invalid, assert_valid, change, shown
 
-from checkers.kernels.acknowledged import acknowledged_never_lost
+from checkers.acknowledged_never_lost import acknowledged_never_lost
 from framework.verdict import Verdict
 
 
@@ -32,19 +32,19 @@ def clean() -> Story:
 
 
 def test_clean_run_is_accepted() -> None:
-    outcome = acknowledged_never_lost(clean().evidence())
+    outcome = acknowledged_never_lost(clean().run_events())
     assert_valid(outcome)
     assert outcome.figures["acknowledged_and_read"] == 4
 
 
 def test_nothing_seen_is_unknown() -> None:
-    assert acknowledged_never_lost(Story().evidence()).verdict is Verdict.UNKNOWN
+    assert acknowledged_never_lost(Story().run_events()).verdict is Verdict.UNKNOWN
 
 
 def test_acknowledgements_that_nobody_read_are_unknown() -> None:
     story = Story()
     story.create("t")
-    assert acknowledged_never_lost(story.evidence()).verdict is Verdict.UNKNOWN
+    assert acknowledged_never_lost(story.run_events()).verdict is Verdict.UNKNOWN
 
 
 # --- topics -------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def test_created_topic_is_lost() -> None:
     story = clean()
     made = story.create("lost")
     read = story.describe("lost")
-    outcome = acknowledged_never_lost(story.evidence())
+    outcome = acknowledged_never_lost(story.run_events())
     assert_invalid(outcome, "topic lost", "no such topic")
     assert outcome.findings[0].operations == (made.index, read.index)
 
@@ -63,13 +63,13 @@ def test_created_topic_was_replaced() -> None:
     story = clean()
     story.create("lost")
     story.describe("lost", shown(0, [4]), topic_id=OTHER)
-    assert_invalid(acknowledged_never_lost(story.evidence()), "another id")
+    assert_invalid(acknowledged_never_lost(story.run_events()), "another id")
 
 
 def test_created_topic_is_missing_in_a_final_cache() -> None:
     story = clean()
     story.op("metadata", "t", None, None, node="b2")
-    assert_invalid(acknowledged_never_lost(story.evidence()), "topic t", "no such topic")
+    assert_invalid(acknowledged_never_lost(story.run_events()), "topic t", "no such topic")
 
 
 def test_delete_of_another_id_does_not_excuse() -> None:
@@ -77,7 +77,7 @@ def test_delete_of_another_id_does_not_excuse() -> None:
     story.create("t")
     story.delete("t", OTHER)
     story.describe("t")
-    assert_invalid(acknowledged_never_lost(story.evidence()), "topic t")
+    assert_invalid(acknowledged_never_lost(story.run_events()), "topic t")
 
 
 def test_delete_that_was_refused_does_not_excuse() -> None:
@@ -85,7 +85,7 @@ def test_delete_that_was_refused_does_not_excuse() -> None:
     story.create("t")
     story.op("delete", "t", type="fail", error="NOT_CONTROLLER")
     story.describe("t")
-    assert_invalid(acknowledged_never_lost(story.evidence()), "topic t")
+    assert_invalid(acknowledged_never_lost(story.run_events()), "topic t")
 
 
 def test_delete_that_began_after_the_read_does_not_excuse() -> None:
@@ -93,7 +93,7 @@ def test_delete_that_began_after_the_read_does_not_excuse() -> None:
     story.create("t")
     story.describe("t")
     story.delete("t")
-    assert_invalid(acknowledged_never_lost(story.evidence()), "topic t")
+    assert_invalid(acknowledged_never_lost(story.run_events()), "topic t")
 
 
 def test_indeterminate_delete_may_act_much_later() -> None:
@@ -102,7 +102,7 @@ def test_indeterminate_delete_may_act_much_later() -> None:
     story.create("t")
     story.describe("t", shown(0, [4]))
     story.describe("t")
-    assert_valid(acknowledged_never_lost(story.evidence()))
+    assert_valid(acknowledged_never_lost(story.run_events()))
 
 
 def test_pending_delete_excuses() -> None:
@@ -110,13 +110,13 @@ def test_pending_delete_excuses() -> None:
     story.create("t")
     story.invoke("delete", "t")
     story.describe("t")
-    assert_valid(acknowledged_never_lost(story.evidence()))
+    assert_valid(acknowledged_never_lost(story.run_events()))
 
 
 def test_deleted_topic_comes_back() -> None:
     story = clean()
     back = story.describe("gone", shown(0, [4]), topic_id=OTHER)
-    outcome = acknowledged_never_lost(story.evidence())
+    outcome = acknowledged_never_lost(story.run_events())
     assert_invalid(outcome, "topic gone", "is back")
     assert back.index in outcome.findings[0].operations
 
@@ -124,7 +124,7 @@ def test_deleted_topic_comes_back() -> None:
 def test_deleted_topic_stays_in_a_settled_cache() -> None:
     story = clean()
     story.op("metadata", "gone", None, {"topic_id": OTHER, "partitions": []}, node="b2")
-    assert_invalid(acknowledged_never_lost(story.evidence()), "is back")
+    assert_invalid(acknowledged_never_lost(story.run_events()), "is back")
 
 
 def test_caches_of_a_cluster_that_did_not_settle_promise_nothing() -> None:
@@ -134,7 +134,7 @@ def test_caches_of_a_cluster_that_did_not_settle_promise_nothing() -> None:
     story.describe("t")
     story.final(settled=False)
     story.op("metadata", "t", None, {"topic_id": TOPIC, "partitions": []}, node="b2")
-    assert_valid(acknowledged_never_lost(story.evidence()))
+    assert_valid(acknowledged_never_lost(story.run_events()))
 
 
 def test_read_that_began_before_the_delete_was_answered_may_see_it() -> None:
@@ -144,7 +144,7 @@ def test_read_that_began_before_the_delete_was_answered_may_see_it() -> None:
     story.delete("t")
     story.complete(read, "ok", {"topic_id": TOPIC, "partitions": []})
     story.describe("t")
-    assert_valid(acknowledged_never_lost(story.evidence()))
+    assert_valid(acknowledged_never_lost(story.run_events()))
 
 
 def test_deleted_topic_comes_back_in_the_log() -> None:
@@ -154,9 +154,9 @@ def test_deleted_topic_comes_back_in_the_log() -> None:
     story.describe("t")
     story.apply("c1", 5, "TopicRecord", topic_id=TOPIC, name="t")
     story.apply("c1", 9, "RemoveTopicRecord", topic_id=TOPIC)
-    assert_valid(acknowledged_never_lost(story.evidence()))
+    assert_valid(acknowledged_never_lost(story.run_events()))
     story.apply("c2", 12, "TopicRecord", topic_id=TOPIC, name="t")
-    outcome = acknowledged_never_lost(story.evidence())
+    outcome = acknowledged_never_lost(story.run_events())
     assert_invalid(outcome, "removed by the record at offset 9", "TopicRecord at offset 12")
     assert outcome.findings[0].operations == (gone.index,)
 
@@ -168,7 +168,7 @@ def test_acknowledged_version_is_lost() -> None:
     story = clean()
     story.alter(7, [4])
     story.describe("t", shown(7, [4, 5]))
-    assert_invalid(acknowledged_never_lost(story.evidence()), "version 8", "found version 7")
+    assert_invalid(acknowledged_never_lost(story.run_events()), "version 8", "found version 7")
 
 
 def test_answer_before_commit() -> None:
@@ -178,7 +178,7 @@ def test_answer_before_commit() -> None:
     story.answer("CreateTopics", 6)
     create = story.complete(create, "ok", {"topic_id": TOPIC})
     story.describe("t", shown(0, [4]))
-    outcome = acknowledged_never_lost(story.evidence())
+    outcome = acknowledged_never_lost(story.run_events())
     assert_invalid(outcome, "offset 6 not committed", "high watermark was 6")
     assert outcome.findings[0].operations == (create.index,)
 
@@ -189,7 +189,7 @@ def test_isr_change_answered_before_commit_names_its_operation() -> None:
     story.decide("AlterPartition", {"topic_id": TOPIC, "partition": 0}, [5])
     story.answer("AlterPartition", 5)
     asked = story.complete(asked, "ok", accepted(asked.value))
-    outcome = acknowledged_never_lost(story.evidence())
+    outcome = acknowledged_never_lost(story.run_events())
     assert_invalid(outcome, "AlterPartition", "not committed")
     assert outcome.findings[0].operations == (asked.index,)
 
@@ -201,7 +201,7 @@ def test_batch_of_which_a_part_succeeds_before_it_is_committed() -> None:
     story.decide("CreateTopics", {"topic": "t"}, [5, 6], items=items)
     story.answer("CreateTopics", 6, code=36, codes=[36, 0])
     create = story.complete(create, "ok", {"topic_id": TOPIC})
-    outcome = acknowledged_never_lost(story.evidence())
+    outcome = acknowledged_never_lost(story.run_events())
     assert_invalid(outcome, "offset 6 not committed")
     assert outcome.findings[0].operations == (create.index,)
 
@@ -211,4 +211,4 @@ def test_batch_that_is_lost_as_a_whole_may_be_uncommitted() -> None:
     items = [{"topic": "t", "code": 36}, {"topic": "u", "code": 0}]
     story.decide("CreateTopics", {"topic": "t"}, [5, 6], items=items)
     story.answer("CreateTopics", 6, code=41, codes=[41, 7])
-    assert_valid(acknowledged_never_lost(story.evidence()))
+    assert_valid(acknowledged_never_lost(story.run_events()))

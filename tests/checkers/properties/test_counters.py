@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid, shown
 
-from checkers.kernels.counters import monotonic_counters
+from checkers.monotonic_counters import monotonic_counters
 from framework.verdict import Verdict
 
 
@@ -48,11 +48,11 @@ def metadata(story: Story, epoch: int, topic_id: str = TOPIC) -> Any:
 
 
 def test_clean_counters_are_accepted() -> None:
-    assert_valid(monotonic_counters(clean().evidence()))
+    assert_valid(monotonic_counters(clean().run_events()))
 
 
 def test_nothing_seen_is_unknown() -> None:
-    assert monotonic_counters(Story().evidence()).verdict is Verdict.UNKNOWN
+    assert monotonic_counters(Story().run_events()).verdict is Verdict.UNKNOWN
 
 
 # --- quorum state -------------------------------------------------------------------------
@@ -61,46 +61,48 @@ def test_nothing_seen_is_unknown() -> None:
 def test_saved_epoch_goes_back() -> None:
     story = clean()
     story.saved("c1", 1)
-    assert_invalid(monotonic_counters(story.evidence()), "c1 saved epoch 1 after epoch 2")
+    assert_invalid(monotonic_counters(story.run_events()), "c1 saved epoch 1 after epoch 2")
 
 
 def test_epoch_is_older_after_a_restart() -> None:
     story = clean()
     story.boot("c1", (1, -1, -1))
-    assert_invalid(monotonic_counters(story.evidence()), "c1 came back with epoch 1 after epoch 2")
+    assert_invalid(
+        monotonic_counters(story.run_events()), "c1 came back with epoch 1 after epoch 2"
+    )
 
 
 def test_vote_forgotten_over_a_restart() -> None:
     story = clean()
     story.saved("c1", 3, voted=2)
     story.boot("c1", (3, -1, -1))
-    assert_invalid(monotonic_counters(story.evidence()), "c1 forgot its vote of epoch 3")
+    assert_invalid(monotonic_counters(story.run_events()), "c1 forgot its vote of epoch 3")
 
 
 def test_vote_changed() -> None:
     story = clean()
     story.saved("c1", 3, voted=2)
     story.saved("c1", 3, voted=3)
-    assert_invalid(monotonic_counters(story.evidence()), "c1 changed its vote of epoch 3")
+    assert_invalid(monotonic_counters(story.run_events()), "c1 changed its vote of epoch 3")
 
 
 def test_leader_changed_within_an_epoch() -> None:
     story = clean()
     story.saved("c1", 2, leader=1)
-    assert_invalid(monotonic_counters(story.evidence()), "c1 changed its leader of epoch 2")
+    assert_invalid(monotonic_counters(story.run_events()), "c1 changed its leader of epoch 2")
 
 
 def test_quorum_state_gone_after_a_restart() -> None:
     story = clean()
     story.boot("c1")
-    assert_invalid(monotonic_counters(story.evidence()), "c1 came back without its quorum state")
+    assert_invalid(monotonic_counters(story.run_events()), "c1 came back without its quorum state")
 
 
 def test_boot_may_know_more_than_the_events_before_it() -> None:
     story = clean()
     story.saved("c1", 3)
     story.boot("c1", (3, 2, 2))
-    assert_valid(monotonic_counters(story.evidence()))
+    assert_valid(monotonic_counters(story.run_events()))
 
 
 # --- within an incarnation, and in the quorum ---------------------------------------------
@@ -111,26 +113,26 @@ def test_offset_goes_back_within_an_incarnation(type_: str) -> None:
     story = clean()
     story.event("c2", type_, offset=7, digest="d")
     story.event("c2", type_, offset=6, digest="d")
-    assert_invalid(monotonic_counters(story.evidence()), "c2's", "from 7 to 6")
+    assert_invalid(monotonic_counters(story.run_events()), "c2's", "from 7 to 6")
 
 
 def test_high_watermark_goes_back_within_an_incarnation() -> None:
     story = clean()
     story.hw("c2", 5, 2, role="follower")
-    assert_invalid(monotonic_counters(story.evidence()), "c2's high watermark went from 6 to 5")
+    assert_invalid(monotonic_counters(story.run_events()), "c2's high watermark went from 6 to 5")
 
 
 def test_record_applied_again_in_one_incarnation() -> None:
     story = clean()
     story.broker(9, 4, 9)
-    assert_invalid(monotonic_counters(story.evidence()), "c1's applied record went from 9 to 9")
+    assert_invalid(monotonic_counters(story.run_events()), "c1's applied record went from 9 to 9")
 
 
 def test_high_watermark_of_the_quorum_goes_back() -> None:
     story = clean()
     story.boot("c2", (3, -1, 2))
     story.hw("c2", 8, 3, role="leader")
-    assert_invalid(monotonic_counters(story.evidence()), "quorum's high watermark went back")
+    assert_invalid(monotonic_counters(story.run_events()), "quorum's high watermark went back")
 
 
 # --- the log ------------------------------------------------------------------------------
@@ -139,25 +141,25 @@ def test_high_watermark_of_the_quorum_goes_back() -> None:
 def test_broker_epoch_does_not_rise() -> None:
     story = clean()
     story.broker(12, 4, 9)
-    assert_invalid(monotonic_counters(story.evidence()), "broker 4", "epoch 9 at offset 12")
+    assert_invalid(monotonic_counters(story.run_events()), "broker 4", "epoch 9 at offset 12")
 
 
 def test_partition_epoch_jumps() -> None:
     story = clean()
     story.partition(12, 4, [4], leader=-1, leader_epoch=1)
-    assert_invalid(monotonic_counters(story.evidence()), "partition epoch 4 after 2")
+    assert_invalid(monotonic_counters(story.run_events()), "partition epoch 4 after 2")
 
 
 def test_leader_epoch_goes_back() -> None:
     story = clean()
     story.partition(12, 3, [4], leader=-1, leader_epoch=0)
-    assert_invalid(monotonic_counters(story.evidence()), "leader epoch 0 after 1")
+    assert_invalid(monotonic_counters(story.run_events()), "leader epoch 0 after 1")
 
 
 def test_leader_changes_within_a_leader_epoch() -> None:
     story = clean()
     story.partition(12, 3, [4], leader=4, leader_epoch=1)
-    assert_invalid(monotonic_counters(story.evidence()), "leader changed from -1 to 4")
+    assert_invalid(monotonic_counters(story.run_events()), "leader changed from -1 to 4")
 
 
 # --- clients ------------------------------------------------------------------------------
@@ -166,14 +168,14 @@ def test_leader_changes_within_a_leader_epoch() -> None:
 def test_answered_broker_epoch_goes_back() -> None:
     story = clean()
     story.heartbeat(4, -1, answered=5)
-    assert_invalid(monotonic_counters(story.evidence()), "broker 4 was answered epoch 5")
+    assert_invalid(monotonic_counters(story.run_events()), "broker 4 was answered epoch 5")
 
 
 def test_metadata_of_one_incarnation_goes_back() -> None:
     story = clean()
     first = metadata(story, 3)
     second = metadata(story, 2)
-    outcome = monotonic_counters(story.evidence())
+    outcome = monotonic_counters(story.run_events())
     assert_invalid(outcome, "b1 showed leader epoch 2", "after 3")
     assert outcome.findings[0].operations == (first.index, second.index)
 
@@ -182,7 +184,7 @@ def test_metadata_of_another_topic_of_the_name_is_another_counter() -> None:
     story = clean()
     metadata(story, 3)
     metadata(story, 0, topic_id=OTHER)
-    assert_valid(monotonic_counters(story.evidence()))
+    assert_valid(monotonic_counters(story.run_events()))
 
 
 def test_concurrent_metadata_may_cross() -> None:
@@ -191,7 +193,7 @@ def test_concurrent_metadata_may_cross() -> None:
     metadata(story, 3)
     result = {"topic_id": TOPIC, "partitions": [shown(0, [4], leader_epoch=2)]}
     story.complete(slow, "ok", result)
-    assert_valid(monotonic_counters(story.evidence()))
+    assert_valid(monotonic_counters(story.run_events()))
 
 
 # --- brute force --------------------------------------------------------------------------
@@ -219,7 +221,7 @@ def test_quorum_state_is_what_it_says(saves: list[tuple[int, int, int, bool]]) -
         return b[0] > a[0] or (b[0] == a[0] and kept)
 
     right = all(may_follow(a, b) for a, b in combinations(saves, 2))
-    assert (monotonic_counters(story.evidence()).verdict is Verdict.VALID) == right
+    assert (monotonic_counters(story.run_events()).verdict is Verdict.VALID) == right
 
 
 @given(
@@ -244,7 +246,7 @@ def test_answered_epochs_are_what_they_say(
         for a in story.operations
         for b in story.operations
     )
-    assert (monotonic_counters(story.evidence()).verdict is Verdict.VALID) == right
+    assert (monotonic_counters(story.run_events()).verdict is Verdict.VALID) == right
 
 
 @given(st.lists(st.integers(0, 4), min_size=2, max_size=6))
@@ -253,4 +255,4 @@ def test_watermarks_are_what_they_say(offsets: list[int]) -> None:
     for offset in offsets:
         story.hw("c1", offset, 1, role="follower")
     right = all(a <= b for a, b in pairwise(offsets))
-    assert (monotonic_counters(story.evidence()).verdict is Verdict.VALID) == right
+    assert (monotonic_counters(story.run_events()).verdict is Verdict.VALID) == right

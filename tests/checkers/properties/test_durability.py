@@ -76,13 +76,13 @@ def behind(*, dropped: bool) -> Story:
 
 
 def test_a_log_that_is_dropped_for_a_snapshot_is_accepted() -> None:
-    evidence = behind(dropped=True).evidence()
+    evidence = behind(dropped=True).run_events()
     assert_valid(log_matching(evidence))
     assert_valid(committed_never_lost(evidence))
 
 
 def test_a_log_that_only_begins_later_keeps_what_it_has() -> None:
-    evidence = behind(dropped=False).evidence()
+    evidence = behind(dropped=False).run_events()
     assert_invalid(log_matching(evidence), "below")
     assert_invalid(committed_never_lost(evidence), "committed at offset 4", "c1", "CRC 99")
 
@@ -200,7 +200,7 @@ def test_node_applied_a_record_of_another_epoch() -> None:
 def test_nodes_applied_different_contents() -> None:
     story = clean()
     story.apply("c2", 2, "TopicRecord", 1, name="other")
-    assert_invalid(committed_never_lost(story.run_events()), "offset 2", "TopicRecord", "other")
+    assert_invalid(committed_never_lost(story.run_events()), "offset 2", "topic-created", "other")
 
 
 def test_truncation_below_the_own_high_watermark() -> None:

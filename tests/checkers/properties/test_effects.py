@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC, assert_invalid, assert_valid
 
-from checkers.kernels.effects import effects_once
+from checkers.effects_once import effects_once
 from framework.verdict import Verdict
 
 THIRD = "33333333-3333-3333-3333-333333333333"
@@ -53,13 +53,13 @@ def clean() -> LogStory:
 
 
 def test_clean_run_is_accepted() -> None:
-    outcome = effects_once(clean().evidence())
+    outcome = effects_once(clean().run_events())
     assert_valid(outcome)
     assert outcome.figures == {"topics": 4, "requests": 2, "registrations": 1}
 
 
 def test_nothing_seen_is_unknown() -> None:
-    assert effects_once(LogStory().evidence()).verdict is Verdict.UNKNOWN
+    assert effects_once(LogStory().run_events()).verdict is Verdict.UNKNOWN
 
 
 def failed_create(story: LogStory) -> None:
@@ -119,7 +119,7 @@ PLANTED: dict[str, Any] = {
 def test_planted_violation(words: str) -> None:
     story = clean()
     PLANTED[words](story)
-    assert_invalid(effects_once(story.evidence()), *words.split(" at offset 1")[:1])
+    assert_invalid(effects_once(story.run_events()), *words.split(" at offset 1")[:1])
 
 
 Attempts = st.lists(
@@ -153,7 +153,7 @@ def test_agrees_with_brute_force(steps: list[tuple[str, int]]) -> None:
         all(_may_be(ask, effect) for ask, effect in zip(chosen, made, strict=True))
         for chosen in itertools.permutations(asked, len(made))
     )
-    assert (effects_once(story.evidence()).verdict is not Verdict.INVALID) == right
+    assert (effects_once(story.run_events()).verdict is not Verdict.INVALID) == right
 
 
 def _may_be(ask: tuple[str | None, int], effect: tuple[str, int]) -> bool:

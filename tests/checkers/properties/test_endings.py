@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from planted_runs import NODES, Story, assert_invalid, assert_valid, shown
 
-from checkers.kernels.availability import availability
-from checkers.kernels.bites import faults_bit
-from checkers.kernels.convergence import convergence
+from checkers.availability import availability
+from checkers.convergence import convergence
+from checkers.faults_bit import faults_bit
 from framework.verdict import Verdict
 
 BROKERS = [node for node in NODES if node.startswith("b")]
@@ -40,13 +40,13 @@ def clean(*, lagging: str | None = None, quiet_ms: float = 5000) -> Story:
 
 
 def test_clean_ending_is_accepted() -> None:
-    assert_valid(convergence(clean().evidence()))
+    assert_valid(convergence(clean().run_events()))
 
 
 def test_run_without_a_final_phase_is_unknown() -> None:
     story = Story()
     story.state("c1", 10)
-    outcome = convergence(story.evidence())
+    outcome = convergence(story.run_events())
     assert outcome.verdict is Verdict.UNKNOWN
     assert "final phase" in outcome.note
 
@@ -54,7 +54,7 @@ def test_run_without_a_final_phase_is_unknown() -> None:
 def test_fault_that_was_not_healed_is_unknown() -> None:
     story = clean(lagging="b1")
     story.injections = [replace(each, healed=None) for each in story.injections]
-    outcome = convergence(story.evidence())
+    outcome = convergence(story.run_events())
     assert outcome.verdict is Verdict.UNKNOWN
     assert "partition 1" in outcome.note
 
@@ -62,7 +62,7 @@ def test_fault_that_was_not_healed_is_unknown() -> None:
 def test_node_without_events_is_unknown() -> None:
     story = clean()
     story.events = [event for event in story.events if event.node != "b2"]
-    outcome = convergence(story.evidence())
+    outcome = convergence(story.run_events())
     assert outcome.verdict is Verdict.UNKNOWN
     assert "b2" in outcome.note
 
@@ -70,7 +70,7 @@ def test_node_without_events_is_unknown() -> None:
 def test_two_states_of_one_log() -> None:
     story = clean()
     story.state("b2", 20, "other")
-    outcome = convergence(story.evidence())
+    outcome = convergence(story.run_events())
     assert_invalid(outcome, "below offset 20", "b2 other")
 
 
@@ -78,14 +78,14 @@ def test_two_states_count_in_a_broken_run_too() -> None:
     story = Story()
     story.state("c1", 10, "one")
     story.state("c2", 10, "other")
-    assert_invalid(convergence(story.evidence()), "below offset 10")
+    assert_invalid(convergence(story.run_events()), "below offset 10")
 
 
 def test_node_stays_behind() -> None:
     story = clean(lagging="b1")
     story.events.insert(8, replace(story.state("b1", 10), time_ns=story.events[8].time_ns))
     story.events.pop()
-    assert_invalid(convergence(story.evidence()), "b1 had come to offset 10", "20 committed")
+    assert_invalid(convergence(story.run_events()), "b1 had come to offset 10", "20 committed")
 
 
 def test_broker_of_a_workload_that_leaves_is_not_the_end() -> None:
@@ -97,12 +97,12 @@ def test_broker_of_a_workload_that_leaves_is_not_the_end() -> None:
         (story.bstate("g", "SHUTDOWN"), final + 1),
     ):
         story.events[story.events.index(late)] = replace(late, time_ns=moment)
-    assert_invalid(convergence(story.evidence()), "b1 had come to offset 10", "5.0 s before")
+    assert_invalid(convergence(story.run_events()), "b1 had come to offset 10", "5.0 s before")
 
 
 def test_what_is_committed_in_the_last_moment_need_not_be_everywhere() -> None:
     story = clean(quiet_ms=0)
-    assert_valid(convergence(story.evidence()))
+    assert_valid(convergence(story.run_events()))
 
 
 def test_cluster_that_did_not_settle() -> None:
@@ -113,7 +113,7 @@ def test_cluster_that_did_not_settle() -> None:
         else each
         for each in story.marks
     ]
-    assert_invalid(convergence(story.evidence()), "did not settle: c2 did not answer")
+    assert_invalid(convergence(story.run_events()), "did not settle: c2 did not answer")
 
 
 @pytest.mark.parametrize("state", ["FENCED", "INITIAL"])
@@ -126,38 +126,38 @@ def test_broker_is_not_active_at_the_end(state: str) -> None:
     else:
         late = story.boot("b2", (1, 1, -1), log_end=20, last_epoch=1)
     story.events[-1] = replace(late, time_ns=moment)
-    assert_invalid(convergence(story.evidence()), f"broker b2 was {state}")
+    assert_invalid(convergence(story.run_events()), f"broker b2 was {state}")
 
 
 def test_topic_cannot_be_read_in_the_end() -> None:
     story = clean()
     story.op("describe", "u", type="fail", error="NOT_CONTROLLER")
-    assert_invalid(convergence(story.evidence()), "u could not be read", "NOT_CONTROLLER")
+    assert_invalid(convergence(story.run_events()), "u could not be read", "NOT_CONTROLLER")
 
 
 def test_partition_cannot_be_read_in_the_end() -> None:
     story = clean()
     for _ in range(3):
         story.op("fetch", "t/0", {"consumer": "final", "from": 0}, type="fail", error="NOBODY")
-    assert_invalid(convergence(story.evidence()), "t/0 could not be read", "NOBODY")
+    assert_invalid(convergence(story.run_events()), "t/0 could not be read", "NOBODY")
 
 
 def test_read_that_was_tried_again_is_a_read() -> None:
     story = clean()
     story.op("describe", "t", type="info", error="CLIENT_TIMED_OUT")
-    assert_valid(convergence(story.evidence()))
+    assert_valid(convergence(story.run_events()))
 
 
 def test_partition_without_a_leader_though_a_broker_of_its_isr_works() -> None:
     story = clean()
     story.describe("t", shown(1, [4, 101], leader=-1))
-    assert_invalid(convergence(story.evidence()), "t/0", "without a leader", "broker 4")
+    assert_invalid(convergence(story.run_events()), "t/0", "without a leader", "broker 4")
 
 
 def test_partition_of_brokers_that_are_gone_needs_no_leader() -> None:
     story = clean()
     story.describe("t", shown(1, [101, 102], leader=-1))
-    assert_valid(convergence(story.evidence()))
+    assert_valid(convergence(story.run_events()))
 
 
 # --- availability -------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def tick(story: Story, ok: bool) -> None:
 
 
 def test_clean_availability_has_figures() -> None:
-    outcome = availability(busy().evidence())
+    outcome = availability(busy().run_events())
     assert_valid(outcome)
     figures = outcome.figures
     assert (figures["create.ok"], figures["create.info"], figures["create.fail"]) == (45, 5, 0)
@@ -201,31 +201,31 @@ def test_clean_availability_has_figures() -> None:
 
 
 def test_nothing_succeeds_after_a_heal() -> None:
-    outcome = availability(busy(ok_after=False).evidence())
+    outcome = availability(busy(ok_after=False).run_events())
     assert_invalid(outcome, "nothing succeeded within 30 s", "injection 1")
 
 
 def test_no_operations_are_nothing_seen() -> None:
-    outcome = availability(replace(busy().evidence(), operations=()))
+    outcome = availability(replace(busy().run_events(), operations=()))
     assert (outcome.verdict, outcome.seen) == (Verdict.UNKNOWN, 0)
     assert outcome.note == "nothing to check was seen"
 
 
 def test_too_little_time_after_a_heal_is_no_judgement() -> None:
-    assert_valid(availability(busy(ok_after=False, seconds=10).evidence()))
+    assert_valid(availability(busy(ok_after=False, seconds=10).run_events()))
 
 
 def test_next_fault_soon_after_a_heal_is_no_judgement() -> None:
     story = busy(ok_after=False)
     healed = story.injections[0].healed_ns or 0
     story.inject(2, injected_ns=healed + 10**9, healed_ns=None, healed=None)
-    assert_valid(availability(story.evidence()))
+    assert_valid(availability(story.run_events()))
 
 
 def test_function_that_never_succeeds_is_unknown() -> None:
     story = busy()
     story.op("delete", "t", type="fail", error="UNKNOWN_TOPIC_OR_PARTITION")
-    outcome = availability(story.evidence())
+    outcome = availability(story.run_events())
     assert outcome.verdict is Verdict.UNKNOWN
     assert "no delete" in outcome.note
 
@@ -234,24 +234,24 @@ def test_function_that_never_succeeds_is_unknown() -> None:
 def test_deeds_that_are_not_done_in_time_are_no_unavailability(deed: str) -> None:
     story = busy()
     story.op(deed, "broker-301", type="info", error="TIMED_OUT")
-    assert_valid(availability(story.evidence()))
+    assert_valid(availability(story.run_events()))
 
 
 def test_refused_zombies_are_no_unavailability() -> None:
     story = busy()
     story.heartbeat(4, 3, zombie="replay", type="fail", error="STALE_BROKER_EPOCH")
-    assert_valid(availability(story.evidence()))
+    assert_valid(availability(story.run_events()))
 
 
 def test_no_operations_are_unknown() -> None:
-    assert availability(Story().evidence()).verdict is Verdict.UNKNOWN
+    assert availability(Story().run_events()).verdict is Verdict.UNKNOWN
 
 
 # --- faults -------------------------------------------------------------------------------
 
 
 def test_faults_that_bit_and_healed_are_accepted() -> None:
-    outcome = faults_bit(clean().evidence())
+    outcome = faults_bit(clean().run_events())
     assert_valid(outcome)
     assert outcome.figures == {"injections": 1, "bit": 1, "healed": 1, "bit.partition": 1}
 
@@ -260,13 +260,13 @@ def test_faults_that_bit_and_healed_are_accepted() -> None:
 def test_run_without_faults_is_accepted(nemeses: list[str]) -> None:
     story = Story()
     story.plan = {"nemeses": nemeses}
-    outcome = faults_bit(story.evidence())
+    outcome = faults_bit(story.run_events())
     assert_valid(outcome)
     assert outcome.note == "no faults asked"
 
 
 def test_faults_asked_and_none_injected_is_unknown() -> None:
-    outcome = faults_bit(Story().evidence())
+    outcome = faults_bit(Story().run_events())
     assert outcome.verdict is Verdict.UNKNOWN
     assert "none was injected" in outcome.note
 
@@ -287,7 +287,7 @@ def test_faults_asked_and_none_injected_is_unknown() -> None:
 def test_what_was_not_seen_is_unknown(more: dict[str, Any], note: str) -> None:
     story = Story()
     story.inject(**more)
-    outcome = faults_bit(story.evidence())
+    outcome = faults_bit(story.run_events())
     assert outcome.verdict is Verdict.UNKNOWN
     assert note in outcome.note
 
@@ -297,7 +297,7 @@ def test_some_dull_injections_among_sharp_ones_are_named() -> None:
     story.plan = {"nemeses": ["partition"]}
     story.inject(1)
     story.inject(2, bit=False)
-    outcome = faults_bit(story.evidence())
+    outcome = faults_bit(story.run_events())
     assert_valid(outcome)
     assert "injection 2" in outcome.note
 
@@ -306,6 +306,6 @@ def test_a_kind_that_never_bit_is_unknown_whatever_the_others_did() -> None:
     story = Story()
     story.plan = {"nemeses": ["partition", "kill"]}
     story.inject(1)
-    outcome = faults_bit(story.evidence())
+    outcome = faults_bit(story.run_events())
     assert outcome.verdict is Verdict.UNKNOWN
     assert "never seen to bite: kill" in outcome.note

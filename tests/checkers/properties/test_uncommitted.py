@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from planted_logs import LogStory
 from planted_runs import MS, OTHER, TOPIC, Story, assert_invalid, assert_valid, shown
 
-from checkers.kernels.commit_times import commit_times
+from checkers.folds.commit_times import commit_times
 from checkers.kernels.evidence import NodeEvent
-from checkers.kernels.uncommitted import uncommitted_never_visible
+from checkers.uncommitted_never_visible import uncommitted_never_visible
 from framework.verdict import Verdict
 
 VOTERS = {"c1": 1, "c2": 2, "c3": 3}
@@ -50,13 +50,13 @@ def clean() -> LogStory:
 
 def test_clean_run_is_accepted() -> None:
     """A.1.28, A.1.29: also records that are not on a majority yet, seen by nobody."""
-    outcome = uncommitted_never_visible(clean().evidence())
+    outcome = uncommitted_never_visible(clean().run_events())
     assert_valid(outcome)
     assert outcome.figures["shown"] == 3
 
 
 def test_nothing_seen_is_unknown() -> None:
-    assert uncommitted_never_visible(Story().evidence()).verdict is Verdict.UNKNOWN
+    assert uncommitted_never_visible(Story().run_events()).verdict is Verdict.UNKNOWN
 
 
 def read(**changed: Any) -> Any:
@@ -104,14 +104,14 @@ PLANTED: dict[str, Any] = {
 def test_planted_violation(words: str) -> None:
     story = clean()
     PLANTED[words](story)
-    assert_invalid(uncommitted_never_visible(story.evidence()), words)
+    assert_invalid(uncommitted_never_visible(story.run_events()), words)
 
 
 def test_clocks_of_several_machines_are_not_compared() -> None:
     story = clean()
     story.hw("c1", 3, 1)
     story.plan["hosts"] = "ssh"
-    outcome = uncommitted_never_visible(story.evidence())
+    outcome = uncommitted_never_visible(story.run_events())
     assert_valid(outcome)
     assert outcome.figures["timed"] == 0
 
@@ -122,11 +122,11 @@ def test_entries_of_an_old_epoch_are_not_committed_by_their_number() -> None:
     booted(story)
     held(story, "c1", 0, 1, epoch=1)
     held(story, "c2", 0, 1, epoch=2)
-    times = commit_times(story.evidence())
+    times = commit_times(story.run_events())
     assert times is not None and times.end_at(story.now_ns) == 0
     story.event("c2", "truncate", end_offset=0)
     held(story, "c2", 0, 1, epoch=1)
-    times = commit_times(story.evidence())
+    times = commit_times(story.run_events())
     assert times is not None and times.end_at(story.now_ns) == 1
 
 
@@ -138,7 +138,7 @@ def test_disks_count_after_a_restart_and_a_fetched_snapshot() -> None:
     story.event("c2", "boot", replica_id=2, voters=[1, 2, 3], log_end=2, last_epoch=1)
     at_boot = story.now_ns
     story.event("c3", "snap_load", end_offset=3, epoch=1, digest="d", source="fetched")
-    times = commit_times(story.evidence())
+    times = commit_times(story.run_events())
     assert times is not None
     assert times.of(1) == at_boot
     assert times.of(2) == story.now_ns
@@ -179,7 +179,7 @@ def test_commit_times_agree_with_brute_force(seed: int) -> None:
                 story.event(node, "flush", end_offset=len(log))
                 durable[node] = len(log)
         committed = max(committed, _committed(logs, durable))
-        times = commit_times(story.evidence())
+        times = commit_times(story.run_events())
         assert times is not None and times.end_at(story.now_ns) == committed
 
 
@@ -202,6 +202,6 @@ def test_findings_say_by_how_much() -> None:
     early = story.now_ns
     story.wait(5)
     held(story, "c3", 0, 4)
-    outcome = uncommitted_never_visible(story.evidence())
+    outcome = uncommitted_never_visible(story.run_events())
     assert_invalid(outcome, f"was {(story.now_ns - early) / MS:.3f} ms later")
     assert isinstance(story.events[-1], NodeEvent)

@@ -6,7 +6,7 @@ everything below. Reconstructed from what voters appended, truncated and flushed
 they say of their watermark.
 
 What is not known counts as durable, so that the times are never too late: what a boot found on
-disk, what a loaded snapshot covers.
+disk, what a loaded snapshot covers. Of a clock that may be off, the earliest time counts.
 """
 
 import bisect
@@ -15,9 +15,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from checkers.kernels.evidence import Evidence, NodeEvent, incarnations, node_ids
+from framework.evidence.clocks import earliest_ns
+from framework.evidence.kinds import (
+    Appended,
+    Booted,
+    Evidence,
+    Flushed,
+    SnapshotLoaded,
+    Truncated,
+)
+from framework.evidence.run_events import RunEvents, incarnations, node_ids
 
-EVENTS: Final = ("boot", "append", "truncate", "flush", "snap_load")
+KINDS: Final = (Booted, Appended, Truncated, Flushed, SnapshotLoaded)
 
 Step: TypeAlias = tuple[int, int]
 """(time, ns; end offset that is committed from then on)."""
@@ -78,48 +87,44 @@ class Disk:
         return ends
 
 
-def commit_times(evidence: Evidence) -> CommitTimes | None:
-    """None where the events do not tell who the voters are."""
-    ids, voters = node_ids(evidence), _voters(evidence)
+def commit_times(events: RunEvents) -> CommitTimes | None:
+    """None where nothing tells who the voters are."""
+    ids, voters = node_ids(events), _voters(events)
     if not voters:
         return None
     changes: list[tuple[int, str, dict[int, int]]] = []
-    for node, lives in incarnations(evidence.of(*EVENTS)).items():
+    for node, lives in incarnations(events.of(*KINDS)).items():
         if ids.get(node) in voters:
             changes += _durable(node, lives)
     changes.sort(key=lambda change: change[:2])
     return CommitTimes(_steps(changes, len(voters) // 2 + 1))
 
 
-def _voters(evidence: Evidence) -> frozenset[int]:
-    for boot in evidence.of("boot"):
-        if boot.fields.get("voters"):
-            return frozenset(boot.fields["voters"])
-    return frozenset()
+def _voters(events: RunEvents) -> frozenset[int]:
+    return next((frozenset(boot.voters) for boot in events.of(Booted) if boot.voters), frozenset())
 
 
 def _durable(
-    node: str, lives: Iterable[Iterable[NodeEvent]]
+    node: str, lives: Iterable[Iterable[Evidence]]
 ) -> list[tuple[int, str, dict[int, int]]]:
     """(time, node, epoch -> durable end) after each event that changed it."""
     disk = Disk()
     changes = []
-    for event in (event for life in lives for event in life):
-        fields = event.fields
-        match event.type:
-            case "append":
-                disk.append(fields["base_offset"], fields["end_offset"], fields["epoch"])
+    for each in (each for life in lives for each in life):
+        match each:
+            case Appended():
+                disk.append(each.base_offset, each.end_offset, each.epoch)
                 continue
-            case "truncate":
-                disk.truncate(fields["end_offset"])
-            case "flush":
-                disk.durable = max(disk.durable, min(disk.end, fields["end_offset"]))
-            case "snap_load":
-                if fields["end_offset"] > disk.end:
-                    disk.known(fields["end_offset"], fields["epoch"])
-            case "boot":
-                disk.known(fields.get("log_end") or 0, fields.get("last_epoch") or 0)
-        changes.append((event.time_ns, node, disk.held()))
+            case Truncated():
+                disk.truncate(each.end_offset)
+            case Flushed():
+                disk.durable = max(disk.durable, min(disk.end, each.end_offset))
+            case SnapshotLoaded():
+                if each.end_offset > disk.end:
+                    disk.known(each.end_offset, each.epoch)
+            case Booted():
+                disk.known(each.log_end or 0, each.last_epoch or 0)
+        changes.append((earliest_ns(each), node, disk.held()))
     return changes
 
 

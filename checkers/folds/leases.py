@@ -1,0 +1,141 @@
+"""A broker serves clients only under a lease (D.10's unlogged part; KIP-631, fencing).
+
+That a broker served is told just after the answer was decided on, and a process may be stopped in
+between. So an answer counts as given after the lease's end only where something shows that the
+process began on it later: a client operation that was invoked after the lease's end, or an
+earlier answer of the same process that is itself later than the lease's end. What else the process
+did may be another thread's: it shows it where it is earlier by more than a thread can lag.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from framework.checking.findings import finding
+from framework.evidence.clocks import (
+    Moment,
+    latest_ns,
+    moment_of,
+    surely_before,
+    surely_not_after,
+)
+from framework.evidence.kinds import Evidence, LeaseGranted, Served
+from framework.evidence.run_events import RunEvents, incarnations
+from framework.history.pairing import Operation
+from framework.plugins.checker import Finding
+
+THREADS_LAG_NS: Final = 250_000_000
+"""A process that runs lets each of its threads run within this time; see `Stalled`."""
+ROUNDING_NS: Final = 2_000_000
+"""Leases are kept in whole ms."""
+
+
+@dataclass(slots=True)
+class Lease:
+    """The grant; when the process was first seen to run after its end, and whether to serve (None,
+    False: never)."""
+
+    grant: LeaseGranted
+    ran_ns: int | None = None
+    served: bool = False
+
+    @property
+    def end_ns(self) -> int:
+        return self.grant.end_ns
+
+    def saw(self, each: Evidence) -> None:
+        if each.at_ns > self.end_ns + ROUNDING_NS:
+            self.served |= isinstance(each, Served)
+            self.ran_ns = each.at_ns if self.ran_ns is None else self.ran_ns
+
+    def was_over(self, served: Served) -> bool:
+        """Whether the process began on this answer after the end, by what it did before."""
+        return self.served or (
+            self.ran_ns is not None and served.at_ns - self.ran_ns > THREADS_LAG_NS
+        )
+
+
+def served_without_lease(events: RunEvents) -> tuple[int, list[Finding]]:
+    """How many successes were judged, and those that no lease covers."""
+    asked = by_node(events.operations)
+    judged, findings = 0, []
+    for node, lives in incarnations(events.evidence).items():
+        for life in lives:
+            lease: Lease | None = None
+            for each in life:
+                if isinstance(each, LeaseGranted):
+                    lease = Lease(each)
+                elif isinstance(each, Served) and each.success:
+                    judged += 1
+                    findings += _judge(each, lease, asked.get(node, []))
+                if lease is not None:
+                    lease.saw(each)
+    return judged, findings
+
+
+def _judge(served: Served, lease: Lease | None, operations: list[Operation]) -> list[Finding]:
+    if lease is None:
+        return [_never_leased(served, operations)]
+    if served.at_ns <= lease.end_ns + ROUNDING_NS:
+        return []
+    beside = under_way(served, operations)
+    end = moment_of(lease.grant, lease.end_ns)
+    after = [each for each in beside if surely_before(end, begin(each), ROUNDING_NS)]
+    if not after and not lease.was_over(served):
+        return []
+    late_ms = (served.at_ns - lease.end_ns) / 1e6
+    named = after or beside
+    who = ", ".join(str(each.index) for each in named) or "none recorded"
+    return [
+        finding(
+            f"{served.node} served {served.api} {late_ms:.1f} ms after its lease had "
+            f"ended (operations: {who})",
+            named,
+            [lease.grant, served],
+        )
+    ]
+
+
+def _never_leased(served: Served, operations: list[Operation]) -> Finding:
+    named = under_way(served, operations)
+    who = ", ".join(str(each.index) for each in named) or "none recorded"
+    return finding(
+        f"{served.node} served {served.api} before it was granted any lease (operations: {who})",
+        named,
+        [served],
+    )
+
+
+def begin(operation: Operation) -> Moment:
+    """When it was invoked, by the harness's clock."""
+    return Moment(operation.invoked_ns or 0)
+
+
+def by_node(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
+    """Those that were completed, in the order of that."""
+    found: dict[str, list[Operation]] = defaultdict(list)
+    for operation in operations:
+        if operation.node is not None and operation.completed_ns is not None:
+            found[operation.node].append(operation)
+    for group in found.values():
+        group.sort(key=lambda each: each.completed_ns or 0)
+    return found
+
+
+def under_way(served: Served, operations: list[Operation]) -> list[Operation]:
+    """Client operations on that node that had this answer: those that were surely under way at
+    that moment and ended well, else the last one whose client had given it up before."""
+    at = moment_of(served)
+    asked = [
+        each
+        for each in operations
+        if each.f == served.f
+        and served.topic in (None, each.key)
+        and surely_not_after(begin(each), at)
+    ]
+    ended = bisect_left(asked, latest_ns(served), key=lambda each: each.completed_ns or 0)
+    answered = [each for each in asked[ended:] if each.ok]
+    given_up = [each for each in asked[:ended] if not each.ok]
+    return answered or given_up[-1:]
