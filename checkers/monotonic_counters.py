@@ -1,5 +1,5 @@
-"""Counters that only rise (D.8): what is saved of the quorum over restarts, high watermarks, applied
-offsets, broker epochs, leader and partition epochs, and what clients saw of them."""
+"""Counters that only rise (D.8): what is saved of the quorum over restarts, high watermarks,
+applied offsets, broker epochs, leader and partition epochs, and what clients saw of them."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -273,6 +273,8 @@ class Story:
     ) -> NodeEvent:
         """`items`: of a batch; by default the one partition that `source` names. `older`: as
         nodes wrote it before they told of each item."""
+        if api == "AlterPartition":
+            source = {"broker_id": 4, "broker_epoch": 7} | source
         if items is None and "partition" in source:
             items = [item(source, verdict, records)]
         told = {} if older else {"items": items or []}

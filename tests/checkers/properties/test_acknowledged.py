@@ -157,7 +157,7 @@ def test_deleted_topic_comes_back_in_the_log() -> None:
     assert_valid(acknowledged_never_lost(story.run_events()))
     story.apply("c2", 12, "TopicRecord", topic_id=TOPIC, name="t")
     outcome = acknowledged_never_lost(story.run_events())
-    assert_invalid(outcome, "removed by the record at offset 9", "TopicRecord at offset 12")
+    assert_invalid(outcome, "removed by the record at offset 9", "topic-created at offset 12")
     assert outcome.findings[0].operations == (gone.index,)
 
 
