@@ -39,7 +39,7 @@ java_is_new_enough() {
 }
 
 # A package that others merely name is shown, but cannot be installed.
-known_to_apt() { apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'; }
+known_to_apt() { [[ "$(apt-cache policy "$1" 2>/dev/null)" == *"Candidate: "[^\(]* ]]; }
 
 java_package() {
     if ! has apt-cache || known_to_apt openjdk-17-jre-headless; then
