@@ -1,7 +1,7 @@
 """Operations on a log as one flat table: a row for each record that an operation sent or polled,
 and for each other fact that it showed about a partition.
 
-The forms of histories that are read: docs/kafka-log.md. All by columns, `BATCH` operations at a
+The forms of histories that are read: docs/checking.md. All by columns, `BATCH` operations at a
 time; the JSON of values is read by `scan`.
 """
 

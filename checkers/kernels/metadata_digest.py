@@ -1,4 +1,4 @@
-"""The digest of a replayed state, by the definition in docs/events.md ("Digest").
+"""The digest of a replayed state, by the definition in docs/operating.md ("Digest").
 
 Written apart from the node's: only the definition is shared. A sum of one number for each
 entity, so it follows a replay at the cost of what changed since it was asked for last.

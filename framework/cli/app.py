@@ -30,7 +30,7 @@ app: Final = typer.Typer(
 )
 
 _MASTER_HELP: Final = "Spark master that checks: local[*], spark://host:port, ..."
-_INVENTORY_HELP: Final = "File of your machines, for --hosts ssh; see docs/hosts.md."
+_INVENTORY_HELP: Final = "File of your machines, for --hosts ssh; see docs/operating.md."
 _MORE: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
@@ -158,7 +158,7 @@ def run(
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit file.")] = None,
     spark_master: Annotated[str, typer.Option(help=_MASTER_HELP)] = "local[*]",
     defect: Annotated[
-        str | None, typer.Option(help="Break the nodes on purpose; see docs/defects.md.")
+        str | None, typer.Option(help="Break the nodes on purpose; see docs/node.md.")
     ] = None,
     budget: Annotated[
         float, typer.Option(help="Time for the linearizability search of one key, s.")

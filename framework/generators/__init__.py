@@ -10,7 +10,7 @@ independent     sequential_keys, concurrent_keys
 simulate        runs a generator without a cluster
 randomness      draws as pure functions of the seed
 
-docs/generators.md is the guide.
+docs/plugins.md is the guide.
 """
 
 from framework.generators.base import (

@@ -1,4 +1,4 @@
-"""Jepsen's own `history.edn`: its operations as ours. docs/jepsen.md says how each is read.
+"""Jepsen's own `history.edn`: its operations as ours. docs/checking.md says how each is read.
 
 One map an operation, plain or tagged (`#jepsen.history.Op{...}`), one a line as Jepsen writes them
 or spread over several; or one vector of all of them. Plain or gzipped. What is wrong ends the

@@ -1,8 +1,8 @@
-"""How operations of Jepsen's workloads are read, model by model. docs/jepsen.md explains each.
+"""How operations of Jepsen's workloads are read, model by model. docs/checking.md explains each.
 
 A reading takes a history's operations as they stand in the file (`op` and `end` are positions in
 it, values are those of `framework.history.edn`), may change them, and gives operations as
-docs/histories.md and docs/kafka-log.md have them.
+docs/checking.md and docs/checking.md have them.
 """
 
 import json

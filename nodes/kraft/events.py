@@ -1,4 +1,4 @@
-"""`events.jsonl`: what a node did, a line as it happens (docs/events.md has the types)."""
+"""`events.jsonl`: what a node did, a line as it happens (docs/operating.md has the types)."""
 
 import json
 import logging

@@ -160,7 +160,7 @@ class GroupConsumer(Worker):
 
 class PythonConsumer(GroupConsumer):
     """kafka-python 3.0.12 forgets an assignment that comes while no `poll` waits, where it joined
-    because it learned of partitions; then it neither reads nor beats (docs/clients.md). So it
+    because it learned of partitions; then it neither reads nor beats (docs/operating.md). So it
     learns of them first, and polls for long."""
 
     def work(self) -> None:

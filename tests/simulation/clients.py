@@ -225,7 +225,7 @@ class Clients:
 
 
 def _outcome(f: str, response: Any | None) -> tuple[str, Any, str | None]:
-    """(type, result, error code) of a completion; the table of docs/histories.md."""
+    """(type, result, error code) of a completion; the table of docs/checking.md."""
     if response is None:
         return ("fail" if f == "describe" else "info"), None, "TIMEOUT"
     code = first_error(response)

@@ -1,6 +1,6 @@
 """Between operations on partitions and Kafka's messages: pure, as `messages` is for topics.
 
-Keys are `<topic>/<partition>`. Shapes of values: docs/workloads.md.
+Keys are `<topic>/<partition>`. Shapes of values: docs/operating.md.
 """
 
 import datetime

@@ -1,6 +1,6 @@
 """The built-in models: what each operation with each outcome says of its object.
 
-The table of docs/histories.md, in the words of `Coded`. A model is a table from (f, outcome) to
+The table of docs/checking.md, in the words of `Coded`. A model is a table from (f, outcome) to
 what it `Says`; an outcome that is not in the table says nothing and does nothing. Pending
 operations (`info`) are written as what they do if they take effect.
 """

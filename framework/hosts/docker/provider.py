@@ -1,7 +1,7 @@
 """Nodes in containers on a private bridge without a way out, driven over SSH.
 
 Everything made carries two labels: the run, and the harness that made it. What belongs to a dead
-harness is a leftover. See docs/hosts.md.
+harness is a leftover. See docs/operating.md.
 """
 
 import io

@@ -2,7 +2,7 @@
 
 An ordinary user can make them where the kernel allows user namespaces; root needs none. One
 process, the hub, is process 1 of a PID namespace around the whole run: when it dies, nothing of
-the run is left. See docs/hosts.md.
+the run is left. See docs/operating.md.
 """
 
 import json

@@ -1,7 +1,7 @@
 """What the node says otherwise than Kafka, or alone: BrokerHeartbeat of the KIP-631 draft (key
 50), and the linearizable read of topics (key 10000).
 
-Values of operations are JSON here, in the form that docs/workloads.md describes: what makes and
+Values of operations are JSON here, in the form that docs/operating.md describes: what makes and
 reads them is no part of the node's.
 """
 

@@ -1,6 +1,6 @@
 """What a run of Python KRaft nodes left behind, as typed evidence.
 
-The source is `events.jsonl` (docs/events.md), of this node's releases and of older ones, and the
+The source is `events.jsonl` (docs/operating.md), of this node's releases and of older ones, and the
 snapshot files; a finding's `ref` names the file and the line. Nothing outside of this folder knows
 the names that are used here.
 """

@@ -3,7 +3,7 @@
 A create that was refused because the topic exists saw it present, a delete that was refused
 because there is none saw it absent. That holds even though brokers forward both with retries,
 since every attempt carries the id of the one client request and is told what the first attempt
-did (`tags_retries`; docs/divergences.md).
+did (`tags_retries`; docs/node.md).
 
 NOT_CONTROLLER is a failure because the node uses it strictly for "not appended"; where a record
 was appended and its fate is unknown, it answers REQUEST_TIMED_OUT. So does a partition's leader

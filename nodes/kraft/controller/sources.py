@@ -35,7 +35,7 @@ def api_of(request: Any) -> str:
 
 
 def source_of(request: Any) -> dict[str, Any]:
-    """The fields of `docs/events.md` that the request has; of several topics or partitions,
+    """The fields of `docs/operating.md` that the request has; of several topics or partitions,
     the first."""
     key = int(request.__api_key__)
     if key == BROKER_HEARTBEAT:

@@ -1,7 +1,7 @@
 """Checksums of entities, whose sum is the image's: what nodes compare to know that they agree.
 
 An entity's checksum is the SHA-256, as a big-endian number, of its line: a JSON array without
-blanks, whose first item says what it is (docs/events.md lists them). The image's is the sum of
+blanks, whose first item says what it is (docs/operating.md lists them). The image's is the sum of
 them modulo 2**256: it does not depend on the order in which the entities came, so that every
 change of an entity costs the same, whatever the size of the image; and it is equal for equal
 states, by whatever history, and practically for no others.

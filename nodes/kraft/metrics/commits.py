@@ -1,6 +1,6 @@
 """What the metadata log's events say of its speed: latency and rate of commits, last snapshot.
 
-Taken from the node's own events (docs/events.md), so that nothing else has to report.
+Taken from the node's own events (docs/operating.md), so that nothing else has to report.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ class RaftState:
 
     @property
     def role_name(self) -> str:
-        """As in docs/events.md."""
+        """As in docs/operating.md."""
         if not self.config.is_voter:
             return "observer"
         return type(self.role).__name__.lower()

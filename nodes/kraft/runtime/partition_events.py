@@ -1,4 +1,4 @@
-"""What a broker writes down of its partitions (docs/events.md)."""
+"""What a broker writes down of its partitions (docs/operating.md)."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class Plane(Protocol):
         """Run a task of the data plane. Where it fails, the node stops."""
 
     def emit(self, type: str, **fields: Any) -> None:
-        """Write an event (docs/events.md)."""
+        """Write an event (docs/operating.md)."""
 
 
 class LoopThread:

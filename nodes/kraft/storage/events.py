@@ -1,4 +1,4 @@
-"""How the storage tells what it did (docs/events.md)."""
+"""How the storage tells what it did (docs/operating.md)."""
 
 import json
 from collections.abc import Callable, Sequence

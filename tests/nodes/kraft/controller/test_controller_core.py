@@ -266,7 +266,7 @@ def test_request_record_ends_the_batch(harness):
 
 
 def test_decisions_are_told(harness):
-    """docs/events.md: what was decided, from what, on which state, as which records."""
+    """docs/operating.md: what was decided, from what, on which state, as which records."""
     harness.settle = True
     harness.create("t", assignment=[[4, 5]])
     topic_id = harness.committed.topic_ids["t"]

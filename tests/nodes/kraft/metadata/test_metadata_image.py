@@ -255,7 +255,7 @@ def test_digest_tells_states_apart():
 
 
 def test_digest_of_a_known_state():
-    """D.13: the definition of docs/events.md, by code of its own."""
+    """D.13: the definition of docs/operating.md, by code of its own."""
     image = of(
         BrokerRecord(
             broker_id=4,

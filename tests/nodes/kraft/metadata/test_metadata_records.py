@@ -158,7 +158,7 @@ def test_walking_arbitrary_bytes_ends_in_a_clear_error_or_bytes(data):
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
 def test_description_is_json(record):
-    """docs/events.md: field names as in the wire's records, uuids as strings."""
+    """docs/operating.md: field names as in the wire's records, uuids as strings."""
     import json
 
     described = json.loads(json.dumps(describe(record)))
