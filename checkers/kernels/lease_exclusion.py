@@ -62,13 +62,11 @@ def lease_exclusion(evidence: Evidence) -> Outcome:
     return concluded(len(grants), findings, figures)
 
 
-def is_deferred(plan: Json) -> bool:
-    """Whether the plan, wherever it keeps the nodes' settings, defers takeovers."""
-    if isinstance(plan, Mapping):
-        return plan.get(TAKEOVER) == "deferred" or any(map(is_deferred, plan.values()))
-    if isinstance(plan, list | tuple):
-        return any(map(is_deferred, plan))
-    return isinstance(plan, str) and f"{TAKEOVER}=deferred" in plan
+def is_deferred(plan: Mapping[str, Json]) -> bool:
+    """Whether every node's settings defer takeovers. Runs of before `--set` had none."""
+    settings = plan.get("settings") or {}
+    nodes = plan.get("nodes") or settings
+    return bool(nodes) and all(settings.get(node, {}).get(TAKEOVER) == "deferred" for node in nodes)
 
 
 # --- grants -------------------------------------------------------------------------------

@@ -145,22 +145,28 @@ def test_strict_form_is_of_deferred_takeover_only() -> None:
     outcome = lease_exclusion(story.evidence())
     assert_valid(outcome)
     assert outcome.figures["overlapping_takeovers"] == 1
-    story.plan = {**story.plan, "settings": {"broker.takeover": "deferred"}}
+    every = {node: {"broker.takeover": "deferred"} for node in story.plan.get("nodes") or ["b1"]}
+    story.plan = {**story.plan, "settings": every}
     assert_invalid(lease_exclusion(story.evidence()), "two processes served as broker 4")
 
 
 @pytest.mark.parametrize(
-    ("plan", "deferred"),
+    ("of_nodes", "deferred"),
     [
         ({}, False),
-        ({"options": {"settings": {"broker.takeover": "immediate"}}}, False),
-        ({"options": {"settings": {"broker.takeover": "deferred"}}}, True),
-        ({"options": {"setting": ["a=b", "broker.takeover=deferred"]}}, True),
-        ({"options": {"setting": "broker.takeover=deferred,a=b"}}, True),
+        ({"c1": {"broker.takeover": "deferred"}}, False),
+        ({node: {"broker.takeover": "deferred"} for node in ("c1", "b1")}, True),
+        ({node: {"broker.takeover": "immediate"} for node in ("c1", "b1")}, False),
+        ({node: {"broker.lease.ms": "deferred"} for node in ("c1", "b1")}, False),
     ],
 )
-def test_where_the_plan_tells_of_deferred_takeover(plan: Any, deferred: bool) -> None:
-    assert is_deferred(plan) is deferred
+def test_takeovers_are_deferred_where_every_node_defers_them(of_nodes: Any, deferred: bool) -> None:
+    assert is_deferred({"nodes": {"c1": {}, "b1": {}}, "settings": of_nodes}) is deferred
+
+
+def test_plans_of_before_there_were_settings_defer_nothing() -> None:
+    assert not is_deferred({"nodes": {"c1": {}}})
+    assert not is_deferred({})
 
 
 @settings(max_examples=80, deadline=None)
