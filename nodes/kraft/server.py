@@ -27,7 +27,7 @@ from nodes.kraft.metrics.commits import CommitMeters
 from nodes.kraft.metrics.endpoint import MetricsEndpoint
 from nodes.kraft.metrics.exposition import exposition
 from nodes.kraft.metrics.node import Sources, metrics
-from nodes.kraft.net.listener import Inquiry, Listener
+from nodes.kraft.net.listener import Listener, RequestContext
 from nodes.kraft.net.secure import listener_sasl, listener_tls
 from nodes.kraft.raft import steps as raft
 from nodes.kraft.runtime.clock import now_ms
@@ -330,25 +330,25 @@ class Node(Watcher):
 
     # --- requests -------------------------------------------------------------------------
 
-    def _on_control(self, inquiry: Inquiry) -> None:
-        key = inquiry.request.__api_key__
+    def _on_control(self, context: RequestContext) -> None:
+        key = context.request.__api_key__
         assert self.control is not None
         if key == DESCRIBE_NODE:
-            inquiry.answer(self._describe())
-        elif key not in CONTROLLER_KEYS and not listed(CONTROL_APIS, inquiry.request):
-            refuse(inquiry)
+            context.answer(self._describe())
+        elif key not in CONTROLLER_KEYS and not listed(CONTROL_APIS, context.request):
+            refuse(context)
         elif key == API_VERSIONS:
-            inquiry.answer(view.api_versions_response(CONTROL_APIS, inquiry.request))
-        elif not self.control.authorized(inquiry):
+            context.answer(view.api_versions_response(CONTROL_APIS, context.request))
+        elif not self.control.authorized(context):
             pass  # answered; every operation below needs CLUSTER_ACTION (A.1.19)
         elif key in CONTROLLER_KEYS:
-            self.control.ask(inquiry.request, inquiry.answer)
+            self.control.ask(context.request, context.answer)
         elif key in RAFT_KEYS:
-            self.replica.ask(inquiry.request, inquiry.answer)
+            self.replica.ask(context.request, context.answer)
         elif key == ENVELOPE:
-            self.control.envelope(inquiry)
+            self.control.envelope(context)
         else:
-            self.control.ask(inquiry.request, inquiry.answer)
+            self.control.ask(context.request, context.answer)
 
     def _describe(self) -> DescribeNodeResponse:
         state, image = self.replica.state, self.replica.image

@@ -69,7 +69,7 @@ class Cluster:
 
     def ask(self, request: Any) -> Any:
         self.token += 1
-        self.feed(steps.Ask(self.token, request, None))
+        self.feed(steps.ControllerRequest(self.token, request, None))
         return self.answers.get(self.token)
 
     def create(self, name: str, partitions: int) -> Any:

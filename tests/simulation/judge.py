@@ -66,9 +66,9 @@ class Judge:
             if isinstance(effect, steps.Decided):
                 place = number
                 self._records[self._key(control, effect.token)] = effect.records
-                if isinstance(event, steps.Ask) and effect.verdict == 0:
+                if isinstance(event, steps.ControllerRequest) and effect.verdict == 0:
                     accepted = self._changed(effects[number:])
-                    self._fencing(control, before.reign.speculative, event.request, accepted)
+                    self._fencing(control, before.leadership.speculative, event.request, accepted)
         for effect in effects[: len(effects) if place is None else place]:
             if isinstance(effect, steps.Propose):
                 self._expired(control, effect)

@@ -235,7 +235,7 @@ class Control:
         token = self.machine.replica.next_token()
         self._waiting[token] = (request, answer)
         self.judge.asked(self, token)
-        self.feed(control_steps.Ask(token, request, request_id))
+        self.feed(control_steps.ControllerRequest(token, request, request_id))
 
     def feed(self, event: control_steps.Input) -> None:
         machine = self.machine

@@ -21,7 +21,7 @@ from nodes.kraft.raft.state import (
     Prospective,
     QuorumState,
     RaftState,
-    Turn,
+    Transition,
 )
 from nodes.kraft.raft.steps import (
     Advanced,
@@ -74,20 +74,20 @@ class ForgetfulWorld(World):
         return QuorumState(epoch, leader_id, NO_VOTE)
 
 
-def advance_over_older_epochs(turn: Turn) -> None:
+def advance_over_older_epochs(transition: Transition) -> None:
     """Commits an older epoch's entry by counting replicas."""
-    state, role = turn.state, turn.state.role
+    state, role = transition.state, transition.state.role
     assert isinstance(role, Leader)
     committed = replication.majority_offset(state, role)
     if committed <= state.high_watermark:
         return
-    turn.set(high_watermark=committed)
-    turn.emit(Advanced(committed))
+    transition.set(high_watermark=committed)
+    transition.emit(Advanced(committed))
     if not role.claimed and committed > role.start_offset:
-        turn.set(role=replace(role, claimed=True))
-        turn.emit(Claimed(state.epoch, committed))
-        barrier.start_round(turn)
-    replication._answer_parked(turn)
+        transition.set(role=replace(role, claimed=True))
+        transition.emit(Claimed(state.epoch, committed))
+        barrier.start_round(transition)
+    replication._answer_parked(transition)
 
 
 def counts_itself_unflushed(state: RaftState, role: Leader) -> int:
@@ -134,12 +134,12 @@ def _by_offset_of_the_start(log: LogIndex, offset: int, last_epoch: int) -> bool
     return offset == 0 and log.start_offset > 0
 
 
-def _keeps_the_download(turn: Turn, epoch: int, leader_id: int) -> None:
-    before = turn.state.role
+def _keeps_the_download(transition: Transition, epoch: int, leader_id: int) -> None:
+    before = transition.state.role
     download = before.download if isinstance(before, Follower) else None
-    voted = turn.state.voted_id if turn.state.epoch == epoch else NO_VOTE
-    role = Follower(transitions.fetch_deadline(turn), download=download)
-    transitions.enter(turn, role, epoch=epoch, leader_id=leader_id, voted_id=voted)
+    voted = transition.state.voted_id if transition.state.epoch == epoch else NO_VOTE
+    role = Follower(transitions.fetch_deadline(transition), download=download)
+    transitions.enter(transition, role, epoch=epoch, leader_id=leader_id, voted_id=voted)
 
 
 def _believes_any_epoch(state: RaftState, peer: int, request: FetchSnapshot) -> bool:
@@ -172,17 +172,17 @@ def _restless_downloads() -> Iterator[None]:
         yield
 
 
-def _keeps_its_log(turn: Turn, snapshot_id: SnapshotId) -> None:
-    snapshots._set_download(turn, None)
-    turn.set(high_watermark=snapshot_id.end_offset)
-    turn.emit(InstallSnapshot(snapshot_id))
-    turn.emit(Advanced(snapshot_id.end_offset))
+def _keeps_its_log(transition: Transition, snapshot_id: SnapshotId) -> None:
+    snapshots._set_download(transition, None)
+    transition.set(high_watermark=snapshot_id.end_offset)
+    transition.emit(InstallSnapshot(snapshot_id))
+    transition.emit(Advanced(snapshot_id.end_offset))
 
 
-def _keeps_its_high_watermark(turn: Turn, snapshot_id: SnapshotId) -> None:
-    snapshots._set_download(turn, None)
-    turn.set(log=restarted(snapshot_id), truncations=turn.state.truncations + 1)
-    turn.emit(InstallSnapshot(snapshot_id))
+def _keeps_its_high_watermark(transition: Transition, snapshot_id: SnapshotId) -> None:
+    snapshots._set_download(transition, None)
+    transition.set(log=restarted(snapshot_id), truncations=transition.state.truncations + 1)
+    transition.emit(InstallSnapshot(snapshot_id))
 
 
 # --- PreVote ------------------------------------------------------------------------------
@@ -191,26 +191,26 @@ def _keeps_its_high_watermark(turn: Turn, snapshot_id: SnapshotId) -> None:
 _healthy_on_vote: Final = voting.on_vote
 
 
-def _binding_prevotes(turn: Turn, token: Token, vote: Vote) -> None:
-    _healthy_on_vote(turn, token, vote)
-    answer, state = turn.effects[-1], turn.state
+def _binding_prevotes(transition: Transition, token: Token, vote: Vote) -> None:
+    _healthy_on_vote(transition, token, vote)
+    answer, state = transition.effects[-1], transition.state
     granted = isinstance(answer, Answer) and getattr(answer.reply, "granted", False)
     if vote.pre and granted and state.voted_id == NO_VOTE:
         role, candidate = state.role, vote.candidate_id
         transitions.enter(
-            turn, role, epoch=state.epoch, leader_id=state.leader_id, voted_id=candidate
+            transition, role, epoch=state.epoch, leader_id=state.leader_id, voted_id=candidate
         )
 
 
-def _same_epoch(turn: Turn, retries: int = 0) -> None:
-    role = turn.state.role
+def _same_epoch(transition: Transition, retries: int = 0) -> None:
+    role = transition.state.role
     assert isinstance(role, Prospective)
-    turn.set(role=Candidate(role.deadline_ms, role.granted, retries=retries))
-    voting.count_votes(turn)
+    transition.set(role=Candidate(role.deadline_ms, role.granted, retries=retries))
+    voting.count_votes(transition)
 
 
-def _asks_in_its_own_epoch(turn: Turn) -> None:
-    voting.become_prospective(turn, 0)
+def _asks_in_its_own_epoch(transition: Transition) -> None:
+    voting.become_prospective(transition, 0)
 
 
 VARIANTS: Final = (

@@ -35,7 +35,6 @@ from nodes.kraft.raft.steps import (
     AnswerFetch,
     AnswerSnapshot,
     Append,
-    Asked,
     Claimed,
     Confirm,
     Confirmed,
@@ -48,6 +47,7 @@ from nodes.kraft.raft.steps import (
     InstallSnapshot,
     Propose,
     Replied,
+    RequestReceived,
     Resign,
     SaveQuorumState,
     Send,
@@ -197,10 +197,12 @@ class World:
         """What the rules of PreVote have to know of what a node was told."""
         assert node.state is not None
         match event:
-            case Asked(_, Vote(pre=True, candidate_epoch=epoch)) if epoch <= before.epoch:
+            case RequestReceived(_, Vote(pre=True, candidate_epoch=epoch)) if epoch <= before.epoch:
                 if _bound(before) != _bound(node.state):
                     raise Violation("pre-vote", f"{node.config.node_id} was moved by a PreVote")
-            case Asked(_, EndQuorumEpoch(leader_epoch=epoch)) if epoch == node.state.epoch:
+            case RequestReceived(_, EndQuorumEpoch(leader_epoch=epoch)) if (
+                epoch == node.state.epoch
+            ):
                 node.ended_in = epoch
             case Replied(
                 peer, Fetch() | FetchSnapshot(), FetchReply() | FetchSnapshotReply() as reply
@@ -399,7 +401,7 @@ class World:
         check = partial(self._check_answered, token)
         # Twice: after a pause, the first may come before the timer that answers.
         self._at_node(node, patience, lambda: self._at_node(node, 1, check))
-        self.feed(node, Asked(token, call.request))
+        self.feed(node, RequestReceived(token, call.request))
 
     def _answer(self, node: Node, token: int, reply: Reply) -> None:
         call, callee, incarnation = self._asked.pop(token)

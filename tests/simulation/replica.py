@@ -111,7 +111,7 @@ class Replica:
     def ask(self, request: messages.Request, answer: Callable[[Any], None]) -> None:
         token = next(self._tokens)
         self._waiting[token] = (request, answer)
-        self.feed(steps.Asked(token, request))
+        self.feed(steps.RequestReceived(token, request))
 
     def next_token(self) -> int:
         return next(self._tokens)

@@ -86,8 +86,8 @@ def _answer_before_commit() -> AbstractContextManager[object]:
 
     def step(state: Any, event: Any, now_ms: int) -> Any:
         after, effects = healthy(state, event, now_ms)
-        if after.reign is not None and any(isinstance(each, Propose) for each in effects):
-            appended = Commit(after.reign.end_offset, after.reign.speculative)
+        if after.leadership is not None and any(isinstance(each, Propose) for each in effects):
+            appended = Commit(after.leadership.end_offset, after.leadership.speculative)
             after, answers = healthy(after, appended, now_ms)
             effects = [*effects, *answers]
         return after, effects
@@ -107,14 +107,14 @@ def _ignore_leader_epoch() -> AbstractContextManager[object]:
 def _ignore_broker_epoch() -> AbstractContextManager[object]:
     healthy = core._decide
 
-    def decide(config: Any, reign: Any, draft: Any, ask: Any, *rest: Any) -> Any:
+    def decide(config: Any, leadership: Any, draft: Any, ask: Any, *rest: Any) -> Any:
         request = getattr(ask, "request", ask)
         if request.__api_key__ in (ALTER_PARTITION, BROKER_HEARTBEAT) and request.broker_epoch >= 0:
             broker = draft.image.brokers.get(request.broker_id)
             if broker is not None:
                 request = replace(request, broker_epoch=i64(broker.epoch))
         ask = replace(ask, request=request) if hasattr(ask, "request") else request
-        return healthy(config, reign, draft, ask, *rest)
+        return healthy(config, leadership, draft, ask, *rest)
 
     return patch.object(core, "_decide", decide)
 

@@ -357,7 +357,7 @@ class World:
 
     def _missing(self) -> str | None:
         """What the cluster still lacks."""
-        active = [m for m in self.machines.values() if m.control and m.control.state.reign]
+        active = [m for m in self.machines.values() if m.control and m.control.state.leadership]
         if len(active) != 1:
             return f"active controllers: {active}"
         for machine in self.machines.values():

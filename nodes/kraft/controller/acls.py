@@ -18,8 +18,8 @@ from nodes.kraft.controller.answers import (
     refused,
     schema_of,
 )
-from nodes.kraft.controller.draft import Draft
 from nodes.kraft.controller.permission import Allows, require
+from nodes.kraft.controller.record_batch import RecordBatchBuilder
 from nodes.kraft.metadata.image import AccessRule
 from nodes.kraft.security.authorizer import Operation, ResourceType
 from nodes.kraft.security.rules import filter_problem, matching, problem, record_of, rule_of
@@ -29,46 +29,46 @@ MAX_RULES: Final = 10_000
 """Rules that one request may make or remove: Kafka's limit of records an operation (B.10)."""
 
 
-def create_acls(draft: Draft, request: Any, *, enabled: bool, allows: Allows) -> Any:
+def create_acls(builder: RecordBatchBuilder, request: Any, *, enabled: bool, allows: Allows) -> Any:
     """Decide a CreateAcls request. A rule that is there already is a success without record."""
     refusal = _may_not(enabled, allows)
     if refusal is not None:
         return refused(request, refusal.code, refusal.message)
-    return items_response(request, [_create(draft, request, each) for each in request.creations])
+    return items_response(request, [_create(builder, request, each) for each in request.creations])
 
 
-def _create(draft: Draft, request: Any, creation: Any) -> Any:
+def _create(builder: RecordBatchBuilder, request: Any, creation: Any) -> Any:
     wrong = problem(creation)
-    if wrong is None and len(draft.records) >= MAX_RULES:
+    if wrong is None and len(builder.records) >= MAX_RULES:
         wrong = f"one request may make {MAX_RULES} rules"
     if wrong is not None:
         return item_result(request, refusal=Refusal(ErrorCode.invalid_request, wrong))
     rule = rule_of(creation)
-    if rule not in draft.image.access_rules:
-        draft.add(record_of(rule, AccessControlRecord))
+    if rule not in builder.image.access_rules:
+        builder.add(record_of(rule, AccessControlRecord))
     return item_result(request)
 
 
-def delete_acls(draft: Draft, request: Any, *, enabled: bool, allows: Allows) -> Any:
+def delete_acls(builder: RecordBatchBuilder, request: Any, *, enabled: bool, allows: Allows) -> Any:
     """Decide a DeleteAcls request. Each filter tells all rules that it matched when the request
     came, also those that another filter of the request removed before it."""
     refusal = _may_not(enabled, allows)
     if refusal is not None:
         return refused(request, refusal.code, refusal.message)
-    before = draft.image
+    before = builder.image
     results = []
     for wanted in request.filters:
         wrong = filter_problem(wanted)
         rules = [] if wrong else list(matching(before, wanted))
-        gone = [rule for rule in rules if rule in draft.image.access_rules]
-        if wrong is None and len(draft.records) + len(gone) > MAX_RULES:
+        gone = [rule for rule in rules if rule in builder.image.access_rules]
+        if wrong is None and len(builder.records) + len(gone) > MAX_RULES:
             wrong = f"one request may remove {MAX_RULES} rules"
         if wrong is not None:
             refusal = Refusal(ErrorCode.invalid_request, wrong)
             results.append(item_result(request, refusal=refusal))
             continue
         for rule in gone:
-            draft.add(record_of(rule, RemoveAccessControlRecord))
+            builder.add(record_of(rule, RemoveAccessControlRecord))
         matched = tuple(_matched(request, rule) for rule in rules)
         results.append(item_result(request, matching_acls=matched))
     return items_response(request, results)

@@ -6,14 +6,14 @@ from typing import Any, Final, TypeAlias
 
 from nodes.kraft.controller import acls, answers, configs, topics
 from nodes.kraft.controller.config import ControllerConfig
-from nodes.kraft.controller.draft import Draft
 from nodes.kraft.controller.draws import Draws
 from nodes.kraft.controller.elections import CanLead
 from nodes.kraft.controller.permission import Allows
+from nodes.kraft.controller.record_batch import RecordBatchBuilder
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class DecisionContext:
     """What a decision takes besides the state and the request."""
 
     config: ControllerConfig
@@ -22,39 +22,41 @@ class Means:
     allows: Allows
 
 
-Decision: TypeAlias = Callable[[Draft, Any, Means], Any]
+Decision: TypeAlias = Callable[[RecordBatchBuilder, Any, DecisionContext], Any]
 
 
-def _create_topics(draft: Draft, request: Any, means: Means) -> Any:
+def _create_topics(builder: RecordBatchBuilder, request: Any, context: DecisionContext) -> Any:
     return topics.create_topics(
-        draft, request, means.config, means.draws, means.can_lead, means.allows
+        builder, request, context.config, context.draws, context.can_lead, context.allows
     )
 
 
-def _create_partitions(draft: Draft, request: Any, means: Means) -> Any:
-    return topics.create_partitions(draft, request, means.can_lead, means.allows)
+def _create_partitions(builder: RecordBatchBuilder, request: Any, context: DecisionContext) -> Any:
+    return topics.create_partitions(builder, request, context.can_lead, context.allows)
 
 
-def _delete_topics(draft: Draft, request: Any, means: Means) -> Any:
-    return topics.delete_topics(draft, request, means.allows)
+def _delete_topics(builder: RecordBatchBuilder, request: Any, context: DecisionContext) -> Any:
+    return topics.delete_topics(builder, request, context.allows)
 
 
-def _alter_configs(draft: Draft, request: Any, means: Means) -> Any:
-    return configs.alter_configs(draft, request, means.allows)
+def _alter_configs(builder: RecordBatchBuilder, request: Any, context: DecisionContext) -> Any:
+    return configs.alter_configs(builder, request, context.allows)
 
 
-def _incremental_alter_configs(draft: Draft, request: Any, means: Means) -> Any:
-    return configs.incremental_alter_configs(draft, request, means.allows)
+def _incremental_alter_configs(
+    builder: RecordBatchBuilder, request: Any, context: DecisionContext
+) -> Any:
+    return configs.incremental_alter_configs(builder, request, context.allows)
 
 
-def _create_acls(draft: Draft, request: Any, means: Means) -> Any:
-    enabled = means.config.authorizer.enabled
-    return acls.create_acls(draft, request, enabled=enabled, allows=means.allows)
+def _create_acls(builder: RecordBatchBuilder, request: Any, context: DecisionContext) -> Any:
+    enabled = context.config.authorizer.enabled
+    return acls.create_acls(builder, request, enabled=enabled, allows=context.allows)
 
 
-def _delete_acls(draft: Draft, request: Any, means: Means) -> Any:
-    enabled = means.config.authorizer.enabled
-    return acls.delete_acls(draft, request, enabled=enabled, allows=means.allows)
+def _delete_acls(builder: RecordBatchBuilder, request: Any, context: DecisionContext) -> Any:
+    enabled = context.config.authorizer.enabled
+    return acls.delete_acls(builder, request, enabled=enabled, allows=context.allows)
 
 
 APIS: Final[dict[int, Decision]] = {
@@ -66,4 +68,4 @@ APIS: Final[dict[int, Decision]] = {
     answers.CREATE_ACLS: _create_acls,
     answers.DELETE_ACLS: _delete_acls,
 }
-"""Each gives the response; its records go to the draft."""
+"""Each gives the response; its records go to the builder."""

@@ -15,8 +15,8 @@ from kio.schema.errors import ErrorCode
 from kio.static.primitive import i8
 
 from nodes.kraft.controller.answers import Refusal, item_result, items_response
-from nodes.kraft.controller.draft import Draft
 from nodes.kraft.controller.permission import Allows, require
+from nodes.kraft.controller.record_batch import RecordBatchBuilder
 from nodes.kraft.metadata.config_keys import (
     BROKER_RESOURCE,
     ConfigType,
@@ -53,20 +53,22 @@ def check_value(resource_type: int, name: str, value: str | None) -> None:
         raise Refusal(ErrorCode.invalid_config, wrong)
 
 
-def alter_configs(draft: Draft, request: Any, allows: Allows) -> Any:
+def alter_configs(builder: RecordBatchBuilder, request: Any, allows: Allows) -> Any:
     """Decide an AlterConfigs request: the values named are all that the resource then has."""
-    return _alter(draft, request, allows, _replaced)
+    return _alter(builder, request, allows, _replaced)
 
 
-def incremental_alter_configs(draft: Draft, request: Any, allows: Allows) -> Any:
+def incremental_alter_configs(builder: RecordBatchBuilder, request: Any, allows: Allows) -> Any:
     """Decide an IncrementalAlterConfigs request: what is not named stays."""
-    return _alter(draft, request, allows, _changed)
+    return _alter(builder, request, allows, _changed)
 
 
 def _alter(
-    draft: Draft, request: Any, allows: Allows, after: Callable[[Image, Any], Values]
+    builder: RecordBatchBuilder, request: Any, allows: Allows, after: Callable[[Image, Any], Values]
 ) -> Any:
-    judged = Draft(draft.image, draft.next_offset) if request.validate_only else draft
+    judged = (
+        RecordBatchBuilder(builder.image, builder.next_offset) if request.validate_only else builder
+    )
     times = Counter((each.resource_type, each.resource_name) for each in request.resources)
     resources = {(each.resource_type, each.resource_name): each for each in request.resources}
     results = []
@@ -167,6 +169,8 @@ def _differing(image: Image, kind: int, name: str, values: Values) -> Values:
     return {each: value for each, value in values.items() if own.get(each) != value}
 
 
-def _record(draft: Draft, kind: int, name: str, values: Values) -> None:
+def _record(builder: RecordBatchBuilder, kind: int, name: str, values: Values) -> None:
     for each, value in values.items():
-        draft.add(ConfigRecord(resource_type=i8(kind), resource_name=name, name=each, value=value))
+        builder.add(
+            ConfigRecord(resource_type=i8(kind), resource_name=name, name=each, value=value)
+        )

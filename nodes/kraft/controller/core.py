@@ -6,8 +6,8 @@ answered when the last of them is committed. One that appends none is answered w
 barrier has passed after it came, and everything that it was judged on is committed.
 
 While active, this controller alone appends to the log, so it knows each record's offset before
-Raft appends it. `Propose` effects come from `Ask` and `Tick` only, never from `Commit` or
-`BarrierPassed`, so a caller may feed those back while it carries effects out.
+Raft appends it. `Propose` effects come from `ControllerRequest` and `Tick` only, never from
+`Commit` or `BarrierPassed`, so a caller may feed those back while it carries effects out.
 """
 
 import uuid
@@ -35,19 +35,19 @@ from nodes.kraft.controller.answers import (
     READ_TOPICS,
 )
 from nodes.kraft.controller.config import ControllerConfig
-from nodes.kraft.controller.draft import Draft
 from nodes.kraft.controller.draws import Draws
 from nodes.kraft.controller.members import Committed, Members
 from nodes.kraft.controller.permission import Allows, everything
 from nodes.kraft.controller.producer_ids import allocate_producer_ids
+from nodes.kraft.controller.record_batch import RecordBatchBuilder
 from nodes.kraft.controller.sources import api_of, items_of, source_of
 from nodes.kraft.controller.steps import (
     Answer,
-    Ask,
     BarrierPassed,
     Claim,
     Commit,
     Confirm,
+    ControllerRequest,
     Decided,
     Effect,
     Input,
@@ -58,7 +58,7 @@ from nodes.kraft.controller.steps import (
     Token,
 )
 from nodes.kraft.metadata.image import Image
-from nodes.kraft.security.authorizer import Asker, Operation, ResourceType
+from nodes.kraft.security.authorizer import Operation, Requester, ResourceType
 from nodes.kraft.wire.codec import decode_entity, encode_entity
 from nodes.kraft.wire.codes import first_error
 from nodes.kraft.wire.heartbeats import ControllerHeartbeatRequest, ControllerHeartbeatResponse
@@ -85,7 +85,7 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
-class Reign:
+class Leadership:
     """What a controller knows while it is active, lost with its leadership.
 
     `draws`: how many draws of chance were made in this epoch. `snapshots`: what is known of the
@@ -104,12 +104,12 @@ class Reign:
 
 @dataclass(frozen=True, slots=True)
 class ControllerState:
-    """`reign` is None while another controller, or none, is active. `own`: how this node's own
+    """`leadership` is None while another controller, or none, is active. `own`: how this node's own
     snapshots stand."""
 
     config: ControllerConfig
     own: snapshots.Own
-    reign: Reign | None = None
+    leadership: Leadership | None = None
 
 
 def initial(config: ControllerConfig, now_ms: int = 0, snapshot_offset: int = 0) -> ControllerState:
@@ -119,17 +119,20 @@ def initial(config: ControllerConfig, now_ms: int = 0, snapshot_offset: int = 0)
 
 def active_epoch(state: ControllerState) -> int | None:
     """The leader epoch in which this is the active controller; None: it is not."""
-    return None if state.reign is None else state.reign.epoch
+    return None if state.leadership is None else state.leadership.epoch
 
 
 def deadline_ms(state: ControllerState) -> int | None:
     """When the next `Tick` is due; None: nothing waits for time."""
-    if state.reign is None:
+    if state.leadership is None:
         return None
-    if features.behind(state.config, state.reign.speculative) or state.reign.members.moving():
+    if (
+        features.behind(state.config, state.leadership.speculative)
+        or state.leadership.members.moving()
+    ):
         return 0
-    deadlines = [state.reign.snapshots.check_ms, *state.reign.members.leases.values()]
-    for pending in state.reign.pending.values():
+    deadlines = [state.leadership.snapshots.check_ms, *state.leadership.members.leases.values()]
+    for pending in state.leadership.pending.values():
         if pending.deadline_ms is not None:
             deadlines.append(pending.deadline_ms)
     return min(deadlines, default=None)
@@ -137,42 +140,42 @@ def deadline_ms(state: ControllerState) -> int | None:
 
 def step(state: ControllerState, event: Input, now_ms: int) -> tuple[ControllerState, list[Effect]]:
     """The state after `event`, and what to do, in order."""
-    config, reign = state.config, state.reign
+    config, leadership = state.config, state.leadership
     if isinstance(event, Claim):
-        return replace(state, reign=_claim(config, event, now_ms)), _abandon(reign)
+        return replace(state, leadership=_claim(config, event, now_ms)), _abandon(leadership)
     if isinstance(event, Renounce):
-        return replace(state, reign=None), _abandon(reign)
+        return replace(state, leadership=None), _abandon(leadership)
     if isinstance(event, Snapshots):
         return replace(state, own=snapshots.noted(state.own, event, now_ms)), []
-    if reign is None:
+    if leadership is None:
         return state, _while_inactive(event)
     effects: list[Effect]
     match event:
-        case Ask():
-            reign, effects = _due(config, reign, now_ms)
-            reign, decided = _ask(state, reign, event, now_ms)
+        case ControllerRequest():
+            leadership, effects = _due(config, leadership, now_ms)
+            leadership, decided = _request(state, leadership, event, now_ms)
             effects += decided
         case Commit(end_offset, image):
-            reign, effects = _commit(reign, end_offset, image)
+            leadership, effects = _commit(leadership, end_offset, image)
         case BarrierPassed(token, confirmed):
-            reign, effects = _barrier(reign, token, confirmed)
+            leadership, effects = _barrier(leadership, token, confirmed)
         case Tick():
-            reign, effects = _due(config, reign, now_ms)
-            reign, timed_out = _time_out(reign, now_ms)
+            leadership, effects = _due(config, leadership, now_ms)
+            leadership, timed_out = _time_out(leadership, now_ms)
             effects += timed_out
             known, own, started = snapshots.own_turn(
-                config, reign.snapshots, state.own, reign.committed.end_offset, now_ms
+                config, leadership.snapshots, state.own, leadership.committed.end_offset, now_ms
             )
             effects += started
-            reign, state = replace(reign, snapshots=known), replace(state, own=own)
-    return replace(state, reign=reign), effects
+            leadership, state = replace(leadership, snapshots=known), replace(state, own=own)
+    return replace(state, leadership=leadership), effects
 
 
 # --- becoming active and ceasing to be ----------------------------------------------------
 
 
-def _claim(config: ControllerConfig, event: Claim, now_ms: int) -> Reign:
-    return Reign(
+def _claim(config: ControllerConfig, event: Claim, now_ms: int) -> Leadership:
+    return Leadership(
         epoch=event.epoch,
         end_offset=event.end_offset,
         speculative=event.image,
@@ -182,11 +185,11 @@ def _claim(config: ControllerConfig, event: Claim, now_ms: int) -> Reign:
     )
 
 
-def _abandon(reign: Reign | None) -> list[Effect]:
+def _abandon(leadership: Leadership | None) -> list[Effect]:
     """Answer all that waits: its proof can come no more."""
-    if reign is None:
+    if leadership is None:
         return []
-    return [_lost(token, reign.pending[token]) for token in sorted(reign.pending)]
+    return [_lost(token, leadership.pending[token]) for token in sorted(leadership.pending)]
 
 
 def _lost(token: Token, pending: Pending) -> Answer:
@@ -195,7 +198,7 @@ def _lost(token: Token, pending: Pending) -> Answer:
 
 
 def _while_inactive(event: Input) -> list[Effect]:
-    if isinstance(event, Ask):
+    if isinstance(event, ControllerRequest):
         return [Answer(event.token, answers.refused(event.request, ErrorCode.not_controller))]
     return []
 
@@ -203,84 +206,92 @@ def _while_inactive(event: Input) -> list[Effect]:
 # --- deciding -----------------------------------------------------------------------------
 
 
-def _ask(state: ControllerState, reign: Reign, ask: Ask, now_ms: int) -> tuple[Reign, list[Effect]]:
-    request = ask.request
-    draft = Draft(reign.speculative, reign.end_offset)
-    remembered = _remembered(reign.speculative, ask)
+def _request(
+    state: ControllerState, leadership: Leadership, asked: ControllerRequest, now_ms: int
+) -> tuple[Leadership, list[Effect]]:
+    request = asked.request
+    builder = RecordBatchBuilder(leadership.speculative, leadership.end_offset)
+    remembered = _remembered(leadership.speculative, asked)
     response = remembered
     if remembered is None:
-        reign, response = _decide(state, reign, draft, ask, now_ms)
-        if ask.request_id is not None and draft.records:
-            draft.add(_request_record(ask.request_id, response))
-    verdict = 0 if draft.records or response is None else first_error(response)
+        leadership, response = _decide(state, leadership, builder, asked, now_ms)
+        if asked.request_id is not None and builder.records:
+            builder.add(_request_record(asked.request_id, response))
+    verdict = 0 if builder.records or response is None else first_error(response)
     decided = Decided(
-        token=ask.token,
+        token=asked.token,
         api=api_of(request),
         source=source_of(request),
         verdict=verdict,
-        as_of=reign.end_offset,
-        records=draft.offsets(),
-        items=items_of(request, response, draft.records, draft.base_offset),
+        as_of=leadership.end_offset,
+        records=builder.offsets(),
+        items=items_of(request, response, builder.records, builder.base_offset),
     )
-    reign, proposed = _append(reign, draft)
+    leadership, proposed = _append(leadership, builder)
     pending = Pending(
         request=request,
         response=response,
-        as_of=reign.end_offset,
+        as_of=leadership.end_offset,
         barrier=not proposed,
         appended=bool(proposed) or remembered is not None,
         deadline_ms=_deadline(request, now_ms),
     )
-    reign = replace(reign, pending=reign.pending.set(ask.token, pending))
-    return reign, [decided, *(proposed or [Confirm(ask.token)])]
+    leadership = replace(leadership, pending=leadership.pending.set(asked.token, pending))
+    return leadership, [decided, *(proposed or [Confirm(asked.token)])]
 
 
 def _decide(
-    state: ControllerState, reign: Reign, draft: Draft, ask: Ask, now_ms: int
-) -> tuple[Reign, Any | None]:
-    """The response, its records added to `draft`; None for a read, answered when proved."""
-    config, request = state.config, ask.request
+    state: ControllerState,
+    leadership: Leadership,
+    builder: RecordBatchBuilder,
+    asked: ControllerRequest,
+    now_ms: int,
+) -> tuple[Leadership, Any | None]:
+    """The response, its records added to `builder`; None for a read, answered when proved."""
+    config, request = state.config, asked.request
     key = int(request.__api_key__)
-    can_lead = reign.members.can_lead
+    can_lead = leadership.members.can_lead
     if key in admin.APIS:
-        draws = Draws(config.seed, reign.epoch, reign.draws)
-        allows = _allows(config, reign.committed.image, ask.asker)
-        response = admin.APIS[key](draft, request, admin.Means(config, draws, can_lead, allows))
-        return replace(reign, draws=draws.counter), response
+        draws = Draws(config.seed, leadership.epoch, leadership.draws)
+        allows = _allows(config, leadership.committed.image, asked.requester)
+        response = admin.APIS[key](
+            builder, request, admin.DecisionContext(config, draws, can_lead, allows)
+        )
+        return replace(leadership, draws=draws.counter), response
     if key == ALTER_PARTITION:
-        return reign, partitions.alter_partitions(draft, request, can_lead)
+        return leadership, partitions.alter_partitions(builder, request, can_lead)
     if key == ALLOCATE_PRODUCER_IDS:
-        return reign, allocate_producer_ids(draft, request, reign.epoch)
+        return leadership, allocate_producer_ids(builder, request, leadership.epoch)
     if key == BROKER_HEARTBEAT:
         response, members = membership.heartbeat(
-            draft, reign.members, request, config, reign.committed, now_ms
+            builder, leadership.members, request, config, leadership.committed, now_ms
         )
-        return replace(reign, members=members), response
+        return replace(leadership, members=members), response
     if key == CONTROLLER_HEARTBEAT:
-        return _controller_heartbeat(state, reign, request, now_ms)
+        return _controller_heartbeat(state, leadership, request, now_ms)
     if key == READ_TOPICS:
-        return reign, None
+        return leadership, None
     raise TypeError(f"api key {key} is none of the controller's")
 
 
 def _controller_heartbeat(
-    state: ControllerState, reign: Reign, request: ControllerHeartbeatRequest, now_ms: int
-) -> tuple[Reign, ControllerHeartbeatResponse]:
-    config, asker = state.config, int(request.controller_id)
-    if asker not in config.controller_ids - {config.controller_id}:
-        return reign, answers.refused(request, ErrorCode.invalid_request)
+    state: ControllerState, leadership: Leadership, request: ControllerHeartbeatRequest, now_ms: int
+) -> tuple[Leadership, ControllerHeartbeatResponse]:
+    config, requester = state.config, int(request.controller_id)
+    if requester not in config.controller_ids - {config.controller_id}:
+        return leadership, answers.refused(request, ErrorCode.invalid_request)
     known, start = snapshots.on_heartbeat(
-        config, reign.snapshots, state.own, request, reign.committed.end_offset, now_ms
+        config, leadership.snapshots, state.own, request, leadership.committed.end_offset, now_ms
     )
     response = ControllerHeartbeatResponse(error_code=i16(0), start_snapshot=start)
-    return replace(reign, snapshots=known), response
+    return replace(leadership, snapshots=known), response
 
 
-def _allows(config: ControllerConfig, image: Image, asker: Asker | None) -> Allows:
+def _allows(config: ControllerConfig, image: Image, requester: Requester | None) -> Allows:
     """What the asker may do. The rules are the committed ones: others are nobody's yet."""
-    if asker is None:
+    if requester is None:
         return everything
-    authorizer, principal, host = config.authorizer, asker.principal, asker.host
+    authorizer, principal, host = config.authorizer, requester.principal, requester.host
 
     def allows(operation: Operation, resource_type: ResourceType, name: str) -> bool:
         return authorizer.allows(image, principal, host, operation, resource_type, name)
@@ -288,12 +299,12 @@ def _allows(config: ControllerConfig, image: Image, asker: Asker | None) -> Allo
     return allows
 
 
-def _remembered(image: Image, ask: Ask) -> Any | None:
+def _remembered(image: Image, asked: ControllerRequest) -> Any | None:
     """What an earlier attempt of this request was, or is to be, answered (B.9.4)."""
-    if ask.request_id is None:
+    if asked.request_id is None:
         return None
-    answer = image.requests.get(uuid.UUID(bytes=ask.request_id))
-    return None if answer is None else decode_entity(answers.schema_of(ask.request), answer)
+    answer = image.requests.get(uuid.UUID(bytes=asked.request_id))
+    return None if answer is None else decode_entity(answers.schema_of(asked.request), answer)
 
 
 def _request_record(request_id: bytes, response: Any) -> RequestRecord:
@@ -306,102 +317,110 @@ def _deadline(request: Any, now_ms: int) -> int | None:
     return None if timeout is None else now_ms + max(0, int(timeout.total_seconds() * 1000))
 
 
-def _append(reign: Reign, draft: Draft) -> tuple[Reign, list[Effect]]:
-    """Propose the draft's records as one batch; nothing where there are none."""
-    if not draft.records:
-        return reign, []
-    propose = Propose(reign.epoch, reign.end_offset, draft.encoded(), draft.change())
-    return replace(reign, end_offset=draft.next_offset, speculative=draft.image), [propose]
+def _append(leadership: Leadership, builder: RecordBatchBuilder) -> tuple[Leadership, list[Effect]]:
+    """Propose the builder's records as one batch; nothing where there are none."""
+    if not builder.records:
+        return leadership, []
+    propose = Propose(leadership.epoch, leadership.end_offset, builder.encoded(), builder.change())
+    return replace(leadership, end_offset=builder.next_offset, speculative=builder.image), [propose]
 
 
 # --- proofs -------------------------------------------------------------------------------
 
 
-def _commit(reign: Reign, end_offset: int, image: Image) -> tuple[Reign, list[Effect]]:
-    if end_offset <= reign.committed.end_offset:
-        return reign, []
-    reign = replace(reign, committed=Committed(image, end_offset))
-    if end_offset == reign.end_offset:
+def _commit(
+    leadership: Leadership, end_offset: int, image: Image
+) -> tuple[Leadership, list[Effect]]:
+    if end_offset <= leadership.committed.end_offset:
+        return leadership, []
+    leadership = replace(leadership, committed=Committed(image, end_offset))
+    if end_offset == leadership.end_offset:
         # Equal to what we have, and shared with those who read it.
-        reign = replace(reign, speculative=image)
-    return _answer_proved(reign, sorted(reign.pending))
+        leadership = replace(leadership, speculative=image)
+    return _answer_proved(leadership, sorted(leadership.pending))
 
 
-def _barrier(reign: Reign, token: Token, confirmed: bool) -> tuple[Reign, list[Effect]]:
-    pending = reign.pending.get(token)
+def _barrier(
+    leadership: Leadership, token: Token, confirmed: bool
+) -> tuple[Leadership, list[Effect]]:
+    pending = leadership.pending.get(token)
     if pending is None:
-        return reign, []
+        return leadership, []
     if not confirmed:
-        reign = replace(reign, pending=reign.pending.delete(token))
-        return reign, [_lost(token, pending)]
+        leadership = replace(leadership, pending=leadership.pending.delete(token))
+        return leadership, [_lost(token, pending)]
     pending = replace(pending, barrier=False)
-    return _answer_proved(replace(reign, pending=reign.pending.set(token, pending)), [token])
+    return _answer_proved(
+        replace(leadership, pending=leadership.pending.set(token, pending)), [token]
+    )
 
 
-def _answer_proved(reign: Reign, tokens: list[Token]) -> tuple[Reign, list[Effect]]:
+def _answer_proved(leadership: Leadership, tokens: list[Token]) -> tuple[Leadership, list[Effect]]:
     """Answer those of the pending requests whose proof is complete."""
     effects: list[Effect] = []
-    committed = reign.committed
+    committed = leadership.committed
     for token in tokens:
-        pending = reign.pending[token]
+        pending = leadership.pending[token]
         if pending.barrier or pending.as_of > committed.end_offset:
             continue
         response = pending.response
         if response is None:
             response = reads.read_topics(
-                committed.image, pending.request, reign.epoch, committed.end_offset
+                committed.image, pending.request, leadership.epoch, committed.end_offset
             )
         effects.append(Answer(token, response))
-        reign = replace(reign, pending=reign.pending.delete(token))
-    return reign, effects
+        leadership = replace(leadership, pending=leadership.pending.delete(token))
+    return leadership, effects
 
 
 # --- time ---------------------------------------------------------------------------------
 
 
-def _due(config: ControllerConfig, reign: Reign, now_ms: int) -> tuple[Reign, list[Effect]]:
+def _due(
+    config: ControllerConfig, leadership: Leadership, now_ms: int
+) -> tuple[Leadership, list[Effect]]:
     """What comes before anything else: the feature level that is to be finalized, leases, and
     what is to be moved off brokers that shut down."""
     finalized: list[Effect] = []
-    if features.behind(config, reign.speculative):
-        draft = Draft(reign.speculative, reign.end_offset)
-        features.finalize(draft, config)
-        reign, finalized = _append(reign, draft)
-    reign, expired = _expire_leases(config, reign, now_ms)
-    reign, moved = _move_on(reign)
-    return reign, finalized + expired + moved
+    if features.behind(config, leadership.speculative):
+        builder = RecordBatchBuilder(leadership.speculative, leadership.end_offset)
+        features.finalize(builder, config)
+        leadership, finalized = _append(leadership, builder)
+    leadership, expired = _expire_leases(config, leadership, now_ms)
+    leadership, moved = _move_on(leadership)
+    return leadership, finalized + expired + moved
 
 
-def _move_on(reign: Reign) -> tuple[Reign, list[Effect]]:
+def _move_on(leadership: Leadership) -> tuple[Leadership, list[Effect]]:
     """Controlled shutdowns that are not through: the next part of each, a batch of its own."""
     effects: list[Effect] = []
-    for broker_id in reign.members.moving():
-        draft = Draft(reign.speculative, reign.end_offset)
-        members = membership.move_off(draft, reign.members, broker_id)
-        reign, proposed = _append(replace(reign, members=members), draft)
+    for broker_id in leadership.members.moving():
+        builder = RecordBatchBuilder(leadership.speculative, leadership.end_offset)
+        members = membership.move_off(builder, leadership.members, broker_id)
+        leadership, proposed = _append(replace(leadership, members=members), builder)
         effects += proposed
-    return reign, effects
+    return leadership, effects
 
 
 def _expire_leases(
-    config: ControllerConfig, reign: Reign, now_ms: int
-) -> tuple[Reign, list[Effect]]:
+    config: ControllerConfig, leadership: Leadership, now_ms: int
+) -> tuple[Leadership, list[Effect]]:
     """Fence the brokers whose leases are over, each in a batch of its own."""
     effects: list[Effect] = []
-    for broker_id in membership.expired(reign.members, now_ms):
-        draft = Draft(reign.speculative, reign.end_offset)
-        members = membership.expire(draft, reign.members, broker_id)
-        reign, proposed = _append(replace(reign, members=members), draft)
+    for broker_id in membership.expired(leadership.members, now_ms):
+        builder = RecordBatchBuilder(leadership.speculative, leadership.end_offset)
+        members = membership.expire(builder, leadership.members, broker_id)
+        leadership, proposed = _append(replace(leadership, members=members), builder)
         effects += proposed
-    return reign, effects
+    return leadership, effects
 
 
-def _time_out(reign: Reign, now_ms: int) -> tuple[Reign, list[Effect]]:
+def _time_out(leadership: Leadership, now_ms: int) -> tuple[Leadership, list[Effect]]:
     """Answer the requests whose clients wait no longer."""
     effects: list[Effect] = []
-    for token in sorted(reign.pending):
-        pending = reign.pending[token]
+    for token in sorted(leadership.pending):
+        pending = leadership.pending[token]
         if pending.deadline_ms is not None and pending.deadline_ms <= now_ms:
             effects.append(_lost(token, pending))
-            reign = replace(reign, pending=reign.pending.delete(token))
-    return reign, effects
+            leadership = replace(leadership, pending=leadership.pending.delete(token))
+    return leadership, effects

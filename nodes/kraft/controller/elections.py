@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeAlias
 
-from nodes.kraft.controller.draft import Draft
+from nodes.kraft.controller.record_batch import RecordBatchBuilder
 from nodes.kraft.metadata.image import NO_LEADER, Image, Partition, PartitionKey
 from nodes.kraft.wire.records import IsrChangeRecord
 
@@ -17,16 +17,20 @@ CanLead: TypeAlias = Callable[[Image, int], bool]
 """Whether a broker may be given leadership: registered, unfenced, not shutting down."""
 
 
-def change(draft: Draft, key: PartitionKey, isr: tuple[int, ...], leader: int) -> Partition:
+def change(
+    builder: RecordBatchBuilder, key: PartitionKey, isr: tuple[int, ...], leader: int
+) -> Partition:
     """Add the record that gives a partition this ISR and leader; the partition after it."""
-    draft.add(_record(key, draft.image.partitions[key], isr, leader))
-    return draft.image.partitions[key]
+    builder.add(_record(key, builder.image.partitions[key], isr, leader))
+    return builder.image.partitions[key]
 
 
-def broker_leaves(draft: Draft, broker_id: int, can_lead: CanLead, most: int | None = None) -> bool:
+def broker_leaves(
+    builder: RecordBatchBuilder, broker_id: int, can_lead: CanLead, most: int | None = None
+) -> bool:
     """Take a broker out of every ISR and leadership; of `most` partitions, where given. Whether
     nothing is left to take it out of. `can_lead` must be false for it."""
-    image = draft.image
+    image = builder.image
     able = cache(lambda replica: can_lead(image, replica))
     records: list[IsrChangeRecord] = []
     everything = True
@@ -43,15 +47,15 @@ def broker_leaves(draft: Draft, broker_id: int, can_lead: CanLead, most: int | N
             everything = False
             break
         records.append(_record(key, partition, isr, leader))
-    draft.add_all(records)
+    builder.add_all(records)
     return everything
 
 
-def broker_returns(draft: Draft, broker_id: int) -> None:
+def broker_returns(builder: RecordBatchBuilder, broker_id: int) -> None:
     """Let an active broker lead the partitions that have no leader and it in their ISR."""
-    partitions = draft.image.partitions
-    found = ((key, partitions[key]) for key in draft.image.leaderless)
-    draft.add_all(
+    partitions = builder.image.partitions
+    found = ((key, partitions[key]) for key in builder.image.leaderless)
+    builder.add_all(
         [_record(key, each, each.isr, broker_id) for key, each in found if broker_id in each.isr]
     )
 

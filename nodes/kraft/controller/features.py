@@ -5,7 +5,7 @@ from typing import Final
 from kio.static.primitive import i16
 
 from nodes.kraft.controller.config import ControllerConfig
-from nodes.kraft.controller.draft import Draft
+from nodes.kraft.controller.record_batch import RecordBatchBuilder
 from nodes.kraft.metadata.features import FIRST_LEVEL, METADATA_FORMAT
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest
@@ -20,11 +20,11 @@ def behind(config: ControllerConfig, image: Image) -> bool:
     return image.features.get(METADATA_FORMAT, 0) < config.metadata_format
 
 
-def finalize(draft: Draft, config: ControllerConfig) -> None:
+def finalize(builder: RecordBatchBuilder, config: ControllerConfig) -> None:
     """Finalize the level that the controller is configured for. It stands alone in its batch:
     what follows it is in its format."""
     level = i16(config.metadata_format)
-    draft.add(FeatureLevelRecord(name=METADATA_FORMAT, feature_level=level))
+    builder.add(FeatureLevelRecord(name=METADATA_FORMAT, feature_level=level))
 
 
 def supports_all(image: Image, request: BrokerHeartbeatRequest) -> bool:

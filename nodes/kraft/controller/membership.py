@@ -24,9 +24,9 @@ from kio.static.primitive import i8, i16, i32, i64
 
 from nodes.kraft.controller import features
 from nodes.kraft.controller.config import ControllerConfig
-from nodes.kraft.controller.draft import Draft
 from nodes.kraft.controller.elections import broker_leaves, broker_returns
 from nodes.kraft.controller.members import Committed, Members
+from nodes.kraft.controller.record_batch import RecordBatchBuilder
 from nodes.kraft.metadata.image import Broker, Image
 from nodes.kraft.wire.heartbeats import (
     BrokerHeartbeatRequest,
@@ -57,44 +57,44 @@ def expired(members: Members, now_ms: int) -> list[int]:
     return sorted(broker_id for broker_id, end in members.leases.items() if end <= now_ms)
 
 
-def expire(draft: Draft, members: Members, broker_id: int) -> Members:
+def expire(builder: RecordBatchBuilder, members: Members, broker_id: int) -> Members:
     """End a broker's lease: fence it, where it is active."""
     members = members.without_lease(broker_id)
-    broker = draft.image.brokers[broker_id]
+    broker = builder.image.brokers[broker_id]
     if not broker.fenced:
-        fence(draft, members, broker)
+        fence(builder, members, broker)
     return members
 
 
-def fence(draft: Draft, members: Members, broker: Broker) -> None:
+def fence(builder: RecordBatchBuilder, members: Members, broker: Broker) -> None:
     """Fence an active broker and move what it leads, in one batch."""
-    draft.add(FenceBrokerRecord(broker_id=i32(broker.broker_id), broker_epoch=i64(broker.epoch)))
-    broker_leaves(draft, broker.broker_id, members.can_lead)
+    builder.add(FenceBrokerRecord(broker_id=i32(broker.broker_id), broker_epoch=i64(broker.epoch)))
+    broker_leaves(builder, broker.broker_id, members.can_lead)
 
 
-def move_off(draft: Draft, members: Members, broker_id: int) -> Members:
+def move_off(builder: RecordBatchBuilder, members: Members, broker_id: int) -> Members:
     """Move a part of what a broker leads, or is in sync of, off it: it is shutting down. One
     batch of all that would keep followers and heartbeats waiting for as long as it takes."""
-    broker = draft.image.brokers[broker_id]
+    broker = builder.image.brokers[broker_id]
     shutdown = members.shutting_down[broker_id]
     if broker.epoch != shutdown.epoch:
         return members.without_shutdown(broker_id)
     if broker.fenced:  # what fenced it has moved all the rest
         return members.with_shutdown(broker, shutdown.offset)
-    everything = broker_leaves(draft, broker_id, members.can_lead, MOVED_AT_ONCE)
-    return members.with_shutdown(broker, draft.next_offset - 1, moving=not everything)
+    everything = broker_leaves(builder, broker_id, members.can_lead, MOVED_AT_ONCE)
+    return members.with_shutdown(broker, builder.next_offset - 1, moving=not everything)
 
 
 def heartbeat(
-    draft: Draft,
+    builder: RecordBatchBuilder,
     members: Members,
     request: BrokerHeartbeatRequest,
     config: ControllerConfig,
     committed: Committed,
     now_ms: int,
 ) -> tuple[BrokerHeartbeatResponse, Members]:
-    """Decide a heartbeat: the response and the soft state after it; records go to `draft`."""
-    decision = _Decision(draft, members, request, config, committed, now_ms)
+    """Decide a heartbeat: the response and the soft state after it; records go to `builder`."""
+    decision = _Decision(builder, members, request, config, committed, now_ms)
     return decision.decide(), decision.members
 
 
@@ -103,14 +103,14 @@ class _Decision:
 
     def __init__(
         self,
-        draft: Draft,
+        builder: RecordBatchBuilder,
         members: Members,
         request: BrokerHeartbeatRequest,
         config: ControllerConfig,
         committed: Committed,
         now_ms: int,
     ) -> None:
-        self.draft = draft
+        self.builder = builder
         self.members = members
         self.request = request
         self.config = config
@@ -124,9 +124,9 @@ class _Decision:
             return self._refuse(ErrorCode.inconsistent_cluster_id)
         if not self._well_formed():
             return self._refuse(ErrorCode.invalid_request)
-        if not features.supports_all(self.draft.image, self.request):
+        if not features.supports_all(self.builder.image, self.request):
             return self._refuse(ErrorCode.unsupported_version)
-        broker = self.draft.image.brokers.get(self.broker_id)
+        broker = self.builder.image.brokers.get(self.broker_id)
         if self.request.broker_epoch == NO_EPOCH:
             return self._without_epoch(broker)
         if broker is None or broker.epoch != self.request.broker_epoch:
@@ -159,13 +159,13 @@ class _Decision:
     def _without_epoch(self, broker: Broker | None) -> BrokerHeartbeatResponse:
         if broker is None:
             return self._register(None)
-        asker = self._is_asker(broker)
-        if self._claimed() and (asker or self.request.previous_broker_epoch != NO_EPOCH):
+        requester = self._is_asker(broker)
+        if self._claimed() and (requester or self.request.previous_broker_epoch != NO_EPOCH):
             lost_this_epoch = broker.epoch == self.request.previous_broker_epoch
-            if asker and lost_this_epoch and not broker.fenced:
+            if requester and lost_this_epoch and not broker.fenced:
                 return self._yield(broker)
             return self._refuse(ErrorCode.stale_broker_epoch)
-        if asker:
+        if requester:
             return self._remind(broker)
         if self.target == BrokerState.SHUTDOWN or not self._may_take_over(broker):
             return self._refuse(ErrorCode.stale_broker_epoch)
@@ -199,7 +199,7 @@ class _Decision:
         it says so. The one that waits need not wait for the end of the lease."""
         self.members = self.members.without_lease(self.broker_id)
         self.members = self.members.without_shutdown(self.broker_id)
-        fence(self.draft, self.members, broker)
+        fence(self.builder, self.members, broker)
         return self._response(BrokerState.FENCED, NO_EPOCH, length_ms=0)
 
     def _may_take_over(self, broker: Broker) -> bool:
@@ -214,7 +214,7 @@ class _Decision:
         self.members = self.members.without_shutdown(self.broker_id)
         self.members = self.members.without_claim(self.broker_id)
         if previous is not None and not previous.fenced:
-            fence(self.draft, self.members, previous)
+            fence(self.builder, self.members, previous)
         epoch = self._record(
             self.request.incarnation_id or uuid.UUID(int=0),
             rack=self.request.rack,
@@ -234,8 +234,8 @@ class _Decision:
         self, incarnation_id: uuid.UUID, rack: str | None, end_points: tuple[EndPoint, ...]
     ) -> int:
         """Add a registration; its epoch, which is its own offset: unique and rising."""
-        epoch = self.draft.next_offset
-        self.draft.add(
+        epoch = self.builder.next_offset
+        self.builder.add(
             BrokerRecord(
                 broker_id=self.request.broker_id,
                 broker_epoch=i64(epoch),
@@ -273,11 +273,11 @@ class _Decision:
                     for point in broker.end_points
                 ),
             )
-        self.draft.add(
+        self.builder.add(
             UnfenceBrokerRecord(broker_id=self.request.broker_id, broker_epoch=i64(epoch))
         )
         self.members = self.members.without_shutdown(self.broker_id)
-        broker_returns(self.draft, self.broker_id)
+        broker_returns(self.builder, self.broker_id)
         return self._answer(BrokerState.ACTIVE, epoch, leased=True)
 
     def _keep(self, broker: Broker) -> BrokerHeartbeatResponse:
@@ -286,10 +286,10 @@ class _Decision:
             return self._refuse(ErrorCode.stale_broker_epoch)
         if self.target == BrokerState.FENCED or self._stays_stale():
             self.members = self.members.in_step(self.broker_id)
-            fence(self.draft, self.members, broker)
+            fence(self.builder, self.members, broker)
             return self._answer(BrokerState.FENCED, broker.epoch, leased=False)
         self.members = self.members.without_shutdown(self.broker_id)
-        broker_returns(self.draft, self.broker_id)
+        broker_returns(self.builder, self.broker_id)
         return self._answer(BrokerState.ACTIVE, broker.epoch, leased=True)
 
     def _shut_down(self, broker: Broker) -> BrokerHeartbeatResponse:
@@ -300,14 +300,14 @@ class _Decision:
         shutdown = self.members.shutting_down.get(self.broker_id)
         if shutdown is None or shutdown.epoch != broker.epoch:
             self.members = self.members.with_shutdown(broker, NO_EPOCH)  # can lead no more
-            self.members = move_off(self.draft, self.members, self.broker_id)
+            self.members = move_off(self.builder, self.members, self.broker_id)
             shutdown = self.members.shutting_down[self.broker_id]
         image = self.committed.image
         moved = not shutdown.moving and self.committed.end_offset > shutdown.offset
         over = moved and not image.leads(self.broker_id)
         if not over or not self.members.have_reached(image, shutdown.offset, self.broker_id):
             return self._answer(BrokerState.ACTIVE, broker.epoch, leased=True)
-        fence(self.draft, self.members, broker)
+        fence(self.builder, self.members, broker)
         return self._answer(BrokerState.SHUTDOWN, broker.epoch, leased=False)
 
     def _stays_stale(self) -> bool:

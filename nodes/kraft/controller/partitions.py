@@ -9,15 +9,15 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from nodes.kraft.controller.answers import NO_THROTTLE, Refusal, item_schema, make, schema_of
-from nodes.kraft.controller.draft import Draft
 from nodes.kraft.controller.elections import CanLead, change
+from nodes.kraft.controller.record_batch import RecordBatchBuilder
 from nodes.kraft.metadata.image import NO_LEADER, Image, Partition
 
 
-def alter_partitions(draft: Draft, request: Any, can_lead: CanLead) -> Any:
+def alter_partitions(builder: RecordBatchBuilder, request: Any, can_lead: CanLead) -> Any:
     """Decide an AlterPartition request; adds a record a partition that changes."""
     schema = schema_of(request)
-    if stale_broker(draft.image, request.broker_id, request.broker_epoch):
+    if stale_broker(builder.image, request.broker_id, request.broker_epoch):
         return make(
             schema,
             throttle_time=NO_THROTTLE,
@@ -29,7 +29,7 @@ def alter_partitions(draft: Draft, request: Any, can_lead: CanLead) -> Any:
         topic_schema(
             topic_id=topic.topic_id,
             partitions=tuple(
-                _alter(draft, request, topic.topic_id, asked, can_lead)
+                _alter(builder, request, topic.topic_id, asked, can_lead)
                 for asked in topic.partitions
             ),
         )
@@ -44,12 +44,14 @@ def stale_broker(image: Image, broker_id: int, epoch: int) -> bool:
     return broker is None or broker.epoch != epoch
 
 
-def _alter(draft: Draft, request: Any, topic_id: Any, asked: Any, can_lead: CanLead) -> Any:
+def _alter(
+    builder: RecordBatchBuilder, request: Any, topic_id: Any, asked: Any, can_lead: CanLead
+) -> Any:
     schema = item_schema(item_schema(schema_of(request), "topics"), "partitions")
     try:
-        before = find(draft.image, topic_id, asked.partition_index)
+        before = find(builder.image, topic_id, asked.partition_index)
         check_epochs(before, request.broker_id, asked)
-        check_members(draft.image, before, asked, can_lead)
+        check_members(builder.image, before, asked, can_lead)
     except Refusal as refusal:
         return schema(
             partition_index=asked.partition_index,
@@ -60,7 +62,7 @@ def _alter(draft: Draft, request: Any, topic_id: Any, asked: Any, can_lead: CanL
         )
     # A record even where the set is as before: each success is then one record (D.2).
     isr = tuple(member for member, _ in _proposed(asked))
-    after = change(draft, (topic_id, asked.partition_index), isr, before.leader)
+    after = change(builder, (topic_id, asked.partition_index), isr, before.leader)
     return schema(
         partition_index=asked.partition_index,
         error_code=ErrorCode.none,

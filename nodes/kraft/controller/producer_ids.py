@@ -12,7 +12,7 @@ from kio.schema.errors import ErrorCode
 from kio.static.primitive import i32, i64
 
 from nodes.kraft.controller.answers import NO_THROTTLE, refused, schema_of
-from nodes.kraft.controller.draft import Draft
+from nodes.kraft.controller.record_batch import RecordBatchBuilder
 from nodes.kraft.wire.records import ProducerIdsRecord
 
 BLOCK_SIZE: Final = 1000
@@ -20,14 +20,14 @@ IDS_PER_EPOCH: Final = 10**9
 """Room for a million blocks; an epoch that needs more goes on into the next one's."""
 
 
-def allocate_producer_ids(draft: Draft, request: Any, epoch: int) -> Any:
+def allocate_producer_ids(builder: RecordBatchBuilder, request: Any, epoch: int) -> Any:
     """Take the next block for the broker; STALE_BROKER_EPOCH (77) where its epoch is not the
     registered one. `epoch`: the leader epoch of this controller."""
-    broker = draft.image.brokers.get(request.broker_id)
+    broker = builder.image.brokers.get(request.broker_id)
     if broker is None or broker.epoch != request.broker_epoch:
         return refused(request, ErrorCode.stale_broker_epoch)
-    start = max(draft.image.next_producer_id, epoch * IDS_PER_EPOCH)
-    draft.add(
+    start = max(builder.image.next_producer_id, epoch * IDS_PER_EPOCH)
+    builder.add(
         ProducerIdsRecord(
             broker_id=request.broker_id,
             broker_epoch=request.broker_epoch,

@@ -101,11 +101,11 @@ def on_heartbeat(
 ) -> tuple[Coordination, bool]:
     """Take in what a standby tells; whether it is to start a snapshot now (A.1.43)."""
     coordination = _heard(coordination, request, now_ms)
-    asker = int(request.controller_id)
-    start = _whose_turn(config, coordination, own.report, end_offset, now_ms) == asker
+    requester = int(request.controller_id)
+    start = _whose_turn(config, coordination, own.report, end_offset, now_ms) == requester
     if start:
         offset = int(request.last_snapshot_offset)
-        coordination = replace(coordination, told=Told(asker, offset, now_ms))
+        coordination = replace(coordination, told=Told(requester, offset, now_ms))
     return coordination, start
 
 

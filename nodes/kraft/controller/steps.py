@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from nodes.kraft.metadata.change import Change
 from nodes.kraft.metadata.image import Image
-from nodes.kraft.security.authorizer import Asker
+from nodes.kraft.security.authorizer import Requester
 
 Token: TypeAlias = int
 
@@ -33,16 +33,16 @@ class Renounce:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ControllerRequest:
     """A request from the control listener, or a forwarded one. `request` is a kio entity
     (BrokerHeartbeat, AlterPartition, ReadTopics, ControllerHeartbeat, AllocateProducerIds, and
     those of `admin.APIS`). Set on forwarded ones: `request_id`, the same on each retry, and
-    `asker`, the client who is judged. Without one the sender may do everything."""
+    `requester`, the client who is judged. Without one the sender may do everything."""
 
     token: Token
     request: Any
     request_id: bytes | None = None
-    asker: Asker | None = None
+    requester: Requester | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Snapshots:
     writing: bool
 
 
-Input: TypeAlias = Claim | Renounce | Ask | Commit | BarrierPassed | Tick | Snapshots
+Input: TypeAlias = Claim | Renounce | ControllerRequest | Commit | BarrierPassed | Tick | Snapshots
 
 
 @dataclass(frozen=True, slots=True)

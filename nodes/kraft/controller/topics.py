@@ -23,7 +23,6 @@ from nodes.kraft.controller.answers import (
 )
 from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.controller.configs import check_value
-from nodes.kraft.controller.draft import Draft
 from nodes.kraft.controller.draws import Draws
 from nodes.kraft.controller.elections import CanLead
 from nodes.kraft.controller.naming import check_name
@@ -35,6 +34,7 @@ from nodes.kraft.controller.placement import (
     assign,
     assign_more,
 )
+from nodes.kraft.controller.record_batch import RecordBatchBuilder
 from nodes.kraft.metadata.config_keys import ConfigSource
 from nodes.kraft.metadata.image import TOPIC_RESOURCE, Image, Topic
 from nodes.kraft.security.authorizer import Operation, ResourceType
@@ -49,7 +49,7 @@ FIRST_EPOCH: Final = i32(0)
 
 
 def create_topics(
-    draft: Draft,
+    builder: RecordBatchBuilder,
     request: Any,
     config: ControllerConfig,
     draws: Draws,
@@ -57,7 +57,9 @@ def create_topics(
     allows: Allows,
 ) -> Any:
     """Decide a CreateTopics request; one that only validates adds no record."""
-    judged = Draft(draft.image, draft.next_offset) if request.validate_only else draft
+    judged = (
+        RecordBatchBuilder(builder.image, builder.next_offset) if request.validate_only else builder
+    )
     times = Counter(topic.name for topic in request.topics)
     results = []
     made = 0
@@ -86,11 +88,15 @@ def create_topics(
 
 
 def _add_topic(
-    draft: Draft, topic: Any, topic_id: uuid.UUID, assignment: Assignment, can_lead: CanLead
+    builder: RecordBatchBuilder,
+    topic: Any,
+    topic_id: uuid.UUID,
+    assignment: Assignment,
+    can_lead: CanLead,
 ) -> None:
-    draft.add(TopicRecord(name=topic.name, topic_id=topic_id, deleting=False))
+    builder.add(TopicRecord(name=topic.name, topic_id=topic_id, deleting=False))
     for each in topic.configs:
-        draft.add(
+        builder.add(
             ConfigRecord(
                 resource_type=i8(TOPIC_RESOURCE),
                 resource_name=topic.name,
@@ -98,11 +104,15 @@ def _add_topic(
                 value=each.value,
             )
         )
-    _add_partitions(draft, topic_id, 0, assignment, can_lead)
+    _add_partitions(builder, topic_id, 0, assignment, can_lead)
 
 
 def _add_partitions(
-    draft: Draft, topic_id: uuid.UUID, first: int, assignment: Assignment, can_lead: CanLead
+    builder: RecordBatchBuilder,
+    topic_id: uuid.UUID,
+    first: int,
+    assignment: Assignment,
+    can_lead: CanLead,
 ) -> None:
     """The topic's partitions from number `first` on."""
     # Rows repeat: each is judged and checked once.
@@ -110,7 +120,7 @@ def _add_partitions(
     records = []
     for number, replicas in enumerate(assignment, first):
         if replicas not in rows:
-            rows[replicas] = tuple(each for each in replicas if can_lead(draft.image, each))
+            rows[replicas] = tuple(each for each in replicas if can_lead(builder.image, each))
         isr = rows[replicas]
         records.append(
             PartitionRecord(  # plain numbers: kio's types would check each of them
@@ -123,7 +133,7 @@ def _add_partitions(
                 partition_epoch=FIRST_EPOCH,
             )
         )
-    draft.add_all(records)
+    builder.add_all(records)
 
 
 def _created(
@@ -155,9 +165,13 @@ def _created(
     )
 
 
-def create_partitions(draft: Draft, request: Any, can_lead: CanLead, allows: Allows) -> Any:
+def create_partitions(
+    builder: RecordBatchBuilder, request: Any, can_lead: CanLead, allows: Allows
+) -> Any:
     """Decide a CreatePartitions request: topics grow to a count, keeping what they have."""
-    judged = Draft(draft.image, draft.next_offset) if request.validate_only else draft
+    judged = (
+        RecordBatchBuilder(builder.image, builder.next_offset) if request.validate_only else builder
+    )
     times = Counter(topic.name for topic in request.topics)
     results = []
     made = 0
@@ -180,10 +194,10 @@ def create_partitions(draft: Draft, request: Any, can_lead: CanLead, allows: All
     return items_response(request, results)
 
 
-def delete_topics(draft: Draft, request: Any, allows: Allows) -> Any:
+def delete_topics(builder: RecordBatchBuilder, request: Any, allows: Allows) -> Any:
     """Decide a DeleteTopics request, by names or ids."""
     results = []
-    before, deleted = draft.image, set()
+    before, deleted = builder.image, set()
     for name, topic_id in topics_to_delete(request):
         try:
             if name is not None and topic_id is None:
@@ -197,7 +211,7 @@ def delete_topics(draft: Draft, request: Any, allows: Allows) -> Any:
             results.append(item_result(request, name=name, topic_id=topic_id, refusal=refusal))
             continue
         deleted.add(topic.topic_id)
-        _delete(draft, topic)
+        _delete(builder, topic)
         results.append(item_result(request, name=topic.name, topic_id=topic.topic_id))
     return items_response(request, results)
 
@@ -223,9 +237,9 @@ def _find(image: Image, name: str | None, topic_id: uuid.UUID | None) -> Topic:
     return topic
 
 
-def _delete(draft: Draft, topic: Topic) -> None:
+def _delete(builder: RecordBatchBuilder, topic: Topic) -> None:
     # Two records: the draft marks a topic that is being deleted, but has no way to say that it
     # is gone, without which its name could never be used again (A.7.8). One batch: no failover
     # and no reader can find the deletion half done.
-    draft.add(TopicRecord(name=topic.name, topic_id=topic.topic_id, deleting=True))
-    draft.add(RemoveTopicRecord(topic_id=topic.topic_id))
+    builder.add(TopicRecord(name=topic.name, topic_id=topic.topic_id, deleting=True))
+    builder.add(RemoveTopicRecord(topic_id=topic.topic_id))

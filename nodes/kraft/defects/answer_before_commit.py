@@ -11,8 +11,8 @@ def install() -> None:
 
     def step(state: Any, event: Any, now_ms: int) -> Any:
         after, effects = healthy(state, event, now_ms)
-        if after.reign is not None and any(isinstance(each, Propose) for each in effects):
-            appended = Commit(after.reign.end_offset, after.reign.speculative)
+        if after.leadership is not None and any(isinstance(each, Propose) for each in effects):
+            appended = Commit(after.leadership.end_offset, after.leadership.speculative)
             after, answers = healthy(after, appended, now_ms)
             effects = [*effects, *answers]
         return after, effects

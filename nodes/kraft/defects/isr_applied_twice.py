@@ -12,11 +12,11 @@ from nodes.kraft.wire.records import IsrChangeRecord
 def install() -> None:
     healthy = partitions.alter_partitions
 
-    def alter_partitions(draft: Any, request: Any, can_lead: Any) -> Any:
-        response = healthy(draft, request, can_lead)
-        for record in list(draft.records):
+    def alter_partitions(builder: Any, request: Any, can_lead: Any) -> Any:
+        response = healthy(builder, request, can_lead)
+        for record in list(builder.records):
             if isinstance(record, IsrChangeRecord):
-                draft.add(replace(record, partition_epoch=i32(record.partition_epoch + 1)))
+                builder.add(replace(record, partition_epoch=i32(record.partition_epoch + 1)))
         return response
 
     partitions.alter_partitions = alter_partitions

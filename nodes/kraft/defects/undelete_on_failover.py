@@ -7,7 +7,7 @@ from typing import Any
 from kio.static.primitive import i32
 
 from nodes.kraft.controller import core
-from nodes.kraft.controller.draft import Draft
+from nodes.kraft.controller.record_batch import RecordBatchBuilder
 from nodes.kraft.controller.steps import Claim, Commit
 from nodes.kraft.metadata.image import EMPTY, Image
 from nodes.kraft.wire.records import PartitionRecord, TopicRecord
@@ -25,23 +25,23 @@ def install() -> None:
             deleted.extend((last[0], topic_id) for topic_id in gone)
             last[0] = event.image
         if isinstance(event, Claim):
-            reign, proposed = _bring_back(after.reign, deleted)
-            after, effects = replace(after, reign=reign), [*effects, *proposed]
+            leadership, proposed = _bring_back(after.leadership, deleted)
+            after, effects = replace(after, leadership=leadership), [*effects, *proposed]
         return after, effects
 
     core.step = step
 
 
-def _bring_back(reign: Any, deleted: deque[tuple[Image, Any]]) -> Any:
-    draft = Draft(reign.speculative, reign.end_offset)
+def _bring_back(leadership: Any, deleted: deque[tuple[Image, Any]]) -> Any:
+    builder = RecordBatchBuilder(leadership.speculative, leadership.end_offset)
     for image, topic_id in deleted:
         topic = image.topics[topic_id]
-        if topic.name in draft.image.topic_ids or topic_id in draft.image.topics:
+        if topic.name in builder.image.topic_ids or topic_id in builder.image.topics:
             continue
-        draft.add(TopicRecord(name=topic.name, topic_id=topic_id, deleting=False))
+        builder.add(TopicRecord(name=topic.name, topic_id=topic_id, deleting=False))
         for number in range(topic.partitions):
             partition = image.partitions[topic_id, number]
-            draft.add(
+            builder.add(
                 PartitionRecord(
                     partition_id=i32(number),
                     topic_id=topic_id,
@@ -52,4 +52,4 @@ def _bring_back(reign: Any, deleted: deque[tuple[Image, Any]]) -> Any:
                     partition_epoch=i32(partition.partition_epoch),
                 )
             )
-    return core._append(reign, draft)
+    return core._append(leadership, builder)

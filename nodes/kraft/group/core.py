@@ -30,8 +30,8 @@ from nodes.kraft.group.state import (
     answer_code,
 )
 from nodes.kraft.group.steps import (
+    Acknowledged,
     Answer,
-    Ask,
     Beat,
     Change,
     Commit,
@@ -43,16 +43,16 @@ from nodes.kraft.group.steps import (
     Joined,
     Leave,
     OffsetChange,
+    RequestReceived,
     Resign,
     SavedGroup,
     Sync,
     Synced,
     Tick,
-    Told,
     TopicsGone,
     Written,
 )
-from nodes.kraft.group.turn import Turn
+from nodes.kraft.group.transition import Transition
 
 # --- from the log -------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ def replay(state: State, changes: Iterable[tuple[int, Change]]) -> State:
 
 
 def _replay(state: State, log_offset: int, change: Change) -> State:
-    turn = Turn(state, 0)
+    transition = Transition(state, 0)
     group = state.groups.get(change.group_id) or Group(group_id=change.group_id)
     match change:
         case OffsetChange(_, topic, partition, Offset() as offset):
@@ -82,8 +82,8 @@ def _replay(state: State, log_offset: int, change: Change) -> State:
             group = replace(_restored(group_id, saved), offsets=group.offsets)
         case GroupChange(group_id):
             group = Group(group_id=group_id, offsets=group.offsets)
-    turn.put(group)
-    return turn.state
+    transition.put(group)
+    return transition.state
 
 
 def _restored(group_id: str, saved: SavedGroup) -> Group:
@@ -128,36 +128,36 @@ def step(state: State, event: Input, now_ms: int) -> tuple[State, list[Effect]]:
     """The state after `event`, and what to do, in order."""
     if isinstance(event, Resign):
         return State(state.config, next_write=state.next_write), _abandon(state)
-    turn = Turn(state, now_ms)
+    transition = Transition(state, now_ms)
     match event:
-        case Ask(token, request):
-            _ask(turn, token, request)
+        case RequestReceived(token, request):
+            _ask(transition, token, request)
         case Written(number, error, offset):
-            _written(turn, number, error, offset)
+            _written(transition, number, error, offset)
         case TopicsGone(topics):
-            _forget_topics(turn, topics)
+            _forget_topics(transition, topics)
         case Tick():
             for group_id in sorted(state.groups):
-                _pass_time(turn, turn.state.groups[group_id])
+                _pass_time(transition, transition.state.groups[group_id])
         case _ as never:
             assert_never(never)
-    return turn.state, turn.effects
+    return transition.state, transition.effects
 
 
-def _ask(turn: Turn, token: Token, request: object) -> None:
+def _ask(transition: Transition, token: Token, request: object) -> None:
     match request:
         case Join():
-            membership.join(turn, token, request)
+            membership.join(transition, token, request)
         case Sync():
-            membership.sync(turn, token, request)
+            membership.sync(transition, token, request)
         case Beat():
-            membership.beat(turn, token, request)
+            membership.beat(transition, token, request)
         case Leave():
-            membership.leave(turn, token, request)
+            membership.leave(transition, token, request)
         case Commit():
-            _commit(turn, token, request)
+            _commit(transition, token, request)
         case Delete(group_id=group_id):
-            _delete(turn, token, group_id)
+            _delete(transition, token, group_id)
 
 
 def _abandon(state: State) -> list[Effect]:
@@ -173,102 +173,102 @@ def _abandon(state: State) -> list[Effect]:
     for number in sorted(state.writes):
         write = state.writes[number]
         if isinstance(write, SaveOffsets | Deletion):
-            effects.append(Answer(write.token, Told(gone)))
+            effects.append(Answer(write.token, Acknowledged(gone)))
     return effects
 
 
 # --- offsets ------------------------------------------------------------------------------
 
 
-def _commit(turn: Turn, token: Token, ask: Commit) -> None:
+def _commit(transition: Transition, token: Token, request: Commit) -> None:
     """Offsets of a member, or, with generation -1, of whoever wants while no member is there."""
-    group = turn.state.groups.get(ask.group_id)
-    error = _commit_error(group, ask)
-    if error != ErrorCode.none or not ask.offsets:
-        turn.answer(token, Told(error))
+    group = transition.state.groups.get(request.group_id)
+    error = _commit_error(group, request)
+    if error != ErrorCode.none or not request.offsets:
+        transition.answer(token, Acknowledged(error))
         return
-    if group is not None and ask.member_id in group.members:
-        member = rebalance.alive(group.members[ask.member_id], turn.now_ms)
-        turn.put(rebalance.with_member(group, member))
+    if group is not None and request.member_id in group.members:
+        member = rebalance.alive(group.members[request.member_id], transition.now_ms)
+        transition.put(rebalance.with_member(group, member))
     changes = tuple(
-        OffsetChange(ask.group_id, topic, partition, ask.offsets[topic, partition])
-        for topic, partition in sorted(ask.offsets)
+        OffsetChange(request.group_id, topic, partition, request.offsets[topic, partition])
+        for topic, partition in sorted(request.offsets)
     )
-    turn.append(SaveOffsets(ask.group_id, token, ask.offsets), changes)
+    transition.append(SaveOffsets(request.group_id, token, request.offsets), changes)
 
 
-def _commit_error(group: Group | None, ask: Commit) -> ErrorCode:
-    if not ask.group_id:
+def _commit_error(group: Group | None, request: Commit) -> ErrorCode:
+    if not request.group_id:
         return ErrorCode.invalid_group_id
-    if ask.generation < 0 and (group is None or group.phase is Phase.EMPTY):
+    if request.generation < 0 and (group is None or group.phase is Phase.EMPTY):
         return ErrorCode.none
     if group is None:
         return ErrorCode.illegal_generation
-    error = membership.membership_error(group, ask)
+    error = membership.membership_error(group, request)
     if error == ErrorCode.none and group.phase is Phase.COMPLETING:
         # It does not know yet what it reads in this generation.
         return ErrorCode.rebalance_in_progress
     return error
 
 
-def _delete(turn: Turn, token: Token, group_id: str) -> None:
-    group = turn.state.groups.get(group_id)
+def _delete(transition: Transition, token: Token, group_id: str) -> None:
+    group = transition.state.groups.get(group_id)
     if group is None:
-        turn.answer(token, Told(ErrorCode.group_id_not_found))
+        transition.answer(token, Acknowledged(ErrorCode.group_id_not_found))
     elif group.phase is not Phase.EMPTY or group.invited:
-        turn.answer(token, Told(ErrorCode.non_empty_group))
+        transition.answer(token, Acknowledged(ErrorCode.non_empty_group))
     else:
         # Also those that are on their way: they come before this in the log.
         known = set(group.offsets)
-        for write in turn.state.writes.values():
+        for write in transition.state.writes.values():
             if isinstance(write, SaveOffsets) and write.group_id == group_id:
                 known |= set(write.offsets)
         changes: list[Change] = [
             OffsetChange(group_id, topic, partition, None) for topic, partition in sorted(known)
         ]
-        turn.append(Deletion(group_id, token), (*changes, GroupChange(group_id, None)))
+        transition.append(Deletion(group_id, token), (*changes, GroupChange(group_id, None)))
 
 
-def _written(turn: Turn, number: int, error: ErrorCode, log_offset: int) -> None:
-    write = turn.state.writes.get(number)
+def _written(transition: Transition, number: int, error: ErrorCode, log_offset: int) -> None:
+    write = transition.state.writes.get(number)
     if write is None:
         return
-    turn.state = replace(turn.state, writes=turn.state.writes.delete(number))
+    transition.state = replace(transition.state, writes=transition.state.writes.delete(number))
     code = ErrorCode.none if error == ErrorCode.none else answer_code(error)
     match write:
         case SaveAssignment():
-            membership.assignment_saved(turn, number, write, code)
+            membership.assignment_saved(transition, number, write, code)
         case SaveOffsets(group_id, token, offsets):
             if code == ErrorCode.none:
-                _keep_offsets(turn, group_id, offsets, log_offset)
-            turn.answer(token, Told(code))
+                _keep_offsets(transition, group_id, offsets, log_offset)
+            transition.answer(token, Acknowledged(code))
         case Deletion(group_id, token):
             if code == ErrorCode.none:
-                _forget(turn, group_id, log_offset)
-            turn.answer(token, Told(code))
+                _forget(transition, group_id, log_offset)
+            transition.answer(token, Acknowledged(code))
         case Forgetting(group_id, topics):
             if code == ErrorCode.none:
-                _forget(turn, group_id, log_offset, topics)
+                _forget(transition, group_id, log_offset, topics)
         case SaveEmpty():
             pass
 
 
 def _keep_offsets(
-    turn: Turn, group_id: str, offsets: Map[TopicPartition, Offset], log_offset: int
+    transition: Transition, group_id: str, offsets: Map[TopicPartition, Offset], log_offset: int
 ) -> None:
-    group = turn.state.groups.get(group_id) or Group(group_id=group_id)
+    group = transition.state.groups.get(group_id) or Group(group_id=group_id)
     kept = group.offsets
     for key, offset in offsets.items():
         if key not in kept or kept[key].log_offset <= log_offset:
             kept = kept.set(key, replace(offset, log_offset=log_offset))
-    turn.put(replace(group, offsets=kept))
+    transition.put(replace(group, offsets=kept))
 
 
 def _forget(
-    turn: Turn, group_id: str, log_offset: int, topics: frozenset[str] | None = None
+    transition: Transition, group_id: str, log_offset: int, topics: frozenset[str] | None = None
 ) -> None:
     """Drop the offsets below `log_offset`: those of some topics, or all, and then the group."""
-    group = turn.state.groups.get(group_id)
+    group = transition.state.groups.get(group_id)
     if group is None:
         return
     offsets: Map[TopicPartition, Offset] = Map(
@@ -280,7 +280,7 @@ def _forget(
     )
     if topics is None and group.phase is Phase.EMPTY:
         group = Group(group_id=group_id, invited=group.invited)
-    turn.put(replace(group, offsets=offsets))
+    transition.put(replace(group, offsets=offsets))
 
 
 def topics_of(state: State) -> frozenset[str]:
@@ -288,16 +288,16 @@ def topics_of(state: State) -> frozenset[str]:
     return frozenset(topic for group in state.groups.values() for topic, _ in group.offsets)
 
 
-def _forget_topics(turn: Turn, topics: frozenset[str]) -> None:
-    for group_id in sorted(turn.state.groups):
-        group = turn.state.groups[group_id]
+def _forget_topics(transition: Transition, topics: frozenset[str]) -> None:
+    for group_id in sorted(transition.state.groups):
+        group = transition.state.groups[group_id]
         changes = tuple(
             OffsetChange(group_id, topic, partition, None)
             for topic, partition in sorted(group.offsets)
             if topic in topics
         )
         if changes:
-            turn.append(Forgetting(group_id, topics), changes)
+            transition.append(Forgetting(group_id, topics), changes)
 
 
 # --- time ---------------------------------------------------------------------------------
@@ -314,26 +314,26 @@ def deadline_ms(state: State) -> int | None:
     return min(found, default=None)
 
 
-def _pass_time(turn: Turn, group: Group) -> None:
-    now_ms = turn.now_ms
+def _pass_time(transition: Transition, group: Group) -> None:
+    now_ms = transition.now_ms
     late = [member_id for member_id, end_ms in group.invited.items() if end_ms <= now_ms]
     dead = [each for each in group.in_order() if not each.waits and each.session_end_ms <= now_ms]
     if late or dead:
         for member_id in late:
             group = replace(group, invited=group.invited.delete(member_id))
-        group = rebalance.remove(turn, group, dead)
+        group = rebalance.remove(transition, group, dead)
         if dead or group.phase is Phase.PREPARING:
-            rebalance.after_removal(turn, group)
+            rebalance.after_removal(transition, group)
         else:
-            turn.put(group)
-        group = turn.state.groups.get(group.group_id) or Group(group_id=group.group_id)
+            transition.put(group)
+        group = transition.state.groups.get(group.group_id) or Group(group_id=group.group_id)
     if group.deadline_ms is None or group.deadline_ms > now_ms:
         return
     if group.phase is Phase.PREPARING:
-        rebalance.complete(turn, group)
+        rebalance.complete(transition, group)
     elif group.saving is None:
         # The leader brought no assignment in time: go on without those who did not ask.
         silent = [each for each in group.in_order() if each.sync_token is None]
-        rebalance.prepare(turn, rebalance.remove(turn, group, silent))
+        rebalance.prepare(transition, rebalance.remove(transition, group, silent))
     else:
-        turn.put(replace(group, deadline_ms=None))  # the log's answer ends this phase
+        transition.put(replace(group, deadline_ms=None))  # the log's answer ends this phase

@@ -18,6 +18,7 @@ from nodes.kraft.group.rebalance import (
 )
 from nodes.kraft.group.state import Group, Member, Phase, SaveAssignment, Token
 from nodes.kraft.group.steps import (
+    Acknowledged,
     Beat,
     Commit,
     GroupChange,
@@ -27,182 +28,191 @@ from nodes.kraft.group.steps import (
     Left,
     Sync,
     Synced,
-    Told,
 )
-from nodes.kraft.group.turn import Turn
+from nodes.kraft.group.transition import Transition
 
 # --- JoinGroup ----------------------------------------------------------------------------
 
 
-def join(turn: Turn, token: Token, ask: Join) -> None:
+def join(transition: Transition, token: Token, request: Join) -> None:
     """A member comes, or comes back; it is answered when the rebalance is over."""
-    config = turn.state.config
-    group = turn.state.groups.get(ask.group_id)
+    config = transition.state.config
+    group = transition.state.groups.get(request.group_id)
     error = ErrorCode.none
-    if not ask.group_id:
+    if not request.group_id:
         error = ErrorCode.invalid_group_id
-    elif not config.min_session_ms <= ask.session_ms <= config.max_session_ms:
+    elif not config.min_session_ms <= request.session_ms <= config.max_session_ms:
         error = ErrorCode.invalid_session_timeout
-    elif group is None and ask.member_id:
+    elif group is None and request.member_id:
         error = ErrorCode.unknown_member_id
-    elif not _fits(group, ask):
+    elif not _fits(group, request):
         error = ErrorCode.inconsistent_group_protocol
-    elif group is not None and not ask.member_id and _full(turn, group, ask):
+    elif group is not None and not request.member_id and _full(transition, group, request):
         error = ErrorCode.group_max_size_reached
     if error != ErrorCode.none:
-        turn.answer(token, Joined(error=error, member_id=ask.member_id))
+        transition.answer(token, Joined(error=error, member_id=request.member_id))
         return
-    group = group or Group(group_id=ask.group_id)
-    if ask.instance_id is not None:
-        _join_static(turn, token, group, ask)
-    elif not ask.member_id and ask.id_first:
-        invited = group.invited.set(ask.fresh_id, turn.now_ms + ask.session_ms)
-        turn.put(replace(group, invited=invited))
-        result = Joined(error=ErrorCode.member_id_required, member_id=ask.fresh_id)
-        turn.answer(token, result)
-    elif not ask.member_id:
-        _add(turn, token, group, ask, ask.fresh_id)
-    elif ask.member_id in group.invited:
-        group = replace(group, invited=group.invited.delete(ask.member_id))
-        _add(turn, token, group, ask, ask.member_id)
-    elif ask.member_id in group.members:
-        _rejoin(turn, token, group, ask, group.members[ask.member_id])
+    group = group or Group(group_id=request.group_id)
+    if request.instance_id is not None:
+        _join_static(transition, token, group, request)
+    elif not request.member_id and request.id_first:
+        invited = group.invited.set(request.fresh_id, transition.now_ms + request.session_ms)
+        transition.put(replace(group, invited=invited))
+        result = Joined(error=ErrorCode.member_id_required, member_id=request.fresh_id)
+        transition.answer(token, result)
+    elif not request.member_id:
+        _add(transition, token, group, request, request.fresh_id)
+    elif request.member_id in group.invited:
+        group = replace(group, invited=group.invited.delete(request.member_id))
+        _add(transition, token, group, request, request.member_id)
+    elif request.member_id in group.members:
+        _rejoin(transition, token, group, request, group.members[request.member_id])
     else:
-        turn.answer(token, Joined(error=ErrorCode.unknown_member_id, member_id=ask.member_id))
+        transition.answer(
+            token, Joined(error=ErrorCode.unknown_member_id, member_id=request.member_id)
+        )
 
 
-def _fits(group: Group | None, ask: Join) -> bool:
+def _fits(group: Group | None, request: Join) -> bool:
     """Whether there is a way to assign that all members know, this one among them."""
-    if not ask.protocol_type or not ask.protocols:
+    if not request.protocol_type or not request.protocols:
         return False
     if group is None or not group.members:
         return True
-    known = {name for name, _ in ask.protocols}
+    known = {name for name, _ in request.protocols}
     for member in group.members.values():
-        if member.member_id != ask.member_id:
+        if member.member_id != request.member_id:
             known &= {name for name, _ in member.protocols}
-    return ask.protocol_type == group.protocol_type and bool(known)
+    return request.protocol_type == group.protocol_type and bool(known)
 
 
-def _full(turn: Turn, group: Group, ask: Join) -> bool:
+def _full(transition: Transition, group: Group, request: Join) -> bool:
     """Ids that were given out count, else a client could collect them without end."""
-    if ask.instance_id is not None and group.static(ask.instance_id) is not None:
+    if request.instance_id is not None and group.static(request.instance_id) is not None:
         return False  # it takes a place that is there
-    return len(group.members) + len(group.invited) >= turn.state.config.max_size
+    return len(group.members) + len(group.invited) >= transition.state.config.max_size
 
 
-def _join_static(turn: Turn, token: Token, group: Group, ask: Join) -> None:
+def _join_static(transition: Transition, token: Token, group: Group, request: Join) -> None:
     """A member with an instance id keeps its place over restarts: the newest process of the
     instance has it, and the one before is fenced (KIP-345)."""
-    assert ask.instance_id is not None
-    present = group.static(ask.instance_id)
-    if present is None and not ask.member_id:
-        _add(turn, token, group, ask, ask.fresh_id)
+    assert request.instance_id is not None
+    present = group.static(request.instance_id)
+    if present is None and not request.member_id:
+        _add(transition, token, group, request, request.fresh_id)
     elif present is None:
-        turn.answer(token, Joined(error=ErrorCode.unknown_member_id, member_id=ask.member_id))
-    elif not ask.member_id:
-        turn.answer(present.join_token, Joined(error=ErrorCode.fenced_instance_id))
-        turn.answer(present.sync_token, Synced(error=ErrorCode.fenced_instance_id))
+        transition.answer(
+            token, Joined(error=ErrorCode.unknown_member_id, member_id=request.member_id)
+        )
+    elif not request.member_id:
+        transition.answer(present.join_token, Joined(error=ErrorCode.fenced_instance_id))
+        transition.answer(present.sync_token, Synced(error=ErrorCode.fenced_instance_id))
         group = replace(group, members=group.members.delete(present.member_id))
-        _add(turn, token, group, ask, ask.fresh_id)
-    elif present.member_id != ask.member_id:
-        turn.answer(token, Joined(error=ErrorCode.fenced_instance_id, member_id=ask.member_id))
+        _add(transition, token, group, request, request.fresh_id)
+    elif present.member_id != request.member_id:
+        transition.answer(
+            token, Joined(error=ErrorCode.fenced_instance_id, member_id=request.member_id)
+        )
     else:
-        _rejoin(turn, token, group, ask, present)
+        _rejoin(transition, token, group, request, present)
 
 
-def _add(turn: Turn, token: Token, group: Group, ask: Join, member_id: str) -> None:
+def _add(transition: Transition, token: Token, group: Group, request: Join, member_id: str) -> None:
     member = Member(
         member_id=member_id,
-        instance_id=ask.instance_id,
-        client_id=ask.client_id,
-        client_host=ask.client_host,
-        session_ms=ask.session_ms,
-        rebalance_ms=ask.rebalance_ms,
-        protocols=ask.protocols,
-        session_end_ms=turn.now_ms + ask.session_ms,
+        instance_id=request.instance_id,
+        client_id=request.client_id,
+        client_host=request.client_host,
+        session_ms=request.session_ms,
+        rebalance_ms=request.rebalance_ms,
+        protocols=request.protocols,
+        session_end_ms=transition.now_ms + request.session_ms,
         join_token=token,
     )
     if not group.members:
-        group = replace(group, protocol_type=ask.protocol_type)
+        group = replace(group, protocol_type=request.protocol_type)
     group = with_member(group, member)
     if group.phase is Phase.PREPARING:
-        complete_if_all_joined(turn, group)
+        complete_if_all_joined(transition, group)
     else:
-        prepare(turn, group)
+        prepare(transition, group)
 
 
-def _rejoin(turn: Turn, token: Token, group: Group, ask: Join, member: Member) -> None:
-    same = member.protocols == ask.protocols
+def _rejoin(
+    transition: Transition, token: Token, group: Group, request: Join, member: Member
+) -> None:
+    same = member.protocols == request.protocols
     settled = group.phase is Phase.COMPLETING or (
         group.phase is Phase.STABLE and group.leader != member.member_id
     )
     if settled and same:
         # It did not hear the answer to its last join.
-        turn.put(with_member(group, alive(member, turn.now_ms)))
-        turn.answer(token, joined_result(group, member.member_id))
+        transition.put(with_member(group, alive(member, transition.now_ms)))
+        transition.answer(token, joined_result(group, member.member_id))
         return
-    turn.answer(member.join_token, Joined(error=ErrorCode.rebalance_in_progress))
+    transition.answer(member.join_token, Joined(error=ErrorCode.rebalance_in_progress))
     member = replace(
-        alive(member, turn.now_ms),
-        protocols=ask.protocols,
-        session_ms=ask.session_ms,
-        rebalance_ms=ask.rebalance_ms,
+        alive(member, transition.now_ms),
+        protocols=request.protocols,
+        session_ms=request.session_ms,
+        rebalance_ms=request.rebalance_ms,
         join_token=token,
     )
     group = with_member(group, member)
     if group.phase is Phase.PREPARING:
-        complete_if_all_joined(turn, group)
+        complete_if_all_joined(transition, group)
     else:
-        prepare(turn, group)
+        prepare(transition, group)
 
 
 # --- SyncGroup ----------------------------------------------------------------------------
 
 
-def sync(turn: Turn, token: Token, ask: Sync) -> None:
+def sync(transition: Transition, token: Token, request: Sync) -> None:
     """A member asks for its part; the leader's request brings everybody's."""
-    group = turn.state.groups.get(ask.group_id)
-    error = membership_error(group, ask)
+    group = transition.state.groups.get(request.group_id)
+    error = membership_error(group, request)
     if error == ErrorCode.none and group is not None:
-        told = (ask.protocol_type, group.protocol_type), (ask.protocol, group.protocol)
+        told = (request.protocol_type, group.protocol_type), (request.protocol, group.protocol)
         if any(each is not None and each != ours for each, ours in told):
             error = ErrorCode.inconsistent_group_protocol
         elif group.phase is Phase.PREPARING:
             error = ErrorCode.rebalance_in_progress
     if error != ErrorCode.none or group is None:
-        turn.answer(token, Synced(error=error))
+        transition.answer(token, Synced(error=error))
         return
-    member = alive(group.members[ask.member_id], turn.now_ms)
+    member = alive(group.members[request.member_id], transition.now_ms)
     if group.phase is Phase.STABLE:
-        turn.put(with_member(group, member))
-        turn.answer(token, synced_result(group, member))
+        transition.put(with_member(group, member))
+        transition.answer(token, synced_result(group, member))
         return
-    turn.answer(member.sync_token, IN_PROGRESS)
+    transition.answer(member.sync_token, IN_PROGRESS)
     group = with_member(group, replace(member, sync_token=token))
     if member.member_id == group.leader and group.saving is None:
-        group = _save(turn, group, ask)
-    turn.put(group)
+        group = _save(transition, group, request)
+    transition.put(group)
 
 
-def _save(turn: Turn, group: Group, ask: Sync) -> Group:
+def _save(transition: Transition, group: Group, request: Sync) -> Group:
     """Send the generation with its assignment to the log."""
     assignments: Map[str, bytes] = Map(
-        {member_id: ask.assignments.get(member_id, b"") for member_id in group.members}
+        {member_id: request.assignments.get(member_id, b"") for member_id in group.members}
     )
     assigned = group
     for member in group.in_order():
         assigned = with_member(assigned, replace(member, assignment=assignments[member.member_id]))
-    number = turn.append(
+    number = transition.append(
         SaveAssignment(group.group_id, assignments),
         (GroupChange(group.group_id, saved(assigned)),),
     )
     return replace(group, saving=number)
 
 
-def assignment_saved(turn: Turn, number: int, write: SaveAssignment, error: ErrorCode) -> None:
+def assignment_saved(
+    transition: Transition, number: int, write: SaveAssignment, error: ErrorCode
+) -> None:
     """The log has the assignment, or refused it: tell the members that wait."""
-    group = turn.state.groups.get(write.group_id)
+    group = transition.state.groups.get(write.group_id)
     if group is None or group.saving != number:
         return  # another rebalance began meanwhile, and told them
     group = replace(group, saving=None)
@@ -213,13 +223,13 @@ def assignment_saved(turn: Turn, number: int, write: SaveAssignment, error: Erro
         else:
             result = Synced(error=error)
         if member.sync_token is not None:
-            turn.answer(member.sync_token, result)
-            member = alive(replace(member, sync_token=None), turn.now_ms)
+            transition.answer(member.sync_token, result)
+            member = alive(replace(member, sync_token=None), transition.now_ms)
         group = with_member(group, member)
     if error == ErrorCode.none:
-        turn.put(replace(group, phase=Phase.STABLE, deadline_ms=None))
+        transition.put(replace(group, phase=Phase.STABLE, deadline_ms=None))
     else:
-        prepare(turn, group)
+        prepare(transition, group)
 
 
 def synced_result(group: Group, member: Member) -> Synced:
@@ -231,50 +241,52 @@ def synced_result(group: Group, member: Member) -> Synced:
 # --- Heartbeat and LeaveGroup -------------------------------------------------------------
 
 
-def membership_error(group: Group | None, ask: Sync | Beat | Commit) -> ErrorCode:
+def membership_error(group: Group | None, request: Sync | Beat | Commit) -> ErrorCode:
     """Whether the request comes from a member of the present generation."""
     if group is None:
         return ErrorCode.unknown_member_id
-    if ask.instance_id is not None:
-        present = group.static(ask.instance_id)
-        if present is not None and present.member_id != ask.member_id:
+    if request.instance_id is not None:
+        present = group.static(request.instance_id)
+        if present is not None and present.member_id != request.member_id:
             return ErrorCode.fenced_instance_id
-    if ask.member_id not in group.members:
+    if request.member_id not in group.members:
         return ErrorCode.unknown_member_id
-    if ask.generation != group.generation:
+    if request.generation != group.generation:
         return ErrorCode.illegal_generation
     return ErrorCode.none
 
 
-def beat(turn: Turn, token: Token, ask: Beat) -> None:
+def beat(transition: Transition, token: Token, request: Beat) -> None:
     """A member lives; it is told when it has to join again."""
-    group = turn.state.groups.get(ask.group_id)
-    error = membership_error(group, ask)
+    group = transition.state.groups.get(request.group_id)
+    error = membership_error(group, request)
     if error == ErrorCode.none and group is not None:
-        turn.put(with_member(group, alive(group.members[ask.member_id], turn.now_ms)))
+        transition.put(
+            with_member(group, alive(group.members[request.member_id], transition.now_ms))
+        )
         if group.phase is Phase.PREPARING:
             error = ErrorCode.rebalance_in_progress
-    turn.answer(token, Told(error))
+    transition.answer(token, Acknowledged(error))
 
 
-def leave(turn: Turn, token: Token, ask: Leave) -> None:
+def leave(transition: Transition, token: Token, request: Leave) -> None:
     """Members go, by their own will or an administrator's."""
-    group = turn.state.groups.get(ask.group_id)
+    group = transition.state.groups.get(request.group_id)
     if group is None:
-        turn.answer(token, Left(tuple(ErrorCode.unknown_member_id for _ in ask.members)))
+        transition.answer(token, Left(tuple(ErrorCode.unknown_member_id for _ in request.members)))
         return
     codes = []
     before = group
-    for member_id, instance_id in ask.members:
-        group, code = _leave(turn, group, member_id, instance_id)
+    for member_id, instance_id in request.members:
+        group, code = _leave(transition, group, member_id, instance_id)
         codes.append(code)
-    turn.answer(token, Left(tuple(codes)))
+    transition.answer(token, Left(tuple(codes)))
     if group is not before:
-        after_removal(turn, group)
+        after_removal(transition, group)
 
 
 def _leave(
-    turn: Turn, group: Group, member_id: str, instance_id: str | None
+    transition: Transition, group: Group, member_id: str, instance_id: str | None
 ) -> tuple[Group, ErrorCode]:
     if member_id in group.invited:
         return replace(group, invited=group.invited.delete(member_id)), ErrorCode.none
@@ -285,4 +297,4 @@ def _leave(
             return group, ErrorCode.fenced_instance_id
     if member is None:
         return group, ErrorCode.unknown_member_id
-    return remove(turn, group, [member]), ErrorCode.none
+    return remove(transition, group, [member]), ErrorCode.none

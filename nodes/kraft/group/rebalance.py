@@ -18,7 +18,7 @@ from nodes.kraft.group.steps import (
     SavedMember,
     Synced,
 )
-from nodes.kraft.group.turn import Turn
+from nodes.kraft.group.transition import Transition
 
 IN_PROGRESS = Synced(error=ErrorCode.rebalance_in_progress)
 
@@ -32,50 +32,52 @@ def alive(member: Member, now_ms: int) -> Member:
     return replace(member, session_end_ms=now_ms + member.session_ms)
 
 
-def prepare(turn: Turn, group: Group) -> None:
+def prepare(transition: Transition, group: Group) -> None:
     """Begin a rebalance, and complete it at once where nobody is missing."""
     for member in group.in_order():
-        turn.answer(member.sync_token, IN_PROGRESS)
+        transition.answer(member.sync_token, IN_PROGRESS)
         if member.sync_token is not None:
-            member = alive(replace(member, sync_token=None), turn.now_ms)
+            member = alive(replace(member, sync_token=None), transition.now_ms)
             group = with_member(group, member)
     gathering = group.phase is Phase.EMPTY
-    wait_ms = turn.state.config.initial_delay_ms if gathering else _patience_ms(group)
+    wait_ms = transition.state.config.initial_delay_ms if gathering else _patience_ms(group)
     group = replace(
         group,
         phase=Phase.PREPARING,
         gathering=gathering,
-        deadline_ms=turn.now_ms + wait_ms,
+        deadline_ms=transition.now_ms + wait_ms,
         saving=None,
     )
-    complete_if_all_joined(turn, group)
+    complete_if_all_joined(transition, group)
 
 
-def complete_if_all_joined(turn: Turn, group: Group) -> None:
+def complete_if_all_joined(transition: Transition, group: Group) -> None:
     """Go on with a rebalance in preparation where nothing is left to wait for."""
     missing = any(member.join_token is None for member in group.members.values())
     if group.gathering or missing or (group.members and group.invited):
-        turn.put(group)
+        transition.put(group)
     else:
-        complete(turn, group)
+        complete(transition, group)
 
 
-def complete(turn: Turn, group: Group) -> None:
+def complete(transition: Transition, group: Group) -> None:
     """Make a new generation of those who joined. The others are out, but for static members,
     who may be restarting."""
     kept = [each for each in group.in_order() if each.join_token is not None or each.instance_id]
     joined = [each for each in kept if each.join_token is not None]
     if not kept:
-        _become_empty(turn, group)
+        _become_empty(transition, group)
         return
     if not joined:
-        turn.put(replace(group, deadline_ms=turn.now_ms + _patience_ms(group), gathering=False))
+        transition.put(
+            replace(group, deadline_ms=transition.now_ms + _patience_ms(group), gathering=False)
+        )
         return
     leader = group.leader
     if leader not in {each.member_id for each in joined}:
         leader = joined[0].member_id
     fresh = [
-        alive(replace(each, join_token=None, assignment=b""), turn.now_ms)
+        alive(replace(each, join_token=None, assignment=b""), transition.now_ms)
         if each.join_token is not None
         else replace(each, assignment=b"")
         for each in kept
@@ -89,13 +91,13 @@ def complete(turn: Turn, group: Group) -> None:
         members=Map({each.member_id: each for each in fresh}),
         gathering=False,
     )
-    group = replace(group, deadline_ms=turn.now_ms + _patience_ms(group))
+    group = replace(group, deadline_ms=transition.now_ms + _patience_ms(group))
     for member in joined:
-        turn.answer(member.join_token, joined_result(group, member.member_id))
-    turn.put(group)
+        transition.answer(member.join_token, joined_result(group, member.member_id))
+    transition.put(group)
 
 
-def _become_empty(turn: Turn, group: Group) -> None:
+def _become_empty(transition: Transition, group: Group) -> None:
     group = replace(
         group,
         phase=Phase.EMPTY,
@@ -106,8 +108,8 @@ def _become_empty(turn: Turn, group: Group) -> None:
         deadline_ms=None,
         gathering=False,
     )
-    turn.append(SaveEmpty(), (GroupChange(group.group_id, saved(group)),))
-    turn.put(group)
+    transition.append(SaveEmpty(), (GroupChange(group.group_id, saved(group)),))
+    transition.put(group)
 
 
 def _patience_ms(group: Group) -> int:
@@ -139,23 +141,23 @@ def joined_result(group: Group, member_id: str) -> Joined:
     )
 
 
-def remove(turn: Turn, group: Group, members: list[Member]) -> Group:
+def remove(transition: Transition, group: Group, members: list[Member]) -> Group:
     """The group without the members, whose waiting requests are told that they are out."""
     for member in members:
-        turn.answer(member.join_token, Joined(error=ErrorCode.unknown_member_id))
-        turn.answer(member.sync_token, Synced(error=ErrorCode.unknown_member_id))
+        transition.answer(member.join_token, Joined(error=ErrorCode.unknown_member_id))
+        transition.answer(member.sync_token, Synced(error=ErrorCode.unknown_member_id))
         group = replace(group, members=group.members.delete(member.member_id))
     return group
 
 
-def after_removal(turn: Turn, group: Group) -> None:
+def after_removal(transition: Transition, group: Group) -> None:
     """Members left or died: rebalance, or go on with the rebalance that waited for them."""
     if group.phase is Phase.PREPARING:
-        complete_if_all_joined(turn, group)
+        complete_if_all_joined(transition, group)
     elif group.phase is Phase.EMPTY:
-        turn.put(group)
+        transition.put(group)
     else:
-        prepare(turn, group)
+        prepare(transition, group)
 
 
 def saved(group: Group) -> SavedGroup:

@@ -114,19 +114,19 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Acknowledged:
     """The answer to Beat, Commit and Delete."""
 
     error: ErrorCode = ErrorCode.none
 
 
-Result: TypeAlias = Joined | Synced | Left | Told
+Result: TypeAlias = Joined | Synced | Left | Acknowledged
 
 # --- inputs -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class RequestReceived:
     token: Token
     request: Request
 
@@ -158,7 +158,7 @@ class Tick:
     """Time passed. Due at `deadline_ms(state)`."""
 
 
-Input: TypeAlias = Ask | Written | Resign | TopicsGone | Tick
+Input: TypeAlias = RequestReceived | Written | Resign | TopicsGone | Tick
 
 # --- effects ------------------------------------------------------------------------------
 

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from nodes.kraft.metrics.meters import Rate
-from nodes.kraft.net.complaints import Complaints
 from nodes.kraft.net.connection import Connection
 from nodes.kraft.net.gate import SASL_KEYS, SASL_VERSIONS
 from nodes.kraft.net.limits import Limits
 from nodes.kraft.net.queue import FairQueue
+from nodes.kraft.net.rate_limited_log import RateLimitedLog
 from nodes.kraft.security.principal import ANONYMOUS, Principal
 from nodes.kraft.security.sasl import SaslSettings
 from nodes.kraft.wire.codec import (
@@ -42,7 +42,7 @@ NO_ANSWER: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Inquiry:
+class RequestContext:
     """A decoded request that waits for `answer(response)`; None closes the connection, and
     `NO_ANSWER` goes on without one.
 
@@ -69,7 +69,7 @@ class Listener:
         self,
         name: str,
         *,
-        dispatch: Callable[[Inquiry], None],
+        dispatch: Callable[[RequestContext], None],
         unsupported: Callable[[UnsupportedVersion], bytes | None],
         limits: Limits | None = None,
         tls: ssl.SSLContext | None = None,
@@ -85,7 +85,7 @@ class Listener:
         """Seconds in the handler."""
         self._unsupported = unsupported
         self._dispatch = dispatch
-        self._complaints = Complaints(log)
+        self._rate_limited_log = RateLimitedLog(log)
         self._queue: FairQueue[tuple[Connection, bytes]] = FairQueue(self.limits.capacity)
         self._connections: set[Connection] = set()
         self._hosts: Counter[str] = Counter()
@@ -161,7 +161,7 @@ class Listener:
             connection.go_on()
 
     def complain(self, connection: Connection, text: str) -> None:
-        self._complaints.warning("%s: %s: %s", self.name, connection.peer, text)
+        self._rate_limited_log.warning("%s: %s: %s", self.name, connection.peer, text)
 
     # --- the handler ----------------------------------------------------------------------
 
@@ -206,7 +206,7 @@ class Listener:
         if request.__api_key__ in SASL_KEYS:
             self._log_in(connection, header, request)
             return
-        inquiry = Inquiry(
+        context = RequestContext(
             self.name,
             connection.peer,
             header,
@@ -215,7 +215,7 @@ class Listener:
             gate.principal,
             connection.host,
         )
-        self._dispatch(inquiry)
+        self._dispatch(context)
 
     def _answering(self, connection: Connection, correlation_id: int) -> Callable[..., None]:
         def answer(response: Any | None) -> None:

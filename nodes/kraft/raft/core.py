@@ -48,17 +48,17 @@ from nodes.kraft.raft.state import (
     RaftState,
     Resigned,
     Role,
-    Turn,
+    Transition,
     Unattached,
 )
 from nodes.kraft.raft.steps import (
-    Asked,
     Confirm,
     Effect,
     Flushed,
     Input,
     Propose,
     Replied,
+    RequestReceived,
     Resign,
     ShutDown,
     SnapshotWritten,
@@ -92,24 +92,24 @@ def initial(
         log=log_index,
         high_watermark=log_index.start_offset,
     )
-    turn = Turn(state, now_ms)
-    role = _initial_role(turn, quorum)
-    turn.set(role=role)
+    transition = Transition(state, now_ms)
+    role = _initial_role(transition, quorum)
+    transition.set(role=role)
     if isinstance(role, Unattached | Candidate):
-        turn.set(leader_id=NO_LEADER)
-    return turn.state
+        transition.set(leader_id=NO_LEADER)
+    return transition.state
 
 
-def _initial_role(turn: Turn, quorum: QuorumState) -> Role:
-    config = turn.state.config
+def _initial_role(transition: Transition, quorum: QuorumState) -> Role:
+    config = transition.state.config
     me = config.node_id
     if config.is_voter and quorum.leader_id == me:
-        return Resigned(election_deadline(turn), _ring(config))
+        return Resigned(election_deadline(transition), _ring(config))
     if quorum.leader_id != me and quorum.leader_id in config.voters:
-        return Follower(fetch_deadline(turn))
+        return Follower(fetch_deadline(transition))
     if config.is_voter and quorum.voted_id == me:
-        return Candidate(election_deadline(turn), granted=frozenset({me}))
-    return Unattached(election_deadline(turn) if config.is_voter else NEVER)
+        return Candidate(election_deadline(transition), granted=frozenset({me}))
+    return Unattached(election_deadline(transition) if config.is_voter else NEVER)
 
 
 def _ring(config: RaftConfig) -> tuple[int, ...]:
@@ -120,30 +120,30 @@ def _ring(config: RaftConfig) -> tuple[int, ...]:
 
 def step(state: RaftState, event: Input, now_ms: int) -> tuple[RaftState, list[Effect]]:
     """What becomes of the state by `event`, and what has to be done for it, in order."""
-    turn = Turn(state, now_ms)
+    transition = Transition(state, now_ms)
     match event:
         case Tick():
-            _on_tick(turn)
-        case Asked(token, request):
-            _on_asked(turn, token, request)
+            _on_tick(transition)
+        case RequestReceived(token, request):
+            _on_asked(transition, token, request)
         case Replied(peer, request, reply):
-            _on_replied(turn, peer, request, reply)
+            _on_replied(transition, peer, request, reply)
         case Flushed():
-            on_flushed(turn, event)
+            on_flushed(transition, event)
         case Propose():
-            on_propose(turn, event)
+            on_propose(transition, event)
         case Confirm(token):
-            confirm(turn, token)
+            confirm(transition, token)
         case Resign(why):
-            resign(turn, why)
+            resign(transition, why)
         case ShutDown():
-            turn.set(stopping=True)
-            resign(turn, "the process ends")
+            transition.set(stopping=True)
+            resign(transition, "the process ends")
         case SnapshotWritten(snapshot_id):
-            on_written(turn, snapshot_id)
-    flush_due(turn)
-    send_due(turn)
-    return turn.state, turn.effects
+            on_written(transition, snapshot_id)
+    flush_due(transition)
+    send_due(transition)
+    return transition.state, transition.effects
 
 
 def deadline_ms(state: RaftState) -> int:
@@ -157,53 +157,53 @@ def deadline_ms(state: RaftState) -> int:
     return min(timer, next_send_ms(state))
 
 
-def _on_tick(turn: Turn) -> None:
-    role = turn.state.role
+def _on_tick(transition: Transition) -> None:
+    role = transition.state.role
     if isinstance(role, Leader):
-        on_leader_timers(turn)
-    elif turn.state.config.is_voter:
-        on_election_timers(turn)
-    elif isinstance(role, Follower) and turn.now_ms >= role.deadline_ms:
-        lose_contact(turn)
+        on_leader_timers(transition)
+    elif transition.state.config.is_voter:
+        on_election_timers(transition)
+    elif isinstance(role, Follower) and transition.now_ms >= role.deadline_ms:
+        lose_contact(transition)
 
 
-def _on_asked(turn: Turn, token: Token, request: Request) -> None:
+def _on_asked(transition: Transition, token: Token, request: Request) -> None:
     match request:
         case Vote():
-            on_vote(turn, token, request)
+            on_vote(transition, token, request)
         case BeginQuorumEpoch():
-            on_begin(turn, token, request)
+            on_begin(transition, token, request)
         case EndQuorumEpoch():
-            on_end(turn, token, request)
+            on_end(transition, token, request)
         case Fetch():
-            on_fetch(turn, token, request)
+            on_fetch(transition, token, request)
         case FetchSnapshot():
-            on_fetch_snapshot(turn, token, request)
+            on_fetch_snapshot(transition, token, request)
 
 
-def _on_replied(turn: Turn, peer: int, request: Request, reply: Reply | None) -> None:
+def _on_replied(transition: Transition, peer: int, request: Request, reply: Reply | None) -> None:
     """Rule 17: the epoch of a reply counts first; one of an older epoch says nothing more."""
-    if not take_reply(turn, peer, request):
+    if not take_reply(transition, peer, request):
         return
-    if reply is None and peer == turn.state.leader_id:
-        lose_contact(turn)
-    believed = reply is not None and learn(turn, reply.leader_epoch, reply.leader_id)
-    current = _epoch_of(request) == turn.state.epoch
+    if reply is None and peer == transition.state.leader_id:
+        lose_contact(transition)
+    believed = reply is not None and learn(transition, reply.leader_epoch, reply.leader_id)
+    current = _epoch_of(request) == transition.state.epoch
     match request, reply:
         case Fetch(), FetchReply() if believed:
-            on_fetch_reply(turn, peer, request, reply)
+            on_fetch_reply(transition, peer, request, reply)
         case FetchSnapshot(), FetchSnapshotReply() if believed:
-            on_snapshot_reply(turn, peer, request, reply)
+            on_snapshot_reply(transition, peer, request, reply)
         case Fetch(), _:
-            on_failed_fetch(turn, peer)
+            on_failed_fetch(transition, peer)
         case Vote(), VoteReply() if believed and current:
-            on_vote_reply(turn, peer, request, reply)
+            on_vote_reply(transition, peer, request, reply)
         case BeginQuorumEpoch(), QuorumReply() if believed and current:
-            on_begin_reply(turn, peer, reply)
+            on_begin_reply(transition, peer, reply)
         case EndQuorumEpoch(), QuorumReply() if believed and current:
-            on_end_reply(turn, peer, reply)
+            on_end_reply(transition, peer, reply)
     if reply is None or (current and (not believed or reply.error)):
-        back_off(turn, peer, type(request))
+        back_off(transition, peer, type(request))
 
 
 def _epoch_of(request: Request) -> int:

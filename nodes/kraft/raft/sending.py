@@ -26,7 +26,7 @@ from nodes.kraft.raft.state import (
     Prospective,
     RaftState,
     Resigned,
-    Turn,
+    Transition,
     Unattached,
 )
 from nodes.kraft.raft.steps import Send
@@ -113,35 +113,37 @@ def next_send_ms(state: RaftState) -> int:
     return min((_time_to_send(state, want) for want in wanted(state)), default=NEVER)
 
 
-def send_due(turn: Turn) -> None:
+def send_due(transition: Transition) -> None:
     """Send what is wanted and due."""
-    for want in tuple(wanted(turn.state)):
-        if _time_to_send(turn.state, want) > turn.now_ms:
+    for want in tuple(wanted(transition.state)):
+        if _time_to_send(transition.state, want) > transition.now_ms:
             continue
         key = (want.peer, type(want.request))
-        turn.set(links=turn.state.links.set(key, Link(want.request)))
-        role = turn.state.role
+        transition.set(links=transition.state.links.set(key, Link(want.request)))
+        role = transition.state.role
         if isinstance(role, Leader):
-            due = turn.now_ms + turn.state.config.begin_resend_ms
+            due = transition.now_ms + transition.state.config.begin_resend_ms
             sent = role.barrier.sent.set(want.peer, role.barrier.round)
             begin_due = role.begin_due_ms.set(want.peer, due)
             barrier = replace(role.barrier, sent=sent)
-            turn.set(role=replace(role, barrier=barrier, begin_due_ms=begin_due))
-        turn.emit(Send(want.peer, want.request))
+            transition.set(role=replace(role, barrier=barrier, begin_due_ms=begin_due))
+        transition.emit(Send(want.peer, want.request))
 
 
-def take_reply(turn: Turn, peer: int, request: Request) -> bool:
+def take_reply(transition: Transition, peer: int, request: Request) -> bool:
     """Free the link for the next request. False: this reply answers nothing outstanding."""
     key = (peer, type(request))
-    link = turn.state.links.get(key, _IDLE)
+    link = transition.state.links.get(key, _IDLE)
     if link.outstanding != request:
         return False
-    turn.set(links=turn.state.links.set(key, Link()))
+    transition.set(links=transition.state.links.set(key, Link()))
     return True
 
 
-def back_off(turn: Turn, peer: int, kind: type[Request]) -> None:
+def back_off(transition: Transition, peer: int, kind: type[Request]) -> None:
     """Let the next request of this kind wait a little."""
-    link = turn.state.links.get((peer, kind), _IDLE)
-    later = turn.now_ms + turn.state.config.retry_backoff_ms
-    turn.set(links=turn.state.links.set((peer, kind), replace(link, not_before_ms=later)))
+    link = transition.state.links.get((peer, kind), _IDLE)
+    later = transition.now_ms + transition.state.config.retry_backoff_ms
+    transition.set(
+        links=transition.state.links.set((peer, kind), replace(link, not_before_ms=later))
+    )

@@ -20,7 +20,7 @@ from nodes.kraft.raft.messages import (
 )
 from nodes.kraft.raft.replication import asked_error, note_contact
 from nodes.kraft.raft.sending import back_off
-from nodes.kraft.raft.state import Download, Follower, RaftState, Turn
+from nodes.kraft.raft.state import Download, Follower, RaftState, Transition
 from nodes.kraft.raft.steps import (
     Advanced,
     Answer,
@@ -34,27 +34,27 @@ from nodes.kraft.raft.steps import (
 from nodes.kraft.raft.transitions import extend
 
 
-def on_written(turn: Turn, snapshot_id: SnapshotId) -> None:
+def on_written(transition: Transition, snapshot_id: SnapshotId) -> None:
     """The log may begin at the snapshot's end, if it is of what is committed. A newer snapshot
     may have come from the leader meanwhile: then this one is of no use."""
-    state = turn.state
+    state = transition.state
     if snapshot_id.end_offset <= state.log.start_offset:
         return
     if snapshot_id.end_offset > state.high_watermark:
-        turn.emit(Fatal(f"{snapshot_id} is above the high watermark {state.high_watermark}"))
+        transition.emit(Fatal(f"{snapshot_id} is above the high watermark {state.high_watermark}"))
     elif not state.log.holds(snapshot_id):
-        turn.emit(Fatal(f"{snapshot_id} is not of this log"))
+        transition.emit(Fatal(f"{snapshot_id} is not of this log"))
     else:
-        turn.set(log=state.log.begin_at(snapshot_id))
-        turn.emit(TrimLog(snapshot_id))
+        transition.set(log=state.log.begin_at(snapshot_id))
+        transition.emit(TrimLog(snapshot_id))
 
 
 # --- the leader ---------------------------------------------------------------------------
 
 
-def on_fetch_snapshot(turn: Turn, token: Token, fetch: FetchSnapshot) -> None:
+def on_fetch_snapshot(transition: Transition, token: Token, fetch: FetchSnapshot) -> None:
     """Rule 7; which snapshots there are, and how long they are, the disk knows."""
-    state = turn.state
+    state = transition.state
     numbers = (fetch.epoch, fetch.position, fetch.max_bytes, *_pair(fetch.snapshot_id))
     error = INVALID_REQUEST if min(numbers) < 0 else asked_error(state, fetch)
     reply = FetchSnapshotReply(
@@ -65,10 +65,10 @@ def on_fetch_snapshot(turn: Turn, token: Token, fetch: FetchSnapshot) -> None:
         position=fetch.position,
     )
     if error != NONE:
-        turn.emit(Answer(token, reply))
+        transition.emit(Answer(token, reply))
         return
-    note_contact(turn, fetch.replica_id)
-    turn.emit(AnswerSnapshot(token, fetch, reply))
+    note_contact(transition, fetch.replica_id)
+    transition.emit(AnswerSnapshot(token, fetch, reply))
 
 
 def _pair(snapshot_id: SnapshotId) -> tuple[int, int]:
@@ -94,28 +94,28 @@ def answer_range(
 
 
 def on_snapshot_reply(
-    turn: Turn, peer: int, request: FetchSnapshot, reply: FetchSnapshotReply
+    transition: Transition, peer: int, request: FetchSnapshot, reply: FetchSnapshotReply
 ) -> None:
     """The next piece. Whatever another leader sent before is begun anew: two snapshots of one
     id need not be the same bytes."""
-    state = turn.state
+    state = transition.state
     if not _expected(state, peer, request):
         return
     download = Download(request.snapshot_id, request.position)
     if reply.error in (SNAPSHOT_NOT_FOUND, POSITION_OUT_OF_RANGE):
-        _set_download(turn, None)  # the leader has a newer one: the next fetch tells
-        back_off(turn, peer, FetchSnapshot)
+        _set_download(transition, None)  # the leader has a newer one: the next fetch tells
+        back_off(transition, peer, FetchSnapshot)
     elif reply.error != NONE or not reply.data:
-        back_off(turn, peer, FetchSnapshot)
+        back_off(transition, peer, FetchSnapshot)
     elif wrong := _mismatch(download, reply):
-        turn.emit(Fatal(f"leader {peer} of epoch {state.epoch} sent {wrong}"))
+        transition.emit(Fatal(f"leader {peer} of epoch {state.epoch} sent {wrong}"))
     else:
-        extend(turn)
-        turn.emit(StoreChunk(download.snapshot_id, download.position, reply.data))
+        extend(transition)
+        transition.emit(StoreChunk(download.snapshot_id, download.position, reply.data))
         after = download.position + len(reply.data)
-        _set_download(turn, replace(download, position=after))
+        _set_download(transition, replace(download, position=after))
         if after == reply.size:
-            _install(turn, download.snapshot_id)
+            _install(transition, download.snapshot_id)
 
 
 def _expected(state: RaftState, peer: int, request: FetchSnapshot) -> bool:
@@ -139,20 +139,20 @@ def _mismatch(download: Download, reply: FetchSnapshotReply) -> str:
     return ""
 
 
-def _set_download(turn: Turn, download: Download | None) -> None:
-    assert isinstance(turn.state.role, Follower)
-    turn.set(role=replace(turn.state.role, download=download))
+def _set_download(transition: Transition, download: Download | None) -> None:
+    assert isinstance(transition.state.role, Follower)
+    transition.set(role=replace(transition.state.role, download=download))
 
 
-def _install(turn: Turn, snapshot_id: SnapshotId) -> None:
+def _install(transition: Transition, snapshot_id: SnapshotId) -> None:
     """All of it is here. The log is dropped: whatever it held below the snapshot's end is in
     there, and above it is of an older epoch than the snapshot's last record, so uncommitted."""
-    state = turn.state
-    _set_download(turn, None)
-    turn.set(
+    state = transition.state
+    _set_download(transition, None)
+    transition.set(
         log=restarted(snapshot_id),
         high_watermark=snapshot_id.end_offset,
         truncations=state.truncations + 1,
     )
-    turn.emit(InstallSnapshot(snapshot_id))
-    turn.emit(Advanced(snapshot_id.end_offset))
+    transition.emit(InstallSnapshot(snapshot_id))
+    transition.emit(Advanced(snapshot_id.end_offset))

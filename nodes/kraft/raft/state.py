@@ -182,7 +182,7 @@ class RaftState:
         return type(self.role).__name__.lower()
 
 
-class Turn:
+class Transition:
     """One step in the making: the state so far and the effects so far. It lives no longer than
     a call of `step`, which is pure to its caller."""
 

@@ -32,7 +32,7 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestReceived:
     """A replica's request came in; answer it with `Answer(token, ...)`, once."""
 
     token: Token
@@ -93,7 +93,15 @@ class SnapshotWritten:
 
 
 Input: TypeAlias = (
-    Tick | Asked | Replied | Flushed | Propose | Confirm | Resign | ShutDown | SnapshotWritten
+    Tick
+    | RequestReceived
+    | Replied
+    | Flushed
+    | Propose
+    | Confirm
+    | Resign
+    | ShutDown
+    | SnapshotWritten
 )
 
 

@@ -32,7 +32,7 @@ from nodes.kraft.raft.state import (
     Prospective,
     RaftState,
     Resigned,
-    Turn,
+    Transition,
     Unattached,
 )
 from nodes.kraft.raft.steps import Answer, Append, Elected, Token
@@ -47,23 +47,23 @@ from nodes.kraft.raft.transitions import (
 # --- being asked --------------------------------------------------------------------------
 
 
-def on_vote(turn: Turn, token: Token, vote: Vote) -> None:
+def on_vote(transition: Transition, token: Token, vote: Vote) -> None:
     """Rules 2-4. The vote is saved before it is answered. A PreVote is bound to nothing: of the
     own epoch it changes nothing."""
-    state = turn.state
+    state = transition.state
     error = _vote_error(state, vote)
     granted = error == NONE and may_grant(state, vote)
     if granted and not vote.pre:
-        role = Unattached(election_deadline(turn))
+        role = Unattached(election_deadline(transition))
         epoch, candidate = vote.candidate_epoch, vote.candidate_id
-        enter(turn, role, epoch=epoch, leader_id=NO_LEADER, voted_id=candidate)
+        enter(transition, role, epoch=epoch, leader_id=NO_LEADER, voted_id=candidate)
     elif error == NONE and vote.candidate_epoch > state.epoch:
-        become_unattached(turn, vote.candidate_epoch)
-    after = turn.state
+        become_unattached(transition, vote.candidate_epoch)
+    after = transition.state
     reply = VoteReply(
         error=error, leader_id=after.leader_id, leader_epoch=after.epoch, granted=granted
     )
-    turn.emit(Answer(token, reply))
+    transition.emit(Answer(token, reply))
 
 
 def _vote_error(state: RaftState, vote: Vote) -> int:
@@ -106,27 +106,27 @@ def is_up_to_date(state: RaftState, vote: Vote) -> bool:
     return (vote.last_epoch, vote.last_offset) >= state.log.last
 
 
-def on_begin(turn: Turn, token: Token, begin: BeginQuorumEpoch) -> None:
-    error = _leader_error(turn.state, begin)
+def on_begin(transition: Transition, token: Token, begin: BeginQuorumEpoch) -> None:
+    error = _leader_error(transition.state, begin)
     if error != NONE:
-        _answer(turn, token, error)
-    elif learn(turn, begin.leader_epoch, begin.leader_id):
-        if isinstance(turn.state.role, Prospective):  # the leader thought lost is there
-            become_follower(turn, begin.leader_epoch, begin.leader_id)
-        _answer(turn, token, NONE)
+        _answer(transition, token, error)
+    elif learn(transition, begin.leader_epoch, begin.leader_id):
+        if isinstance(transition.state.role, Prospective):  # the leader thought lost is there
+            become_follower(transition, begin.leader_epoch, begin.leader_id)
+        _answer(transition, token, NONE)
 
 
-def on_end(turn: Turn, token: Token, end: EndQuorumEpoch) -> None:
+def on_end(transition: Transition, token: Token, end: EndQuorumEpoch) -> None:
     """The leader has resigned: campaign soon, the preferred successor at once."""
-    error = _leader_error(turn.state, end)
+    error = _leader_error(transition.state, end)
     if error != NONE:
-        _answer(turn, token, error)
-    elif learn(turn, end.leader_epoch, end.leader_id):
-        config, role = turn.state.config, turn.state.role
+        _answer(transition, token, error)
+    elif learn(transition, end.leader_epoch, end.leader_id):
+        config, role = transition.state.config, transition.state.role
         if config.is_voter and isinstance(role, Follower):
-            deadline = turn.now_ms + succession_delay_ms(config, end.successors)
-            turn.set(role=Follower(min(role.deadline_ms, deadline), ended=True))
-        _answer(turn, token, NONE)
+            deadline = transition.now_ms + succession_delay_ms(config, end.successors)
+            transition.set(role=Follower(min(role.deadline_ms, deadline), ended=True))
+        _answer(transition, token, NONE)
 
 
 def _leader_error(state: RaftState, message: BeginQuorumEpoch | EndQuorumEpoch) -> int:
@@ -136,10 +136,10 @@ def _leader_error(state: RaftState, message: BeginQuorumEpoch | EndQuorumEpoch) 
     return FENCED_LEADER_EPOCH if message.leader_epoch < state.epoch else NONE
 
 
-def _answer(turn: Turn, token: Token, error: int) -> None:
-    state = turn.state
+def _answer(transition: Transition, token: Token, error: int) -> None:
+    state = transition.state
     reply = QuorumReply(error=error, leader_id=state.leader_id, leader_epoch=state.epoch)
-    turn.emit(Answer(token, reply))
+    transition.emit(Answer(token, reply))
 
 
 def succession_delay_ms(config: RaftConfig, successors: tuple[int, ...]) -> int:
@@ -154,90 +154,92 @@ def succession_delay_ms(config: RaftConfig, successors: tuple[int, ...]) -> int:
 # --- asking -------------------------------------------------------------------------------
 
 
-def seek_election(turn: Turn, retries: int = 0) -> None:
+def seek_election(transition: Transition, retries: int = 0) -> None:
     """Time to become the leader: find out whether that can be, or try at once."""
-    if turn.state.config.prevote:
-        become_prospective(turn, retries)
+    if transition.state.config.prevote:
+        become_prospective(transition, retries)
     else:
-        campaign(turn, retries)
+        campaign(transition, retries)
 
 
-def become_prospective(turn: Turn, retries: int) -> None:
+def become_prospective(transition: Transition, retries: int) -> None:
     """Ask for votes that bind nobody, in this epoch. It saves nothing."""
-    state = turn.state
+    state = transition.state
     granted = frozenset({state.config.node_id})
-    role = Prospective(election_deadline(turn), granted, retries=retries)
-    enter(turn, role, epoch=state.epoch, leader_id=state.leader_id, voted_id=state.voted_id)
-    count_votes(turn)
+    role = Prospective(election_deadline(transition), granted, retries=retries)
+    enter(transition, role, epoch=state.epoch, leader_id=state.leader_id, voted_id=state.voted_id)
+    count_votes(transition)
 
 
-def campaign(turn: Turn, retries: int = 0) -> None:
+def campaign(transition: Transition, retries: int = 0) -> None:
     """Become a candidate in the next epoch, if there is one: a broken voter may have used up
     nearly all of them."""
-    state = turn.state
+    state = transition.state
     me = state.config.node_id
     if state.epoch >= MAX_EPOCH:
-        turn.set(role=Unattached(election_deadline(turn)))
+        transition.set(role=Unattached(election_deadline(transition)))
         return
-    role = Candidate(election_deadline(turn), granted=frozenset({me}), retries=retries)
-    enter(turn, role, epoch=state.epoch + 1, leader_id=NO_LEADER, voted_id=me)
-    count_votes(turn)
+    role = Candidate(election_deadline(transition), granted=frozenset({me}), retries=retries)
+    enter(transition, role, epoch=state.epoch + 1, leader_id=NO_LEADER, voted_id=me)
+    count_votes(transition)
 
 
-def on_vote_reply(turn: Turn, peer: int, request: Vote, reply: VoteReply) -> None:
-    role = turn.state.role
+def on_vote_reply(transition: Transition, peer: int, request: Vote, reply: VoteReply) -> None:
+    role = transition.state.role
     asking = Prospective if request.pre else Candidate
     if not isinstance(role, Prospective | Candidate) or not isinstance(role, asking):
         return
     if reply.error != NONE:
         return
     if reply.granted:
-        turn.set(role=replace(role, granted=role.granted | {peer}))
+        transition.set(role=replace(role, granted=role.granted | {peer}))
     else:
-        turn.set(role=replace(role, rejected=role.rejected | {peer}))
-    count_votes(turn)
+        transition.set(role=replace(role, rejected=role.rejected | {peer}))
+    count_votes(transition)
 
 
-def count_votes(turn: Turn) -> None:
+def count_votes(transition: Transition) -> None:
     """Win with a majority; back off once a majority is out of reach."""
-    config, role = turn.state.config, turn.state.role
+    config, role = transition.state.config, transition.state.role
     assert isinstance(role, Prospective | Candidate)
     won = len(role.granted) >= config.majority
     lost = len(role.rejected) > len(config.voters) - config.majority
     match role:
         case Prospective() if won:
-            campaign(turn, role.retries)
+            campaign(transition, role.retries)
         case Prospective() if lost:
-            stop_asking(turn)
+            stop_asking(transition)
         case Candidate() if won:
-            become_leader(turn)
+            become_leader(transition)
         case Candidate(backing_off=False) if lost:
-            lose_election(turn)
+            lose_election(transition)
 
 
-def stop_asking(turn: Turn) -> None:
+def stop_asking(transition: Transition) -> None:
     """No majority would vote for this replica: follow the leader that it knows, or wait."""
-    state = turn.state
+    state = transition.state
     if state.leader_id in state.config.other_voters:
-        become_follower(turn, state.epoch, state.leader_id)
+        become_follower(transition, state.epoch, state.leader_id)
     else:
-        role = Unattached(election_deadline(turn))
-        enter(turn, role, epoch=state.epoch, leader_id=state.leader_id, voted_id=state.voted_id)
+        role = Unattached(election_deadline(transition))
+        enter(
+            transition, role, epoch=state.epoch, leader_id=state.leader_id, voted_id=state.voted_id
+        )
 
 
-def lose_election(turn: Turn) -> None:
+def lose_election(transition: Transition) -> None:
     """Wait a random while before the next campaign, longer after each loss."""
-    role = turn.state.role
+    role = transition.state.role
     assert isinstance(role, Candidate)
-    longest = turn.state.config.election_backoff_max_ms
+    longest = transition.state.config.election_backoff_max_ms
     bound = min(longest, max(1, longest // 8) << min(role.retries, 16))
-    wait = 1 + turn.draw(bound)
-    turn.set(role=replace(role, backing_off=True, deadline_ms=turn.now_ms + wait))
+    wait = 1 + transition.draw(bound)
+    transition.set(role=replace(role, backing_off=True, deadline_ms=transition.now_ms + wait))
 
 
-def become_leader(turn: Turn) -> None:
+def become_leader(transition: Transition) -> None:
     """Begin the epoch with a LeaderChange record; all further waits for its commit."""
-    state, now = turn.state, turn.now_ms
+    state, now = transition.state, transition.now_ms
     config, role = state.config, state.role
     assert isinstance(role, Candidate)
     granting = tuple(sorted(role.granted))
@@ -248,46 +250,46 @@ def become_leader(turn: Turn) -> None:
         progress=Map({voter: Progress(0, contact_ms=now) for voter in others}),
         begin_due_ms=Map(dict.fromkeys(others, now)),
     )
-    enter(turn, leader, epoch=state.epoch, leader_id=config.node_id, voted_id=state.voted_id)
-    turn.emit(Elected(state.epoch, start, granting))
+    enter(transition, leader, epoch=state.epoch, leader_id=config.node_id, voted_id=state.voted_id)
+    transition.emit(Elected(state.epoch, start, granting))
     record = encode_leader_change(config.node_id, config.voters, granting)
     batch = Batch(start, state.epoch, (record,), control=True)
-    turn.set(log=state.log.append(batch))
-    turn.emit(Append(batch))
+    transition.set(log=state.log.append(batch))
+    transition.emit(Append(batch))
 
 
-def on_end_reply(turn: Turn, peer: int, reply: QuorumReply) -> None:
-    role = turn.state.role
+def on_end_reply(transition: Transition, peer: int, reply: QuorumReply) -> None:
+    role = transition.state.role
     if isinstance(role, Resigned) and reply.error == NONE:
-        turn.set(role=replace(role, told=role.told | {peer}))
+        transition.set(role=replace(role, told=role.told | {peer}))
 
 
-def on_election_timers(turn: Turn) -> None:
+def on_election_timers(transition: Transition) -> None:
     """Campaign where it is time."""
-    role = turn.state.role
-    due = not isinstance(role, Leader) and turn.now_ms >= role.deadline_ms
+    role = transition.state.role
+    due = not isinstance(role, Leader) and transition.now_ms >= role.deadline_ms
     match role:
-        case Candidate() if len(role.granted) >= turn.state.config.majority:
-            become_leader(turn)  # a restarted candidate that is the only voter
+        case Candidate() if len(role.granted) >= transition.state.config.majority:
+            become_leader(transition)  # a restarted candidate that is the only voter
         case Candidate(backing_off=True) if due:
-            seek_election(turn, role.retries + 1)
+            seek_election(transition, role.retries + 1)
         case Candidate() if due:
-            lose_election(turn)
+            lose_election(transition)
         case Prospective() if due:
-            stop_asking(turn)
+            stop_asking(transition)
         case Follower(ended=True) if due:
-            campaign(turn)  # the leader itself has said that its epoch is over
-        case Resigned() if due and turn.state.config.prevote:
-            leave_own_epoch(turn)
+            campaign(transition)  # the leader itself has said that its epoch is over
+        case Resigned() if due and transition.state.config.prevote:
+            leave_own_epoch(transition)
         case Unattached() | Follower() | Resigned() if due:
-            seek_election(turn)
+            seek_election(transition)
 
 
-def leave_own_epoch(turn: Turn) -> None:
+def leave_own_epoch(transition: Transition) -> None:
     """A leader that resigned is done with its epoch: it must not ask for votes in one in which
     it led (KAFKA-18379)."""
-    if turn.state.epoch < MAX_EPOCH:
-        become_unattached(turn, turn.state.epoch + 1)
-        become_prospective(turn, 0)
+    if transition.state.epoch < MAX_EPOCH:
+        become_unattached(transition, transition.state.epoch + 1)
+        become_prospective(transition, 0)
     else:
-        turn.set(role=Unattached(election_deadline(turn)))
+        transition.set(role=Unattached(election_deadline(transition)))

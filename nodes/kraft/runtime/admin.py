@@ -16,10 +16,10 @@ from nodes.kraft.broker.acls import describe_acls
 from nodes.kraft.broker.configs import describe_configs
 from nodes.kraft.config import Config
 from nodes.kraft.controller.answers import DESCRIBE_ACLS, DESCRIBE_CONFIGS, DESCRIBE_QUORUM, refused
-from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.runtime.planes import Handler, Plane, Service
-from nodes.kraft.security.authorizer import Asker
+from nodes.kraft.security.authorizer import Requester
 from nodes.kraft.wire.codes import with_code
 from nodes.kraft.wire.versions import NEWEST, newest_request, response_for
 
@@ -55,69 +55,69 @@ class Admin(Service):
 
     # --- from the image -------------------------------------------------------------------
 
-    def _metadata(self, inquiry: Inquiry) -> None:
+    def _metadata(self, context: RequestContext) -> None:
         response = view.metadata_response(
             self._plane.image(),
-            inquiry.request,
+            context.request,
             self._config.cluster_id,
-            inquiry.listener,
-            partial(self._plane.allowed, inquiry),
+            context.listener,
+            partial(self._plane.allowed, context),
         )
-        self._plane.reply(inquiry, response)
+        self._plane.reply(context, response)
 
-    def _describe_cluster(self, inquiry: Inquiry) -> None:
+    def _describe_cluster(self, context: RequestContext) -> None:
         response = view.describe_cluster_response(
             self._plane.image(),
-            inquiry.request,
+            context.request,
             self._config.cluster_id,
-            inquiry.listener,
-            partial(self._plane.allowed, inquiry),
+            context.listener,
+            partial(self._plane.allowed, context),
         )
-        self._plane.reply(inquiry, response)
+        self._plane.reply(context, response)
 
-    def _describe_configs(self, inquiry: Inquiry) -> None:
+    def _describe_configs(self, context: RequestContext) -> None:
         assert self._config.broker_id is not None
         response = describe_configs(
             self._plane.image(),
-            inquiry.request,
+            context.request,
             broker_id=self._config.broker_id,
             static=self._static,
-            allows=partial(self._plane.allowed, inquiry),
+            allows=partial(self._plane.allowed, context),
         )
-        self._plane.reply(inquiry, response)
+        self._plane.reply(context, response)
 
-    def _describe_acls(self, inquiry: Inquiry) -> None:
+    def _describe_acls(self, context: RequestContext) -> None:
         response = describe_acls(
             self._plane.image(),
-            inquiry.request,
+            context.request,
             enabled=self._config.authorizer_enabled,
-            allows=partial(self._plane.allowed, inquiry),
+            allows=partial(self._plane.allowed, context),
         )
-        self._plane.reply(inquiry, response)
+        self._plane.reply(context, response)
 
     # --- from the controller --------------------------------------------------------------
 
-    def forward(self, inquiry: Inquiry) -> None:
+    def forward(self, context: RequestContext) -> None:
         """Carry a client's request to the active controller, and its answer back. One that would
         keep the controller busy for long, whatever its answer, does not get that far."""
-        if too_large(inquiry.request):
-            self._plane.reply(inquiry, refused(inquiry.request, ErrorCode.policy_violation))
+        if too_large(context.request):
+            self._plane.reply(context, refused(context.request, ErrorCode.policy_violation))
         else:
-            self._plane.spawn(self._forward(inquiry))
+            self._plane.spawn(self._forward(context))
 
-    async def _forward(self, inquiry: Inquiry) -> None:
+    async def _forward(self, context: RequestContext) -> None:
         try:
-            response = await self._forwarded(inquiry)
+            response = await self._forwarded(context)
         except Exception:
-            log.exception("%s from %s failed", type(inquiry.request).__name__, inquiry.peer)
+            log.exception("%s from %s failed", type(context.request).__name__, context.peer)
             response = None  # closes the connection, which would wait for ever
-        self._plane.reply(inquiry, response)
+        self._plane.reply(context, response)
 
-    async def _forwarded(self, inquiry: Inquiry) -> Any:
-        request = newest_request(inquiry.request)
-        asker = Asker(inquiry.principal, inquiry.host)
+    async def _forwarded(self, context: RequestContext) -> Any:
+        request = newest_request(context.request)
+        requester = Requester(context.principal, context.host)
         timeout_s = time_to_forward_s(self._config, request)
-        response, unknown = await self._forwarder.forward(request, timeout_s, asker)
+        response, unknown = await self._forwarder.forward(request, timeout_s, requester)
         if response is None:
             code = ErrorCode.request_timed_out if unknown else ErrorCode.not_controller
             response = refused(request, code)
@@ -126,7 +126,7 @@ class Admin(Service):
         if not self._plane.serving():
             # The lease ended meanwhile: a fenced broker vouches for nothing.
             response = refused(request, ErrorCode.request_timed_out)
-        return response_for(inquiry.request, response)
+        return response_for(context.request, response)
 
 
 def too_large(request: Any) -> bool:

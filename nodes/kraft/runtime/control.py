@@ -12,11 +12,11 @@ from kio.schema.errors import ErrorCode
 from nodes.kraft.controller import admin, core, steps
 from nodes.kraft.controller.answers import DESCRIBE_QUORUM, refused
 from nodes.kraft.metadata.image import Image
-from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.raft import steps as raft
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.replica import Replica, Watcher
-from nodes.kraft.security.authorizer import CLUSTER_NAME, Asker, Operation, ResourceType
+from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, Requester, ResourceType
 from nodes.kraft.security.principal import Principal
 from nodes.kraft.wire.codec import decode_entity, decode_request, encode_response
 from nodes.kraft.wire.codes import first_error, item_codes
@@ -74,30 +74,30 @@ class ControlPlane(Watcher):
 
     # --- from the control listener --------------------------------------------------------
 
-    def authorized(self, inquiry: Inquiry) -> bool:
+    def authorized(self, context: RequestContext) -> bool:
         """Whether the sender has CLUSTER_ACTION on the cluster, which every operation on a
         controller needs (A.1.19). If not it is answered, and nothing else is to happen."""
         assert self.replica is not None
-        asker = Asker(inquiry.principal, inquiry.host)
-        if self._allows(asker, Operation.CLUSTER_ACTION):
+        requester = Requester(context.principal, context.host)
+        if self._allows(requester, Operation.CLUSTER_ACTION):
             return True
         log.warning(
             "%s: %s from %s (%s) without CLUSTER_ACTION on the cluster",
-            inquiry.listener,
-            type(inquiry.request).__name__,
-            inquiry.principal,
-            inquiry.peer,
+            context.listener,
+            type(context.request).__name__,
+            context.principal,
+            context.peer,
         )
-        inquiry.answer(refused(inquiry.request, ErrorCode.cluster_authorization_failed))
+        context.answer(refused(context.request, ErrorCode.cluster_authorization_failed))
         return False
 
-    def _allows(self, asker: Asker | None, operation: Operation) -> bool:
+    def _allows(self, requester: Requester | None, operation: Operation) -> bool:
         """On the cluster, by the committed rules."""
         assert self.replica is not None
-        return asker is None or self.state.config.authorizer.allows(
+        return requester is None or self.state.config.authorizer.allows(
             self.replica.image,
-            asker.principal,
-            asker.host,
+            requester.principal,
+            requester.host,
             operation,
             ResourceType.CLUSTER,
             CLUSTER_NAME,
@@ -108,58 +108,58 @@ class ControlPlane(Watcher):
         request: Any,
         answer: Callable[[Any], None],
         request_id: bytes | None = None,
-        asker: Asker | None = None,
+        requester: Requester | None = None,
     ) -> None:
         """A request for the active controller. `answer` is called once, now or later."""
         assert self.replica is not None
         token = self.replica.next_token()
         self._waiting[token] = (request, request_id.hex() if request_id else None, answer)
         try:
-            self.feed(steps.Ask(token, request, request_id, asker))
+            self.feed(steps.ControllerRequest(token, request, request_id, requester))
         except Exception:
             self._waiting.pop(token, None)
             raise
 
-    def envelope(self, inquiry: Inquiry) -> None:
+    def envelope(self, context: RequestContext) -> None:
         """A request that a broker forwards, with its id (B.9.4). It is judged as the client who
         sent it to the broker, whom the envelope names."""
-        envelope = inquiry.request
+        envelope = context.request
         try:
             principal = decode_entity(ForwardedPrincipal, envelope.request_principal or b"")
             header, request = decode_request(envelope.request_data)
-            asker = _asker(principal, envelope.client_host_address)
+            requester = _asker(principal, envelope.client_host_address)
         except Exception as error:  # whatever a decoder makes of a stranger's bytes
-            log.warning("envelope from %s: %s", inquiry.peer, error)
-            inquiry.answer(EnvelopeResponse(error_code=ErrorCode.invalid_request))
+            log.warning("envelope from %s: %s", context.peer, error)
+            context.answer(EnvelopeResponse(error_code=ErrorCode.invalid_request))
             return
         if request.__api_key__ not in FORWARDABLE or principal.request_id is None:
-            inquiry.answer(EnvelopeResponse(error_code=ErrorCode.invalid_request))
+            context.answer(EnvelopeResponse(error_code=ErrorCode.invalid_request))
             return
 
         def answer(response: Any) -> None:
             try:
                 data = encode_response(response, correlation_id=header.correlation_id)
             except Exception:
-                log.exception("answer to %s cannot be written", inquiry.peer)
-                inquiry.answer(None)
+                log.exception("answer to %s cannot be written", context.peer)
+                context.answer(None)
             else:
-                inquiry.answer(EnvelopeResponse(error_code=ErrorCode.none, response_data=data))
+                context.answer(EnvelopeResponse(error_code=ErrorCode.none, response_data=data))
 
         if request.__api_key__ != DESCRIBE_QUORUM:
-            self.ask(request, answer, principal.request_id.bytes, asker)
-        elif self._allows(asker, Operation.DESCRIBE):
-            self._describe_quorum(inquiry, request, answer)
+            self.ask(request, answer, principal.request_id.bytes, requester)
+        elif self._allows(requester, Operation.DESCRIBE):
+            self._describe_quorum(context, request, answer)
         else:
             answer(refused(request, ErrorCode.cluster_authorization_failed))
 
     def _describe_quorum(
-        self, inquiry: Inquiry, request: Any, answer: Callable[[Any], None]
+        self, context: RequestContext, request: Any, answer: Callable[[Any], None]
     ) -> None:
         assert self.replica is not None
         if self.replica.leads:
             answer(self.replica.describe_quorum(request))
         else:
-            inquiry.answer(EnvelopeResponse(error_code=ErrorCode.not_controller))
+            context.answer(EnvelopeResponse(error_code=ErrorCode.not_controller))
 
     # --- the core -------------------------------------------------------------------------
 
@@ -223,8 +223,8 @@ class ControlPlane(Watcher):
         )
 
 
-def _asker(principal: ForwardedPrincipal, address: bytes) -> Asker | None:
+def _asker(principal: ForwardedPrincipal, address: bytes) -> Requester | None:
     """The client who asked; None: the forwarding broker itself. Raises `ValueError`."""
     if not principal.type and not principal.name:
         return None
-    return Asker(Principal(principal.type, principal.name), host_of(address))
+    return Requester(Principal(principal.type, principal.name), host_of(address))

@@ -13,7 +13,7 @@ from kio.schema.errors import ErrorCode
 from nodes.kraft.broker import lifecycle, view
 from nodes.kraft.config import Config
 from nodes.kraft.metadata.image import EMPTY, Image
-from nodes.kraft.net.listener import Inquiry, Listener
+from nodes.kraft.net.listener import Listener, RequestContext
 from nodes.kraft.net.secure import listener_sasl, listener_tls
 from nodes.kraft.runtime.admin import Admin
 from nodes.kraft.runtime.changes import Changes
@@ -153,19 +153,19 @@ class DataPlane:
 
     def allowed(
         self,
-        inquiry: Inquiry,
+        context: RequestContext,
         operation: Operation,
         resource_type: ResourceType,
         resource_name: str,
     ) -> bool:
         return self._authorizer.allows(
-            self._image, inquiry.principal, inquiry.host, operation, resource_type, resource_name
+            self._image, context.principal, context.host, operation, resource_type, resource_name
         )
 
-    def reply(self, inquiry: Inquiry, response: Any | None) -> None:
+    def reply(self, context: RequestContext, response: Any | None) -> None:
         life = self._life()  # read once: the control loop replaces it meanwhile
         end_ms = life.lease_end_ms
-        request = inquiry.request
+        request = context.request
         forwarded = request.__api_key__ in NEWEST
         if response is not None and not forwarded and not self.serving(life):
             # The lease ended while the request waited: a fenced broker vouches for nothing. (What
@@ -176,7 +176,7 @@ class DataPlane:
         topic_id = getattr(topic, "topic_id", None)
         self.emit(
             "serve",
-            listener=inquiry.listener,
+            listener=context.listener,
             api=type(request).__name__.removesuffix("Request"),
             code=-1 if response is None else first_error(response),
             codes=[] if response is None else item_codes(response),
@@ -185,31 +185,31 @@ class DataPlane:
             lease_left_ns=None if end_ms is None else (end_ms - now_ms()) * 1_000_000,
             topic=getattr(topic, "name", None) or getattr(topic, "topic", None),
             topic_id=str(topic_id) if topic_id else None,
-            peer=inquiry.peer,
+            peer=context.peer,
         )
-        inquiry.answer(response)
+        context.answer(response)
 
     def spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         return self._tasks.spawn(coroutine)
 
     # --- requests -------------------------------------------------------------------------
 
-    def serve(self, inquiry: Inquiry) -> None:
+    def serve(self, context: RequestContext) -> None:
         """A request from a client listener."""
-        request = inquiry.request
+        request = context.request
         key = request.__api_key__
         if key == DESCRIBE_NODE:
-            inquiry.answer(self._describe())
+            context.answer(self._describe())
         elif key in (BROKER_HEARTBEAT, CONTROLLER_HEARTBEAT):
-            inquiry.answer(_not_a_controller(request))
+            context.answer(_not_a_controller(request))
         elif not listed(CLIENT_APIS, request):
-            refuse(inquiry)
+            refuse(context)
         elif key == API_VERSIONS:
-            inquiry.answer(view.api_versions_response(CLIENT_APIS, request))
+            context.answer(view.api_versions_response(CLIENT_APIS, request))
         elif not self.serving():
-            self.reply(inquiry, view.refusal(request))
+            self.reply(context, view.refusal(request))
         else:
-            self._table[key](inquiry)
+            self._table[key](context)
 
 
 def _not_a_controller(request: Any) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from nodes.kraft.metadata.image import Image
-from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.partition.answers import FETCH, response
 from nodes.kraft.runtime.hosted import Hosted
 from nodes.kraft.runtime.partitions import Partitions
@@ -39,19 +39,19 @@ class Fetch(Service):
     def handlers(self) -> Mapping[int, Handler]:
         return {FETCH: self.serve}
 
-    def serve(self, inquiry: Inquiry) -> None:
-        if not self._sessions.serve(inquiry):
-            _Fetching(self._plane, self._partitions, inquiry).begin()
+    def serve(self, context: RequestContext) -> None:
+        if not self._sessions.serve(context):
+            _Fetching(self._plane, self._partitions, context).begin()
 
 
 class _Fetching:
     """One request under way."""
 
-    def __init__(self, plane: Plane, partitions: Partitions, inquiry: Inquiry) -> None:
+    def __init__(self, plane: Plane, partitions: Partitions, context: RequestContext) -> None:
         self._plane = plane
         self._partitions = partitions
-        self._inquiry = inquiry
-        request = inquiry.request
+        self._inquiry = context
+        request = context.request
         state = getattr(request, "replica_state", None)
         self._follower = (
             Follower(int(request.replica_id), -1)

@@ -21,7 +21,7 @@ from kio.schema.errors import ErrorCode
 
 from nodes.kraft.config import Config
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
-from nodes.kraft.security.authorizer import Asker
+from nodes.kraft.security.authorizer import Requester
 from nodes.kraft.security.principal import Principal
 from nodes.kraft.wire.codec import decode_response, encode_entity, encode_request
 from nodes.kraft.wire.codes import codes
@@ -54,20 +54,20 @@ class Forwarder:
         self._places = asyncio.Semaphore(MAX_UNDER_WAY)
 
     async def forward(
-        self, request: Any, timeout_s: float, asker: Asker | None = None
+        self, request: Any, timeout_s: float, requester: Requester | None = None
     ) -> tuple[Any | None, bool]:
         """(response, unknown). Response None: there was none in time; `unknown` then says
         whether an attempt may have taken, or may yet take, effect. With a response, `unknown`
-        says that an earlier attempt's fate is unknown. `asker`: the client, as whom the request
+        says that an earlier attempt's fate is unknown. `requester`: the client, as whom the request
         is judged; None: this broker."""
         request_id = uuid.uuid4()
-        principal = asker.principal if asker is not None else Principal("", "")
+        principal = requester.principal if requester is not None else Principal("", "")
         envelope = EnvelopeRequest(
             request_data=encode_request(request, correlation_id=0, client_id=self._config.name),
             request_principal=encode_entity(
                 ForwardedPrincipal(type=principal.type, name=principal.name, request_id=request_id)
             ),
-            client_host_address=packed_host(asker.host) if asker is not None else b"",
+            client_host_address=packed_host(requester.host) if requester is not None else b"",
         )
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s

@@ -20,10 +20,10 @@ from nodes.kraft.group.state import State
 from nodes.kraft.group.steps import (
     Answer,
     Append,
-    Ask,
     Change,
     Input,
     Request,
+    RequestReceived,
     Resign,
     Result,
     Tick,
@@ -159,7 +159,7 @@ class Shard:
         """A client's request; `answer` is called once, now or later. Loaded shards only."""
         token = next(self._tokens)
         self._waiting[token] = answer
-        self.feed(Ask(token, request))
+        self.feed(RequestReceived(token, request))
 
     def feed(self, event: Input) -> None:
         assert self.state is not None

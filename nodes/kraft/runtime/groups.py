@@ -25,7 +25,7 @@ from nodes.kraft.group.config import MAX_METADATA_CHARS, OFFSETS_TOPIC, partitio
 from nodes.kraft.group.state import Group, Phase, TopicPartition
 from nodes.kraft.group.steps import Delete, Request
 from nodes.kraft.metadata.image import Image
-from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.runtime.group_shard import Led, PartitionService, Shard
 from nodes.kraft.runtime.planes import Handler, Plane, Service
@@ -151,47 +151,47 @@ class Groups(Service):
             return ErrorCode.not_coordinator
         return ErrorCode.coordinator_load_in_progress if shard.state is None else shard
 
-    def _find(self, inquiry: Inquiry) -> None:
-        if self._plane.image().topic(OFFSETS_TOPIC) is None and self._asks_for_group(inquiry):
-            self._plane.spawn(self._find_first(inquiry))
+    def _find(self, context: RequestContext) -> None:
+        if self._plane.image().topic(OFFSETS_TOPIC) is None and self._asks_for_group(context):
+            self._plane.spawn(self._find_first(context))
         else:
-            self._found(inquiry)
+            self._found(context)
 
-    def _asks_for_group(self, inquiry: Inquiry) -> bool:
+    def _asks_for_group(self, context: RequestContext) -> bool:
         """Whether it asks for any group that its sender may know of."""
-        return self._kind(inquiry.request) == GROUP_KEY and any(
-            self._may(inquiry, Operation.DESCRIBE, ResourceType.GROUP, key)
-            for key in asked.sought(inquiry.request)
+        return self._kind(context.request) == GROUP_KEY and any(
+            self._may(context, Operation.DESCRIBE, ResourceType.GROUP, key)
+            for key in asked.sought(context.request)
         )
 
-    async def _find_first(self, inquiry: Inquiry) -> None:
+    async def _find_first(self, context: RequestContext) -> None:
         """The first to look for any coordinator waits until there is a topic: not all clients
         ask again when they are told that it is on its way."""
         if self._creating is None:
             self._creating = self._plane.spawn(self._create_topic())
         timeout_s = self._plane.config.timing.forward_timeout_ms / 1000
         await asyncio.wait([self._creating], timeout=timeout_s)
-        self._found(inquiry)
+        self._found(context)
 
-    def _found(self, inquiry: Inquiry) -> None:
-        request = inquiry.request
+    def _found(self, context: RequestContext) -> None:
+        request = context.request
         found = [
-            (key, self._coordinator_of(inquiry, self._kind(request), key))
+            (key, self._coordinator_of(context, self._kind(request), key))
             for key in asked.sought(request)
         ]
-        self._answer(inquiry, api.coordinators(request, found), ErrorCode.coordinator_not_available)
+        self._answer(context, api.coordinators(request, found), ErrorCode.coordinator_not_available)
 
     @staticmethod
     def _kind(request: Any) -> int:
         return int(getattr(request, "key_type", GROUP_KEY))
 
-    def _coordinator_of(self, inquiry: Inquiry, kind: int, key: str) -> api.Found:
+    def _coordinator_of(self, context: RequestContext, kind: int, key: str) -> api.Found:
         if kind == TRANSACTION_KEY:
             # There are no transactions here; clients take this answer for final.
             return ErrorCode.transactional_id_authorization_failed
         if kind != GROUP_KEY:
             return ErrorCode.invalid_request
-        if not self._may(inquiry, Operation.DESCRIBE, ResourceType.GROUP, key):
+        if not self._may(context, Operation.DESCRIBE, ResourceType.GROUP, key):
             return ErrorCode.group_authorization_failed
         image = self._plane.image()
         topic = image.topic(OFFSETS_TOPIC)
@@ -201,7 +201,7 @@ class Groups(Service):
         broker = image.brokers.get(leader)
         if broker is not None and not broker.fenced:
             for point in broker.end_points:
-                if point.name == inquiry.listener:
+                if point.name == context.listener:
                     return leader, point.host, point.port
         return ErrorCode.coordinator_not_available
 
@@ -237,78 +237,80 @@ class Groups(Service):
 
     # --- who may --------------------------------------------------------------------------
 
-    def _may(self, inquiry: Inquiry, operation: Operation, kind: ResourceType, name: str) -> bool:
-        return self._plane.allowed(inquiry, operation, kind, name)
+    def _may(
+        self, context: RequestContext, operation: Operation, kind: ResourceType, name: str
+    ) -> bool:
+        return self._plane.allowed(context, operation, kind, name)
 
     def _to_group(
         self,
-        inquiry: Inquiry,
+        context: RequestContext,
         request: Request,
         answer: Callable[[Any, Any], Any],
         operation: Operation = Operation.READ,
     ) -> None:
         """Give the request to its group's core; `answer(request, result)` makes the response."""
         group_id = request.group_id
-        if not self._may(inquiry, operation, ResourceType.GROUP, group_id):
+        if not self._may(context, operation, ResourceType.GROUP, group_id):
             shard: Shard | ErrorCode = ErrorCode.group_authorization_failed
         else:
             shard = self._shard(group_id)
         if isinstance(shard, ErrorCode):
-            self._plane.reply(inquiry, api.refused(inquiry.request, shard))
+            self._plane.reply(context, api.refused(context.request, shard))
             return
-        shard.ask(request, lambda result: self._answer(inquiry, answer(inquiry.request, result)))
+        shard.ask(request, lambda result: self._answer(context, answer(context.request, result)))
 
     def _answer(
-        self, inquiry: Inquiry, response: Any, fenced: ErrorCode = ErrorCode.not_coordinator
+        self, context: RequestContext, response: Any, fenced: ErrorCode = ErrorCode.not_coordinator
     ) -> None:
         if not self._plane.serving():
             # The lease ended meanwhile: a fenced broker vouches for nothing.
-            response = api.refused(inquiry.request, fenced)
-        self._plane.reply(inquiry, response)
+            response = api.refused(context.request, fenced)
+        self._plane.reply(context, response)
 
     # --- members --------------------------------------------------------------------------
 
-    def _join(self, inquiry: Inquiry) -> None:
-        request = inquiry.request
-        client_id = inquiry.header.client_id or ""
+    def _join(self, context: RequestContext) -> None:
+        request = context.request
+        client_id = context.header.client_id or ""
         stem = getattr(request, "group_instance_id", None) or client_id
         join = asked.join_of(
             request,
             client_id=client_id,
-            host=f"/{inquiry.host}",
+            host=f"/{context.host}",
             fresh_id=f"{stem}-{uuid.uuid4()}",
         )
-        self._to_group(inquiry, join, api.joined)
+        self._to_group(context, join, api.joined)
 
-    def _sync(self, inquiry: Inquiry) -> None:
-        self._to_group(inquiry, asked.sync_of(inquiry.request), api.synced)
+    def _sync(self, context: RequestContext) -> None:
+        self._to_group(context, asked.sync_of(context.request), api.synced)
 
-    def _beat(self, inquiry: Inquiry) -> None:
+    def _beat(self, context: RequestContext) -> None:
         self._to_group(
-            inquiry, asked.beat_of(inquiry.request), lambda ask, told: api.told(ask, told.error)
+            context, asked.beat_of(context.request), lambda ask, told: api.told(ask, told.error)
         )
 
-    def _leave(self, inquiry: Inquiry) -> None:
-        self._to_group(inquiry, asked.leave_of(inquiry.request), api.left)
+    def _leave(self, context: RequestContext) -> None:
+        self._to_group(context, asked.leave_of(context.request), api.left)
 
     # --- offsets --------------------------------------------------------------------------
 
-    def _commit(self, inquiry: Inquiry) -> None:
-        refused = self._refused(inquiry)
+    def _commit(self, context: RequestContext) -> None:
+        refused = self._refused(context)
         self._to_group(
-            inquiry,
-            asked.commit_of(inquiry.request, refused),
+            context,
+            asked.commit_of(context.request, refused),
             lambda ask, told: api.committed(ask, told.error, refused),
         )
 
-    def _refused(self, inquiry: Inquiry) -> Map[TopicPartition, ErrorCode]:
+    def _refused(self, context: RequestContext) -> Map[TopicPartition, ErrorCode]:
         """The partitions of a commit that cannot be: unknown, not for this client, or with too
         much text."""
         image = self._plane.image()
         refused = {}
-        for name, partition, metadata in asked.commits(inquiry.request):
+        for name, partition, metadata in asked.commits(context.request):
             topic = image.topic(name)
-            if not self._may(inquiry, Operation.READ, ResourceType.TOPIC, name):
+            if not self._may(context, Operation.READ, ResourceType.TOPIC, name):
                 refused[name, partition] = ErrorCode.topic_authorization_failed
             elif topic is None or not 0 <= partition < topic.partitions:
                 refused[name, partition] = ErrorCode.unknown_topic_or_partition
@@ -316,20 +318,20 @@ class Groups(Service):
                 refused[name, partition] = ErrorCode.offset_metadata_too_large
         return Map(refused)
 
-    def _fetch(self, inquiry: Inquiry) -> None:
+    def _fetch(self, context: RequestContext) -> None:
         def verdict(topic: str, _: int) -> ErrorCode:
-            if self._may(inquiry, Operation.DESCRIBE, ResourceType.TOPIC, topic):
+            if self._may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic):
                 return ErrorCode.none
             return ErrorCode.topic_authorization_failed
 
         def group(group_id: str) -> Group | ErrorCode:
-            return self._group(inquiry, group_id)
+            return self._group(context, group_id)
 
-        self._plane.reply(inquiry, api.fetched(inquiry.request, group, verdict))
+        self._plane.reply(context, api.fetched(context.request, group, verdict))
 
-    def _group(self, inquiry: Inquiry, group_id: str) -> Group | ErrorCode:
+    def _group(self, context: RequestContext, group_id: str) -> Group | ErrorCode:
         """A group as it is, "Dead" where there is none; or why it cannot be told."""
-        if not self._may(inquiry, Operation.DESCRIBE, ResourceType.GROUP, group_id):
+        if not self._may(context, Operation.DESCRIBE, ResourceType.GROUP, group_id):
             return ErrorCode.group_authorization_failed
         shard = self._shard(group_id)
         if isinstance(shard, ErrorCode):
@@ -339,11 +341,11 @@ class Groups(Service):
 
     # --- administration -------------------------------------------------------------------
 
-    def _describe(self, inquiry: Inquiry) -> None:
-        found = [(name, self._group(inquiry, name)) for name in inquiry.request.groups]
-        self._plane.reply(inquiry, api.described(inquiry.request, found))
+    def _describe(self, context: RequestContext) -> None:
+        found = [(name, self._group(context, name)) for name in context.request.groups]
+        self._plane.reply(context, api.described(context.request, found))
 
-    def _list(self, inquiry: Inquiry) -> None:
+    def _list(self, context: RequestContext) -> None:
         groups: list[Group] = []
         error = ErrorCode.none
         for partition in sorted(self._shards):
@@ -355,25 +357,25 @@ class Groups(Service):
         visible = [
             each
             for each in groups
-            if self._may(inquiry, Operation.DESCRIBE, ResourceType.GROUP, each.group_id)
+            if self._may(context, Operation.DESCRIBE, ResourceType.GROUP, each.group_id)
         ]
-        self._plane.reply(inquiry, api.listed(inquiry.request, visible, error))
+        self._plane.reply(context, api.listed(context.request, visible, error))
 
-    def _delete(self, inquiry: Inquiry) -> None:
-        wanted = list(dict.fromkeys(inquiry.request.groups_names))
+    def _delete(self, context: RequestContext) -> None:
+        wanted = list(dict.fromkeys(context.request.groups_names))
         codes: dict[str, ErrorCode] = {}
 
         def tell(group_id: str, code: ErrorCode) -> None:
             codes[group_id] = code
             if len(codes) == len(wanted):
                 results = [(each, codes[each]) for each in wanted]
-                self._answer(inquiry, api.deleted(inquiry.request, results))
+                self._answer(context, api.deleted(context.request, results))
 
         if not wanted:
-            self._plane.reply(inquiry, api.deleted(inquiry.request, ()))
+            self._plane.reply(context, api.deleted(context.request, ()))
         for group_id in wanted:
             shard = self._shard(group_id)
-            if not self._may(inquiry, Operation.DELETE, ResourceType.GROUP, group_id):
+            if not self._may(context, Operation.DELETE, ResourceType.GROUP, group_id):
                 tell(group_id, ErrorCode.group_authorization_failed)
             elif isinstance(shard, ErrorCode):
                 tell(group_id, shard)

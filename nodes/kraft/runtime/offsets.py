@@ -8,7 +8,7 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from nodes.kraft.metadata.image import PartitionKey
-from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.partition import epochs, leader
 from nodes.kraft.partition.answers import LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, response
 from nodes.kraft.partition.state import Leading
@@ -33,11 +33,11 @@ class Offsets(Service):
     def handlers(self) -> Mapping[int, Handler]:
         return {LIST_OFFSETS: self.list_offsets, OFFSET_FOR_LEADER_EPOCH: self.end_of_epoch}
 
-    def list_offsets(self, inquiry: Inquiry) -> None:
-        request = inquiry.request
+    def list_offsets(self, context: RequestContext) -> None:
+        request = context.request
 
         def tell(topic: Any, asked: Any) -> dict[str, Any]:
-            key, hosted, code = self._find(inquiry, topic.name, int(asked.partition_index))
+            key, hosted, code = self._find(context, topic.name, int(asked.partition_index))
             if hosted is not None:
                 code = leader.check_epoch(
                     hosted.state, int(getattr(asked, "current_leader_epoch", -1))
@@ -47,13 +47,13 @@ class Offsets(Service):
             with self._partitions.reading():
                 return _offset(hosted, int(asked.timestamp), int(request.__version__))
 
-        self._plane.reply(inquiry, response(request, tell))
+        self._plane.reply(context, response(request, tell))
 
-    def end_of_epoch(self, inquiry: Inquiry) -> None:
+    def end_of_epoch(self, context: RequestContext) -> None:
         """Where the largest epoch ended that is not above the one asked for (KIP-101)."""
 
         def tell(topic: Any, asked: Any) -> dict[str, Any]:
-            _, hosted, code = self._find(inquiry, topic.topic, int(asked.partition))
+            _, hosted, code = self._find(context, topic.topic, int(asked.partition))
             if hosted is not None:
                 code = leader.check_epoch(hosted.state, int(asked.current_leader_epoch))
             if code != ErrorCode.none or hosted is None:
@@ -62,13 +62,13 @@ class Offsets(Service):
             epoch, end = epochs.end_offset_for(log.epochs, int(asked.leader_epoch), log.end_offset)
             return {"error_code": code, "leader_epoch": epoch, "end_offset": end}
 
-        self._plane.reply(inquiry, response(inquiry.request, tell))
+        self._plane.reply(context, response(context.request, tell))
 
     def _find(
-        self, inquiry: Inquiry, topic: str, number: int
+        self, context: RequestContext, topic: str, number: int
     ) -> tuple[PartitionKey | None, Hosted | None, ErrorCode]:
         """The replica here, or why it is not to be asked."""
-        if not self._plane.allowed(inquiry, Operation.DESCRIBE, ResourceType.TOPIC, topic):
+        if not self._plane.allowed(context, Operation.DESCRIBE, ResourceType.TOPIC, topic):
             return None, None, ErrorCode.topic_authorization_failed
         image = self._plane.image()
         topic_id = image.topic_ids.get(topic)

@@ -17,14 +17,14 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 from nodes.kraft.broker.lifecycle import Transition
 from nodes.kraft.config import Config
 from nodes.kraft.metadata.image import Image
-from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.security.authorizer import Operation, ResourceType
 
 log: Final = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Handler: TypeAlias = Callable[[Inquiry], None]
+Handler: TypeAlias = Callable[[RequestContext], None]
 """Serves one client request: calls `Plane.reply` once, now or later. Runs on the data loop."""
 
 JOIN_S: Final = 2.0
@@ -79,14 +79,14 @@ class Plane(Protocol):
 
     def allowed(
         self,
-        inquiry: Inquiry,
+        context: RequestContext,
         operation: Operation,
         resource_type: ResourceType,
         resource_name: str,
     ) -> bool:
-        """Whether the sender of `inquiry` may do that."""
+        """Whether the sender of `context` may do that."""
 
-    def reply(self, inquiry: Inquiry, response: Any | None) -> None:
+    def reply(self, context: RequestContext, response: Any | None) -> None:
         """Answer a client's request; None closes its connection."""
 
     def spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

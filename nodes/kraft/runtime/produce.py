@@ -9,7 +9,7 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from nodes.kraft.group.config import INTERNAL_TOPICS
-from nodes.kraft.net.listener import NO_ANSWER, Inquiry
+from nodes.kraft.net.listener import NO_ANSWER, RequestContext
 from nodes.kraft.partition.answers import PRODUCE, refused, response
 from nodes.kraft.partition.steps import ALL, Answer
 from nodes.kraft.runtime.partitions import Partitions
@@ -29,25 +29,25 @@ class Produce(Service):
     def handlers(self) -> Mapping[int, Handler]:
         return {PRODUCE: self.serve}
 
-    def serve(self, inquiry: Inquiry) -> None:
-        request = inquiry.request
+    def serve(self, context: RequestContext) -> None:
+        request = context.request
         if request.acks not in (ALL, 0, 1):
-            self._plane.reply(inquiry, refused(request, ErrorCode.invalid_required_acks))
+            self._plane.reply(context, refused(request, ErrorCode.invalid_required_acks))
             return
         if request.transactional_id is not None:
             code = ErrorCode.transactional_id_authorization_failed
-            self._plane.reply(inquiry, refused(request, code))
+            self._plane.reply(context, refused(request, code))
             return
-        _Produced(self._plane, self._partitions, inquiry).append()
+        _Produced(self._plane, self._partitions, context).append()
 
 
 class _Produced:
     """One request under way: what each of its partitions answered so far."""
 
-    def __init__(self, plane: Plane, partitions: Partitions, inquiry: Inquiry) -> None:
+    def __init__(self, plane: Plane, partitions: Partitions, context: RequestContext) -> None:
         self._plane = plane
         self._partitions = partitions
-        self._inquiry = inquiry
+        self._inquiry = context
         self._answers: dict[tuple[str, int], Answer] = {}
         self._left = 1  # the request itself, until all of its batches were handed on
 
@@ -90,14 +90,14 @@ class _Produced:
             self._reply()
 
     def _reply(self) -> None:
-        inquiry, request = self._inquiry, self._inquiry.request
+        context, request = self._inquiry, self._inquiry.request
         if request.acks == 0:
             # Nothing is said; but a producer whose batch went nowhere has to look again, so its
             # connection closes.
             failed = any(each.code != ErrorCode.none for each in self._answers.values())
-            self._plane.reply(inquiry, None if failed else NO_ANSWER)
+            self._plane.reply(context, None if failed else NO_ANSWER)
             return
-        self._plane.reply(inquiry, response(request, self._tell))
+        self._plane.reply(context, response(request, self._tell))
 
     def _tell(self, topic: Any, asked: Any) -> dict[str, Any]:
         which = topic.name, int(asked.index)

@@ -13,7 +13,7 @@ from kio.static.primitive import i64
 
 from nodes.kraft.broker.producer_ids import INIT_PRODUCER_ID, NO_ID, init_producer_id_response
 from nodes.kraft.net.channel import ControllerChannels, FateUnknown, NotSent
-from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.runtime.planes import Handler, Plane, Service
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 
@@ -40,38 +40,38 @@ class ProducerIds(Service):
     async def close(self) -> None:
         self._channels.close()
 
-    def _serve(self, inquiry: Inquiry) -> None:
-        request = inquiry.request
+    def _serve(self, context: RequestContext) -> None:
+        request = context.request
         error = ErrorCode.none
         if request.transactional_id is not None:
             # There are no transactions here; clients take this answer for final.
             error = ErrorCode.transactional_id_authorization_failed
-        elif not self._may_produce(inquiry):
+        elif not self._may_produce(context):
             error = ErrorCode.cluster_authorization_failed
         if error != ErrorCode.none:
-            self._plane.reply(inquiry, init_producer_id_response(request, error))
+            self._plane.reply(context, init_producer_id_response(request, error))
         else:
-            self._plane.spawn(self._answer(inquiry))
+            self._plane.spawn(self._answer(context))
 
-    def _may_produce(self, inquiry: Inquiry) -> bool:
+    def _may_produce(self, context: RequestContext) -> bool:
         """IDEMPOTENT_WRITE on the cluster, or WRITE on any topic (KIP-679)."""
         if self._plane.allowed(
-            inquiry, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME
+            context, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME
         ):
             return True
         return any(
-            self._plane.allowed(inquiry, Operation.WRITE, ResourceType.TOPIC, name)
+            self._plane.allowed(context, Operation.WRITE, ResourceType.TOPIC, name)
             for name in self._plane.image().topic_ids
         )
 
-    async def _answer(self, inquiry: Inquiry) -> None:
+    async def _answer(self, context: RequestContext) -> None:
         producer_id = await self._take()
         error = ErrorCode.none
         if producer_id is None or not self._plane.serving():
             # Later perhaps: clients ask again.
             producer_id, error = NO_ID, ErrorCode.coordinator_load_in_progress
-        response = init_producer_id_response(inquiry.request, error, producer_id)
-        self._plane.reply(inquiry, response)
+        response = init_producer_id_response(context.request, error, producer_id)
+        self._plane.reply(context, response)
 
     async def _take(self) -> int | None:
         """An id that nobody has had; None where the controller gave none in time."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from nodes.kraft.broker import view
-from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.wire.codec import API_VERSIONS, UnsupportedVersion, encode_response
 
 log: Final = logging.getLogger(__name__)
@@ -20,16 +20,16 @@ def listed(table: Mapping[int, tuple[int, int]], request: Any) -> bool:
     return lowest <= version <= highest
 
 
-def refuse(inquiry: Inquiry) -> None:
+def refuse(context: RequestContext) -> None:
     """Close the connection of a request that its listener does not serve."""
     log.warning(
         "%s: %s version %d from %s is not served here",
-        inquiry.listener,
-        type(inquiry.request).__name__,
-        inquiry.request.__version__,
-        inquiry.peer,
+        context.listener,
+        type(context.request).__name__,
+        context.request.__version__,
+        context.peer,
     )
-    inquiry.answer(None)
+    context.answer(None)
 
 
 def unsupported(table: Mapping[int, tuple[int, int]], error: UnsupportedVersion) -> bytes | None:

@@ -228,7 +228,7 @@ class Replica:
             return
         token = next(self._tokens)
         self._waiting[token] = (entity, request, answer)
-        self.feed(steps.Asked(token, request))
+        self.feed(steps.RequestReceived(token, request))
 
     @property
     def leads(self) -> bool:

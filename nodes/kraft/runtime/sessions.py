@@ -17,7 +17,7 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from nodes.kraft.metadata.image import PartitionKey
-from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.partition.answers import Told, fetch_response
 from nodes.kraft.runtime.hosted import Change
 from nodes.kraft.runtime.partitions import Partitions
@@ -40,9 +40,9 @@ class Sessions:
         self._ids = itertools.count(1)
         partitions.on_change(self._changed)
 
-    def serve(self, inquiry: Inquiry) -> bool:
+    def serve(self, context: RequestContext) -> bool:
         """Serve a follower's fetch in a session. False: it is none, or not allowed."""
-        request = inquiry.request
+        request = context.request
         if request.__version__ < SINCE_REPLICA_STATE or request.replica_state.replica_id < 0:
             return False
         state = request.replica_state
@@ -50,7 +50,7 @@ class Sessions:
         if follower.replica_id not in self._plane.image().brokers:
             return False
         if not self._plane.allowed(
-            inquiry, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
+            context, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
         ):
             return False
         session = self._sessions.get(follower.replica_id)
@@ -66,9 +66,9 @@ class Sessions:
         elif request.session_epoch != session.epoch or follower != session.follower:
             code = ErrorCode.invalid_fetch_session_epoch
         if session is None or code != ErrorCode.none:
-            self._plane.reply(inquiry, fetch_response(request, code, 0, ()))
+            self._plane.reply(context, fetch_response(request, code, 0, ()))
         else:
-            session.serve(inquiry)
+            session.serve(context)
         return True
 
     def _begin(self, follower: Follower, before: _Session | None) -> _Session | None:
@@ -102,16 +102,16 @@ class _Session:
         self._news: dict[PartitionKey, None] = {}  # to be looked at
         self._quiet: dict[PartitionKey, None] = {}  # a high watermark to tell, with the next answer
         self._told: dict[PartitionKey, int] = {}  # high watermarks
-        self._inquiry: Inquiry | None = None
+        self._inquiry: RequestContext | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._poked = False
 
-    def serve(self, inquiry: Inquiry) -> None:
+    def serve(self, context: RequestContext) -> None:
         """Take what a request says; answer it, or park it."""
-        request, image = inquiry.request, self._plane.image()
+        request, image = context.request, self._plane.image()
         whole = request.session_epoch == 0
         self.epoch = 1 if self.epoch == _MAX_EPOCH else self.epoch + 1
-        self._inquiry = inquiry
+        self._inquiry = context
         for topic in request.forgotten_topics_data:
             for number in topic.partitions:
                 self.asked.pop((topic.topic_id, int(number)), None)
@@ -127,7 +127,7 @@ class _Session:
                 self._news[key] = None
         wait_ms = min(round(request.max_wait.total_seconds() * 1000), MAX_WAIT_MS)
         self._try(last=whole or wait_ms <= 0, whole=whole)
-        if self._inquiry is inquiry:
+        if self._inquiry is context:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(wait_ms / 1000, self._again, True)
 
@@ -148,22 +148,22 @@ class _Session:
     def _again(self, last: bool) -> None:
         """Outside of the listener's handler: whatever fails here has to be told."""
         self._poked = False
-        inquiry = self._inquiry
-        if inquiry is None:
+        context = self._inquiry
+        if context is None:
             return  # answered meanwhile
         try:
             self._try(last=last or not self._plane.serving())
         except Exception:
             self._answered()
-            self._plane.reply(inquiry, None)
+            self._plane.reply(context, None)
             raise
 
     def _try(self, *, last: bool, whole: bool = False) -> None:
         """Answer, if there is something to say or this is the last time. `whole`: whatever
         there is to say of each partition."""
-        inquiry = self._inquiry
-        assert inquiry is not None
-        request = inquiry.request
+        context = self._inquiry
+        assert context is not None
+        request = context.request
         reading = Reading(self._plane, self._partitions, int(request.max_bytes), follower=True)
         said: list[Told] = []
         again: dict[PartitionKey, None] = {}
@@ -183,7 +183,7 @@ class _Session:
             said += self._quietly(reading, said)
             self._news = again
             self._answered()
-            self._plane.reply(inquiry, fetch_response(request, ErrorCode.none, self.id, said))
+            self._plane.reply(context, fetch_response(request, ErrorCode.none, self.id, said))
         else:
             self._news = again | {(topic_id, number): None for topic_id, number, _ in said}
 

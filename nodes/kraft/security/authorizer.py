@@ -173,7 +173,7 @@ NOBODY_ASKED: Final = Authorizer()
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class Requester:
     """Who sent a request, and from which IP address."""
 
     principal: Principal

@@ -9,7 +9,7 @@ import pytest
 
 from nodes.kraft.config import from_settings
 from nodes.kraft.controller.answers import blank
-from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.runtime.refusals import unsupported
 from nodes.kraft.server import Node
 from nodes.kraft.wire.apis import CLIENT_APIS, CONTROL_APIS
@@ -57,9 +57,9 @@ def test_what_is_not_listed_closes_the_connection(node: Node, listener: str) -> 
         if lowest <= version <= highest or key in UNLISTED[listener]:
             continue
         answers: list[Any] = []
-        inquiry = Inquiry(listener, "test", None, Anything(key, version), answers.append)
+        context = RequestContext(listener, "test", None, Anything(key, version), answers.append)
         assert node.data is not None
-        (node.data.serve if listener == "CLIENT" else node._on_control)(inquiry)
+        (node.data.serve if listener == "CLIENT" else node._on_control)(context)
         assert answers == [None], (key, version)
         refused += 1
     assert refused > 1000
@@ -94,7 +94,7 @@ def test_a_fenced_broker_processes_nothing(
     ever. An active one does serve them, which is the control of this test."""
     data = node.data
     assert data is not None
-    reached: list[Inquiry] = []
+    reached: list[RequestContext] = []
     data._table = dict.fromkeys(CLIENT_APIS, reached.append)
     if active:
         monkeypatch.setattr(data, "serving", lambda: True)
@@ -105,7 +105,7 @@ def test_a_fenced_broker_processes_nothing(
             reached.clear()
             answers: list[Any] = []
             request = blank(request_schema(key, version))
-            data.serve(Inquiry("CLIENT", "test", None, request, answers.append))
+            data.serve(RequestContext("CLIENT", "test", None, request, answers.append))
             if key == API_VERSIONS:
                 (answer,) = answers
                 assert int(answer.error_code) == 0

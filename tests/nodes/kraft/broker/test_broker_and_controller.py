@@ -103,12 +103,12 @@ class World:
 
     def check_lease(self):
         """D.12, epoch form: who serves under the registered epoch holds a lease there, too."""
-        reign = self.controller.state.reign
+        leadership = self.controller.state.leadership
         for process in self.processes:
             if process.alive and lifecycle.serving(process.state, self.now_ms):
-                broker = reign.speculative.brokers[4]
+                broker = leadership.speculative.brokers[4]
                 if process.state.epoch == broker.epoch and not broker.fenced:
-                    assert reign.members.leases[4] >= process.state.lease_end_ms
+                    assert leadership.members.leases[4] >= process.state.lease_end_ms
                 assert process.state.epoch <= broker.epoch
 
     def delay_ms(self):

@@ -23,7 +23,7 @@ from kio.schema.incremental_alter_configs.v1.request import (
 )
 
 from nodes.kraft.controller import steps
-from nodes.kraft.security.authorizer import Asker, Authorizer
+from nodes.kraft.security.authorizer import Authorizer, Requester
 from nodes.kraft.security.principal import Principal
 from nodes.kraft.wire.codec import encode_entity
 
@@ -40,8 +40,8 @@ def ask_as(
     """The answer to a forwarded request of a client."""
     harness.token += 1
     encode_entity(request)
-    asker = Asker(principal, HOST)
-    harness.feed(steps.Ask(harness.token, request, request_id, asker))
+    requester = Requester(principal, HOST)
+    harness.feed(steps.ControllerRequest(harness.token, request, request_id, requester))
     return harness.answers.get(harness.token)
 
 

@@ -124,7 +124,7 @@ class Harness:
         """The answer, or None where it waits; its token is `self.token`."""
         self.token += 1
         encode_entity(request)
-        self.feed(steps.Ask(self.token, request, request_id))
+        self.feed(steps.ControllerRequest(self.token, request, request_id))
         return self.answers.get(self.token)
 
     def heartbeat(

@@ -198,9 +198,9 @@ def test_controller_heartbeat():
     assert len(harness.log) == end, "never in the log"
     answer = harness.answers[harness.token]
     assert (answer.error_code, answer.start_snapshot) == (0, False)
-    assert harness.state.reign.snapshots.reports[2].snapshot_offset == 77
+    assert harness.state.leadership.snapshots.reports[2].snapshot_offset == 77
     harness.fail_over()
-    assert 2 not in harness.state.reign.snapshots.reports
+    assert 2 not in harness.state.leadership.snapshots.reports
 
 
 def test_retry_is_told_what_the_first_attempt_did(harness):
@@ -329,7 +329,7 @@ def test_images_of_appender_and_replayer_are_equal(harness):
     harness.create("t", partitions=3)
     harness.settle = False
     harness.create("u")
-    speculative = digest(harness.state.reign.speculative)
+    speculative = digest(harness.state.leadership.speculative)
     harness.commit()
     assert digest(harness.committed) == speculative
 

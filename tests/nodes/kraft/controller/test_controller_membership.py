@@ -265,7 +265,7 @@ def test_fenced_stays_fenced_until_caught_up(harness):
     answer = harness.heartbeat(4, epoch, offset=epoch - 1)
     assert answered(answer) == (0, State.FENCED, epoch)
     assert answer.lease_end_time_ms == harness.now_ms  # no lease: over as it begins
-    assert 4 not in harness.state.reign.members.leases
+    assert 4 not in harness.state.leadership.members.leases
 
 
 def test_too_stale_metadata(led):
@@ -421,7 +421,7 @@ def test_shutdown_goes_on_under_the_new_epoch(led):
     led.heartbeat(4, led.epochs[4], target=State.SHUTDOWN)
     led.tick(LEASE_MS)
     epoch = led.heartbeat(4, led.epochs[4]).broker_epoch
-    assert led.state.reign.members.shutting_down == Map()
+    assert led.state.leadership.members.shutting_down == Map()
     assert led.heartbeat(4, epoch, target=State.SHUTDOWN).next_state == State.SHUTDOWN
 
 

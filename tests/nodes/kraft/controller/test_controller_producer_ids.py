@@ -114,6 +114,8 @@ def test_the_image_takes_rising_ids_only():
 def test_an_inactive_core_keeps_its_state():
     state = core.initial(Harness().state.config)
     after, _ = core.step(
-        state, steps.Ask(1, AllocateProducerIdsRequest(broker_id=4, broker_epoch=0)), 0
+        state,
+        steps.ControllerRequest(1, AllocateProducerIdsRequest(broker_id=4, broker_epoch=0)),
+        0,
     )
     assert after == state

@@ -132,7 +132,7 @@ class Driver:
         self.harness.heartbeat(broker_id)
 
     def heartbeat(self, broker_id, back, target):
-        broker = self.harness.state.reign.speculative.brokers.get(broker_id)
+        broker = self.harness.state.leadership.speculative.brokers.get(broker_id)
         if broker is not None:
             self.harness.heartbeat(broker_id, broker.epoch - back, target=target)
 
@@ -143,7 +143,7 @@ class Driver:
         self.harness.delete(name)
 
     def alter(self, name, broker_id, isr, leader_back, version_back):
-        image = self.harness.state.reign.speculative
+        image = self.harness.state.leadership.speculative
         broker = image.brokers.get(broker_id)
         topic = image.topic(name)
         if broker is None or topic is None:

@@ -12,7 +12,6 @@ from nodes.kraft.group.state import Offset
 from nodes.kraft.group.steps import (
     Answer,
     Append,
-    Ask,
     Beat,
     Change,
     Commit,
@@ -21,6 +20,7 @@ from nodes.kraft.group.steps import (
     Join,
     Leave,
     Request,
+    RequestReceived,
     Resign,
     Sync,
     Tick,
@@ -66,7 +66,7 @@ class Coordinator:
     def ask(self, request: Request) -> Any:
         """The answer, or None where it waits; its token is `self.token`."""
         self.token += 1
-        self.feed(Ask(self.token, request))
+        self.feed(RequestReceived(self.token, request))
         return self.answers.get(self.token)
 
     def pass_ms(self, ms: int) -> None:

@@ -18,7 +18,7 @@ from test_sockets import asking, free_port, read_frame
 
 from nodes.kraft.net.channel import Channel, NotSent
 from nodes.kraft.net.limits import Limits
-from nodes.kraft.net.listener import Inquiry, Listener
+from nodes.kraft.net.listener import Listener, RequestContext
 from nodes.kraft.net.secure import ChannelSecurity
 from nodes.kraft.security.principal import Principal
 from nodes.kraft.security.sasl import Login, SaslSettings, User
@@ -32,11 +32,11 @@ SETTINGS = SaslSettings(
 )
 
 
-def answer(inquiry: Inquiry) -> None:
-    if isinstance(inquiry.request, ApiVersionsRequest):
-        inquiry.answer(ApiVersionsResponse(error_code=ErrorCode.none, api_keys=()))
+def answer(context: RequestContext) -> None:
+    if isinstance(context.request, ApiVersionsRequest):
+        context.answer(ApiVersionsResponse(error_code=ErrorCode.none, api_keys=()))
     else:
-        inquiry.answer(DescribeNodeResponse(state=str(inquiry.principal)))
+        context.answer(DescribeNodeResponse(state=str(context.principal)))
 
 
 def serving(

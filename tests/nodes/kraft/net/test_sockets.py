@@ -11,7 +11,7 @@ import pytest
 
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
 from nodes.kraft.net.limits import Limits
-from nodes.kraft.net.listener import Inquiry, Listener
+from nodes.kraft.net.listener import Listener, RequestContext
 from nodes.kraft.wire.codec import encode_request, encode_response, frame
 from nodes.kraft.wire.debug import DescribeNodeRequest, DescribeNodeResponse
 
@@ -23,7 +23,7 @@ def free_port() -> int:
 
 
 def with_listener(
-    dispatch: Callable[[Inquiry], None],
+    dispatch: Callable[[RequestContext], None],
     body: Callable[[Listener, int], Awaitable[None]],
     **options: Any,
 ) -> None:
@@ -41,8 +41,8 @@ def with_listener(
     asyncio.run(main())
 
 
-def echo(inquiry: Inquiry) -> None:
-    inquiry.answer(DescribeNodeResponse(state=str(inquiry.header.correlation_id)))
+def echo(context: RequestContext) -> None:
+    context.answer(DescribeNodeResponse(state=str(context.header.correlation_id)))
 
 
 def asking(correlation_id: int) -> bytes:
@@ -103,7 +103,7 @@ def test_garbage_closes_its_connection_and_no_other(garbage: bytes) -> None:
 
 def test_a_full_queue_delays_its_own_listener_alone() -> None:
     """KIP-291: nothing on one plane waits for the other."""
-    held: list[Inquiry] = []
+    held: list[RequestContext] = []
 
     async def body(_: Listener, port: int) -> None:
         other_port = free_port()
@@ -140,7 +140,7 @@ def test_a_request_whose_sender_hung_up_is_not_carried_out() -> None:
     served: list[int] = []
 
     async def body(listener: Listener, port: int) -> None:
-        held: list[Inquiry] = []
+        held: list[RequestContext] = []
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(asking(1) + asking(2))
         while not first:
@@ -158,11 +158,11 @@ def test_a_request_whose_sender_hung_up_is_not_carried_out() -> None:
         await task
         channel.close()
 
-    first: list[Inquiry] = []
+    first: list[RequestContext] = []
 
-    def dispatch(inquiry: Inquiry) -> None:
-        served.append(inquiry.header.correlation_id)
-        first.append(inquiry)
+    def dispatch(context: RequestContext) -> None:
+        served.append(context.header.correlation_id)
+        first.append(context)
 
     with_listener(dispatch, body)
     assert served == [1, 0]
@@ -177,13 +177,13 @@ def test_no_listener_means_not_sent() -> None:
 
 
 def test_no_answer_means_fate_unknown_and_a_late_answer_is_nobodys() -> None:
-    held: list[Inquiry] = []
+    held: list[RequestContext] = []
 
-    def dispatch(inquiry: Inquiry) -> None:
+    def dispatch(context: RequestContext) -> None:
         if held:
-            echo(inquiry)
+            echo(context)
         else:
-            held.append(inquiry)
+            held.append(context)
 
     async def body(_: Listener, port: int) -> None:
         channel = Channel("127.0.0.1", port, "t")
@@ -200,14 +200,14 @@ def test_a_long_queue_of_one_listener_lets_the_other_take_turns() -> None:
     """KIP-291 on one event loop: a request on the wire waits for one of the other plane's."""
     order: list[str] = []
 
-    def slow(inquiry: Inquiry) -> None:
+    def slow(context: RequestContext) -> None:
         order.append("client")
         time.sleep(0.002)
-        echo(inquiry)
+        echo(context)
 
-    def control(inquiry: Inquiry) -> None:
+    def control(context: RequestContext) -> None:
         order.append("control")
-        echo(inquiry)
+        echo(context)
 
     async def body(_: Listener, port: int) -> None:
         other_port = free_port()
@@ -234,9 +234,9 @@ def test_a_client_that_does_not_read_is_not_served_for_ever() -> None:
     """Its answers would pile up in memory."""
     served: list[int] = []
 
-    def dispatch(inquiry: Inquiry) -> None:
-        served.append(inquiry.header.correlation_id)
-        inquiry.answer(DescribeNodeResponse(state="x" * 2**20))
+    def dispatch(context: RequestContext) -> None:
+        served.append(context.header.correlation_id)
+        context.answer(DescribeNodeResponse(state="x" * 2**20))
 
     async def body(_: Listener, port: int) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -256,8 +256,8 @@ def test_a_client_that_does_not_read_is_not_served_for_ever() -> None:
 
 
 def test_an_answer_that_cannot_be_written_closes_the_connection() -> None:
-    def dispatch(inquiry: Inquiry) -> None:
-        inquiry.answer(DescribeNodeResponse(state=None))  # type: ignore[arg-type]
+    def dispatch(context: RequestContext) -> None:
+        context.answer(DescribeNodeResponse(state=None))  # type: ignore[arg-type]
 
     async def body(_: Listener, port: int) -> None:
         with pytest.raises(FateUnknown):

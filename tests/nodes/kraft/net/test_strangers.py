@@ -17,7 +17,7 @@ from test_sockets import asking, echo, free_port, read_frame
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
 from nodes.kraft.net.connection import READ_AHEAD_BYTES
 from nodes.kraft.net.limits import RESERVED_FILES, Limits, affordable
-from nodes.kraft.net.listener import Inquiry, Listener
+from nodes.kraft.net.listener import Listener, RequestContext
 from nodes.kraft.net.secure import ChannelSecurity
 from nodes.kraft.runtime.forwarding import MAX_UNDER_WAY
 from nodes.kraft.security.tls import TlsSettings, client_context, server_context
@@ -30,7 +30,7 @@ Body = Callable[[Listener, int], Awaitable[None]]
 
 
 def serving(
-    body: Body, limits: Limits, dispatch: Callable[[Inquiry], None] = echo, **security: Any
+    body: Body, limits: Limits, dispatch: Callable[[RequestContext], None] = echo, **security: Any
 ) -> None:
     async def main() -> None:
         port = free_port()
@@ -77,7 +77,7 @@ def test_half_a_request_is_not_waited_for_for_ever() -> None:
 
 
 def test_an_idle_connection_is_closed_and_a_waiting_one_is_not() -> None:
-    held: list[Inquiry] = []
+    held: list[RequestContext] = []
 
     async def body(_: Listener, port: int) -> None:
         idle, _writer = await asyncio.open_connection("127.0.0.1", port)
@@ -93,8 +93,8 @@ def test_an_idle_connection_is_closed_and_a_waiting_one_is_not() -> None:
 
 
 def test_whoever_does_not_read_the_answers_is_dropped() -> None:
-    def dispatch(inquiry: Inquiry) -> None:
-        inquiry.answer(DescribeNodeResponse(state="x" * 2**20))
+    def dispatch(context: RequestContext) -> None:
+        context.answer(DescribeNodeResponse(state="x" * 2**20))
 
     async def body(listener: Listener, port: int) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -134,7 +134,7 @@ def test_connections_leave_files_for_the_node_itself() -> None:
 
 def test_large_requests_share_a_bounded_memory() -> None:
     """The second one is read when the first is answered, and not before."""
-    held: list[Inquiry] = []
+    held: list[RequestContext] = []
     large = frame(asking(1)[4:] + bytes(3 * READ_AHEAD_BYTES))
 
     async def body(listener: Listener, port: int) -> None:
@@ -206,9 +206,9 @@ def test_a_certificate_says_who_is_there(tmp_path: Path) -> None:
     )
     seen: list[str] = []
 
-    def dispatch(inquiry: Inquiry) -> None:
-        seen.append(f"{inquiry.principal} at {inquiry.host}")
-        echo(inquiry)
+    def dispatch(context: RequestContext) -> None:
+        seen.append(f"{context.principal} at {context.host}")
+        echo(context)
 
     async def body(_: Listener, port: int) -> None:
         alice = TlsSettings(

@@ -18,12 +18,12 @@ from nodes.kraft.raft.state import Candidate, Follower, Leader, QuorumState, Raf
 from nodes.kraft.raft.steps import (
     Answer,
     AnswerFetch,
-    Asked,
     Claimed,
     Effect,
     Flushed,
     Input,
     Replied,
+    RequestReceived,
     Send,
     Tick,
 )
@@ -62,7 +62,7 @@ class Replica:
     def ask(self, request: Any) -> Any:
         """The reply to `request`; None where it is parked."""
         self._tokens += 1
-        self.do(Asked(self._tokens, request))
+        self.do(RequestReceived(self._tokens, request))
         answers = [e for e in self.some(Answer, AnswerFetch) if e.token == self._tokens]
         return answers[0].reply if answers else None
 

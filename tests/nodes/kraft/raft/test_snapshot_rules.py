@@ -30,12 +30,12 @@ from nodes.kraft.raft.steps import (
     Answer,
     AnswerSnapshot,
     Append,
-    Asked,
     Effect,
     Fatal,
     InstallSnapshot,
     Propose,
     Replied,
+    RequestReceived,
     Send,
     ShutDown,
     SnapshotWritten,
@@ -190,7 +190,7 @@ def test_leader_answers_with_a_range_and_counts_the_contact() -> None:
     """A voter that downloads follows this leader: the check of the quorum (rule 15) sees it."""
     replica = elected(log=behind(ID))
     replica.now += 1000
-    replica.do(Asked(7, ask_for(epoch=5)))
+    replica.do(RequestReceived(7, ask_for(epoch=5)))
     effect = replica.one(AnswerSnapshot)
     assert (effect.token, effect.reply.snapshot_id, effect.reply.position) == (7, ID, 0)
     role = replica.state.role

@@ -17,7 +17,7 @@ from replica_harness import config_of
 from nodes.kraft.controller.answers import make
 from nodes.kraft.group.config import OFFSETS_TOPIC
 from nodes.kraft.metadata.image import EMPTY, Image, apply
-from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.runtime.partitions import NotLeader
 from nodes.kraft.wire.codec import request_schema
 from nodes.kraft.wire.records import (
@@ -88,11 +88,11 @@ class FakePlane:
     def broker_epoch(self) -> int:
         return self.epoch
 
-    def allowed(self, inquiry: Any, operation: int, resource_type: int, name: str) -> bool:
+    def allowed(self, context: Any, operation: int, resource_type: int, name: str) -> bool:
         return (int(operation), int(resource_type), name) not in self.denied
 
-    def reply(self, inquiry: Inquiry, response: Any | None) -> None:
-        inquiry.answer(response)
+    def reply(self, context: RequestContext, response: Any | None) -> None:
+        context.answer(response)
 
     def spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(coroutine)
@@ -117,7 +117,7 @@ def ask(service: Any, key: int, version: int, /, **values: Any) -> asyncio.Futur
     header = RequestHeader(
         request_api_key=key, request_api_version=version, correlation_id=1, client_id="c"
     )
-    service.handlers()[key](Inquiry("CLIENT", "peer", header, request, answer.set_result))
+    service.handlers()[key](RequestContext("CLIENT", "peer", header, request, answer.set_result))
     return answer
 
 

@@ -19,7 +19,7 @@ from kio.static.primitive import i8, i16, i32, i32Timedelta
 from nodes.kraft.broker import lifecycle
 from nodes.kraft.config import Config, from_settings
 from nodes.kraft.net.channel import FateUnknown
-from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.runtime.data import DataPlane
 from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.runtime.membership import Membership
@@ -100,7 +100,7 @@ def test_a_forwarded_request_that_fails_closes_its_connection(
         plane = data_plane_in(tmp_path, [])
         monkeypatch.setattr(Forwarder, "forward", fail)
         monkeypatch.setattr(DataPlane, "serving", lambda *_: True)
-        plane.serve(Inquiry("PLAINTEXT", "test", None, create("a"), answers.append))
+        plane.serve(RequestContext("PLAINTEXT", "test", None, create("a"), answers.append))
         async with asyncio.timeout(120):
             while not answers:
                 await asyncio.sleep(0.001)
@@ -118,7 +118,7 @@ def test_an_answer_that_was_made_while_the_lease_ended_is_not_given(tmp_path: Pa
     lives, answers, told = iter([active, fenced]), list[Any](), list[dict[str, Any]]()
     plane._life = lambda: next(lives, fenced)
     plane.emit = lambda _, **fields: told.append(fields)
-    plane.serve(Inquiry("PLAINTEXT", "test", None, ALL_OF_IT, answers.append))
+    plane.serve(RequestContext("PLAINTEXT", "test", None, ALL_OF_IT, answers.append))
     assert [each.error_code for each in answers] == [ErrorCode.broker_not_available]
     assert (told[0]["code"], told[0]["broker_state"]) == (8, "FENCED")
 
@@ -131,7 +131,7 @@ def test_what_is_told_of_an_answer_is_of_one_moment(tmp_path: Path) -> None:
     lives, told = iter([active, fenced]), list[dict[str, Any]]()
     plane._life = lambda: next(lives, active)
     plane.emit = lambda _, **fields: told.append(fields)
-    plane.serve(Inquiry("PLAINTEXT", "test", None, ALL_OF_IT, lambda _: None))
+    plane.serve(RequestContext("PLAINTEXT", "test", None, ALL_OF_IT, lambda _: None))
     assert (told[0]["code"], told[0]["broker_state"]) in ((0, "ACTIVE"), (8, "FENCED"))
 
 

@@ -17,8 +17,8 @@ from nodes.kraft.config import from_settings
 from nodes.kraft.controller import steps
 from nodes.kraft.controller.answers import blank
 from nodes.kraft.metadata.image import EMPTY, apply
-from nodes.kraft.net.listener import Inquiry
-from nodes.kraft.security.authorizer import Asker
+from nodes.kraft.net.listener import RequestContext
+from nodes.kraft.security.authorizer import Requester
 from nodes.kraft.security.principal import ANONYMOUS, Principal
 from nodes.kraft.server import Node
 from nodes.kraft.wire.apis import CONTROL_APIS
@@ -62,8 +62,8 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
 
 def send(node: Node, request: Any, principal: Principal) -> list[Any]:
     answers: list[Any] = []
-    inquiry = Inquiry("CONTROLLER", "test", None, request, answers.append)
-    node._on_control(replace(inquiry, principal=principal, host=HOST))
+    context = RequestContext("CONTROLLER", "test", None, request, answers.append)
+    node._on_control(replace(context, principal=principal, host=HOST))
     return answers
 
 
@@ -152,9 +152,9 @@ def create() -> CreateTopicsRequest:
 @pytest.mark.parametrize(
     ("principal", "host", "asker"),
     [
-        (ALICE, packed_host("10.1.1.1"), Asker(ALICE, "10.1.1.1")),
-        (ALICE, packed_host("::1"), Asker(ALICE, "::1")),
-        (ALICE, b"", Asker(ALICE, "")),
+        (ALICE, packed_host("10.1.1.1"), Requester(ALICE, "10.1.1.1")),
+        (ALICE, packed_host("::1"), Requester(ALICE, "::1")),
+        (ALICE, b"", Requester(ALICE, "")),
         (Principal("", ""), b"", None),  # the broker itself
     ],
 )
@@ -163,7 +163,7 @@ def test_a_forwarded_request_is_the_clients(
     monkeypatch: pytest.MonkeyPatch,
     principal: Principal,
     host: bytes,
-    asker: Asker | None,
+    requester: Requester | None,
 ) -> None:
     """A.1.19: the envelope is judged as its broker, what is in it as the client."""
     assert node.control is not None
@@ -171,8 +171,8 @@ def test_a_forwarded_request_is_the_clients(
     monkeypatch.setattr(node.control, "feed", fed.append)
     assert send(node, envelope(create(), principal, host), NODE) == []
     (asked,) = fed
-    assert isinstance(asked, steps.Ask)
-    assert asked.asker == asker
+    assert isinstance(asked, steps.ControllerRequest)
+    assert asked.requester == requester
     assert asked.request_id == uuid.UUID(int=7).bytes
 
 

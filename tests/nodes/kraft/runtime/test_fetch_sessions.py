@@ -11,7 +11,7 @@ from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v16 import request as wire
 from kio.static.primitive import i32, i32Timedelta, i64
 
-from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.partition.batches import read_batch
 from nodes.kraft.runtime.fetch import Fetch
 from nodes.kraft.runtime.offsets import Offsets
@@ -77,7 +77,7 @@ class Leader:
     def ask(self, request: Any) -> list[Any]:
         """What is answered at once goes into the list, and what is answered later, too."""
         answers: list[Any] = []
-        self.handler.serve(Inquiry("PLAINTEXT", "test", None, request, answers.append))
+        self.handler.serve(RequestContext("PLAINTEXT", "test", None, request, answers.append))
         return answers
 
     def told(self, request: Any) -> dict[int, Any]:
@@ -238,12 +238,12 @@ def test_who_may_not_sees_29_and_no_data(tmp_path: Path) -> None:
             produce = Produce(service.plane, service.partitions)  # type: ignore[arg-type]
             answers: list[Any] = []
             request = produce_request("t", encoded(), -1, 9)
-            produce.serve(Inquiry("PLAINTEXT", "test", None, request, answers.append))
+            produce.serve(RequestContext("PLAINTEXT", "test", None, request, answers.append))
             assert answers[0].responses[0].partition_responses[0].error_code == 29
             assert asked.pop() == (Operation.WRITE, ResourceType.TOPIC, "t")
             assert (
                 Offsets(service.plane, service.partitions)._find(  # type: ignore[arg-type]
-                    Inquiry("PLAINTEXT", "test", None, None, answers.append), "t", 0
+                    RequestContext("PLAINTEXT", "test", None, None, answers.append), "t", 0
                 )[2]
                 == 29
             )

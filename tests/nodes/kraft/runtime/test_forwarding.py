@@ -27,7 +27,7 @@ from nodes.kraft.controller.answers import blank, item_result, items_response, r
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
 from nodes.kraft.runtime.admin import time_to_forward_s, too_large
 from nodes.kraft.runtime.forwarding import Forwarder
-from nodes.kraft.security.authorizer import Asker
+from nodes.kraft.security.authorizer import Requester
 from nodes.kraft.security.principal import Principal
 from nodes.kraft.wire.codec import decode_entity, encode_response
 from nodes.kraft.wire.codes import codes
@@ -82,7 +82,7 @@ def forward(
     monkeypatch: pytest.MonkeyPatch,
     script: list[Any],
     *,
-    asker: Asker | None = None,
+    requester: Requester | None = None,
     leader_id: Callable[[], int] = lambda: 1,
     timeout_s: float = 5.0,
 ) -> tuple[Any, bool, list[EnvelopeRequest]]:
@@ -102,7 +102,7 @@ def forward(
     async def main() -> tuple[Any, bool]:
         forwarder = Forwarder(config_in(directory), leader_id)
         try:
-            return await forwarder.forward(REQUEST, timeout_s, asker)
+            return await forwarder.forward(REQUEST, timeout_s, requester)
         finally:
             forwarder.close()
 
@@ -228,8 +228,8 @@ def test_the_envelope_names_the_client(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
     """A.1.19: the controller judges the client, by its principal and its address."""
-    asker = Asker(Principal("User", "alice"), host)
-    _, _, (sent,) = forward(tmp_path, monkeypatch, [answered(NONE, NONE)], asker=asker)
+    requester = Requester(Principal("User", "alice"), host)
+    _, _, (sent,) = forward(tmp_path, monkeypatch, [answered(NONE, NONE)], requester=requester)
     principal = decode_entity(ForwardedPrincipal, sent.request_principal or b"")
     assert (principal.type, principal.name) == ("User", "alice")
     assert host_of(sent.client_host_address) == host

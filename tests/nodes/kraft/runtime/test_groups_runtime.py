@@ -37,7 +37,7 @@ class Forwarder:
         self.code = code
         self.made: Callable[[], None] = lambda: None
 
-    async def forward(self, request: Any, timeout_s: float, asker: Any = None) -> Any:
+    async def forward(self, request: Any, timeout_s: float, requester: Any = None) -> Any:
         self.asked.append(request)
         await asyncio.sleep(0)
         asyncio.get_running_loop().call_soon(self.made)

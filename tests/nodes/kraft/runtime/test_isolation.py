@@ -163,9 +163,9 @@ def test_threads_of_one_plane_never_serve_the_other(tmp_path: Path) -> None:
         for side, listener in (("control", control_side), ("data", data_side)):
             healthy = listener._dispatch
 
-            def watched(inquiry: Any, side: str = side, healthy: Any = healthy) -> None:
+            def watched(context: Any, side: str = side, healthy: Any = healthy) -> None:
                 served[side].add(threading.current_thread().name)
-                healthy(inquiry)
+                healthy(context)
 
             listener._dispatch = watched
         for port in (both.client, both.control):
@@ -201,10 +201,10 @@ def test_the_control_queue_fills_to_its_places_and_no_further(tmp_path: Path) ->
         (control,) = both.node._listeners
         healthy = control._dispatch
 
-        def slow(inquiry: Any) -> None:
+        def slow(context: Any) -> None:
             queued.append(both.queue_sizes()[0])
             time.sleep(0.002)
-            healthy(inquiry)
+            healthy(context)
 
         control._dispatch = slow
         peers = [

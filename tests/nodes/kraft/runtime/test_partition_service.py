@@ -23,7 +23,7 @@ from nodes.kraft.controller.answers import NO_THROTTLE
 from nodes.kraft.metadata.entities import Broker, Partition, Topic
 from nodes.kraft.metadata.image import EMPTY, Image
 from nodes.kraft.net.channel import Channel, FateUnknown
-from nodes.kraft.net.listener import Inquiry
+from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.partition import steps
 from nodes.kraft.partition.batches import read_batch
 from nodes.kraft.partition.state import Leading
@@ -84,8 +84,8 @@ class FakePlane:
     def allowed(self, *_: Any) -> bool:
         return True
 
-    def reply(self, inquiry: Any, response: Any) -> None:
-        inquiry.answer(response)
+    def reply(self, context: Any, response: Any) -> None:
+        context.answer(response)
 
     def emit(self, type: str, **fields: Any) -> None:
         self.events.append({"type": type, **fields})
@@ -366,8 +366,8 @@ def test_a_disk_that_cannot_be_read_ends_the_node(
                     request = list_offsets.ListOffsetsRequest(
                         replica_id=BrokerId(-1), isolation_level=i8(0), topics=(AT_ZERO,)
                     )
-                    inquiry = Inquiry("CLIENT", "peer", None, request, lambda _: None)
-                    Offsets(plane, service.partitions).list_offsets(inquiry)
+                    context = RequestContext("CLIENT", "peer", None, request, lambda _: None)
+                    Offsets(plane, service.partitions).list_offsets(context)
             await eventually(lambda: service.plane.failures)
             monkeypatch.undo()
 

@@ -93,9 +93,9 @@ async def slow_partition(both: Both) -> tuple[DataPlane, PartitionKey, Any]:
     await one_partition(both)
     healthy = data._table[0]
 
-    def slow(inquiry: Any) -> None:
+    def slow(context: Any) -> None:
         time.sleep(SLOW_S)
-        healthy(inquiry)
+        healthy(context)
 
     data._table[0] = slow
     (key,) = await until(lambda: list(data.image().partitions))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kio.static.primitive import i32
 
-from nodes.kraft.controller.draft import Draft
+from nodes.kraft.controller.record_batch import RecordBatchBuilder
 from nodes.kraft.metadata.change import Change
 from nodes.kraft.metadata.image import EMPTY, Image, apply_all
 from nodes.kraft.metadata.records import encode_record
@@ -34,13 +34,13 @@ class Told:
             self.applied.append((fields["offset"], fields["kind"]))
 
 
-def topic(image: Image, base_offset: int, name: str, partitions: int = 3) -> Draft:
+def topic(image: Image, base_offset: int, name: str, partitions: int = 3) -> RecordBatchBuilder:
     """A draft that creates a topic."""
-    draft = Draft(image, base_offset)
+    builder = RecordBatchBuilder(image, base_offset)
     topic_id = uuid.uuid5(uuid.NAMESPACE_DNS, name)
-    draft.add(TopicRecord(name=name, topic_id=topic_id, deleting=False))
+    builder.add(TopicRecord(name=name, topic_id=topic_id, deleting=False))
     one = (i32(1),)
-    draft.add_all(
+    builder.add_all(
         [
             PartitionRecord(
                 partition_id=i32(number),
@@ -53,21 +53,21 @@ def topic(image: Image, base_offset: int, name: str, partitions: int = 3) -> Dra
             for number in range(partitions)
         ]
     )
-    return draft
+    return builder
 
 
-def batch_of(draft: Draft) -> Batch:
-    return Batch(draft.base_offset, EPOCH, draft.encoded())
+def batch_of(builder: RecordBatchBuilder) -> Batch:
+    return Batch(builder.base_offset, EPOCH, builder.encoded())
 
 
 def test_who_made_a_batch_and_who_reads_it_come_to_the_same() -> None:
     maker, reader = Told(), Told()
     image, end = EMPTY, 0
     for name in ("a", "b", "c"):
-        draft = topic(image, end, name)
-        image, end = draft.image, draft.next_offset
-        maker.machine.append(batch_of(draft), draft.change())
-        reader.machine.append(batch_of(draft))
+        builder = topic(image, end, name)
+        image, end = builder.image, builder.next_offset
+        maker.machine.append(batch_of(builder), builder.change())
+        reader.machine.append(batch_of(builder))
     for told in (maker, reader):
         assert told.machine.advance(end)
     assert maker.machine.image == reader.machine.image == image
@@ -78,10 +78,10 @@ def test_who_made_a_batch_and_who_reads_it_come_to_the_same() -> None:
 
 def test_a_change_of_another_state_than_the_committed_one_counts_for_nothing() -> None:
     told = Told()
-    draft = topic(EMPTY, 0, "a")
+    builder = topic(EMPTY, 0, "a")
     elsewhere = topic(EMPTY, 0, "elsewhere")
-    told.machine.append(batch_of(draft))
-    second = topic(draft.image, draft.next_offset, "b")
+    told.machine.append(batch_of(builder))
+    second = topic(builder.image, builder.next_offset, "b")
     made = Change(elsewhere.image, tuple(second.records), elsewhere.image)
     told.machine.append(batch_of(second), made)
     told.machine.advance(second.next_offset)
@@ -92,10 +92,10 @@ def test_in_slices_each_of_whole_batches() -> None:
     told = Told()
     image, end, ends = EMPTY, 0, []
     for name in ("a", "b", "c"):
-        draft = topic(image, end, name)
-        image, end = draft.image, draft.next_offset
+        builder = topic(image, end, name)
+        image, end = builder.image, builder.next_offset
         ends.append(end)
-        told.machine.append(batch_of(draft))
+        told.machine.append(batch_of(builder))
     for expected in ends:
         assert told.machine.advance(end, time.monotonic())
         assert told.machine.applied == expected
@@ -105,20 +105,20 @@ def test_in_slices_each_of_whole_batches() -> None:
 
 def test_a_high_watermark_inside_of_a_batch() -> None:
     told = Told()
-    draft = topic(EMPTY, 0, "a")
-    told.machine.append(batch_of(draft), draft.change())
+    builder = topic(EMPTY, 0, "a")
+    told.machine.append(batch_of(builder), builder.change())
     told.machine.advance(2, math.inf)
     assert told.machine.applied == 2
-    assert told.machine.image == apply_all(EMPTY, draft.records[:2], 0)
+    assert told.machine.image == apply_all(EMPTY, builder.records[:2], 0)
     told.machine.advance(4)
-    assert told.machine.image == draft.image
+    assert told.machine.image == builder.image
 
 
 def test_a_record_that_does_not_fit_is_named() -> None:
     told = Told()
-    draft = topic(EMPTY, 0, "a")
+    builder = topic(EMPTY, 0, "a")
     unknown = RemoveTopicRecord(topic_id=uuid.uuid4())
-    values = (*draft.encoded(), encode_record(unknown))
+    values = (*builder.encoded(), encode_record(unknown))
     told.machine.append(Batch(0, EPOCH, values))
-    with pytest.raises(StorageError, match=f"committed record at {draft.next_offset}:"):
+    with pytest.raises(StorageError, match=f"committed record at {builder.next_offset}:"):
         told.machine.advance(len(values))

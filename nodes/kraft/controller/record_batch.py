@@ -9,10 +9,10 @@ from nodes.kraft.metadata.records import encode_record
 from nodes.kraft.wire.records import Record
 
 
-class Draft:
+class RecordBatchBuilder:
     """A batch in the making: `image` is the speculative state with `records` applied.
 
-    Lives within one step of the core, which is pure: a draft never outlives it.
+    Lives within one step of the core, which is pure: a builder never outlives it.
     """
 
     def __init__(self, image: Image, base_offset: int) -> None:

@@ -10,7 +10,7 @@ BURST: Final = 5
 WINDOW_S: Final = 1.0
 
 
-class Complaints:
+class RateLimitedLog:
     """At most `BURST` lines in `WINDOW_S`; the next one says how many were left out."""
 
     def __init__(self, log: logging.Logger) -> None:

@@ -6,8 +6,8 @@ from nodes.kraft.group.state import Group, State, Token, Write
 from nodes.kraft.group.steps import Answer, Append, Change, Effect, Result
 
 
-class Turn:
-    """Lives within one step of the core, which is pure: a turn never outlives it."""
+class Transition:
+    """Lives within one step of the core, which is pure: a transition never outlives it."""
 
     def __init__(self, state: State, now_ms: int) -> None:
         self.state = state
