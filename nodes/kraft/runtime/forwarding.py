@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any, Final
 
+import tenacity
 from kio.schema.envelope.v0.request import EnvelopeRequest
 from kio.schema.errors import ErrorCode
 
@@ -69,25 +70,32 @@ class Forwarder:
             ),
             client_host_address=packed_host(requester.host) if requester is not None else b"",
         )
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout_s
+        deadline = asyncio.get_running_loop().time() + timeout_s
         unknown = False
-        while (left := deadline - loop.time()) > 0:
-            leader = self._leader_id()
+
+        async def attempt() -> Any | None:
+            """The answer; None: another attempt may get one."""
+            nonlocal unknown
+            left_s = deadline - asyncio.get_running_loop().time()
             try:
-                response = await self._attempt(leader, envelope, request, left)
+                response = await self._attempt(self._leader_id(), envelope, request, left_s)
             except NotSent:
-                response = None
+                return None
             except FateUnknown as error:
                 log.debug("forwarding %s: %s", request_id, error)
-                unknown, response = True, None
-            if response is not None:
-                fleeting = set(codes(response)) & _FLEETING
-                if not fleeting:
-                    return response, unknown
-                unknown |= ErrorCode.request_timed_out in fleeting
-            await asyncio.sleep(min(RETRY_S, left))
-        return None, unknown
+                unknown = True
+                return None
+            fleeting = _FLEETING.intersection(codes(response))
+            unknown |= ErrorCode.request_timed_out in fleeting
+            return None if fleeting else response
+
+        attempts = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_result(lambda response: response is None),
+            stop=tenacity.stop_before_delay(timeout_s),
+            wait=tenacity.wait_fixed(RETRY_S),
+            retry_error_callback=lambda _: None,
+        )
+        return await attempts(attempt), unknown
 
     async def _attempt(
         self, leader: int, envelope: EnvelopeRequest, request: Any, left_s: float

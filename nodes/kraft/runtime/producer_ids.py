@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
+import tenacity
 from kio.schema.allocate_producer_ids.v0.request import AllocateProducerIdsRequest
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i64
@@ -84,16 +85,24 @@ class ProducerIds(Service):
 
     async def _refill(self) -> bool:
         """Get a block. A block whose answer is lost is never used."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._config.timing.forward_timeout_ms / 1000
-        while (left := deadline - loop.time()) > 0:
-            answer = await self._ask(left)
-            if answer is not None and answer.error_code == ErrorCode.none:
-                self._next = int(answer.producer_id_start)
-                self._end = self._next + int(answer.producer_id_len)
-                return True
-            await asyncio.sleep(min(RETRY_S, left))
-        return False
+        timeout_s = self._config.timing.forward_timeout_ms / 1000
+        deadline = asyncio.get_running_loop().time() + timeout_s
+
+        async def attempt() -> bool:
+            answer = await self._ask(deadline - asyncio.get_running_loop().time())
+            if answer is None or answer.error_code != ErrorCode.none:
+                return False
+            self._next = int(answer.producer_id_start)
+            self._end = self._next + int(answer.producer_id_len)
+            return True
+
+        attempts = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_result(lambda done: not done),
+            stop=tenacity.stop_before_delay(timeout_s),
+            wait=tenacity.wait_fixed(RETRY_S),
+            retry_error_callback=lambda _: False,
+        )
+        return await attempts(attempt)
 
     async def _ask(self, left_s: float) -> Any | None:
         leader = self._plane.leader_id()
