@@ -150,7 +150,7 @@ def create() -> CreateTopicsRequest:
 
 
 @pytest.mark.parametrize(
-    ("principal", "host", "asker"),
+    ("principal", "host", "requester"),
     [
         (ALICE, packed_host("10.1.1.1"), Requester(ALICE, "10.1.1.1")),
         (ALICE, packed_host("::1"), Requester(ALICE, "::1")),
