@@ -58,7 +58,7 @@ def test_nightly_keeps_what_it_finds_also_when_it_fails() -> None:
 
 def test_nightly_simulates_seeds_that_no_night_had_before() -> None:
     (step,) = [each for each in steps(workflow("nightly.yml")) if each.get("name") == "Simulate"]
-    assert "-m tests.simulation" in step["run"] and "GITHUB_RUN_NUMBER" in step["run"]
+    assert "-m nodes.kraft.simulation" in step["run"] and "GITHUB_RUN_NUMBER" in step["run"]
 
 
 def test_make_run_has_a_default_and_takes_arguments() -> None:

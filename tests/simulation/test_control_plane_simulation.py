@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.report import failure, minimal_text, schedule_text
-from tests.simulation.schedule import Crash, Operation, Schedule, draw
-from tests.simulation.shrink import ddmin, minimal, play
-from tests.simulation.variants import CALM, VARIANTS, Variant
+from nodes.kraft.simulation.report import failure, minimal_text, schedule_text
+from nodes.kraft.simulation.schedule import Crash, Operation, Schedule, draw
+from nodes.kraft.simulation.shrink import ddmin, minimal, play
+from nodes.kraft.simulation.variants import CALM, VARIANTS, Variant
 
 SEEDS = 500
 CHUNK = 50
@@ -64,8 +64,8 @@ def test_a_seed_fixes_the_history() -> None:
     """Two runs, and one in another process, whose hashes of strings differ."""
     first, second = play(draw(7)), play(draw(7))
     assert first == second
-    program = "from tests.simulation import shrink as s; print(s.play(s_.draw(7)).digest)"
-    program = f"import tests.simulation.schedule as s_\n{program}"
+    program = "from nodes.kraft.simulation import shrink as s; print(s.play(s_.draw(7)).digest)"
+    program = f"import nodes.kraft.simulation.schedule as s_\n{program}"
     environment = os.environ | {"PYTHONHASHSEED": "4242", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", program],

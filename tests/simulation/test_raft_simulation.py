@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.simulation.raft_invariants import Violation
-from tests.simulation.raft_parts import Profile
-from tests.simulation.raft_variants import VARIANTS, Variant
-from tests.simulation.raft_world import World
+from nodes.kraft.simulation.raft_invariants import Violation
+from nodes.kraft.simulation.raft_parts import Profile
+from nodes.kraft.simulation.raft_variants import VARIANTS, Variant
+from nodes.kraft.simulation.raft_world import World
 
 SEEDS = 200
 CHUNK = 25

@@ -25,14 +25,14 @@ from nodes.kraft.metadata.features import SUPPORTED
 from nodes.kraft.metadata.image import Image, PartitionKey
 from nodes.kraft.raft import core as raft
 from nodes.kraft.raft import steps
+from nodes.kraft.simulation.disk import Disk
+from nodes.kraft.simulation.partitions import Partitions, Stored
+from nodes.kraft.simulation.replica import REQUEST_TIMEOUT_MS, Replica
 from nodes.kraft.wire.heartbeats import ControllerHeartbeatRequest, SupportedFeature
-from tests.simulation.disk import Disk
-from tests.simulation.partitions import Partitions, Stored
-from tests.simulation.replica import REQUEST_TIMEOUT_MS, Replica
 
 if TYPE_CHECKING:
-    from tests.simulation.schedule import Crash, Profile
-    from tests.simulation.world import World
+    from nodes.kraft.simulation.schedule import Crash, Profile
+    from nodes.kraft.simulation.world import World
 
 FOREVER: Final = 2**61
 HEARTBEAT_RATIO: Final = 5

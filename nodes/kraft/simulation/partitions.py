@@ -31,12 +31,12 @@ from nodes.kraft.partition.state import (
     recovered,
 )
 from nodes.kraft.runtime.isr import DEFINITE, _request
-from tests.simulation.replica import REQUEST_TIMEOUT_MS
-from tests.simulation.violation import Violation
+from nodes.kraft.simulation.replica import REQUEST_TIMEOUT_MS
+from nodes.kraft.simulation.violation import Violation
 
 if TYPE_CHECKING:
-    from tests.simulation.machine import Machine
-    from tests.simulation.world import World
+    from nodes.kraft.simulation.machine import Machine
+    from nodes.kraft.simulation.world import World
 
 LAG_MS: Final = 600
 TICK_MS: Final = 100

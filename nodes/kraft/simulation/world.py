@@ -19,15 +19,14 @@ from typing import Any, Final
 
 from nodes.kraft.broker import lifecycle
 from nodes.kraft.raft import steps
-from nodes.kraft.wire.heartbeats import BrokerState
-from tests.simulation import traffic
-from tests.simulation.clients import Clients
-from tests.simulation.judge import Judge
-from tests.simulation.ledger import Ledger, States
-from tests.simulation.machine import Clock, Died, Machine
-from tests.simulation.network import Network
-from tests.simulation.partitions import PartitionLedger
-from tests.simulation.schedule import (
+from nodes.kraft.simulation import traffic
+from nodes.kraft.simulation.clients import Clients
+from nodes.kraft.simulation.judge import Judge
+from nodes.kraft.simulation.ledger import Ledger, States
+from nodes.kraft.simulation.machine import Clock, Died, Machine
+from nodes.kraft.simulation.network import Network
+from nodes.kraft.simulation.partitions import PartitionLedger
+from nodes.kraft.simulation.schedule import (
     LEADER,
     TOPICS,
     TWIN,
@@ -46,7 +45,8 @@ from tests.simulation.schedule import (
     StaleHeartbeat,
     TakeSnapshot,
 )
-from tests.simulation.violation import Violation
+from nodes.kraft.simulation.violation import Violation
+from nodes.kraft.wire.heartbeats import BrokerState
 
 RECOVERY_MS: Final = 10_000
 """How long the cluster may take to be whole again: several leases."""

@@ -9,8 +9,8 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from nodes.kraft.simulation.violation import Violation
 from nodes.kraft.wire import records as wire
-from tests.simulation.violation import Violation
 
 Key: TypeAlias = tuple[uuid.UUID, int]
 

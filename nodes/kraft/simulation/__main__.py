@@ -1,4 +1,4 @@
-"""`python -m tests.simulation --seeds 100000`: play many seeds of the simulated control plane.
+"""`python -m nodes.kraft.simulation --seeds 100000`: many seeds of the simulated control plane.
 
 Exit code 1 if some seed broke a rule: each is printed with its minimal schedule. `--replay SEED`
 plays one seed and prints what happens. `--raft` plays the quorum alone, with more variety of it.
@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from tests.simulation import raft_variants, raft_world
-from tests.simulation.raft_invariants import Violation as RaftViolation
-from tests.simulation.report import failure, minimal_text, schedule_text, trace_text
-from tests.simulation.schedule import draw
-from tests.simulation.shrink import BUDGET_S, minimal, play
-from tests.simulation.world import MAX_STEPS
+from nodes.kraft.simulation import raft_variants, raft_world
+from nodes.kraft.simulation.raft_invariants import Violation as RaftViolation
+from nodes.kraft.simulation.report import failure, minimal_text, schedule_text, trace_text
+from nodes.kraft.simulation.schedule import draw
+from nodes.kraft.simulation.shrink import BUDGET_S, minimal, play
+from nodes.kraft.simulation.world import MAX_STEPS
 
 CHUNK = 10
 """Seeds that a worker takes at once."""
@@ -79,7 +79,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _parse(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m nodes.kraft.simulation", description=__doc__)
     parser.add_argument("--seeds", type=int, default=1000, help="how many (default 1000)")
     parser.add_argument(
         "--first-seed", "--from", type=int, default=0, help="the first one (default 0)"

@@ -26,12 +26,12 @@ from nodes.kraft.raft import core as raft
 from nodes.kraft.raft.messages import SnapshotId
 from nodes.kraft.raft.state import NO_VOTE, QuorumState
 from nodes.kraft.raft.steps import Append
+from nodes.kraft.simulation import replica
+from nodes.kraft.simulation.disk import Snapshot
+from nodes.kraft.simulation.raft_variants import advance_over_older_epochs, counts_itself_unflushed
+from nodes.kraft.simulation.replica import Replica
+from nodes.kraft.simulation.schedule import Profile
 from nodes.kraft.wire.records import FenceBrokerRecord
-from tests.simulation import replica
-from tests.simulation.disk import Snapshot
-from tests.simulation.raft_variants import advance_over_older_epochs, counts_itself_unflushed
-from tests.simulation.replica import Replica
-from tests.simulation.schedule import Profile
 
 HARSH: Final = Profile(
     voters=3,

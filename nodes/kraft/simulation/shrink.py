@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from tests.simulation.schedule import Mishap, Schedule
-from tests.simulation.violation import Violation
-from tests.simulation.world import MAX_STEPS, Note, World
+from nodes.kraft.simulation.schedule import Mishap, Schedule
+from nodes.kraft.simulation.violation import Violation
+from nodes.kraft.simulation.world import MAX_STEPS, Note, World
 
 Part = TypeVar("Part")
 BUDGET_S: Final = 60.0

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nodes.kraft.controller import reads, steps
 from nodes.kraft.metadata.image import Image
+from nodes.kraft.simulation.violation import Violation
 from nodes.kraft.wire.heartbeats import BrokerState
 from nodes.kraft.wire.records import FenceBrokerRecord, IsrChangeRecord
-from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
-    from tests.simulation.machine import Control, Machine
-    from tests.simulation.world import World
+    from nodes.kraft.simulation.machine import Control, Machine
+    from nodes.kraft.simulation.world import World
 
 CREATE_TOPICS: Final = 19
 DELETE_TOPICS: Final = 20

@@ -9,7 +9,7 @@ from nodes.kraft.raft.config import RaftConfig
 from nodes.kraft.raft.log_index import NO_SNAPSHOT, LogIndex
 from nodes.kraft.raft.messages import Batch, Request, SnapshotId
 from nodes.kraft.raft.state import QuorumState, RaftState
-from tests.simulation.raft_invariants import Prefixes, Violation
+from nodes.kraft.simulation.raft_invariants import Prefixes, Violation
 
 FOREVER: Final = 2**61
 KEPT: Final = 2

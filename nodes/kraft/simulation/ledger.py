@@ -13,9 +13,9 @@ from nodes.kraft.metadata.records import decode_record
 from nodes.kraft.metadata.snapshot import image_of
 from nodes.kraft.raft.messages import Batch, SnapshotId
 from nodes.kraft.raft.state import QuorumState
-from tests.simulation.disk import Disk, Snapshot, extend
-from tests.simulation.fold import Fold, entity_key
-from tests.simulation.violation import Violation
+from nodes.kraft.simulation.disk import Disk, Snapshot, extend
+from nodes.kraft.simulation.fold import Fold, entity_key
+from nodes.kraft.simulation.violation import Violation
 
 
 class States:

@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from tests.simulation.schedule import Mishap, Schedule
+from nodes.kraft.simulation.schedule import Mishap, Schedule
 
 if TYPE_CHECKING:
-    from tests.simulation.machine import Machine
-    from tests.simulation.world import World
+    from nodes.kraft.simulation.machine import Machine
+    from nodes.kraft.simulation.world import World
 
 Answer: TypeAlias = Callable[[Any], None]
 Handler: TypeAlias = Callable[["Machine", Answer], None]

@@ -21,11 +21,11 @@ from nodes.kraft.raft.messages import SnapshotId
 from nodes.kraft.raft.snapshots import answer_range
 from nodes.kraft.raft.state import Leader, QuorumState
 from nodes.kraft.runtime.state_machine import StateMachine
-from tests.simulation.disk import Snapshot
-from tests.simulation.violation import Violation
+from nodes.kraft.simulation.disk import Snapshot
+from nodes.kraft.simulation.violation import Violation
 
 if TYPE_CHECKING:
-    from tests.simulation.machine import Machine
+    from nodes.kraft.simulation.machine import Machine
 
 REQUEST_TIMEOUT_MS: Final = 600
 FETCH_WAIT_MS: Final = 400

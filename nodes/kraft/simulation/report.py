@@ -2,8 +2,8 @@
 
 from dataclasses import asdict
 
-from tests.simulation.schedule import Mishap, Profile, Schedule, told
-from tests.simulation.shrink import Played, play
+from nodes.kraft.simulation.schedule import Mishap, Profile, Schedule, told
+from nodes.kraft.simulation.shrink import Played, play
 
 
 def failure(seed: int, played: Played) -> str:

@@ -31,8 +31,8 @@ from nodes.kraft.raft.steps import (
     SnapshotWritten,
     Token,
 )
-from tests.simulation.raft_parts import Disk, Node, Profile, Snapshot
-from tests.simulation.raft_world import World
+from nodes.kraft.simulation.raft_parts import Disk, Node, Profile, Snapshot
+from nodes.kraft.simulation.raft_world import World
 
 HOSTILE: Final = Profile(
     voters=3,

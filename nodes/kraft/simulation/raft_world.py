@@ -57,8 +57,8 @@ from nodes.kraft.raft.steps import (
     TrimLog,
     Truncate,
 )
-from tests.simulation.raft_invariants import Invariants, Violation
-from tests.simulation.raft_parts import FOREVER, Call, Disk, Node, Profile, Snapshot
+from nodes.kraft.simulation.raft_invariants import Invariants, Violation
+from nodes.kraft.simulation.raft_parts import FOREVER, Call, Disk, Node, Profile, Snapshot
 
 
 class World:

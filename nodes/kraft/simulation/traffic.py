@@ -14,13 +14,13 @@ from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i8, i32, i32Timedelta, i64
 
 from nodes.kraft.metadata.image import Image, Partition
+from nodes.kraft.simulation.machine import Machine
+from nodes.kraft.simulation.replica import REQUEST_TIMEOUT_MS
+from nodes.kraft.simulation.schedule import Administer, IsrChange, StaleHeartbeat
 from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest
-from tests.simulation.machine import Machine
-from tests.simulation.replica import REQUEST_TIMEOUT_MS
-from tests.simulation.schedule import Administer, IsrChange, StaleHeartbeat
 
 if TYPE_CHECKING:
-    from tests.simulation.world import World
+    from nodes.kraft.simulation.world import World
 
 TOPIC: Final = 2
 SET: Final = 0
