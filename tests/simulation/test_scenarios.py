@@ -51,7 +51,7 @@ def test_a_leader_behind_a_cut_acknowledges_nothing() -> None:
     run = scenario(
         Cut(at=1500, victim=LEADER, for_ms=2000, shape="isolate", mask=0),
         create(1600, "a"),
-        create(3000, "b", client=1),
+        create(4300, "b", client=1),
         duration_ms=5000,
     )
     run.check()
