@@ -4,6 +4,8 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kio.static.protocol import RequestPayload
+
 from workloads.kafka.connection import Breakdown, Connection
 
 DEADLINE_S: Final = 3.0
@@ -20,7 +22,7 @@ class BrokerClient:
         self._names = list(connections)
         self._position = first % len(self._names)
 
-    def call(self, request: Any, *, deadline_s: float = DEADLINE_S) -> tuple[str, Any]:
+    def call(self, request: RequestPayload, *, deadline_s: float = DEADLINE_S) -> tuple[str, Any]:
         """(node, response). Raises `NotSent`, `FateUnknown`."""
         name = self._names[self._position]
         self._position = (self._position + 1) % len(self._names)

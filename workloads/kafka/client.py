@@ -5,6 +5,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from kio.static.protocol import RequestPayload
+
 from framework.history.event import Event
 from framework.plugins.dialect import Exchange, UnexpectedResponse
 from framework.plugins.outcomes import MALFORMED_RESPONSE, Failure, Ok, Refused
@@ -63,7 +65,7 @@ class KafkaClient:
         for connection in (*self._controllers.values(), *self._brokers.values()):
             connection.close()
 
-    def _call(self, f: str, at: str, request: Any) -> tuple[str, Any]:
+    def _call(self, f: str, at: str, request: RequestPayload) -> tuple[str, Any]:
         if at == "broker":
             return self._broker.call(request)
         return self._controller.call(request, read=f in self._outcomes.reads)

@@ -13,6 +13,7 @@ from typing import Any
 from kio.index import load_response_schema
 from kio.serial import entity_writer
 from kio.static.primitive import i32
+from kio.static.protocol import RequestPayload
 
 from workloads.kafka.entities import reader_of
 
@@ -27,7 +28,9 @@ class Codec:
 
     messages: Mapping[type[Any], type[Any]] = field(default_factory=dict)
 
-    def encode_request(self, request: Any, *, correlation_id: int, client_id: str) -> bytes:
+    def encode_request(
+        self, request: RequestPayload, *, correlation_id: int, client_id: str
+    ) -> bytes:
         """A request as it goes on a socket: length, header, body."""
         header = request.__header_schema__(
             request_api_key=request.__api_key__,
@@ -41,7 +44,7 @@ class Codec:
         data = buffer.getvalue()
         return struct.pack(">i", len(data)) + data
 
-    def decode_response(self, request: Any, data: bytes, *, correlation_id: int) -> Any:
+    def decode_response(self, request: RequestPayload, data: bytes, *, correlation_id: int) -> Any:
         """The response in the bytes after the length. Raises `MalformedResponse`, also where it
         answers another request: its body is not looked at then."""
         schema = self._response_to(request)
@@ -52,7 +55,7 @@ class Codec:
             )
         return _read(schema, data, size)[0]
 
-    def _response_to(self, request: Any) -> Any:
+    def _response_to(self, request: RequestPayload) -> Any:
         own = self.messages.get(type(request))
         return own or load_response_schema(request.__api_key__, request.__version__)
 

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
+from kio.static.protocol import RequestPayload
+
 from framework.plugins.outcomes import (
     CLIENT_TIMED_OUT,
     CONNECTION_FAILED,
@@ -64,7 +66,7 @@ class Connection:
         self._socket: socket.socket | None = None
         self._correlation_id = 0
 
-    def call(self, request: Any, deadline: float) -> Any:
+    def call(self, request: RequestPayload, deadline: float) -> Any:
         """Send a kio request entity; its response entity. `deadline` is on the clock of
         `time.monotonic`. Raises `NotSent`, `FateUnknown`."""
         connected = self._sent(request, deadline)
@@ -74,11 +76,11 @@ class Connection:
             self.close()
             raise
 
-    def send(self, request: Any, deadline: float) -> None:
+    def send(self, request: RequestPayload, deadline: float) -> None:
         """Send a request that is not answered (Produce with acks=0). Raises as `call`."""
         self._sent(request, deadline)
 
-    def _sent(self, request: Any, deadline: float) -> socket.socket:
+    def _sent(self, request: RequestPayload, deadline: float) -> socket.socket:
         connected = self._connected(deadline)
         self._correlation_id += 1
         data = self._codec.encode_request(
@@ -111,7 +113,7 @@ class Connection:
                 raise NotSent(f"connect: {error}") from error
         return self._socket
 
-    def _response(self, request: Any, data: bytes) -> Any:
+    def _response(self, request: RequestPayload, data: bytes) -> Any:
         try:
             return self._codec.decode_response(request, data, correlation_id=self._correlation_id)
         except MalformedResponse as error:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import tenacity
 from kio.schema.errors import ErrorCode
+from kio.static.protocol import RequestPayload
 
 from framework.plugins.outcomes import OutcomeTable
 from workloads.kafka.connection import Breakdown, Connection, FateUnknown, NotSent
@@ -51,7 +52,7 @@ class ControllerClient:
 
     def call(
         self,
-        request: Any,
+        request: RequestPayload,
         *,
         read: bool = False,
         search_s: float = SEARCH_S,
@@ -76,7 +77,7 @@ class ControllerClient:
         except NotActive as inactive:
             return inactive.node, inactive.response
 
-    def _attempt(self, request: Any, read: bool, deadline: float) -> tuple[str, Any]:
+    def _attempt(self, request: RequestPayload, read: bool, deadline: float) -> tuple[str, Any]:
         """Ask the controller whose turn it is; after a failure it is the next one's turn."""
         name = self._names[self._position]
         if read:

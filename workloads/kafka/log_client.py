@@ -10,10 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import tenacity
 from kio.schema.errors import ErrorCode
+from kio.static.protocol import RequestPayload
 
 from framework.history.event import Event
 from framework.plugins import outcomes
@@ -169,7 +170,7 @@ class LogClient:
         memory.unknown = memory.unknown or not harmless
         return Attempt(result, leader.node, again=harmless or idempotent)
 
-    def _request(self, invocation: Event, leader: Leader, memory: Memory) -> Any:
+    def _request(self, invocation: Event, leader: Leader, memory: Memory) -> RequestPayload:
         if invocation.f == "fetch":
             return fetch_request(invocation, leader.epoch)
         if invocation.f == "list-offsets":
@@ -182,7 +183,9 @@ class LogClient:
             memory.batch = one_value(produce.value, identity, sequence)
         return produce_request(invocation, memory.batch)
 
-    def _exchanged(self, invocation: Event, leader: Leader, request: Any) -> Ok | Failure:
+    def _exchanged(
+        self, invocation: Event, leader: Leader, request: RequestPayload
+    ) -> Ok | Failure:
         """What one attempt alone says. That there were others before, `_settle` knows."""
         try:
             answer = self._exchange(invocation, leader, request)
@@ -195,7 +198,9 @@ class LogClient:
             return self._outcomes.refused(invocation.f, answer, retried=False)
         return answer
 
-    def _exchange(self, invocation: Event, leader: Leader, request: Any) -> Ok | Refused | Failure:
+    def _exchange(
+        self, invocation: Event, leader: Leader, request: RequestPayload
+    ) -> Ok | Refused | Failure:
         deadline = time.monotonic() + ATTEMPT_S
         connection = self._brokers[leader.node]
         if invocation.f == "produce" and Produce.from_json(invocation.value).acks == "0":
