@@ -15,6 +15,8 @@ from workloads.kafka.client import KafkaClient
 from workloads.kafka.operations.topics import NAMES_A_TOPIC
 
 ATTEMPTS: Final = 3
+LINEARIZABLE_READ: Final = "linearizable-topic-read"
+"""The capability of which `describe` makes use."""
 
 
 class KafkaWorkload:
@@ -29,16 +31,21 @@ class KafkaWorkload:
         return KafkaClient(cluster, thread, self._started)
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
-        """A describe of each topic, again where it had no result. Then the last one as a broker
+        """A read of each topic, again where it had no result. Then the last one as a broker
         shows it: what brokers serve is judged in every run, also where clients hardly ask them."""
         return phases(
-            FinalReads(names=lambda: tuple(self._named)),
+            FinalReads(names=lambda: tuple(self._named), f=topic_read(options)),
             FinalReads(names=lambda: tuple(self._named)[-1:], f="metadata"),
         )
 
     def _started(self, invocation: Event) -> None:
         if invocation.f in NAMES_A_TOPIC:
             self._named[invocation.key] = None
+
+
+def topic_read(options: WorkloadOptions) -> str:
+    """The operation that reads a topic: linearizable where the system has such a read."""
+    return "describe" if LINEARIZABLE_READ in options.capabilities else "metadata"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +57,7 @@ class FinalReads:
     """
 
     names: Callable[[], Sequence[str]]
-    f: str = "describe"
+    f: str
     left: tuple[tuple[str, int], ...] | None = None
     """(name, attempts left), in order; None before the first offer."""
     open: Mapping[Process, tuple[str, int]] = field(default_factory=dict)

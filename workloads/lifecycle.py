@@ -16,7 +16,7 @@ from framework.generators import Context, Generator, Offer, Pending, assign, op,
 from framework.history.event import Event, Process
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
-from workloads.base import KafkaWorkload
+from workloads.base import KafkaWorkload, topic_read
 from workloads.kafka.operations.brokers import broker_key
 from workloads.kafka.operations.topics import CreateTopic
 from workloads.options import at_least
@@ -25,7 +25,7 @@ from workloads.process_client import FIRST_ID, ProcessClient
 SETTLE_NS: Final = 1_500_000_000
 """How long a broker is left in peace between two operations on it."""
 WEIGHTS: Final = {"drain": 3, "bounce": 3, "replace": 3}
-DESCRIBE_SHARE: Final = 0.3
+READ_SHARE: Final = 0.3
 TOPIC: Final = "lifecycle"
 
 
@@ -45,9 +45,7 @@ class Lifecycle(KafkaWorkload):
 
     Options = LifecycleOptions
     name: str = "lifecycle"
-    requires: frozenset[str] = frozenset(
-        {"extra-brokers", "kafka-topics", "linearizable-topic-read"}
-    )
+    requires: frozenset[str] = frozenset({"extra-brokers", "kafka-topics"})
     provides: frozenset[str] = frozenset({"broker-life-cycles", "topic-operations"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2
@@ -59,7 +57,9 @@ class Lifecycle(KafkaWorkload):
 
     def generator(self, options: WorkloadOptions) -> Generator:
         return ComingAndGoing(
-            brokers=tuple(map(BrokerProcess, self._ids)), partitions=self._options.partitions
+            brokers=tuple(map(BrokerProcess, self._ids)),
+            partitions=self._options.partitions,
+            read=topic_read(options),
         )
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
@@ -94,10 +94,12 @@ class BrokerProcess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComingAndGoing:
-    """Endless. At most one operation on a broker at a time; between them, reads of the topic."""
+    """Endless. At most one operation on a broker at a time; between them the topic is
+    read, by operation `read`."""
 
     brokers: tuple[BrokerProcess, ...]
     partitions: int
+    read: str
     created: bool = False
     busy: Mapping[Process, str] = field(default_factory=dict)
     taken: int = 0
@@ -116,8 +118,8 @@ class ComingAndGoing:
         return Offer(chosen, after)
 
     def _next(self, rng: random.Random, now_ns: int) -> Event | Pending:
-        if self.created and rng.random() < DESCRIBE_SHARE:
-            return op("describe", key=TOPIC)
+        if self.created and rng.random() < READ_SHARE:
+            return op(self.read, key=TOPIC)
         all_up = all(broker.up for broker in self.brokers)
         if not self.created and all_up and TOPIC not in self.busy.values():
             return op("create", key=TOPIC, value=self._placed().to_json())
@@ -126,7 +128,7 @@ class ComingAndGoing:
         if due:
             return _process_operation(rng.choice(due), rng)
         if self.created:
-            return op("describe", key=TOPIC)
+            return op(self.read, key=TOPIC)
         return Pending(min((broker.quiet_until_ns for broker in ready), default=None))
 
     def _placed(self) -> CreateTopic:

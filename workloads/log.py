@@ -68,7 +68,7 @@ class Log(KafkaWorkload):
 
     Options = LogOptions
     name: str = "log"
-    requires: frozenset[str] = frozenset({"data-plane", "kafka-topics", "linearizable-topic-read"})
+    requires: frozenset[str] = frozenset({"data-plane", "kafka-topics"})
     provides: frozenset[str] = frozenset({"log-operations", "topic-operations"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2

@@ -1,7 +1,7 @@
 """Topics: creates, deletes and reads on a rolling set of names, by everybody at once.
 
 Creates and deletes go to the brokers in turn, which forward them. `describe` is the
-linearizable read at the active controller, `metadata` a broker's cache, of which nothing is
+linearizable read, where the system has one, `metadata` a broker's cache, of which nothing is
 promised but that it does not go back. Few names live at a time, so that operations on one name
 collide; each retires soon, so that the history of one name stays small enough to check.
 """
@@ -16,7 +16,7 @@ from typing import Final
 from framework.generators import Context, Generator, Offer, Pending, assign, op
 from framework.history.event import Event
 from framework.plugins.workload import WorkloadOptions
-from workloads.base import KafkaWorkload
+from workloads.base import KafkaWorkload, topic_read
 from workloads.kafka.operations.topics import CreateTopic
 from workloads.options import at_least
 
@@ -46,7 +46,7 @@ class Topics(KafkaWorkload):
 
     Options = TopicsOptions
     name: str = "topics"
-    requires: frozenset[str] = frozenset({"kafka-topics", "linearizable-topic-read"})
+    requires: frozenset[str] = frozenset({"kafka-topics"})
     provides: frozenset[str] = frozenset({"topic-operations"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 1
@@ -56,7 +56,9 @@ class Topics(KafkaWorkload):
         self._options = options or TopicsOptions()
 
     def generator(self, options: WorkloadOptions) -> Generator:
-        return RollingNames(options=self._options)
+        unread = {"describe"} - {topic_read(options)}
+        weights = {f: weight for f, weight in WEIGHTS.items() if f not in unread}
+        return RollingNames(options=self._options, weights=weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class RollingNames:
     """Endless. `next`: the number of the next name."""
 
     options: TopicsOptions
+    weights: Mapping[str, int]
     live: tuple[Name, ...] = ()
     next: int = 0
     taken: int = 0
@@ -96,12 +99,21 @@ class RollingNames:
         if live[slot].retired:
             live[slot] = Name(number, rng.randint(FEWEST_OPERATIONS, MOST_OPERATIONS))
             number += 1
-        template = _operation(live[slot].name, rng, self.options)
+        template = self._operation(live[slot].name, rng)
         chosen = assign(context.fork(self.taken), template)
         if isinstance(chosen, Pending):
             return Offer(chosen, self)
         live[slot] = replace(live[slot], left=live[slot].left - 1)
         return Offer(chosen, replace(self, live=tuple(live), next=number, taken=self.taken + 1))
+
+    def _operation(self, name: str, rng: random.Random) -> Event:
+        f = rng.choices(list(self.weights), weights=list(self.weights.values()))[0]
+        if f != "create":
+            return op(f, key=name)
+        partitions = rng.randint(1, self.options.partitions)
+        replication = rng.randint(1, self.options.replicas)
+        value = CreateTopic(partitions=partitions, replication=replication)
+        return op(f, key=name, value=value.to_json())
 
     def update(self, context: Context, event: Event) -> Generator:
         if event.type != "info":
@@ -111,12 +123,3 @@ class RollingNames:
             for each in self.live
         )
         return replace(self, live=live)
-
-
-def _operation(name: str, rng: random.Random, options: TopicsOptions) -> Event:
-    f = rng.choices(list(WEIGHTS), weights=list(WEIGHTS.values()))[0]
-    if f != "create":
-        return op(f, key=name)
-    partitions = rng.randint(1, options.partitions)
-    value = CreateTopic(partitions=partitions, replication=rng.randint(1, options.replicas))
-    return op(f, key=name, value=value.to_json())

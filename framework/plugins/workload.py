@@ -18,6 +18,8 @@ class WorkloadOptions:
     """Client threads that this workload has to itself."""
     rate: float
     """Operations a second, all its threads together."""
+    capabilities: frozenset[str] = frozenset()
+    """Of the system: what may be used beyond what the workload requires."""
 
 
 class Client(Protocol):
@@ -32,7 +34,9 @@ class Client(Protocol):
 
 
 class Workload(Protocol):
-    """Entry-point group `framework.workloads`. Built with no arguments."""
+    """Entry-point group `framework.workloads`. Built without arguments, or with an instance of its
+    `Options` where it has such a class: a frozen dataclass with defaults, filled from
+    `--workload NAME:KEY=VALUE` (`framework.run.plugin_options`)."""
 
     name: str
     requires: frozenset[str]

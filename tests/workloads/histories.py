@@ -15,6 +15,7 @@ from workloads.kafka.messages import EXCHANGES
 
 RATE = 20.0
 THREADS = 4
+CAPABILITIES = frozenset({"linearizable-topic-read"})
 
 
 def run(
@@ -24,9 +25,10 @@ def run(
     seed: int = 0,
     seconds: int = 60,
     threads: int = THREADS,
+    capabilities: frozenset[str] = CAPABILITIES,
 ) -> list[Event]:
     """As many operations as go into so many seconds at `RATE`."""
-    options = WorkloadOptions(seed=seed, threads=threads, rate=RATE)
+    options = WorkloadOptions(seed=seed, threads=threads, rate=RATE, capabilities=capabilities)
     generator = clients(stagger(1 / RATE, workload.generator(options)))
     return simulate(
         generator,

@@ -30,7 +30,9 @@ from nodes.kraft.controller.answers import NO_THROTTLE
 from nodes.kraft.wire.debug import ReadTopic, ReadTopicsRequest, ReadTopicsResponse
 from workloads.topics import Topics
 
-OPTIONS = WorkloadOptions(seed=0, threads=2, rate=10)
+OPTIONS = WorkloadOptions(
+    seed=0, threads=2, rate=10, capabilities=frozenset({"linearizable-topic-read"})
+)
 
 
 def serve(request: Any) -> Any:
@@ -171,6 +173,19 @@ def test_final_reads_are_of_every_topic_that_was_named(cluster: Cluster) -> None
     assert sorted(event.key for event in described) == ["t", "u", "v"]
     assert {event.f for event in described} == {"describe"}
     assert [(event.f, event.key) for event in shown] == [("metadata", "v")]
+
+
+def test_where_no_read_is_linearizable_topics_are_read_as_brokers_show_them(
+    cluster: Cluster,
+) -> None:
+    workload = Topics()
+    client = workload.client(cluster, 0)
+    for name in ("t", "u"):
+        client.invoke(op("create", name, CREATE))
+    options = replace(OPTIONS, capabilities=frozenset())
+    final = simulate(clients(workload.final_generator(options)), threads=2)
+    asked = [(event.f, event.key) for event in final if event.type == "invoke"]
+    assert sorted(asked) == [("metadata", "t"), ("metadata", "u"), ("metadata", "u")]
 
 
 def test_final_reads_are_tried_again(cluster: Cluster) -> None:

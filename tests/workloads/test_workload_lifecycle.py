@@ -4,7 +4,7 @@ import random
 from collections import Counter
 from dataclasses import replace
 
-from histories import pairs
+from histories import CAPABILITIES, pairs
 
 from framework.generators import clients, simulate, stagger
 from framework.history.event import Event
@@ -38,7 +38,7 @@ def run(
     operations: int = 1500,
     workload: Lifecycle | None = None,
 ) -> list[Event]:
-    options = WorkloadOptions(seed=seed, threads=4, rate=5.0)
+    options = WorkloadOptions(seed=seed, threads=4, rate=5.0, capabilities=CAPABILITIES)
     generator = clients(stagger(1 / 5, (workload or Lifecycle()).generator(options)))
     return simulate(generator, threads=4, seed=seed, completion=operator, max_ops=operations)
 
@@ -98,7 +98,7 @@ def test_the_topic_is_made_when_every_broker_is_there_and_each_leads_some_of_it(
 
 
 def test_at_the_end_the_brokers_are_up() -> None:
-    options = WorkloadOptions(seed=0, threads=4, rate=5.0)
+    options = WorkloadOptions(seed=0, threads=4, rate=5.0, capabilities=CAPABILITIES)
     history = simulate(
         clients(Lifecycle().final_generator(options)), threads=4, completion=Operator()
     )
@@ -109,7 +109,7 @@ def test_at_the_end_the_brokers_are_up() -> None:
 
 
 def test_also_where_faults_refused_every_drain_one_is_granted_at_the_end() -> None:
-    options = WorkloadOptions(seed=0, threads=4, rate=5.0)
+    options = WorkloadOptions(seed=0, threads=4, rate=5.0, capabilities=CAPABILITIES)
     history = simulate(
         clients(Lifecycle().final_generator(options)), threads=4, completion=Operator()
     )

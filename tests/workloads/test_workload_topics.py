@@ -29,6 +29,11 @@ def test_every_operation_is_a_request_that_a_node_can_read() -> None:
     assert_encodable(run(Topics(), ReferenceController()))
 
 
+def test_without_a_linearizable_read_the_cache_is_read() -> None:
+    history = run(Topics(), ReferenceController(), seconds=20, capabilities=frozenset())
+    assert {event.f for event in history} == {"create", "delete", "metadata"}
+
+
 def test_names_are_few_at_a_time_and_retire() -> None:
     history = run(Topics(), ReferenceController(), seconds=300)
     names = [event.key for event in history if event.type == "invoke"]
