@@ -34,7 +34,7 @@ from framework.evidence.kinds import (
 from framework.evidence.run_events import RunEvents, phase_ns, settled, unhealed
 from framework.history.event import Json
 from framework.history.pairing import Operation
-from framework.plugins.checker import Finding
+from framework.plugins.checker import LEDGER, Finding
 from framework.verdict import Verdict
 
 FS: Final = ("describe", "fetch")
@@ -132,6 +132,7 @@ def _not_settled(events: RunEvents) -> Iterator[Finding]:
     yield Finding(
         message=f"all faults were healed, and the cluster did not settle: {missing}",
         operations=(mark.index,),
+        contracts=(LEDGER,),
     )
 
 

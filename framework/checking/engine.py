@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from framework.checking.contracts import contracts_of
 from framework.checking.keyed import BUDGET_CONF
 from framework.checking.results import (
     VERDICT_FILE,
@@ -82,6 +83,7 @@ def check_stored(
         "read_s": round(was_read - began, 3),
         "check_s": round(monotonic() - was_read, 3),
     }
+    tables_of = {each.run: each for each in stored.stored}
     results = []
     for run in runs:
         judged: list[CheckerResult] = []
@@ -90,7 +92,9 @@ def check_stored(
             if name in broken:
                 judged.append(failed_result(name, summary, broken[name]))
             else:
-                judged.append(checker_result(name, summary, by_run.get((run.info.run, name), [])))
+                found = by_run.get((run.info.run, name), [])
+                contracts = contracts_of(plugins[name], tables_of[run.info.run])
+                judged.append(checker_result(name, summary, found, contracts))
         if ended_early := run.info.plan.get("ended_early"):
             note = f"the framework itself failed: {ended_early}"
             judged.append(failed_result(WHOLE, "The run came to its end", note))

@@ -6,7 +6,7 @@ from typing import Final
 from framework.checking.keyed import Outcome, judged
 from framework.evidence.kinds import Evidence
 from framework.history.pairing import Operation
-from framework.plugins.checker import Finding
+from framework.plugins.checker import CLIENTS, NODES, Finding
 from framework.verdict import Verdict
 
 MAX_FINDINGS: Final = 25
@@ -14,14 +14,18 @@ MAX_FINDINGS: Final = 25
 
 
 def finding(
-    message: str, operations: Iterable[Operation] = (), evidence: Iterable[Evidence] = ()
+    message: str,
+    operations: Iterable[Operation] = (),
+    evidence: Iterable[Evidence] = (),
+    *,
+    by: Iterable[str] = (),
 ) -> Finding:
-    """A finding with its witnesses."""
-    return Finding(
-        message=message,
-        operations=tuple(sorted({each.index for each in operations})),
-        events=tuple(each.as_json() for each in evidence),
-    )
+    """A finding with its witnesses, which say which contracts proved it; `by`: those that did
+    although no witness shows it, as where something is missing."""
+    named = tuple(sorted({each.index for each in operations}))
+    shown = tuple(each.as_json() for each in evidence)
+    proved = {*by, *([CLIENTS] if named else []), *([NODES] if shown else [])}
+    return Finding(message=message, operations=named, events=shown, contracts=tuple(sorted(proved)))
 
 
 def concluded(

@@ -10,6 +10,7 @@ from typing import Any, Final, NoReturn
 from framework.errors import UsageError
 from framework.history.event import Json
 from framework.history.pairing import Operation
+from framework.plugins.checker import CLIENTS
 from framework.verdict import Verdict, worst
 
 VERDICT_FILE: Final = "verdict.json"
@@ -30,6 +31,7 @@ class KeyedFinding:
     message: str
     operations: Sequence[int] = ()
     events: Sequence[Mapping[str, Json]] = ()
+    contracts: Sequence[str] = ()
     picture: Mapping[str, Json] | None = None
 
 
@@ -43,6 +45,8 @@ class CheckerResult:
     seen: int
     keys: int
     note: str = ""
+    contracts: Sequence[str] = ()
+    """Which contracts the verdict rests on (`framework.plugins.checker`)."""
     figures: Mapping[str, Any] = field(default_factory=dict)
     findings: Sequence[KeyedFinding] = ()
 
@@ -65,7 +69,12 @@ class RunResult:
     """Why it could not be read, if so."""
 
 
-def checker_result(name: str, summary: str, rows: Sequence[Mapping[str, Any]]) -> CheckerResult:
+def checker_result(
+    name: str,
+    summary: str,
+    rows: Sequence[Mapping[str, Any]],
+    contracts: Sequence[str] = (CLIENTS,),
+) -> CheckerResult:
     """The rows of one checker and run, added up.
 
     The worst verdict counts; one that saw nothing is UNKNOWN. Figures of several rows are
@@ -80,7 +89,7 @@ def checker_result(name: str, summary: str, rows: Sequence[Mapping[str, Any]]) -
     if not seen and verdict is not Verdict.INVALID:
         verdict = Verdict.UNKNOWN
         notes = notes or ["nothing to check was seen"]
-    findings = _findings(rows)
+    findings = _findings(rows, contracts)
     if len(findings) > MAX_FINDINGS:
         notes.append(f"{len(findings)} findings, of which the first {MAX_FINDINGS} are kept")
     return CheckerResult(
@@ -90,6 +99,7 @@ def checker_result(name: str, summary: str, rows: Sequence[Mapping[str, Any]]) -
         seen=seen,
         keys=len({row["key"] for row in rows if row["key"]}),
         note="; ".join(notes),
+        contracts=tuple(contracts) if seen or findings else (),
         figures=_figures(rows),
         findings=findings[:MAX_FINDINGS],
     )
@@ -198,13 +208,14 @@ def _notes(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return notes
 
 
-def _findings(rows: Iterable[Mapping[str, Any]]) -> list[KeyedFinding]:
+def _findings(rows: Iterable[Mapping[str, Any]], contracts: Sequence[str]) -> list[KeyedFinding]:
     found = [
         KeyedFinding(
             key=row["key"],
             message=finding["message"],
             operations=finding.get("operations") or [],
             events=finding.get("events") or [],
+            contracts=finding.get("contracts") or contracts,
             picture=finding.get("picture"),
         )
         for row in rows

@@ -187,6 +187,7 @@ def json_line(result: RunResult) -> str:
                 "seen": checker.seen,
                 "keys": checker.keys,
                 "note": checker.note,
+                "contracts": list(checker.contracts),
                 "figures": dict(checker.figures),
             }
             for checker in result.checkers

@@ -19,6 +19,14 @@ OUTCOME_SCHEMA: Final = (
 had; `findings`: JSON list of `Finding`; `figures`: JSON object of numbers; `note`: why UNKNOWN."""
 
 
+CLIENTS: Final = "clients"
+"""Contract: what clients asked for and were answered."""
+LEDGER: Final = "ledger"
+"""Contract: what the harness did and saw: faults, phases, whether the cluster settled."""
+NODES: Final = "nodes"
+"""Contract: what nodes left behind (`framework.evidence`)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """A violation with the evidence for it."""
@@ -29,6 +37,8 @@ class Finding:
     """Indices of the history events that prove it (invocations)."""
     events: Sequence[Mapping[str, Json]] = ()
     """Node events that prove it, as in events.jsonl."""
+    contracts: Sequence[str] = ()
+    """Which contracts proved it: `CLIENTS`, `LEDGER`, `NODES`. Empty: all that its checker used."""
     picture: Mapping[str, Json] | None = None
     """What the report draws beside it, as `framework.report.linearization` reads it."""
 

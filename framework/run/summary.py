@@ -44,6 +44,7 @@ def _table(checkers: Sequence[Mapping[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("verdict", no_wrap=True)
     table.add_column("checker", no_wrap=True)
+    table.add_column("proved by", no_wrap=True)
     table.add_column("saw", justify="right", no_wrap=True)
     table.add_column("note", overflow="fold")
     for each in checkers:
@@ -55,6 +56,7 @@ def _table(checkers: Sequence[Mapping[str, Any]]) -> Table:
         table.add_row(
             Text(said, VERDICT_STYLE.get(said, "")),
             Text(str(each.get("name", ""))),
+            Text(", ".join(each.get("contracts") or ()), "dim"),
             f"{int(each.get('seen') or 0):,}",
             Text(note),
         )

@@ -1,0 +1,39 @@
+"""Which contracts a verdict rests on: what clients saw, what the harness did and saw, what nodes
+left behind.
+
+A verdict from clients alone needs no word of the system's own. Each finding says what proved it;
+what a checker looked at in a run, and was there, is what its verdict rests on.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from framework.checking.run_checks import RunCheck
+from framework.evidence.catalogue import concrete
+from framework.plugins.checker import CLIENTS, LEDGER, NODES, Checker, RunTables
+
+ALL: Final = (CLIENTS, LEDGER, NODES)
+
+
+def contracts_of(checker: Checker, run: RunTables) -> Sequence[str]:
+    """Those that it looked at, of what the run has. Of a checker that does not say what it looks
+    at, clients' operations."""
+    check = getattr(checker, "check_run", None)
+    if not isinstance(check, RunCheck):
+        return (CLIENTS,)
+    there = {
+        CLIENTS: _has_operations(check, run),
+        LEDGER: bool((check.nemesis and len(run.nemesis)) or (check.faults and len(run.faults))),
+        NODES: any(kind.kind in run.evidence for kind in concrete(check.evidence)),
+    }
+    return tuple(contract for contract in ALL if there[contract])
+
+
+def _has_operations(check: RunCheck, run: RunTables) -> bool:
+    if check.fs is None:
+        return len(run.operations) > 0
+    wanted = pc.is_in(run.operations.column("f"), value_set=pa.array(check.fs, pa.string()))
+    return bool(pc.any(wanted).as_py())
