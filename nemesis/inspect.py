@@ -4,15 +4,12 @@ A testinfra backend over `Host.run` gives its modules to every kind of host.
 """
 
 import json
-from typing import Any, Final
+from typing import Any
 
 import testinfra.host
 from testinfra.backend.base import BaseBackend, CommandResult
 
-from framework.plugins.host import Host
-
-TABLE: Final = "kraft_proof"
-"""Our own table of the packet filter. No other table is ever touched."""
+from framework.plugins.host import FILTER_TABLE, Host
 
 
 class HostBackend(BaseBackend):  # type: ignore[misc]
@@ -50,7 +47,7 @@ def process_state(host: Host, pid: int) -> str | None:
 
 def dropped(host: Host) -> dict[str, int]:
     """Our drop rules on a host: source address -> packets dropped so far."""
-    listing = inspect(host).run("nft -j list table inet %s", TABLE)
+    listing = inspect(host).run("nft -j list table inet %s", FILTER_TABLE)
     if listing.rc != 0:  # there is no such table
         return {}
     found = {}

@@ -6,13 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
-
-# How fast the machine is says nothing of what is tested.
-settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("any machine")
 
 # Folders of tests are named like the packages that they mirror; the root must win over them.
 sys.path.insert(0, str(Path(__file__).parent.parent))

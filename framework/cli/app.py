@@ -175,7 +175,7 @@ def run(
             workload=workload,
             system=system,
             hosts=hosts,
-            inventory=inventory,
+            inventory=inventory and inventory.absolute(),
             nodes=nodes,
             targets=target,
             rate=rate,

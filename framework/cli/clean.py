@@ -15,9 +15,10 @@ def clean(inventory: Path | None = None) -> int:
     removed = 0
     for kind in registry.names("hosts"):
         provider: HostProvider = registry.load("hosts", kind)
+        providers = [provider]
         if inventory is not None and isinstance(provider, NeedsInventory):
-            provider = provider_of(kind, inventory)
-        for line in provider.clean():
+            providers.append(provider_of(kind, inventory))
+        for line in (line for each in providers for line in each.clean()):
             print(f"removed {line}")
             removed += 1
     if not removed:

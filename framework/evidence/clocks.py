@@ -1,10 +1,10 @@
 """The one place where times of different machines are compared.
 
 Nodes tell times by their own clocks. A run's plan says by how much each was off the harness's
-(`clocks`: node -> {"offset_ns": the node's time less the harness's, "within_ns": by how much that
-may be wrong}, measured before, during and after the run); a plan without it was made on one
-machine, whose clock all share, or the offsets are not known at all. Within the uncertainty a
-comparison decides nothing: both `surely_before(a, b)` and `surely_before(b, a)` are false.
+(`clocks`, see `framework.run.clocks`: measured before, during and after the run); a plan without
+it was made on one machine, whose clock all share, or the offsets are not known at all. Within the
+uncertainty a comparison decides nothing: both `surely_before(a, b)` and `surely_before(b, a)` are
+false.
 """
 
 from collections.abc import Mapping
@@ -27,6 +27,17 @@ class Clock:
     offset_ns: int = 0
     within_ns: int = 0
 
+    @classmethod
+    def of(cls, told: Mapping[str, Json]) -> "Clock":
+        """From all that was measured: no measurement says that the offset was outside of this, so
+        a clock that runs faster than the other, or slower, only widens it."""
+        if told.get("shared"):
+            return cls()
+        samples = [(int(each["offset_ns"]), int(each["within_ns"])) for each in told["samples"]]
+        least = min(offset - within for offset, within in samples)
+        most = max(offset + within for offset, within in samples)
+        return cls((least + most) // 2, (most - least + 1) // 2)
+
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
@@ -41,10 +52,7 @@ class Clocks:
         zero_ns = int(plan["time_zero_ns"])
         told = plan.get("clocks")
         if isinstance(told, Mapping):
-            nodes = {
-                node: Clock(int(each["offset_ns"]), int(each["within_ns"]))
-                for node, each in told.items()
-            }
+            nodes = {node: Clock.of(each) for node, each in told.items()}
             return cls(zero_ns, nodes, Clock(0, UNKNOWN_NS))
         shared = plan.get("hosts", "auto") in ON_ONE_MACHINE
         return cls(zero_ns, {}, Clock(0, 0 if shared else UNKNOWN_NS))

@@ -34,6 +34,10 @@ class ProcessId:
     def current(cls) -> "ProcessId":
         return cls.of(os.getpid())
 
+    def ours(self) -> bool:
+        """Whether it is a process of this machine, since it was booted last."""
+        return self.started.endswith(f"@{_boot()}")
+
     def alive(self) -> bool:
         """Whether this very process still runs. A zombie does not."""
         try:
@@ -87,5 +91,8 @@ def end(processes: Iterable[int], timeout_s: float = 10.0) -> bool:
 
 
 def _started(pid: int) -> str:
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
-    return f"{status(pid)[19]}@{boot}"
+    return f"{status(pid)[19]}@{_boot()}"
+
+
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text()[:8]

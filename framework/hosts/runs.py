@@ -8,7 +8,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,8 @@ class Run:
     scratch: str
     keeper: ProcessId | None = None
     """The process that holds the run's hosts, where one does."""
+    machines: Sequence[Mapping[str, str | int | None]] = ()
+    """Machines of the user's that have something of the run."""
 
     @property
     def label(self) -> str:
@@ -46,6 +48,7 @@ class Run:
                     "harness": str(self.harness),
                     "scratch": self.scratch,
                     "keeper": str(self.keeper) if self.keeper else None,
+                    "machines": list(self.machines),
                 },
                 file,
             )
@@ -97,6 +100,7 @@ def orphans(kind: str) -> list[Run]:
                 harness=ProcessId.parse(fields["harness"]),
                 scratch=fields["scratch"],
                 keeper=ProcessId.parse(keeper) if keeper else None,
+                machines=fields.get("machines", []),
             )
         except FileNotFoundError:
             continue

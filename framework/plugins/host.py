@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
+
+FILTER_TABLE: Final = "kraft_proof"
+"""The packet filter's table (family inet) that faults put their rules in. Nobody else's is ever
+touched, and where machines outlive a run it is removed with the run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from framework.plugins.workload import Client
 from framework.report.render import draw
 from framework.run import cluster as clusters
 from framework.run import interpreter, store
+from framework.run.clocks import measured
 from framework.run.faults import FaultDriver
 from framework.run.interrupt import interruptible, left_to_check
 from framework.run.ledger import Ledger
@@ -197,14 +198,16 @@ def _run_cluster(
             )
             plan["nodes"] = clusters.describe(cluster.fleet, test.specs)
             plan["time_zero_ns"] = time.monotonic_ns()
+            with measured(cluster.fleet, plan["time_zero_ns"]) as plan["clocks"]:
+                folder.write_plan(plan)
+                ready(folder)
+                try:
+                    _interpret(test, cluster, folder, plan["time_zero_ns"], progress, timings, stop)
+                except Exception as error:
+                    if not folder.history.exists():
+                        raise
+                    _ended_early(folder, plan, progress, error)
             folder.write_plan(plan)
-            ready(folder)
-            try:
-                _interpret(test, cluster, folder, plan["time_zero_ns"], progress, timings, stop)
-            except Exception as error:
-                if not folder.history.exists():
-                    raise
-                _ended_early(folder, plan, progress, error)
             progress.phase("collect")
             if test.options.keep:
                 clusters.collect(cluster, folder.node)

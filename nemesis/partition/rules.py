@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 from typing import Final
 
-from framework.plugins.host import Host
-from nemesis.inspect import TABLE
+from framework.plugins.host import FILTER_TABLE, Host
 
 # Adding an existing table changes nothing, so that deleting never fails.
-_FORGET: Final = f"table inet {TABLE}\ndelete table inet {TABLE}\n"
+_FORGET: Final = f"table inet {FILTER_TABLE}\ndelete table inet {FILTER_TABLE}\n"
 
 
 def drop(host: Host, addresses: Iterable[str]) -> None:
@@ -16,7 +15,7 @@ def drop(host: Host, addresses: Iterable[str]) -> None:
     rules = "".join(f"    ip saddr {address} counter drop\n" for address in addresses)
     host.run(
         ["nft", "-f", "-"],
-        stdin=f"{_FORGET}table inet {TABLE} {{\n  chain input {{\n"
+        stdin=f"{_FORGET}table inet {FILTER_TABLE} {{\n  chain input {{\n"
         f"    type filter hook input priority -300; policy accept;\n{rules}  }}\n}}\n",
     )
 

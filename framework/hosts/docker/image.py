@@ -41,9 +41,9 @@ def ensure(client: docker.DockerClient, image: Image) -> str:
         return wanted
     with _one_at_a_time():
         if not _has(client, wanted):
-            base = _base(client, image.packages)
-            _say(f"building the image {wanted} on {base}")
-            machine = _machine(client, base, image.packages)
+            found = base(client, image.packages)
+            _say(f"building the image {wanted} on {found}")
+            machine = _machine(client, found, image.packages)
             _build(client, wanted, _context(client, machine, image), {"MACHINE": machine})
             client.images.get(wanted).tag(f"{NAME}-{image.name}", "latest")
     return wanted
@@ -71,9 +71,9 @@ def ability(client: docker.DockerClient, image: Image) -> Ability:
         return Ability(name, False, str(error), "work in a checkout of the project")
     if _has(client, wanted):
         return Ability(name, True, wanted)
-    for base in _known_bases(image.packages):
-        if _has(client, base):
-            return Ability(name, True, f"will be built on {base}")
+    for known in _known_bases(image.packages):
+        if _has(client, known):
+            return Ability(name, True, f"will be built on {known}")
     if shutil.which("mmdebstrap"):
         return Ability(name, True, "will be built; base from a registry or mmdebstrap")
     try:
@@ -110,12 +110,12 @@ def _machine_files() -> Mapping[str, bytes]:
     return {name: (FOLDER / name).read_bytes() for name in ("Dockerfile", "sshd_config")}
 
 
-def _machine(client: docker.DockerClient, base: str, packages: Sequence[str]) -> str:
+def _machine(client: docker.DockerClient, on: str, packages: Sequence[str]) -> str:
     """A machine on this base, with these packages: its tag."""
     files = _machine_files()
-    about = hashlib.sha256(" ".join((base, *packages)).encode() + b"".join(files.values()))
+    about = hashlib.sha256(" ".join((on, *packages)).encode() + b"".join(files.values()))
     wanted = f"{NAME}-machine:{about.hexdigest()[:12]}"
-    _build(client, wanted, files, {"BASE": base, "PACKAGES": " ".join(packages)})
+    _build(client, wanted, files, {"BASE": on, "PACKAGES": " ".join(packages)})
     return wanted
 
 
@@ -167,10 +167,11 @@ def _build(
         raise EngineError(f"the image {wanted} cannot be built: {error}: {last}") from error
 
 
-def _base(client: docker.DockerClient, packages: Sequence[str]) -> str:
-    for base in _known_bases(packages):
-        if _has(client, base):
-            return base
+def base(client: docker.DockerClient, packages: Sequence[str] = ()) -> str:
+    """The tag of an image with Python that has these packages or can be given them."""
+    for known in _known_bases(packages):
+        if _has(client, known):
+            return known
     wanted = os.environ.get("KRAFT_PROOF_BASE", REGISTRY_BASE)
     _say(f"pulling the base image {wanted}")
     try:

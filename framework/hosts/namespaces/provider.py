@@ -24,7 +24,7 @@ from framework.hosts.namespaces.host import NamespaceFleet, NamespaceHost
 from framework.hosts.namespaces.messages import Directory
 from framework.hosts.namespaces.network import addresses
 from framework.hosts.processes import ProcessId, children, end
-from framework.plugins.host import Ability, Fleet, Image
+from framework.plugins.host import FILTER_TABLE, Ability, Fleet, Image
 
 KIND: Final = "namespaces"
 ISOLATE_RUN: Final = ("--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
@@ -179,7 +179,7 @@ def _isolation() -> tuple[Sequence[str] | None, str]:
 
 
 def _packet_filter(flags: Sequence[str]) -> Ability:
-    code, complaint = _try(flags, "nft add table inet kraft_proof")
+    code, complaint = _try(flags, f"nft add table inet {FILTER_TABLE}")
     return Ability(
         "packet filter in a namespace",
         code == 0,

@@ -11,6 +11,7 @@ import tarfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -234,12 +235,24 @@ class Acceptance(paramiko.MissingHostKeyPolicy):
 class SshFleet:
     """Machines that this one reaches. See `framework.plugins.host.Fleet`."""
 
-    def __init__(self, kind: str, hosts: Mapping[str, Host]) -> None:
+    def __init__(self, kind: str, hosts: Mapping[str, SshHost]) -> None:
         self.kind = kind
-        self.hosts = hosts
+        self.hosts: Mapping[str, Host] = hosts
+        self._machines = hosts
 
     def connect(self, address: str, port: int, timeout_s: float) -> socket.socket:
         return socket.create_connection((address, port), timeout_s)
+
+    def clocks(self) -> Mapping[str, ClockSample | None]:
+        def ask(host: SshHost) -> ClockSample | None:
+            try:
+                return host.clock()
+            except (OSError, EOFError, ValueError, paramiko.SSHException):
+                return None
+
+        with ThreadPoolExecutor(len(self._machines)) as pool:
+            asked = zip(self._machines, pool.map(ask, self._machines.values()), strict=True)
+            return {name: sample for name, sample in asked if sample is not None}
 
     def run_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> int:
         """On this machine, which reaches them all."""

@@ -1,25 +1,42 @@
-"""Real fleets of both kinds."""
+"""Real fleets of all kinds."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from machines import SUDO, Machines, machines
 
 from framework.hosts.docker import DockerProvider
 from framework.hosts.namespaces import NamespacesProvider
+from framework.hosts.ssh import SshProvider
 from framework.plugins.host import Fleet, HostProvider
 from nodes.kraft.adapter.image import image
 
-PROVIDERS: dict[str, Callable[[], HostProvider]] = {
-    "docker": DockerProvider,
-    "namespaces": NamespacesProvider,
-}
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """Machines of a user's: a and c by root, b by a user with sudo at another port; and one
+    without Python, one without packet filter."""
+    settings = {
+        "a": {},
+        "b": {"PORT": "2222", "SUDO": SUDO},
+        "c": {},
+        "bare": {"THEN": "rm -f /usr/bin/python3*"},
+        "open": {"THEN": "rm -f /usr/sbin/nft"},
+    }
+    with machines(tmp_path_factory.mktemp("lab"), settings) as made:
+        yield made
 
 
-@pytest.fixture(scope="module", params=sorted(PROVIDERS))
+@pytest.fixture(scope="module", params=["docker", "namespaces", "ssh"])
 def provider(request: pytest.FixtureRequest) -> HostProvider:
-    return PROVIDERS[request.param]()
+    match request.param:
+        case "docker":
+            return DockerProvider()
+        case "namespaces":
+            return NamespacesProvider()
+    return SshProvider().with_inventory(request.getfixturevalue("lab").in_order())
 
 
 @pytest.fixture(scope="module")

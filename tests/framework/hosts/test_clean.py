@@ -58,6 +58,7 @@ def things_of(run_id: str) -> list[str]:
     ]
 
 
+@pytest.mark.parametrize("provider", ["docker", "namespaces"], indirect=True)
 @pytest.mark.parametrize("signals", [[signal.SIGKILL], [signal.SIGINT]], ids=["killed", "Ctrl-C"])
 def test_nothing_is_left(
     provider: HostProvider, tmp_path: Path, signals: list[signal.Signals]

@@ -24,7 +24,7 @@ def deeds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     @contextmanager
     def cluster_of(*_: Any, **__: Any) -> Any:
-        yield SimpleNamespace(fleet=SimpleNamespace(hosts={}), nodes={})
+        yield SimpleNamespace(fleet=SimpleNamespace(hosts={}, clocks=dict), nodes={})
         done.append("taken down")
 
     monkeypatch.setattr(clusters, "cluster_of", cluster_of)
@@ -115,7 +115,7 @@ def test_a_cluster_that_cannot_be_taken_down_costs_no_verdict(
 ) -> None:
     @contextmanager
     def cluster_of(*_: Any, **__: Any) -> Any:
-        yield SimpleNamespace(fleet=SimpleNamespace(hosts={}), nodes={})
+        yield SimpleNamespace(fleet=SimpleNamespace(hosts={}, clocks=dict), nodes={})
         raise OSError("a network is still in use")
 
     def record(test: Any, cluster: Any, folder: Any, *_: Any) -> None:

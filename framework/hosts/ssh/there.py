@@ -1,0 +1,86 @@
+"""What runs on a machine of the user's, before a run and after it: by its own Python, as its root,
+without anything of ours being there.
+
+    python3 -c SOURCE look WORKDIR
+    python3 -c SOURCE prepare FOLDER MARKER
+    python3 -c SOURCE remove FOLDER LABEL FILTER_TABLE
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+
+MARKER = "run.json"
+VARIABLE = "KRAFT_PROOF_RUN"
+"""In the environment of every process of a run: its label."""
+
+
+def look(workdir: str) -> None:
+    """Print what there is, as JSON: version, ABI, and the markers of runs in the workdir."""
+    found = {}
+    for marker in sorted(Path(workdir).glob(f"*/{MARKER}")):
+        try:
+            found[str(marker.parent)] = json.loads(marker.read_text())
+        except ValueError:
+            found[str(marker.parent)] = None
+    version = ".".join(map(str, sys.version_info[:3]))
+    abi = str(sysconfig.get_config_var("SOABI"))
+    print(json.dumps({"version": version, "abi": abi, "root": os.getuid() == 0, "runs": found}))
+
+
+def prepare(folder: str, marker: str) -> None:
+    """Make a run's folder with its marker in it; the marker says which parents were made too."""
+    made = [str(parent) for parent in Path(folder).parents if not parent.exists()]
+    Path(folder).mkdir(parents=True)
+    (Path(folder) / MARKER).write_text(json.dumps({**json.loads(marker), "made": made}))
+
+
+def remove(folder: str, label: str, table: str) -> None:
+    """End all processes of a run, and remove its packet-filter table and its folder."""
+    while pids := _marked(label):
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        time.sleep(0.02)
+    if shutil.which("nft"):
+        commands = f"table inet {table}\ndelete table inet {table}\n"
+        subprocess.run(["nft", "-f", "-"], input=commands.encode(), check=False)
+    marker = Path(folder) / MARKER
+    made = json.loads(marker.read_text())["made"] if marker.exists() else []
+    shutil.rmtree(folder, ignore_errors=True)
+    for parent in made:
+        try:
+            Path(parent).rmdir()
+        except OSError:
+            break
+
+
+def _marked(label: str) -> list[int]:
+    """Processes of a run. Those that ended have no environment."""
+    wanted = f"{VARIABLE}={label}".encode()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if wanted in (process / "environ").read_bytes().split(b"\0"):
+                found.append(int(process.name))
+        except OSError:
+            continue
+    return found
+
+
+if __name__ == "__main__":
+    verb, *arguments = sys.argv[1:]
+    if verb == "look":
+        look(*arguments)
+    elif verb == "prepare":
+        prepare(*arguments)
+    else:
+        remove(*arguments)

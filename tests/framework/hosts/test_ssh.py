@@ -1,0 +1,223 @@
+"""Runs on machines of the user's: they need no more than Python and sshd, and nothing stays."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from machines import Machines
+
+from framework.cli.app import main
+from framework.hosts import runs
+from framework.hosts.ssh import SshProvider, provider
+from framework.hosts.ssh.provider import Found
+from framework.plugins.host import FILTER_TABLE, Image
+from nodes.kraft.adapter.image import image
+
+ROOT = Path(__file__).parents[3]
+WORKDIRS = {"a": "/var/tmp/kraft-proof", "b": "/srv/made", "c": "/var/tmp/kraft-proof"}
+
+HARNESS = """
+import sys, time
+from pathlib import Path
+from framework.hosts.ssh import SshProvider
+from framework.plugins.host import FILTER_TABLE
+from nodes.kraft.adapter.image import image
+inventory, run_id, scratch = sys.argv[1:]
+provider = SshProvider().with_inventory(Path(inventory))
+with provider.fleet(run_id, ["x", "y"], Path(scratch), image()) as fleet:
+    for host in fleet.hosts.values():
+        host.start(["sleep", "1000"], log=f"{host.workdir}/log")
+        host.run(["nft", "add", "table", "inet", FILTER_TABLE])
+    print("ready", flush=True)
+    time.sleep(1000)
+"""
+
+
+def left_on(lab: Machines, name: str) -> str:
+    """What a run left on a machine: files, processes, rules. Empty: nothing."""
+    return lab.on(
+        name,
+        f"ls -d {WORKDIRS[name]} 2>/dev/null; grep -lz ^KRAFT_PROOF_RUN= /proc/[0-9]*/environ; "
+        f"nft list tables | grep {FILTER_TABLE}",
+    ).strip()
+
+
+@contextmanager
+def harness(lab: Machines, run_id: str, scratch: Path) -> Iterator[subprocess.Popen[str]]:
+    """Somebody else's run on two machines."""
+    scratch.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-c", HARNESS, str(lab.in_order()), run_id, str(scratch)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == "ready"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_killed_run_is_cleaned_up_and_a_living_one_is_not_touched(
+    lab: Machines, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_id = f"left-{tmp_path.name}"
+    with harness(lab, run_id, tmp_path / "scratch") as living:
+        assert not SshProvider().clean(), "it lives"
+        assert left_on(lab, "a") and left_on(lab, "b")
+        machines = SshProvider().with_inventory(lab.in_order())
+        busy = [ability for ability in machines.abilities() if not ability.works]
+        assert [ability.name for ability in busy] == ["machine a", "machine b"]
+        assert f"run {run_id} has the machine" in busy[0].detail
+        living.send_signal(signal.SIGKILL)
+        living.wait()
+    assert all(ability.works for ability in machines.abilities()), "what is dead is in no way"
+    assert len(machines.leftovers()) == 2
+    assert main(["clean"]) == 0
+    out = capsys.readouterr().out
+    assert f"removed run {run_id} on machine a" in out and "on machine b" in out
+    assert {name: left_on(lab, name) for name in "abc"} == {"a": "", "b": "", "c": ""}
+    assert not (tmp_path / "scratch").exists()
+
+
+def test_machines_tell_of_dead_runs_themselves(
+    lab: Machines, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the register of runs is gone, or was another user's."""
+    run_id = f"stray-{tmp_path.name}"
+    with harness(lab, run_id, tmp_path / "scratch"):
+        pass
+    for file in runs.directory().glob(f"ssh-*{run_id}.json"):
+        file.unlink()
+    assert main(["clean"]) == 0
+    assert left_on(lab, "a"), "nobody named the machines"
+    assert main(["clean", "--inventory", str(lab.in_order())]) == 0
+    assert "on machine a" in capsys.readouterr().out
+    assert {name: left_on(lab, name) for name in "abc"} == {"a": "", "b": "", "c": ""}
+
+
+def test_a_run_by_somebody_elses_harness_is_nobodys_to_remove(lab: Machines) -> None:
+    folder = "/var/tmp/kraft-proof/theirs"
+    marker = json.dumps({"run_id": "theirs", "label": "theirs", "harness": "7:1@elsewhere"})
+    lab.on("c", f"mkdir -p {folder}; echo '{marker}' >{folder}/run.json")
+    machines = SshProvider().with_inventory(lab.in_order())
+    try:
+        (ability,) = [each for each in machines.abilities() if not each.works]
+        assert "run theirs has the machine" in ability.detail and folder in ability.remedy
+        assert not machines.clean()
+        assert lab.on("c", f"cat {folder}/run.json").strip() == marker
+    finally:
+        lab.on("c", "rm -r /var/tmp/kraft-proof")
+
+
+def refused(capsys: pytest.CaptureFixture[str], tmp_path: Path, *arguments: str) -> str:
+    """The one line by which `run` refuses; nothing is started."""
+    results = tmp_path / "results"
+    command = ["run", "--hosts", "ssh", "--nodes", "3", "--results", str(results), *arguments]
+    assert main(command) == 254
+    assert not results.exists()
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    return line
+
+
+def test_machines_that_cannot_be_used_are_named_with_the_reason(
+    lab: Machines, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nobody = {**lab.entry("a"), "name": "nobody"}
+    nobody["address"] = str(nobody["address"]).rpartition(".")[0] + ".250"
+    stranger = tmp_path / "stranger"
+    command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(stranger)]
+    subprocess.run(command, check=True)
+    broken = lab.inventory(
+        lab.entry("a", port=2222),
+        lab.entry("b", user="tester", port=2222, key=str(stranger)),
+        lab.entry("c", user="tester"),
+        lab.entry("bare"),
+        nobody,
+    )
+    line = refused(capsys, tmp_path, "--inventory", str(broken))
+    assert f"machine a: nobody listens at {lab.addresses['a']}:2222" in line
+    assert f"machine b: {lab.addresses['b']}:2222 does not let tester in with {stranger}" in line
+    assert "machine c: user tester cannot become root by sudo" in line
+    assert "machine bare: no Python 3.11 or newer" in line and "apt-get install python3" in line
+    assert "machine nobody: " in line
+
+
+def test_too_few_machines(
+    lab: Machines, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = lab.inventory(lab.entry("a"), lab.entry("c"))
+    line = refused(capsys, tmp_path, "--inventory", str(few))
+    assert "the inventory names 2, and there are 3 nodes" in line
+
+
+def test_what_a_fault_needs_is_asked_of_every_machine(
+    lab: Machines, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machines = lab.inventory(lab.entry("a"), lab.entry("c"), lab.entry("open"))
+    line = refused(capsys, tmp_path, "--inventory", str(machines), "--nemesis", "partition")
+    assert "no nft on open" in line and "apt-get install nftables" in line
+
+
+def test_doctor_looks_at_the_machines_of_an_inventory(
+    lab: Machines, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machines = lab.inventory(lab.entry("a"), lab.entry("bare"))
+    main(["doctor", "--json", "--inventory", str(machines)])
+    found = json.loads(capsys.readouterr().out)
+    (section,) = (each for each in found["sections"] if each["name"] == "hosts: ssh")
+    assert [(each["name"], each["works"]) for each in section["abilities"]] == [
+        ("machine a", True),
+        ("machine bare", False),
+    ]
+    assert "ssh" not in found["usable"]
+    main(["doctor", "--json", "--inventory", str(lab.in_order())])
+    assert "ssh" in json.loads(capsys.readouterr().out)["usable"]
+
+
+def test_what_a_system_needs_is_asked_of_every_machine(lab: Machines) -> None:
+    machines = SshProvider().with_inventory(lab.inventory(lab.entry("a"), lab.entry("open")))
+    server = Image(name="server", packages=["nftables"], commands=["nft"])
+    (ability,) = machines.carries(server, 2)
+    assert (ability.name, ability.detail) == ("machine open", "no nft")
+    assert ability.remedy == "apt-get install nftables"
+    assert all(each.works for each in machines.carries(image(), 2))
+
+
+def test_the_harness_is_on_no_machine_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault would cut its own connection."""
+    found = Found(harness="10.0.0.2", python="python3", version="3.11.2", abi="", runs={})
+    monkeypatch.setattr(provider, "look", lambda machine: found)
+    machines = [provider.Machine(name=name, address=f"10.0.0.{name}") for name in "12"]
+    abilities = SshProvider(machines).abilities()
+    assert not any(ability.works for ability in abilities)
+    assert "the harness itself is at 10.0.0.2" in abilities[0].detail
+
+
+def test_a_run_with_faults_leaves_nothing_behind(lab: Machines, tmp_path: Path) -> None:
+    command = [
+        *(sys.executable, "-m", "framework", "run", "--hosts", "ssh", "--nodes", "3"),
+        *("--inventory", str(lab.in_order()), "--results", str(tmp_path), "--name", "ssh"),
+        *("--nemesis", "partition,kill", "--time-limit", "12", "--interval", "2", "--seed", "7"),
+        *("--workload", "topics"),
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)
+    (folder,) = (path for path in (tmp_path / "ssh").iterdir() if path.is_dir())
+    verdicts = json.loads((folder / "verdict.json").read_text())
+    assert done.returncode in (0, 2), (done.stdout[-2000:], done.stderr[-2000:])
+    checkers = {each["name"]: each["verdict"] for each in verdicts["checkers"]}
+    assert checkers["faults-bit"] == "VALID", checkers
+    plan = json.loads((folder / "plan.json").read_text())
+    assert plan["hosts"] == "ssh" and len(plan["clocks"]) == 3
+    for clock in plan["clocks"].values():
+        times = [sample["at_ns"] for sample in clock["samples"]]
+        assert times == sorted(times) and times[-1] > 12e9 and len(times) > 3
+    assert {name: left_on(lab, name) for name in "abc"} == {"a": "", "b": "", "c": ""}
