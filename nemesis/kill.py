@@ -1,19 +1,16 @@
 """Kill: SIGKILL, and a restart to heal. A crash: what was not flushed to disk is still in the
 page cache, so that nothing but the process's memory is lost."""
 
-import random
 import signal
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import tenacity
 
-from framework.generators import Generator
 from framework.history.event import Json
-from framework.plugins.fault import Fault, Probe
+from framework.plugins.fault import Probe
 from framework.plugins.system import Cluster
 from nemesis.inspect import process_state
-from nemesis.processes import ProcessFault, ProcessOptions, Victims, verdict
+from nemesis.processes import ProcessNemesis, Victims, verdict
 
 GONE_WITHIN_S = 5.0
 
@@ -46,34 +43,12 @@ class Killed(Victims):
         }
 
 
-class KillFault(ProcessFault):
-    """See `framework.plugins.fault.Fault`."""
-
-    def plan(
-        self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
-    ) -> Killed:
-        victims = self.victims(cluster, targets, leader, rng)
-        return Killed(victims.shape, victims.act, victims.pid_files)
-
-    def from_json(self, shape: str, victims: Mapping[str, Json]) -> Killed:
-        return Killed.from_json(shape, victims)
-
-
-class Kill:
-    """Entry point `kill` of `framework.nemeses`. See `framework.plugins.fault.Nemesis`."""
+class Kill(ProcessNemesis):
+    """Entry point `kill` of `framework.nemeses`."""
 
     name = "kill"
-    Options = ProcessOptions
-
-    def __init__(self, options: ProcessOptions | None = None) -> None:
-        self._fault = KillFault(self.name, "SIGKILL", options or ProcessOptions())
-
-    @property
-    def faults(self) -> Sequence[Fault]:
-        return [self._fault]
-
-    def schedule(self, interval_s: float) -> Generator:
-        return self._fault.schedule(interval_s)
+    act = "SIGKILL"
+    injection = Killed
 
 
 def _kill(cluster: Cluster, node: str) -> int | None:

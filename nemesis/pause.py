@@ -1,17 +1,14 @@
 """Pause: SIGSTOP and SIGCONT. What a node lives through in a long garbage collection, a
 suspended machine, or a starved one: it stops, knows nothing of it, and goes on."""
 
-import random
 import signal
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from framework.generators import Generator
 from framework.history.event import Json
-from framework.plugins.fault import Fault, Probe
+from framework.plugins.fault import Probe
 from framework.plugins.system import Cluster
 from nemesis.inspect import process_state
-from nemesis.processes import ProcessFault, ProcessOptions, Victims, verdict
+from nemesis.processes import ProcessNemesis, Victims, verdict
 
 STOPPED = "T"
 
@@ -31,34 +28,12 @@ class Paused(Victims):
         return verdict((one["state"] == STOPPED for one in seen.values()), seen)
 
 
-class PauseFault(ProcessFault):
-    """See `framework.plugins.fault.Fault`."""
-
-    def plan(
-        self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
-    ) -> Paused:
-        victims = self.victims(cluster, targets, leader, rng)
-        return Paused(victims.shape, victims.act, victims.pid_files)
-
-    def from_json(self, shape: str, victims: Mapping[str, Json]) -> Paused:
-        return Paused.from_json(shape, victims)
-
-
-class Pause:
-    """Entry point `pause` of `framework.nemeses`. See `framework.plugins.fault.Nemesis`."""
+class Pause(ProcessNemesis):
+    """Entry point `pause` of `framework.nemeses`."""
 
     name = "pause"
-    Options = ProcessOptions
-
-    def __init__(self, options: ProcessOptions | None = None) -> None:
-        self._fault = PauseFault(self.name, "SIGSTOP", options or ProcessOptions())
-
-    @property
-    def faults(self) -> Sequence[Fault]:
-        return [self._fault]
-
-    def schedule(self, interval_s: float) -> Generator:
-        return self._fault.schedule(interval_s)
+    act = "SIGSTOP"
+    injection = Paused
 
 
 def _send(cluster: Cluster, node: str, number: signal.Signals) -> None:

@@ -4,11 +4,11 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Protocol, TypeVar
 
 from framework.generators import Generator
 from framework.history.event import Json
-from framework.plugins.fault import Probe
+from framework.plugins.fault import Fault, Injection, Probe
 from framework.plugins.host import Ability, HostProvider
 from framework.plugins.schedules import alternate
 from framework.plugins.system import Cluster, NodeSpec
@@ -42,24 +42,26 @@ class Victims:
     def to_json(self) -> Mapping[str, Json]:
         return {node: {"deed": self.act, "pid_file": file} for node, file in self.pid_files.items()}
 
-    @classmethod
-    def from_json(cls, shape: str, victims: Mapping[str, Any]) -> Self:
-        acts = {str(victim["deed"]) for victim in victims.values()}
-        files = {node: str(victim["pid_file"]) for node, victim in victims.items()}
-        return cls(shape, acts.pop(), files)
-
     def each(self, act: Callable[[str], T]) -> dict[str, T]:
         """Do something for every victim at once. An error is raised after all have ended."""
         with ThreadPoolExecutor(len(self.pid_files)) as pool:
             return dict(zip(self.pid_files, pool.map(act, self.pid_files), strict=True))
 
 
+class MakesInjection(Protocol):
+    """An injection from what `Victims` are made of."""
+
+    def __call__(self, shape: str, act: str, pid_files: Mapping[str, str]) -> Injection: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessFault:
-    """Whom a fault against processes aims at. What it does is the subclasses'."""
+    """A fault against processes. See `framework.plugins.fault.Fault`."""
 
     name: str
     act: str
+    """What is done to a victim, as the ledger names it."""
+    injection: MakesInjection
     options: ProcessOptions
 
     def check(self, nodes: Sequence[NodeSpec]) -> None:
@@ -68,18 +70,36 @@ class ProcessFault:
     def abilities(self, hosts: HostProvider) -> Sequence[Ability]:
         return [Ability("signals", True, self.act)]
 
-    def victims(
+    def plan(
         self, cluster: Cluster, targets: Sequence[str], leader: str | None, rng: random.Random
-    ) -> Victims:
-        """Whom it hits this time."""
+    ) -> Injection:
         shape, nodes = pick(cluster, targets_of(self.options.target) or targets, leader, rng)
         if self.options.count is not None and self.options.count < len(nodes):
             nodes = sorted(rng.sample(nodes, self.options.count))
-        return Victims(shape, self.act, {node: cluster.pid_file(node) for node in nodes})
+        return self.injection(shape, self.act, {node: cluster.pid_file(node) for node in nodes})
+
+    def from_json(self, shape: str, victims: Mapping[str, Json]) -> Injection:
+        files = {node: str(victim["pid_file"]) for node, victim in victims.items()}
+        return self.injection(shape, self.act, files)
+
+
+class ProcessNemesis:
+    """A nemesis of one fault against processes. See `framework.plugins.fault.Nemesis`."""
+
+    Options = ProcessOptions
+    name: str
+    act: str
+    injection: MakesInjection
+
+    def __init__(self, options: ProcessOptions | None = None) -> None:
+        self._options = options or ProcessOptions()
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        return [ProcessFault(self.name, self.act, self.injection, self._options)]
 
     def schedule(self, interval_s: float) -> Generator:
-        """In turns, at the options' interval or else at this one."""
-        return alternate(self.name, self.options.interval or interval_s)
+        return alternate(self.name, self._options.interval or interval_s)
 
 
 def verdict(held: Iterable[bool], evidence: Mapping[str, Json]) -> Probe:

@@ -1,5 +1,6 @@
 """The import contracts of pyproject.toml hold, and each can fail."""
 
+import ast
 import shutil
 import subprocess
 import sys
@@ -63,3 +64,26 @@ def test_a_contract_breaks(contract: str, tmp_path: Path) -> None:
     assert code == 1, said
     name = next(each["name"] for each in CONFIG["contracts"] if each["id"] == contract)
     assert f"{name} BROKEN" in " ".join(said.split())
+
+
+def strangers(folder: Path) -> list[str]:
+    """What packages below a folder import of ours beside the engine."""
+    found = []
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
+                names = [node.module or ""]
+            tops = {name.split(".")[0] for name in names} - {"framework"}
+            found += [f"{path.name}: {top}" for top in tops & set(CONFIG["root_packages"])]
+    return found
+
+
+def test_packages_of_others_import_the_engine_alone() -> None:
+    assert strangers(ROOT / "examples") == []
+
+
+def test_one_that_imports_more_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("from framework.errors import UsageError\nimport nodes.kraft\n")
+    (tmp_path / "b.py").write_text("from checkers.keyed import keyed\nfrom . import a\n")
+    assert strangers(tmp_path) == ["a.py: nodes", "b.py: checkers"]

@@ -267,7 +267,7 @@ def up(
 ) -> int:
     """Start the default cluster without a test; run a command where it can be reached.
 
-    `up -- COMMAND`: with BOOTSTRAP_SERVERS and CONTROLLER_SERVERS set; ends with its exit code.
+    `up -- COMMAND`: with the system's variables set, as they are printed; ends with its exit code.
     """
     from framework.cli.up import up_command
 

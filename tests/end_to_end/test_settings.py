@@ -1,0 +1,44 @@
+"""What `--set` and options of plug-ins ask for reaches a real run, and its replay."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from framework.run.options import from_json, resolve
+from tests.end_to_end.runs import recorded
+
+ASKED = (
+    "broker.takeover=deferred",
+    "metadata.max.fetch.records=1",
+    "n2:controller.quorum.prevote=false",
+)
+
+
+def test_settings_and_options_of_a_run(tmp_path: Path) -> None:
+    folder = recorded(
+        tmp_path,
+        "set",
+        nodes="3",
+        nemesis="pause:count=1,interval=1,target=all",
+        workload="topics",
+        time_limit_s=8.0,
+        seed=3,
+        settings=ASKED,
+    )
+    plan = json.loads((folder / "plan.json").read_text())
+    of_all = {"broker.takeover": "deferred", "metadata.max.fetch.records": "1"}
+    assert plan["settings"]["n1"] == plan["settings"]["n3"] == of_all
+    assert plan["settings"]["n2"] == of_all | {"controller.quorum.prevote": "false"}
+    for node, settings in plan["settings"].items():
+        properties = (folder / "nodes" / node / "server.properties").read_text().splitlines()
+        assert {f"{key}={value}" for key, value in settings.items()} <= set(properties)
+    ledger = [json.loads(line) for line in (folder / "faults.jsonl").read_text().splitlines()]
+    injected = [line for line in ledger if line["step"] == "injected"]
+    assert len(injected) > 1, "every 5 s, had the option not come through"
+    assert all(len(line["victims"]) == 1 for line in injected)
+    assert {line["shape"] for line in injected} == {"all"}
+
+    stored = from_json(plan["options"])
+    assert resolve(stored).settings == plan["settings"]
+    anew = replace(stored, settings=(*stored.settings, "n1:broker.takeover=immediate"))
+    assert resolve(anew).settings["n1"]["broker.takeover"] == "immediate"
