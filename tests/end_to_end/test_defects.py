@@ -1,9 +1,11 @@
 """Every switchable defect ends in INVALID with evidence; the same without it is VALID.
 
-All runs are recorded first, then checked in one Spark job.
+All runs are recorded first, two at a time, then checked in one Spark job.
 """
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -51,18 +53,23 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
 }
 HEALTHY: Final = {"nemesis": "partition,pause,kill", "time_limit_s": 20, "interval_s": 4}
 SEED: Final = 11
+AT_ONCE: Final = 2
+"""Runs that are recorded at a time: they wait, most of the time."""
 
 
 @pytest.fixture(scope="module")
 def results(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunResult]:
     """What came of each run, by the defect's name; "" is the healthy one."""
     into = tmp_path_factory.mktemp("defects")
-    folders = {
-        name: recorded(into, name, defect=name, seed=SEED, **options)
-        for name, (options, _) in RUNS.items()
-    }
-    folders[""] = recorded(into, "healthy", seed=SEED, **HEALTHY)
-    return dict(zip(folders, check_runs(spark, folders.values()), strict=True))
+
+    def record(name: str) -> Path:
+        options, label = (RUNS[name][0], name) if name else (HEALTHY, "healthy")
+        return recorded(into / label, label, defect=name or None, seed=SEED, **options)
+
+    names = [*RUNS, ""]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        folders = list(pool.map(record, names))
+    return dict(zip(names, check_runs(spark, folders), strict=True))
 
 
 def test_every_defect_has_a_run() -> None:
