@@ -33,7 +33,7 @@ class Judged(Protocol):
 
 
 class HistoryCheck(Protocol):
-    """Judges the operations on one topic's name, a row each (docs/histories.md, paired)."""
+    """Judges the operations on one topic's name, a row each (docs/checking.md, paired)."""
 
     def __call__(self, rows: Sequence[Mapping[str, Any]], *, budget_s: float) -> Judged: ...
 
