@@ -5,15 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 import tenacity
 
-from framework.history.event import Event, Json
+from framework.history.event import Event
 from framework.plugins.system import Cluster
 from workloads.kafka.client import KafkaClient
 from workloads.kafka.operations.brokers import NO_EPOCH, broker_of
-from workloads.kafka.operations.processes import Drained, ProcessState, Replaced
+from workloads.kafka.operations.processes import Drained, NoAnswer, ProcessState, Replaced
+from workloads.kafka.operations.value import Value
 from workloads.kafka.system import ExtraBroker, system_of
 
 FIRST_ID: Final = 301
@@ -66,12 +67,6 @@ class ProcessClient:
 # --- operations on the slots of one broker id ---------------------------------------------
 
 
-class Result(Protocol):
-    """Of an operation on a process."""
-
-    def to_json(self) -> Json: ...
-
-
 def _start(slots: Sequence[ExtraBroker]) -> ProcessState:
     """Start it, where nothing runs."""
     slot = _used(slots)
@@ -111,17 +106,17 @@ def _bounce(slots: Sequence[ExtraBroker]) -> ProcessState:
 
 def _replace(slots: Sequence[ExtraBroker]) -> Replaced:
     """A second process of the same id takes it over while the first one lives; the first one
-    is told so, or finds out, and is then ended."""
+    learns of it, or finds out, and is then ended."""
     first = _used(slots)
     second = next(slot for slot in slots if slot is not first)
     second.start()
     state = _active(second)
-    replaced = Replaced(first=_state(first), second=state)
+    replaced = Replaced(second=state, first=_state(first) or NoAnswer())
     first.kill()
     return replaced
 
 
-_OPERATIONS: Final[dict[str, Callable[[Sequence[ExtraBroker]], Result]]] = {
+_OPERATIONS: Final[dict[str, Callable[[Sequence[ExtraBroker]], Value]]] = {
     "start": _start,
     "restart": _restart,
     "drain": _drain,

@@ -162,11 +162,11 @@ class Zombies:
         learned = replace(self, brokers=after.turned_over(CHANGES_A_TOPIC))
         if event.type != "ok":
             return learned
-        if asked.f == "alter-isr" and AlterIsr.from_json(asked.value).stale is None:
+        if asked.f == "alter-isr" and AlterIsr.from_json(asked.value).zombie is None:
             return replace(learned, log=self.log.with_change(asked))
         if asked.f == "heartbeat":
             heartbeat = Heartbeat.from_json(asked.value)
-            if heartbeat.stale is None:
+            if heartbeat.zombie is None:
                 return learned._granted(heartbeat, self.brokers.by_id[heartbeat.broker_id])
         return learned
 

@@ -55,7 +55,7 @@ WITHOUT_EFFECT: Final = frozenset(
         name_of(ErrorCode.leader_not_available),
     }
 )
-"""What a produce is told before anything is appended."""
+"""Answers to a produce before anything is appended."""
 CURABLE: Final = WITHOUT_EFFECT | {
     outcomes.CONNECTION_LOST,
     outcomes.CLIENT_TIMED_OUT,
@@ -148,8 +148,9 @@ class LogClient:
         """Replicas on the cluster's own brokers, who lead by turns: controllers would choose among
         all that are registered, and the synthetic ones of other workloads hold no data."""
         ids, asked = self._ids, CreateTopic.from_json(invocation.value)
+        count = asked.partitions or 1
         first = sum(str(invocation.key).encode())  # the next topic begins with the next broker
-        turns = [(first + number) % len(ids) for number in range(asked.partitions)]
+        turns = [(first + number) % len(ids) for number in range(count)]
         placed = [tuple((ids[turn:] + ids[:turn])[: asked.replication]) for turn in turns]
         return CreateTopic(assignment=tuple(placed))
 
@@ -230,7 +231,7 @@ class LogClient:
     def _settle(self, invocation: Event, result: Ok | Failure, memory: Memory) -> Ok | Failure:
         """What a produce's attempts together say; the producer's books are brought up to date."""
         if isinstance(result, Failure) and memory.unknown:
-            # An earlier attempt may have been appended, whatever the last one was told.
+            # An earlier attempt may have been appended, whatever the last one was answered.
             result = Failure("info", result.error)
         if Produce.from_json(invocation.value).idempotent and self._producer is not None:
             if isinstance(result, Ok):

@@ -25,6 +25,7 @@ from workloads.kafka.operations.partitions import (
     Fetch,
     Fetched,
     ListOffsets,
+    Offset,
     Produce,
     Produced,
     partition_of,
@@ -61,8 +62,12 @@ def produce_answer(
     answer = the_one(topic.partition_responses, lambda each: each.index == number)
     if answer.error_code != 0:
         return refused(answer.error_code, answer.error_message)
+    asked = Produce.from_json(invocation.value)
     done = Produced(
-        produce=Produce.from_json(invocation.value),
+        value=asked.value,
+        acks=asked.acks,
+        idempotent=asked.idempotent,
+        producer=asked.producer,
         offset=int(answer.base_offset),
         topic_id=topic_id,
     )
@@ -102,7 +107,7 @@ def fetch_answer(invocation: Event, response: fetched.FetchResponse, leader_epoc
     except ValueError as error:
         raise UnexpectedResponse(str(error)) from error
     done = Fetched(
-        records=records,
+        records=tuple(records),
         high_watermark=int(answer.high_watermark),
         log_start=int(answer.log_start_offset),
         position=records[-1][0] + 1 if records else start,
@@ -133,7 +138,7 @@ def list_offsets_answer(invocation: Event, response: listed.ListOffsetsResponse)
     answer = the_one(topic.partitions, lambda each: each.partition_index == number)
     if answer.error_code != 0:
         return refused(answer.error_code)
-    return Ok({"offset": int(answer.offset)})
+    return Ok(Offset(int(answer.offset)).to_json())
 
 
 def producer_id_request() -> InitProducerIdRequest:

@@ -28,6 +28,8 @@ from workloads.kafka.operations.brokers import AlterIsr, IsrState
 from workloads.kafka.operations.topics import CreateTopic, PartitionState, TopicState
 
 REQUEST_TIMEOUT_MS: Final = 2000
+DEFAULT: Final = -1
+"""Instead of a number of partitions or replicas: the system's own, or as assigned."""
 _TIMEOUT: Final = i32Timedelta.parse(datetime.timedelta(milliseconds=REQUEST_TIMEOUT_MS))
 
 T = TypeVar("T")
@@ -54,13 +56,13 @@ def create_request(invocation: Event) -> create.CreateTopicsRequest:
     asked = CreateTopic.from_json(invocation.value)
     topic = create.CreatableTopic(
         name=TopicName(invocation.key),
-        num_partitions=i32(asked.partitions),
-        replication_factor=i16(asked.replication),
+        num_partitions=i32(DEFAULT if asked.partitions is None else asked.partitions),
+        replication_factor=i16(DEFAULT if asked.replication is None else asked.replication),
         assignments=tuple(
             create.CreatableReplicaAssignment(
                 partition_index=i32(number), broker_ids=tuple(map(BrokerId, replicas))
             )
-            for number, replicas in enumerate(asked.assignment)
+            for number, replicas in enumerate(asked.assignment or ())
         ),
         configs=(),
     )
@@ -130,7 +132,7 @@ def metadata_answer(invocation: Event, response: cached.MetadataResponse) -> Ans
         return Ok(None)
     if topic.error_code != ErrorCode.none:
         return refused(topic.error_code)
-    partitions = [
+    partitions = tuple(
         PartitionState(
             partition=int(each.partition_index),
             leader=int(each.leader_id),
@@ -140,7 +142,7 @@ def metadata_answer(invocation: Event, response: cached.MetadataResponse) -> Ans
             isr=tuple(map(int, each.isr_nodes)),
         )
         for each in sorted(topic.partitions, key=lambda each: each.partition_index)
-    ]
+    )
     return Ok(TopicState(topic_id=str(topic.topic_id), partitions=partitions).to_json())
 
 

@@ -74,7 +74,7 @@ def learn(
     lease = Lease.from_json(event.value) if event.type == "ok" else None
     if lease is not None:
         broker = replace(broker, newest=max(broker.newest, lease.broker_epoch))
-    if asked.stale is not None or asked.incarnation != broker.incarnation(seed):
+    if asked.zombie is not None or asked.incarnation != broker.incarnation(seed):
         return broker
     broker = replace(broker, asking=False, due_ns=now_ns + RETRY_NS)
     if lease is not None:

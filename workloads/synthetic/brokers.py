@@ -119,7 +119,7 @@ class SyntheticBrokers:
         if event.f == "heartbeat":
             asked = Heartbeat.from_json(event.value)
             broker = self.by_id[asked.broker_id]
-            return after.with_broker(replace(broker, asking=broker.asking or asked.stale is None))
+            return after.with_broker(replace(broker, asking=broker.asking or asked.zombie is None))
         if event.f == "alter-isr":
             return after.with_topic(replace(self.topic, altered=self.topic.altered + 1))
         return after
@@ -183,7 +183,7 @@ class SyntheticBrokers:
                 fresh=True,
             )
             return self._with_partition(newer(known, shown))
-        if asked.stale is not None:
+        if asked.zombie is not None:
             return self  # it was to be refused
         after = self
         broker = self.by_id[asked.broker_id]

@@ -18,7 +18,6 @@ from workloads.kafka.operations.brokers import (
     NO_EPOCH,
     AlterIsr,
     Heartbeat,
-    Staleness,
     broker_key,
 )
 from workloads.synthetic.broker import NS_PER_MS, OFFSET
@@ -108,7 +107,7 @@ def _replayed_heartbeat(fenced: FencedIncarnation) -> Event | None:
 
 
 def _stale_heartbeat(request: Heartbeat, why: str) -> Event:
-    value = replace(request, stale=Staleness(why, ("broker_epoch",))).to_json()
+    value = replace(request, zombie=why, stale=("broker_epoch",)).to_json()
     return op("heartbeat", key=broker_key(request.broker_id), value=value)
 
 
@@ -177,5 +176,5 @@ def _honest(partition: Partition, brokers: SyntheticBrokers, rng: random.Random)
 
 
 def _stale_change(key: str, change: AlterIsr, why: str, number: str) -> Event:
-    value = replace(change, stale=Staleness(why, (number,))).to_json()
+    value = replace(change, zombie=why, stale=(number,)).to_json()
     return op("alter-isr", key=key, value=value)

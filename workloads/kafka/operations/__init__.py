@@ -1,5 +1,5 @@
 """Values of operations and of their results, as types: a file a family.
 
-In a history they are JSON; `to_json` and `from_json` are the only places that know its form.
+In a history they are JSON; `value.py` knows its form, a member a field.
 docs/operating.md describes it.
 """

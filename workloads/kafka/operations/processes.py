@@ -5,42 +5,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from framework.history.event import Json
+from workloads.kafka.operations.value import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessState:
+class ProcessState(Value):
     """What a broker's process says of itself."""
 
     incarnation: str
     broker_state: str
     broker_epoch: int
 
-    def to_json(self) -> Json:
-        return {
-            "incarnation": self.incarnation,
-            "broker_state": self.broker_state,
-            "broker_epoch": self.broker_epoch,
-        }
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoAnswer(Value):
+    """A process that says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Drained:
+class Drained(Value):
     """`reason`: why the process says that it ended."""
 
     reason: str | None
 
-    def to_json(self) -> Json:
-        return {"reason": self.reason}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replaced:
-    """Both processes of the id when the second one is active; None: the first did not answer."""
+class Replaced(Value):
+    """Both processes of the id, asked when the second one was active."""
 
-    first: ProcessState | None
     second: ProcessState
-
-    def to_json(self) -> Json:
-        first = {} if self.first is None else self.first.to_json()
-        return {"second": self.second.to_json(), "first": first}
+    first: ProcessState | NoAnswer
