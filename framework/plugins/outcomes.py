@@ -5,10 +5,10 @@ nobody knows. Each system owns its table; clients look up every answer, and ever
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from framework.history.event import EventType, Json
+from framework.history.event import Event, EventType, Json
 
 CONNECTION_FAILED: Final = "CONNECTION_FAILED"
 """No connection, or it broke before the first byte of the request was handed over."""
@@ -83,3 +83,11 @@ class OutcomeTable:
     def unanswered(self, f: str, code: str, message: str, *, sent: bool) -> Failure:
         """The completion of operation `f` that got no answer. `sent`: some of it was."""
         return Failure("info" if sent and f not in self.reads else "fail", (code, message))
+
+
+def completion(op: Event, result: Ok | Failure, node: str | None) -> Event:
+    """The event that ends `op`, which was asked of `node`."""
+    if isinstance(result, Ok):
+        return replace(op, type="ok", value=result.value, node=node, ext=result.ext)
+    ext = {"asserts": result.asserts} if result.asserts is not None else None
+    return replace(op, type=result.type, value=None, error=result.error, node=node, ext=ext)

@@ -13,8 +13,8 @@ from framework.checking.results import checker_result
 from framework.checking.runs import OPERATIONS, add_operation
 from framework.history.pairing import Operation
 from framework.plugins.checker import RunInfo, Tables
+from framework.testing.oracle import linearizable, random_history
 from framework.verdict import Verdict
-from tests.checkers.linearizability.oracle import linearizable, random_history
 
 EXISTS, UNKNOWN, UNKNOWN_ID = (
     "TOPIC_ALREADY_EXISTS",

@@ -1,6 +1,5 @@
 """The client end to end, against a cluster of loopback sockets."""
 
-import socket
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -23,6 +22,7 @@ from framework.generators import clients, simulate
 from framework.history.event import Event, EventType
 from framework.plugins.system import Cluster, NodeSpec
 from framework.plugins.workload import WorkloadOptions
+from framework.testing.loopback import cluster_of
 from nodes.kraft.adapter.dialect import DIALECT
 from nodes.kraft.adapter.outcomes import OUTCOMES
 from nodes.kraft.adapter.system import KraftSystem
@@ -68,25 +68,15 @@ def servers() -> Iterator[dict[str, LoopbackServer]]:
 
 @pytest.fixture
 def cluster(servers: dict[str, LoopbackServer]) -> Cluster:
-    ports = {name: server.port for name, server in servers.items()}
-
-    def connect(address: str, port: int, timeout_s: float) -> socket.socket:
-        listener = {"b": 9092, "c": 9093}[address[0]]
-        assert port == listener
-        return socket.create_connection(("127.0.0.1", ports[address]), timeout_s)
-
-    fleet: Any = SimpleNamespace(
-        connect=connect, hosts={name: SimpleNamespace(address=name) for name in servers}
-    )
-    nodes = {
-        name: NodeSpec(name=name, roles=frozenset({role}), ports={listener: port})
+    nodes = [
+        NodeSpec(name=name, roles=frozenset({role}), ports={listener: port})
         for name, role, listener, port in [
             ("b1", "broker", "client", 9092),
             ("b2", "broker", "client", 9092),
             ("c1", "controller", "controller", 9093),
         ]
-    }
-    return Cluster(system=KraftSystem(), fleet=fleet, nodes=nodes, seed=0)
+    ]
+    return cluster_of(servers, nodes, KraftSystem())
 
 
 def op(f: str, key: str, value: Any = None) -> Event:

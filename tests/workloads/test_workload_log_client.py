@@ -1,10 +1,8 @@
 """The client of the `log` workload, against sockets that answer as each test says."""
 
-import socket
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +18,8 @@ from kio.static.primitive import i16, i32, i64
 from loopback_server import CLOSE, LoopbackServer
 
 from framework.history.event import Event
-from framework.plugins.system import Cluster, NodeSpec
+from framework.plugins.system import NodeSpec
+from framework.testing.loopback import cluster_of
 from nodes.kraft.adapter.system import KraftSystem
 from nodes.kraft.controller.answers import NO_THROTTLE, make
 from workloads.kafka.batches import one_value, values_in
@@ -156,23 +155,16 @@ def clients(*brokers: Broker) -> Iterator[Callable[[], LogClient]]:
             name: stack.enter_context(LoopbackServer(broker))
             for name, broker in zip(names, brokers, strict=True)
         }
-
-        def connect(address: str, port: int, timeout_s: float) -> socket.socket:
-            return servers[address].open(timeout_s)
-
-        fleet: Any = SimpleNamespace(
-            connect=connect, hosts={name: SimpleNamespace(address=name) for name in names}
-        )
-        nodes = {
-            name: NodeSpec(
+        nodes = [
+            NodeSpec(
                 name=name,
                 roles=frozenset({"broker", "controller"}),
                 ports={"client": 1, "controller": 2},
                 ids={"broker": 4 + number},
             )
             for number, name in enumerate(names)
-        }
-        cluster = Cluster(system=KraftSystem(), fleet=fleet, nodes=nodes, seed=0)
+        ]
+        cluster = cluster_of(servers, nodes, KraftSystem())
         yield lambda: LogClient(cluster, 0)
 
 

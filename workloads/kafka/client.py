@@ -1,7 +1,6 @@
 """The client of all our workloads: does any of their operations, at any node that serves it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,7 +8,7 @@ from kio.static.protocol import RequestPayload
 
 from framework.history.event import Event
 from framework.plugins.dialect import Exchange, UnexpectedResponse
-from framework.plugins.outcomes import MALFORMED_RESPONSE, Failure, Ok, Refused
+from framework.plugins.outcomes import MALFORMED_RESPONSE, Failure, Ok, Refused, completion
 from framework.plugins.system import Cluster
 from workloads.kafka.broker_client import BrokerClient
 from workloads.kafka.codec import Codec
@@ -69,14 +68,6 @@ class KafkaClient:
         if at == "broker":
             return self._broker.call(request)
         return self._controller.call(request, read=f in self._outcomes.reads)
-
-
-def completion(invocation: Event, result: Ok | Failure, node: str | None) -> Event:
-    """The event that ends `invocation`."""
-    if isinstance(result, Ok):
-        return replace(invocation, type="ok", value=result.value, node=node, ext=result.ext)
-    ext = {"asserts": result.asserts} if result.asserts is not None else None
-    return replace(invocation, type=result.type, value=None, error=result.error, node=node, ext=ext)
 
 
 def connections(

@@ -19,11 +19,11 @@ from kio.static.protocol import RequestPayload
 from framework.history.event import Event
 from framework.plugins import outcomes
 from framework.plugins.dialect import UnexpectedResponse
-from framework.plugins.outcomes import Failure, Ok, Refused
+from framework.plugins.outcomes import Failure, Ok, Refused, completion
 from framework.plugins.system import Cluster
 from workloads.kafka.batches import NO_PRODUCER, one_value
 from workloads.kafka.broker_client import BrokerClient
-from workloads.kafka.client import KafkaClient, completion, connections
+from workloads.kafka.client import KafkaClient, connections
 from workloads.kafka.codec import Codec
 from workloads.kafka.connection import Breakdown
 from workloads.kafka.leaders import Leader, Leaders, NoAnswer

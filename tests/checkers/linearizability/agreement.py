@@ -18,15 +18,15 @@ from framework.checking.runs import add_operation
 from framework.history.columns import OPERATIONS
 from framework.history.event import Json
 from framework.history.pairing import Operation
-from framework.verdict import Verdict
-from tests.checkers.linearizability.coded_oracle import is_legal_order
-from tests.checkers.linearizability.oracle import (
+from framework.testing.oracle import (
     INITIAL,
     UNIQUE,
     is_linearizable,
     random_history,
     spec_of,
 )
+from framework.verdict import Verdict
+from tests.checkers.linearizability.coded_oracle import is_legal_order
 
 NAMES = (*sorted(MODELS), UNIQUE)
 """What there are random histories of."""

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from checkers.linearizability.kernel import judge_block
 from framework.history.pairing import Operation
+from framework.testing.oracle import UNIQUE, is_linearizable, random_history
 from tests.checkers.linearizability.agreement import NAMES, Case, compare, model_of, table_of
-from tests.checkers.linearizability.oracle import UNIQUE, is_linearizable, random_history
 
 HISTORIES = 1_000
 EXPECTED = {

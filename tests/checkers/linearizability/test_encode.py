@@ -15,7 +15,7 @@ from framework.checking.columns import Columns
 from framework.checking.runs import add_operation
 from framework.history.columns import OPERATIONS
 from framework.history.pairing import Operation
-from tests.checkers.linearizability.oracle import random_history
+from framework.testing.oracle import random_history
 
 Said = tuple[str, Any, Any]
 """(kind, what `a` is, what `b` is); None where it has none."""

@@ -8,18 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from interpreting import (
-    WRITE,
-    Clients,
-    Idle,
-    Memory,
-    OneClient,
-    after_threads_end,
-    errors,
-    interpret,
-    ok,
-    well_formed,
-)
 
 from framework.generators import (
     Context,
@@ -42,6 +30,18 @@ from framework.generators import (
 )
 from framework.history.event import Event
 from framework.run.interpreter import run
+from framework.testing.memory import (
+    WRITE,
+    Clients,
+    Idle,
+    Memory,
+    OneClient,
+    errors,
+    eventually,
+    interpret,
+    ok,
+    well_formed,
+)
 
 # -- order and time
 
@@ -368,7 +368,7 @@ def test_a_stuck_worker_is_given_up_and_its_late_answer_dropped() -> None:
     assert waited >= 1e9
     assert summary.given_up == 1
     assert summary.processes == {0: 1}
-    after_threads_end(lambda: source.closed == [0, 0])  # the old worker closes its own client
+    eventually(lambda: source.closed == [0, 0])  # the old worker closes its own client
 
 
 def test_a_late_answer_does_not_complete_another_operation() -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from interpreting import WRITE, Clients, Memory, errors, interpret, well_formed
 
 from framework.errors import UsageError
 from framework.generators import (
@@ -30,6 +29,7 @@ from framework.generators import (
     until_ok,
 )
 from framework.history.event import Event
+from framework.testing.memory import WRITE, Clients, Memory, errors, interpret, well_formed
 
 # -- the nemesis
 

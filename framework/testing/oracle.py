@@ -1,21 +1,29 @@
-"""Brute force: every order of a small history, by specifications written a second time.
+"""Brute force: every order of a small history, to hold a checker against.
 
-Nothing here is shared with the checker. A specification gives all states that may follow when
-an operation takes effect with what was recorded of it.
+    >>> linearizable(register, None, operations)
+
+Nothing here is shared with the checkers. A specification gives all states that may follow when an
+operation takes effect with what was recorded of it: none, where it cannot. Those of the built-in
+models are here, written a second time, and histories of them: `random_history`. The cost is that
+of all orders, so ten operations are many.
 """
 
 import random
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final, TypeAlias, TypeVar
 
-from framework.history.pairing import Operation
+from framework.history.pairing import CompletionType, Operation
 
-Spec = Callable[[Any, Operation], Iterable[Any]]
+State = TypeVar("State")
+Spec: TypeAlias = Callable[[State, Operation], Iterable[State]]
 
 
 def linearizable(
-    spec: Spec, initial: Any, operations: Sequence[Operation], until: int | None = None
+    spec: Spec[State],
+    initial: State,
+    operations: Sequence[Operation],
+    until: int | None = None,
 ) -> bool:
     """Whether some order explains the completions (before the event `until`).
 
@@ -28,7 +36,7 @@ def linearizable(
         for op in operations
     ]
 
-    def explore(state: Any, left: frozenset[int]) -> bool:
+    def explore(state: State, left: frozenset[int]) -> bool:
         deadline = min((end for i in left if (end := ends[i]) is not None), default=None)
         if deadline is None:
             return True
@@ -108,15 +116,28 @@ def queue(state: tuple[Any, ...], op: Operation) -> list[tuple[Any, ...]]:
     return [state[1:]] if state and state[0] == op.result else []
 
 
-UNIQUE = "register of unique values"
-INITIAL = {"register": None, UNIQUE: None, "kv": "", "topics": None, "set": False, "queue": ()}
+UNIQUE: Final = "register of unique values"
+INITIAL: Final[dict[str, Any]] = {
+    "register": None,
+    UNIQUE: None,
+    "kv": "",
+    "topics": None,
+    "set": False,
+    "queue": (),
+}
 
 
-def spec_of(model: str, operations: Sequence[Operation]) -> Spec:
+def spec_of(model: str, operations: Sequence[Operation]) -> Spec[Any]:
     if model == "topics":
         shown = {op.result["topic_id"] for op in operations if isinstance(op.result, dict)}
         return partial(topics, ids=[*sorted(shown), "some other"])
-    specs = {"register": register, UNIQUE: register, "kv": kv, "set": set_, "queue": queue}
+    specs: dict[str, Spec[Any]] = {
+        "register": register,
+        UNIQUE: register,
+        "kv": kv,
+        "set": set_,
+        "queue": queue,
+    }
     return specs[model]
 
 
@@ -131,7 +152,7 @@ def random_history(model: str, rng: random.Random) -> list[Operation]:
     """Up to 9 operations of up to 4 processes, some pending, sometimes with a wrong result."""
     operations: list[Operation] = []
     open_ops: dict[int, Operation] = {}
-    done: dict[int, tuple[str, Any]] = {}
+    done: dict[int, tuple[CompletionType, Any]] = {}
     state = INITIAL[model]
     total, threads, infos = rng.randint(2, 9), rng.randint(1, 4), rng.choice([0, 0.1, 0.4])
     index = 0
@@ -155,7 +176,7 @@ def random_history(model: str, rng: random.Random) -> list[Operation]:
                 op.end = index
                 index += 1
         elif op.index in done:
-            op.type, op.result = done[op.index]  # type: ignore[assignment]
+            op.type, op.result = done[op.index]
             op.end = index
             index += 1
             del open_ops[thread]
@@ -185,7 +206,9 @@ def _random_call(model: str, rng: random.Random, number: int) -> tuple[str, Any]
     return f, small if f == "enqueue" else None
 
 
-def _act(model: str, state: Any, op: Operation, rng: random.Random) -> tuple[Any, str, Any]:
+def _act(
+    model: str, state: Any, op: Operation, rng: random.Random
+) -> tuple[Any, CompletionType, Any]:
     """What a correct object does: the state after, and the completion."""
     match model, op.f:
         case ("register" | "kv" | "register of unique values", "read"):
@@ -233,4 +256,4 @@ def _lie(model: str, op: Operation, rng: random.Random) -> None:
         case "set", "contains":
             op.type, op.result = "ok", rng.random() < 0.5
         case _:
-            op.type, op.result = rng.choice(["ok", "fail", "info"]), None  # type: ignore[assignment]
+            op.type, op.result = rng.choice(["ok", "fail", "info"]), None

@@ -1,22 +1,32 @@
-"""Runs of the interpreter with clients in memory, for its tests."""
+"""Runs of the interpreter with clients in memory.
+
+    >>> history, summary = interpret(limit(3, repeat(op("read"))))
+
+The answer to each operation is a function's; what is under test is a generator, a client, or what
+the interpreter makes of them.
+"""
+
+from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
-from framework.generators import (
-    Source,
-    op,
-    repeat,
-)
+import tenacity
+
+from framework.generators import Source, op, repeat
 from framework.history.event import Event
 from framework.history.jsonl import encode
+from framework.plugins.workload import Client
 from framework.run.interpreter import RunSummary, run
+from framework.run.workers import NemesisActor
 
-ZERO_NS = time.monotonic_ns()
-WRITE = repeat(op("write", "x", 1))
+_ZERO_NS: Final = time.monotonic_ns()
+"""For all runs: one may go on with the history of another."""
+WRITE: Final = repeat(op("write", "x", 1))
+"""Writes of one value, for ever."""
 
 
 @dataclass
@@ -39,12 +49,14 @@ class Memory:
 class Clients:
     """Opens clients that answer through a function, and counts what becomes of them."""
 
-    answer: Callable[[Event], Any]
+    answer: Callable[[Event], Event]
     opened: list[int] = field(default_factory=list)
     closed: list[int] = field(default_factory=list)
     refuse: Callable[[int], bool] = lambda count: False
+    """Whether the client cannot be opened; how many were, this one included."""
 
-    def open(self, thread: int) -> "OneClient":
+    def open(self, thread: int) -> Client:
+        """A new client. Raises `ConnectionRefusedError`."""
         self.opened.append(thread)
         if self.refuse(len(self.opened)):
             raise ConnectionRefusedError("nobody listens")
@@ -53,6 +65,8 @@ class Clients:
 
 @dataclass
 class OneClient:
+    """One of `Clients`. Fails a test in which it is asked for two operations at a time."""
+
     clients: Clients
     thread: int
     busy: bool = False
@@ -61,7 +75,7 @@ class OneClient:
         assert not self.busy, "one operation at a time"
         self.busy = True
         try:
-            return self.clients.answer(op)  # type: ignore[no-any-return]
+            return self.clients.answer(op)
         finally:
             self.busy = False
 
@@ -77,29 +91,32 @@ class Idle:
 
 
 def ok(op: Event) -> Event:
+    """It was done."""
     return replace(op, type="ok")
 
 
 def interpret(
     generator: Source,
-    answer: Callable[[Event], Any] | Clients = ok,
+    answer: Callable[[Event], Event] | Clients = ok,
     *,
     threads: int = 3,
-    nemesis: Any = None,
+    nemesis: NemesisActor | None = None,
     stop: threading.Event | None = None,
     journal: Memory | None = None,
     **options: Any,
 ) -> tuple[list[Event], RunSummary]:
+    """The history of a run, which is `well_formed`, and its summary. `options` are those of
+    `framework.run.interpreter.run`, and so is what it raises."""
     journal = journal if journal is not None else Memory()
-    source = answer if isinstance(answer, Clients) else Clients(answer)
+    clients = answer if isinstance(answer, Clients) else Clients(answer)
     summary = run(
         generator,
-        open_client=source.open,
+        open_client=clients.open,
         nemesis=nemesis or Idle(),
         journal=journal,
         threads=threads,
         seed=1,
-        clock=lambda: time.monotonic_ns() - ZERO_NS,
+        clock=lambda: time.monotonic_ns() - _ZERO_NS,
         stop=stop or threading.Event(),
         **options,
     )
@@ -108,7 +125,8 @@ def interpret(
 
 
 def well_formed(history: list[Event]) -> None:
-    """Dense indices, times in order, each invocation completed once, no life after an info."""
+    """Asserts dense indices, times in order, each invocation completed once, and no life after
+    an info."""
     assert [event.index for event in history] == list(range(len(history)))
     times = [event.time or 0 for event in history]
     assert times == sorted(times)
@@ -128,12 +146,16 @@ def well_formed(history: list[Event]) -> None:
 
 
 def errors(history: list[Event]) -> list[tuple[str, str] | None]:
+    """What went wrong, in the order in which it was seen."""
     return [event.error for event in history if event.type in ("fail", "info")]
 
 
-def after_threads_end(condition: Callable[[], bool]) -> None:
-    """Wait for a thread of ours that ends on its own."""
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+def eventually(condition: Callable[[], object], timeout_s: float = 120.0) -> None:
+    """Wait until a condition holds that another thread brings about. Raises
+    `tenacity.RetryError`."""
+    wait = tenacity.Retrying(
+        retry=tenacity.retry_if_result(lambda held: not held),
+        stop=tenacity.stop_after_delay(timeout_s),
+        wait=tenacity.wait_fixed(0.001),
+    )
+    wait(condition)
