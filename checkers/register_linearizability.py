@@ -1,0 +1,117 @@
+"""Register operations are linearizable: reads, writes and compare-and-sets of each key.
+
+The object of one key is a register that holds null at first. A compare-and-set that was answered
+found what it expected, and replaced it. One that failed found another value if its completion
+says so (`asserts` in its `ext`); else all that it says is that nothing happened, as every other
+failure does. Keys are independent of each other (Herlihy & Wing 1990), hence checked one by one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+
+from checkers.linearizability.decision import Decision
+from checkers.linearizability.encoding.encode import Keyed
+from checkers.linearizability.encoding.models import REGISTER
+from checkers.linearizability.evidence.told import operation_of, told
+from checkers.linearizability.kernel import Patience, judge_key, outcomes
+from framework.checking.keyed import Outcome, budget_s, keyed_tables
+from framework.history.event import Json
+from framework.history.pairing import Operation
+from framework.plugins.checker import DataFrame, Finding, Tables
+
+_NAMES: Final = ", ".join(f"'{f}'" for f in REGISTER.fs)
+_SAYS_NOTHING: Final = "f = 'cas' and type = 'fail' and get_json_object(ext, '$.asserts') is null"
+
+
+class RegisterLinearizability:
+    """The checker; entry point `register-linearizability`."""
+
+    name = "register-linearizability"
+    summary = (
+        "Reads, writes and compare-and-sets of each key have one order, consistent with real "
+        "time, that a single register could have served"
+    )
+    requires = frozenset({"register-operations"})
+
+    def check(self, tables: Tables) -> DataFrame:
+        rows = tables.operations.where(f"f in ({_NAMES}) and key != 'null'")
+        return keyed_tables(
+            rows.where(f"not coalesce({_SAYS_NOTHING}, false)"),
+            kernel=partial(check_registers, budget_s=budget_s(tables.spark)),
+        )
+
+
+def check_registers(table: pa.Table, *, budget_s: float) -> pa.Table:
+    """`OUTCOME_ARROW` for every key of every run."""
+    return outcomes(
+        table,
+        model=REGISTER.name,
+        checker=RegisterLinearizability.name,
+        judge=partial(_judge_register, Patience(), budget_s=budget_s),
+    )
+
+
+def _judge_register(
+    patience: Patience,
+    table: pa.Table,
+    key: Keyed,
+    known: Decision | None = None,
+    *,
+    budget_s: float,
+) -> Outcome:
+    """What decides any model. Where a stale read is what it found, that is said in a line."""
+    outcome = judge_key(REGISTER.name, table, key, known, budget_s=budget_s, patience=patience)
+    if not outcome.findings:
+        return outcome
+    operations = [operation_of(row) for row in table.take(pa.array(key.rows)).to_pylist()]
+    findings = [_with_stale_read(finding, operations) for finding in outcome.findings]
+    return replace(outcome, findings=findings)
+
+
+def _with_stale_read(finding: Finding, operations: Sequence[Operation]) -> Finding:
+    """The finding, headed by the first of its reads that is stale, and what shows that."""
+    named = [op for op in operations if op.index in finding.operations]
+    for read in named:
+        newer = replacement(read, operations, named) or replacement(read, operations)
+        if newer is not None:
+            line = f"a stale read: {told(newer)} had replaced what {told(read)} returned"
+            shown = sorted({*finding.operations, newer.index, read.index})
+            return replace(finding, message=f"{line}\n{finding.message}", operations=shown)
+    return finding
+
+
+def replacement(
+    read: Operation, operations: Sequence[Operation], among: Sequence[Operation] | None = None
+) -> Operation | None:
+    """What replaced the value that a read returned, for certain: an acknowledged operation that
+    began after the only one that wrote the value had returned, and returned before the read
+    began. None: the read is no read, or nothing (`among` these) is that plain."""
+    if read.f != "read" or read.type != "ok":
+        return None
+    writers = [op for op in operations if op.type != "fail" and _writes(op, read.result)]
+    if read.result is None and not writers:
+        since = -1
+    elif len(writers) == 1 and writers[0].type == "ok" and writers[0].end is not None:
+        since = writers[0].end
+    else:
+        return None
+    return next(
+        (
+            op
+            for op in (operations if among is None else among)
+            if op.f != "read" and op.type == "ok" and op.end is not None
+            if since < op.index and op.end < read.index
+        ),
+        None,
+    )
+
+
+def _writes(operation: Operation, value: Json) -> bool:
+    given = operation.value
+    if operation.f == "cas":
+        given = given[1] if isinstance(given, list) and len(given) == 2 else None
+    return operation.f != "read" and bool(given == value)

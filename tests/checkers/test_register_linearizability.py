@@ -1,0 +1,162 @@
+"""Register linearizability: planted violations, honest histories, and brute force."""
+
+import json
+import random
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from checkers.register_linearizability import RegisterLinearizability, check_registers, replacement
+from framework.checking.columns import Columns
+from framework.checking.results import checker_result
+from framework.checking.runs import OPERATIONS, add_operation
+from framework.history.pairing import Operation
+from framework.plugins.checker import RunInfo, Tables
+from framework.testing.oracle import is_linearizable, random_history
+from framework.verdict import Verdict
+
+
+def op(
+    f: str, op: int, end: int | None, value: Any = None, type: str = "ok", *, key: str = "r"
+) -> Operation:
+    """`value`: of a read its result, of a write or cas the argument."""
+    operation = Operation(index=op, end=end, process=op, f=f, key=key)
+    operation.type = "info" if end is None else type  # type: ignore[assignment]
+    if f == "read":
+        operation.result = value
+    else:
+        operation.value = value
+    return operation
+
+
+def table(operations: Iterable[Operation]) -> pa.Table:
+    columns = Columns(OPERATIONS)
+    for operation in operations:
+        add_operation(columns, "run", operation)
+    return columns.table()
+
+
+def judged(operations: Iterable[Operation]) -> tuple[str, list[dict[str, Any]]]:
+    """The verdict on one key, and the findings."""
+    (row,) = check_registers(table(operations), budget_s=10).to_pylist()
+    return row["verdict"], json.loads(row["findings"])
+
+
+HONEST = {
+    "nothing was written": [op("read", 0, 1), op("cas", 2, 3, [1, 2], "fail")],
+    "one after another": [
+        op("write", 0, 1, 1),
+        op("cas", 2, 3, [1, 2]),
+        op("cas", 4, 5, [1, 3], "fail"),
+        op("read", 6, 7, 2),
+    ],
+    "the first value by cas": [op("cas", 0, 1, [None, 1]), op("read", 2, 3, 1)],
+    "a read beside a write sees either": [
+        op("write", 0, 1, 1),
+        op("write", 2, 9, 2),
+        op("read", 3, 4, 1),
+        op("read", 5, 6, 2),
+    ],
+    "a write of unknown fate took effect late": [
+        op("write", 0, 1, 1),
+        op("write", 2, None, 2),
+        op("read", 3, 4, 1),
+        op("read", 5, 6, 2),
+    ],
+    "a write of unknown fate never did": [op("write", 0, None, 1), op("read", 1, 2)],
+    "a write that failed did nothing": [op("write", 0, 1, 1, "fail"), op("read", 2, 3)],
+}
+
+PLANTED = {
+    "a stale read": [op("write", 0, 1, 1), op("write", 2, 3, 2), op("read", 4, 5, 1)],
+    "a stale null": [op("write", 0, 1, 1), op("read", 2, 3)],
+    "a read after a cas of what it replaced": [
+        op("write", 0, 1, 1),
+        op("cas", 2, 3, [1, 2]),
+        op("read", 4, 5, 1),
+    ],
+    "back in time between two reads": [
+        op("write", 0, 1, 1),
+        op("write", 2, None, 2),
+        op("read", 3, 4, 2),
+        op("read", 5, 6, 1),
+    ],
+    "a lost write": [op("write", 0, 1, 1), op("cas", 2, 3, [None, 2])],
+    "two cas of one value": [
+        op("write", 0, 1, 1),
+        op("cas", 2, 5, [1, 2]),
+        op("cas", 3, 4, [1, 3]),
+    ],
+    "a cas that failed although the value was there": [
+        op("write", 0, 1, 1),
+        op("cas", 2, 3, [1, 2], "fail"),
+    ],
+    "a value that nobody wrote": [op("write", 0, 1, 1), op("read", 2, 3, 7)],
+    "a value before it was written": [op("read", 0, 1, 1), op("write", 2, 3, 1)],
+    "a write that failed took effect": [op("write", 0, 1, 1, "fail"), op("read", 2, 3, 1)],
+}
+STALE = {"a stale read", "a stale null", "a read after a cas of what it replaced"}
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_accepts(name: str) -> None:
+    assert judged(HONEST[name]) == ("VALID", [])
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_rejects_and_names_the_operations(name: str) -> None:
+    verdict, findings = judged(PLANTED[name])
+    assert verdict == "INVALID"
+    (finding,) = findings
+    assert {each.index for each in PLANTED[name][-2:]} & set(finding["operations"])
+    assert all(f"index {number}" in finding["message"] for number in finding["operations"])
+    assert finding["picture"]
+    assert finding["message"].startswith("a stale read: ") == (name in STALE)
+
+
+def test_agrees_with_brute_force() -> None:
+    verdicts = []
+    for seed in range(600):
+        rng = random.Random(f"registers/{seed}")
+        operations = random_history("register of unique values", rng)
+        if not any(operation.end is not None for operation in operations):
+            continue
+        expected = is_linearizable("register", operations)
+        verdict, findings = judged(operations)
+        assert verdict == ("VALID" if expected else "INVALID"), f"seed {seed}: {operations}"
+        assert bool(findings) is not expected
+        verdicts.append(expected)
+    assert 100 < sum(verdicts) < len(verdicts) - 100
+
+
+def test_what_is_called_stale_is_impossible_whatever_else_happened() -> None:
+    found = 0
+    for seed in range(3_000):
+        operations = random_history("register of unique values", random.Random(f"stale/{seed}"))
+        if any(replacement(operation, operations) for operation in operations):
+            found += 1
+            assert not is_linearizable("register", operations), operations
+    assert found > 50
+
+
+def test_on_spark_a_cas_that_never_reached_the_system_says_nothing(spark: Any) -> None:
+    refused = op("cas", 2, 3, [1, 2], "fail")
+    refused.error = ("CONNECTION_FAILED", "refused")
+    differs = op("cas", 6, 7, [1, 2], "fail", key="other")
+    differs.error, differs.ext = ("VALUE_DIFFERS", ""), {"asserts": "differs"}
+    operations = [op("write", 0, 1, 1), refused, op("write", 4, 5, 1, key="other"), differs]
+    tables = Tables(
+        spark=spark,
+        runs=[RunInfo(run="run", path="", plan={})],
+        operations=spark.createDataFrame(table(operations)),
+        nemesis=None,
+        events=None,
+        faults=None,
+    )
+    checker = RegisterLinearizability()
+    rows = [row.asDict() for row in checker.check(tables).collect()]
+    assert {row["key"]: row["verdict"] for row in rows} == {"r": "VALID", "other": "INVALID"}
+    result = checker_result(checker.name, checker.summary, rows)
+    assert (result.verdict, result.seen, result.keys) == (Verdict.INVALID, 3, 2)
