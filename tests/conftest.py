@@ -21,7 +21,7 @@ def spark() -> Iterator[Any]:
     stop(session)
 
 
-CLUSTER_FOLDERS = ("end_to_end", "nemesis", "framework/hosts")
+CLUSTER_FOLDERS = ("end_to_end", "examples", "nemesis", "framework/hosts")
 CLUSTER_FILES = ("test_node_process.py",)
 
 
