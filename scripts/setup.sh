@@ -62,11 +62,15 @@ missing_packages() {
     venv_works || "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
     if [[ "$1" == test ]]; then
         has mmdebstrap || echo mmdebstrap
+        has etcd || echo etcd-server
         docker_answers || has dockerd || echo docker.io
         # Newer releases keep the client in a package of its own.
         has docker || if has apt-cache && known_to_apt docker-cli; then echo docker-cli; else echo docker.io; fi
     fi
 }
+
+# Tests start members of their own; the service that the package brings is of no use to them.
+stop_etcd() { { systemctl disable --now etcd || service etcd stop; } >/dev/null 2>&1 || true; }
 
 install_packages() {
     local packages
@@ -82,6 +86,7 @@ install_packages() {
     # shellcheck disable=SC2086 # a list of words
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
     hash -r
+    if [[ "$packages" == *etcd-server* ]]; then stop_etcd; fi
     packages="$(missing_packages "$1" | sort -u | tr '\n' ' ')"
     if [[ -n "$packages" ]]; then
         fail "still missing after apt-get install: ${packages% }"

@@ -18,6 +18,7 @@ STUBS = {
     "ip": "true",
     "nft": "true",
     "mmdebstrap": "true",
+    "etcd": "true",
     "apt-cache": """if [[ "$2" == docker-cli || "$2" == "$(cat "$STATE/unknown")" ]]; then
     printf '%s:\\n  Candidate: (none)\\n' "$2"
 else
