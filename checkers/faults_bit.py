@@ -19,7 +19,7 @@ NO_FAULTS: Final = "no faults asked"
 
 def faults_bit(events: RunEvents) -> Outcome:
     injections = sorted(events.faults, key=lambda each: each.id)
-    asked = [name for name in events.plan.get("nemeses") or () if name != "none"]
+    asked = _asked(events.plan)
     if not asked and not injections:
         return Outcome(verdict=Verdict.VALID, seen=1, note=NO_FAULTS)
     bit = [each for each in injections if _bit(each)]
@@ -45,6 +45,13 @@ def faults_bit(events: RunEvents) -> Outcome:
     for fault in sorted({each.fault for each in bit}):
         figures[f"bit.{fault}"] = sum(each.fault == fault for each in bit)
     return Outcome(verdict=verdict, seen=len(injections), figures=figures, note="; ".join(notes))
+
+
+def _asked(plan: Mapping[str, Json]) -> list[str]:
+    """The faults of the nemeses that were asked for. Older plans name the nemeses alone, of which
+    each had one fault, called as itself."""
+    named = plan.get("faults") or plan.get("nemeses") or ()
+    return [str(name) for name in named if name != "none"]
 
 
 def _bit(injection: FaultRecord) -> bool:
