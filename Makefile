@@ -10,9 +10,9 @@ BIN    := $(VENV)/bin
 # Arguments of `python -m framework run`.
 ARGS ?= --nemesis partition
 
-# Two workers. A group of tests stays in one worker, one after the other: those that start
-# clusters are a group, so that no two clusters compete for the machine.
-PYTEST_ARGS ?= -n 2 --dist loadgroup
+# Two workers. A group of tests stays in one worker, one after the other; tests/conftest.py says
+# which are one, and puts the long ones first.
+PYTEST_ARGS ?= -n 2 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: help run test lint setup setup-test
 help:

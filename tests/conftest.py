@@ -21,20 +21,35 @@ def spark() -> Iterator[Any]:
     stop(session)
 
 
-CLUSTER_FOLDERS = ("end_to_end", "examples", "nemesis", "framework/hosts")
-CLUSTER_FILES = ("test_node_process.py",)
+CLUSTERS = (
+    "end_to_end/test_runs",
+    "end_to_end/test_defects",
+    "examples",
+    "framework/hosts",
+    "nemesis",
+)
+GROUP = pytest.StashKey[str]()
+FIRST = ("clusters", "spark")
+"""Groups that take long, and so are begun first."""
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Groups for `--dist loadgroup`: tests that start clusters follow one another in one worker,
-    so that no two clusters compete for the machine; so do those that use Spark, so that there is
-    one session; other files may go anywhere. (xdist reads the marks as soon as all is collected,
+    """Groups for `--dist loadgroup`: tests that start hosts follow one another in one worker, as
+    some of them clean up what dead runs left; so do those that use Spark, so that there is one
+    session; other files may go anywhere. (xdist reads the marks as soon as all is collected,
     before any hook of ours that changes the list.)"""
     where = item.path.relative_to(Path(__file__).parent).as_posix()
-    if where.startswith(CLUSTER_FOLDERS) or item.path.name in CLUSTER_FILES:
+    if where.startswith(CLUSTERS):
         group = "clusters"
     elif "spark" in getattr(item, "fixturenames", ()):
         group = "spark"
     else:
         group = where
     item.add_marker(pytest.mark.xdist_group(group))
+    item.stash[GROUP] = group
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long comes first, so that no worker is left with it in the end."""
+    items.sort(key=lambda item: item.stash[GROUP] not in FIRST)

@@ -11,7 +11,6 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 GENERATED = ("evidence.md", "grid.md")
-TO_COME = "docs/tutorial.md"
 
 
 def files(*patterns: str) -> list[Path]:
@@ -43,8 +42,6 @@ def broken(page: Path) -> list[str]:
             continue
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
-        if target == ROOT / TO_COME:
-            continue
         if not target.exists() or (anchor and anchor not in anchors(target)):
             found.append(link)
     return found
@@ -67,7 +64,7 @@ def test_code_names_pages_that_there_are() -> None:
         f"{file.relative_to(ROOT)}: {name}"
         for file in files("*.py", "*.sh", "*.yml", "*.toml", "*.md", "Makefile", "*.html")
         for name in mention.findall(file.read_text())
-        if not (ROOT / name).exists() and name != TO_COME
+        if not (ROOT / name).exists()
     }
     assert missing == set()
 
