@@ -34,7 +34,7 @@ def measured(fleet: Fleet, zero_ns: int) -> Iterator[dict[str, Json]]:
             found.setdefault(node, {"samples": []})["samples"].append(taken)
 
     sample()
-    if all("shared" in clock for clock in found.values()):
+    if found and all("shared" in clock for clock in found.values()):
         yield found
         return
     over = threading.Event()

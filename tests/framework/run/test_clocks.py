@@ -54,6 +54,9 @@ def test_a_node_that_does_not_answer_is_measured_when_it_does() -> None:
     with measured(fleet([{"b": None, "a": sample(1, 1)}, {"a": sample(2, 2)}]), 0) as found:
         pass
     assert [each["offset_ns"] for each in found["a"]["samples"]] == [1, 2]
+    with measured(fleet([{}, {"a": sample(2, 2)}]), 0) as found:
+        pass
+    assert [each["offset_ns"] for each in found["a"]["samples"]] == [2]
 
 
 def test_checkers_read_what_was_measured() -> None:
