@@ -177,13 +177,7 @@ class SshProvider:
                     "a fault would hit both",
                     "run the harness on a machine of its own",
                 )
-            for folder, marker in found.runs.items():
-                if marker is None or not _dead(marker):
-                    whose = "another run" if marker is None else f"run {marker['run_id']}"
-                    raise Unfit(
-                        f"{whose} has the machine",
-                        f"wait for it, or if it is gone remove {folder} there",
-                    )
+            _check_free(found.runs)
         except Unfit as error:
             return Ability(name, False, str(error), error.remedy)
         return Ability(name, True, f"{machine.address}, Python {found.version}")
@@ -206,7 +200,10 @@ class SshProvider:
         marker = json.dumps({"run_id": run.run_id, "label": run.label, "harness": str(run.harness)})
         packed = f"{folder}/software.tar.gz"
         with _reached(machine) as host:
-            host.run([found.python, "-c", THERE, "prepare", folder, marker])
+            told = host.run([found.python, "-c", THERE, "prepare", folder, marker]).out
+            others = json.loads(told)["runs"]
+            del others[folder]
+            _check_free(others)
             host.run(["mkdir", f"{folder}/software", f"{folder}/node"])
             host.write(packed, self._packed(image, found.abi))
             host.run(["tar", "-C", f"{folder}/software", "-xzf", packed])
@@ -291,6 +288,15 @@ def _why(error: Exception, machine: Machine | None = None) -> str:
         case EOFError():
             return f"{at} speaks no SSH"
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def _check_free(found: Mapping[str, Mapping[str, str] | None]) -> None:
+    """Raises `Unfit` where a run that may live has the machine. `found`: as `Found.runs`."""
+    for folder, marker in found.items():
+        if marker is None or not _dead(marker):
+            whose = "another run" if marker is None else f"run {marker['run_id']}"
+            remedy = f"wait for it, or if it is gone remove {folder} there"
+            raise Unfit(f"{whose} has the machine", remedy)
 
 
 def _dead(marker: Mapping[str, str]) -> bool:

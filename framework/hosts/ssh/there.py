@@ -35,10 +35,12 @@ def look(workdir: str) -> None:
 
 
 def prepare(folder: str, marker: str) -> None:
-    """Make a run's folder with its marker in it; the marker says which parents were made too."""
+    """Make a run's folder with its marker in it; the marker says which parents were made too.
+    Then look: of two runs that come at once, each finds the other."""
     made = [str(parent) for parent in Path(folder).parents if not parent.exists()]
     Path(folder).mkdir(parents=True)
     (Path(folder) / MARKER).write_text(json.dumps({**json.loads(marker), "made": made}))
+    look(str(Path(folder).parent))
 
 
 def remove(folder: str, label: str, table: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 from machines import Machines
 
 from framework.cli.app import main
+from framework.errors import EngineError
 from framework.hosts import runs
 from framework.hosts.ssh import SshProvider, provider
 from framework.hosts.ssh.provider import Found
@@ -104,7 +105,9 @@ def test_machines_tell_of_dead_runs_themselves(
     assert {name: left_on(lab, name) for name in "abc"} == {"a": "", "b": "", "c": ""}
 
 
-def test_a_run_by_somebody_elses_harness_is_nobodys_to_remove(lab: Machines) -> None:
+def test_a_run_by_somebody_elses_harness_is_nobodys_to_remove(
+    lab: Machines, tmp_path: Path
+) -> None:
     folder = "/var/tmp/kraft-proof/theirs"
     marker = json.dumps({"run_id": "theirs", "label": "theirs", "harness": "7:1@elsewhere"})
     lab.on("c", f"mkdir -p {folder}; echo '{marker}' >{folder}/run.json")
@@ -112,6 +115,12 @@ def test_a_run_by_somebody_elses_harness_is_nobodys_to_remove(lab: Machines) -> 
     try:
         (ability,) = [each for each in machines.abilities() if not each.works]
         assert "run theirs has the machine" in ability.detail and folder in ability.remedy
+        with (
+            pytest.raises(EngineError, match="machine c: run theirs has the machine"),
+            machines.fleet("at once", ["x", "y", "z"], tmp_path, image()),
+        ):
+            pass
+        assert {left_on(lab, name) for name in "ab"} == {""}
         assert not machines.clean()
         assert lab.on("c", f"cat {folder}/run.json").strip() == marker
     finally:
