@@ -341,7 +341,7 @@ def _host(name: str, machine: Machine, run: runs.Run, python: str) -> SshHost:
 
 
 def _folder(machine: Machine, run: runs.Run) -> str:
-    return f"{machine.workdir.rstrip('/')}/{run.label}"
+    return str(Path(machine.workdir) / run.label)
 
 
 def _end(run: runs.Run) -> None:
