@@ -13,6 +13,7 @@ from kio.schema.api_versions.v0.response import ApiVersion as ApiVersionV0
 from kio.schema.api_versions.v0.response import ApiVersionsResponse as ApiVersionsResponseV0
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i16
+from kio.static.protocol import RequestPayload
 
 from nodes.kraft.broker.producer_ids import INIT_PRODUCER_ID, init_producer_id_response
 from nodes.kraft.controller.answers import (
@@ -73,7 +74,7 @@ def fenced_brokers(image: Image) -> list[int]:
 
 def metadata_response(
     image: Image,
-    request: Any,
+    request: RequestPayload,
     cluster_id: str,
     listener: str | None = None,
     allows: Allows = everything,
@@ -246,7 +247,7 @@ def describe_cluster_response(
 
 
 def _describe_cluster(
-    request: Any,
+    request: RequestPayload,
     code: ErrorCode,
     cluster_id: str,
     controller_id: int,
@@ -266,7 +267,7 @@ def _describe_cluster(
     )
 
 
-def api_versions_response(table: Mapping[int, tuple[int, int]], request: Any) -> Any:
+def api_versions_response(table: Mapping[int, tuple[int, int]], request: RequestPayload) -> Any:
     """The answer to ApiVersions v0-4. `table`: api key to its lowest and highest version."""
     schema = schema_of(request)
     return make(
@@ -296,7 +297,7 @@ def _api_keys(table: Mapping[int, tuple[int, int]], schema: Any) -> tuple[Any, .
 # --- a fenced broker ----------------------------------------------------------------------
 
 
-def refusal(request: Any) -> Any | None:
+def refusal(request: RequestPayload) -> Any | None:
     """What a broker that may not serve answers (A.7.5): a definite error where the response has
     room for one. None: close the connection, for there is no way to say no."""
     key = int(request.__api_key__)

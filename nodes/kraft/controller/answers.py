@@ -16,9 +16,10 @@ from typing import Any, Final, TypeAlias
 from kio.schema.errors import ErrorCode
 from kio.static.constants import uuid_zero
 from kio.static.primitive import i32Timedelta
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.wire.codec import response_schema
-from nodes.kraft.wire.heartbeats import BrokerState
+from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest, BrokerState
 
 CREATE_TOPICS: Final = 19
 DELETE_TOPICS: Final = 20
@@ -112,7 +113,7 @@ def _no_value(kafka_type: str | None, hint: Any) -> Any:
     return nothing.get(kafka_type, 0)
 
 
-def schema_of(request: Any) -> Schema:
+def schema_of(request: RequestPayload) -> Schema:
     """The response's entity for a request."""
     return response_schema(request.__api_key__, request.__version__)
 
@@ -162,7 +163,7 @@ ITEM_APIS: Final[dict[int, ItemApi]] = {
 """By api key."""
 
 
-def item_result(request: Any, *, refusal: Refusal | None = None, **values: Any) -> Any:
+def item_result(request: RequestPayload, *, refusal: Refusal | None = None, **values: Any) -> Any:
     """The result of one item of a request that is in `ITEM_APIS`."""
     return blank(
         item_schema(schema_of(request), ITEM_APIS[request.__api_key__].results),
@@ -172,7 +173,7 @@ def item_result(request: Any, *, refusal: Refusal | None = None, **values: Any) 
     )
 
 
-def items_response(request: Any, items: list[Any]) -> Any:
+def items_response(request: RequestPayload, items: list[Any]) -> Any:
     """The response with these results."""
     values = {"throttle_time": NO_THROTTLE, ITEM_APIS[request.__api_key__].results: tuple(items)}
     return make(schema_of(request), **values)
@@ -181,7 +182,7 @@ def items_response(request: Any, items: list[Any]) -> Any:
 # --- refusals -----------------------------------------------------------------------------
 
 
-def refused(request: Any, code: ErrorCode, message: str | None = None) -> Any:
+def refused(request: RequestPayload, code: ErrorCode, message: str | None = None) -> Any:
     """The response that refuses a whole request, in its proper shape.
 
     Raises `TypeError` where the response has no room for an error.
@@ -196,7 +197,7 @@ def refused(request: Any, code: ErrorCode, message: str | None = None) -> Any:
     if "error_code" not in _field_names(schema):
         raise TypeError(f"{schema.__name__} version {request.__version__} has no error code")
     values: dict[str, Any] = {"error_code": code}
-    if key == BROKER_HEARTBEAT:
+    if isinstance(request, BrokerHeartbeatRequest):
         values |= {
             "next_state": BrokerState.UNKNOWN,
             "lease_end_time_ms": request.lease_start_time_ms,
@@ -210,7 +211,7 @@ def refused(request: Any, code: ErrorCode, message: str | None = None) -> Any:
     return blank(schema, **values)
 
 
-def lost(request: Any, response: Any, *, appended: bool) -> Any:
+def lost(request: RequestPayload, response: ResponsePayload | None, *, appended: bool) -> Any:
     """What to say where `response` can no longer be proved: leadership or time ran out.
 
     Nothing appended: NOT_CONTROLLER, a definite no. Records appended: their fate is unknown,
@@ -226,7 +227,7 @@ def lost(request: Any, response: Any, *, appended: bool) -> Any:
     return items_response(request, [_lost_result(request, result) for result in results])
 
 
-def _lost_result(request: Any, result: Any) -> Any:
+def _lost_result(request: RequestPayload, result: Any) -> Any:
     accepted = result.error_code == ErrorCode.none
     code = ErrorCode.request_timed_out if accepted else ErrorCode.not_controller
     named = {

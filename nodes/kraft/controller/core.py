@@ -15,8 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from immutables import Map
+from kio.schema.allocate_producer_ids.v0.request import AllocateProducerIdsRequest
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i16
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.controller import (
     admin,
@@ -26,13 +28,6 @@ from nodes.kraft.controller import (
     partitions,
     reads,
     snapshots,
-)
-from nodes.kraft.controller.answers import (
-    ALLOCATE_PRODUCER_IDS,
-    ALTER_PARTITION,
-    BROKER_HEARTBEAT,
-    CONTROLLER_HEARTBEAT,
-    READ_TOPICS,
 )
 from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.controller.draws import Draws
@@ -61,7 +56,12 @@ from nodes.kraft.metadata.image import Image
 from nodes.kraft.security.authorizer import Operation, Requester, ResourceType
 from nodes.kraft.wire.codec import decode_entity, encode_entity
 from nodes.kraft.wire.codes import first_error
-from nodes.kraft.wire.heartbeats import ControllerHeartbeatRequest, ControllerHeartbeatResponse
+from nodes.kraft.wire.debug import ReadTopicsRequest
+from nodes.kraft.wire.heartbeats import (
+    BrokerHeartbeatRequest,
+    ControllerHeartbeatRequest,
+    ControllerHeartbeatResponse,
+)
 from nodes.kraft.wire.records import RequestRecord
 
 __all__ = ["ControllerConfig", "ControllerState", "active_epoch", "deadline_ms", "initial", "step"]
@@ -76,8 +76,8 @@ class Pending:
     request, or of an earlier attempt of it, may take effect.
     """
 
-    request: Any
-    response: Any | None
+    request: RequestPayload
+    response: ResponsePayload | None
     as_of: int
     barrier: bool
     appended: bool
@@ -258,18 +258,18 @@ def _decide(
             builder, request, admin.DecisionContext(config, draws, can_lead, allows)
         )
         return replace(leadership, draws=draws.counter), response
-    if key == ALTER_PARTITION:
+    if isinstance(request, partitions.AlterPartitionRequest):
         return leadership, partitions.alter_partitions(builder, request, can_lead)
-    if key == ALLOCATE_PRODUCER_IDS:
+    if isinstance(request, AllocateProducerIdsRequest):
         return leadership, allocate_producer_ids(builder, request, leadership.epoch)
-    if key == BROKER_HEARTBEAT:
+    if isinstance(request, BrokerHeartbeatRequest):
         response, members = membership.heartbeat(
             builder, leadership.members, request, config, leadership.committed, now_ms
         )
         return replace(leadership, members=members), response
-    if key == CONTROLLER_HEARTBEAT:
+    if isinstance(request, ControllerHeartbeatRequest):
         return _controller_heartbeat(state, leadership, request, now_ms)
-    if key == READ_TOPICS:
+    if isinstance(request, ReadTopicsRequest):
         return leadership, None
     raise TypeError(f"api key {key} is none of the controller's")
 
@@ -311,7 +311,7 @@ def _request_record(request_id: bytes, response: Any) -> RequestRecord:
     return RequestRecord(request_id=uuid.UUID(bytes=request_id), answer=encode_entity(response))
 
 
-def _deadline(request: Any, now_ms: int) -> int | None:
+def _deadline(request: RequestPayload, now_ms: int) -> int | None:
     """Requests on topics bring how long their client waits."""
     timeout = getattr(request, "timeout", None)
     return None if timeout is None else now_ms + max(0, int(timeout.total_seconds() * 1000))
@@ -365,6 +365,7 @@ def _answer_proved(leadership: Leadership, tokens: list[Token]) -> tuple[Leaders
             continue
         response = pending.response
         if response is None:
+            assert isinstance(pending.request, ReadTopicsRequest), "reads alone wait for an answer"
             response = reads.read_topics(
                 committed.image, pending.request, leadership.epoch, committed.end_offset
             )

@@ -4,8 +4,11 @@ The request is a compare-and-set on the broker's epoch, the leader's and its epo
 partition's epoch. The checks and their order are those of Kafka's ReplicationControlManager.
 """
 
-from typing import Any
+from typing import Any, TypeAlias
+from uuid import UUID
 
+from kio.schema.alter_partition.v2 import request as v2
+from kio.schema.alter_partition.v3 import request as v3
 from kio.schema.errors import ErrorCode
 
 from nodes.kraft.controller.answers import NO_THROTTLE, Refusal, item_schema, make, schema_of
@@ -13,8 +16,13 @@ from nodes.kraft.controller.elections import CanLead, change
 from nodes.kraft.controller.record_batch import RecordBatchBuilder
 from nodes.kraft.metadata.image import NO_LEADER, Image, Partition
 
+AlterPartitionRequest: TypeAlias = v2.AlterPartitionRequest | v3.AlterPartitionRequest
+PartitionChange: TypeAlias = v2.PartitionData | v3.PartitionData
 
-def alter_partitions(builder: RecordBatchBuilder, request: Any, can_lead: CanLead) -> Any:
+
+def alter_partitions(
+    builder: RecordBatchBuilder, request: AlterPartitionRequest, can_lead: CanLead
+) -> Any:
     """Decide an AlterPartition request; adds a record a partition that changes."""
     schema = schema_of(request)
     if stale_broker(builder.image, request.broker_id, request.broker_epoch):
@@ -45,7 +53,11 @@ def stale_broker(image: Image, broker_id: int, epoch: int) -> bool:
 
 
 def _alter(
-    builder: RecordBatchBuilder, request: Any, topic_id: Any, asked: Any, can_lead: CanLead
+    builder: RecordBatchBuilder,
+    request: AlterPartitionRequest,
+    topic_id: UUID | None,
+    asked: PartitionChange,
+    can_lead: CanLead,
 ) -> Any:
     schema = item_schema(item_schema(schema_of(request), "topics"), "partitions")
     try:
@@ -62,6 +74,7 @@ def _alter(
         )
     # A record even where the set is as before: each success is then one record (D.2).
     isr = tuple(member for member, _ in _proposed(asked))
+    assert topic_id is not None, "found"
     after = change(builder, (topic_id, asked.partition_index), isr, before.leader)
     return schema(
         partition_index=asked.partition_index,
@@ -73,7 +86,7 @@ def _alter(
     )
 
 
-def find(image: Image, topic_id: Any, number: int) -> Partition:
+def find(image: Image, topic_id: UUID | None, number: int) -> Partition:
     """The partition. Raises `Refusal`: 100 for the topic, 3 for the partition."""
     if topic_id is None or topic_id not in image.topics:
         raise Refusal(ErrorCode.unknown_topic_id, f"there is no topic {topic_id}")
@@ -85,7 +98,7 @@ def find(image: Image, topic_id: Any, number: int) -> Partition:
     return partition
 
 
-def check_epochs(partition: Partition, broker_id: int, asked: Any) -> None:
+def check_epochs(partition: Partition, broker_id: int, asked: PartitionChange) -> None:
     """Raises `Refusal` where the asker is ahead of us (41), not the leader of that epoch (74,
     42), or knows an older state of the partition (95)."""
     if (
@@ -107,7 +120,9 @@ def check_epochs(partition: Partition, broker_id: int, asked: Any) -> None:
         )
 
 
-def check_members(image: Image, partition: Partition, asked: Any, can_lead: CanLead) -> None:
+def check_members(
+    image: Image, partition: Partition, asked: PartitionChange, can_lead: CanLead
+) -> None:
     """Raises `Refusal` where the proposed set is no ISR of the partition (42), or has a member
     that may not join (107)."""
     members = [member for member, _ in _proposed(asked)]
@@ -124,8 +139,8 @@ def check_members(image: Image, partition: Partition, asked: Any, can_lead: CanL
             raise Refusal(ErrorCode.ineligible_replica, f"broker {member} may not join")
 
 
-def _proposed(asked: Any) -> list[tuple[int, int]]:
+def _proposed(asked: PartitionChange) -> list[tuple[int, int]]:
     """(broker id, broker epoch) of each proposed member."""
-    if hasattr(asked, "new_isr"):
+    if isinstance(asked, v2.PartitionData):
         return [(member, -1) for member in asked.new_isr]
     return [(member.broker_id, member.broker_epoch) for member in asked.new_isr_with_epochs]

@@ -8,6 +8,7 @@ taken again (D.19).
 
 from typing import Any, Final
 
+from kio.schema.allocate_producer_ids.v0.request import AllocateProducerIdsRequest
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i32, i64
 
@@ -20,7 +21,9 @@ IDS_PER_EPOCH: Final = 10**9
 """Room for a million blocks; an epoch that needs more goes on into the next one's."""
 
 
-def allocate_producer_ids(builder: RecordBatchBuilder, request: Any, epoch: int) -> Any:
+def allocate_producer_ids(
+    builder: RecordBatchBuilder, request: AllocateProducerIdsRequest, epoch: int
+) -> Any:
     """Take the next block for the broker; STALE_BROKER_EPOCH (77) where its epoch is not the
     registered one. `epoch`: the leader epoch of this controller."""
     broker = builder.image.brokers.get(request.broker_id)

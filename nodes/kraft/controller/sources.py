@@ -6,53 +6,67 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from kio.schema.allocate_producer_ids.v0.request import AllocateProducerIdsRequest
+from kio.schema.alter_partition.v2 import request as v2
+from kio.schema.alter_partition.v3 import request as v3
+from kio.static.protocol import RequestPayload, ResponsePayload
+
 from nodes.kraft.controller.answers import (
-    ALLOCATE_PRODUCER_IDS,
     ALTER_CONFIGS,
-    ALTER_PARTITION,
-    BROKER_HEARTBEAT,
-    CONTROLLER_HEARTBEAT,
-    CREATE_ACLS,
     CREATE_PARTITIONS,
     CREATE_TOPICS,
-    DELETE_ACLS,
     DELETE_TOPICS,
     INCREMENTAL_ALTER_CONFIGS,
     ITEM_APIS,
     topics_to_delete,
 )
+from nodes.kraft.controller.partitions import AlterPartitionRequest
 from nodes.kraft.metadata.image import TOPIC_RESOURCE
-from nodes.kraft.wire.heartbeats import BrokerState
+from nodes.kraft.wire.debug import ReadTopicsRequest
+from nodes.kraft.wire.heartbeats import (
+    BrokerHeartbeatRequest,
+    BrokerState,
+    ControllerHeartbeatRequest,
+)
 from nodes.kraft.wire.records import IsrChangeRecord, Record
 
 Places: TypeAlias = dict[tuple[uuid.UUID | None, int], list[int]]
 """Topic id and partition -> offsets."""
 
 
-def api_of(request: Any) -> str:
+def api_of(request: RequestPayload) -> str:
     """The request's name without "Request"."""
     return type(request).__name__.removesuffix("Request")
 
 
-def source_of(request: Any) -> dict[str, Any]:
+def source_of(request: RequestPayload) -> dict[str, Any]:
     """The fields of `docs/operating.md` that the request has; of several topics or partitions,
     the first."""
+    match request:
+        case BrokerHeartbeatRequest():
+            return {
+                "broker_id": int(request.broker_id),
+                "broker_epoch": int(request.broker_epoch),
+                "target": BrokerState(request.target_state).name,
+            }
+        case ControllerHeartbeatRequest():
+            return {"controller_id": int(request.controller_id)}
+        case AllocateProducerIdsRequest():
+            return {
+                "broker_id": int(request.broker_id),
+                "broker_epoch": int(request.broker_epoch),
+            }
+        case v2.AlterPartitionRequest() | v3.AlterPartitionRequest():
+            return _alter_partition(request)
+        case ReadTopicsRequest():
+            return {"topic": request.names[0]} if request.names else {}
+        case _:
+            return _named_first(request)
+
+
+def _named_first(request: Any) -> dict[str, Any]:
+    """Of administrative requests."""
     key = int(request.__api_key__)
-    if key == BROKER_HEARTBEAT:
-        return {
-            "broker_id": int(request.broker_id),
-            "broker_epoch": int(request.broker_epoch),
-            "target": BrokerState(request.target_state).name,
-        }
-    if key == CONTROLLER_HEARTBEAT:
-        return {"controller_id": int(request.controller_id)}
-    if key == ALLOCATE_PRODUCER_IDS:
-        return {
-            "broker_id": int(request.broker_id),
-            "broker_epoch": int(request.broker_epoch),
-        }
-    if key == ALTER_PARTITION:
-        return _alter_partition(request)
     if key == DELETE_TOPICS:
         name, topic_id = next(iter(topics_to_delete(request)), (None, None))
         named = {"topic": name, "topic_id": str(topic_id) if topic_id else None}
@@ -61,9 +75,7 @@ def source_of(request: Any) -> dict[str, Any]:
         return {"topic": request.topics[0].name} if request.topics else {}
     if key in (ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS):
         return _first_topic(request.resources)
-    if key in (CREATE_ACLS, DELETE_ACLS):
-        return {}
-    return {"topic": request.names[0]} if request.names else {}
+    return {}
 
 
 def _first_topic(resources: Any) -> dict[str, Any]:
@@ -72,7 +84,7 @@ def _first_topic(resources: Any) -> dict[str, Any]:
     return {} if name is None else {"topic": name}
 
 
-def _alter_partition(request: Any) -> dict[str, Any]:
+def _alter_partition(request: AlterPartitionRequest) -> dict[str, Any]:
     source: dict[str, Any] = {
         "broker_id": int(request.broker_id),
         "broker_epoch": int(request.broker_epoch),
@@ -87,14 +99,17 @@ def _alter_partition(request: Any) -> dict[str, Any]:
 
 
 def items_of(
-    request: Any, response: Any | None, records: Sequence[Record], base_offset: int
+    request: RequestPayload,
+    response: ResponsePayload | None,
+    records: Sequence[Record],
+    base_offset: int,
 ) -> tuple[dict[str, Any], ...]:
     """What became of each thing that a request asked for, in the response's order; nothing of
     requests that ask for one thing only. `records`: those appended for it, from `base_offset`."""
     key = int(request.__api_key__)
     if response is None:
         return ()
-    if key == ALTER_PARTITION:
+    if isinstance(request, AlterPartitionRequest):
         return _isr_changes(request, response, _places(records, base_offset))
     if key not in ITEM_APIS:
         return ()
@@ -122,7 +137,9 @@ def _places(records: Sequence[Record], base_offset: int) -> Places:
     return places
 
 
-def _isr_changes(request: Any, response: Any, places: Places) -> tuple[dict[str, Any], ...]:
+def _isr_changes(
+    request: AlterPartitionRequest, response: Any, places: Places
+) -> tuple[dict[str, Any], ...]:
     """Where one partition stands twice, its records are with the change that was accepted."""
     asked = [(topic.topic_id, each) for topic in request.topics for each in topic.partitions]
     codes = [int(each.error_code) for topic in response.topics for each in topic.partitions]

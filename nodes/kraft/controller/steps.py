@@ -9,6 +9,8 @@ refusal alike.
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from kio.static.protocol import RequestPayload, ResponsePayload
+
 from nodes.kraft.metadata.change import Change
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.security.authorizer import Requester
@@ -40,7 +42,7 @@ class ControllerRequest:
     `requester`, the client who is judged. Without one the sender may do everything."""
 
     token: Token
-    request: Any
+    request: RequestPayload
     request_id: bytes | None = None
     requester: Requester | None = None
 
@@ -101,7 +103,7 @@ class Answer:
     """Answer a request with a kio entity."""
 
     token: Token
-    response: Any
+    response: ResponsePayload
 
 
 @dataclass(frozen=True, slots=True)

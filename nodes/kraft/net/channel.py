@@ -9,6 +9,7 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 from kio.schema.sasl_authenticate.v2.request import SaslAuthenticateRequest
 from kio.schema.sasl_handshake.v1.request import SaslHandshakeRequest
+from kio.static.protocol import RequestPayload
 
 from nodes.kraft.config import Config
 from nodes.kraft.net.secure import ChannelSecurity, to_controllers
@@ -51,7 +52,7 @@ class Channel:
         self._busy = asyncio.Lock()
         self._streams: Streams | None = None
 
-    async def call(self, request: Any, timeout_s: float) -> Any:
+    async def call(self, request: RequestPayload, timeout_s: float) -> Any:
         """The response entity. Raises `NotSent`, `FateUnknown`."""
         async with self._busy:
             try:
@@ -78,7 +79,7 @@ class Channel:
                 if not done:  # a late answer must never be taken for that of a later request
                     self.close()
 
-    async def _exchange(self, streams: Streams, request: Any) -> Any:
+    async def _exchange(self, streams: Streams, request: RequestPayload) -> Any:
         reader, writer = streams
         correlation_id = next(self._correlation) & 0x7FFFFFFF
         data = encode_request(request, correlation_id=correlation_id, client_id=self._client_id)

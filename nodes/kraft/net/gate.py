@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from kio.schema.errors import ErrorCode
+from kio.schema.sasl_authenticate.v0.request import (
+    SaslAuthenticateRequest as SaslAuthenticateRequest0,
+)
+from kio.schema.sasl_authenticate.v1.request import (
+    SaslAuthenticateRequest as SaslAuthenticateRequest1,
+)
+from kio.schema.sasl_authenticate.v2.request import (
+    SaslAuthenticateRequest as SaslAuthenticateRequest2,
+)
+from kio.schema.sasl_handshake.v0.request import SaslHandshakeRequest as SaslHandshakeRequest0
+from kio.schema.sasl_handshake.v1.request import SaslHandshakeRequest as SaslHandshakeRequest1
 
 from nodes.kraft.security.principal import ANONYMOUS, Principal
 from nodes.kraft.security.sasl import SaslSettings, ServerSession
@@ -19,6 +30,14 @@ SASL_HANDSHAKE: Final = 17
 SASL_AUTHENTICATE: Final = 36
 SASL_KEYS: Final = frozenset({SASL_HANDSHAKE, SASL_AUTHENTICATE})
 SASL_VERSIONS: Final = {SASL_HANDSHAKE: (0, 1), SASL_AUTHENTICATE: (0, 2)}
+
+SaslHandshakeRequest: TypeAlias = SaslHandshakeRequest0 | SaslHandshakeRequest1
+SaslRequest: TypeAlias = (
+    SaslHandshakeRequest
+    | SaslAuthenticateRequest0
+    | SaslAuthenticateRequest1
+    | SaslAuthenticateRequest2
+)
 
 
 class Gate:
@@ -40,10 +59,10 @@ class Gate:
         """Whether a request of that key may be looked at at all."""
         return self.open or api_key == API_VERSIONS or api_key in SASL_KEYS
 
-    def answer(self, request: Any) -> Any:
+    def answer(self, request: SaslRequest) -> Any:
         """The response to SaslHandshake or SaslAuthenticate."""
         schema = response_schema(request.__api_key__, request.__version__)
-        if request.__api_key__ == SASL_HANDSHAKE:
+        if isinstance(request, SaslHandshakeRequest0 | SaslHandshakeRequest1):
             return self._handshake(request, schema)
         if self._session is None or self.open:
             return _authenticated(schema, self._fail("no handshake", ErrorCode.illegal_sasl_state))
@@ -64,7 +83,7 @@ class Gate:
         self.bare_tokens = not self.open
         return answer
 
-    def _handshake(self, request: Any, schema: type[Any]) -> Any:
+    def _handshake(self, request: SaslHandshakeRequest, schema: type[Any]) -> Any:
         settings = self._settings
         code = ErrorCode.none
         if settings is None or self.open or self._session is not None:

@@ -17,6 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kio.static.protocol import ResponsePayload
+
 from nodes.kraft.metrics.meters import Rate
 from nodes.kraft.net.connection import Connection
 from nodes.kraft.net.gate import SASL_KEYS, SASL_VERSIONS
@@ -218,7 +220,7 @@ class Listener:
         self._dispatch(context)
 
     def _answering(self, connection: Connection, correlation_id: int) -> Callable[..., None]:
-        def answer(response: Any | None) -> None:
+        def answer(response: ResponsePayload | None) -> None:
             if response is None:
                 connection.close()
                 return

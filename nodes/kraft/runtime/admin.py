@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
+from kio.static.protocol import RequestPayload
 
 from nodes.kraft.broker import view
 from nodes.kraft.broker.acls import describe_acls
@@ -129,7 +130,7 @@ class Admin(Service):
         return response_for(context.request, response)
 
 
-def too_large(request: Any) -> bool:
+def too_large(request: RequestPayload) -> bool:
     """Whether the request names more things than one may change."""
     items = (len(value) for value in _fields(request) if isinstance(value, tuple))
     return sum(items) > MAX_ITEMS or _elements(request) > MAX_ELEMENTS
@@ -146,11 +147,11 @@ def _fields(entity: Any) -> Iterator[Any]:
     return (getattr(entity, item.name) for item in fields(entity))
 
 
-def _changes(request: Any) -> bool:
+def _changes(request: RequestPayload) -> bool:
     return request.__api_key__ not in READS and not getattr(request, "validate_only", False)
 
 
-def time_to_forward_s(config: Config, request: Any) -> float:
+def time_to_forward_s(config: Config, request: RequestPayload) -> float:
     """How long to look for a controller and to wait for it: what the client waits, within
     bounds. One that says that it does not wait at all gets an attempt all the same."""
     longest_s = config.timing.forward_timeout_ms / 1000

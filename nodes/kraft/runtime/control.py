@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kio.schema.envelope.v0.response import EnvelopeResponse
 from kio.schema.errors import ErrorCode
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.controller import admin, core, steps
 from nodes.kraft.controller.answers import DESCRIBE_QUORUM, refused
@@ -43,7 +44,7 @@ class ControlPlane(Watcher):
         self.start_snapshot: Callable[[], None] = lambda: None
         self._emit = emit
         self._changed = changed
-        self._waiting: dict[int, tuple[Any, str | None, Callable[[Any], None]]] = {}
+        self._waiting: dict[int, tuple[Any, str | None, Callable[[ResponsePayload], None]]] = {}
 
     @property
     def active_epoch(self) -> int | None:
@@ -105,8 +106,8 @@ class ControlPlane(Watcher):
 
     def ask(
         self,
-        request: Any,
-        answer: Callable[[Any], None],
+        request: RequestPayload,
+        answer: Callable[[ResponsePayload], None],
         request_id: bytes | None = None,
         requester: Requester | None = None,
     ) -> None:
@@ -136,7 +137,7 @@ class ControlPlane(Watcher):
             context.answer(EnvelopeResponse(error_code=ErrorCode.invalid_request))
             return
 
-        def answer(response: Any) -> None:
+        def answer(response: ResponsePayload) -> None:
             try:
                 data = encode_response(response, correlation_id=header.correlation_id)
             except Exception:
@@ -153,7 +154,10 @@ class ControlPlane(Watcher):
             answer(refused(request, ErrorCode.cluster_authorization_failed))
 
     def _describe_quorum(
-        self, context: RequestContext, request: Any, answer: Callable[[Any], None]
+        self,
+        context: RequestContext,
+        request: RequestPayload,
+        answer: Callable[[ResponsePayload], None],
     ) -> None:
         assert self.replica is not None
         if self.replica.leads:
@@ -191,7 +195,7 @@ class ControlPlane(Watcher):
             case steps.StartSnapshot():
                 self.start_snapshot()
 
-    def _answer(self, token: int, response: Any) -> None:
+    def _answer(self, token: int, response: ResponsePayload) -> None:
         assert self.replica is not None
         request, forwarded, answer = self._waiting.pop(token)
         self._emit(

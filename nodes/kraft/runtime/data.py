@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.broker import lifecycle, view
 from nodes.kraft.config import Config
@@ -162,7 +163,7 @@ class DataPlane:
             self._image, context.principal, context.host, operation, resource_type, resource_name
         )
 
-    def reply(self, context: RequestContext, response: Any | None) -> None:
+    def reply(self, context: RequestContext, response: ResponsePayload | None) -> None:
         life = self._life()  # read once: the control loop replaces it meanwhile
         end_ms = life.lease_end_ms
         request = context.request
@@ -212,7 +213,7 @@ class DataPlane:
             self._table[key](context)
 
 
-def _not_a_controller(request: Any) -> Any:
+def _not_a_controller(request: RequestPayload) -> Any:
     """What a broker answers to heartbeats (A.1.82, 85)."""
     code = ErrorCode.not_controller
     if isinstance(request, BrokerHeartbeatRequest):

@@ -19,6 +19,7 @@ from typing import Any, Final
 import tenacity
 from kio.schema.envelope.v0.request import EnvelopeRequest
 from kio.schema.errors import ErrorCode
+from kio.static.protocol import RequestPayload
 
 from nodes.kraft.config import Config
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
@@ -55,7 +56,7 @@ class Forwarder:
         self._places = asyncio.Semaphore(MAX_UNDER_WAY)
 
     async def forward(
-        self, request: Any, timeout_s: float, requester: Requester | None = None
+        self, request: RequestPayload, timeout_s: float, requester: Requester | None = None
     ) -> tuple[Any | None, bool]:
         """(response, unknown). Response None: there was none in time; `unknown` then says
         whether an attempt may have taken, or may yet take, effect. With a response, `unknown`
@@ -85,6 +86,8 @@ class Forwarder:
                 log.debug("forwarding %s: %s", request_id, error)
                 unknown = True
                 return None
+            if response is None:
+                return None
             fleeting = _FLEETING.intersection(codes(response))
             unknown |= ErrorCode.request_timed_out in fleeting
             return None if fleeting else response
@@ -98,7 +101,7 @@ class Forwarder:
         return await attempts(attempt), unknown
 
     async def _attempt(
-        self, leader: int, envelope: EnvelopeRequest, request: Any, left_s: float
+        self, leader: int, envelope: EnvelopeRequest, request: RequestPayload, left_s: float
     ) -> Any | None:
         """The controller's answer; None: this is no controller, or none is known. Raises
         `NotSent`, `FateUnknown`."""

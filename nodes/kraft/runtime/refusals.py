@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
+
+from kio.static.protocol import RequestPayload
 
 from nodes.kraft.broker import view
 from nodes.kraft.net.listener import RequestContext
@@ -13,7 +15,7 @@ from nodes.kraft.wire.codec import API_VERSIONS, UnsupportedVersion, encode_resp
 log: Final = logging.getLogger(__name__)
 
 
-def listed(table: Mapping[int, tuple[int, int]], request: Any) -> bool:
+def listed(table: Mapping[int, tuple[int, int]], request: RequestPayload) -> bool:
     """Whether a listener's table of api keys has this request in its version."""
     lowest, highest = table.get(request.__api_key__, (0, -1))
     version: int = request.__version__

@@ -15,6 +15,7 @@ from kio.schema.request_header.v1.header import RequestHeader as RequestHeaderV1
 from kio.schema.request_header.v2.header import RequestHeader as RequestHeaderV2
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i16, i32
+from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
 from nodes.kraft.wire.debug import (
     DescribeNodeRequest,
@@ -30,7 +31,7 @@ from nodes.kraft.wire.heartbeats import (
 )
 from nodes.kraft.wire.structure import checked
 
-_OWN: Final[dict[tuple[int, int], tuple[type[Any], type[Any]]]] = {
+_OWN: Final[dict[tuple[int, int], tuple[type[RequestPayload], type[ResponsePayload]]]] = {
     (50, 0): (BrokerHeartbeatRequest, BrokerHeartbeatResponse),
     (51, 0): (ControllerHeartbeatRequest, ControllerHeartbeatResponse),
     (10000, 0): (ReadTopicsRequest, ReadTopicsResponse),
@@ -53,7 +54,7 @@ class UnsupportedVersion(Exception):
 
 
 @cache
-def request_schema(api_key: int, version: int) -> type[Any]:
+def request_schema(api_key: int, version: int) -> type[RequestPayload]:
     """The entity of a request. Raises `KeyError` where there is none."""
     if (api_key, version) in _OWN:
         return _OWN[api_key, version][0]
@@ -64,7 +65,7 @@ def request_schema(api_key: int, version: int) -> type[Any]:
 
 
 @cache
-def response_schema(api_key: int, version: int) -> type[Any]:
+def response_schema(api_key: int, version: int) -> type[ResponsePayload]:
     """The entity of the response. Raises `KeyError` where there is none."""
     if (api_key, version) in _OWN:
         return _OWN[api_key, version][1]
@@ -74,7 +75,7 @@ def response_schema(api_key: int, version: int) -> type[Any]:
         raise KeyError((api_key, version)) from error
 
 
-def encode_entity(entity: Any) -> bytes:
+def encode_entity(entity: Entity) -> bytes:
     """An entity's body alone."""
     buffer = io.BytesIO()
     entity_writer(type(entity))(buffer, entity)
@@ -97,7 +98,7 @@ def _decode(schema: type[Any], data: bytes, offset: int) -> tuple[Any, int]:
     return entity, end + len(data) - len(clean)
 
 
-def encode_request(request: Any, *, correlation_id: int, client_id: str) -> bytes:
+def encode_request(request: RequestPayload, *, correlation_id: int, client_id: str) -> bytes:
     """Header and body of a request."""
     header = request.__header_schema__(
         request_api_key=request.__api_key__,
@@ -108,7 +109,7 @@ def encode_request(request: Any, *, correlation_id: int, client_id: str) -> byte
     return encode_entity(header) + encode_entity(request)
 
 
-def decode_request(data: bytes) -> tuple[RequestHeaderV1 | RequestHeaderV2, Any]:
+def decode_request(data: bytes) -> tuple[RequestHeaderV1 | RequestHeaderV2, RequestPayload]:
     """A request's header and body. Raises `MalformedRequest`, `UnsupportedVersion`."""
     if len(data) < 8:
         raise MalformedRequest(f"{len(data)} bytes are too few for a request header")
@@ -121,7 +122,7 @@ def decode_request(data: bytes) -> tuple[RequestHeaderV1 | RequestHeaderV2, Any]
     return header, decode_entity(schema, data, size)
 
 
-def encode_response(response: Any, *, correlation_id: int) -> bytes:
+def encode_response(response: ResponsePayload, *, correlation_id: int) -> bytes:
     """Header and body of a response."""
     header = response.__header_schema__(correlation_id=i32(correlation_id))
     return encode_entity(header) + encode_entity(response)

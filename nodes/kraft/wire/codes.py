@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
+from kio.static.protocol import ResponsePayload
 
 _NESTED: Final = (
     "topics",
@@ -17,7 +18,7 @@ _NESTED: Final = (
 """Where responses keep results that have codes: of topics, resources, rules, partitions."""
 
 
-def codes(response: Any) -> Iterator[int]:
+def codes(response: ResponsePayload) -> Iterator[int]:
     """All error codes of a response, the top-level one first."""
     code = getattr(response, "error_code", None)
     if code is not None:
@@ -27,7 +28,7 @@ def codes(response: Any) -> Iterator[int]:
             yield from codes(part)
 
 
-def item_codes(response: Any) -> list[int]:
+def item_codes(response: ResponsePayload) -> list[int]:
     """The error code of each result in a response; of one that is refused as a whole, or has no
     results, its own."""
     own = getattr(response, "error_code", None)
@@ -38,7 +39,7 @@ def item_codes(response: Any) -> list[int]:
     return codes or ([] if own is None else [int(own)])
 
 
-def first_error(response: Any) -> int:
+def first_error(response: ResponsePayload) -> int:
     """The first code that is not 0, or 0."""
     return next((code for code in codes(response) if code != 0), 0)
 

@@ -11,6 +11,7 @@ from typing import Any, Final, get_args, get_origin
 
 from kio.schema.delete_topics.v6 import request as delete_request
 from kio.static.constants import uuid_zero
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.wire.codec import request_schema, response_schema
 
@@ -36,7 +37,7 @@ def newest_request(request: Any) -> Any:
         return request
     if key == DELETE_TOPICS:
         names = request.topic_names
-        return schema(
+        return delete_request.DeleteTopicsRequest(
             topics=tuple(
                 delete_request.DeleteTopicState(name=name, topic_id=uuid_zero) for name in names
             ),
@@ -45,7 +46,7 @@ def newest_request(request: Any) -> Any:
     return carry_over(request, schema)
 
 
-def response_for(request: Any, response: Any) -> Any:
+def response_for(request: RequestPayload, response: ResponsePayload) -> Any:
     """The response in the version in which the client asked."""
     schema = response_schema(request.__api_key__, request.__version__)
     return response if type(response) is schema else carry_over(response, schema)
