@@ -4,7 +4,9 @@ Both need ALTER on the cluster. With the authorizer off they are refused with SE
 (54), as in Kafka: a rule that nobody enforces must not look like protection.
 """
 
-from typing import Any, Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
 
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i8
@@ -25,11 +27,16 @@ from nodes.kraft.security.authorizer import Operation, ResourceType
 from nodes.kraft.security.rules import filter_problem, matching, problem, record_of, rule_of
 from nodes.kraft.wire.records import AccessControlRecord, RemoveAccessControlRecord
 
+if TYPE_CHECKING:
+    from nodes.kraft.controller.requests import CreateAclsRequest, DeleteAclsRequest
+
 MAX_RULES: Final = 10_000
 """Rules that one request may make or remove: Kafka's limit of records an operation (B.10)."""
 
 
-def create_acls(builder: RecordBatchBuilder, request: Any, *, enabled: bool, allows: Allows) -> Any:
+def create_acls(
+    builder: RecordBatchBuilder, request: CreateAclsRequest, *, enabled: bool, allows: Allows
+) -> Any:
     """Decide a CreateAcls request. A rule that is there already is a success without record."""
     refusal = _may_not(enabled, allows)
     if refusal is not None:
@@ -37,7 +44,7 @@ def create_acls(builder: RecordBatchBuilder, request: Any, *, enabled: bool, all
     return items_response(request, [_create(builder, request, each) for each in request.creations])
 
 
-def _create(builder: RecordBatchBuilder, request: Any, creation: Any) -> Any:
+def _create(builder: RecordBatchBuilder, request: CreateAclsRequest, creation: Any) -> Any:
     wrong = problem(creation)
     if wrong is None and len(builder.records) >= MAX_RULES:
         wrong = f"one request may make {MAX_RULES} rules"
@@ -49,7 +56,9 @@ def _create(builder: RecordBatchBuilder, request: Any, creation: Any) -> Any:
     return item_result(request)
 
 
-def delete_acls(builder: RecordBatchBuilder, request: Any, *, enabled: bool, allows: Allows) -> Any:
+def delete_acls(
+    builder: RecordBatchBuilder, request: DeleteAclsRequest, *, enabled: bool, allows: Allows
+) -> Any:
     """Decide a DeleteAcls request. Each filter tells all rules that it matched when the request
     came, also those that another filter of the request removed before it."""
     refusal = _may_not(enabled, allows)
@@ -74,7 +83,7 @@ def delete_acls(builder: RecordBatchBuilder, request: Any, *, enabled: bool, all
     return items_response(request, results)
 
 
-def _matched(request: Any, rule: AccessRule) -> Any:
+def _matched(request: DeleteAclsRequest, rule: AccessRule) -> Any:
     results = item_schema(schema_of(request), "filter_results")
     return blank(
         item_schema(results, "matching_acls"),

@@ -1,8 +1,10 @@
 """What clients ask of the controller through a broker, by api key."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from nodes.kraft.controller import acls, answers, configs, topics
 from nodes.kraft.controller.config import ControllerConfig
@@ -10,6 +12,17 @@ from nodes.kraft.controller.draws import Draws
 from nodes.kraft.controller.elections import CanLead
 from nodes.kraft.controller.permission import Allows
 from nodes.kraft.controller.record_batch import RecordBatchBuilder
+
+if TYPE_CHECKING:
+    from nodes.kraft.controller.requests import (
+        AlterConfigsRequest,
+        CreateAclsRequest,
+        CreatePartitionsRequest,
+        CreateTopicsRequest,
+        DeleteAclsRequest,
+        DeleteTopicsRequest,
+        IncrementalAlterConfigsRequest,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,36 +38,48 @@ class DecisionContext:
 Decision: TypeAlias = Callable[[RecordBatchBuilder, Any, DecisionContext], Any]
 
 
-def _create_topics(builder: RecordBatchBuilder, request: Any, context: DecisionContext) -> Any:
+def _create_topics(
+    builder: RecordBatchBuilder, request: CreateTopicsRequest, context: DecisionContext
+) -> Any:
     return topics.create_topics(
         builder, request, context.config, context.draws, context.can_lead, context.allows
     )
 
 
-def _create_partitions(builder: RecordBatchBuilder, request: Any, context: DecisionContext) -> Any:
+def _create_partitions(
+    builder: RecordBatchBuilder, request: CreatePartitionsRequest, context: DecisionContext
+) -> Any:
     return topics.create_partitions(builder, request, context.can_lead, context.allows)
 
 
-def _delete_topics(builder: RecordBatchBuilder, request: Any, context: DecisionContext) -> Any:
+def _delete_topics(
+    builder: RecordBatchBuilder, request: DeleteTopicsRequest, context: DecisionContext
+) -> Any:
     return topics.delete_topics(builder, request, context.allows)
 
 
-def _alter_configs(builder: RecordBatchBuilder, request: Any, context: DecisionContext) -> Any:
+def _alter_configs(
+    builder: RecordBatchBuilder, request: AlterConfigsRequest, context: DecisionContext
+) -> Any:
     return configs.alter_configs(builder, request, context.allows)
 
 
 def _incremental_alter_configs(
-    builder: RecordBatchBuilder, request: Any, context: DecisionContext
+    builder: RecordBatchBuilder, request: IncrementalAlterConfigsRequest, context: DecisionContext
 ) -> Any:
     return configs.incremental_alter_configs(builder, request, context.allows)
 
 
-def _create_acls(builder: RecordBatchBuilder, request: Any, context: DecisionContext) -> Any:
+def _create_acls(
+    builder: RecordBatchBuilder, request: CreateAclsRequest, context: DecisionContext
+) -> Any:
     enabled = context.config.authorizer.enabled
     return acls.create_acls(builder, request, enabled=enabled, allows=context.allows)
 
 
-def _delete_acls(builder: RecordBatchBuilder, request: Any, context: DecisionContext) -> Any:
+def _delete_acls(
+    builder: RecordBatchBuilder, request: DeleteAclsRequest, context: DecisionContext
+) -> Any:
     enabled = context.config.authorizer.enabled
     return acls.delete_acls(builder, request, enabled=enabled, allows=context.allows)
 

@@ -6,10 +6,12 @@ item is there or missing; a change to the value that is there adds no record. Un
 that are not known are refused for brokers, too.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i8
@@ -27,6 +29,9 @@ from nodes.kraft.metadata.config_keys import (
 from nodes.kraft.metadata.image import TOPIC_RESOURCE, Image
 from nodes.kraft.security.authorizer import Operation, ResourceType
 from nodes.kraft.wire.records import ConfigRecord
+
+if TYPE_CHECKING:
+    from nodes.kraft.controller.requests import AlterConfigsRequest, IncrementalAlterConfigsRequest
 
 MAX_CHANGES: Final = 10_000
 """Values that one request may change: Kafka's limit of records an operation (B.10)."""
@@ -53,18 +58,23 @@ def check_value(resource_type: int, name: str, value: str | None) -> None:
         raise Refusal(ErrorCode.invalid_config, wrong)
 
 
-def alter_configs(builder: RecordBatchBuilder, request: Any, allows: Allows) -> Any:
+def alter_configs(builder: RecordBatchBuilder, request: AlterConfigsRequest, allows: Allows) -> Any:
     """Decide an AlterConfigs request: the values named are all that the resource then has."""
     return _alter(builder, request, allows, _replaced)
 
 
-def incremental_alter_configs(builder: RecordBatchBuilder, request: Any, allows: Allows) -> Any:
+def incremental_alter_configs(
+    builder: RecordBatchBuilder, request: IncrementalAlterConfigsRequest, allows: Allows
+) -> Any:
     """Decide an IncrementalAlterConfigs request: what is not named stays."""
     return _alter(builder, request, allows, _changed)
 
 
 def _alter(
-    builder: RecordBatchBuilder, request: Any, allows: Allows, after: Callable[[Image, Any], Values]
+    builder: RecordBatchBuilder,
+    request: AlterConfigsRequest | IncrementalAlterConfigsRequest,
+    allows: Allows,
+    after: Callable[[Image, Any], Values],
 ) -> Any:
     judged = (
         RecordBatchBuilder(builder.image, builder.next_offset) if request.validate_only else builder

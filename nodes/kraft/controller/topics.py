@@ -5,9 +5,11 @@ Requests are judged on the speculative image, so the second create of a name who
 not committed yet is refused (B.6); the answer waits until what it rests on is committed.
 """
 
+from __future__ import annotations
+
 import uuid
 from collections import Counter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i8, i16, i32
@@ -45,12 +47,19 @@ from nodes.kraft.wire.records import (
     TopicRecord,
 )
 
+if TYPE_CHECKING:
+    from nodes.kraft.controller.requests import (
+        CreatePartitionsRequest,
+        CreateTopicsRequest,
+        DeleteTopicsRequest,
+    )
+
 FIRST_EPOCH: Final = i32(0)
 
 
 def create_topics(
     builder: RecordBatchBuilder,
-    request: Any,
+    request: CreateTopicsRequest,
     config: ControllerConfig,
     draws: Draws,
     can_lead: CanLead,
@@ -137,7 +146,11 @@ def _add_partitions(
 
 
 def _created(
-    request: Any, topic: Any, topic_id: uuid.UUID | None, assignment: Assignment, may_read: bool
+    request: CreateTopicsRequest,
+    topic: Any,
+    topic_id: uuid.UUID | None,
+    assignment: Assignment,
+    may_read: bool,
 ) -> Any:
     """`may_read`: whether the client may know the topic's configurations (KIP-525)."""
     if not may_read:
@@ -166,7 +179,7 @@ def _created(
 
 
 def create_partitions(
-    builder: RecordBatchBuilder, request: Any, can_lead: CanLead, allows: Allows
+    builder: RecordBatchBuilder, request: CreatePartitionsRequest, can_lead: CanLead, allows: Allows
 ) -> Any:
     """Decide a CreatePartitions request: topics grow to a count, keeping what they have."""
     judged = (
@@ -194,7 +207,7 @@ def create_partitions(
     return items_response(request, results)
 
 
-def delete_topics(builder: RecordBatchBuilder, request: Any, allows: Allows) -> Any:
+def delete_topics(builder: RecordBatchBuilder, request: DeleteTopicsRequest, allows: Allows) -> Any:
     """Decide a DeleteTopics request, by names or ids."""
     results = []
     before, deleted = builder.image, set()
