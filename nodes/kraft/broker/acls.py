@@ -5,6 +5,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i8
+from kio.static.protocol import RequestPayload
 
 from nodes.kraft.controller.answers import Refusal, blank, item_schema, refused, schema_of
 from nodes.kraft.controller.permission import Allows, require
@@ -13,7 +14,7 @@ from nodes.kraft.security.authorizer import Operation, ResourceType
 from nodes.kraft.security.rules import filter_problem, matching
 
 
-def describe_acls(image: Image, request: Any, *, enabled: bool, allows: Allows) -> Any:
+def describe_acls(image: Image, request: RequestPayload, *, enabled: bool, allows: Allows) -> Any:
     """The answer to DescribeAcls v1-3. Needs DESCRIBE on the cluster (31); 54 where there is no
     authorizer."""
     try:

@@ -9,6 +9,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i8
+from kio.static.protocol import RequestPayload
 
 from nodes.kraft.controller.answers import (
     Refusal,
@@ -32,7 +33,12 @@ from nodes.kraft.security.authorizer import Operation, ResourceType
 
 
 def describe_configs(
-    image: Image, request: Any, *, broker_id: int, static: Mapping[str, str], allows: Allows
+    image: Image,
+    request: Any,
+    *,
+    broker_id: int,
+    static: Mapping[str, str],
+    allows: Allows,
 ) -> Any:
     """The answer to DescribeConfigs v1-4. `static`: what the broker's file says. Needs
     DESCRIBE_CONFIGS on the topic (29) or, for brokers, on the cluster (31)."""
@@ -50,7 +56,7 @@ def describe_configs(
 
 def _described(
     image: Image,
-    request: Any,
+    request: RequestPayload,
     resource: Any,
     broker_id: int,
     static: Mapping[str, str],
@@ -79,7 +85,7 @@ def _described(
 
 def _broker(
     image: Image,
-    request: Any,
+    request: RequestPayload,
     name: str,
     broker_id: int,
     static: Mapping[str, str],

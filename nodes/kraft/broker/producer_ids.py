@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
+from kio.static.protocol import RequestPayload
 
 from nodes.kraft.controller.answers import NO_THROTTLE, make, schema_of
 
@@ -10,7 +11,9 @@ INIT_PRODUCER_ID: Final = 22
 NO_ID: Final = -1
 
 
-def init_producer_id_response(request: Any, error: ErrorCode, producer_id: int = NO_ID) -> Any:
+def init_producer_id_response(
+    request: RequestPayload, error: ErrorCode, producer_id: int = NO_ID
+) -> Any:
     """A fresh id, which begins with epoch 0; or why there is none."""
     return make(
         schema_of(request),

@@ -5,6 +5,7 @@ from typing import Any, Final, TypeAlias
 
 from immutables import Map
 from kio.schema.errors import ErrorCode
+from kio.static.protocol import RequestPayload
 
 from nodes.kraft.controller.answers import NO_THROTTLE, item_schema, make, schema_of
 from nodes.kraft.group.asked import asked_groups, sought
@@ -45,7 +46,7 @@ Verdict: TypeAlias = Callable[[str, int], ErrorCode]
 # --- responses ----------------------------------------------------------------------------
 
 
-def joined(request: Any, result: Joined) -> Any:
+def joined(request: RequestPayload, result: Joined) -> Any:
     schema = schema_of(request)
     protocol = result.protocol
     return make(
@@ -69,7 +70,7 @@ def joined(request: Any, result: Joined) -> Any:
     )
 
 
-def synced(request: Any, result: Synced) -> Any:
+def synced(request: RequestPayload, result: Synced) -> Any:
     return make(
         schema_of(request),
         throttle_time=NO_THROTTLE,
@@ -80,7 +81,7 @@ def synced(request: Any, result: Synced) -> Any:
     )
 
 
-def told(request: Any, error: ErrorCode) -> Any:
+def told(request: RequestPayload, error: ErrorCode) -> Any:
     """The answer to Heartbeat."""
     return make(schema_of(request), throttle_time=NO_THROTTLE, error_code=error)
 
@@ -125,7 +126,9 @@ def committed(request: Any, error: ErrorCode, refused: Map[TopicPartition, Error
     return make(schema, throttle_time=NO_THROTTLE, topics=topics)
 
 
-def fetched(request: Any, answer: Callable[[str], Group | ErrorCode], verdict: Verdict) -> Any:
+def fetched(
+    request: RequestPayload, answer: Callable[[str], Group | ErrorCode], verdict: Verdict
+) -> Any:
     """The answer to OffsetFetch v1-8. `answer`: a group, or why nothing can be said of it.
     Of all topics, those that `verdict` refuses are left out; of named ones they say why."""
     schema = schema_of(request)
@@ -194,7 +197,9 @@ def _fetched_partition(schema: Any, partition: int, offset: Offset | None, error
     )
 
 
-def listed(request: Any, groups: Iterable[Group], error: ErrorCode = ErrorCode.none) -> Any:
+def listed(
+    request: RequestPayload, groups: Iterable[Group], error: ErrorCode = ErrorCode.none
+) -> Any:
     """The answer to ListGroups v0-4, its filter by state applied."""
     schema = schema_of(request)
     states = {state.lower() for state in getattr(request, "states_filter", ())}
@@ -215,7 +220,7 @@ def listed(request: Any, groups: Iterable[Group], error: ErrorCode = ErrorCode.n
     )
 
 
-def described(request: Any, groups: Iterable[tuple[str, Group | ErrorCode]]) -> Any:
+def described(request: RequestPayload, groups: Iterable[tuple[str, Group | ErrorCode]]) -> Any:
     """The answer to DescribeGroups v0-5. A group that there is not is "Dead", as in Kafka."""
     schema = schema_of(request)
     group_schema = item_schema(schema, "groups")
@@ -257,7 +262,7 @@ def _described_member(schema: Any, group: Group, member: Member) -> Any:
     )
 
 
-def deleted(request: Any, codes: Iterable[tuple[str, ErrorCode]]) -> Any:
+def deleted(request: RequestPayload, codes: Iterable[tuple[str, ErrorCode]]) -> Any:
     """The answer to DeleteGroups v0-2."""
     schema = schema_of(request)
     results = tuple(
@@ -273,7 +278,7 @@ Found: TypeAlias = tuple[int, str, int] | ErrorCode
 """A coordinator's (node id, host, port), or why there is none."""
 
 
-def coordinators(request: Any, found: Iterable[tuple[str, Found]]) -> Any:
+def coordinators(request: RequestPayload, found: Iterable[tuple[str, Found]]) -> Any:
     """The answer to FindCoordinator v0-4: one coordinator for each key."""
     schema = schema_of(request)
     if request.__version__ < 4:

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, Final, TypeAlias
 
 from kio.schema.errors import ErrorCode
+from kio.static.protocol import RequestPayload
 
 from nodes.kraft.controller.answers import NO_THROTTLE, item_schema, make, schema_of
 
@@ -46,7 +47,7 @@ version 12 on, for replicas of the quorum; a client that follows it there does n
 may have to ask first where the leader is, and kafka-python 3.0.12 fails with that."""
 
 
-def response(request: Any, tell: Tell) -> Any:
+def response(request: RequestPayload, tell: Tell) -> Any:
     """The response that says `tell(topic, partition)` of each partition asked for."""
     key = int(request.__api_key__)
     schema = schema_of(request)
@@ -74,7 +75,9 @@ Told: TypeAlias = tuple[Any, int, dict[str, Any]]
 """(topic id, partition, the fields of its answer)."""
 
 
-def fetch_response(request: Any, code: ErrorCode, session_id: int, told: Iterable[Told]) -> Any:
+def fetch_response(
+    request: RequestPayload, code: ErrorCode, session_id: int, told: Iterable[Told]
+) -> Any:
     """The answer to a Fetch by topic ids, about these partitions alone."""
     schema = schema_of(request)
     topic_schema = item_schema(schema, "responses")
