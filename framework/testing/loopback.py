@@ -27,8 +27,9 @@ class Silence(Enum):
 class LoopbackServer(Generic[Request, Response]):
     """Accepts any number of connections; `seen` holds the requests in order of arrival.
 
-    `read` takes one request from a connection, and raises `EOFError` or `OSError` at its end;
-    `write` makes bytes of an answer to it.
+    `read` takes one request from a connection, on which there is something to read; what it
+    raises of `EOFError`, `OSError` and `ValueError` ends the connection. `write` makes bytes of
+    an answer to it.
     """
 
     def __init__(
@@ -81,13 +82,19 @@ class LoopbackServer(Generic[Request, Response]):
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        with suppress(OSError, EOFError, ValueError), connection.makefile("rb") as stream:
-            while True:
+        with suppress(OSError, EOFError, ValueError):
+            self._converse(connection)
+        with suppress(OSError):  # the peer was first
+            connection.shutdown(socket.SHUT_RDWR)
+
+    def _converse(self, connection: socket.socket) -> None:
+        """Until the peer goes, or an answer is to close."""
+        with connection.makefile("rb") as stream:
+            while stream.peek(1):
                 request = self._read(stream)
                 self.seen.append(request)
                 answer = self.answer(request)
                 if answer is Silence.CLOSE:
-                    connection.shutdown(socket.SHUT_RDWR)
                     return
                 if answer is not Silence.HANG:
                     connection.sendall(self._write(request, answer))

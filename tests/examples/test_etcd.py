@@ -55,8 +55,6 @@ Answer = Callable[[tuple[str, Any]], Any]
 
 def read_request(stream: BinaryIO) -> tuple[str, Any]:
     line = stream.readline()
-    if not line:
-        raise EOFError
     length = int(parse_headers(stream)["Content-Length"])
     return line.split()[1].decode(), json.loads(stream.read(length))
 

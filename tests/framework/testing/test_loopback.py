@@ -1,5 +1,6 @@
 """Servers that answer as a test says: lines of text."""
 
+import socket
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -11,10 +12,7 @@ from framework.testing.memory import eventually
 
 
 def read_line(stream: BinaryIO) -> str:
-    line = stream.readline()
-    if not line:
-        raise EOFError
-    return line.decode().strip()
+    return stream.readline().decode().strip()
 
 
 @pytest.fixture
@@ -30,7 +28,11 @@ def test_it_answers_and_remembers(server: LoopbackServer[str, str]) -> None:
         connection.sendall(b"a\nb\n")
         lines = connection.makefile()
         assert [lines.readline(), lines.readline()] == ["A\n", "B\n"]
-    assert server.seen == ["a", "b"]
+    with server.open(1.0) as connection:
+        connection.sendall(b"c\n")
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.makefile().read() == "C\n"
+    assert server.seen == ["a", "b", "c"]
 
 
 def test_it_can_close_and_hang(server: LoopbackServer[str, str]) -> None:
