@@ -10,7 +10,7 @@ import pytest
 
 from checkers.register_linearizability import RegisterLinearizability, check_registers, replacement
 from framework.checking.columns import Columns
-from framework.checking.results import checker_result
+from framework.checking.results import CheckerResult, checker_result
 from framework.checking.runs import OPERATIONS, add_operation
 from framework.history.pairing import Operation
 from framework.plugins.checker import RunInfo, Tables
@@ -160,3 +160,21 @@ def test_on_spark_a_cas_that_never_reached_the_system_says_nothing(spark: Any) -
     assert {row["key"]: row["verdict"] for row in rows} == {"r": "VALID", "other": "INVALID"}
     result = checker_result(checker.name, checker.summary, rows)
     assert (result.verdict, result.seen, result.keys) == (Verdict.INVALID, 3, 2)
+
+
+def contract(case: Any, name: str) -> Any:
+    """What the contract of every checker asks for."""
+
+    def judge(operations: Iterable[Operation]) -> CheckerResult:
+        rows = check_registers(table(operations), budget_s=10).to_pylist()
+        return checker_result(name, "", rows)
+
+    return case(
+        judge=judge,
+        clean=HONEST["one after another"],
+        planted={
+            each: (("stale",) if each in STALE else (), lambda each=each: PLANTED[each])
+            for each in PLANTED
+        },
+        nothing=[],
+    )
