@@ -84,8 +84,11 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> tuple[dict[str,
         def ready(folder: store.RunFolder) -> None:
             """Spark starts while the cluster runs: not before, for it would slow the start."""
             steps: list[Step] = [
-                ("the checkers' kernels are compiled", lambda _: precompiling.wait()),
-                ("Spark's workers practise", lambda session: practise(session, folder)),
+                ("the checkers' kernels are being compiled", lambda _: precompiling.wait()),
+                (
+                    "Spark's workers are trying it on what was recorded so far",
+                    lambda session: practise(session, folder),
+                ),
             ]
             spark.append(stack.enter_context(Background(test.options.spark_master, steps)))
 
