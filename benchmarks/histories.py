@@ -22,7 +22,7 @@ from checkers.linearizability.arrays.kinds import (
     TAKE,
     WRITE,
 )
-from checkers.linearizability.coded import NEVER, NOWHERE, Coded, Ints
+from checkers.linearizability.encoded import NEVER, NOWHERE, EncodedHistory, Ints
 from framework.compiled import compiled
 
 Plant: TypeAlias = Literal["none", "phantom", "stale", "burst"]
@@ -44,7 +44,7 @@ def cell(
     plant: Plant = "none",
     cas: float = 0.2,
     placed: bool = False,
-) -> Coded:
+) -> EncodedHistory:
     """A register. `values`: the size of the domain, None: every write writes a new one; `info`:
     the share of mutations that never return. A plant stands at nine tenths. `placed`: mutations
     that returned say where the object's log has them."""
@@ -58,7 +58,7 @@ def cell(
         _plant_read(call, ret, kind, a, b, at, plant)
     numbers = _Numbers(int(max(a.max(), b.max())) + 2)
     told = np.where(((kind == WRITE) | (kind == CAS)) & (ret != NEVER), place, NOWHERE)
-    return Coded(call, ret, kind, a, b, 0, numbers, told if placed else None)
+    return EncodedHistory(call, ret, kind, a, b, 0, numbers, told if placed else None)
 
 
 def queue(
@@ -68,13 +68,13 @@ def queue(
     info: float = 0.0,
     seed: int = 0,
     plant: QueuePlant = "none",
-) -> Coded:
+) -> EncodedHistory:
     """A FIFO queue of unique values, dequeues of the empty queue included. With `info`, a lost
     value means many lost ones: more than pending dequeues could have got."""
     call, ret, kind, a, b = _queue(operations, clients, info, seed)
     rows = np.argsort(call, kind="stable")
     call, ret, kind, a, b = (each[rows] for each in (call, ret, kind, a, b))
-    made = Coded(call, ret, kind, a, b, 0, _Numbers(int(b.max()) + 2))
+    made = EncodedHistory(call, ret, kind, a, b, 0, _Numbers(int(b.max()) + 2))
     return made if plant == "none" else _plant_queue(made, plant)
 
 
@@ -272,33 +272,33 @@ def _queue(operations, clients, info, seed):  # type: ignore[no-untyped-def]
     return call, ret, kind, a, b
 
 
-def _plant_queue(coded: Coded, plant: QueuePlant) -> Coded:
+def _plant_queue(encoded: EncodedHistory, plant: QueuePlant) -> EncodedHistory:
     """Spoils it beyond what pending operations could explain, from nine tenths on where that can
     be. Raises `ValueError` for a history that is too short."""
-    got = np.flatnonzero(coded.kind == DEQUEUE)
-    enqueue = np.zeros(len(coded) + 2, np.int64)
-    puts = np.flatnonzero(coded.kind == ENQUEUE)
-    enqueue[coded.b[puts]] = puts
-    put = enqueue[coded.a[got]]
+    got = np.flatnonzero(encoded.kind == DEQUEUE)
+    enqueue = np.zeros(len(encoded) + 2, np.int64)
+    puts = np.flatnonzero(encoded.kind == ENQUEUE)
+    enqueue[encoded.b[puts]] = puts
+    put = enqueue[encoded.a[got]]
     if plant == "repeat":
-        coded.a[got[-1]] = coded.a[got[len(got) * 9 // 10]]
+        encoded.a[got[-1]] = encoded.a[got[len(got) * 9 // 10]]
     elif plant == "swap":
-        one, other = _apart(coded, put, got)
-        values = coded.a[other], coded.a[one]
-        coded.a[one], coded.a[other] = values
+        one, other = _apart(encoded, put, got)
+        values = encoded.a[other], encoded.a[one]
+        encoded.a[one], encoded.a[other] = values
     elif plant == "lost":
         # One value more than pending dequeues could have got.
-        takes = int(np.sum(coded.kind == TAKE))
-        certain = got[coded.ret[put] < coded.call[put[-1]]]
+        takes = int(np.sum(encoded.kind == TAKE))
+        certain = got[encoded.ret[put] < encoded.call[put[-1]]]
         late = certain[certain >= got[len(got) * 9 // 10]]
         gone = (late if len(late) > takes else certain)[: takes + 1]
         if len(gone) <= takes:
             raise ValueError("too few dequeues for one of them to be missed")
-        return coded.take(np.setdiff1d(np.arange(len(coded)), gone))
+        return encoded.take(np.setdiff1d(np.arange(len(encoded)), gone))
     else:
-        stays = _late((coded.ret[put] != NEVER) & (coded.ret[put] < coded.call[got] - 1))
-        return _empty_at(coded, int(coded.ret[put[stays]]) + 1)
-    return coded
+        stays = _late((encoded.ret[put] != NEVER) & (encoded.ret[put] < encoded.call[got] - 1))
+        return _empty_at(encoded, int(encoded.ret[put[stays]]) + 1)
+    return encoded
 
 
 def _late(fits: NDArray[np.bool_]) -> int:
@@ -310,30 +310,34 @@ def _late(fits: NDArray[np.bool_]) -> int:
     return int(places[min(at, len(places) - 1)])
 
 
-def _apart(coded: Coded, put: Ints, got: Ints) -> tuple[int, int]:
+def _apart(encoded: EncodedHistory, put: Ints, got: Ints) -> tuple[int, int]:
     """Two dequeues, one over before the other begins, of values of which the same is true; from
     nine tenths on if there are such."""
     late = len(got) * 9 // 10
     for one in (*range(late, len(got)), *range(late - 1, -1, -1)):
-        after = (coded.call[put] > coded.ret[put[one]]) & (coded.call[got] > coded.ret[got[one]])
+        after = (encoded.call[put] > encoded.ret[put[one]]) & (
+            encoded.call[got] > encoded.ret[got[one]]
+        )
         if after.any():
             return int(got[one]), int(got[np.argmax(after)])
     raise ValueError("no two dequeues that could not have been the other way round")
 
 
-def _empty_at(coded: Coded, now: int) -> Coded:
+def _empty_at(encoded: EncodedHistory, now: int) -> EncodedHistory:
     """Another client finds the queue empty, from `now` to `now` + 1."""
-    call = np.where(coded.call >= now, coded.call + 2, coded.call)
-    later = (coded.ret >= now) & (coded.ret != NEVER)
-    ret = np.where(later, coded.ret + 2, coded.ret)
+    call = np.where(encoded.call >= now, encoded.call + 2, encoded.call)
+    later = (encoded.ret >= now) & (encoded.ret != NEVER)
+    ret = np.where(later, encoded.ret + 2, encoded.ret)
     row = int(np.searchsorted(call, now))
-    columns = (call, ret, coded.kind, coded.a, coded.b)
+    columns = (call, ret, encoded.kind, encoded.a, encoded.b)
     new = (now, now + 1, EMPTY, -1, -1)
     both = zip(columns, new, strict=True)
-    return Coded(*(np.insert(column, row, value) for column, value in both), 0, coded.values)
+    return EncodedHistory(
+        *(np.insert(column, row, value) for column, value in both), 0, encoded.values
+    )
 
 
-def keys(count: int, make: Callable[[int], Coded]) -> list[Coded]:
+def keys(count: int, make: Callable[[int], EncodedHistory]) -> list[EncodedHistory]:
     """Histories of several objects, made with seeds 0 to `count` - 1, whose events alternate.
     Every object has clients of its own."""
     made = []
@@ -341,17 +345,17 @@ def keys(count: int, make: Callable[[int], Coded]) -> list[Coded]:
         one = make(number)
         ret = np.where(one.ret == NEVER, NEVER, one.ret * count + number)
         call = one.call * count + number
-        made.append(Coded(call, ret, one.kind, one.a, one.b, one.initial, one.values))
+        made.append(EncodedHistory(call, ret, one.kind, one.a, one.b, one.initial, one.values))
     return made
 
 
-def bytes_of(coded: Coded) -> int:
+def bytes_of(encoded: EncodedHistory) -> int:
     """The size of its arrays."""
     arrays: tuple[NDArray[np.generic], ...] = (
-        coded.call,
-        coded.ret,
-        coded.kind,
-        coded.a,
-        coded.b,
+        encoded.call,
+        encoded.ret,
+        encoded.kind,
+        encoded.a,
+        encoded.b,
     )
     return sum(array.nbytes for array in arrays)

@@ -1,6 +1,6 @@
 """Histories made by number, as files: JSON Lines and Parquet, as fast as they are read.
 
-`of` turns `Coded` keys, each made by `benchmarks.histories`, into one history: their events are
+`of` turns keys, each made by `benchmarks.histories`, into one history: their events are
 dealt out at random, each key's in its own order; the clients of a key are its own processes.
 """
 
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from checkers.linearizability.coded import NEVER, Coded, Kind
+from checkers.linearizability.encoded import NEVER, EncodedHistory, Kind
 from framework.history.columns import SCHEMA
 
 _TICK_NS: Final = 1_000
@@ -32,9 +32,9 @@ _F: Final = {
 ROW_GROUP: Final = 1 << 17
 
 
-def events_of(keys: Sequence[Coded], seed: int = 0) -> pa.Table:
+def events_of(keys: Sequence[EncodedHistory], seed: int = 0) -> pa.Table:
     """All events, as `framework.history.columns.SCHEMA`. A failed cas is one from `a`."""
-    tables = [_events(number, coded) for number, coded in enumerate(keys)]
+    tables = [_events(number, encoded) for number, encoded in enumerate(keys)]
     whole = pa.concat_tables(tables).combine_chunks()
     sizes = [len(table) for table in tables]
     draw = np.random.default_rng(seed)
@@ -48,17 +48,17 @@ def events_of(keys: Sequence[Coded], seed: int = 0) -> pa.Table:
     return table.set_column(1, SCHEMA.field("time"), pa.array(index * _TICK_NS))
 
 
-def _events(number: int, coded: Coded) -> pa.Table:
+def _events(number: int, encoded: EncodedHistory) -> pa.Table:
     """The events of one key in their order."""
-    returned = np.flatnonzero(coded.ret != NEVER)
-    at = np.concatenate((coded.call, coded.ret[returned]))
+    returned = np.flatnonzero(encoded.ret != NEVER)
+    at = np.concatenate((encoded.call, encoded.ret[returned]))
     order = np.argsort(at, kind="stable")
-    row = np.concatenate((np.arange(len(coded)), returned))[order]
-    is_call = (np.arange(len(at)) < len(coded))[order]
+    row = np.concatenate((np.arange(len(encoded)), returned))[order]
+    is_call = (np.arange(len(at)) < len(encoded))[order]
     names = pa.array([_F.get(Kind(kind), "") for kind in range(len(Kind))])
-    f = names.take(pa.array(coded.kind[row]))
-    type_ = np.where(is_call, 0, np.where(coded.kind[row] == Kind.DIFFERS, 2, 1))
-    clients = _clients(coded.call, coded.ret)
+    f = names.take(pa.array(encoded.kind[row]))
+    type_ = np.where(is_call, 0, np.where(encoded.kind[row] == Kind.DIFFERS, 2, 1))
+    clients = _clients(encoded.call, encoded.ret)
     process = pc.cast(pa.array(clients[row] * 100_000 + number), pa.string())
     nothing = pa.nulls(len(row), pa.string())
     return pa.table(
@@ -69,7 +69,7 @@ def _events(number: int, coded: Coded) -> pa.Table:
             "process": process,
             "f": f,
             "key": pa.repeat(f'"k{number}"', len(row)),
-            "value": _values(coded, row, is_call),
+            "value": _values(encoded, row, is_call),
             "error_code": nothing,
             "error_message": nothing,
             "node": nothing,
@@ -79,16 +79,18 @@ def _events(number: int, coded: Coded) -> pa.Table:
     )
 
 
-def _values(coded: Coded, row: NDArray[np.int64], is_call: NDArray[np.bool_]) -> pa.Array:
+def _values(
+    encoded: EncodedHistory, row: NDArray[np.int64], is_call: NDArray[np.bool_]
+) -> pa.Array:
     """Arguments of calls, results of reads and dequeues; as JSON. Number 0 is null."""
-    kind = coded.kind[row]
-    a, b = (pc.cast(pa.array(each[row]), pa.string()) for each in (coded.a, coded.b))
-    a = pc.if_else(pa.array(coded.a[row] == 0), "null", a)
-    b = pc.if_else(pa.array(coded.b[row] < 0), "0", b)
+    kind = encoded.kind[row]
+    a, b = (pc.cast(pa.array(each[row]), pa.string()) for each in (encoded.a, encoded.b))
+    a = pc.if_else(pa.array(encoded.a[row] == 0), "null", a)
+    b = pc.if_else(pa.array(encoded.b[row] < 0), "0", b)
     pair = pc.binary_join_element_wise("[", a, ",", b, "]", "")
     writes = is_call & np.isin(kind, (Kind.WRITE, Kind.ENQUEUE))
     changes = is_call & np.isin(kind, (Kind.CAS, Kind.DIFFERS))
-    reads = ~is_call & np.isin(kind, (Kind.READ, Kind.DEQUEUE)) & (coded.a[row] != 0)
+    reads = ~is_call & np.isin(kind, (Kind.READ, Kind.DEQUEUE)) & (encoded.a[row] != 0)
     return pc.case_when(
         pc.make_struct(pa.array(writes), pa.array(changes), pa.array(reads)), b, pair, a
     )

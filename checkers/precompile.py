@@ -18,7 +18,7 @@ from typing import Final
 
 from checkers.kafka_log import precompile as kafka_logs
 from checkers.linearizability import precompile as linearizability
-from checkers.linearizability.decide import METHODS
+from checkers.linearizability.methods.table import METHODS
 from checkers.topic_linearizability import check_names
 from framework.history.reader import read
 
@@ -52,7 +52,7 @@ DEFAULT: Final[Mapping[str, Callable[[], None]]] = {
 """What a run needs. The longest first."""
 ALL: Final[Mapping[str, Callable[[], None]]] = {
     **DEFAULT,
-    **{method.__name__: partial(linearizability.precompile, method) for method in METHODS},
+    **{method.name: partial(linearizability.precompile, method.decide) for method in METHODS},
 }
 
 

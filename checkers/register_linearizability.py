@@ -16,7 +16,7 @@ import pyarrow as pa
 from checkers.linearizability.decision import Decision
 from checkers.linearizability.encoding.encode import Keyed
 from checkers.linearizability.encoding.models import REGISTER
-from checkers.linearizability.evidence.told import operation_of, told
+from checkers.linearizability.evidence.describe import describe_operation, operation_of
 from checkers.linearizability.kernel import Patience, judge_key, outcomes
 from framework.checking.keyed import Outcome, budget_s, keyed_tables
 from framework.history.event import Json
@@ -78,7 +78,8 @@ def _with_stale_read(finding: Finding, operations: Sequence[Operation]) -> Findi
     for read in named:
         newer = replacement(read, operations, named) or replacement(read, operations)
         if newer is not None:
-            line = f"a stale read: {told(newer)} had replaced what {told(read)} returned"
+            line = f"a stale read: {describe_operation(newer)} had replaced what "
+            line += f"{describe_operation(read)} returned"
             shown = sorted({*finding.operations, newer.index, read.index})
             return replace(finding, message=f"{line}\n{finding.message}", operations=shown)
     return finding

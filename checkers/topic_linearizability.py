@@ -24,7 +24,7 @@ from checkers.linearizability.decision import Decision
 from checkers.linearizability.encoding.encode import Keyed, encode_keys
 from checkers.linearizability.encoding.models import KAFKA_TOPICS
 from checkers.linearizability.encoding.texts import ANY, NULL, numbered, shown_ids, strings
-from checkers.linearizability.evidence.told import operation_of, told
+from checkers.linearizability.evidence.describe import describe_operation, operation_of
 from checkers.linearizability.kernel import Patience, judge_key, outcomes
 from framework.checking.keyed import Outcome, Row, budget_s, judged, keyed_tables
 from framework.history.columns import OPERATIONS
@@ -185,5 +185,5 @@ def _end(operation: Operation) -> int:
 
 
 def _finding(text: str, operations: Sequence[Operation]) -> Finding:
-    told_all = "; ".join(map(told, operations))
-    return Finding(message=f"{text}: {told_all}", operations=[op.index for op in operations])
+    described = "; ".join(map(describe_operation, operations))
+    return Finding(message=f"{text}: {described}", operations=[op.index for op in operations])

@@ -20,7 +20,6 @@ from typing import Any, Final, TypeVar
 
 import numba
 from numba import njit, types
-from numba.core import event
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,7 +28,7 @@ _GIVEN: Final = os.environ.get("NUMBA_CACHE_DIR", "")
 _IMPORTS: Final = re.compile(r"^(?:from|import) ([\w.]+)", re.MULTILINE)
 
 
-class _Stopwatch(event.Listener):  # type: ignore[misc]
+class _Stopwatch:
     """Adds up the seconds that go into compiling; what a kernel calls is compiled within it."""
 
     def __init__(self) -> None:
@@ -37,24 +36,23 @@ class _Stopwatch(event.Listener):  # type: ignore[misc]
         self._depth = 0
         self._began = 0.0
 
-    def on_start(self, _: object) -> None:
+    def __enter__(self) -> None:
         if self._depth == 0:
             self._began = monotonic()
         self._depth += 1
 
-    def on_end(self, _: object) -> None:
+    def __exit__(self, *_: object) -> None:
         self._depth -= 1
         if self._depth == 0:
             self.total_s += monotonic() - self._began
 
 
 _COMPILING: Final = _Stopwatch()
-event.register("numba:compile", _COMPILING)
 
 
 def working_s() -> float:
-    """A clock that stands still while this process compiles: what a kernel takes when it is called
-    for the first time on a machine is no part of what it may take. In s, from anywhere."""
+    """A clock that stands still while this process compiles a kernel, or loads what was kept of it:
+    that is no part of what the kernel may take. In s, from anywhere."""
     return monotonic() - _COMPILING.total_s
 
 
@@ -63,26 +61,31 @@ def compiled(function: F) -> F:
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder_of(function.__module__))
     try:
-        made: F = _widened(njit(cache=True, nogil=True)(function))
+        made: F = _adapted(njit(cache=True, nogil=True)(function))
     except RuntimeError:  # nowhere to keep it
-        made = _widened(njit(nogil=True)(function))
+        made = _adapted(njit(nogil=True)(function))
     finally:
         numba.config.CACHE_DIR = before
     return made
 
 
-def _widened(kernel: Any) -> Any:
-    """The same for callers that are compiled, with one width of whole numbers: a kernel is compiled
-    for 64 bits only, rather than again for every mixture of widths that it is called with."""
+def _adapted(kernel: Any) -> Any:
+    """The same, with its compiling timed; and for callers that are compiled with one width of whole
+    numbers: for 64 bits only, rather than again for every mixture of widths."""
     template_of = getattr(kernel, "get_call_template", None)
     if template_of is None:  # NUMBA_DISABLE_JIT
         return kernel
+    compile_ = kernel.compile
 
     def get_call_template(args: Sequence[types.Type], kws: Mapping[str, types.Type]) -> Any:
         wide = {name: _wide(each) for name, each in kws.items()}
         return template_of(tuple(_wide(each) for each in args), wide)
 
-    kernel.get_call_template = get_call_template
+    def compile_timed(signature: Any) -> Any:
+        with _COMPILING:
+            return compile_(signature)
+
+    kernel.get_call_template, kernel.compile = get_call_template, compile_timed
     return kernel
 
 

@@ -3,7 +3,7 @@
     python -m benchmarks.checking [--quick | --cells PATTERN ...] [--limit SECONDS]
                                   [--end-to-end here|spark] [--processor-time]
                                   [--no-porcupine] [--porcupine-source FOLDER]
-                                  [--peer-limit SECONDS]
+                                  [--peer-limit SECONDS] [--without METHOD ...]
     python -m benchmarks.checking --targets
 
 A line for each cell, `model/keys/operations/clients/values/indeterminate/violation`: the verdict,
@@ -17,6 +17,7 @@ Cells run one by one, each in a process of its own; the whole grid takes hours b
 most of it Porcupine's. With `--peer-limit 2` it is given up after 2 seconds, or 30 times what we
 took if that is more: enough to tell whether we are 20 times ahead. It stops at the first key that
 is wrong; both times are told then, and that of all keys is compared, for that is what we do.
+With `--without beam` that method is not asked: what it is there for.
 With `--processor-time` both count the time of all their cores together, as if each had one.
 """
 
@@ -31,6 +32,7 @@ from benchmarks.checking.peer import Porcupine, Unavailable, porcupine
 from benchmarks.checking.runner import Limits, Row, run
 from benchmarks.checking.summary import mib, seconds, table, times
 from benchmarks.checking.targets import TARGETS
+from checkers.linearizability.methods.table import METHODS
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -40,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         args.memory,
         processor_time=args.processor_time,
         peer_seconds=args.peer_limit,
+        without=tuple(args.without),
     )
     if args.targets:
         _targets(limits)
@@ -66,6 +69,10 @@ def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--targets", action="store_true", help="what has to be reached")
     parser.add_argument("--limit", type=float, default=30.0, help="seconds a key, and a cell")
     parser.add_argument("--memory", type=int, default=1024, help="MiB that a key may take")
+    parser.add_argument(
+        "--without", nargs="+", default=[], choices=[each.name for each in METHODS],
+        metavar="METHOD", help="not asked",
+    )  # fmt: skip
     parser.add_argument("--end-to-end", choices=("here", "spark"))
     parser.add_argument(
         "--processor-time", action="store_true", help="not the clock's: the machine has other work"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from benchmarks.histories import Plant, QueuePlant, cell, keys, queue
-from checkers.linearizability.coded import Coded
+from checkers.linearizability.encoded import EncodedHistory
 
 KEYS: Final = (1, 100)
 OPERATIONS: Final = (1_000, 10_000, 100_000, 1_000_000)
@@ -46,13 +46,13 @@ class Cell:
     def expected(self) -> str:
         return "VALID" if self.plant == "none" else "INVALID"
 
-    def histories(self) -> list[Coded]:
+    def histories(self) -> list[EncodedHistory]:
         """One for each key."""
         if self.keys == 1:
             return [self._one(0)]
         return keys(self.keys, self._one)
 
-    def _one(self, number: int) -> Coded:
+    def _one(self, number: int) -> EncodedHistory:
         operations = self.operations // self.keys
         plant = self.plant if number == self.keys // 2 else "none"
         seed = self.seed * self.keys + number

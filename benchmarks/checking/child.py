@@ -4,7 +4,7 @@
 
 JOB is JSON: `cell` (its name), `limit_s`, `limit_mib` of a key, `rows` (a file for another checker,
 or null), `end_to_end` (null, "here", or "spark"), `processor_time` (of the kernels, not the
-clock's). Prints one line of JSON, an `Outcome`.
+clock's), `without` (names of methods that are not asked). Prints one line of JSON, an `Outcome`.
 """
 
 import json
@@ -19,9 +19,10 @@ from typing import Any, Final
 
 from benchmarks.checking.cells import named
 from benchmarks.checking.peer import rows_of
-from checkers.linearizability.coded import Coded, CodedKeys
-from checkers.linearizability.decide import METHODS, decide, decide_small
+from checkers.linearizability.decide import decide, decide_small
 from checkers.linearizability.decision import Budget
+from checkers.linearizability.encoded import EncodedHistory, EncodedKeys
+from checkers.linearizability.methods.table import METHODS, Method
 from checkers.linearizability.precompile import precompile
 from framework.verdict import worst
 
@@ -54,28 +55,33 @@ def main(argv: Sequence[str]) -> None:
     keys = cell.histories()
     if job["rows"]:
         Path(job["rows"]).write_bytes(rows_of(keys).tobytes())
-    for method in METHODS:
-        precompile(method)
+    methods = [method for method in METHODS if method.name not in job["without"]]
+    for method in methods:
+        precompile(method.decide)
     clock = thread_time if job["processor_time"] else perf_counter
-    outcome = decided(keys, job["limit_s"], job["limit_mib"] << 20, clock)
+    outcome = decided(keys, job["limit_s"], job["limit_mib"] << 20, clock, methods)
     if job["end_to_end"]:
         end_to_end(cell.model, keys, job["end_to_end"] == "spark", job["limit_s"], outcome)
     print(json.dumps(asdict(outcome)))
 
 
 def decided(
-    keys: Sequence[Coded], limit_s: float, max_bytes: int, clock: Callable[[], float]
+    keys: Sequence[EncodedHistory],
+    limit_s: float,
+    max_bytes: int,
+    clock: Callable[[], float],
+    methods: Sequence[Method] = METHODS,
 ) -> Outcome:
     """All keys, one after the other, as often as half a second allows."""
     _forget_peak()
     before = _peak_bytes()
-    joined = CodedKeys.of(keys)
+    joined = EncodedKeys.of(keys)
     best, spent, runs = float("inf"), 0.0, 0
     while runs == 0 or (runs < _REPEATS and spent < _REPEAT_S):
         began = clock()
         made = [
-            known or decide(joined[key], Budget(limit_s, max_bytes)).decision
-            for key, known in enumerate(decide_small(joined))
+            known or decide(joined[key], Budget(limit_s, max_bytes), methods).decision
+            for key, known in enumerate(decide_small(joined, methods))
         ]
         took = clock() - began
         best, spent, runs = min(best, took), spent + took, runs + 1
@@ -90,7 +96,7 @@ def decided(
 
 
 def end_to_end(
-    model: str, keys: Sequence[Coded], on_spark: bool, limit_s: float, outcome: Outcome
+    model: str, keys: Sequence[EncodedHistory], on_spark: bool, limit_s: float, outcome: Outcome
 ) -> None:
     """From a Parquet file to verdict and explanation, in this process or by Spark; warm: the
     same was done before with a small history."""

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from benchmarks.checking.measured import Measured
-from checkers.linearizability.coded import Coded
+from checkers.linearizability.encoded import EncodedHistory
 
 MODULE: Final = "github.com/anishathalye/porcupine"
 SOURCE: Final = Path(__file__).parent / "porcupine"
@@ -78,14 +78,14 @@ class Porcupine:
         return Measured(verdict, seconds, told["peak_bytes"], "porcupine", early)
 
 
-def rows_of(keys: Sequence[Coded]) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+def rows_of(keys: Sequence[EncodedHistory]) -> np.ndarray[tuple[int], np.dtype[np.void]]:
     """All keys' operations as the program reads them, in the order of their calls."""
     parts = []
-    for number, coded in enumerate(keys):
-        part = np.empty(len(coded), _ROW)
+    for number, encoded in enumerate(keys):
+        part = np.empty(len(encoded), _ROW)
         part["key"] = number
         for name in ("kind", "a", "b", "call", "ret"):
-            part[name] = getattr(coded, name)
+            part[name] = getattr(encoded, name)
         parts.append(part)
     whole = np.concatenate(parts)
     return whole[np.argsort(whole["call"], kind="stable")]

@@ -32,6 +32,8 @@ class Limits:
     peer_seconds: float | None = None
     """Enough for the other checker where it is also `AHEAD` times what we took; None: `seconds`."""
     processor_time: bool = False
+    without: tuple[str, ...] = ()
+    """Methods that are not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ def _ours(cell: Cell, limits: Limits, rows: str | None, end_to_end: str | None) 
         "rows": rows,
         "end_to_end": end_to_end,
         "processor_time": limits.processor_time,
+        "without": limits.without,
     }
     longest = _PREPARATION_S + cell.keys * limits.seconds * (2 if end_to_end else 1)
     try:

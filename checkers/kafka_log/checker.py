@@ -5,7 +5,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.kafka_log import circles
+from checkers.kafka_log import cycle_outcomes
 from checkers.kafka_log.judge import NAME, judge
 from checkers.kafka_log.model import SUMMARY
 from checkers.kafka_log.rows import FS, rows
@@ -38,15 +38,15 @@ def judge_runs(operations: pa.Table) -> pa.Table:
     try:
         made = rows(operations)
         judged = judge(made).select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
-        parts = circles.parts_of(made)
-        of_circles = circles.outcomes(*parts, NAME) if parts is not None else []
+        parts = cycle_outcomes.parts_of(made)
+        of_cycles = cycle_outcomes.outcomes(*parts, NAME) if parts is not None else []
     except Exception as error:
         runs = operations.column("run").unique().to_pylist()
         if len(runs) == 1:
             return pa.Table.from_pylist([_failed(runs[0], error)], OUTCOME_ARROW)
         each = [operations.filter(pc.equal(operations.column("run"), run)) for run in runs]
         return pa.concat_tables(judge_runs(run) for run in each)
-    return pa.concat_tables([judged, pa.Table.from_pylist(of_circles, OUTCOME_ARROW)])
+    return pa.concat_tables([judged, pa.Table.from_pylist(of_cycles, OUTCOME_ARROW)])
 
 
 def _failed(run: str, error: Exception) -> dict[str, Any]:

@@ -7,8 +7,8 @@ An operation depends on another
 - `process`: it is the next of the same client;
 - `realtime`: it was invoked when the other had completed.
 
-G0 is a circle of ww edges, G1c one of ww and wr edges with a wr edge; `-process` and `-realtime`
-are circles that need such edges too. Kafka does not isolate writes, so that G0, and G1c with ww
+G0 is a cycle of ww edges, G1c one of ww and wr edges with a wr edge; `-process` and `-realtime`
+are cycles that need such edges too. Kafka does not isolate writes, so that G0, and G1c with ww
 edges, are what its transactions do: Jepsen allows them, and so does this check. A G1c without a
 ww edge is counted apart, as `G1c of wr`: operations saw each other's uncommitted records. That is
 fatal where consumers read committed records only, as Jepsen's other checks (G1a, precommitted
@@ -20,8 +20,8 @@ order or no sender here; that is for other checks.
 
 Three steps, made to be spread: `edges` from all rows of some keys, `vertices` from any rows,
 `search` for a run. The edges of real time are not n^2: completions and invocations hang on one
-chain of instants. `search` takes away what is on no circle, in linear time; what is left, hardly
-ever anything, is searched for a shortest circle in each strongly connected component.
+chain of instants. `search` takes away what is on no cycle, in linear time; what is left, hardly
+ever anything, is searched for a shortest cycle in each strongly connected component.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ FATAL: Final = frozenset(f"G1c of wr{level}" for level in LEVELS)
 MAX_CYCLES: Final = 8
 """Of a name, that are searched for; all are counted."""
 MAX_STEPS: Final = 20_000_000
-"""Edges that are looked at to make one circle as short as can be."""
+"""Edges that are looked at to make one cycle as short as can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,14 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """Operations that all depend on each other, in a circle."""
+    """Operations that all depend on each other, in a cycle."""
 
     name: str
     edges: Sequence[Edge]
     fatal: bool
     """It has no ww edge: its name among the counts is one of `FATAL`."""
     shortest: bool
-    """No circle of this name in its component is shorter."""
+    """No cycle of this name in its component is shorter."""
     size: int
     """Operations in its component."""
 
@@ -107,7 +107,7 @@ class Cycles:
     operations: int = 0
     edges: int = 0
     left: int = 0
-    """Operations that were left when those on no circle had been taken away."""
+    """Operations that were left when those on no cycle had been taken away."""
 
     @property
     def fatal(self) -> bool:
@@ -115,12 +115,12 @@ class Cycles:
 
 
 def cycles(rows: pa.Table) -> Cycles:
-    """The circles of one run, from all of its rows."""
+    """The cycles of one run, from all of its rows."""
     return search(vertices(rows), edges(rows))
 
 
 def search(vertices: pa.Table, edges: pa.Table, max_steps: int = MAX_STEPS) -> Cycles:
-    """The circles of one run, from all its `VERTICES` and `EDGES`, in any order."""
+    """The cycles of one run, from all its `VERTICES` and `EDGES`, in any order."""
     graph = _Dependencies.of(vertices, edges)
     found = Cycles(operations=len(graph.op), edges=len(graph.kind))
     graph = graph.trimmed()
@@ -183,7 +183,7 @@ class _Dependencies:
         )
 
     def trimmed(self) -> "_Dependencies":
-        """What is on circles, the edges in one order and each once."""
+        """What is on cycles, the edges in one order and each once."""
         some = self._within(on_cycles(self.total, self.source, self.target))
         first, target = laid_out(some.total, some.source, some.target)
         component = components(first, target)
@@ -269,10 +269,10 @@ _FAMILIES: Final = (
 
 
 def _search(graph: _Dependencies, family: _Family, max_steps: int, found: Cycles) -> None:
-    """Adds the circles of a family, each at the lowest level that shows it.
+    """Adds the cycles of a family, each at the lowest level that shows it.
 
-    A component that has no circle of a lower level needs an edge of this level for each of its
-    circles; so any circle through a needed edge is one, and a shortest one is easy to find.
+    A component that has no cycle of a lower level needs an edge of this level for each of its
+    cycles; so any cycle through a needed edge is one, and a shortest one is easy to find.
     """
     shown = np.zeros(graph.total, np.bool_)
     for level, suffix in enumerate(LEVELS):
@@ -307,7 +307,7 @@ def _search(graph: _Dependencies, family: _Family, max_steps: int, found: Cycles
 def _shortest(
     part: _Dependencies, graph: Graph, component: Any, through: Ints, max_steps: int
 ) -> tuple[list[Edge], bool]:
-    """A shortest circle through one of some edges, and whether it surely is."""
+    """A shortest cycle through one of some edges, and whether it surely is."""
     chosen, back, tried = cycle_through(
         graph.first,
         graph.target,
@@ -322,7 +322,7 @@ def _shortest(
 
 
 def _without_instants(part: _Dependencies, numbers: Sequence[int]) -> list[Edge]:
-    """The edges of a circle that begins with a data edge; steps along the chain are one edge."""
+    """The edges of a cycle that begins with a data edge; steps along the chain are one edge."""
     found: list[Edge] = []
     begin = -1
     for number in numbers:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.kafka_log import circles
+from checkers.kafka_log import cycle_outcomes
 from checkers.kafka_log.judge import JUDGED, NAME, Known, judge
 from checkers.kafka_log.rows import FS, ROWS, Flag, Malformed, rows
 from framework.checking.blocks import bucket_of, split
@@ -99,13 +99,13 @@ def still_known(results: pa.Table) -> Known:
 
 
 def concluded(results: pa.Table, name: str = NAME) -> pa.Table:
-    """The outcome rows (`OUTCOME_ARROW`) of all buckets' results, those of circles with them."""
+    """The outcome rows (`OUTCOME_ARROW`) of all buckets' results, those of cycles with them."""
     made = results.select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
     parts = [results.column(each).drop_null().to_pylist() for each in ("edges", "vertices")]
     if not parts[0]:
         return made
     edges, vertices = (pa.concat_tables(map(_read, part)) for part in parts)
-    found = circles.outcomes(edges, vertices, name)
+    found = cycle_outcomes.outcomes(edges, vertices, name)
     return pa.concat_tables([made, pa.Table.from_pylist(found, OUTCOME_ARROW)])
 
 
@@ -205,7 +205,7 @@ def _malformed(refusals: Iterable[tuple[str, int, str]]) -> pa.Table:
 
 
 def _with_circles(judged: pa.Table, whole: pa.Table) -> pa.Table:
-    parts = circles.parts_of(whole) if judged.num_rows else None
+    parts = cycle_outcomes.parts_of(whole) if judged.num_rows else None
     written = [None, None] if parts is None else [_written(part) for part in parts]
     for field, raw in zip(list(RESULTS)[len(JUDGED) :], written, strict=True):
         column = [raw] + [None] * (judged.num_rows - 1) if judged.num_rows else []

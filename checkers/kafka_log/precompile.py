@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from checkers.kafka_log.circles import outcomes, parts_of
+from checkers.kafka_log.cycle_outcomes import outcomes, parts_of
 from checkers.kafka_log.judge import NAME, judge
 from checkers.kafka_log.rows import rows
 from framework.checking.columns import Columns
@@ -15,7 +15,7 @@ from framework.history.pairing import Operation
 
 _FETCHED: Final = {"records": [[0, 1]], "position": 1, "high_watermark": 1, "log_start": 0}
 _OPERATIONS: Final = (
-    # (f, key, value, result); the transactions depend on each other in a circle.
+    # (f, key, value, result); the transactions depend on each other in a cycle.
     ("txn", None, [["send", 1, 1]], [["send", 1, [0, 1]], ["poll", {"2": [[0, 1]]}]]),
     ("txn", None, [["send", 2, 1]], [["send", 2, [0, 1]], ["poll", {"1": [[0, 1]]}]]),
     ("assign", None, [1, 2], [1, 2]),
@@ -55,6 +55,6 @@ def precompile() -> None:
     """Sees to it that the kernels of Kafka logs are compiled."""
     made = rows(operations())
     judge(made)
-    circles = parts_of(made)
-    assert circles is not None
-    outcomes(*circles, NAME)
+    cycles = parts_of(made)
+    assert cycles is not None
+    outcomes(*cycles, NAME)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from checkers.linearizability.coded import Coded, Ints
+from checkers.linearizability.encoded import EncodedHistory, Ints
 from framework.compiled import working_s
 from framework.verdict import Verdict
 
@@ -32,7 +32,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The verdict of one method. Operations are row numbers of the `Coded` that it was given."""
+    """The verdict of one method. Operations are row numbers of the history that it was given."""
 
     verdict: Verdict
     method: str
@@ -44,9 +44,10 @@ class Decision:
     involved: Sequence[int] = ()
     """INVALID: operations that show it, the culprit among them. Not necessarily the fewest."""
     note: str = ""
-    """UNKNOWN: what was tried and what ran out, as in `frontier 12 s, 800,000 configurations`."""
+    """UNKNOWN: what was tried and what ran out, as in `wgl 12 s, 800,000 configurations`."""
 
 
-Method: TypeAlias = Callable[[Coded, Budget], Decision | None]
-"""Decides one key exactly, or says None: it does not apply here, or cannot tell. UNKNOWN only
-when it applies and its budget ran out. Never raises for a history of a kind that it names."""
+Decide: TypeAlias = Callable[[EncodedHistory, Budget], Decision | None]
+"""A method, of a key of which something completed. None: it does not apply here, or cannot tell.
+UNKNOWN only when it applies and its budget ran out. Never raises for a history of a kind that it
+names."""

@@ -9,9 +9,9 @@ from typing import Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from checkers.linearizability.coded import Coded
 from checkers.linearizability.decide import DISAGREEMENT, Decided, decide, decide_small
 from checkers.linearizability.decision import Budget, Decision
+from checkers.linearizability.encoded import EncodedHistory
 from checkers.linearizability.encoding.encode import Keyed, encode_keys, malformed
 from checkers.linearizability.encoding.models import MODELS
 from checkers.linearizability.evidence.explain import explain
@@ -64,10 +64,10 @@ def outcomes(
     try:
         keys = encode_keys(model, table)
         counts = np.diff(keys.starts)
-        for number, decision in enumerate(decide_small(keys.coded)):
+        for number, decision in enumerate(decide_small(keys.encoded)):
             run, key = name = keys.names[number]
             if decision is not None and decision.verdict is Verdict.VALID and name not in apart:
-                outcome = _told(int(counts[number]), int(keys.seen[number]), decision)
+                outcome = _decided_outcome(int(counts[number]), int(keys.seen[number]), decision)
             else:
                 outcome = _safely(judge, table, keys[number], decision)
             made.add(*outcome_row(run, checker, unquoted(key), outcome).values())
@@ -92,17 +92,17 @@ def judge_key(
         found = malformed(model, table.take(pa.array(key.rows)))
         note = "malformed" if found is None else f"index {found[0]}: {found[1]}"
         return Outcome(verdict=Verdict.UNKNOWN, seen=key.seen, note=note)
-    decided = Decided(known) if known is not None else decide(key.coded, Budget(budget_s))
+    decided = Decided(known) if known is not None else decide(key.encoded, Budget(budget_s))
     decision = decided.decision
     if decided.disagrees:
         return _disagreement(key, decided)
     if decision.verdict is Verdict.INVALID:
         finding = _explained(model, table, key, decision, patience or Patience())
         return judged(key.seen, [finding], _figures(len(key.rows), decision))
-    return _told(len(key.rows), key.seen, decision)
+    return _decided_outcome(len(key.rows), key.seen, decision)
 
 
-def _told(operations: int, seen: int, decision: Decision) -> Outcome:
+def _decided_outcome(operations: int, seen: int, decision: Decision) -> Outcome:
     """VALID also where all is pending: a whole history of that is UNKNOWN, one such key is in
     order."""
     figures = _figures(operations, decision)
@@ -119,13 +119,13 @@ def _explained(
     operations = table.take(pa.array(key.rows))
     began = monotonic()
     budget = Budget(max(0.0, min(EXPLAIN_S, patience.left_s)))
-    found = explain(operations, key.coded, decision, budget, model=model, decide=_decision)
+    found = explain(operations, key.encoded, decision, budget, model=model, decide=_decision)
     patience.left_s -= monotonic() - began
     return found
 
 
-def _decision(coded: Coded, budget: Budget) -> Decision:
-    return decide(coded, budget).decision
+def _decision(encoded: EncodedHistory, budget: Budget) -> Decision:
+    return decide(encoded, budget).decision
 
 
 def _disagreement(key: Keyed, decided: Decided) -> Outcome:
@@ -141,7 +141,7 @@ def _disagreement(key: Keyed, decided: Decided) -> Outcome:
         note = f"{search.method} says INVALID, {along.method} has an order: one of them is wrong"
         return Outcome(verdict=Verdict.UNKNOWN, seen=key.seen, figures=figures, note=note)
     rows = [along.culprit, *(row for row in along.involved if row != along.culprit)]
-    ops = [int(key.coded.call[row]) for row in rows if row >= 0]
+    ops = [int(key.encoded.call[row]) for row in rows if row >= 0]
     message = (
         f"some order explains all operations ({search.method}), but not the order of the "
         f"system's own log: {along.note or 'see the operations'} (index {', '.join(map(str, ops))})"

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.linearizability.coded import NEVER, NOWHERE, Coded, Kind
-from checkers.linearizability.decision import Budget, Method
+from checkers.linearizability.decision import Budget, Decide
+from checkers.linearizability.encoded import NEVER, NOWHERE, EncodedHistory, Kind
 from checkers.linearizability.encoding.transitions import queue_steps
 from framework.checking.columns import Columns
 from framework.checking.runs import add_operation
@@ -31,10 +31,10 @@ _SAMPLE_S: Final = 120.0
 """What a method gets for one sample; it is far more than any takes."""
 
 
-def precompile(method: Method) -> None:
+def precompile(method: Decide) -> None:
     """Sees to it that a method is compiled."""
-    for coded in samples():
-        method(coded, Budget(_SAMPLE_S))
+    for encoded in samples():
+        method(encoded, Budget(_SAMPLE_S))
 
 
 def topics() -> pa.Table:
@@ -83,12 +83,12 @@ def _topic(
 
 
 @cache
-def samples() -> Sequence[Coded]:
+def samples() -> Sequence[EncodedHistory]:
     """Small histories of every kind: with and without an order, pending operations, places."""
     return list(_samples(random.Random(1)))
 
 
-def _samples(rng: random.Random) -> Iterator[Coded]:
+def _samples(rng: random.Random) -> Iterator[EncodedHistory]:
     for kinds, values in ((_REGISTER, 3), (_REGISTER, 0), (_CELLS, 3), (_CELLS, 1)):
         for lies in (0.0, 0.3):
             yield _cell(rng, 40, kinds, values, lies)
@@ -98,7 +98,9 @@ def _samples(rng: random.Random) -> Iterator[Coded]:
         yield queue_steps(queue)
 
 
-def _cell(rng: random.Random, count: int, kinds: Sequence[Kind], values: int, lies: float) -> Coded:
+def _cell(
+    rng: random.Random, count: int, kinds: Sequence[Kind], values: int, lies: float
+) -> EncodedHistory:
     """A history of a run in the order of the calls. `values` 0: each is written once."""
     kind, a, b = [], [], []
     state = 0
@@ -116,7 +118,7 @@ def _cell(rng: random.Random, count: int, kinds: Sequence[Kind], values: int, li
     return _timed(rng, kind, a, b)
 
 
-def _queue(rng: random.Random, count: int, distinct: bool) -> Coded:
+def _queue(rng: random.Random, count: int, distinct: bool) -> EncodedHistory:
     kind, a, b = [], [], []
     content: list[int] = []
     for number in range(1, count + 1):
@@ -131,7 +133,9 @@ def _queue(rng: random.Random, count: int, distinct: bool) -> Coded:
     return _timed(rng, kind, a, b)
 
 
-def _timed(rng: random.Random, kind: Sequence[int], a: Sequence[int], b: Sequence[int]) -> Coded:
+def _timed(
+    rng: random.Random, kind: Sequence[int], a: Sequence[int], b: Sequence[int]
+) -> EncodedHistory:
     """Every operation overlaps some of those after it; some changes never return."""
     events = []
     for row, each in enumerate(kind):
@@ -146,7 +150,7 @@ def _timed(rng: random.Random, kind: Sequence[int], a: Sequence[int], b: Sequenc
     for index, (_, row, returns) in enumerate(sorted(events)):
         (ret if returns else call)[row] = index
     place = np.where(ret == NEVER, NOWHERE, np.arange(len(kind)))
-    return Coded(
+    return EncodedHistory(
         call,
         ret,
         np.array(kind, dtype=np.int8),

@@ -14,9 +14,9 @@ from benchmarks.checking.peer import SOURCE, Unavailable, porcupine, rows_of
 from benchmarks.checking.runner import Limits, Row, run
 from benchmarks.checking.summary import table
 from benchmarks.checking.targets import TARGETS
-from checkers.linearizability.coded import NEVER
 from checkers.linearizability.decide import decide
 from checkers.linearizability.decision import Budget
+from checkers.linearizability.encoded import NEVER
 
 pytestmark = pytest.mark.xdist_group("checking-benchmarks")
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from checkers.linearizability.coded import Codes, Ints
+from checkers.linearizability.encoded import Codes, Ints
 from framework.compiled import compiled
 
 

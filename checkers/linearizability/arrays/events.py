@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from checkers.linearizability.arrays.kinds import FOREVER
-from checkers.linearizability.coded import NEVER, Codes, Ints
+from checkers.linearizability.encoded import NEVER, Codes, Ints
 from framework.compiled import compiled
 
 _SPARSE: Final = 8

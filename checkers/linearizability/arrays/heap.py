@@ -1,6 +1,6 @@
 """A heap of rows by their returns, in a part of an array."""
 
-from checkers.linearizability.coded import Codes, Ints
+from checkers.linearizability.encoded import Codes, Ints
 from framework.compiled import compiled
 
 

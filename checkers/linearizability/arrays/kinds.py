@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from checkers.linearizability.coded import NEVER, Kind
+from checkers.linearizability.encoded import NEVER, Kind
 
 READ: Final = int(Kind.READ)
 DIFFERS: Final = int(Kind.DIFFERS)

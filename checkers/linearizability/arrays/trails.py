@@ -5,21 +5,21 @@ A negative trail is a beginning.
 
 import numpy as np
 
-from checkers.linearizability.coded import Codes
+from checkers.linearizability.encoded import Codes
 from framework.compiled import compiled
 
 
 @compiled
-def puts_of(trails: Codes, trail: int) -> tuple[Codes, int]:
+def mutations_of(trails: Codes, trail: int) -> tuple[Codes, int]:
     """(what was put along a trail, first to last; the number of its beginning: -1 or less)."""
     count, at = 0, np.int64(trail)
     while at >= 0:
         count += 1
         at = np.int64(trails[at, 0])
-    puts = np.empty(count, np.int32)
+    mutations = np.empty(count, np.int32)
     at = np.int64(trail)
     while at >= 0:
         count -= 1
-        puts[count] = trails[at, 1]
+        mutations[count] = trails[at, 1]
         at = np.int64(trails[at, 0])
-    return puts, at  # type: ignore[return-value]
+    return mutations, at  # type: ignore[return-value]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from checkers.linearizability.coded import NEVER, Coded, CodedKeys, Codes, Ints, Kind
+from checkers.linearizability.encoded import NEVER, Codes, EncodedHistory, EncodedKeys, Ints, Kind
 from checkers.linearizability.encoding.models import (
     KAFKA_TOPICS,
     KNOWN,
@@ -62,14 +62,14 @@ class Keyed:
     """Where its operations are in the table, in the order of their invocations."""
     seen: int
     """Operations that completed."""
-    coded: Coded
+    encoded: EncodedHistory
     """Those that say or do something."""
     is_malformed: bool
-    """The model has no word for some of them: `coded` is empty."""
+    """The model has no word for some of them: `encoded` is empty."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EncodedKeys(Sequence[Keyed]):
+class TableKeys(Sequence[Keyed]):
     """Every key of a table, in the order of (run, key). What all of them need is done on columns;
     a `Keyed` is made when it is asked for."""
 
@@ -81,7 +81,7 @@ class EncodedKeys(Sequence[Keyed]):
     """Key k has `rows` from `starts[k]` up to `starts[k + 1]`."""
     seen: Ints
     """Operations of each key that completed."""
-    coded: CodedKeys
+    encoded: EncodedKeys
     bad: Collection[int]
     """Keys that are malformed."""
 
@@ -101,12 +101,12 @@ class EncodedKeys(Sequence[Keyed]):
             *self.names[number],
             self.rows[self.starts[number] : self.starts[number + 1]],
             int(self.seen[number]),
-            self.coded[number],
+            self.encoded[number],
             number in self.bad,
         )
 
 
-def encode(model: str, table: pa.Table) -> Coded:
+def encode(model: str, table: pa.Table) -> EncodedHistory:
     """The operations of one key; columns as in `framework.checking.runs.OPERATIONS`, in any
     order of rows.
 
@@ -115,7 +115,7 @@ def encode(model: str, table: pa.Table) -> Coded:
     """
     dropped = [name for name in ("run", "key") if name in table.column_names]
     (key,) = encode_keys(model, table.drop_columns(dropped))
-    return key.coded
+    return key.encoded
 
 
 def malformed(model: str, table: pa.Table) -> tuple[int, str] | None:
@@ -149,7 +149,7 @@ def malformed(model: str, table: pa.Table) -> tuple[int, str] | None:
     return int(ops[first]), lines[wrong[first]]
 
 
-def encode_keys(model: str, table: pa.Table) -> EncodedKeys:
+def encode_keys(model: str, table: pa.Table) -> TableKeys:
     """Every (run, key) of a table, in their order. A table without such columns is one key."""
     spec = KNOWN[model]
     names, groups = _groups(table)
@@ -164,7 +164,7 @@ def encode_keys(model: str, table: pa.Table) -> EncodedKeys:
     bounds = _bounds(key, len(names))
     cells = _cells(spec, says, table, kept, said[kept], bounds)
     place = places(table["ext"], completed) if "ext" in table.column_names else None
-    coded = CodedKeys(
+    encoded = EncodedKeys(
         ops[kept],
         np.where(completed[kept], ends[kept], NEVER),
         cells.kind,
@@ -176,13 +176,13 @@ def encode_keys(model: str, table: pa.Table) -> EncodedKeys:
         None if place is None else place[kept],
     )
     bad = frozenset(key[cells.is_bad].tolist())
-    others = _others(spec, coded, bad, cells.hidden)
-    return EncodedKeys(
+    others = _others(spec, encoded, bad, cells.hidden)
+    return TableKeys(
         names,
         order,
         _bounds(groups[order], len(names)),
         np.bincount(groups[completed], minlength=len(names)),
-        replace(coded, others=others) if others else coded,
+        replace(encoded, others=others) if others else encoded,
         bad,
     )
 
@@ -192,7 +192,9 @@ def _bounds(groups: Ints, count: int) -> Ints:
     return np.searchsorted(groups, np.arange(count + 1))
 
 
-def _others(spec: Model, keys: CodedKeys, bad: Collection[int], hidden: Mask) -> dict[int, Coded]:
+def _others(
+    spec: Model, keys: EncodedKeys, bad: Collection[int], hidden: Mask
+) -> dict[int, EncodedHistory]:
     """Keys that are more than their cells; and, without operations, those that are malformed."""
     others = {number: keys[number].take(np.zeros(0, dtype=np.int64)) for number in bad}
     if spec is KV:
@@ -285,7 +287,7 @@ def _says(
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """Columns of `Coded` for the operations of all keys. Numbers are each key's own."""
+    """Columns of `EncodedHistory` for the operations of all keys. Numbers are each key's own."""
 
     kind: NDArray[np.int8]
     a: Codes
@@ -400,7 +402,7 @@ def _made_of(spec: Model, source: Source, rows: Strings) -> tuple[Strings, Codes
     """The texts that stand for what a source reads, null where it is not as it must be; and the
     place of each row's among them."""
     column = "value" if source is Source.VALUE else "result"
-    rule = next((each for each in spec.rules if each.column == column and not each.told), None)
+    rule = next((each for each in spec.rules if each.column == column and not each.is_read), None)
     if rule is None and source in (Source.VALUE, Source.RESULT):
         return rows, np.arange(len(rows), dtype=np.int32)
     texts, codes = numbered(rows)

@@ -1,8 +1,8 @@
 """The built-in models: what each operation with each outcome says of its object.
 
-The table of docs/checking.md, in the words of `Coded`. A model is a table from (f, outcome) to
-what it `Says`; an outcome that is not in the table says nothing and does nothing. Pending
-operations (`info`) are written as what they do if they take effect.
+The table of docs/checking.md, in the words of `EncodedHistory`. A model is a table from
+(f, outcome) to what it `Says`; an outcome that is not in the table says nothing and does nothing.
+Pending operations (`info`) are written as what they do if they take effect.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import pyarrow.compute as pc
 
-from checkers.linearizability.coded import Kind
+from checkers.linearizability.encoded import Kind
 from checkers.linearizability.encoding.texts import ANY, NULL, Mask, Strings, pairs, shown_ids
 
 
@@ -30,7 +30,7 @@ class Source(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """`a` and `b` as in `Coded`: a source, the text of a constant, or None."""
+    """`a` and `b` as in `EncodedHistory`: a source, the text of a constant, or None."""
 
     kind: Kind
     a: Source | str | None = None
@@ -47,7 +47,7 @@ class Rule:
     fits: Callable[[Strings], Mask]
     line: str
     """What is wrong otherwise, and what would be right."""
-    told: bool = False
+    is_read: bool = False
     """Reading the `Source` finds it out by itself."""
 
 
@@ -104,7 +104,7 @@ REGISTER: Final = Model(
         **_each("cas", _TAKES_EFFECT, Says(Kind.CAS, a=Source.FROM, b=Source.TO)),
         ("cas", "fail"): Says(Kind.DIFFERS, a=Source.FROM),
     },
-    rules=[Rule("cas", _ALL, "value", _is_pair, "value of cas must be [from, to]", told=True)],
+    rules=[Rule("cas", _ALL, "value", _is_pair, "value of cas must be [from, to]", is_read=True)],
 )
 
 KV: Final = Model(
@@ -136,7 +136,7 @@ _ANSWERS: Final = [
         "result",
         _is_answer,
         'the result of describe must be true, false, null or {"topic_id": ...}',
-        told=True,
+        is_read=True,
     )
 ]
 

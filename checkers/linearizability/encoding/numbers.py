@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from checkers.linearizability.coded import Codes, Ints
+from checkers.linearizability.encoded import Codes, Ints
 from checkers.linearizability.encoding.texts import Strings, numbered
 from framework.compiled import compiled
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from checkers.linearizability.coded import NOWHERE, Codes, Ints
+from checkers.linearizability.encoded import NOWHERE, Codes, Ints
 from framework.history.event import Json
 from framework.history.texts import as_json, whole
 

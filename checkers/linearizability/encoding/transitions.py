@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeVar
 
 import numpy as np
 
-from checkers.linearizability.coded import Coded, Codes, Kind
+from checkers.linearizability.encoded import Codes, EncodedHistory, Kind
 
 IMPOSSIBLE: Final = -1
 S = TypeVar("S", bound=Hashable)
@@ -32,28 +32,30 @@ class Numbering(Generic[S]):
         return found
 
 
-def _actions(coded: Coded, looks: Sequence[Kind]) -> tuple[Coded, list[tuple[int, int, int]]]:
+def _actions(
+    encoded: EncodedHistory, looks: Sequence[Kind]
+) -> tuple[EncodedHistory, list[tuple[int, int, int]]]:
     """The operations as LOOK and STEP, with an action for each distinct (kind, a, b)."""
-    told = np.stack([coded.kind.astype(np.int32), coded.a, coded.b], axis=1)
+    told = np.stack([encoded.kind.astype(np.int32), encoded.a, encoded.b], axis=1)
     distinct, action = np.unique(told, axis=0, return_inverse=True)
-    kind = np.where(np.isin(coded.kind, looks), Kind.LOOK, Kind.STEP).astype(np.int8)
+    kind = np.where(np.isin(encoded.kind, looks), Kind.LOOK, Kind.STEP).astype(np.int8)
     steps = replace(
-        coded,
+        encoded,
         kind=kind,
         a=action.reshape(-1).astype(np.int32),
-        b=np.full(len(coded), -1, dtype=np.int32),
+        b=np.full(len(encoded), -1, dtype=np.int32),
         initial=0,
     )
     return steps, [(int(each[0]), int(each[1]), int(each[2])) for each in distinct]
 
 
-def kv_steps(coded: Coded) -> Coded:
+def kv_steps(encoded: EncodedHistory) -> EncodedHistory:
     """A string. LOOK: it is `a`. STEP: it becomes `b`, or `a` is appended to it."""
-    steps, distinct = _actions(coded, [Kind.LOOK])
+    steps, distinct = _actions(encoded, [Kind.LOOK])
     actions = []
     for kind, a, b in distinct:
         word = Word.READ if kind == Kind.LOOK else Word.APPEND if b < 0 else Word.WRITE
-        value = json.loads(coded.values[b if b >= 0 else a])
+        value = json.loads(encoded.values[b if b >= 0 else a])
         actions.append((word, value if isinstance(value, str) else None))
     return replace(steps, transitions=Strings(actions))
 
@@ -122,10 +124,10 @@ class Strings:
         return json.dumps(self._read[first][:length] if first < last else "")
 
 
-def queue_steps(coded: Coded) -> Coded:
+def queue_steps(encoded: EncodedHistory) -> EncodedHistory:
     """A queue in words that any search understands."""
-    steps, actions = _actions(coded, [Kind.EMPTY])
-    return replace(steps, transitions=Queue(actions, coded.values))
+    steps, actions = _actions(encoded, [Kind.EMPTY])
+    return replace(steps, transitions=Queue(actions, encoded.values))
 
 
 class Queue:
@@ -134,7 +136,7 @@ class Queue:
     _MAX_TOLD: Final = 5
 
     def __init__(self, actions: Sequence[tuple[int, int, int]], values: Sequence[str]) -> None:
-        """Actions are (kind, a, b) as in `Coded`."""
+        """Actions are (kind, a, b) as in `EncodedHistory`."""
         self._actions, self._values = actions, values
         self._numbering = Numbering(b"")  # each value four bytes
         self.initial = self._numbering.initial
@@ -157,14 +159,16 @@ class Queue:
         return f"[{shown}{more}]"
 
 
-def topic_steps(coded: Coded, anonymous: int, bindable: Collection[int], once: bool) -> Coded:
+def topic_steps(
+    encoded: EncodedHistory, anonymous: int, bindable: Collection[int], once: bool
+) -> EncodedHistory:
     """A topic, in READ to CHANGE, where the create of some id did not show it.
 
     `anonymous` stands for an id that was not shown; it is one of the ids `bindable`, or one that
     nobody ever shows. `once`: none of the bindable ids lives twice.
     """
-    steps, actions = _actions(coded, [Kind.READ, Kind.DIFFERS])
-    topic = Topic(actions, coded.values, coded.initial, anonymous, frozenset(bindable), once)
+    steps, actions = _actions(encoded, [Kind.READ, Kind.DIFFERS])
+    topic = Topic(actions, encoded.values, encoded.initial, anonymous, frozenset(bindable), once)
     return replace(steps, transitions=topic)
 
 
@@ -216,7 +220,9 @@ class Topic:
         return "present" if now == self._anonymous else f"present with id {self._values[now]}"
 
 
-def ids_shown(coded: Coded) -> Codes:
+def ids_shown(encoded: EncodedHistory) -> Codes:
     """The ids that describes and deletes of a topic showed."""
-    named = ((coded.kind == Kind.READ) | (coded.kind == Kind.CAS)) & (coded.a != coded.initial)
-    return np.unique(coded.a[named])
+    named = ((encoded.kind == Kind.READ) | (encoded.kind == Kind.CAS)) & (
+        encoded.a != encoded.initial
+    )
+    return np.unique(encoded.a[named])

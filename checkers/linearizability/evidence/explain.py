@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.linearizability.coded import NEVER, Coded, Ints
-from checkers.linearizability.decision import Budget, Decision, Method
+from checkers.linearizability.decision import Budget, Decide, Decision
+from checkers.linearizability.encoded import NEVER, EncodedHistory, Ints
 from checkers.linearizability.evidence.clash import clash
 from checkers.linearizability.evidence.reasons import Reasons, short
 from checkers.linearizability.evidence.relaxed import MAX_STEPS, Relaxing
@@ -40,47 +40,47 @@ _MOST_ENDS: Final = 3
 
 def explain(
     source: Source,
-    coded: Coded,
+    encoded: EncodedHistory,
     decision: Decision,
     budget: Budget | None = None,
     *,
     model: str = "",
-    decide: Method | None = None,
+    decide: Decide | None = None,
 ) -> Finding:
     """The finding for an INVALID. `model` names it, for the words of its states. Where shrinking
     or explaining fails or takes too long, the plain finding: never an error."""
     try:
-        return _explained(source, coded, decision, budget or Budget(EXPLAIN_S), model, decide)
+        return _explained(source, encoded, decision, budget or Budget(EXPLAIN_S), model, decide)
     except Exception:
         log.info("a refutation could not be explained", exc_info=True)
-        return _plain(source, coded, decision)
+        return _plain(source, encoded, decision)
 
 
 def _explained(
     source: Source,
-    coded: Coded,
+    encoded: EncodedHistory,
     decision: Decision,
     budget: Budget,
     model: str,
-    decide: Method | None,
+    decide: Decide | None,
 ) -> Finding:
-    relaxing = Relaxing(coded)
-    members = shrink(coded, decision, decide, budget, relaxing)
+    relaxing = Relaxing(encoded)
+    members = shrink(encoded, decision, decide, budget, relaxing)
     if len(members) > MOST_SHOWN:
-        return _plain(source, coded, decision)
-    refuted = Relaxing(coded).refuted(members, 20 * MAX_STEPS)
+        return _plain(source, encoded, decision)
+    refuted = Relaxing(encoded).refuted(members, 20 * MAX_STEPS)
     if refuted is None:
-        return _plain(source, coded, decision)
-    names = _Names(source, coded)
+        return _plain(source, encoded, decision)
+    names = _Names(source, encoded)
     told = [move.row for end in _ends(refuted)[:_MOST_ENDS] for move in end.order]
     names.look_up([*members.tolist(), *told])
     reasons = Reasons(relaxing, model, names.brief)
-    lines, fails = _told(coded, members, refuted, reasons, names)
+    lines, fails = _lines(encoded, members, refuted, reasons, names)
     shown = np.union1d(members, [*_in_order(refuted), *reasons.named]).astype(np.int64)
     return Finding(
         message="\n".join(lines),
-        operations=[int(coded.call[row]) for row in shown],
-        picture=_picture(coded, shown, members, refuted, fails, reasons, names),
+        operations=[int(encoded.call[row]) for row in shown],
+        picture=_picture(encoded, shown, members, refuted, fails, reasons, names),
     )
 
 
@@ -88,20 +88,20 @@ def _in_order(refuted: Refuted) -> list[int]:
     return [move.row for end in _ends(refuted)[:1] for move in end.order]
 
 
-def _told(
-    coded: Coded, members: Ints, refuted: Refuted, reasons: Reasons, names: "_Names"
+def _lines(
+    encoded: EncodedHistory, members: Ints, refuted: Refuted, reasons: Reasons, names: "_Names"
 ) -> tuple[list[str], dict[int, str]]:
     """The message, and for the picture why each operation fails that has to come next."""
     lines = [
         f"no order of the operations explains {names.full(refuted.row)}",
-        _enough(coded, members),
+        _enough(encoded, members),
     ]
-    if said := clash(coded, members, reasons.value, names.brief):
+    if said := clash(encoded, members, reasons.value, names.brief):
         lines.append(said)
     fails: dict[int, str] = {}
     ends = _ends(refuted)
     for number, end in enumerate(ends[:_MOST_ENDS]):
-        lines += _told_end(end, ends[0] if number else None, reasons, names, fails)
+        lines += _end_lines(end, ends[0] if number else None, reasons, names, fails)
     if len(ends) > _MOST_ENDS:
         lines.append(f"{len(ends) - _MOST_ENDS} more ends of orders were found, and fail too.")
     idle = [end.state for end in refuted.ends if end not in ends]
@@ -116,8 +116,8 @@ def _ends(refuted: Refuted) -> list[End]:
     return [end for end in refuted.ends if not end.is_idle] or list(refuted.ends)
 
 
-def _enough(coded: Coded, members: Ints) -> str:
-    others = len(coded) - len(members)
+def _enough(encoded: EncodedHistory, members: Ints) -> str:
+    others = len(encoded) - len(members)
     few = "It alone is enough" if len(members) == 1 else f"{len(members)} operations are enough"
     if not others:
         return f"{few}."
@@ -126,7 +126,7 @@ def _enough(coded: Coded, members: Ints) -> str:
     return f"{few}, whatever the other {others:,} of the key did in their own time, or not at all."
 
 
-def _told_end(
+def _end_lines(
     end: End, first: End | None, reasons: Reasons, names: "_Names", fails: dict[int, str]
 ) -> list[str]:
     """One order and why it cannot go on. `first`: the one that was told before."""
@@ -155,7 +155,7 @@ def _told_end(
 
 
 def _picture(
-    coded: Coded,
+    encoded: EncodedHistory,
     shown: Ints,
     members: Ints,
     refuted: Refuted,
@@ -170,8 +170,8 @@ def _picture(
         operation = names.row(row)
         bars.append(
             {
-                "index": int(coded.call[row]),
-                "end": None if coded.ret[row] == NEVER else int(coded.ret[row]),
+                "index": int(encoded.call[row]),
+                "end": None if encoded.ret[row] == NEVER else int(encoded.ret[row]),
                 "from_ns": operation.get("invoked_ns"),
                 "to_ns": operation.get("completed_ns"),
                 "process": operation.get("process", ""),
@@ -183,14 +183,14 @@ def _picture(
             }
         )
     state = next((reasons.state(end.state) for end in _ends(refuted)), "")
-    return {"bars": bars, "state": state, "others": len(coded) - len(shown)}
+    return {"bars": bars, "state": state, "others": len(encoded) - len(shown)}
 
 
 class _Names:
     """Operations in words, by row."""
 
-    def __init__(self, source: Source, coded: Coded) -> None:
-        self._source, self._coded = source, coded
+    def __init__(self, source: Source, encoded: EncodedHistory) -> None:
+        self._source, self._coded = source, encoded
         self._rows: dict[int, Row] = {}
 
     def look_up(self, rows: Sequence[int]) -> None:
@@ -248,12 +248,12 @@ def _in_words(value: str) -> str:
     return short(value)
 
 
-def _plain(source: Source, coded: Coded, decision: Decision) -> Finding:
+def _plain(source: Source, encoded: EncodedHistory, decision: Decision) -> Finding:
     """What the method itself named."""
     rows = [row for row in dict.fromkeys((decision.culprit, *decision.involved)) if row >= 0]
-    indices = [int(coded.call[row]) for row in rows]
+    indices = [int(encoded.call[row]) for row in rows]
     try:
-        told = [_Names(source, coded).full(row) for row in rows[:12]]
+        told = [_Names(source, encoded).full(row) for row in rows[:12]]
     except Exception:
         told = [f"the operation of index {index}" for index in indices[:12]]
     if not told:

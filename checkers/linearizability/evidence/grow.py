@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from checkers.linearizability.coded import Coded, Ints
 from checkers.linearizability.decision import Budget
+from checkers.linearizability.encoded import EncodedHistory, Ints
 from checkers.linearizability.evidence.relaxed import Relaxing
 from checkers.linearizability.evidence.small_search import CAS, CHANGE, DIFFERS, READ, WRITE, Move
 
@@ -32,22 +32,22 @@ def grown(
         search = relaxing.search(members, max_steps, budget)
         if search.refuted is not None:
             return members
-        added = overlooked(relaxing.coded, search.order, among)[-_AT_ONCE:]
+        added = overlooked(relaxing.encoded, search.order, among)[-_AT_ONCE:]
         if not added:
             return None
         members = np.union1d(members, added)
     return None
 
 
-def overlooked(coded: Coded, order: Sequence[Move], rows: Ints) -> list[int]:
+def overlooked(encoded: EncodedHistory, order: Sequence[Move], rows: Ints) -> list[int]:
     """The operations of `rows` that fit nowhere into the order. Of those that fit perhaps not
     all do at once."""
     told = {move.row for move in order}
-    states = [coded.initial]
+    states = [encoded.initial]
     begins, ends = [-1], [_NEVER]
     for move in order:
-        changes = int(coded.kind[move.row]) in (WRITE, CAS, CHANGE)
-        states.append(int(coded.b[move.row]) if changes else states[-1])
+        changes = int(encoded.kind[move.row]) in (WRITE, CAS, CHANGE)
+        states.append(int(encoded.b[move.row]) if changes else states[-1])
         begins.append(max(begins[-1], move.call))
     for move in reversed(order):
         ends.append(min(ends[-1], move.ret))
@@ -56,17 +56,17 @@ def overlooked(coded: Coded, order: Sequence[Move], rows: Ints) -> list[int]:
     hidden = [move.kind == WRITE for move in order] + [True]
     found = []
     for row in rows.tolist():
-        first, last = bisect_right(ends, coded.call[row]), bisect_left(begins, coded.ret[row])
+        first, last = bisect_right(ends, encoded.call[row]), bisect_left(begins, encoded.ret[row])
         places = range(first, last)
         if row not in told and not any(
-            _fits(coded, row, states[place], hidden[place]) for place in places
+            _fits(encoded, row, states[place], hidden[place]) for place in places
         ):
             found.append(row)
     return found
 
 
-def _fits(coded: Coded, row: int, state: int, is_hidden: bool) -> bool:
-    kind, a, b = int(coded.kind[row]), int(coded.a[row]), int(coded.b[row])
+def _fits(encoded: EncodedHistory, row: int, state: int, is_hidden: bool) -> bool:
+    kind, a, b = int(encoded.kind[row]), int(encoded.a[row]), int(encoded.b[row])
     if kind == READ:
         return state == a
     if kind == DIFFERS:

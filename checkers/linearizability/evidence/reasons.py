@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.linearizability.coded import Ints, Kind
+from checkers.linearizability.encoded import Ints, Kind
 from checkers.linearizability.evidence.relaxed import Relaxing
 from checkers.linearizability.evidence.small_search import (
     CAS,
@@ -54,9 +54,9 @@ class Reasons:
 
     def state(self, state: State) -> str:
         """As in `the value is 2`."""
-        coded = self.relaxing.coded
-        if coded.transitions is not None:
-            return f"the object is {short(coded.transitions.describe(state))}"
+        encoded = self.relaxing.encoded
+        if encoded.transitions is not None:
+            return f"the object is {short(encoded.transitions.describe(state))}"
         if self.relaxing.is_queue:
             if not state:
                 return "the queue is empty"
@@ -76,7 +76,7 @@ class Reasons:
         """A value of a cell or in a queue."""
         if value == OTHER:
             return "something else"
-        text = self.relaxing.coded.values[value]
+        text = self.relaxing.encoded.values[value]
         words = _WORDS.get(self.model)
         if words is None:
             return short(text)
@@ -105,9 +105,9 @@ class Reasons:
 
     def _no_maker(self, end: End, stuck: Move, value: int) -> Iterator[str]:
         """Why nothing can bring that value about in between."""
-        coded = self.relaxing.coded
+        encoded = self.relaxing.encoded
         rows = self.relaxing.leaving(value, stuck.ret)
-        makers = rows[np.isin(coded.kind[rows], (WRITE, CAS, CHANGE, ENQUEUE))]
+        makers = rows[np.isin(encoded.kind[rows], (WRITE, CAS, CHANGE, ENQUEUE))]
         makers = makers[makers != stuck.row]
         places = {move.row: number for number, move in enumerate(end.order, 1)}
         used = sorted(
@@ -119,26 +119,26 @@ class Reasons:
             numbers = joined([str(places[row]) for row in used[:-_MOST_NAMED]], 20, "and")
             yield f"numbers {numbers} of the order lead to it, and come earlier still"
         yield from self._returned_before(end, makers, places)
-        if value == coded.initial and not self.relaxing.is_queue and not used:
+        if value == encoded.initial and not self.relaxing.is_queue and not used:
             first = next((move for move in end.order if move.kind not in OBSERVERS), None)
             if first is not None:
                 yield f"it was so initially, before number {places[first.row]} of the order"
         if not len(makers):
             verb = "enqueues" if self.relaxing.is_queue else "leads to"
-            others = "no operation" if value != coded.initial else "nothing else"
+            others = "no operation" if value != encoded.initial else "nothing else"
             told = self.value(value)
             yield f"{others} that was invoked before index {stuck.ret} {verb} {told}"
 
     def _no_leaver(self, end: End, stuck: Move) -> Iterator[str]:
         """Why nothing else takes a cell away from its value."""
-        coded = self.relaxing.coded
+        encoded = self.relaxing.encoded
         rows = self.relaxing.mutations(stuck.ret)
         told = [stuck.row, *(move.row for move in end.order)]
         since = max(end.order, key=lambda move: move.call, default=None)
         rows = rows[~np.isin(rows, told)]
         if since is not None:
-            rows = rows[coded.ret[rows] > since.call]
-        kind, there = coded.kind[rows], coded.a[rows] == end.state
+            rows = rows[encoded.ret[rows] > since.call]
+        kind, there = encoded.kind[rows], encoded.a[rows] == end.state
         if not np.any((kind == WRITE) | ((kind == CAS) & there) | ((kind == CHANGE) & ~there)):
             after = "" if since is None else f" after {self.name(since.row)} was invoked"
             yield f"nothing else that changes it from there was open{after}"
@@ -149,9 +149,9 @@ class Reasons:
             yield f"no other change was invoked before index {stuck.ret}"
 
     def _no_taker(self, stuck: Move, value: int) -> Iterator[str]:
-        coded = self.relaxing.coded
+        encoded = self.relaxing.encoded
         rows = np.concatenate([self.relaxing.leaving(each, stuck.ret) for each in (value, OTHER)])
-        if not np.isin(coded.kind[rows], (DEQUEUE, TAKE)).any():
+        if not np.isin(encoded.kind[rows], (DEQUEUE, TAKE)).any():
             told = self.value(value)
             yield f"no operation that was invoked before index {stuck.ret} takes {told} out"
 
@@ -173,7 +173,7 @@ class Reasons:
 
     def _returned_before(self, end: End, makers: Ints, places: Mapping[int, int]) -> Iterator[str]:
         """Of what is not in the order: too early, or impossible itself."""
-        coded = self.relaxing.coded
+        encoded = self.relaxing.encoded
         left = makers[~np.isin(makers, list(places))]
         if not len(left):
             return
@@ -182,24 +182,24 @@ class Reasons:
         for bound in (changes[-1] if changes else None, latest):
             if bound is None:
                 continue
-            early = left[coded.ret[left] < bound.call]
-            left = left[coded.ret[left] > bound.call]
+            early = left[encoded.ret[left] < bound.call]
+            left = left[encoded.ret[left] > bound.call]
             if len(early):
                 yield self._too_early(early, bound)
         for row in left[:_MOST_NAMED]:
             self.named[int(row)] = None
-            kind, needs = Kind(int(coded.kind[row])), self._needed(int(coded.a[row]))
+            kind, needs = Kind(int(encoded.kind[row])), self._needed(int(encoded.a[row]))
             what = f"needs {needs} itself" if kind is Kind.CAS else "does not fit either"
             yield f"{self.name(int(row))} {what}"
         if len(left) > _MOST_NAMED:
             yield f"nor do {len(left) - _MOST_NAMED} more of that kind help"
 
     def _too_early(self, early: Ints, bound: Move) -> str:
-        coded = self.relaxing.coded
-        last = int(early[np.argmax(coded.ret[early])])
+        encoded = self.relaxing.encoded
+        last = int(early[np.argmax(encoded.ret[early])])
         self.named[last] = None
         self.named[bound.row] = None
-        told = f"{self.name(last)} had returned (index {coded.ret[last]}) before"
+        told = f"{self.name(last)} had returned (index {encoded.ret[last]}) before"
         told += f" {self.name(bound.row)} was invoked"
         if len(early) == 2:
             told += ", and so had one earlier one that leads to it"

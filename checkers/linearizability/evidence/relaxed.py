@@ -19,8 +19,8 @@ from typing import Final
 
 import numpy as np
 
-from checkers.linearizability.coded import NEVER, Coded, Ints
 from checkers.linearizability.decision import Budget
+from checkers.linearizability.encoded import NEVER, EncodedHistory, Ints
 from checkers.linearizability.evidence.small_search import (
     CAS,
     CHANGE,
@@ -52,14 +52,14 @@ _CELL: Final = frozenset((READ, DIFFERS, WRITE, CAS, CHANGE))
 class Relaxing:
     """One key's history, looked up by what its mutations leave."""
 
-    def __init__(self, coded: Coded, all_steps: int = ALL_STEPS) -> None:
-        self.coded = coded
+    def __init__(self, encoded: EncodedHistory, all_steps: int = ALL_STEPS) -> None:
+        self.encoded = encoded
         self.steps_left = all_steps
         """Of all searches together. Unlike time it runs out at the same point every time."""
-        kinds = coded.kind
+        kinds = encoded.kind
         observes = np.isin(kinds, list(OBSERVERS))
         self._mutations: Ints = np.flatnonzero(~observes)
-        left = np.where(kinds == DEQUEUE, coded.a, coded.b)[self._mutations].astype(np.int64)
+        left = np.where(kinds == DEQUEUE, encoded.a, encoded.b)[self._mutations].astype(np.int64)
         left[kinds[self._mutations] == TAKE] = OTHER
         rows = np.argsort(left, kind="stable")
         self._by_value: Ints = self._mutations[rows]
@@ -72,11 +72,11 @@ class Relaxing:
         the order of their calls."""
         first, last = np.searchsorted(self._values, [value, value + 1])
         rows = self._by_value[first:last]
-        return rows[: np.searchsorted(self.coded.call[rows], before)]
+        return rows[: np.searchsorted(self.encoded.call[rows], before)]
 
     def mutations(self, before: int) -> Ints:
         """Rows of all that were invoked `before`."""
-        return self._mutations[: np.searchsorted(self.coded.call[self._mutations], before)]
+        return self._mutations[: np.searchsorted(self.encoded.call[self._mutations], before)]
 
     def refuted(
         self, members: Ints, max_steps: int = MAX_STEPS, budget: Budget | None = None
@@ -95,21 +95,21 @@ class Relaxing:
         if len(helpers) > _MAX_HELPERS:
             raise TooMuch
         helping = [move._replace(bit=1 << i) for i, move in enumerate(helpers)]
-        walk = Walk(self.coded, [*chosen, *helping], max_steps, budget)
+        walk = Walk(self.encoded, [*chosen, *helping], max_steps, budget)
         try:
             return walk.run(starts)
         finally:
             self.steps_left -= max_steps - walk.steps_left + _STEPS_A_SEARCH
 
     def _move(self, row: int, bit: int = 0, member: bool = False) -> Move:
-        coded = self.coded
+        encoded = self.encoded
         return Move(
             row,
-            int(coded.call[row]),
-            int(coded.ret[row]),
-            int(coded.kind[row]),
-            int(coded.a[row]),
-            int(coded.b[row]),
+            int(encoded.call[row]),
+            int(encoded.ret[row]),
+            int(encoded.kind[row]),
+            int(encoded.a[row]),
+            int(encoded.b[row]),
             bit,
             member,
         )
@@ -129,7 +129,7 @@ class Relaxing:
                 for move in self._moves(self.leaving(value, end), own, len(members))
             ]
             return moves, {(): None}
-        return self._moves(self.mutations(end), own, NEVER), {self.coded.initial: None}
+        return self._moves(self.mutations(end), own, NEVER), {self.encoded.initial: None}
 
     def _around_cell(
         self, members: Sequence[Move], begin: int, end: int
@@ -146,24 +146,24 @@ class Relaxing:
                 continue
             known.add(value)
             rows = self.leaving(value, end)
-            before = rows[self.coded.ret[rows] < begin]
+            before = rows[self.encoded.ret[rows] < begin]
             before = before[~np.isin(before, list(own))]
             if len(before):
-                last = before[np.argmax(self.coded.ret[before])]
+                last = before[np.argmax(self.encoded.ret[before])]
                 starts[value] = (None, self._move(int(last)))
-            open_then = self._moves(rows[self.coded.ret[rows] > begin], own, len(members))
+            open_then = self._moves(rows[self.encoded.ret[rows] > begin], own, len(members))
             for move in open_then:
                 helpers.append(move)
                 if move.kind == CAS:
                     sought.append(move.a)
                 leaving = leaving or move.kind == CHANGE
         if leaving:
-            apart = known | {self.coded.initial}
+            apart = known | {self.encoded.initial}
             for move in (*members, *helpers):
                 apart |= {move.a, move.b}
             helpers += self._leavers(apart, known, own, begin, end, len(members))
-            before = self._mutations[self.coded.ret[self._mutations] < begin]
-            left = self.coded.b[before]
+            before = self._mutations[self.encoded.ret[self._mutations] < begin]
+            left = self.encoded.b[before]
             for value in apart - known:
                 if len(rows := before[left == value]):
                     starts[value] = (None, self._move(int(rows[-1])))
@@ -171,14 +171,14 @@ class Relaxing:
                 starts[OTHER] = (None, self._move(int(rows[-1])))
         # The latest first: of two orders to one state the first is told.
         latest = sorted(starts.items(), key=lambda each: -each[1][1].ret if each[1] else 0)
-        return helpers, {**dict(latest), self.coded.initial: starts.get(self.coded.initial)}
+        return helpers, {**dict(latest), self.encoded.initial: starts.get(self.encoded.initial)}
 
     def _leavers(
         self, apart: set[int], known: set[int], own: set[int], begin: int, end: int, most: int
     ) -> list[Move]:
         """What else takes a cell away from a value. `apart`: the values that have to be told
         apart; those that are left and `known` are among the helpers already."""
-        call, ret = self.coded.call[self._mutations], self.coded.ret[self._mutations]
+        call, ret = self.encoded.call[self._mutations], self.encoded.ret[self._mutations]
         rows = self._mutations[(call < end) & (ret > begin)]
         moves = (
             move._replace(b=move.b if move.b in apart else OTHER)
@@ -189,8 +189,8 @@ class Relaxing:
 
     def _moves(self, rows: Ints, own: set[int], most: int) -> list[Move]:
         if len(rows) > _MAX_HELPERS:
-            pending = self.coded.ret[rows] == NEVER
-            alike = np.isin(self.coded.kind[rows], (WRITE, ENQUEUE, TAKE)) & pending
+            pending = self.encoded.ret[rows] == NEVER
+            alike = np.isin(self.encoded.kind[rows], (WRITE, ENQUEUE, TAKE)) & pending
             rows = rows[~alike | (np.cumsum(alike) <= most)]
         if len(rows) > 50 * _MAX_HELPERS:
             raise TooMuch

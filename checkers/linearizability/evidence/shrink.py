@@ -18,8 +18,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from checkers.linearizability.coded import NEVER, Coded, Ints, Kind
-from checkers.linearizability.decision import Budget, Decision, Method
+from checkers.linearizability.decision import Budget, Decide, Decision
+from checkers.linearizability.encoded import NEVER, EncodedHistory, Ints, Kind
 from checkers.linearizability.evidence.grow import grown
 from checkers.linearizability.evidence.relaxed import MAX_STEPS, Relaxing
 from checkers.linearizability.evidence.small_search import OBSERVERS, TooMuch
@@ -42,9 +42,9 @@ Test: TypeAlias = Callable[[Ints], bool | None]
 
 
 def shrink(
-    coded: Coded,
+    encoded: EncodedHistory,
     decision: Decision,
-    decide: Method | None = None,
+    decide: Decide | None = None,
     budget: Budget | None = None,
     relaxing: Relaxing | None = None,
 ) -> Ints:
@@ -55,11 +55,11 @@ def shrink(
     all that completed until the culprit did. 1-minimal otherwise: each member is needed.
     """
     budget = budget or Budget(1.0)
-    relaxing = relaxing or Relaxing(coded)
-    whole = _completed_until_the_culprit(coded, decision)
+    relaxing = relaxing or Relaxing(encoded)
+    whole = _completed_until_the_culprit(encoded, decision)
     easily, patiently = (_searching(relaxing, steps, budget) for steps in _STEPS)
     harder: list[Ints] = []
-    for rows in _candidates(coded, decision, whole):
+    for rows in _candidates(encoded, decision, whole):
         # Windows grow: what comes after a hard one is harder.
         is_refuted = easily(rows) if len(rows) <= _SMALL and len(harder) < _HARD else None
         if is_refuted:
@@ -74,19 +74,19 @@ def shrink(
     if decide is None:
         return np.sort(whole)
     brief = budget.slice(_ASKING_S)
-    smaller = _reduced(np.sort(whole), _asking(coded, decide, brief), brief)
+    smaller = _reduced(np.sort(whole), _asking(encoded, decide, brief), brief)
     return _reduced(smaller, patiently, budget) if patiently(smaller) else smaller
 
 
-def pending_outside(coded: Coded, rows: Ints) -> Coded:
+def pending_outside(encoded: EncodedHistory, rows: Ints) -> EncodedHistory:
     """The history for methods, which know no operation that takes effect within its time or
     never: all mutations but those at `rows` are pending, and a dequeue that is takes any value.
     Later than the last of `rows` nothing happens. Looser still, so what it refutes is refuted."""
-    until = coded.ret[rows].max()
-    keep = (coded.call < until) & ~np.isin(coded.kind, list(OBSERVERS))
+    until = encoded.ret[rows].max()
+    keep = (encoded.call < until) & ~np.isin(encoded.kind, list(OBSERVERS))
     keep[rows] = True
     chosen = np.flatnonzero(keep)
-    part = coded.take(chosen)
+    part = encoded.take(chosen)
     outside = ~np.isin(chosen, rows)
     loose = outside & (part.kind == Kind.DEQUEUE)
     return replace(
@@ -97,25 +97,25 @@ def pending_outside(coded: Coded, rows: Ints) -> Coded:
     )
 
 
-def _completed_until_the_culprit(coded: Coded, decision: Decision) -> Ints:
+def _completed_until_the_culprit(encoded: EncodedHistory, decision: Decision) -> Ints:
     """In the order of their returns."""
     culprit = decision.culprit
-    known = culprit >= 0 and coded.ret[culprit] != NEVER
-    return _by_return(coded, int(coded.ret[culprit]) if known else NEVER - 1)
+    known = culprit >= 0 and encoded.ret[culprit] != NEVER
+    return _by_return(encoded, int(encoded.ret[culprit]) if known else NEVER - 1)
 
 
-def _by_return(coded: Coded, until: int) -> Ints:
-    rows: Ints = np.flatnonzero(coded.ret <= until)
-    return rows[np.argsort(coded.ret[rows], kind="stable")]
+def _by_return(encoded: EncodedHistory, until: int) -> Ints:
+    rows: Ints = np.flatnonzero(encoded.ret <= until)
+    return rows[np.argsort(encoded.ret[rows], kind="stable")]
 
 
-def _candidates(coded: Coded, decision: Decision, whole: Ints) -> Iterator[Ints]:
+def _candidates(encoded: EncodedHistory, decision: Decision, whole: Ints) -> Iterator[Ints]:
     named = {row for row in (*decision.involved, decision.culprit) if row >= 0}
-    involved = np.array(sorted(row for row in named if coded.ret[row] != NEVER), np.int64)
+    involved = np.array(sorted(row for row in named if encoded.ret[row] != NEVER), np.int64)
     if 0 < len(involved) <= _MOST_INVOLVED:
         yield involved
     # A little later it may be plain without what was long before.
-    completed = _by_return(coded, NEVER - 1)
+    completed = _by_return(encoded, NEVER - 1)
     for size in _WINDOWS:
         yield np.sort(whole[-size:])
         for more in (size // 8, size // 4):
@@ -142,11 +142,11 @@ def _searching(relaxing: Relaxing, max_steps: int, budget: Budget) -> Test:
     return refuted
 
 
-def _asking(coded: Coded, decide: Method, budget: Budget) -> Test:
+def _asking(encoded: EncodedHistory, decide: Decide, budget: Budget) -> Test:
     def refuted(rows: Ints) -> bool:
         if not len(rows):
             return False
-        decision = decide(pending_outside(coded, rows), budget.slice(_SLICE_S))
+        decision = decide(pending_outside(encoded, rows), budget.slice(_SLICE_S))
         return decision is not None and decision.verdict is Verdict.INVALID
 
     return refuted

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from checkers.linearizability.coded import NEVER, Coded, Kind
 from checkers.linearizability.decision import Budget
+from checkers.linearizability.encoded import NEVER, EncodedHistory, Kind
 
 State: TypeAlias = Any
 """Of a cell the number of its value, of a queue a tuple of them, else the model's number."""
@@ -84,7 +84,7 @@ class Found:
     """Otherwise: one of members and helpers."""
 
 
-def after(coded: Coded, state: State, move: Move) -> State | None:
+def after(encoded: EncodedHistory, state: State, move: Move) -> State | None:
     """The state after; None if the operation is impossible there."""
     kind, a, b = move.kind, move.a, move.b
     if kind == READ:
@@ -98,8 +98,8 @@ def after(coded: Coded, state: State, move: Move) -> State | None:
     if kind == CHANGE:
         return b if state != a else None
     if kind in (LOOK, STEP):
-        assert coded.transitions is not None
-        number = coded.transitions.step(state, a)
+        assert encoded.transitions is not None
+        number = encoded.transitions.step(state, a)
         return None if number < 0 else number
     if kind == ENQUEUE:
         return (*state, b)
@@ -114,9 +114,13 @@ class Walk:
     """Just-in-time linearization (Lowe 2017) over the returns of members and helpers."""
 
     def __init__(
-        self, coded: Coded, moves: Sequence[Move], max_steps: int, budget: Budget | None = None
+        self,
+        encoded: EncodedHistory,
+        moves: Sequence[Move],
+        max_steps: int,
+        budget: Budget | None = None,
     ) -> None:
-        self._coded = coded
+        self._coded = encoded
         self._budget = budget
         self.steps_left = max_steps
         self._members: list[Move] = []

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from checkers.kafka_log.cycles import MAX_CYCLES, Cycle, Cycles, cycles, search
 from checkers.kafka_log.cycles_edges import PROCESS, REALTIME, WR, WW, edges, vertices
 from checkers.kafka_log.cycles_graph import Graph, components, on_cycles
-from checkers.kafka_log.cycles_told import notes, told
+from checkers.kafka_log.cycles_text import describe_cycle, notes
 from checkers.kafka_log.rows import FAIL, INFO, OK, ROWS, Kind
 
 
@@ -87,8 +87,8 @@ def test_g0_is_two_writers_in_two_orders() -> None:
     (cycle,) = found.cycles
     assert cycle.operations == [0, 1]
     assert not cycle.fatal
-    assert told(cycle) == (
-        "G0, a circle of 2 operations: index 0 sent offset 0 of x, and index 1 sent offset 1, the "
+    assert describe_cycle(cycle) == (
+        "G0, a cycle of 2 operations: index 0 sent offset 0 of x, and index 1 sent offset 1, the "
         "next that was sent; index 1 sent offset 0 of y, and index 0 sent offset 1, the next that "
         "was sent"
     )
@@ -99,8 +99,8 @@ def test_g1c_of_wr_edges_is_fatal() -> None:
     assert names(found) == {"G1c of wr"}
     assert found.fatal
     assert notes(found) == []
-    assert told(found.cycles[0]) == (
-        "G1c, a circle of 2 operations: index 1 polled offset 0 of x that index 0 sent; index 0 "
+    assert describe_cycle(found.cycles[0]) == (
+        "G1c, a cycle of 2 operations: index 1 polled offset 0 of x that index 0 sent; index 0 "
         "polled offset 0 of y that index 1 sent"
     )
 
@@ -109,7 +109,7 @@ def test_g1c_with_ww_edges_is_what_kafka_allows() -> None:
     found = cycles(table(together(([("x", 0)], [("y", 0)]), ([("x", 1), ("y", 0)], []))))
     assert names(found) == {"G1c"}
     assert not found.fatal
-    assert notes(found) == ["1 circle of kind G1c, which transactions without write isolation have"]
+    assert notes(found) == ["1 cycle of kind G1c, which transactions without write isolation have"]
 
 
 def test_process_circles_are_named_after_the_process() -> None:
@@ -130,8 +130,8 @@ def test_realtime_circles_are_named_after_real_time() -> None:
     writers = serial(([("x", 1)], []), ([("x", 0)], []))
     found = cycles(table(writers))
     assert names(found) == {"G0-realtime"}
-    assert told(found.cycles[0]) == (
-        "G0-realtime, a circle of 2 operations: index 2 sent offset 0 of x, and index 0 sent "
+    assert describe_cycle(found.cycles[0]) == (
+        "G0-realtime, a cycle of 2 operations: index 2 sent offset 0 of x, and index 0 sent "
         "offset 1, the next that was sent; index 0 had completed when index 2 was invoked"
     )
     readers = serial(([], [("x", 0)]), ([("x", 0)], []))
@@ -211,7 +211,7 @@ def planted(family: str, level: str) -> list[Txn]:
     ways = {"G0": ("ww", "ww"), "G1c of wr": ("wr", "wr"), "G1c": ("wr", "ww")}[family]
     depends("a", "b", ways[0], "p")
     if level and family == "G1c":
-        # There and back by way of a third, so that neither kind alone makes the circle.
+        # There and back by way of a third, so that neither kind alone makes the cycle.
         sends["c"], polls["c"] = [], []
         sends["b"], polls["a"] = [], []
         depends("c", "b", "ww", "p")
@@ -308,7 +308,7 @@ def reached(ways: set[Way], begin: int) -> dict[int, int]:
 
 
 def least(ways: set[Way], needed: int) -> int | None:
-    """Operations on the shortest circle with an edge of that kind."""
+    """Operations on the shortest cycle with an edge of that kind."""
     lengths = [
         1 + steps[a]
         for a, b, kind in ways
@@ -325,8 +325,8 @@ LEVELS = ("", "-process", "-realtime")
 @settings(max_examples=300, deadline=None)
 @given(logs())
 def test_random_logs_agree_with_all_pairs(txns: list[Txn]) -> None:
-    """The lowest level of each family is that of the definitions, its circle is as short as can
-    be, and every circle that is shown is one."""
+    """The lowest level of each family is that of the definitions, its cycle is as short as can
+    be, and every cycle that is shown is one."""
     ways = every_edge(txns)
     found = cycles(table(txns))
     for family, kinds, needed in (
@@ -337,14 +337,14 @@ def test_random_logs_agree_with_all_pairs(txns: list[Txn]) -> None:
         for level, suffix in enumerate(LEVELS):
             allowed = kinds | set(range(PROCESS, PROCESS + level))
             length = least({way for way in ways if way[2] in allowed}, needed)
-            shown = circles(found, family, suffix)
+            shown = named_cycles(found, family, suffix)
             for cycle in shown:
                 check_circle(cycle, ways, allowed, needed, level)
             if length is None:
                 assert not shown
                 continue
             if family == "G1c" and any(
-                circles(found, "G1c of wr", LEVELS[low]) for low in range(level + 1)
+                named_cycles(found, "G1c of wr", LEVELS[low]) for low in range(level + 1)
             ):
                 break
             assert shown
@@ -352,7 +352,7 @@ def test_random_logs_agree_with_all_pairs(txns: list[Txn]) -> None:
             break
 
 
-def circles(found: Cycles, family: str, suffix: str) -> list[Cycle]:
+def named_cycles(found: Cycles, family: str, suffix: str) -> list[Cycle]:
     name = "G0" if family == "G0" else "G1c"
     return [
         cycle

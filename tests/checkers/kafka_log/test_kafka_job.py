@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from kafka_histories import Events, anything, singles, table, transactions
 
-from checkers.kafka_log.circles import outcomes, parts_of
+from checkers.kafka_log.cycle_outcomes import outcomes, parts_of
 from checkers.kafka_log.job import concluded, judge_shares, shares, still_known
 from checkers.kafka_log.judge import NAME, judge
 from checkers.kafka_log.rows import rows
@@ -53,8 +53,8 @@ def plain(outcome: pa.Table) -> Outcomes:
 
 def whole(events: Events) -> Outcomes:
     made = rows(table(events, "0"))
-    circles = parts_of(made)
-    found = outcomes(*circles, NAME) if circles is not None else []
+    cycles = parts_of(made)
+    found = outcomes(*cycles, NAME) if cycles is not None else []
     judged = judge(made).select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
     return plain(pa.concat_tables([judged, pa.Table.from_pylist(found, OUTCOME_ARROW)]))
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from checkers.linearizability.coded import Coded, Kind
-from checkers.linearizability.decide import METHODS, decide
+from checkers.linearizability.decide import decide
 from checkers.linearizability.decision import Budget, Decision
+from checkers.linearizability.encoded import EncodedHistory, Kind
 from checkers.linearizability.encoding.encode import encode, malformed
 from checkers.linearizability.encoding.models import MODELS
 from checkers.linearizability.encoding.transitions import queue_steps
+from checkers.linearizability.methods.table import METHODS
 from framework.checking.columns import Columns
 from framework.checking.runs import add_operation
 from framework.history.columns import OPERATIONS
@@ -52,45 +53,45 @@ class Case:
 
     name: str
     operations: Sequence[Operation]
-    coded: Coded
+    encoded: EncodedHistory
     has_order: bool
 
     @classmethod
     def of(cls, name: str, operations: Sequence[Operation]) -> "Case":
         table = table_of(operations)
         assert malformed(model_of(name), table) is None
-        coded = encode(model_of(name), table)
-        return cls(name, operations, coded, is_linearizable(name, operations))
+        encoded = encode(model_of(name), table)
+        return cls(name, operations, encoded, is_linearizable(name, operations))
 
     def check(self) -> set[str]:
         """The methods that decided it, all of them rightly."""
         decided = set()
-        front = decide(self.coded, Budget(BUDGET_S)).decision
+        front = decide(self.encoded, Budget(BUDGET_S)).decision
         if front.verdict is Verdict.INVALID:
             self._check_evidence(front)
         expected = Verdict.VALID if self.has_order else Verdict.INVALID
         # Of a queue, the front may have asked about its steps; the rows are the same.
-        for coded, decision in [(self.coded, front), *self._decisions()]:
+        for encoded, decision in [(self.encoded, front), *self._decisions()]:
             what = f"{decision.method} on {self.name}: {self.operations}"
             assert decision.verdict is expected, f"{decision} is wrong: {what}"
             if decision.order is not None:
-                assert is_legal_order(coded, decision.order), f"no order, by {what}"
-                self._check_order([int(coded.call[row]) for row in decision.order], what)
+                assert is_legal_order(encoded, decision.order), f"no order, by {what}"
+                self._check_order([int(encoded.call[row]) for row in decision.order], what)
             if expected is Verdict.INVALID:
-                assert set(decision.involved) <= set(range(len(coded))), what
+                assert set(decision.involved) <= set(range(len(encoded))), what
             decided.add(decision.method)
         return decided
 
-    def _decisions(self) -> Iterator[tuple[Coded, Decision]]:
+    def _decisions(self) -> Iterator[tuple[EncodedHistory, Decision]]:
         """What each method says that applies, asked by itself."""
-        forms = [self.coded]
-        if len(self.coded) and self.coded.kind.min() >= Kind.ENQUEUE:
-            forms.append(queue_steps(self.coded))
+        forms = [self.encoded]
+        if len(self.encoded) and self.encoded.kind.min() >= Kind.ENQUEUE:
+            forms.append(queue_steps(self.encoded))
         for method in METHODS:
-            for coded in forms:
-                decision = method(coded, Budget(BUDGET_S))
+            for encoded in forms:
+                decision = method.decide(encoded, Budget(BUDGET_S))
                 if decision is not None:
-                    yield coded, decision
+                    yield encoded, decision
 
     def _check_order(self, order: Sequence[int], what: str) -> None:
         """The order is legal by the second specification, and respects real time."""
@@ -101,7 +102,7 @@ class Case:
             states = {after for state in states for after in spec(state, by_op[op])}
         assert states, f"not legal: {what}"
         assert len(set(order)) == len(order), f"twice: {what}"
-        said = set(self.coded.call.tolist()) - set(order)
+        said = set(self.encoded.call.tolist()) - set(order)
         assert all(by_op[op].type == "info" for op in said), f"left out: {what}"
         earliest = math.inf
         for op in map(by_op.__getitem__, reversed(order)):
@@ -113,7 +114,7 @@ class Case:
         """What completed until the culprit did is impossible already."""
         what = f"{decision} of {self.operations}"
         by_op = {op.index: op for op in self.operations}
-        culprit = by_op[int(self.coded.call[decision.culprit])]
+        culprit = by_op[int(self.encoded.call[decision.culprit])]
         assert culprit.end is not None, f"the culprit is pending: {what}"
         possible = is_linearizable(self.name, self.operations, until=culprit.end + 1)
         assert not possible, f"{culprit.index} is no culprit: {what}"

@@ -1,4 +1,4 @@
-"""Brute force for `Coded`: every order of a small history, and the replay of one order.
+"""Brute force for `EncodedHistory`: every order of a small history, and the replay of one order.
 
 Shares nothing with the methods under test but the definition of the columns.
 """
@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from checkers.linearizability.coded import NEVER, Coded, Kind, Transitions
+from checkers.linearizability.encoded import NEVER, EncodedHistory, Kind, Transitions
 
 State: TypeAlias = Hashable
 
@@ -19,14 +19,14 @@ QUEUE_KINDS = (Kind.ENQUEUE, Kind.DEQUEUE, Kind.EMPTY, Kind.TAKE)
 MODEL_KINDS = (Kind.LOOK, Kind.STEP)
 
 
-def initial_state(coded: Coded) -> State:
-    return () if any(kind in QUEUE_KINDS for kind in coded.kind) else coded.initial
+def initial_state(encoded: EncodedHistory) -> State:
+    return () if any(kind in QUEUE_KINDS for kind in encoded.kind) else encoded.initial
 
 
-def after(coded: Coded, state: State, row: int) -> State | None:
+def after(encoded: EncodedHistory, state: State, row: int) -> State | None:
     """The state after an operation took effect as it is recorded. None: it cannot."""
-    a, b = int(coded.a[row]), int(coded.b[row])
-    match Kind(int(coded.kind[row])):
+    a, b = int(encoded.a[row]), int(encoded.b[row])
+    match Kind(int(encoded.kind[row])):
         case Kind.READ:
             return state if state == a else None
         case Kind.DIFFERS:
@@ -38,11 +38,11 @@ def after(coded: Coded, state: State, row: int) -> State | None:
         case Kind.CHANGE:
             return b if state != a else None
         case Kind.LOOK | Kind.STEP:
-            assert coded.transitions is not None and isinstance(state, int)
-            number = coded.transitions.step(state, a)
+            assert encoded.transitions is not None and isinstance(state, int)
+            number = encoded.transitions.step(state, a)
             return number if number >= 0 else None
     assert isinstance(state, tuple)
-    match Kind(int(coded.kind[row])):
+    match Kind(int(encoded.kind[row])):
         case Kind.ENQUEUE:
             return (*state, b)
         case Kind.DEQUEUE:
@@ -52,9 +52,9 @@ def after(coded: Coded, state: State, row: int) -> State | None:
     return state[1:] if state else None
 
 
-def linearizable(coded: Coded) -> bool:
+def linearizable(encoded: EncodedHistory) -> bool:
     """Exhaustive. Pending operations (`NEVER`) may be left out."""
-    call, ret = coded.call.tolist(), coded.ret.tolist()
+    call, ret = encoded.call.tolist(), encoded.ret.tolist()
 
     @cache
     def explore(state: State, left: frozenset[int]) -> bool:
@@ -63,28 +63,28 @@ def linearizable(coded: Coded) -> bool:
             return True
         for row in left:
             if call[row] < deadline:
-                then = after(coded, state, row)
+                then = after(encoded, state, row)
                 if then is not None and explore(then, left - {row}):
                     return True
         return False
 
-    return explore(initial_state(coded), frozenset(range(len(coded))))
+    return explore(initial_state(encoded), frozenset(range(len(encoded))))
 
 
-def is_legal_order(coded: Coded, order: Sequence[int] | np.ndarray) -> bool:
+def is_legal_order(encoded: EncodedHistory, order: Sequence[int] | np.ndarray) -> bool:
     """Whether the order has every completed operation once, pending ones at most once, keeps to
     real time (what returned before another's call is before it), and every result fits."""
     rows = [int(row) for row in order]
-    completed = {row for row in range(len(coded)) if coded.ret[row] != NEVER}
+    completed = {row for row in range(len(encoded)) if encoded.ret[row] != NEVER}
     if len(set(rows)) != len(rows) or not completed <= set(rows):
         return False
     latest_call = -1
-    state: State | None = initial_state(coded)
+    state: State | None = initial_state(encoded)
     for row in rows:
-        if coded.ret[row] < latest_call:
+        if encoded.ret[row] < latest_call:
             return False
-        latest_call = max(latest_call, int(coded.call[row]))
-        state = after(coded, state, row)
+        latest_call = max(latest_call, int(encoded.call[row]))
+        state = after(encoded, state, row)
         if state is None:
             return False
     return True
@@ -167,7 +167,7 @@ def random_cell(
     kinds: Sequence[Kind] = CELL_KINDS,
     info: float = 0.2,
     lies: float = 0.2,
-) -> Coded:
+) -> EncodedHistory:
     """A cell's history. Results come from a run of it, but for a share of `lies`."""
     pending = [rng.random() < info for _ in range(count)]
     call, ret = shuffled_times(rng, count, clients, pending)
@@ -197,7 +197,7 @@ def random_cell(
 
 def random_queue(
     rng: random.Random, count: int, clients: int, *, info: float = 0.2, lies: float = 0.2
-) -> Coded:
+) -> EncodedHistory:
     """A queue's history. Values are distinct but for lies."""
     pending = [rng.random() < info for _ in range(count)]
     call, ret = shuffled_times(rng, count, clients, pending)
@@ -229,7 +229,7 @@ def random_queue(
 
 def random_strings(
     rng: random.Random, count: int, clients: int, *, info: float = 0.2, lies: float = 0.2
-) -> Coded:
+) -> EncodedHistory:
     """Writes, appends and reads of a string."""
     pending = [rng.random() < info for _ in range(count)]
     call, ret = shuffled_times(rng, count, clients, pending)
@@ -258,7 +258,7 @@ def random_strings(
 
 def random_known(
     rng: random.Random, count: int, clients: int, *, ids: int = 3, info: float = 0.2
-) -> Coded:
+) -> EncodedHistory:
     """Creates, deletes and looks that reveal ids, at random."""
     pending = [rng.random() < info for _ in range(count)]
     call, ret = shuffled_times(rng, count, clients, pending)
@@ -275,11 +275,11 @@ def coded_of(
     b: Sequence[int],
     transitions: Transitions | None = None,
     initial: int = 0,
-) -> Coded:
+) -> EncodedHistory:
     """Columns from lists, in any order of the rows."""
     rows = np.argsort(np.array(call, np.int64), kind="stable")
     values = [str(number) for number in range(max([0, *a, *b]) + 1)]
-    return Coded(
+    return EncodedHistory(
         np.array(call, np.int64)[rows],
         np.array(ret, np.int64)[rows],
         np.array(kind, np.int8)[rows],
@@ -292,7 +292,7 @@ def coded_of(
     )
 
 
-def written(text: str) -> Coded:
+def written(text: str) -> EncodedHistory:
     """`0-3:w1` writes 1 from event 0 to 3; `r` reads, `c1>2` is a cas, `d1` one that failed,
     `x1>2` a change."""
     call, ret, kind, a, b = [], [], [], [], []

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from checkers.linearizability.coded import NEVER, Coded, Kind
+from checkers.linearizability.encoded import NEVER, EncodedHistory, Kind
 
 
 class _Operation:
@@ -14,7 +14,7 @@ class _Operation:
         self.took_effect = False
 
 
-def small_queue(rng: random.Random) -> Coded:
+def small_queue(rng: random.Random) -> EncodedHistory:
     """Up to 13 operations of up to five clients."""
     operations = _played(
         rng,
@@ -25,14 +25,14 @@ def small_queue(rng: random.Random) -> Coded:
     )
     for _ in range(rng.choice([0, 1, 1, 2])):
         _spoil(rng, operations)
-    return coded(operations)
+    return encoded(operations)
 
 
-def coded(operations: Sequence[_Operation]) -> Coded:
+def encoded(operations: Sequence[_Operation]) -> EncodedHistory:
     """As columns."""
     adds = [op.value if op.kind is Kind.ENQUEUE else -1 for op in operations]
     gets = [op.value if op.kind is Kind.DEQUEUE else -1 for op in operations]
-    return Coded(
+    return EncodedHistory(
         np.array([op.call for op in operations], np.int64),
         np.array([op.ret for op in operations], np.int64),
         np.array([op.kind for op in operations], np.int8),
@@ -42,7 +42,7 @@ def coded(operations: Sequence[_Operation]) -> Coded:
     )
 
 
-def written(text: str) -> Coded:
+def written(text: str) -> EncodedHistory:
     """Operations from words `call-ret:what`, in order of their calls: `0-3:+1` enqueues 1,
     `1-2:-1` dequeues it, `4-5:0` finds nothing, `6-:?` takes whatever and never returns."""
     operations = []
@@ -53,7 +53,7 @@ def written(text: str) -> Coded:
         operation = _Operation(int(call), kind, int(what[1:] or -1))
         operation.ret = int(ret) if ret else int(NEVER)
         operations.append(operation)
-    return coded(operations)
+    return encoded(operations)
 
 
 def _played(

@@ -15,12 +15,12 @@ from tests.checkers.linearizability.agreement import NAMES, Case, compare, model
 
 HISTORIES = 1_000
 EXPECTED = {
-    "register": {"frontier", "unique writes"},
-    UNIQUE: {"frontier", "unique writes"},
-    "kv": {"frontier"},
-    "topics": {"frontier"},
-    "set": {"frontier"},
-    "queue": {"frontier", "fifo queue"},
+    "register": {"jit antichain", "unique writes"},
+    UNIQUE: {"jit antichain", "unique writes"},
+    "kv": {"jit antichain"},
+    "topics": {"jit antichain"},
+    "set": {"jit antichain"},
+    "queue": {"jit antichain", "fifo queue"},
 }
 
 
@@ -51,7 +51,8 @@ def test_many_keys_in_one_table(name: str) -> None:
     shuffled = list(range(len(whole)))
     random.Random(7).shuffle(shuffled)
     again = judge_block(whole.take(shuffled), model=model_of(name), budget_s=30)
-    assert again.equals(found)
+    # Of two searches in turns, the clock says which decides: figures name it.
+    assert again.drop_columns("figures").equals(found.drop_columns("figures"))
 
 
 # What hypothesis makes shrinks to the smallest history that shows a mistake.

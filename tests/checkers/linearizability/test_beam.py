@@ -6,12 +6,12 @@ import pytest
 
 from benchmarks.histories import Plant, cell, queue
 from checkers.linearizability.arrays.events import events
-from checkers.linearizability.arrays.trails import puts_of
-from checkers.linearizability.beam import search as method
-from checkers.linearizability.beam.order import replayed
-from checkers.linearizability.beam.search import beam
-from checkers.linearizability.coded import Coded
+from checkers.linearizability.arrays.trails import mutations_of
 from checkers.linearizability.decision import Budget, Decision
+from checkers.linearizability.encoded import EncodedHistory
+from checkers.linearizability.methods.beam import method
+from checkers.linearizability.methods.beam.method import beam
+from checkers.linearizability.methods.beam.order import replayed
 from framework.verdict import Verdict
 from tests.checkers.linearizability.coded_oracle import (
     CELL_KINDS,
@@ -25,7 +25,7 @@ from tests.checkers.linearizability.coded_oracle import (
 BUDGET_S = 300.0
 
 
-def small(seed: int) -> Coded:
+def small(seed: int) -> EncodedHistory:
     """A history that brute force can decide."""
     rng = random.Random(seed)
     kinds = CELL_KINDS if seed % 2 else CELL_KINDS[:4]
@@ -34,8 +34,8 @@ def small(seed: int) -> Coded:
     return random_cell(rng, count, rng.randint(2, 6), values, kinds=kinds, info=info, lies=lies)
 
 
-def found(coded: Coded) -> Decision:
-    decision = beam(coded, Budget(BUDGET_S))
+def found(encoded: EncodedHistory) -> Decision:
+    decision = beam(encoded, Budget(BUDGET_S))
     assert decision is not None and decision.verdict is Verdict.VALID
     assert decision.order is not None and decision.method == "beam"
     return decision
@@ -48,38 +48,38 @@ def test_finds_orders_and_only_where_there_are_any(
     monkeypatch.setattr(method, "_NARROW", narrow)
     missed = had = 0
     for seed in range(1_500):
-        coded = small(seed)
-        decision, right = beam(coded, Budget(BUDGET_S)), linearizable(coded)
+        encoded = small(seed)
+        decision, right = beam(encoded, Budget(BUDGET_S)), linearizable(encoded)
         had += right
         if decision is None:
             missed += right
             continue
         assert right and decision.verdict is Verdict.VALID
-        assert decision.order is not None and is_legal_order(coded, decision.order)
+        assert decision.order is not None and is_legal_order(encoded, decision.order)
     assert missed == 0 and had > 500
 
 
 def test_slices_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    coded = cell(1_000, 20, values=5, info=0.01, seed=5)
-    whole = found(coded)
+    encoded = cell(1_000, 20, values=5, info=0.01, seed=5)
+    whole = found(encoded)
     monkeypatch.setattr(method, "_SLICE", 1)
-    assert found(coded).order.tolist() == whole.order.tolist()  # type: ignore[union-attr]
+    assert found(encoded).order.tolist() == whole.order.tolist()  # type: ignore[union-attr]
 
 
 def test_room_for_what_was_put_grows(monkeypatch: pytest.MonkeyPatch) -> None:
-    coded = cell(6_000, 20, values=5, seed=6)
-    whole = found(coded)
+    encoded = cell(6_000, 20, values=5, seed=6)
+    whole = found(encoded)
     monkeypatch.setattr(method, "SPARE_TRAILS", -2_000)
-    assert found(coded).order.tolist() == whole.order.tolist()  # type: ignore[union-attr]
+    assert found(encoded).order.tolist() == whole.order.tolist()  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("info", [0.0, 0.01, 0.05])
 @pytest.mark.parametrize("clients", [5, 20, 100])
 def test_much_open_at_once(clients: int, info: float) -> None:
     for seed in range(3):
-        coded = cell(5_000, clients, values=5, info=info, seed=seed)
-        decision = found(coded)
-        assert decision.order is not None and is_legal_order(coded, decision.order)
+        encoded = cell(5_000, clients, values=5, info=info, seed=seed)
+        decision = found(encoded)
+        assert decision.order is not None and is_legal_order(encoded, decision.order)
 
 
 @pytest.mark.parametrize("plant", ["phantom", "burst"])
@@ -106,7 +106,7 @@ def test_only_cells_of_few_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "puts", "legal"),
+    ("text", "mutations", "legal"),
     [
         ("0-3:w1 1-2:r1", [0], True),
         ("0-3:w1 1-2:r1", [], False),
@@ -120,28 +120,28 @@ def test_only_cells_of_few_values() -> None:
         ("0-3:w1 1-4:w2 2-5:r2", [1], True),
     ],
 )
-def test_a_replay_takes_nothing_on_trust(text: str, puts: list[int], legal: bool) -> None:
+def test_a_replay_takes_nothing_on_trust(text: str, mutations: list[int], legal: bool) -> None:
     import numpy as np
 
-    coded = written(text)
+    encoded = written(text)
     order, fits = replayed(
-        events(coded.call, coded.ret),
-        coded.ret,
-        coded.kind,
-        coded.a,
-        coded.b,
-        coded.initial,
-        np.array(puts, np.int32),
+        events(encoded.call, encoded.ret),
+        encoded.ret,
+        encoded.kind,
+        encoded.a,
+        encoded.b,
+        encoded.initial,
+        np.array(mutations, np.int32),
     )
     assert fits == legal
     if legal:
-        assert is_legal_order(coded, order)
+        assert is_legal_order(encoded, order)
 
 
 def test_trails_are_read_from_their_ends() -> None:
     import numpy as np
 
     trails = np.array([[-1, 7], [0, 8], [0, 9], [2, 3]], np.int32)
-    puts, beginning = puts_of(trails, 3)
-    assert (puts.tolist(), beginning) == ([7, 9, 3], -1)
-    assert puts_of(trails, -1)[0].tolist() == []
+    mutations, beginning = mutations_of(trails, 3)
+    assert (mutations.tolist(), beginning) == ([7, 9, 3], -1)
+    assert mutations_of(trails, -1)[0].tolist() == []

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks.histories import cell, queue
-from checkers.linearizability.coded import NEVER, NOWHERE, Coded, CodedKeys, Kind
 from checkers.linearizability.decide import decide, decide_small
+from checkers.linearizability.encoded import NEVER, NOWHERE, EncodedHistory, EncodedKeys, Kind
 from checkers.linearizability.encoding.transitions import queue_steps
 from framework.verdict import Verdict
 from tests.checkers.linearizability.coded_oracle import coded_of
@@ -23,7 +23,7 @@ NOT_PLACED = replace(SOUND, place=np.array([NOWHERE, NOWHERE]))
 STEPS = queue_steps(queue(30, 3))
 
 
-def same(one: Coded, other: Coded) -> bool:
+def same(one: EncodedHistory, other: EncodedHistory) -> bool:
     if (one.place is None) != (other.place is None):
         return False
     names = COLUMNS if one.place is None else (*COLUMNS, "place")
@@ -36,20 +36,20 @@ def same(one: Coded, other: Coded) -> bool:
 
 def test_a_key_of_many_is_as_it_was() -> None:
     keys = [NO_KEY, SOUND, STEPS, NO_KEY, PLACED, replace(WRONG, initial=2), NO_KEY]
-    joined = CodedKeys.of(keys)
+    joined = EncodedKeys.of(keys)
     assert len(joined) == len(keys)
     assert all(same(one, other) for one, other in zip(joined, keys, strict=True))
     assert [len(each) for each in joined[1:3]] == [len(SOUND), len(STEPS)]
     with pytest.raises(IndexError):
         joined[len(keys)]
-    assert same(CodedKeys.of([NOT_PLACED])[0], SOUND), "a log that says nothing"
-    assert len(CodedKeys.of([])) == 0 and decide_small(CodedKeys.of([])) == []
+    assert same(EncodedKeys.of([NOT_PLACED])[0], SOUND), "a log that says nothing"
+    assert len(EncodedKeys.of([])) == 0 and decide_small(EncodedKeys.of([])) == []
 
 
 def test_some_of_the_keys() -> None:
     rng = random.Random(1)
     keys = [cell(rng.randint(1, 30), 3, values=3, seed=seed) for seed in range(20)]
-    joined = CodedKeys.of(keys)
+    joined = EncodedKeys.of(keys)
     for _ in range(20):
         numbers = np.array(sorted(rng.sample(range(20), rng.randint(0, 20))), dtype=np.int64)
         chosen = joined.only(numbers)
@@ -60,9 +60,9 @@ def test_some_of_the_keys() -> None:
 def test_only_small_cells_are_decided_together() -> None:
     long = cell(20_000, 3, values=3)
     others = [NO_KEY, PENDING, PLACED, STEPS, long, queue(30, 3)]
-    assert decide_small(CodedKeys.of(others)) == [None] * len(others)
+    assert decide_small(EncodedKeys.of(others)) == [None] * len(others)
     keys = [SOUND, *others, WRONG, NOT_PLACED, *others, SOUND]
-    found = decide_small(CodedKeys.of(keys))
+    found = decide_small(EncodedKeys.of(keys))
     none = [None] * len(others)
     expected = [Verdict.VALID, *none, Verdict.INVALID, Verdict.VALID, *none, Verdict.VALID]
     assert [each and each.verdict for each in found] == expected
@@ -71,6 +71,6 @@ def test_only_small_cells_are_decided_together() -> None:
 
 
 def test_rows_of_a_decision_are_the_keys_own() -> None:
-    decisions = decide_small(CodedKeys.of([SOUND, PENDING, WRONG, SOUND]))
+    decisions = decide_small(EncodedKeys.of([SOUND, PENDING, WRONG, SOUND]))
     wrong = decisions[2]
     assert wrong is not None and (wrong.culprit, list(wrong.involved)) == (1, [1])

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from checkers.linearizability.coded import NEVER, Coded, Kind
+from checkers.linearizability.encoded import NEVER, EncodedHistory, Kind
 from tests.checkers.linearizability.coded_oracle import (
     coded_of,
     is_legal_order,
@@ -40,19 +40,19 @@ def test_plain(columns: tuple[list[int], ...], verdict: bool) -> None:
 
 
 def test_an_order_is_replayed() -> None:
-    coded = coded_of(
+    encoded = coded_of(
         [0, 1, 4], [3, 2, 5], [Kind.WRITE, Kind.WRITE, Kind.READ], [-1, -1, 1], [1, 2, -1]
     )
-    assert is_legal_order(coded, [1, 0, 2])
-    assert not is_legal_order(coded, [0, 1, 2])
-    assert not is_legal_order(coded, [1, 0])
-    assert not is_legal_order(coded, [1, 0, 0, 2])
+    assert is_legal_order(encoded, [1, 0, 2])
+    assert not is_legal_order(encoded, [0, 1, 2])
+    assert not is_legal_order(encoded, [1, 0])
+    assert not is_legal_order(encoded, [1, 0, 0, 2])
     late = coded_of([0, 2], [1, 3], [Kind.WRITE, Kind.READ], [-1, 0], [1, -1])
     assert not is_legal_order(late, [1, 0])
 
 
-def both(histories: list[Coded]) -> tuple[int, int]:
-    verdicts = [linearizable(coded) for coded in histories]
+def both(histories: list[EncodedHistory]) -> tuple[int, int]:
+    verdicts = [linearizable(encoded) for encoded in histories]
     return verdicts.count(True), verdicts.count(False)
 
 

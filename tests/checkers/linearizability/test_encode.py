@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from checkers.linearizability.coded import NEVER, NOWHERE, Coded, Kind
+from checkers.linearizability.encoded import NEVER, NOWHERE, EncodedHistory, Kind
 from checkers.linearizability.encoding.encode import Keyed, encode, encode_keys, malformed
 from framework.checking.columns import Columns
 from framework.checking.runs import add_operation
@@ -53,11 +53,11 @@ def op(
     )
 
 
-def said(coded: Coded) -> list[Said]:
+def said(encoded: EncodedHistory) -> list[Said]:
     def value(number: int) -> Any:
-        return None if number < 0 else json.loads(coded.values[number])
+        return None if number < 0 else json.loads(encoded.values[number])
 
-    rows = zip(coded.kind, coded.a, coded.b, strict=True)
+    rows = zip(encoded.kind, encoded.a, encoded.b, strict=True)
     return [(Kind(kind).name, value(a), value(b)) for kind, a, b in rows]
 
 
@@ -115,11 +115,14 @@ def said(coded: Coded) -> list[Said]:
 )
 def test_what_an_operation_says(model: str, operation: Operation, expected: list[Said]) -> None:
     assert malformed(model, table(operation)) is None
-    coded = encode(model, table(operation))
-    assert said(coded) == expected
-    if len(coded):
+    encoded = encode(model, table(operation))
+    assert said(encoded) == expected
+    if len(encoded):
         ends = operation.type != "info"
-        assert (coded.call[0], coded.ret[0]) == (operation.index, operation.end if ends else NEVER)
+        assert (encoded.call[0], encoded.ret[0]) == (
+            operation.index,
+            operation.end if ends else NEVER,
+        )
 
 
 def test_values_are_equal_as_json() -> None:
@@ -193,7 +196,7 @@ def mixed(seed: int, keys: int = 30) -> tuple[pa.Table, dict[tuple[str, str], li
     return pa.concat_tables(tables), by_key
 
 
-def same(one: Coded, other: Coded) -> bool:
+def same(one: EncodedHistory, other: EncodedHistory) -> bool:
     columns = ("call", "ret", "kind", "a", "b")
     return list(one.values) == list(other.values) and all(
         np.array_equal(getattr(one, name), getattr(other, name)) for name in columns
@@ -206,7 +209,7 @@ def test_all_keys_at_once_are_as_each_alone() -> None:
     assert [(key.run, key.key) for key in found] == sorted(by_key)
     for key in found:
         operations = by_key[key.run, key.key]
-        assert same(key.coded, encode("register", table(*operations)))
+        assert same(key.encoded, encode("register", table(*operations)))
         assert key.seen == sum(each.type != "info" for each in operations)
         assert whole["op"].take(pa.array(key.rows)).to_pylist() == [o.index for o in operations]
 
@@ -219,7 +222,7 @@ def test_any_order_of_rows(seed: int) -> None:
     pairs = zip(
         encode_keys("register", whole), encode_keys("register", whole.take(shuffled)), strict=True
     )
-    assert all(same(one.coded, other.coded) for one, other in pairs)
+    assert all(same(one.encoded, other.encoded) for one, other in pairs)
 
 
 def test_dictionaries_and_chunks() -> None:
@@ -240,7 +243,7 @@ def test_dictionaries_and_chunks() -> None:
     pairs: Sequence[tuple[Keyed, Keyed]] = list(
         zip(encode_keys("register", whole), encode_keys("register", chunked), strict=True)
     )
-    assert all(same(one.coded, other.coded) for one, other in pairs)
+    assert all(same(one.encoded, other.encoded) for one, other in pairs)
     assert malformed("register", chunked) is None
 
 

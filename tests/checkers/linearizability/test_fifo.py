@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from benchmarks.histories import QueuePlant, queue
-from checkers.linearizability.coded import NEVER, Coded, Kind
 from checkers.linearizability.decision import Budget, Decision
-from checkers.linearizability.sweeps.fifo import fifo
+from checkers.linearizability.encoded import NEVER, EncodedHistory, Kind
+from checkers.linearizability.methods.fifo import fifo
 from framework.verdict import Verdict
 from tests.checkers.linearizability.coded_oracle import linearizable
 from tests.checkers.linearizability.small_queues import small_queue, written
 
 
-def decided(history: Coded) -> Decision:
+def decided(history: EncodedHistory) -> Decision:
     decision = fifo(history, Budget())
     assert decision is not None
     return decision
@@ -97,7 +97,7 @@ def test_numbers_and_times_may_be_far_apart() -> None:
     """A key's values and events are some among those of many keys."""
     for seed in range(20):
         history = small_queue(random.Random(seed))
-        far = Coded(
+        far = EncodedHistory(
             history.call * 1_000_003,
             np.where(history.ret == NEVER, NEVER, history.ret % 1_000 * 1_000_003),
             history.kind,

@@ -1,7 +1,10 @@
 """The front: which method decides, what the log says, budgets, keys that cannot be judged."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -10,11 +13,12 @@ import pytest
 
 from checkers.linearizability import decide as front
 from checkers.linearizability import kernel
-from checkers.linearizability.coded import Coded
 from checkers.linearizability.decide import decide
 from checkers.linearizability.decision import Budget, Decision
+from checkers.linearizability.encoded import EncodedHistory
 from checkers.linearizability.encoding.encode import encode
 from checkers.linearizability.kernel import judge_block
+from checkers.linearizability.methods.table import METHODS, markdown
 from checkers.linearizability.precompile import samples
 from framework.compiled import compiled
 from framework.history.pairing import Operation
@@ -41,10 +45,21 @@ AGAINST_THE_LOG = [write(0, 1, 5), write(2, 2, 3), read(4, 2)]
 """In order for the clients; the log has the second write first."""
 
 
-def nothing_is_easy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for method in ("narrow", "beam"):
-        monkeypatch.setattr(front, method, lambda coded, budget: None)
-    monkeypatch.setattr(front, "narrow_keys", lambda keys: [None] * len(keys))
+def with_methods(
+    monkeypatch: pytest.MonkeyPatch, *but: str, **others: Callable[..., Decision | None]
+) -> None:
+    """All methods but some; others (blanks are underscores) decide as they are told to."""
+    methods = tuple(
+        replace(each, decide=others.get(each.name.replace(" ", "_"), each.decide))
+        for each in METHODS
+        if each.name not in but
+    )
+    monkeypatch.setattr(kernel, "decide", partial(decide, methods=methods))
+    if "jit bitset" in but:
+        monkeypatch.setattr(front, "jit_bitset_keys", lambda keys: [None] * len(keys))
+
+
+EASY = ("jit bitset", "beam")
 
 
 def test_the_methods_that_decided_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,16 +67,16 @@ def test_the_methods_that_decided_are_counted(monkeypatch: pytest.MonkeyPatch) -
     repeated = [write(0, 1), write(2, 2), write(4, 1), read(6, 1)]
     lost = [write(0, 1), write(2, 2), write(4, 1), read(6, 2)]
     for operations in (unique, repeated, lost):
-        figures = {"operations": len(operations), "method: narrow": 1}
+        figures = {"operations": len(operations), "method: jit bitset": 1}
         assert judged(operations)["figures"] == figures
     with monkeypatch.context() as patch:
-        nothing_is_easy(patch)
+        with_methods(patch, *EASY)
         assert judged(unique)["figures"] == {"operations": 2, "method: unique writes": 1}
-        assert judged(repeated)["figures"] == {"operations": 4, "method: frontier": 1}
-        assert judged(lost)["figures"] == {"operations": 4, "method: reach": 1}
+        assert judged(repeated)["figures"] == {"operations": 4, "method: jit antichain": 1}
+        assert judged(lost)["figures"] == {"operations": 4, "method: interval refuter": 1}
         add = [Operation(index=0, end=1, process=0, f="add", type="ok")]
         again = [*add, Operation(index=2, end=3, process=0, f="remove", type="ok")]
-        assert judged(again, "set")["figures"] == {"operations": 2, "method: flips": 1}
+        assert judged(again, "set")["figures"] == {"operations": 2, "method: two value sweep": 1}
 
 
 def test_the_log_agrees() -> None:
@@ -80,39 +95,36 @@ def test_an_order_but_not_that_of_the_log_is_a_finding() -> None:
 def test_an_order_of_the_log_where_none_is_says_that_a_method_is_wrong(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def approves(coded: Coded, budget: Budget) -> Decision:
-        return Decision(Verdict.VALID, "along the log")
+    def approves(encoded: EncodedHistory, budget: Budget) -> Decision:
+        return Decision(Verdict.VALID, "log order")
 
-    monkeypatch.setattr(front, "along_log", approves)
+    with_methods(monkeypatch, log_order=approves)
     row = judged([write(0, 1, 3), read(2, 7)])
     assert (row["verdict"], row["findings"]) == ("UNKNOWN", [])
-    assert "unique writes says INVALID, along the log has an order" in row["note"]
+    assert "unique writes says INVALID, log order has an order" in row["note"]
 
 
 def test_the_log_decides_what_the_searches_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     operations = [write(0, 1, 3), write(2, 2, 5), write(4, 1, 7), read(6, 1)]
-    coded = encode("register", table_of(operations))
-    nothing_is_easy(monkeypatch)
-    monkeypatch.setattr(front, "SEARCHES", ())
-    decision = decide(coded, Budget(5)).decision
-    assert (decision.verdict, decision.method) == (Verdict.VALID, "along the log")
+    with_methods(monkeypatch, *EASY, "wgl", "jit antichain")
+    row = judged(operations)
+    assert (row["verdict"], row["figures"]) == ("VALID", {"operations": 4, "method: log order": 1})
 
 
 def test_what_was_tried_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def gives_up(coded: Coded, budget: Budget) -> Decision:
-        return Decision(Verdict.UNKNOWN, "frontier", note="7 configurations")
+    def gives_up(encoded: EncodedHistory, budget: Budget) -> Decision:
+        return Decision(Verdict.UNKNOWN, "jit antichain", note="7 configurations")
 
-    nothing_is_easy(monkeypatch)
-    monkeypatch.setattr(front, "SEARCHES", (gives_up,))
+    with_methods(monkeypatch, *EASY, "wgl", jit_antichain=gives_up)
     row = judged([write(0, 1), write(2, 2), write(4, 1), read(6, 1)])
     assert row["verdict"] == "UNKNOWN"
-    assert "the memory budget of a key ran out (1024 MiB): frontier 0.0 s" in row["note"]
+    assert "the memory budget of a key ran out (1024 MiB): jit antichain 0.0 s" in row["note"]
     assert "7 configurations" in row["note"]
 
 
 def test_without_time_it_says_so() -> None:
-    coded = encode("kv", table_of([read(0, 1)]))
-    decision = decide(coded, Budget(0.0)).decision
+    encoded = encode("kv", table_of([read(0, 1)]))
+    decision = decide(encoded, Budget(0.0)).decision
     assert decision.verdict is Verdict.UNKNOWN
     assert decision.note == "the time budget of a key ran out (0 s): no search had begun"
 
@@ -165,6 +177,14 @@ def test_many_explanations_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_samples_are_of_every_kind() -> None:
-    kinds = {int(kind) for coded in samples() for kind in coded.kind}
+    kinds = {int(kind) for encoded in samples() for kind in encoded.kind}
     assert kinds == set(range(11))
-    assert all((coded.call[1:] > coded.call[:-1]).all() for coded in samples())
+    assert all((encoded.call[1:] > encoded.call[:-1]).all() for encoded in samples())
+
+
+def test_docs_have_the_table_of_methods() -> None:
+    """From `python -m checkers.linearizability.methods.table`."""
+    docs = (Path(__file__).parents[3] / "docs" / "checking.md").read_text().splitlines()
+    lines = list(markdown())
+    begin = docs.index(lines[0])
+    assert docs[begin : begin + len(lines)] == lines

@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from checkers.linearizability.coded import NEVER
-from checkers.linearizability.sweeps.grow_only import Anomaly, SetHistory, figures, grow_only
+from checkers.linearizability.encoded import NEVER
+from checkers.linearizability.methods.grow_only import Anomaly, SetHistory, figures, grow_only
 from framework.verdict import Verdict
 from tests.checkers.linearizability.coded_oracle import shuffled_times
 

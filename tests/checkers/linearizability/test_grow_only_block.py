@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from checkers.linearizability.sweeps.grow_only_block import judge_sets, malformed
+from checkers.linearizability.methods.grow_only_block import judge_sets, malformed
 from framework.checking.columns import Columns
 from framework.checking.runs import OPERATIONS, add_operation
 from framework.history.pairing import Operation

@@ -6,10 +6,11 @@ from time import process_time
 import pytest
 
 from benchmarks.histories import Plant, QueuePlant, cell, queue
-from checkers.linearizability.coded import Coded
-from checkers.linearizability.decide import METHODS, decide
+from checkers.linearizability.decide import decide
 from checkers.linearizability.decision import Budget, Decision
+from checkers.linearizability.encoded import EncodedHistory
 from checkers.linearizability.encoding.encode import encode
+from checkers.linearizability.methods.table import METHODS
 from checkers.linearizability.precompile import precompile
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
@@ -21,12 +22,12 @@ from tests.checkers.linearizability.long_histories import register_history
 @pytest.fixture(scope="module", autouse=True)
 def compiled() -> None:
     for method in METHODS:
-        precompile(method)
+        precompile(method.decide)
 
 
-def decided(coded: Coded, within_s: float = 20) -> Decision:
+def decided(encoded: EncodedHistory, within_s: float = 20) -> Decision:
     began = process_time()
-    decision = decide(coded, Budget(within_s)).decision
+    decision = decide(encoded, Budget(within_s)).decision
     assert process_time() - began < within_s
     return decision
 
@@ -36,10 +37,10 @@ LONG = [(100_000, 5, 5, 0.0), (100_000, 100, None, 0.05), (3_000, 20, 5, 0.0), (
 
 @pytest.mark.parametrize(("count", "clients", "values", "info"), LONG)
 def test_linearizable(count: int, clients: int, values: int | None, info: float) -> None:
-    coded = cell(count, clients, values=values, info=info)
-    decision = decided(coded)
+    encoded = cell(count, clients, values=values, info=info)
+    decision = decided(encoded)
     assert decision.verdict is Verdict.VALID
-    assert decision.order is None or is_legal_order(coded, decision.order)
+    assert decision.order is None or is_legal_order(encoded, decision.order)
 
 
 @pytest.mark.parametrize(
@@ -56,8 +57,8 @@ def test_linearizable(count: int, clients: int, values: int | None, info: float)
 def test_not_linearizable(
     count: int, clients: int, values: int | None, info: float, plant: Plant
 ) -> None:
-    coded = cell(count, clients, values=values, info=info, plant=plant)
-    decision = decided(coded)
+    encoded = cell(count, clients, values=values, info=info, plant=plant)
+    decision = decided(encoded)
     assert decision.verdict is Verdict.INVALID
     assert decision.culprit >= count * 9 // 10 - 2 * clients
 
@@ -95,7 +96,7 @@ def hard_topics() -> list[Operation]:
 
 @pytest.mark.parametrize("max_bytes", [1 << 30, 20_000])
 def test_a_spent_budget_is_unknown(max_bytes: int) -> None:
-    coded = encode("topics", table_of(hard_topics()))
-    decision = decide(coded, Budget(0.5, max_bytes)).decision
+    encoded = encode("topics", table_of(hard_topics()))
+    decision = decide(encoded, Budget(0.5, max_bytes)).decision
     assert decision.verdict is Verdict.UNKNOWN
-    assert "budget" in decision.note and "frontier" in decision.note
+    assert "budget" in decision.note and "jit antichain" in decision.note

@@ -21,7 +21,7 @@ def test_beside_a_key_that_was_seen() -> None:
     rows = [outcome("x", 1, "ok"), outcome("y", None, "info"), outcome("z", 1, "info")]
     result = checker_result("register", "", rows)
     assert (result.verdict, result.seen, result.keys, result.note) == (Verdict.VALID, 1, 3, "")
-    assert json.loads(rows[0]["figures"]) == {"operations": 1, "method: narrow": 1}
+    assert json.loads(rows[0]["figures"]) == {"operations": 1, "method: jit bitset": 1}
     assert result.figures["method: nothing completed"] == 2
 
 

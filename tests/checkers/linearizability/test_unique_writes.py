@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks.histories import Plant, cell
-from checkers.linearizability.coded import NEVER, Coded, Kind
 from checkers.linearizability.decision import Budget, Decision
-from checkers.linearizability.unique.writes import unique_writes
+from checkers.linearizability.encoded import NEVER, EncodedHistory, Kind
+from checkers.linearizability.methods.unique_writes.method import unique_writes
 from framework.verdict import Verdict
 from tests.checkers.linearizability.coded_oracle import (
     coded_of,
@@ -24,7 +24,7 @@ MIXES = ((4, 3, 3, 2), (2, 5, 3, 1), (1, 6, 3, 0), (2, 4, 1, 4), (4, 0, 3, 3), (
 """Shares of reads, failed cas, writes, cas."""
 
 
-def small_cell(rng: random.Random) -> Coded:
+def small_cell(rng: random.Random) -> EncodedHistory:
     """A run of a register of unique values, with some lies."""
     count, clients = rng.randint(1, 11), rng.randint(1, 5)
     info, lies = rng.choice((0, 0.1, 0.3)), rng.choice((0, 0.1, 0.3))
@@ -54,13 +54,13 @@ def small_cell(rng: random.Random) -> Coded:
     return coded_of(call, ret, kind, a, b)
 
 
-def until(history: Coded, event: int) -> Coded:
+def until(history: EncodedHistory, event: int) -> EncodedHistory:
     """What was known just after an event."""
     seen = history.take(np.flatnonzero(history.call <= event))
     return replace(seen, ret=np.where(seen.ret <= event, seen.ret, NEVER))
 
 
-def decided(history: Coded) -> Decision:
+def decided(history: EncodedHistory) -> Decision:
     decision = unique_writes(history, Budget())
     assert decision is not None
     assert decision.method == "unique writes"
@@ -214,7 +214,7 @@ def test_planted_violations_are_found(plant: Plant, clients: int, info: float) -
     assert smaller is not None and smaller.verdict is Verdict.INVALID
 
 
-def spoiled_again_and_again(chain: int, times: int) -> Coded:
+def spoiled_again_and_again(chain: int, times: int) -> EncodedHistory:
     """A write and a long chain of pending cas, seen at the end only, that could begin earlier: each
     time that a failed cas needs another value. But then there is no place for the last failed cas
     of the chain, and a pending write has to do."""
@@ -235,9 +235,9 @@ def spoiled_again_and_again(chain: int, times: int) -> Coded:
 def test_a_long_chain_is_not_looked_at_again_and_again() -> None:
     """100,000 operations: to go along the chain each time would take several seconds."""
     unique_writes(spoiled_again_and_again(3, 3), Budget(60.0))
-    coded = spoiled_again_and_again(25_000, 25_000)
+    encoded = spoiled_again_and_again(25_000, 25_000)
     began = thread_time()
-    decision = unique_writes(coded, Budget(60.0))
+    decision = unique_writes(encoded, Budget(60.0))
     assert thread_time() - began < 1.0
     assert decision is not None and decision.order is not None
-    assert decision.verdict is Verdict.VALID and is_legal_order(coded, decision.order)
+    assert decision.verdict is Verdict.VALID and is_legal_order(encoded, decision.order)

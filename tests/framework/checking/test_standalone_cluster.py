@@ -164,7 +164,7 @@ def test_code_in_a_zip_file_is_unpacked_once(tmp_path: Path) -> None:
     archive = package_zip(tmp_path / "code.zip")
     program = (
         f"import sys; sys.path.insert(0, {str(archive)!r})\n"
-        "import framework.checking.blocks as blocks, checkers.linearizability.coded\n"
+        "import framework.checking.blocks as blocks, checkers.linearizability.encoded\n"
         "print(blocks.__file__)"
     )
     places = {

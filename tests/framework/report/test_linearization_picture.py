@@ -234,10 +234,10 @@ def test_a_page_that_cannot_be_written_is_refused_before_anything_starts(tmp_pat
 
 
 def test_an_explanation_becomes_a_picture() -> None:
-    coded = history((0, 1, W, 1), (2, 3, W, 2), (4, 5, R, 1), (6, None, W, 1))
+    encoded = history((0, 1, W, 1), (2, 3, W, 2), (4, 5, R, 1), (6, None, W, 1))
     finding = explain(
-        table_of(coded, {2: {"process": EVIL, "f": EVIL}}),
-        coded,
+        table_of(encoded, {2: {"process": EVIL, "f": EVIL}}),
+        encoded,
         Decision(Verdict.INVALID, "by hand", culprit=2),
     )
     assert finding.picture is not None

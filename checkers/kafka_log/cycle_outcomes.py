@@ -1,0 +1,60 @@
+"""Circles of dependencies (`cycles`) as an outcome of the run that has them."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.kafka_log.cycles import FATAL, Cycles, search
+from checkers.kafka_log.cycles_edges import edges, vertices
+from checkers.kafka_log.cycles_text import describe_cycle
+from checkers.kafka_log.rows import Flag
+from framework.checking.keyed import Outcome, outcome_row
+from framework.plugins.checker import Finding
+from framework.verdict import Verdict
+
+
+def parts_of(rows: pa.Table) -> tuple[pa.Table, pa.Table] | None:
+    """The edges and vertices of some keys; None where there is nothing but operations on one
+    partition each: what is wrong with these, and not allowed, the other checks show.
+    """
+    transactions = pc.bit_wise_and(rows.column("flags"), pa.scalar(_TRANSACTIONS, pa.int8()))
+    if not pc.any(pc.not_equal(transactions, 0)).as_py():
+        return None
+    return edges(rows), vertices(rows)
+
+
+_TRANSACTIONS: Final = int(Flag.SUBSCRIBES)
+
+
+def outcomes(edges_: pa.Table, vertices_: pa.Table, name: str) -> list[Mapping[str, Any]]:
+    """An outcome row for each run, from all its edges and vertices."""
+    runs = sorted(pc.unique(vertices_.column("run").cast(pa.string())).to_pylist())
+    return [
+        outcome_row(run, name, "", _outcome(search(_of(vertices_, run), _of(edges_, run))))
+        for run in runs
+    ]
+
+
+def _of(table: pa.Table, run: str) -> pa.Table:
+    return table.filter(pc.equal(table.column("run").cast(pa.string()), run))
+
+
+def _outcome(found: Cycles) -> Outcome:
+    fatal = [cycle for cycle in found.cycles if cycle.fatal]
+    allowed = sorted(name for name in found.counts if name not in FATAL)
+    figures = {
+        name if name in FATAL else f"{name} (allowed)": float(count)
+        for name, count in sorted(found.counts.items())
+    }
+    return Outcome(
+        verdict=Verdict.INVALID if fatal else Verdict.VALID,
+        seen=found.operations,
+        findings=[
+            Finding(message=describe_cycle(cycle), operations=sorted(set(cycle.operations)))
+            for cycle in fatal
+        ],
+        figures=figures,
+        note=f"{', '.join(allowed)}: seen, and allowed" if allowed else "",
+    )

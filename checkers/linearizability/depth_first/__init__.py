@@ -1,1 +1,0 @@
-"""The method "depth first": Wing & Gong's search with Lowe's memory."""

@@ -1,1 +1,0 @@
-"""The method "frontier": breadth-first over completions."""

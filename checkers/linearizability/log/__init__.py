@@ -1,1 +1,0 @@
-"""The method "along the log": the order that the system itself names."""

@@ -1,0 +1,1 @@
+"""The methods: a file or folder each; `table.py` has them all."""

@@ -1,0 +1,1 @@
+"""The method "jit antichain": breadth-first over completions."""

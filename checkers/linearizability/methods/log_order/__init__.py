@@ -1,0 +1,1 @@
+"""The method "log order": the order that the system itself names."""

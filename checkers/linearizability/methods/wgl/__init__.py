@@ -1,0 +1,1 @@
+"""The method "wgl": Wing & Gong's search with Lowe's memory."""

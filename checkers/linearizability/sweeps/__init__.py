@@ -1,1 +1,0 @@
-"""Methods that go through time once."""
