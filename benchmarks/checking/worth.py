@@ -108,6 +108,12 @@ def _cells(*names: str) -> dict[str, Make]:
     return {f"`{name}`": named(name).histories for name in names}
 
 
+_SEARCHED: Final[Mapping[str, Make]] = {
+    "queue by its transitions, 100, 3 clients": lambda: steps(100, 3, lost=False),
+    "the same, a value lost": lambda: steps(100, 3, lost=True),
+    "the same, 300, 5 clients": lambda: steps(300, 5, lost=False),
+}
+"""Where nothing else applies."""
 _HISTORIES: Final[Mapping[str, Mapping[str, Make]]] = {
     "unique writes": _cells(
         "register/1/100000/20/unique/0.05/none", "register/1/10000/20/unique/0.05/phantom"
@@ -126,17 +132,8 @@ _HISTORIES: Final[Mapping[str, Mapping[str, Make]]] = {
     ),
     "beam": _cells("register/1/100000/20/5/0/none", "register/1/100000/100/5/0.05/none"),
     "fifo queue": _cells("queue/1/10000/20/unique/0.05/none", "queue/1/10000/20/unique/0.05/swap"),
-    "wgl": {
-        "queue by its transitions, 10^3, 5 clients": lambda: steps(1_000, 5, lost=False),
-        "the same, 20 clients": lambda: steps(1_000, 20, lost=False),
-        "the same, 5 clients, a value lost": lambda: steps(1_000, 5, lost=True),
-        **_cells("register/1/10000/20/5/0/none"),
-    },
-    "jit antichain": {
-        "queue by its transitions, 10^3, 5 clients": lambda: steps(1_000, 5, lost=False),
-        "the same, a value lost": lambda: steps(1_000, 5, lost=True),
-        **_cells("register/1/10000/20/5/0.05/stale"),
-    },
+    "wgl": _SEARCHED,
+    "jit antichain": _SEARCHED,
 }
 """By method: what it decides, or is asked to."""
 
