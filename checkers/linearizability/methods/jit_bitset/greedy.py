@@ -16,8 +16,12 @@ from checkers.linearizability.arrays.kinds import CAS, DIFFERS, FOREVER, READ, W
 from checkers.linearizability.encoded import Codes, Ints
 from framework.compiled import compiled
 
-TINY: Final = 500
-"""Operations of a key up to which it is tried."""
+TINY: Final = 62
+"""Operations of a key up to which it pays: in longer ones it often gets stuck."""
+SHORT: Final = 500
+FEW: Final = 5_000
+"""Where there are so few operations in all it is tried with keys of up to `SHORT`: that takes no
+time, and what comes after it has to be compiled or loaded."""
 _OPEN: Final = 62
 """Operations open at once: each is a bit of a word."""
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encoded import NEVER, EncodedHistory, EncodedKeys, Kind
-from checkers.linearizability.methods.jit_bitset.greedy import TINY, easily_ordered
+from checkers.linearizability.methods.jit_bitset.greedy import FEW, SHORT, TINY, easily_ordered
 from checkers.linearizability.methods.jit_bitset.kernel import ORDERED, REFUTED, statuses
 from framework.verdict import Verdict
 
@@ -48,13 +48,15 @@ def jit_bitset(encoded: EncodedHistory, budget: Budget) -> Decision | None:
 
 
 def jit_bitset_keys(
-    keys: EncodedKeys, most: int = UNBOUNDED, tiny: int = TINY
+    keys: EncodedKeys, most: int = UNBOUNDED, tiny: int | None = None
 ) -> list[Decision | None]:
     """`jit_bitset` of each key, in one call; they must be cells, and none without operations. A key
     that would look at more than `most` words of sets is left. Those of up to `tiny` operations are
-    looked at without sets first."""
+    looked at without sets first; None: where that pays."""
+    if tiny is None:
+        tiny = SHORT if len(keys.call) <= FEW else TINY
     decisions: list[Decision | None] = [_ORDERED] * len(keys)
-    left = np.flatnonzero(~_easy(keys, min(tiny, TINY)))
+    left = np.flatnonzero(~_easy(keys, tiny))
     if not len(left):
         return decisions
     rest = keys.only(left)
