@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from immutables import Map
 
+from nodes.kraft.ids import BrokerEpoch
 from nodes.kraft.metadata.image import Broker, Image
 
 
@@ -12,7 +13,7 @@ class Shutdown:
     """A broker asked for controlled shutdown under `epoch`. `offset` is that of the last record
     that moved something off it (KAFKA-14292: not of later ones). `moving`: more is to be moved."""
 
-    epoch: int
+    epoch: BrokerEpoch
     offset: int
     moving: bool = False
 

@@ -27,6 +27,7 @@ from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.controller.elections import broker_leaves, broker_returns
 from nodes.kraft.controller.members import Committed, Members
 from nodes.kraft.controller.record_batch import RecordBatchBuilder
+from nodes.kraft.ids import BrokerEpoch
 from nodes.kraft.metadata.image import Broker, Image
 from nodes.kraft.wire.heartbeats import (
     BrokerHeartbeatRequest,
@@ -129,7 +130,7 @@ class _Decision:
         broker = self.builder.image.brokers.get(self.broker_id)
         if self.request.broker_epoch == NO_EPOCH:
             return self._without_epoch(broker)
-        if broker is None or broker.epoch != self.request.broker_epoch:
+        if broker is None or broker.epoch != int(self.request.broker_epoch):
             return self._refuse(ErrorCode.stale_broker_epoch)
         self._note_reached()
         if self.target == BrokerState.SHUTDOWN:
@@ -161,7 +162,7 @@ class _Decision:
             return self._register(None)
         requester = self._is_asker(broker)
         if self._claimed() and (requester or self.request.previous_broker_epoch != NO_EPOCH):
-            lost_this_epoch = broker.epoch == self.request.previous_broker_epoch
+            lost_this_epoch = broker.epoch == int(self.request.previous_broker_epoch)
             if requester and lost_this_epoch and not broker.fenced:
                 return self._yield(broker)
             return self._refuse(ErrorCode.stale_broker_epoch)
@@ -232,9 +233,9 @@ class _Decision:
 
     def _record(
         self, incarnation_id: uuid.UUID, rack: str | None, end_points: tuple[EndPoint, ...]
-    ) -> int:
+    ) -> BrokerEpoch:
         """Add a registration; its epoch, which is its own offset: unique and rising."""
-        epoch = self.builder.next_offset
+        epoch = BrokerEpoch(self.builder.next_offset)
         self.builder.add(
             BrokerRecord(
                 broker_id=self.request.broker_id,

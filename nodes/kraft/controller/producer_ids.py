@@ -27,7 +27,7 @@ def allocate_producer_ids(
     """Take the next block for the broker; STALE_BROKER_EPOCH (77) where its epoch is not the
     registered one. `epoch`: the leader epoch of this controller."""
     broker = builder.image.brokers.get(request.broker_id)
-    if broker is None or broker.epoch != request.broker_epoch:
+    if broker is None or broker.epoch != int(request.broker_epoch):
         return refused(request, ErrorCode.stale_broker_epoch)
     start = max(builder.image.next_producer_id, epoch * IDS_PER_EPOCH)
     builder.add(

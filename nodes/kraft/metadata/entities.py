@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from nodes.kraft.ids import BrokerEpoch, LeaderEpoch, PartitionEpoch
 from nodes.kraft.wire import records as wire
 from nodes.kraft.wire.heartbeats import BrokerState
 
@@ -57,7 +58,7 @@ class Broker:
     """A registration. `activated`: it has been unfenced under this epoch, now or before."""
 
     broker_id: int
-    epoch: int
+    epoch: BrokerEpoch
     incarnation_id: uuid.UUID
     end_points: tuple[EndPoint, ...]
     rack: str | None
@@ -90,8 +91,8 @@ class Partition:
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     leader: int
-    leader_epoch: int
-    partition_epoch: int
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch
     removing_replicas: tuple[int, ...] = ()
     adding_replicas: tuple[int, ...] = ()
 
@@ -124,7 +125,7 @@ def broker_of(record: wire.BrokerRecord) -> Broker:
     """The registration that the record tells of, just registered."""
     return Broker(
         broker_id=record.broker_id,
-        epoch=record.broker_epoch,
+        epoch=BrokerEpoch(record.broker_epoch),
         incarnation_id=record.incarnation_id or uuid.UUID(int=0),
         end_points=tuple(
             EndPoint(point.name, point.host, point.port, point.security_protocol)
@@ -140,8 +141,8 @@ def partition_of(record: wire.PartitionRecord, topic: str) -> Partition:
         replicas=tuple(record.replicas),
         isr=tuple(record.isr),
         leader=record.leader,
-        leader_epoch=record.leader_epoch,
-        partition_epoch=record.partition_epoch,
+        leader_epoch=LeaderEpoch(record.leader_epoch),
+        partition_epoch=PartitionEpoch(record.partition_epoch),
         removing_replicas=tuple(record.removing_replicas),
         adding_replicas=tuple(record.adding_replicas),
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 from immutables import Map, MapMutation
 
+from nodes.kraft.ids import LeaderEpoch, PartitionEpoch
 from nodes.kraft.metadata import checksums
 from nodes.kraft.metadata.entities import (
     NO_LEADER,
@@ -131,8 +132,8 @@ class PartitionEdit:
             before.replicas,
             tuple(record.isr),
             record.leader,
-            record.leader_epoch,
-            record.partition_epoch,
+            LeaderEpoch(record.leader_epoch),
+            PartitionEpoch(record.partition_epoch),
             before.removing_replicas,
             before.adding_replicas,
         )
