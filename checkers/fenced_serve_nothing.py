@@ -1,17 +1,207 @@
-"""Brokers that are not active serve no client."""
+"""A broker that is not ACTIVE serves nobody (D.11; KIP-631: a fenced broker processes no client
+request).
 
-from checkers.kernels.fenced_serving import EVENTS, FS, fenced_serve_nothing
-from checkers.observations import Judge, RunChecker
-from framework.plugins.capabilities import evidence
+Judged by what nodes tell: no success under a state other than ACTIVE. And by clients alone,
+once the fenced intervals of a process are known: no client operation that began and ended within
+one is answered with success. An interval runs from the process's start, or from its lease's end
+or the transition out of ACTIVE, to its next transition to ACTIVE.
+
+Threads of one process tell what they do in any order within a short time, so an answer that
+follows its transition closely needs a client that began later to be held against it.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from checkers.folds.leases import ROUNDING_NS, THREADS_LAG_NS, begin, by_node, under_way
+from framework.checking.findings import concluded, finding
+from framework.checking.keyed import Outcome
+from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.clocks import moment_of, surely_before
+from framework.evidence.kinds import (
+    Booted,
+    BrokerStateChanged,
+    Evidence,
+    Exited,
+    LeaseGranted,
+    Served,
+    evidence_of,
+)
+from framework.evidence.run_events import RunEvents, incarnations
+from framework.history.pairing import Operation
+from framework.plugins.checker import Finding
+
+KINDS: Final = (Booted, Exited, BrokerStateChanged, LeaseGranted, Served)
+FS: Final = ("metadata", "create", "delete", "produce", "fetch", "list-offsets")
+"""Operations that a client sends to a broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """From `begin_ns` on, the process was not ACTIVE until `end_ns`, and knew that it was not;
+    for certain, by the harness's clock."""
+
+    begin_ns: int
+    end_ns: int
+    why: Evidence
+
+
+def fenced_serve_nothing(events: RunEvents) -> Outcome:
+    clients = [each for each in events.operations if each.f in FS]
+    asked = by_node(clients)
+    judged, findings = 0, list(_at_controllers(events, clients))
+    for node, lives in incarnations(events.of(*KINDS)).items():
+        operations = asked.get(node, [])
+        for life in lives:
+            for success in _successes(life):
+                judged += 1
+                findings += _served(success, operations)
+        seen, found = _clients(operations, _fenced(lives))
+        judged += seen
+        findings += found
+    return concluded(judged, findings, {"judged": judged})
+
+
+# --- by what nodes tell -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """What was served, the transition that the broker's state rests on, and the one after it."""
+
+    served: Served
+    state: BrokerStateChanged | None
+    following: BrokerStateChanged | None
+
+
+def _successes(life: Sequence[Evidence]) -> Iterator[Success]:
+    transitions = [each for each in life if isinstance(each, BrokerStateChanged)]
+    seqs = [each.seq for each in transitions]
+    for each in life:
+        if isinstance(each, Served) and each.success:
+            at = bisect_left(seqs, each.seq)
+            state = transitions[at - 1] if at else None
+            yield Success(each, state, transitions[at] if at < len(transitions) else None)
+
+
+def _served(success: Success, operations: list[Operation]) -> Iterator[Finding]:
+    served, state = success.served, success.state
+    told = served.state or "ACTIVE"
+    after = "INITIAL" if state is None else state.after
+    if told == after == "ACTIVE" or _just_active(success, told):
+        return
+    beside = under_way(served, operations)
+    if state is not None and served.at_ns - state.at_ns <= THREADS_LAG_NS:
+        beside = [each for each in beside if surely_before(moment_of(state), begin(each))]
+        if not beside:
+            return
+    was = f"{told} by its own word" if told != "ACTIVE" else after
+    yield finding(
+        f"{served.node} served {served.api} while it was {was}",
+        beside,
+        [each for each in (state, served) if each is not None],
+    )
+
+
+def _just_active(success: Success, told: str) -> bool:
+    """Whether another thread had made it ACTIVE, and wrote that down a moment later."""
+    following = success.following
+    return (
+        told == "ACTIVE"
+        and following is not None
+        and following.after == "ACTIVE"
+        and following.at_ns - success.served.at_ns <= THREADS_LAG_NS
+    )
+
+
+# --- by what clients were answered --------------------------------------------------------
+
+
+def _fenced(lives: Sequence[Sequence[Evidence]]) -> list[Fenced]:
+    """The intervals in which no process of this node was ACTIVE. Processes may overlap, where a
+    second one was started: only what is fenced in all of them counts."""
+    found = []
+    for number, life in enumerate(lives):
+        next_ns = lives[number + 1][0].at_ns if number + 1 < len(lives) else None
+        for each in _of_process(life):
+            others = any(older[-1].at_ns >= each.begin_ns for older in lives[:number])
+            within_ns = each.why.within_ns
+            begin_ns = each.begin_ns + within_ns
+            end_ns = each.end_ns if next_ns is None else min(each.end_ns, next_ns)
+            end_ns -= within_ns
+            if end_ns > begin_ns and not others:
+                found.append(Fenced(begin_ns, end_ns, each.why))
+    return found
+
+
+def _of_process(life: Sequence[Evidence]) -> Iterator[Fenced]:
+    """By the node's clock. The last interval of a process ends with the last that is known of
+    it: it may have died there."""
+    why = life[0]
+    since: int | None = why.at_ns if isinstance(why, Booted) else None
+    lease: LeaseGranted | None = None
+    for each in life:
+        if isinstance(each, LeaseGranted):
+            lease = each
+        elif isinstance(each, BrokerStateChanged) and each.after == "ACTIVE":
+            if since is not None:
+                yield Fenced(since, each.at_ns - THREADS_LAG_NS, why)
+            since = None
+        elif isinstance(each, BrokerStateChanged) and since is None:
+            since, why = each.at_ns, each
+            if lease is not None and each.lease_ended and lease.end_ns + ROUNDING_NS < since:
+                since, why = lease.end_ns + ROUNDING_NS, lease
+    if since is not None and life[-1].at_ns > since:
+        yield Fenced(since, life[-1].at_ns, why)
+
+
+def _clients(
+    operations: Sequence[Operation], intervals: Iterable[Fenced]
+) -> tuple[int, list[Finding]]:
+    """How many answers lay within a fenced interval, and the successes among them.
+    `operations` of the node, by their completion."""
+    ends = [each.completed_ns or 0 for each in operations]
+    seen, findings = 0, []
+    for interval in intervals:
+        for operation in operations[bisect_left(ends, interval.begin_ns) :]:
+            if (operation.completed_ns or 0) >= interval.end_ns:
+                break
+            if (operation.invoked_ns or 0) <= interval.begin_ns:
+                continue
+            seen += 1
+            if operation.ok:
+                findings.append(
+                    finding(
+                        f"operation {operation.index} ({operation.f} of {operation.key}) was "
+                        f"answered ok by {operation.node}, which was not active from before "
+                        f"its begin to after its end",
+                        [operation],
+                        [interval.why],
+                    )
+                )
+    return seen, findings
+
+
+def _at_controllers(events: RunEvents, clients: Iterable[Operation]) -> Iterator[Finding]:
+    """Controllers refuse what is a client's."""
+    nodes = events.plan.get("nodes") or {}
+    for operation in clients:
+        spec = nodes.get(operation.node)
+        if operation.ok and spec is not None and "broker" not in (spec.get("roles") or ()):
+            yield finding(
+                f"operation {operation.index} ({operation.f} of {operation.key}) was answered ok "
+                f"by {operation.node}, which is no broker",
+                [operation],
+            )
 
 
 class FencedServeNothing(RunChecker):
-    """See `checkers.kernels.fenced_serving`."""
-
     name = "fenced-serve-nothing"
     summary = (
-        "A broker that is not ACTIVE answers no client with success, by its own events "
+        "A broker that is not ACTIVE answers no client with success, by its own word "
         "and by what clients were answered; controllers refuse what is a client's"
     )
-    requires = evidence("lease-granted", "served")
-    judge = Judge(fenced_serve_nothing, events=EVENTS, fs=FS)
+    requires = evidence_of(LeaseGranted, Served)
+    check_run = RunCheck(fenced_serve_nothing, evidence=KINDS, fs=FS)

@@ -1,90 +1,455 @@
-"""ISR changes of each partition are linearizable compare-and-sets."""
+"""ISR changes of one partition are a chain of compare-and-sets (D.2; KIP-497).
 
-from checkers.kernels.isr_chain import EVENTS, FS, isr_chain
-from checkers.observations import COLUMNS, check_keys, event_rows, operation_rows, together
-from framework.plugins.checker import DataFrame, Tables
+The state is (leader, leader epoch, ISR) under a version, the partition epoch, that each record
+raises by one. A change answered ok is one record: its predecessor has the version, leader and
+leader epoch that the request named; it has the ISR that was asked for. A refused one is none.
+An operation that begins after another ended sees no older version; one version is one state.
+
+Judged from clients alone where nodes left no events.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final, TypeAlias
+
+from framework.checking.findings import concluded, finding
+from framework.checking.keyed import Outcome
+from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.changes import PartitionState
+from framework.evidence.clocks import Moment, moment_of, surely_before
+from framework.evidence.kinds import IsrDecided
+from framework.evidence.run_events import RunEvents
+from framework.history.pairing import Operation
+from framework.plugins.checker import Finding
+
+FS: Final = ("alter-isr", "describe")
+
+Key: TypeAlias = tuple[str, int]
+"""(topic id, partition)."""
 
 
-class IsrLinearizability:
-    """One key a (topic id, partition); see `checkers.kernels.isr_chain`."""
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a version stands for. The ISR is a set: its order says nothing."""
 
+    leader: int
+    leader_epoch: int
+    isr: frozenset[int]
+
+    def __str__(self) -> str:
+        members = ", ".join(map(str, sorted(self.isr)))
+        return f"leader {self.leader}, leader epoch {self.leader_epoch}, ISR [{members}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A committed record of the partition."""
+
+    offset: int
+    epoch: int
+    version: int
+    state: State
+    change: PartitionState
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """An operation showed a state at a version. `at_least`: what it must not have been below
+    of what had ended before it began - the version that it named, or that it read."""
+
+    operation: Operation
+    version: int
+    at_least: int
+    state: State
+
+
+@dataclass(slots=True)
+class Partition:
+    """What is known of one partition."""
+
+    operations: list[Operation] = field(default_factory=list)
+    evidence: list[PartitionState | IsrDecided] = field(default_factory=list)
+
+
+def by_partition(events: RunEvents) -> dict[str, RunEvents]:
+    """By `topic id/partition`; describes with each partition that they show."""
+    found: dict[Key, Partition] = defaultdict(Partition)
+    for operation in events.operations:
+        for key in dict.fromkeys(_keys_of(operation)):
+            found[key].operations.append(operation)
+    told: Iterable[PartitionState | IsrDecided] = events.of(PartitionState, IsrDecided)
+    for each in told:
+        found[each.key].evidence.append(each)
+    return {
+        f"{topic_id}/{number}": RunEvents(
+            operations=own.operations, evidence=own.evidence, plan=events.plan
+        )
+        for (topic_id, number), own in sorted(found.items())
+    }
+
+
+def _keys_of(operation: Operation) -> Iterator[Key]:
+    value, result = operation.value, operation.result
+    if operation.f == "alter-isr":
+        yield str(value["topic_id"]), int(value["partition"])
+    elif operation.ok and isinstance(result, dict):
+        for shown in result.get("partitions") or ():
+            yield str(result["topic_id"]), int(shown["partition"])
+
+
+def isr_linearizability(events: RunEvents) -> Outcome:
+    """Of one partition; describes as they came, with all their partitions."""
+    changes = [each for each in events.operations if each.f == "alter-isr"]
+    sights = list(_sights(events.operations, _key_of(events)))
+    links, findings = links_of(events.of(PartitionState))
+    decisions = list(events.of(IsrDecided))
+    findings += _answers(changes)
+    findings += _one_winner(changes)
+    findings += _never_back(sights)
+    findings += _one_state(sights, links)
+    findings += _premises(changes, sights)
+    findings += _chain(links, changes, decisions)
+    findings += _decisions(decisions, links, changes)
+    findings += _refused(changes, decisions, links)
+    if links:
+        findings += _recorded(changes, links)
+    accepted = sum(change.ok for change in changes)
+    figures = {"changes_ok": accepted, "changes": len(changes), "records": len(links)}
+    return concluded(len(changes) + len(sights) + len(links) + len(decisions), findings, figures)
+
+
+# --- what was seen ------------------------------------------------------------------------
+
+
+def _key_of(events: RunEvents) -> Key | None:
+    """The partition that all of this is of; None: of none."""
+    told: Iterable[PartitionState | IsrDecided] = events.of(PartitionState, IsrDecided)
+    for each in told:
+        return each.key
+    changes = [each for each in events.operations if each.f == "alter-isr"]
+    for operation in (*changes, *events.operations):
+        for key in _keys_of(operation):
+            return key
+    return None
+
+
+def _sights(operations: Iterable[Operation], key: tuple[str, int] | None) -> Iterator[Sight]:
+    for operation in operations:
+        if not operation.ok or not isinstance(operation.result, dict):
+            continue
+        if operation.f == "alter-isr":
+            answer, named = operation.result, operation.value["partition_epoch"]
+            yield Sight(operation, answer["partition_epoch"], named, state_of(answer))
+            continue
+        for shown in operation.result.get("partitions") or ():
+            if key and shown["partition"] == key[1] and "partition_epoch" in shown:
+                version = shown["partition_epoch"]
+                yield Sight(operation, version, version, state_of(shown))
+
+
+def state_of(fields: Any) -> State:
+    return State(fields["leader"], fields["leader_epoch"], frozenset(fields["isr"]))
+
+
+def links_of(states: Iterable[PartitionState]) -> tuple[list[Link], list[Finding]]:
+    """The union of what nodes applied, in log order, and where they disagree."""
+    links: dict[int, Link] = {}
+    findings: dict[int, Finding] = {}
+    for each in states:
+        state = State(each.leader, each.leader_epoch, frozenset(each.isr))
+        link = Link(each.offset, each.epoch, each.partition_epoch, state, each)
+        known = links.setdefault(link.offset, link)
+        if (known.epoch, known.version, known.state) != (link.epoch, link.version, link.state):
+            findings.setdefault(
+                link.offset,
+                finding(
+                    f"nodes disagree on offset {link.offset}: {known.change.node} applied version "
+                    f"{known.version} ({known.state}), {link.change.node} version {link.version} "
+                    f"({link.state})",
+                    evidence=[known.change, link.change],
+                ),
+            )
+    return [links[offset] for offset in sorted(links)], list(findings.values())
+
+
+# --- clients ------------------------------------------------------------------------------
+
+
+def _answers(changes: Iterable[Operation]) -> Iterator[Finding]:
+    """Each ok answer follows from its own request."""
+    for change in changes:
+        if not change.ok:
+            continue
+        asked, answer = change.value, change.result
+        named, version = asked["partition_epoch"], answer["partition_epoch"]
+        wrong = None
+        if version != named + 1:
+            wrong = f"named version {named} and was answered version {version}, not {named + 1}"
+        elif set(asked["isr"]) != set(answer["isr"]):
+            wrong = f"asked for ISR {sorted(asked['isr'])} and was answered {answer['isr']}"
+        elif answer["leader_epoch"] != asked["leader_epoch"]:
+            wrong = (
+                f"named leader epoch {asked['leader_epoch']} and was answered ok in leader epoch "
+                f"{answer['leader_epoch']}"
+            )
+        elif answer["leader"] != asked["broker_id"]:
+            wrong = f"of broker {asked['broker_id']} was answered ok; leader {answer['leader']}"
+        if wrong is not None:
+            yield finding(f"ISR change {change.index} of {change.key} {wrong}", [change])
+
+
+def _one_winner(changes: Iterable[Operation]) -> Iterator[Finding]:
+    winners: dict[int, list[Operation]] = defaultdict(list)
+    for change in changes:
+        if change.ok:
+            winners[change.value["partition_epoch"]].append(change)
+    for version, group in sorted(winners.items()):
+        if len(group) > 1:
+            who = ", ".join(str(each.index) for each in group)
+            yield finding(
+                f"{len(group)} ISR changes of {group[0].key} named version {version}, and all "
+                f"were answered ok: operations {who}",
+                group,
+            )
+
+
+def _never_back(sights: list[Sight]) -> Iterator[Finding]:
+    """Sweeps over invocations with the newest version that had been shown by then."""
+    ended = sorted(sights, key=lambda sight: sight.operation.end or 0)
+    at = 0
+    best: Sight | None = None
+    for sight in sorted(sights, key=lambda sight: sight.operation.index):
+        while at < len(ended) and ended[at].operation.precedes(sight.operation):
+            if best is None or ended[at].version > best.version:
+                best = ended[at]
+            at += 1
+        if best is not None and sight.at_least < best.version:
+            verb = "changed" if sight.operation.f == "alter-isr" else "read"
+            yield finding(
+                f"operation {sight.operation.index} {verb} version {sight.at_least}, though it "
+                f"began after operation {best.operation.index} had shown version {best.version}",
+                [best.operation, sight.operation],
+            )
+
+
+def _one_state(sights: list[Sight], links: list[Link]) -> Iterator[Finding]:
+    """All that was shown of one version agrees, and agrees with the record that made it."""
+    known: dict[int, tuple[State, Operation | Link]] = {}
+    for link in links:
+        known.setdefault(link.version, (link.state, link))
+    for sight in sights:
+        state, source = known.setdefault(sight.version, (sight.state, sight.operation))
+        if state == sight.state:
+            continue
+        by = (
+            f"the record at offset {source.offset}"
+            if isinstance(source, Link)
+            else f"operation {source.index}"
+        )
+        yield finding(
+            f"version {sight.version} has two states: {state} by {by}, {sight.state} by "
+            f"operation {sight.operation.index}",
+            [sight.operation, *([source] if isinstance(source, Operation) else [])],
+            [source.change] if isinstance(source, Link) else [],
+        )
+
+
+def _premises(changes: Iterable[Operation], sights: Iterable[Sight]) -> Iterator[Finding]:
+    """A change was accepted from the leader, in the leader epoch, of the version that it named,
+    as far as clients were shown that version."""
+    shown: dict[int, Sight] = {}
+    for sight in sights:
+        shown.setdefault(sight.version, sight)
+    for change in changes:
+        before = shown.get(change.value["partition_epoch"])
+        if not change.ok or before is None:
+            continue
+        named = (change.value["broker_id"], change.value["leader_epoch"])
+        found = (before.state.leader, before.state.leader_epoch)
+        if named != found:
+            yield finding(
+                f"ISR change {change.index} of {change.key} was accepted from (leader, leader "
+                f"epoch) {named}; operation {before.operation.index} shows {found} at version "
+                f"{before.version}, which it named",
+                [before.operation, change],
+            )
+
+
+# --- records and decisions ----------------------------------------------------------------
+
+
+def _chain(
+    links: list[Link], changes: list[Operation], decides: list[IsrDecided]
+) -> Iterator[Finding]:
+    for before, link in pairwise(links):
+        if link.version != before.version + 1:
+            yield finding(
+                f"the record at offset {link.offset} has version {link.version}, the one before "
+                f"it (offset {before.offset}) version {before.version}",
+                _asking(changes, before.version - 1, link.state)
+                if link.state == before.state
+                else (),
+                [before.change, link.change],
+            )
+        elif link.state == before.state and not _asked_for(link, before.version, changes, decides):
+            yield finding(
+                f"the record at offset {link.offset} repeats the one at offset {before.offset} "
+                f"under version {link.version}, and nobody asked for that: the change was "
+                "applied twice",
+                _asking(changes, before.version - 1, link.state),
+                [before.change, link.change],
+            )
+
+
+def _asking(changes: Iterable[Operation], version: int, state: State) -> list[Operation]:
+    """Requests that name this version and ask for this ISR."""
+    return [
+        each
+        for each in changes
+        if each.value["partition_epoch"] == version and set(each.value["isr"]) == state.isr
+    ]
+
+
+def _asked_for(
+    link: Link, version: int, changes: list[Operation], decides: list[IsrDecided]
+) -> bool:
+    """Controllers of their own accord write no record that changes nothing."""
+    if any(not change.failed for change in _asking(changes, version, link.state)):
+        return True
+    return any(each.accepted is not False and each.partition_epoch == version for each in decides)
+
+
+def _recorded(changes: Iterable[Operation], links: list[Link]) -> Iterator[Finding]:
+    """Each ok answer is exactly one record, on the predecessor that the request named."""
+    by_version: dict[int, list[int]] = defaultdict(list)
+    for at, link in enumerate(links):
+        by_version[link.version].append(at)
+    for change in changes:
+        if not change.ok:
+            continue
+        asked, version = change.value, change.result["partition_epoch"]
+        places = by_version.get(version, [])
+        what = f"ISR change {change.index} of {change.key}, answered version {version},"
+        if len(places) != 1:
+            yield finding(
+                f"{what} is {len(places)} committed records, not one",
+                [change],
+                [links[at].change for at in places],
+            )
+            continue
+        link = links[places[0]]
+        if link.state.isr != set(asked["isr"]):
+            yield finding(
+                f"{what} asked for ISR {sorted(asked['isr'])}; the record at offset "
+                f"{link.offset} has {sorted(link.state.isr)}",
+                [change],
+                [link.change],
+            )
+        if places[0] > 0:
+            before = links[places[0] - 1]
+            named = (asked["partition_epoch"], asked["leader_epoch"], asked["broker_id"])
+            found = (before.version, before.state.leader_epoch, before.state.leader)
+            if named != found:
+                yield finding(
+                    f"{what} named (version, leader epoch, leader) {named}; the record before "
+                    f"it, at offset {before.offset}, has {found}",
+                    [change],
+                    [before.change, link.change],
+                )
+
+
+def _decisions(
+    decides: Iterable[IsrDecided], links: list[Link], changes: list[Operation]
+) -> Iterator[Finding]:
+    """What controllers decided: a refusal appends nothing, an acceptance one record here, on
+    the version that it named. Records that were truncated have no say."""
+    places = {(link.epoch, link.offset): at for at, link in enumerate(links)}
+    for each in decides:
+        made = [places[each.epoch, at] for at in each.records if (each.epoch, at) in places]
+        if each.accepted is False and each.records:
+            yield finding(
+                f"{each.node} refused an ISR change with error {each.code}, and "
+                f"appended records {list(each.records)} for it",
+                _asked_by(each, changes),
+                [each],
+            )
+        elif len(made) > 1:
+            yield finding(
+                f"{each.node} applied one ISR change {len(made)} times, at offsets "
+                f"{[links[at].offset for at in made]}",
+                _asked_by(each, changes),
+                [each, *(links[at].change for at in made)],
+            )
+        elif made and made[0] > 0:
+            before, named = links[made[0] - 1], each.partition_epoch
+            if before.version != named:
+                yield finding(
+                    f"{each.node} accepted an ISR change that names version {named} on top of "
+                    f"version {before.version}",
+                    _asked_by(each, changes),
+                    [before.change, each, links[made[0]].change],
+                )
+
+
+def _asked_by(decision: IsrDecided, changes: Iterable[Operation]) -> list[Operation]:
+    """The operations whose request this may have been: same epochs, under way then."""
+    at = moment_of(decision)
+    return [
+        change
+        for change in changes
+        if _epochs_of(change) == _epochs_decided(decision)
+        and not surely_before(at, Moment(change.invoked_ns or 0))
+        and (change.type == "info" or not surely_before(Moment(change.completed_ns or 0), at))
+    ]
+
+
+def _epochs_of(change: Operation) -> Sequence[Any]:
+    names = ("broker_id", "broker_epoch", "leader_epoch", "partition_epoch")
+    return [change.value.get(name) for name in names]
+
+
+def _epochs_decided(decision: IsrDecided) -> Sequence[Any]:
+    epoch = -1 if decision.broker_epoch is None else decision.broker_epoch
+    return [decision.broker_id, epoch, decision.leader_epoch, decision.partition_epoch]
+
+
+def _refused(
+    changes: list[Operation], decides: Iterable[IsrDecided], links: list[Link]
+) -> Iterator[Finding]:
+    """A record that only refused requests asked for."""
+    places = {(link.epoch, link.offset): link for link in links}
+    for each in decides:
+        for offset in each.records:
+            link = places.get((each.epoch, offset))
+            if link is None:
+                continue
+            asking = [
+                change
+                for change in _asking(changes, each.partition_epoch, link.state)
+                if change.value["broker_id"] == each.broker_id
+            ]
+            if asking and all(change.failed for change in asking):
+                who = ", ".join(str(change.index) for change in asking)
+                yield finding(
+                    f"operations {who} were refused ({asking[0].error_code}), yet the record at "
+                    f"offset {offset} carries out what they asked for",
+                    asking,
+                    [each, link.change],
+                )
+
+
+class IsrLinearizability(RunChecker):
     name = "isr-linearizability"
     summary = (
         "Every ISR change that was acknowledged is one committed step from exactly the version "
         "that it named, refused ones are none, and no later operation sees an older version"
     )
     requires = frozenset({"isr-changes", "linearizable-topic-read"})
-
-    def check(self, tables: Tables) -> DataFrame:
-        operations = operation_rows(tables, FS)
-        events = event_rows(tables, EVENTS)
-        rows = together(
-            _changes(operations), _describes(operations), _records(events), _decides(events)
-        )
-        return check_keys(rows, self.name, isr_chain, by=("topic_id", "partition"))
-
-
-def _keyed(rows: DataFrame, topic_id: str, partition: str) -> DataFrame:
-    """Rows that are of a partition, with its key; both are SQL expressions."""
-    keyed = rows.selectExpr(
-        *(f"`{name}`" for name in COLUMNS),
-        f"{topic_id} as topic_id",
-        f"cast({partition} as int) as partition",
-    )
-    return keyed.where("topic_id is not null and partition is not null")
-
-
-def _at(path: str) -> str:
-    return f"get_json_object(value, '$.{path}')"
-
-
-def _changes(operations: DataFrame) -> DataFrame:
-    rows = operations.where("f = 'alter-isr'")
-    return _keyed(rows, _at("topic_id"), _at("partition"))
-
-
-def _describes(operations: DataFrame) -> DataFrame:
-    """A read for each partition that it shows."""
-    shape = "topic_id string, partitions array<struct<partition:int>>"
-    rows = operations.where("f = 'describe' and type = 'ok'")
-    shown = rows.selectExpr("*", f"from_json(result, '{shape}') as shown")
-    each = shown.selectExpr("*", "explode(shown.partitions.partition) as each")
-    return _keyed(each, "shown.topic_id", "each")
-
-
-def _records(events: DataFrame) -> DataFrame:
-    rows = events.where(
-        f"type = 'apply' and {_at('kind')} in ('PartitionRecord', 'IsrChangeRecord')"
-    )
-    topic_id = f"coalesce({_at('record.topic_id')}, {_at('topic_id')})"
-    partition = f"coalesce({_at('record.partition_id')}, {_at('partition_id')})"
-    return _keyed(rows, topic_id, partition)
-
-
-_ITEM = (
-    "struct<topic_id:string,partition:int,leader_epoch:long,partition_epoch:long,code:int,"
-    "records:array<long>>"
-)
-
-
-def _decides(events: DataFrame) -> DataFrame:
-    """A decision for each partition that a request names; of older runs, for its first one."""
-    rows = events.where(f"type = 'decide' and {_at('api')} = 'AlterPartition'")
-    older = rows.where(f"{_at('items')} is null")
-    items = rows.selectExpr("*", f"explode(from_json({_at('items')}, 'array<{_ITEM}>')) as item")
-    fields = (
-        "'api', 'AlterPartition'",
-        f"'request_id', {_at('request_id')}",
-        f"'source', from_json({_at('source')}, 'broker_id int, broker_epoch long')",
-        *(f"'{name}', cast({_at(name)} as long)" for name in ("verdict", "as_of", "epoch")),
-        "'records', item.records",
-        "'items', array(item)",
-    )
-    whole = ", ".join(f"`{name}`" for name in COLUMNS if name != "value")
-    each = items.selectExpr(
-        *whole.split(", "), f"to_json(named_struct({', '.join(fields)})) as value", "item"
-    )
-    return together(
-        _keyed(older, _at("source.topic_id"), _at("source.partition")),
-        _keyed(each, "item.topic_id", "item.partition"),
+    check_run = RunCheck(
+        isr_linearizability,
+        evidence=(PartitionState, IsrDecided),
+        fs=FS,
+        parts=by_partition,
     )

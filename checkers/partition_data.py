@@ -1,27 +1,317 @@
-"""What was produced is what is fetched."""
+"""What was produced to a partition is what is fetched from it (D.18; after Jepsen's analysis of
+Kafka).
 
-from checkers.kernels.partition_data import FS, partition_data
-from checkers.observations import (
-    check_keys,
-    operation_rows,
-    together,
-)
-from framework.plugins.capabilities import evidence
-from framework.plugins.checker import DataFrame, Tables
+A fetch that went from one offset to a later one *covers* what lies between, from its log start
+on: data below the high watermark never changes, so whatever else is known to stand at a covered
+offset must be in the answer, whenever the two happened. The clauses:
+
+1. An offset holds one value.
+2. No acknowledged value (acks=all) is missing where a fetch covers its offset, nor beyond the
+   end that the final fetches reached.
+3. A value stands at one offset, but for producers that are not idempotent and may have retried.
+4. Successive fetches of one consumer neither skip nor go back without a seek.
+5. Nothing is read that a refused produce wrote, or that nobody wrote.
+6. What was read once stays: no later fetch lacks it, and the final end is beyond it.
+7. ListOffsets and high watermarks never exceed what becomes readable.
+
+acks=0 and acks=1 promise no place: their offsets count only once they are read.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from framework.checking.findings import concluded, finding
+from framework.checking.keyed import Outcome, unquoted
+from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.run_events import RunEvents
+from framework.history.jsonl import compact
+from framework.history.pairing import Operation
+from framework.plugins.checker import Finding
+
+FS: Final = ("produce", "fetch", "list-offsets", "seek")
+FINAL: Final = "final"
+"""The consumer of the final phase."""
 
 
-class PartitionData:
-    """One key a partition; see `checkers.kernels.partition_data`."""
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """An answered fetch: it covers the offsets from `begin` up to `end`."""
 
+    operation: Operation
+    begin: int
+    end: int
+    records: tuple[tuple[int, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Somebody showed that `value` stands at `offset`: the broker that took it, or a fetch."""
+
+    offset: int
+    value: Any
+    operation: Operation
+
+
+def by_partition(events: RunEvents) -> dict[str, RunEvents]:
+    """The operations on each partition, by its key."""
+    keys: dict[str, list[Operation]] = defaultdict(list)
+    for operation in events.operations:
+        keys[unquoted(compact(operation.key))].append(operation)
+    return {key: RunEvents(operations=own, plan=events.plan) for key, own in keys.items()}
+
+
+def partition_data(events: RunEvents) -> Outcome:
+    """Of one partition."""
+    operations = events.operations
+    produces = [each for each in operations if each.f == "produce"]
+    fetches = [_fetch(each) for each in operations if each.f == "fetch" and each.ok]
+    acknowledged = list(_acknowledged(produces))
+    read = [
+        Claim(offset, value, fetch.operation)
+        for fetch in fetches
+        for offset, value in fetch.records
+    ]
+    end = _final_end(fetches)
+    findings = [
+        *_one_value(acknowledged, read),
+        *_missing(acknowledged, read, fetches),
+        *_one_offset(produces, acknowledged, read),
+        *_polls(operations),
+        *_written(produces, read),
+        *_within_answer(fetches),
+    ]
+    if end is not None:
+        findings += _beyond(acknowledged, read, end)
+        findings += _ends(operations, end)
+    above = sum(
+        offset >= fetch.operation.result.get("high_watermark", offset + 1)
+        for fetch in fetches
+        for offset, _ in fetch.records
+    )
+    figures: dict[str, float] = {
+        "acknowledged": len(acknowledged),
+        "read": len(read),
+        "fetches": len(fetches),
+        "read_above_high_watermark": above,
+        "without_final_read": float(end is None),
+    }
+    return concluded(len(acknowledged) + len(fetches), findings, figures, part=True)
+
+
+# --- what was seen ------------------------------------------------------------------------
+
+
+def _fetch(operation: Operation) -> Fetch:
+    result: Any = operation.result
+    records = tuple((offset, value) for offset, value in result.get("records") or ())
+    begin = operation.value["from"]
+    after = records[-1][0] + 1 if records else begin
+    start = result.get("log_start") or 0
+    return Fetch(operation, max(begin, start), result.get("position", after), records)
+
+
+def _acknowledged(produces: Iterable[Operation]) -> Iterator[Claim]:
+    """Of acks=all, which alone promises that the value stays where it is."""
+    for operation in produces:
+        if not operation.ok or operation.value.get("acks") != "all":
+            continue
+        offset = (operation.result or {}).get("offset")
+        if isinstance(offset, int) and offset >= 0:
+            yield Claim(offset, operation.value["value"], operation)
+
+
+def _final_end(fetches: Iterable[Fetch]) -> int | None:
+    """Where the partition ended in the final phase; None: no final fetch reached its end."""
+    ends = [
+        fetch.end
+        for fetch in fetches
+        if fetch.operation.phase == FINAL
+        and fetch.operation.value.get("consumer") == FINAL
+        and fetch.end >= fetch.operation.result.get("high_watermark", fetch.end)
+    ]
+    return max(ends, default=None)
+
+
+# --- 1, 3: one value an offset, one offset a value ----------------------------------------
+
+
+def _one_value(acknowledged: Iterable[Claim], read: Iterable[Claim]) -> Iterator[Finding]:
+    first: dict[int, Claim] = {}
+    told: set[int] = set()
+    for claim in (*acknowledged, *read):
+        known = first.setdefault(claim.offset, claim)
+        if known.value != claim.value and claim.offset not in told:
+            told.add(claim.offset)
+            yield finding(
+                f"offset {claim.offset} holds {known.value} by operation {known.operation.index}, "
+                f"and {claim.value} by operation {claim.operation.index}",
+                [known.operation, claim.operation],
+            )
+
+
+def _one_offset(
+    produces: Iterable[Operation], acknowledged: Iterable[Claim], read: Iterable[Claim]
+) -> Iterator[Finding]:
+    """A producer that is not idempotent may have sent its value twice."""
+    may_repeat = {
+        each.value["value"]
+        for each in produces
+        if not each.value.get("idempotent") and (each.ext or {}).get("attempts") != 1
+    }
+    first: dict[Any, Claim] = {}
+    told: set[Any] = set()
+    for claim in (*acknowledged, *read):
+        known = first.setdefault(claim.value, claim)
+        if known.offset == claim.offset or claim.value in may_repeat:
+            continue
+        if claim.value not in told:
+            told.add(claim.value)
+            yield finding(
+                f"value {claim.value} stands at offset {known.offset} by operation "
+                f"{known.operation.index}, and at {claim.offset} by operation "
+                f"{claim.operation.index}",
+                [known.operation, claim.operation],
+            )
+
+
+# --- 2, 6: nothing is lost ----------------------------------------------------------------
+
+
+def _missing(
+    acknowledged: Iterable[Claim], read: Iterable[Claim], fetches: Iterable[Fetch]
+) -> Iterator[Finding]:
+    """Claims at an offset that some fetch covers and has nothing at. One fetch is named for
+    each offset; what has another value there is the first clause's."""
+    claims: dict[int, Claim] = {}
+    for claim in (*acknowledged, *read):
+        claims.setdefault(claim.offset, claim)
+    offsets = sorted(claims)
+    told: set[int] = set()
+    for fetch in fetches:
+        held = {offset for offset, _ in fetch.records}
+        for offset in _between(offsets, fetch.begin, fetch.end):
+            if offset not in held and offset not in told:
+                told.add(offset)
+                yield _lost(claims[offset], f"operation {fetch.operation.index} passed it", fetch)
+
+
+def _between(offsets: Sequence[int], begin: int, end: int) -> Sequence[int]:
+    return offsets[bisect_left(offsets, begin) : bisect_left(offsets, end)]
+
+
+def _lost(claim: Claim, how: str, fetch: Fetch | None = None) -> Finding:
+    was = "acknowledged" if claim.operation.f == "produce" else "read"
+    watermark = (claim.operation.result or {}).get("high_watermark")
+    above = was == "read" and isinstance(watermark, int) and claim.offset >= watermark
+    return finding(
+        f"value {claim.value} was {was} at offset {claim.offset} by operation "
+        f"{claim.operation.index}{' above its high watermark' if above else ''}, and is not there: "
+        f"{how}",
+        [claim.operation, *([fetch.operation] if fetch is not None else [])],
+    )
+
+
+def _beyond(acknowledged: Iterable[Claim], read: Iterable[Claim], end: int) -> Iterator[Finding]:
+    told: set[int] = set()
+    for claim in (*acknowledged, *read):
+        if claim.offset >= end and claim.offset not in told:
+            told.add(claim.offset)
+            yield _lost(claim, f"the partition ends at {end}")
+
+
+# --- 4: polls -----------------------------------------------------------------------------
+
+
+def _polls(operations: Iterable[Operation]) -> Iterator[Finding]:
+    consumers: dict[str, list[Operation]] = defaultdict(list)
+    for operation in operations:
+        if operation.f == "seek" or (operation.f == "fetch" and operation.ok):
+            consumers[str(operation.value.get("consumer"))].append(operation)
+    for name, own in sorted(consumers.items()):
+        own.sort(key=lambda each: each.index)
+        for before, after in pairwise(own):
+            if after.f == "seek" or not before.precedes(after):
+                continue
+            due = before.value["to"] if before.f == "seek" else _fetch(before).end
+            begin = after.value["from"]
+            if before.f == "seek" and not before.ok:
+                continue
+            if begin != due:
+                how = "skipped ahead" if begin > due else "went back"
+                yield finding(
+                    f"consumer {name} {how}: operation {after.index} fetched from {begin}; "
+                    f"operation {before.index} had left it at {due}",
+                    [before, after],
+                )
+
+
+def _within_answer(fetches: Iterable[Fetch]) -> Iterator[Finding]:
+    """One answer's records rise, from where it was asked to begin to where it says it ended."""
+    for fetch in fetches:
+        offsets = [offset for offset, _ in fetch.records]
+        rising = all(one < other for one, other in pairwise(offsets))
+        asked = fetch.operation.value["from"]
+        if offsets and (not rising or offsets[0] < asked or offsets[-1] >= fetch.end):
+            yield finding(
+                f"operation {fetch.operation.index} fetched from {asked} up to {fetch.end}, and "
+                f"was given the offsets {offsets[:20]}",
+                [fetch.operation],
+            )
+
+
+# --- 5: who wrote it ----------------------------------------------------------------------
+
+
+def _written(produces: Iterable[Operation], read: Iterable[Claim]) -> Iterator[Finding]:
+    wrote = {each.value["value"]: each for each in produces}
+    told: set[Any] = set()
+    for claim in read:
+        produce = wrote.get(claim.value)
+        if claim.value in told or (produce is not None and not produce.failed):
+            continue
+        told.add(claim.value)
+        if produce is None:
+            yield finding(
+                f"operation {claim.operation.index} read {claim.value} at offset {claim.offset}, "
+                f"which nobody produced to this partition",
+                [claim.operation],
+            )
+        else:
+            yield finding(
+                f"operation {claim.operation.index} read {claim.value} at offset {claim.offset}; "
+                f"operation {produce.index}, which produced it, had failed with "
+                f"{produce.error_code}",
+                [produce, claim.operation],
+            )
+
+
+# --- 7: offsets that never become readable ------------------------------------------------
+
+
+def _ends(operations: Iterable[Operation], end: int) -> Iterator[Finding]:
+    for operation in operations:
+        if not operation.ok or not isinstance(operation.result, dict):
+            continue
+        name = {"list-offsets": "offset", "fetch": "high_watermark"}.get(operation.f)
+        told = operation.result.get(name) if name is not None else None
+        if isinstance(told, int) and told > end:
+            what = "a high watermark of" if operation.f == "fetch" else "the offset"
+            yield finding(
+                f"operation {operation.index} ({operation.f}) was told {what} {told}; the "
+                f"partition ends at {end}",
+                [operation],
+            )
+
+
+class PartitionData(RunChecker):
     name = "partition-data"
     summary = (
         "Offsets hold one value each, acknowledged values are never lost, consumers "
         "neither skip nor go back, and nothing is read that was refused or later vanishes"
     )
-    requires = frozenset({"log-operations"}) | evidence("appended")
-
-    def check(self, tables: Tables) -> DataFrame:
-        rows = together(
-            operation_rows(tables, FS),
-        )
-        return check_keys(rows, self.name, partition_data, by=("key",))
+    requires = frozenset({"log-operations"})
+    check_run = RunCheck(partition_data, fs=FS, parts=by_partition)

@@ -1,17 +1,249 @@
-"""Snapshots say what the log below them says."""
+"""A snapshot says what the log below it says (D.16; KIP-630, KIP-631's "Snapshots").
 
-from checkers.kernels.snapshots import EVENTS, snapshot_equivalence
-from checkers.observations import Judge, RunChecker
+For every snapshot (end offset, epoch) that a node wrote or loaded: its state is the replay of
+the records below its end; its epoch is that of the last of them; it has no more records than
+the state has entities, in its file as well, where no entity has two, and header and footer are
+there; it was not above the high watermark when it was written. One id is one
+state, on all nodes. A log that begins above 0 begins where a snapshot of that node ends.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from checkers.folds.committed_log import CommittedLog, committed_log
+from checkers.folds.metadata_digest import Digest
+from checkers.folds.replay import states
+from framework.checking.findings import concluded, finding
+from framework.checking.keyed import Outcome
+from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.changes import Change
+from framework.evidence.kinds import (
+    Booted,
+    Committed,
+    Evidence,
+    LogBegan,
+    SnapshotFile,
+    SnapshotLoaded,
+    SnapshotWritten,
+    evidence_of,
+)
+from framework.evidence.run_events import RunEvents, incarnations
+from framework.plugins.checker import Finding
+from framework.verdict import Verdict
+
+Snapshot: TypeAlias = SnapshotWritten | SnapshotLoaded
+
+FRAME: Final = 2
+"""Header and footer, where a node counts them among a snapshot's records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the log says of the state at an end offset."""
+
+    digest: str
+    entities: int
+
+
+def snapshot_equivalence(events: RunEvents) -> Outcome:
+    snapshots: list[Snapshot] = list(events.of(SnapshotWritten, SnapshotLoaded))
+    files = list(events.of(SnapshotFile))
+    log = committed_log(events.of(Change))
+    findings = [
+        *_one_state(snapshots),
+        *_states(snapshots, log),
+        *_epochs(snapshots, log),
+        *_above_watermark(events),
+        *_log_starts(events),
+        *_files(files, log),
+    ]
+    written = [each for each in snapshots if isinstance(each, SnapshotWritten)]
+    judged = sum(each.end_offset <= len(log.records) for each in snapshots)
+    figures: dict[str, float] = {
+        "written": len(written),
+        "loaded": len(snapshots) - len(written),
+        "files": len(files),
+    }
+    if snapshots:
+        figures["max_bytes"] = max((each.bytes for each in written), default=0)
+    if judged < len(snapshots) and not findings:
+        note = (
+            f"{len(snapshots) - judged} snapshots end above what is known of the log: "
+            f"not held against it"
+        )
+        return Outcome(verdict=Verdict.UNKNOWN, seen=judged, figures=figures, note=note)
+    return concluded(judged + len(files), findings, figures)
+
+
+def _name(snapshot: Snapshot) -> str:
+    verb = "wrote" if isinstance(snapshot, SnapshotWritten) else "loaded"
+    return f"{snapshot.node} {verb} snapshot {snapshot.end_offset}-{snapshot.epoch}"
+
+
+def _one_state(snapshots: Iterable[Snapshot]) -> Iterator[Finding]:
+    by_id: dict[tuple[int, int], dict[str, Snapshot]] = defaultdict(dict)
+    for each in snapshots:
+        by_id[each.end_offset, each.epoch].setdefault(each.digest, each)
+    for (end, epoch), digests in sorted(by_id.items()):
+        if len(digests) > 1:
+            who = ", ".join(f"{each.node} {told[:16]}" for told, each in sorted(digests.items()))
+            yield finding(
+                f"snapshot {end}-{epoch} is not one state: {who}", evidence=digests.values()
+            )
+
+
+def _states(snapshots: Iterable[Snapshot], log: CommittedLog) -> Iterator[Finding]:
+    by_end: dict[int, list[Snapshot]] = defaultdict(list)
+    for each in snapshots:
+        by_end[each.end_offset].append(each)
+    digest = Digest()
+    for end, state in states(log, by_end):
+        expected = Expected(digest.of(state), state.entities())
+        for each in by_end[end]:
+            yield from _state(each, expected)
+
+
+def _state(snapshot: Snapshot, expected: Expected) -> Iterator[Finding]:
+    if snapshot.digest != expected.digest:
+        yield finding(
+            f"{_name(snapshot)} with digest {snapshot.digest[:16]}; the replay of the log below "
+            f"it has {expected.digest[:16]}",
+            evidence=[snapshot],
+        )
+    records = snapshot.records if isinstance(snapshot, SnapshotWritten) else None
+    if records is not None and records > expected.entities + FRAME:
+        yield finding(
+            f"{_name(snapshot)} with {records} records; its state has {expected.entities} entities",
+            evidence=[snapshot],
+        )
+
+
+def _epochs(snapshots: Iterable[Snapshot], log: CommittedLog) -> Iterator[Finding]:
+    for each in snapshots:
+        last = log.at(each.end_offset - 1)
+        if last is not None and last.epoch != each.epoch:
+            yield finding(
+                f"{_name(each)}; the record below its end is of epoch {last.epoch}",
+                evidence=[last, each],
+            )
+
+
+def _above_watermark(events: RunEvents) -> Iterator[Finding]:
+    """By the watermark that the node names, and by the last one that it reported."""
+    evidence: Iterable[Snapshot | Committed] = events.of(SnapshotWritten, SnapshotLoaded, Committed)
+    for lives in incarnations(evidence).values():
+        for life in lives:
+            reported: Committed | None = None
+            loaded = 0
+            for each in life:
+                match each:
+                    case Committed():
+                        reported = each
+                    case SnapshotLoaded(end_offset=end):
+                        loaded = max(loaded, end)
+                    case SnapshotWritten():
+                        yield from _over(each, reported, loaded)
+
+
+def _over(written: SnapshotWritten, reported: Committed | None, loaded: int) -> Iterator[Finding]:
+    highest = max(reported.offset if reported else 0, loaded)
+    if written.end_offset > written.high_watermark:
+        yield finding(
+            f"{_name(written)} above the high watermark {written.high_watermark}",
+            evidence=[written],
+        )
+    elif written.end_offset > highest and reported is not None:
+        yield finding(
+            f"{_name(written)}, having reported no high watermark above {highest}",
+            evidence=[reported, written],
+        )
+
+
+def _log_starts(events: RunEvents) -> Iterator[Finding]:
+    """Over all incarnations of a node: its snapshots are on its disk."""
+    evidence: Iterable[Evidence] = events.of(
+        SnapshotWritten, SnapshotLoaded, LogBegan, Booted, Change
+    )
+    for lives in incarnations(evidence).values():
+        ends: set[int] = set()
+        for life in lives:
+            for at, each in enumerate(life):
+                if isinstance(each, SnapshotWritten | SnapshotLoaded):
+                    ends.add(each.end_offset)
+                    continue
+                start = _start(each)
+                if start > 0 and start not in ends and _goes_on(each, start, life[at + 1 :]):
+                    yield finding(
+                        f"the log of {each.node} begins at {start}, where no snapshot of it ends",
+                        evidence=[each],
+                    )
+
+
+def _start(evidence: Evidence) -> int:
+    """Where the log begins from now on; 0: it tells nothing of that."""
+    match evidence:
+        case LogBegan(offset=offset):
+            return offset
+        case Booted(log_start=int(offset)):
+            return offset
+    return 0
+
+
+def _goes_on(evidence: Evidence, start: int, rest: Iterable[Evidence]) -> bool:
+    """Whether the process went on without the snapshot. A boot tells where the log begins before
+    the snapshot below it is loaded, and so does a log that was dropped for another node's, which
+    a newer one may replace meanwhile. A process that ended between shows nothing."""
+    if isinstance(evidence, LogBegan) and not evidence.dropped:
+        return True
+    for each in rest:
+        match each:
+            case SnapshotLoaded(end_offset=end) if end == start:
+                return False
+            case LogBegan(dropped=True):
+                return False
+            case Change(offset=offset) if offset >= start:
+                return True
+            case SnapshotWritten(end_offset=end) if end >= start:
+                return True
+    return False
+
+
+def _files(files: Iterable[SnapshotFile], log: CommittedLog) -> Iterator[Finding]:
+    """The files that the run left, against themselves and the log."""
+    by_end: dict[int, list[SnapshotFile]] = defaultdict(list)
+    for each in files:
+        by_end[each.end_offset].append(each)
+        for wrong in each.wrong:
+            yield finding(f"snapshot {each.ref} {wrong}", evidence=[each])
+    for end, state in states(log, by_end):
+        for each in by_end[end]:
+            if each.records != state.entities() and not each.wrong:
+                yield finding(
+                    f"snapshot {each.ref} has {each.records} records; the state "
+                    f"below {end} has {state.entities()} entities",
+                    evidence=[each],
+                )
 
 
 class SnapshotEquivalence(RunChecker):
-    """See `checkers.kernels.snapshots`."""
-
     name = "snapshot-equivalence"
     summary = (
         "Every snapshot is the replay of the committed log below its end, minimal, of the "
         "right epoch, not above the high watermark, and the same on all nodes; logs begin "
         "where one ends"
     )
-    requires = frozenset({"broker-life-cycles", "snapshots"})
-    judge = Judge(snapshot_equivalence, events=EVENTS, snapshots=True)
+    requires = frozenset({"broker-life-cycles", "snapshots"}) | evidence_of(Change)
+    check_run = RunCheck(
+        snapshot_equivalence,
+        evidence=(
+            Change,
+            SnapshotWritten,
+            SnapshotLoaded,
+            SnapshotFile,
+            LogBegan,
+            Booted,
+            Committed,
+        ),
+    )

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -51,6 +51,10 @@ class Outcome:
     figures: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
     """Why UNKNOWN."""
+
+
+Judged: TypeAlias = Outcome | Mapping[str, Outcome]
+"""Of a group, or of each part of it by key."""
 
 
 def judged(
@@ -103,13 +107,14 @@ def keyed(
 def keyed_together(
     rows: DataFrame,
     *,
-    kernels: Mapping[str, Callable[[T], "Outcome"]],
+    kernels: Mapping[str, Callable[[T], "Judged"]],
     prepare: Callable[[list[Row]], T],
     by: Sequence[str] = (),
     order: Sequence[str] = (),
 ) -> DataFrame:
     """`keyed` for several checkers at once, by name: `prepare` is called once with the rows of a
-    group, and what it makes of them is handed to each kernel. Kernels must not change it."""
+    group, and what it makes of them is handed to each kernel. Kernels must not change it. One that
+    judges parts of a group apart returns an outcome for each, under the key of the part."""
 
     def run_group(group: pa.Table) -> pa.Table:
         return _run_group(dict(kernels), prepare, tuple(by), tuple(order), group)
@@ -142,7 +147,7 @@ def _as_they_are(rows: list[Row]) -> list[Row]:
 
 
 def _run_group(
-    kernels: Mapping[str, Callable[[T], "Outcome"]],
+    kernels: Mapping[str, Callable[[T], "Judged"]],
     prepare: Callable[[list[Row]], T],
     by: tuple[str, ...],
     order: tuple[str, ...],
@@ -156,12 +161,16 @@ def _run_group(
         prepared = prepare(rows)
         outcomes = {name: _outcome(kernel, prepared) for name, kernel in kernels.items()}
     except Exception as error:
-        outcomes = dict.fromkeys(kernels, failed(error))
-    made = [outcome_row(run, name, key, outcome) for name, outcome in outcomes.items()]
+        outcomes = {name: failed(error) for name in kernels}
+    made = [
+        outcome_row(run, name, part, outcome)
+        for name, found in outcomes.items()
+        for part, outcome in ({key: found} if isinstance(found, Outcome) else found).items()
+    ]
     return pa.Table.from_pylist(made, schema=OUTCOME_ARROW)
 
 
-def _outcome(kernel: Callable[[T], "Outcome"], prepared: T) -> "Outcome":
+def _outcome(kernel: Callable[[T], "Judged"], prepared: T) -> "Judged":
     try:
         return kernel(prepared)
     except Exception as error:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from framework.checking.keyed import Outcome, Row, keyed_together
+from framework.checking.keyed import Judged, Outcome, Row, failed, keyed_together
 from framework.evidence.catalogue import KINDS, concrete
 from framework.evidence.kinds import Evidence
 from framework.evidence.run_events import FaultRecord, NemesisEvent, RunEvents
@@ -51,19 +51,29 @@ class RunCheck:
     fs: Sequence[str] | None = ()
     nemesis: bool = False
     faults: bool = False
+    parts: Callable[[RunEvents], Mapping[str, RunEvents]] | None = None
+    """Where parts of a run are judged apart: those, by key. One that cannot be judged leaves the
+    others as they are."""
 
-    def __call__(self, events: RunEvents) -> Outcome:
+    def __call__(self, events: RunEvents) -> Judged:
         """Of a run of which more may be known than it looks at."""
         kinds, fs = tuple(self.evidence), self.fs
-        return self.rule(
-            replace(
-                events,
-                evidence=[each for each in events.evidence if isinstance(each, kinds)],
-                operations=[each for each in events.operations if fs is None or each.f in fs],
-                nemesis=events.nemesis if self.nemesis else (),
-                faults=events.faults if self.faults else (),
-            )
+        seen = replace(
+            events,
+            evidence=[each for each in events.evidence if isinstance(each, kinds)],
+            operations=[each for each in events.operations if fs is None or each.f in fs],
+            nemesis=events.nemesis if self.nemesis else (),
+            faults=events.faults if self.faults else (),
         )
+        if self.parts is None:
+            return self.rule(seen)
+        return {key: self._part(part) for key, part in self.parts(seen).items()}
+
+    def _part(self, part: RunEvents) -> Outcome:
+        try:
+            return self.rule(part)
+        except Exception as error:
+            return failed(error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,17 @@ class Ticked(Evidence):
     kind: ClassVar[str] = "ticked"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promised(Evidence):
+    """By its settings the system keeps a promise that it need not keep in every run.
+
+    exclusive-broker-ids: a process takes a broker id over only when the former one's lease ended.
+    """
+
+    kind: ClassVar[str] = "promised"
+    promise: Literal["exclusive-broker-ids"]
+
+
 # --- the quorum ---------------------------------------------------------------------------
 
 

@@ -21,6 +21,7 @@ from framework.json_lines import json_lines
 from nodes.kraft.adapter.snapshot_files import snapshot_files
 
 EVENTS: Final = "nodes/*/**/events.jsonl"
+TAKEOVER: Final = "broker.takeover"
 EVIDENCE: Final = evidence_of(*KINDS.values())
 """What this node is capable of: it leaves evidence of every kind."""
 NONE: Final = -1
@@ -57,6 +58,7 @@ def observe(folder: Path, plan: Mapping[str, Json]) -> Iterator[Evidence]:
     """All that the nodes of a run tell, and the snapshots on their disks. Raises `UsageError`
     where a file is not what nodes write."""
     clocks = Clocks.of(plan)
+    yield from promises(plan)
     for path in sorted(folder.glob(EVENTS)):
         ref = str(path.relative_to(folder))
         host = path.relative_to(folder).parts[1]
@@ -72,6 +74,23 @@ def observe(folder: Path, plan: Mapping[str, Json]) -> Iterator[Evidence]:
             records=found.records,
             wrong=found.wrong,
         )
+
+
+def promises(plan: Json) -> Iterator[Evidence]:
+    """What the nodes' settings promise."""
+    if _is_deferred(plan):
+        yield kinds.Promised(
+            node="", source="harness", ref="plan.json", promise="exclusive-broker-ids"
+        )
+
+
+def _is_deferred(plan: Json) -> bool:
+    """Whether the plan, wherever it keeps the nodes' settings, defers takeovers."""
+    if isinstance(plan, Mapping):
+        return plan.get(TAKEOVER) == "deferred" or any(map(_is_deferred, plan.values()))
+    if isinstance(plan, list | tuple):
+        return any(map(_is_deferred, plan))
+    return isinstance(plan, str) and f"{TAKEOVER}=deferred" in plan
 
 
 def numbered(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

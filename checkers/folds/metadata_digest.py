@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from checkers.kernels.replay import EntityKey, Replay
+from checkers.folds.replay import EntityKey, Replay
 
 MODULUS: Final = 2**256
 
@@ -49,10 +49,7 @@ def _broker(state: Replay, broker_id: int) -> Line | None:
     broker = state.brokers.get(broker_id)
     if broker is None:
         return None
-    points = [
-        [point["name"], point["host"], point["port"], point["security_protocol"]]
-        for point in broker.end_points
-    ]
+    points = [[point.name, point.host, point.port, point.protocol] for point in broker.end_points]
     return [
         "broker",
         broker_id,
