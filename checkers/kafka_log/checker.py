@@ -9,7 +9,6 @@ from checkers.kafka_log import cycle_outcomes
 from checkers.kafka_log.judge import NAME, judge
 from checkers.kafka_log.model import SUMMARY
 from checkers.kafka_log.rows import FS, rows
-from checkers.observations import quoted
 from framework.checking.keyed import OUTCOME_ARROW, Outcome, outcome_row
 from framework.plugins.checker import OUTCOME_SCHEMA, DataFrame, Tables
 from framework.verdict import Verdict
@@ -26,7 +25,7 @@ class KafkaLog:
     requires = frozenset({"log-operations"})
 
     def check(self, tables: Tables) -> DataFrame:
-        operations = tables.operations.where(f"f in ({quoted(FS)})")
+        operations = tables.operations.where("f in ({})".format(", ".join(f"'{f}'" for f in FS)))
         bucket = f"pmod(hash(run), {_BUCKETS})"
         grouped: Any = operations.selectExpr("*", f"{bucket} as bucket").groupBy("bucket")
         return grouped.applyInArrow(judge_runs, OUTCOME_SCHEMA)

@@ -8,7 +8,7 @@ from framework.checking.keyed import Outcome
 from framework.evidence.clocks import Clocks
 from framework.evidence.run_events import FaultRecord, NemesisEvent, RunEvents
 from framework.verdict import Verdict
-from nodes.kraft.adapter.evidence import translated
+from nodes.kraft.adapter.evidence import promises, translated
 
 MS = 1_000_000
 TOPIC = "11111111-1111-1111-1111-111111111111"
@@ -372,15 +372,18 @@ class Story:
         return RunEvents(
             operations=self.operations,
             evidence=[
-                evidence
-                for number, event in enumerate(self.events, 1)
-                for evidence in translated(
-                    [(number, self._as_written(event))],
-                    "events.jsonl",
-                    event.node,
-                    event.node,
-                    clocks,
-                )
+                *promises(self.plan),
+                *(
+                    evidence
+                    for number, event in enumerate(self.events, 1)
+                    for evidence in translated(
+                        [(number, self._as_written(event))],
+                        "events.jsonl",
+                        event.node,
+                        event.node,
+                        clocks,
+                    )
+                ),
             ],
             nemesis=[
                 NemesisEvent(

@@ -63,6 +63,11 @@ def observe(folder: Path, plan: Mapping[str, Json]) -> Iterator[Evidence]:
         ref = str(path.relative_to(folder))
         host = path.relative_to(folder).parts[1]
         yield from translated(numbered(path), ref, host, path.parent.name, clocks)
+    yield from snapshots(folder)
+
+
+def snapshots(folder: Path) -> Iterator[Evidence]:
+    """The snapshots that lie on the nodes' disks."""
     for number, found in enumerate(snapshot_files(folder)):
         yield kinds.SnapshotFile(
             node=found.node,
@@ -76,21 +81,14 @@ def observe(folder: Path, plan: Mapping[str, Json]) -> Iterator[Evidence]:
         )
 
 
-def promises(plan: Json) -> Iterator[Evidence]:
-    """What the nodes' settings promise."""
-    if _is_deferred(plan):
+def promises(plan: Mapping[str, Json]) -> Iterator[Evidence]:
+    """What every node's settings promise. Runs of before `--set` had none."""
+    settings = plan.get("settings") or {}
+    nodes = plan.get("nodes") or settings
+    if nodes and all(settings.get(node, {}).get(TAKEOVER) == "deferred" for node in nodes):
         yield kinds.Promised(
             node="", source="harness", ref="plan.json", promise="exclusive-broker-ids"
         )
-
-
-def _is_deferred(plan: Json) -> bool:
-    """Whether the plan, wherever it keeps the nodes' settings, defers takeovers."""
-    if isinstance(plan, Mapping):
-        return plan.get(TAKEOVER) == "deferred" or any(map(_is_deferred, plan.values()))
-    if isinstance(plan, list | tuple):
-        return any(map(_is_deferred, plan))
-    return isinstance(plan, str) and f"{TAKEOVER}=deferred" in plan
 
 
 def numbered(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_runs import MS, TOPIC, Story, assert_invalid, assert_valid
 
-from checkers.kernels.fenced_serving import fenced_serve_nothing
+from checkers.fenced_serve_nothing import fenced_serve_nothing
 from framework.verdict import Verdict
 
 FOUND = {"topic_id": TOPIC, "partitions": []}
@@ -38,13 +38,13 @@ def clean() -> Story:
 
 def test_clean_run_is_accepted() -> None:
     """A.1.55, A.1.56"""
-    assert_valid(fenced_serve_nothing(clean().evidence()))
+    assert_valid(fenced_serve_nothing(clean().run_events()))
 
 
 def test_no_serves_are_unknown() -> None:
     story = Story()
     story.boot("b1")
-    assert fenced_serve_nothing(story.evidence()).verdict is Verdict.UNKNOWN
+    assert fenced_serve_nothing(story.run_events()).verdict is Verdict.UNKNOWN
 
 
 def restarted(story: Story) -> None:
@@ -105,7 +105,7 @@ def test_planted_violation(name: str) -> None:
     story = clean()
     words, plant = PLANTED[name]
     plant(story)
-    assert_invalid(fenced_serve_nothing(story.evidence()), words)
+    assert_invalid(fenced_serve_nothing(story.run_events()), words)
 
 
 def test_threads_that_write_in_another_order_are_no_false_alarm() -> None:
@@ -116,16 +116,16 @@ def test_threads_that_write_in_another_order_are_no_false_alarm() -> None:
     story.wait(300)
     story.bstate("b1", "FENCED", "ACTIVE")
     story.serve("b1", broker_state="ACTIVE")
-    assert_valid(fenced_serve_nothing(story.evidence()))
+    assert_valid(fenced_serve_nothing(story.run_events()))
 
 
 def test_fetch_of_nothing_is_no_service() -> None:
     """An incremental fetch session has such requests; none of its answer's errors is theirs."""
     story = clean()
     story.serve("b1", "Fetch", broker_state="FENCED")
-    assert_valid(fenced_serve_nothing(story.evidence()))
+    assert_valid(fenced_serve_nothing(story.run_events()))
     story.serve("b1", "Fetch", broker_state="FENCED", topic_id=TOPIC)
-    assert_invalid(fenced_serve_nothing(story.evidence()), "b1 served Fetch")
+    assert_invalid(fenced_serve_nothing(story.run_events()), "b1 served Fetch")
 
 
 def test_operation_under_way_at_a_transition_may_have_been_served() -> None:
@@ -134,7 +134,7 @@ def test_operation_under_way_at_a_transition_may_have_been_served() -> None:
     read = story.invoke("metadata", "t", node="b1")
     story.bstate("b1", "FENCED", "ACTIVE")
     story.complete(read, "ok", FOUND)
-    assert_valid(fenced_serve_nothing(story.evidence()))
+    assert_valid(fenced_serve_nothing(story.run_events()))
 
 
 def test_second_process_of_a_node_may_serve_while_the_first_is_fenced() -> None:
@@ -147,7 +147,7 @@ def test_second_process_of_a_node_may_serve_while_the_first_is_fenced() -> None:
     story.wait(300)
     story._lives = first
     story.serve("b1", code=6, broker_state="FENCED")
-    assert_valid(fenced_serve_nothing(story.evidence()))
+    assert_valid(fenced_serve_nothing(story.run_events()))
 
 
 @settings(max_examples=80, deadline=None)
@@ -177,7 +177,7 @@ def test_clients_agree_with_brute_force(seed: int) -> None:
     story.wait(600)
     story.event("b1", "exit", reason="terminated")
     found = {
-        op for each in fenced_serve_nothing(story.evidence()).findings for op in each.operations
+        op for each in fenced_serve_nothing(story.run_events()).findings for op in each.operations
     }
     wrong = set()
     for operation in story.operations:

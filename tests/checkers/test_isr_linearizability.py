@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_runs import TOPIC, Story, accepted, assert_invalid, assert_valid, change, item, shown
 
-from checkers.kernels.evidence import Evidence, Operation
-from checkers.kernels.isr_chain import isr_chain
+from checkers.isr_linearizability import isr_linearizability as judge
+from framework.evidence.run_events import RunEvents
+from framework.history.pairing import Operation
 from framework.verdict import Verdict
 
 SOURCE = {"broker_id": 4, "broker_epoch": 7, "topic_id": TOPIC, "partition": 0}
@@ -48,15 +49,15 @@ def clean(records: bool = True) -> Story:
 
 
 def test_clean_changes_are_accepted() -> None:
-    assert_valid(isr_chain(clean().evidence()))
+    assert_valid(judge(clean().run_events()))
 
 
 def test_clean_clients_alone_are_accepted() -> None:
-    assert_valid(isr_chain(clean(records=False).evidence()))
+    assert_valid(judge(clean(records=False).run_events()))
 
 
 def test_nothing_seen_is_unknown() -> None:
-    assert isr_chain(Evidence()).verdict is Verdict.UNKNOWN
+    assert judge(RunEvents()).verdict is Verdict.UNKNOWN
 
 
 # --- from clients alone -------------------------------------------------------------------
@@ -65,25 +66,25 @@ def test_nothing_seen_is_unknown() -> None:
 def test_answer_skips_a_version() -> None:
     story = Story()
     story.alter(3, [4], answer={"partition_epoch": 5})
-    assert_invalid(isr_chain(story.evidence()), "named version 3", "answered version 5")
+    assert_invalid(judge(story.run_events()), "named version 3", "answered version 5")
 
 
 def test_answer_has_another_isr() -> None:
     story = Story()
     story.alter(3, [4, 5], answer={"isr": [4]})
-    assert_invalid(isr_chain(story.evidence()), "asked for ISR [4, 5]")
+    assert_invalid(judge(story.run_events()), "asked for ISR [4, 5]")
 
 
 def test_accepted_in_another_leader_epoch() -> None:
     story = Story()
     story.alter(3, [4, 5], answer={"leader_epoch": 2})
-    assert_invalid(isr_chain(story.evidence()), "named leader epoch 0", "leader epoch 2")
+    assert_invalid(judge(story.run_events()), "named leader epoch 0", "leader epoch 2")
 
 
 def test_accepted_from_a_broker_that_does_not_lead() -> None:
     story = Story()
     story.alter(3, [4, 5], answer={"leader": 5})
-    assert_invalid(isr_chain(story.evidence()), "of broker 4")
+    assert_invalid(judge(story.run_events()), "of broker 4")
 
 
 def test_two_winners_of_one_version() -> None:
@@ -92,7 +93,7 @@ def test_two_winners_of_one_version() -> None:
     other = story.invoke("alter-isr", "t/0", change(3, [4]))
     one = story.complete(one, "ok", accepted(one.value))
     other = story.complete(other, "ok", accepted(other.value))
-    outcome = isr_chain(story.evidence())
+    outcome = judge(story.run_events())
     assert_invalid(outcome, "2 ISR changes", "version 3")
     assert outcome.findings[0].operations == (one.index, other.index)
 
@@ -101,14 +102,14 @@ def test_read_goes_back() -> None:
     story = Story()
     story.alter(3, [4])
     story.describe("t", shown(3, [4, 5]))
-    assert_invalid(isr_chain(story.evidence()), "read version 3", "version 4")
+    assert_invalid(judge(story.run_events()), "read version 3", "version 4")
 
 
 def test_change_of_a_version_that_is_over() -> None:
     story = Story()
     story.describe("t", shown(5, [4]))
     story.alter(4, [4, 5])
-    assert_invalid(isr_chain(story.evidence()), "changed version 4", "version 5")
+    assert_invalid(judge(story.run_events()), "changed version 4", "version 5")
 
 
 def test_concurrent_reads_may_cross() -> None:
@@ -116,28 +117,28 @@ def test_concurrent_reads_may_cross() -> None:
     read = story.invoke("describe", "t")
     story.alter(3, [4])
     story.complete(read, "ok", {"topic_id": TOPIC, "partitions": [shown(3, [4, 5])]})
-    assert_valid(isr_chain(story.evidence()))
+    assert_valid(judge(story.run_events()))
 
 
 def test_two_reads_of_one_version_disagree() -> None:
     story = Story()
     story.describe("t", shown(5, [4]))
     story.describe("t", shown(5, [4, 5]))
-    assert_invalid(isr_chain(story.evidence()), "version 5 has two states")
+    assert_invalid(judge(story.run_events()), "version 5 has two states")
 
 
 def test_read_disagrees_with_the_answer_of_the_change() -> None:
     story = Story()
     story.alter(4, [4])
     story.describe("t", shown(5, [4, 5]))
-    assert_invalid(isr_chain(story.evidence()), "version 5 has two states")
+    assert_invalid(judge(story.run_events()), "version 5 has two states")
 
 
 def test_change_accepted_from_what_the_version_shows_to_be_no_leader() -> None:
     story = Story()
     story.describe("t", shown(5, [4, 5], leader=5, leader_epoch=1))
     story.alter(5, [4])
-    assert_invalid(isr_chain(story.evidence()), "(4, 0)", "(5, 1)")
+    assert_invalid(judge(story.run_events()), "(4, 0)", "(5, 1)")
 
 
 # --- with records -------------------------------------------------------------------------
@@ -146,7 +147,7 @@ def test_change_accepted_from_what_the_version_shows_to_be_no_leader() -> None:
 def test_acknowledged_change_is_no_record() -> None:
     story = clean()
     story.alter(4, [4, 5], leader_epoch=1)
-    assert_invalid(isr_chain(story.evidence()), "answered version 5", "0 committed records")
+    assert_invalid(judge(story.run_events()), "answered version 5", "0 committed records")
 
 
 def test_record_has_another_isr_than_asked() -> None:
@@ -154,7 +155,7 @@ def test_record_has_another_isr_than_asked() -> None:
     story.alter(0, [4, 5])
     story.partition(10, 0, [4, 5, 6])
     story.partition(11, 1, [4])
-    assert_invalid(isr_chain(story.evidence()), "asked for ISR [4, 5]", "offset 11")
+    assert_invalid(judge(story.run_events()), "asked for ISR [4, 5]", "offset 11")
 
 
 def test_predecessor_has_another_leader_epoch() -> None:
@@ -162,19 +163,19 @@ def test_predecessor_has_another_leader_epoch() -> None:
     story.alter(0, [4, 5])
     story.partition(10, 0, [4, 5, 6], leader_epoch=3)
     story.partition(11, 1, [4, 5])
-    assert_invalid(isr_chain(story.evidence()), "named (version, leader epoch, leader) (0, 0, 4)")
+    assert_invalid(judge(story.run_events()), "named (version, leader epoch, leader) (0, 0, 4)")
 
 
 def test_record_skips_a_version() -> None:
     story = clean()
     story.partition(20, 6, [4, 5])
-    assert_invalid(isr_chain(story.evidence()), "offset 20 has version 6")
+    assert_invalid(judge(story.run_events()), "offset 20 has version 6")
 
 
 def test_change_applied_twice_under_one_version() -> None:
     story = clean()
     story.partition(13, 2, [4])
-    assert_invalid(isr_chain(story.evidence()), "offset 13 has version 2")
+    assert_invalid(judge(story.run_events()), "offset 13 has version 2")
 
 
 def test_change_applied_twice_under_two_versions() -> None:
@@ -183,7 +184,7 @@ def test_change_applied_twice_under_two_versions() -> None:
     story.partition(10, 0, [4, 5, 6])
     story.partition(11, 1, [4, 5])
     story.partition(12, 2, [4, 5])
-    outcome = isr_chain(story.evidence())
+    outcome = judge(story.run_events())
     assert_invalid(outcome, "applied twice")
     assert outcome.findings[0].operations == (done.index,)
 
@@ -194,7 +195,7 @@ def test_one_decision_made_two_records() -> None:
     story.partition(17, 6, [4], leader=-1, leader_epoch=1)
     asked = story.invoke("alter-isr", "t/0", change(4, [4, 5]))
     story.decide("AlterPartition", source(4), [16, 17])
-    outcome = isr_chain(story.evidence())
+    outcome = judge(story.run_events())
     assert_invalid(outcome, "applied one ISR change 2 times")
     assert (asked.index,) in [finding.operations for finding in outcome.findings]
 
@@ -202,14 +203,14 @@ def test_one_decision_made_two_records() -> None:
 def test_refused_decision_appended_records() -> None:
     story = clean()
     story.decide("AlterPartition", source(1), [12], verdict=95)
-    assert_invalid(isr_chain(story.evidence()), "refused an ISR change with error 95")
+    assert_invalid(judge(story.run_events()), "refused an ISR change with error 95")
 
 
 def test_decision_rests_on_another_version() -> None:
     story = clean()
     story.partition(16, 5, [4, 5], leader=-1, leader_epoch=1)
     story.decide("AlterPartition", source(3), [16])
-    assert_invalid(isr_chain(story.evidence()), "names version 3 on top of version 4")
+    assert_invalid(judge(story.run_events()), "names version 3 on top of version 4")
 
 
 def test_refused_change_took_effect() -> None:
@@ -217,7 +218,7 @@ def test_refused_change_took_effect() -> None:
     refused = story.alter(4, [4, 5], leader_epoch=1, type="fail", error="INVALID_UPDATE_VERSION")
     story.partition(16, 5, [4, 5], leader=-1, leader_epoch=1)
     story.decide("AlterPartition", source(4), [16])
-    outcome = isr_chain(story.evidence())
+    outcome = judge(story.run_events())
     assert_invalid(outcome, "were refused (INVALID_UPDATE_VERSION)", "offset 16")
     assert refused.index in outcome.findings[0].operations
 
@@ -225,13 +226,13 @@ def test_refused_change_took_effect() -> None:
 def test_nodes_disagree_on_a_record() -> None:
     story = clean()
     story.partition(12, 2, [4, 6], node="c3")
-    assert_invalid(isr_chain(story.evidence()), "nodes disagree on offset 12")
+    assert_invalid(judge(story.run_events()), "nodes disagree on offset 12")
 
 
 def test_decision_whose_record_was_truncated_says_nothing() -> None:
     story = clean()
     story.decide("AlterPartition", source(9), [15], epoch=0)
-    assert_valid(isr_chain(story.evidence()))
+    assert_valid(judge(story.run_events()))
 
 
 # --- batches ------------------------------------------------------------------------------
@@ -248,29 +249,29 @@ def test_part_that_is_not_the_first_of_a_batch_is_held_to_its_own_version() -> N
     story = clean()
     story.partition(16, 5, [4], leader=-1, leader_epoch=1)
     batched(story, 0, [16])
-    assert_valid(isr_chain(story.evidence()))
+    assert_valid(judge(story.run_events()))
     story.partition(17, 6, [4], leader=-1, leader_epoch=1)
     batched(story, 0, [17])
-    assert_invalid(isr_chain(story.evidence()), "names version 4 on top of version 5")
+    assert_invalid(judge(story.run_events()), "names version 4 on top of version 5")
 
 
 def test_refused_part_of_a_batch_asks_for_nothing() -> None:
     story = clean()
     batched(story, 95, [])
     story.partition(16, 5, [4], leader=-1, leader_epoch=1)
-    assert_invalid(isr_chain(story.evidence()), "nobody asked for that")
+    assert_invalid(judge(story.run_events()), "nobody asked for that")
 
 
 def test_refused_part_of_a_batch_appended_a_record() -> None:
     story = clean()
     batched(story, 95, [16])
-    assert_invalid(isr_chain(story.evidence()), "refused an ISR change with error 95")
+    assert_invalid(judge(story.run_events()), "refused an ISR change with error 95")
 
 
 def test_older_run_does_not_tell_whether_the_first_part_was_accepted() -> None:
     story = clean()
     story.decide("AlterPartition", source(1), [99], older=True)
-    assert_valid(isr_chain(story.evidence()))
+    assert_valid(judge(story.run_events()))
 
 
 # --- brute force --------------------------------------------------------------------------
@@ -345,4 +346,4 @@ def _finish(story: Story, operation: Operation) -> None:
 @given(histories())
 def test_isr_chain_is_what_it_says(story: Story) -> None:
     right = fits(story.operations)
-    assert (isr_chain(story.evidence()).verdict is Verdict.VALID) == right
+    assert (judge(story.run_events()).verdict is Verdict.VALID) == right

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid
 
-from checkers.kernels.controlled_shutdown import controlled_shutdown
+from checkers.controlled_shutdown_safety import controlled_shutdown_safety
 from framework.verdict import Verdict
 
 
@@ -64,13 +64,13 @@ def clean() -> LogStory:
 
 def test_clean_run_is_accepted() -> None:
     """A.1.60, A.1.61: the last replica of a partition stays in its ISR without leading it."""
-    outcome = controlled_shutdown(clean().evidence())
+    outcome = controlled_shutdown_safety(clean().run_events())
     assert_valid(outcome)
     assert outcome.figures["grants"] == 1
 
 
 def test_no_grant_is_unknown() -> None:
-    assert controlled_shutdown(begun().evidence()).verdict is Verdict.UNKNOWN
+    assert controlled_shutdown_safety(begun().run_events()).verdict is Verdict.UNKNOWN
 
 
 def test_broker_that_comes_back_may_lead_again() -> None:
@@ -78,7 +78,7 @@ def test_broker_that_comes_back_may_lead_again() -> None:
     story.register(4)
     story.unfence(4)
     story.isr([4], 4, 1)
-    assert_valid(controlled_shutdown(story.evidence()))
+    assert_valid(controlled_shutdown_safety(story.run_events()))
 
 
 def test_broker_that_was_fenced_before_is_let_go_at_once() -> None:
@@ -87,7 +87,7 @@ def test_broker_that_was_fenced_before_is_let_go_at_once() -> None:
     story.isr([5], 5)
     story.isr([4], -1, 1)
     granted(story)
-    assert_valid(controlled_shutdown(story.evidence()))
+    assert_valid(controlled_shutdown_safety(story.run_events()))
 
 
 def still_leads(story: LogStory) -> None:
@@ -169,21 +169,21 @@ PLANTED: dict[str, Any] = {
 def test_planted_violation(words: str) -> None:
     story = begun()
     PLANTED[words](story)
-    assert_invalid(controlled_shutdown(story.evidence()), words)
+    assert_invalid(controlled_shutdown_safety(story.run_events()), words)
 
 
 def test_clients_that_get_through_and_faults_are_no_violation() -> None:
     story = begun()
     all_refused(story)
     produce(story, 9, "ok")
-    outcome = controlled_shutdown(story.evidence())
+    outcome = controlled_shutdown_safety(story.run_events())
     assert_valid(outcome)
     assert outcome.figures["produces_refused"] == 5
     story = begun()
     all_refused(story)
     story.now_ns = 0
     story.inject(lasts_ms=1_000)
-    assert_valid(controlled_shutdown(story.evidence()))
+    assert_valid(controlled_shutdown_safety(story.run_events()))
 
 
 def test_who_is_not_active_need_not_have_read() -> None:
@@ -206,7 +206,7 @@ def test_who_is_not_active_need_not_have_read() -> None:
         story.isr([4], -1, 1)
         let_go(story)
         granted(story)
-        assert_valid(controlled_shutdown(story.evidence()))
+        assert_valid(controlled_shutdown_safety(story.run_events()))
 
 
 @settings(max_examples=60, deadline=None)
@@ -234,4 +234,4 @@ def test_agrees_with_brute_force(seed: int) -> None:
             wrong = wrong or (at >= grant_at and leader == 4)
             story.isr(isr, leader, steps[at], OTHER)
             states[steps[at]] = (isr, leader)
-    assert (controlled_shutdown(story.evidence()).verdict is Verdict.INVALID) == wrong
+    assert (controlled_shutdown_safety(story.run_events()).verdict is Verdict.INVALID) == wrong

@@ -10,8 +10,9 @@ from planted_logs import LogStory
 from planted_runs import MS, ZERO_NS, assert_invalid, assert_valid
 
 from checkers.kernels.evidence import NodeEvent
-from checkers.kernels.lease_exclusion import is_deferred, lease_exclusion
+from checkers.lease_exclusion import lease_exclusion
 from framework.verdict import Verdict
+from nodes.kraft.adapter.evidence import promises
 
 LENGTH_MS = 5_000
 
@@ -67,7 +68,7 @@ def clean() -> LogStory:
 
 
 def test_clean_run_is_accepted() -> None:
-    outcome = lease_exclusion(clean().evidence())
+    outcome = lease_exclusion(clean().run_events())
     assert_valid(outcome)
     assert outcome.figures["expiries"] == 1
     assert outcome.figures["overlapping_takeovers"] == 0
@@ -76,7 +77,7 @@ def test_clean_run_is_accepted() -> None:
 def test_no_leases_are_unknown() -> None:
     story = LogStory()
     story.brokers(4)
-    assert lease_exclusion(story.evidence()).verdict is Verdict.UNKNOWN
+    assert lease_exclusion(story.run_events()).verdict is Verdict.UNKNOWN
 
 
 def served_late(story: LogStory) -> None:
@@ -119,7 +120,7 @@ PLANTED: dict[str, Any] = {
 def test_planted_violation(words: str) -> None:
     story = clean()
     PLANTED[words](story)
-    assert_invalid(lease_exclusion(story.evidence()), words)
+    assert_invalid(lease_exclusion(story.run_events()), words)
 
 
 def overlapping() -> LogStory:
@@ -142,12 +143,12 @@ def overlapping() -> LogStory:
 
 def test_strict_form_is_of_deferred_takeover_only() -> None:
     story = overlapping()
-    outcome = lease_exclusion(story.evidence())
+    outcome = lease_exclusion(story.run_events())
     assert_valid(outcome)
     assert outcome.figures["overlapping_takeovers"] == 1
     every = {node: {"broker.takeover": "deferred"} for node in story.plan.get("nodes") or ["b1"]}
     story.plan = {**story.plan, "settings": every}
-    assert_invalid(lease_exclusion(story.evidence()), "two processes served as broker 4")
+    assert_invalid(lease_exclusion(story.run_events()), "two processes served as broker 4")
 
 
 @pytest.mark.parametrize(
@@ -161,12 +162,13 @@ def test_strict_form_is_of_deferred_takeover_only() -> None:
     ],
 )
 def test_takeovers_are_deferred_where_every_node_defers_them(of_nodes: Any, deferred: bool) -> None:
-    assert is_deferred({"nodes": {"c1": {}, "b1": {}}, "settings": of_nodes}) is deferred
+    plan = {"nodes": {"c1": {}, "b1": {}}, "settings": of_nodes}
+    assert bool(list(promises(plan))) is deferred
 
 
 def test_plans_of_before_there_were_settings_defer_nothing() -> None:
-    assert not is_deferred({"nodes": {"c1": {}}})
-    assert not is_deferred({})
+    assert not list(promises({"nodes": {"c1": {}}}))
+    assert not list(promises({}))
 
 
 @settings(max_examples=80, deadline=None)
@@ -188,4 +190,4 @@ def test_order_of_grants_agrees_with_brute_force(seed: int) -> None:
         for node, epoch, start, _ in grants
         for other, other_epoch, _, event in grants
     )
-    assert (lease_exclusion(story.evidence()).verdict is Verdict.INVALID) == wrong
+    assert (lease_exclusion(story.run_events()).verdict is Verdict.INVALID) == wrong

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_runs import MS, ZERO_NS, Story, assert_invalid, assert_valid
 
-from checkers.kernels.life_cycle import life_cycle
+from checkers.life_cycle_conformance import life_cycle_conformance
 from framework.verdict import Verdict
 from nodes.kraft.broker import lifecycle
 from nodes.kraft.wire.heartbeats import BrokerHeartbeatResponse, BrokerState
@@ -93,7 +93,7 @@ def clean() -> Tale:
 
 def test_clean_run_is_accepted() -> None:
     """A.1.66, A.1.67, A.1.68, A.1.70, A.1.80"""
-    outcome = life_cycle(clean().evidence())
+    outcome = life_cycle_conformance(clean().run_events())
     assert_valid(outcome)
     assert outcome.figures == {"transitions": 5, "roles": 11}
 
@@ -101,7 +101,7 @@ def test_clean_run_is_accepted() -> None:
 def test_no_transition_is_unknown() -> None:
     story = Tale()
     story.boot("b1")
-    assert life_cycle(story.evidence()).verdict is Verdict.UNKNOWN
+    assert life_cycle_conformance(story.run_events()).verdict is Verdict.UNKNOWN
 
 
 def test_granted_shutdown_is_a_transition() -> None:
@@ -110,7 +110,7 @@ def test_granted_shutdown_is_a_transition() -> None:
     story.beat("ACTIVE", 12, target="SHUTDOWN")
     story.beat("SHUTDOWN", 12, target="SHUTDOWN")
     story.move("ACTIVE", "SHUTDOWN", 12)
-    assert_valid(life_cycle(story.evidence()))
+    assert_valid(life_cycle_conformance(story.run_events()))
 
 
 def restarted(story: Tale) -> None:
@@ -206,13 +206,13 @@ def test_planted_violation(name: str) -> None:
     story = clean()
     words, plant = PLANTED[name]
     plant(story)
-    assert_invalid(life_cycle(story.evidence()), words)
+    assert_invalid(life_cycle_conformance(story.run_events()), words)
 
 
 def test_lost_last_line_of_a_killed_process_is_no_false_alarm() -> None:
     story = clean()
     story.role("leader", 8, 1)
-    assert_valid(life_cycle(story.evidence()))
+    assert_valid(life_cycle_conformance(story.run_events()))
 
 
 @settings(max_examples=60, deadline=None)
@@ -225,12 +225,12 @@ def test_what_the_real_life_cycle_does_is_accepted_and_nothing_else(seed: int) -
     moves = [event for event in story.events if event.type == "bstate"]
     if not moves:
         return
-    assert_valid(life_cycle(story.evidence()))
+    assert_valid(life_cycle_conformance(story.run_events()))
     gone = draw.choice(moves)
     rest = [event for event in moves if event is not gone]
     broken = bool(rest) and gone is not moves[-1]
     story.events.remove(gone)
-    assert (life_cycle(story.evidence()).verdict is Verdict.INVALID) == broken
+    assert (life_cycle_conformance(story.run_events()).verdict is Verdict.INVALID) == broken
 
 
 def lived(draw: random.Random) -> Tale:

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC, assert_invalid, assert_valid
 
-from checkers.kernels.log_invariants import log_invariants
-from checkers.kernels.metadata_digest import digest
-from checkers.kernels.replay import Replay, committed_log
+from checkers.folds.committed_log import committed_log
+from checkers.folds.metadata_digest import digest
+from checkers.folds.replay import Replay
+from checkers.replay_invariants import replay_invariants
+from framework.evidence.changes import Change
 from framework.verdict import Verdict
 
 
@@ -46,20 +48,20 @@ def clean() -> LogStory:
 
 
 def test_clean_log_is_accepted() -> None:
-    outcome = log_invariants(clean().evidence())
+    outcome = replay_invariants(clean().run_events())
     assert_valid(outcome)
     assert outcome.figures["records"] == clean().offset
 
 
 def test_nothing_applied_is_unknown() -> None:
-    assert log_invariants(LogStory().evidence()).verdict is Verdict.UNKNOWN
+    assert replay_invariants(LogStory().run_events()).verdict is Verdict.UNKNOWN
 
 
 def test_record_that_nobody_tells_ends_the_replay() -> None:
     story = clean()
     story.offset += 1
     story.register(4)
-    outcome = log_invariants(story.evidence())
+    outcome = replay_invariants(story.run_events())
     assert outcome.verdict is Verdict.UNKNOWN
     assert f"offset {clean().offset}" in outcome.note
 
@@ -133,7 +135,7 @@ PLANTED: dict[str, Any] = {
 def test_planted_violation(words: str) -> None:
     story = clean()
     PLANTED[words](story)
-    assert_invalid(log_invariants(story.evidence()), words)
+    assert_invalid(replay_invariants(story.run_events()), words)
 
 
 def test_wish_to_shut_down_is_over_once_the_broker_says_so_or_its_controller_goes() -> None:
@@ -146,22 +148,22 @@ def test_wish_to_shut_down_is_over_once_the_broker_says_so_or_its_controller_goe
         else:
             story.epoch = 2
         story.isr([5, 4], 5, topic_id=OTHER)
-        assert_valid(log_invariants(story.evidence()))
+        assert_valid(replay_invariants(story.run_events()))
 
 
 def test_configuration_of_a_removed_topic_is_gone() -> None:
     """By the digest: a node that kept it has another state."""
     story = clean()
     state = Replay()
-    for event in committed_log(story.evidence().of("apply")).records:
+    for event in committed_log(story.run_events().of(Change)).records:
         state.feed(event)
     story.state("b1", story.offset, digest(state))
-    assert_valid(log_invariants(story.evidence()))
+    assert_valid(replay_invariants(story.run_events()))
     state.configs[2, "t"] = {"retention.ms": "1"}
     state.touched.add(("config", 2, "t", "retention.ms"))
     assert digest(state) != digest(Replay())
     story.state("b2", story.offset, digest(state))
-    assert_invalid(log_invariants(story.evidence()), "b2's state", "digest")
+    assert_invalid(replay_invariants(story.run_events()), "b2's state", "digest")
 
 
 @settings(max_examples=25, deadline=None)
@@ -169,7 +171,7 @@ def test_configuration_of_a_removed_topic_is_gone() -> None:
 def test_what_the_real_controller_decides_is_accepted(seed: int) -> None:
     """Its records, its decisions, and the digests of its image after each batch."""
     story = decided_log(random.Random(seed))
-    outcome = log_invariants(story.evidence())
+    outcome = replay_invariants(story.run_events())
     assert_valid(outcome)
     assert outcome.figures["digests"] > 0
 
@@ -198,7 +200,7 @@ def test_agrees_with_a_brute_force_oracle(seed: int) -> None:
             }
         )
         story.isr(isr, leader, **more)
-    judged = log_invariants(story.evidence()).verdict is Verdict.VALID
+    judged = replay_invariants(story.run_events()).verdict is Verdict.VALID
     assert judged == _right(story)
 
 
@@ -252,8 +254,8 @@ def test_digest_is_the_nodes_own() -> None:
     for offset, record in enumerate(made):
         current = image.apply(current, record, offset)
         described = describe(record)
-        event = story.apply("c1", offset, described.pop("kind"), **described)
-        state.feed(event)
+        story.apply("c1", offset, described.pop("kind"), **described)
+        state.feed(list(story.run_events().of(Change))[-1])
         assert digest(state) == nodes_digest(current), record
         state.touched = {("feature", "metadata.version"), *_all_keys(state)}
 

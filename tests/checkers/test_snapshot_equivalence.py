@@ -13,10 +13,14 @@ from hypothesis import strategies as st
 from planted_logs import LogStory
 from planted_runs import TOPIC, assert_invalid, assert_valid
 
-from checkers.kernels.metadata_digest import digest
-from checkers.kernels.replay import Replay, committed_log
-from checkers.kernels.snapshots import snapshot_equivalence
+from checkers.folds.committed_log import committed_log
+from checkers.folds.metadata_digest import digest
+from checkers.folds.replay import Replay
+from checkers.snapshot_equivalence import snapshot_equivalence
+from framework.evidence.changes import Change
+from framework.evidence.run_events import RunEvents
 from framework.verdict import Verdict
+from nodes.kraft.adapter.evidence import snapshots
 from nodes.kraft.adapter.snapshot_files import snapshot_files
 from nodes.kraft.metadata.records import encode_record
 from nodes.kraft.wire import records as wire
@@ -25,7 +29,7 @@ from nodes.kraft.wire.snapshots import encode_snapshot
 
 def replayed(story: LogStory, end: int) -> Replay:
     state = Replay()
-    for event in committed_log(story.evidence().of("apply")).records[:end]:
+    for event in committed_log(story.run_events().of(Change)).records[:end]:
         state.feed(event)
     return state
 
@@ -70,7 +74,7 @@ def clean() -> LogStory:
 
 
 def test_clean_run_is_accepted() -> None:
-    outcome = snapshot_equivalence(clean().evidence())
+    outcome = snapshot_equivalence(clean().run_events())
     assert_valid(outcome)
     assert (outcome.figures["written"], outcome.figures["loaded"]) == (2, 1)
 
@@ -78,13 +82,13 @@ def test_clean_run_is_accepted() -> None:
 def test_no_snapshot_is_unknown() -> None:
     story = LogStory()
     story.brokers(4)
-    assert snapshot_equivalence(story.evidence()).verdict is Verdict.UNKNOWN
+    assert snapshot_equivalence(story.run_events()).verdict is Verdict.UNKNOWN
 
 
 def test_snapshot_above_all_that_is_told_is_unknown() -> None:
     story = clean()
     story.event("c2", "snap_load", end_offset=99, epoch=1, digest="d", source="fetched")
-    outcome = snapshot_equivalence(story.evidence())
+    outcome = snapshot_equivalence(story.run_events())
     assert outcome.verdict is Verdict.UNKNOWN
     assert "1 snapshots end above" in outcome.note
 
@@ -115,7 +119,7 @@ def begins_without(story: LogStory, node: str, type: str, **fields: Any) -> None
 def test_planted_violation(words: str) -> None:
     story = clean()
     PLANTED[words](story)
-    assert_invalid(snapshot_equivalence(story.evidence()), words)
+    assert_invalid(snapshot_equivalence(story.run_events()), words)
 
 
 def test_node_that_restarts_on_a_snapshot_is_no_false_alarm() -> None:
@@ -123,7 +127,7 @@ def test_node_that_restarts_on_a_snapshot_is_no_false_alarm() -> None:
     end = story.offset - 1
     story.event("b2", "boot", log_start=end, log_end=end)
     loaded(story, "b2", end, source="local")
-    assert_valid(snapshot_equivalence(story.evidence()))
+    assert_valid(snapshot_equivalence(story.run_events()))
 
 
 def fetching(story: LogStory) -> int:
@@ -136,13 +140,13 @@ def fetching(story: LogStory) -> int:
 def test_node_killed_between_dropping_its_log_and_loading_the_snapshot() -> None:
     story = clean()
     end = fetching(story)
-    assert_valid(snapshot_equivalence(story.evidence()))
+    assert_valid(snapshot_equivalence(story.run_events()))
     story.event("b3", "boot", log_start=end, log_end=end)
-    assert_valid(snapshot_equivalence(story.evidence()))  # killed again, before it said more
+    assert_valid(snapshot_equivalence(story.run_events()))  # killed again, before it said more
     story.event("b3", "boot", log_start=end, log_end=end)
     loaded(story, "b3", end, source="local")
     story.apply("b3", end, "NoOpRecord")
-    assert_valid(snapshot_equivalence(story.evidence()))
+    assert_valid(snapshot_equivalence(story.run_events()))
 
 
 def test_node_killed_while_it_loads_that_comes_back_without_the_snapshot() -> None:
@@ -150,7 +154,7 @@ def test_node_killed_while_it_loads_that_comes_back_without_the_snapshot() -> No
     end = fetching(story)
     story.event("b3", "boot", log_start=end, log_end=end)
     story.apply("b3", end, "NoOpRecord")
-    assert_invalid(snapshot_equivalence(story.evidence()), "the log of b3 begins at 6")
+    assert_invalid(snapshot_equivalence(story.run_events()), "the log of b3 begins at 6")
 
 
 def test_newer_snapshot_comes_while_one_is_loaded() -> None:
@@ -158,7 +162,7 @@ def test_newer_snapshot_comes_while_one_is_loaded() -> None:
     fetching(story)
     story.event("b3", "log_start", offset=7, dropped=True)
     loaded(story, "b3", 7)
-    assert_valid(snapshot_equivalence(story.evidence()))
+    assert_valid(snapshot_equivalence(story.run_events()))
 
 
 @settings(max_examples=15, deadline=None)
@@ -176,7 +180,7 @@ def test_agrees_with_the_states_of_the_real_controller(seed: int) -> None:
     story.hw("c1", end, 1)
     entities = replayed(story, end).entities()
     written(story, end_offset=end, digest=digests[told], records=entities)
-    judged = snapshot_equivalence(story.evidence()).verdict is Verdict.VALID
+    judged = snapshot_equivalence(story.run_events()).verdict is Verdict.VALID
     assert judged == (digests[end] == digests[told])
 
 
@@ -214,6 +218,11 @@ def entities() -> list[Any]:
     ]
 
 
+def with_files(story: LogStory, folder: Path) -> RunEvents:
+    events = story.run_events()
+    return replace(events, evidence=[*events.evidence, *snapshots(folder)])
+
+
 def test_files_are_read_apart_from_the_node(tmp_path: Path) -> None:
     stored(tmp_path, 1, entities())
     (told,) = map(asdict, snapshot_files(tmp_path))
@@ -227,7 +236,7 @@ def test_entity_with_two_records(tmp_path: Path, number: int) -> None:
     """A.1.38"""
     stored(tmp_path, 1, [*entities(), entities()[number]])
     story = LogStory()
-    evidence = replace(story.evidence(), snapshots=list(map(asdict, snapshot_files(tmp_path))))
+    evidence = with_files(story, tmp_path)
     assert_invalid(snapshot_equivalence(evidence), "two records of type", "for one entity")
 
 
@@ -240,19 +249,17 @@ def test_files_that_are_no_snapshots(tmp_path: Path) -> None:
         "a record of type 20, which is no entity": {"epoch": 1, "records": [other]},
     }.items():
         stored(tmp_path, **arguments)  # type: ignore[arg-type]
-        evidence = replace(
-            LogStory().evidence(), snapshots=list(map(asdict, snapshot_files(tmp_path)))
-        )
+        evidence = with_files(LogStory(), tmp_path)
         assert_invalid(snapshot_equivalence(evidence), words)
 
 
 def test_file_that_is_not_minimal_or_not_all(tmp_path: Path) -> None:
     story = clean()
     stored(tmp_path, 1, entities())
-    evidence = replace(story.evidence(), snapshots=list(map(asdict, snapshot_files(tmp_path))))
+    evidence = with_files(story, tmp_path)
     assert_invalid(snapshot_equivalence(evidence), "has 10 records; the state below 7 has 4")
     stored(tmp_path, 1, [each for each in entities() if type(each) in KINDS][:4])
-    evidence = replace(story.evidence(), snapshots=list(map(asdict, snapshot_files(tmp_path))))
+    evidence = with_files(story, tmp_path)
     assert_valid(snapshot_equivalence(evidence))
 
 

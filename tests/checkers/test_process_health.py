@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_runs import Story, assert_invalid, assert_valid
 
-from checkers.kernels.process_health import process_health
+from checkers.process_health import process_health
 from framework.verdict import Verdict
 
 
@@ -41,14 +41,14 @@ def clean() -> Story:
 
 
 def test_clean_run_is_accepted() -> None:
-    outcome = process_health(clean().evidence())
+    outcome = process_health(clean().run_events())
     assert_valid(outcome)
     assert outcome.figures["processes"] == 7
     assert outcome.figures["max_stall_ms"] == 2_900
 
 
 def test_no_process_is_unknown() -> None:
-    assert process_health(Story().evidence()).verdict is Verdict.UNKNOWN
+    assert process_health(Story().run_events()).verdict is Verdict.UNKNOWN
 
 
 def silent(story: Story) -> None:
@@ -85,7 +85,7 @@ PLANTED: dict[str, Any] = {
 def test_planted_violation(words: str) -> None:
     story = clean()
     PLANTED[words](story)
-    assert_invalid(process_health(story.evidence()), words)
+    assert_invalid(process_health(story.run_events()), words)
 
 
 def test_pause_and_partition_end_no_process() -> None:
@@ -94,7 +94,7 @@ def test_pause_and_partition_end_no_process() -> None:
         story.wait(5_000)
         story.inject(3, fault=fault, victims={"b1": {}})
         story.boot("b1")
-        assert_invalid(process_health(story.evidence()), "b1 ended without a word")
+        assert_invalid(process_health(story.run_events()), "b1 ended without a word")
 
 
 def test_machine_without_time_is_no_nodes_fault() -> None:
@@ -102,7 +102,7 @@ def test_machine_without_time_is_no_nodes_fault() -> None:
     story = clean()
     stalled(story, "b1")
     stalled(story, "c1")
-    assert_valid(process_health(story.evidence()))
+    assert_valid(process_health(story.run_events()))
 
 
 def test_guest_is_known_by_its_broker_id() -> None:
@@ -112,11 +112,11 @@ def test_guest_is_known_by_its_broker_id() -> None:
     story.event("g301a", "boot", **fields)
     story.op("restart", "broker-301", None, {})
     story.event("g301a", "boot", **fields)
-    assert_valid(process_health(story.evidence()))
+    assert_valid(process_health(story.run_events()))
     story.wait(5_000)
     story.event("g301a", "state", offset=1, digest="d")
     story.event("g301a", "boot", **fields)
-    assert_invalid(process_health(story.evidence()), "g301a ended without a word")
+    assert_invalid(process_health(story.run_events()), "g301a ended without a word")
 
 
 @settings(max_examples=80, deadline=None)
@@ -138,4 +138,4 @@ def test_ends_agree_with_brute_force(seed: int) -> None:
             case 2:
                 wrong += 1
         story.boot("b1")
-    assert len(process_health(story.evidence()).findings) == wrong
+    assert len(process_health(story.run_events()).findings) == wrong

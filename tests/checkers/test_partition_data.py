@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_runs import TOPIC, Story, assert_invalid, assert_valid
 
-from checkers.kernels.evidence import Operation
-from checkers.kernels.partition_data import partition_data
+from checkers.partition_data import partition_data
+from framework.history.pairing import Operation
 
 KEY = "t/0"
 
@@ -85,7 +85,7 @@ def ended(story: Data) -> Data:
 
 def test_clean_history_is_accepted() -> None:
     """Also a repeated value of a producer that is not idempotent."""
-    outcome = partition_data(ended(clean()).evidence())
+    outcome = partition_data(ended(clean()).run_events())
     assert_valid(outcome)
     assert outcome.figures["acknowledged"] == 2
     assert outcome.figures["without_final_read"] == 0
@@ -94,7 +94,7 @@ def test_clean_history_is_accepted() -> None:
 def test_without_a_final_read_the_end_is_not_judged() -> None:
     story = clean()
     story.produce(18, 9)
-    outcome = partition_data(story.evidence())
+    outcome = partition_data(story.run_events())
     assert_valid(outcome)
     assert outcome.figures["without_final_read"] == 1
 
@@ -102,7 +102,7 @@ def test_without_a_final_read_the_end_is_not_judged() -> None:
 def test_partition_of_which_nothing_is_told_says_nothing() -> None:
     story = Data()
     story.produce(1, None, type="fail")
-    assert partition_data(story.evidence()).seen == 0
+    assert partition_data(story.run_events()).seen == 0
 
 
 PLANTED: dict[str, tuple[str, Any]] = {
@@ -164,13 +164,13 @@ def test_planted_violation(name: str) -> None:
     story = clean()
     words, plant = PLANTED[name]
     plant(story)
-    assert_invalid(partition_data(ended(story).evidence()), words)
+    assert_invalid(partition_data(ended(story).run_events()), words)
 
 
 def test_what_retention_removed_is_not_lost() -> None:
     story = clean()
     story.last(0, (2, 13), (3, 14), log_start=2, position=4, high_watermark=4)
-    assert_valid(partition_data(story.evidence()))
+    assert_valid(partition_data(story.run_events()))
 
 
 def test_fetches_of_one_consumer_that_overlap_have_no_order() -> None:
@@ -181,7 +181,7 @@ def test_fetches_of_one_consumer_that_overlap_have_no_order() -> None:
     answer = {"records": [], "high_watermark": 4, "position": 1}
     story.complete(first, "ok", answer)
     story.complete(second, "ok", {**answer, "position": 0})
-    assert_valid(partition_data(story.evidence()))
+    assert_valid(partition_data(story.run_events()))
 
 
 @settings(max_examples=200, deadline=None)
@@ -211,4 +211,4 @@ def test_agrees_with_brute_force(seed: int) -> None:
         wrong |= begin > len(log) and not read
     story.last(0, *enumerate(log))
     wrong |= any(state[value] == "fail" or log.count(value) > 1 for value in log)
-    assert (not partition_data(story.evidence()).findings) == (not wrong)
+    assert (not partition_data(story.run_events()).findings) == (not wrong)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid, shown
 
-from checkers.kernels.identity import identity_uniqueness
+from checkers.identity_uniqueness import identity_uniqueness
 from framework.verdict import Verdict
 
 
@@ -80,11 +80,11 @@ def clean() -> LogStory:
 
 def test_clean_run_is_accepted() -> None:
     """A.1.93, A.3.1"""
-    assert_valid(identity_uniqueness(clean().evidence()))
+    assert_valid(identity_uniqueness(clean().run_events()))
 
 
 def test_nothing_seen_is_unknown() -> None:
-    assert identity_uniqueness(Story().evidence()).verdict is Verdict.UNKNOWN
+    assert identity_uniqueness(Story().run_events()).verdict is Verdict.UNKNOWN
 
 
 def two_controllers(story: Story) -> None:
@@ -122,20 +122,20 @@ PLANTED: dict[str, Any] = {
 def test_planted_violation(words: str) -> None:
     story = clean()
     PLANTED[words](story)
-    assert_invalid(identity_uniqueness(story.evidence()), words)
+    assert_invalid(identity_uniqueness(story.run_events()), words)
 
 
 def test_zombies_name_nobody() -> None:
     story = clean()
     value = {"broker_id": 101, "broker_epoch": 40, "incarnation": "i1", "zombie": "replay"}
     story.op("heartbeat", "broker-101", value, None, type="fail", error="STALE_BROKER_EPOCH")
-    assert_valid(identity_uniqueness(story.evidence()))
+    assert_valid(identity_uniqueness(story.run_events()))
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32))
 def test_what_the_real_controller_names_is_accepted(seed: int) -> None:
-    assert_valid(identity_uniqueness(decided_log(random.Random(seed)).evidence()))
+    assert_valid(identity_uniqueness(decided_log(random.Random(seed)).run_events()))
 
 
 @settings(max_examples=80, deadline=None)
@@ -145,4 +145,4 @@ def test_entries_agree_with_brute_force(appends: list[tuple[int, int, int]]) -> 
     for at, (epoch, offset, crc) in enumerate(appends):
         story.append(f"c{at % 3 + 1}", offset, epoch, crc)
     wrong = any(one[:2] == other[:2] and one != other for one in appends for other in appends)
-    assert (identity_uniqueness(story.evidence()).verdict is Verdict.INVALID) == wrong
+    assert (identity_uniqueness(story.run_events()).verdict is Verdict.INVALID) == wrong
