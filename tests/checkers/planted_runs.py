@@ -366,6 +366,11 @@ class Story:
         self.injections.append(injection)
         return injection
 
+    def _numbered(self) -> list[tuple[int, NodeEvent]]:
+        """Events with their line numbers, which are those of the order in which they happened."""
+        order = sorted(self.events, key=lambda each: (each.time_ns, each.node, each.seq))
+        return list(enumerate(order, 1))
+
     def run_events(self) -> RunEvents:
         """As a rule is given it: what nodes wrote is translated by their own adapter."""
         clocks = Clocks.of({"time_zero_ns": ZERO_NS, **self.plan})
@@ -375,7 +380,7 @@ class Story:
                 *promises(self.plan),
                 *(
                     evidence
-                    for number, event in enumerate(self.events, 1)
+                    for number, event in self._numbered()
                     for evidence in translated(
                         [(number, self._as_written(event))],
                         "events.jsonl",

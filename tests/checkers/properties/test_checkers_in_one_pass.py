@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import test_controlled_shutdown as shutdowns
+import test_controlled_shutdown_safety as shutdowns
 import test_effects as effects
-import test_fenced_serving as serving
-import test_identity as identity
+import test_fenced_serve_nothing as serving
+import test_identity_uniqueness as identity
 import test_lease_exclusion as leases
-import test_life_cycle as lives
-import test_log_invariants as invariants
+import test_life_cycle_conformance as lives
 import test_partition_data as data
 import test_process_health as health
+import test_replay_invariants as invariants
 import test_snapshot_equivalence as snapshots
 import test_uncommitted as uncommitted
 from planted_runs import Story
