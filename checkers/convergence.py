@@ -21,6 +21,7 @@ from framework.evidence.clocks import (
     latest_ns,
     moment_of,
     surely_before,
+    surely_not_after,
 )
 from framework.evidence.kinds import (
     Booted,
@@ -94,14 +95,14 @@ def _nodes_of(plan: Mapping[str, Json]) -> list[str]:
 
 
 def _stop_ns(events: RunEvents, mark: int) -> int:
-    """When the end of the test began to show: the first node on its way out. Brokers of a
+    """When the end of the test can have begun to show: the first node on its way out. Brokers of a
     workload's own are none of the cluster's nodes, and leave when they like."""
     nodes = _nodes_of(events.plan)
     ends = [
         earliest_ns(each)
         for each in events.of(Exited, BrokerStateChanged)
         if each.node in nodes
-        and surely_before(Moment(mark), moment_of(each))
+        and not surely_not_after(moment_of(each), Moment(mark))
         and (not isinstance(each, BrokerStateChanged) or each.after == "SHUTDOWN")
     ]
     last = max((latest_ns(each) for each in events.evidence), default=mark)

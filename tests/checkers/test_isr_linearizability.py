@@ -3,6 +3,7 @@
 from itertools import permutations
 from typing import Any
 
+from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_runs import TOPIC, Story, accepted, assert_invalid, assert_valid, change, item, shown
@@ -63,28 +64,27 @@ def test_nothing_seen_is_unknown() -> None:
 # --- from clients alone -------------------------------------------------------------------
 
 
-def test_answer_skips_a_version() -> None:
-    story = Story()
+PLANTED = Plants(clean)
+
+
+@PLANTED.violation("named version 3", "answered version 5", on=Story)
+def answer_skips_a_version(story: Story) -> None:
     story.alter(3, [4], answer={"partition_epoch": 5})
-    assert_invalid(judge(story.run_events()), "named version 3", "answered version 5")
 
 
-def test_answer_has_another_isr() -> None:
-    story = Story()
+@PLANTED.violation("asked for ISR [4, 5]", on=Story)
+def answer_has_another_isr(story: Story) -> None:
     story.alter(3, [4, 5], answer={"isr": [4]})
-    assert_invalid(judge(story.run_events()), "asked for ISR [4, 5]")
 
 
-def test_accepted_in_another_leader_epoch() -> None:
-    story = Story()
+@PLANTED.violation("named leader epoch 0", "leader epoch 2", on=Story)
+def accepted_in_another_leader_epoch(story: Story) -> None:
     story.alter(3, [4, 5], answer={"leader_epoch": 2})
-    assert_invalid(judge(story.run_events()), "named leader epoch 0", "leader epoch 2")
 
 
-def test_accepted_from_a_broker_that_does_not_lead() -> None:
-    story = Story()
+@PLANTED.violation("of broker 4", on=Story)
+def accepted_from_a_broker_that_does_not_lead(story: Story) -> None:
     story.alter(3, [4, 5], answer={"leader": 5})
-    assert_invalid(judge(story.run_events()), "of broker 4")
 
 
 def test_two_winners_of_one_version() -> None:
@@ -98,18 +98,16 @@ def test_two_winners_of_one_version() -> None:
     assert outcome.findings[0].operations == (one.index, other.index)
 
 
-def test_read_goes_back() -> None:
-    story = Story()
+@PLANTED.violation("read version 3", "version 4", on=Story)
+def read_goes_back(story: Story) -> None:
     story.alter(3, [4])
     story.describe("t", shown(3, [4, 5]))
-    assert_invalid(judge(story.run_events()), "read version 3", "version 4")
 
 
-def test_change_of_a_version_that_is_over() -> None:
-    story = Story()
+@PLANTED.violation("changed version 4", "version 5", on=Story)
+def change_of_a_version_that_is_over(story: Story) -> None:
     story.describe("t", shown(5, [4]))
     story.alter(4, [4, 5])
-    assert_invalid(judge(story.run_events()), "changed version 4", "version 5")
 
 
 def test_concurrent_reads_may_cross() -> None:
@@ -120,62 +118,54 @@ def test_concurrent_reads_may_cross() -> None:
     assert_valid(judge(story.run_events()))
 
 
-def test_two_reads_of_one_version_disagree() -> None:
-    story = Story()
+@PLANTED.violation("version 5 has two states", on=Story)
+def two_reads_of_one_version_disagree(story: Story) -> None:
     story.describe("t", shown(5, [4]))
     story.describe("t", shown(5, [4, 5]))
-    assert_invalid(judge(story.run_events()), "version 5 has two states")
 
 
-def test_read_disagrees_with_the_answer_of_the_change() -> None:
-    story = Story()
+@PLANTED.violation("version 5 has two states", on=Story)
+def read_disagrees_with_the_answer_of_the_change(story: Story) -> None:
     story.alter(4, [4])
     story.describe("t", shown(5, [4, 5]))
-    assert_invalid(judge(story.run_events()), "version 5 has two states")
 
 
-def test_change_accepted_from_what_the_version_shows_to_be_no_leader() -> None:
-    story = Story()
+@PLANTED.violation("(4, 0)", "(5, 1)", on=Story)
+def change_accepted_from_what_the_version_shows_to_be_no_leader(story: Story) -> None:
     story.describe("t", shown(5, [4, 5], leader=5, leader_epoch=1))
     story.alter(5, [4])
-    assert_invalid(judge(story.run_events()), "(4, 0)", "(5, 1)")
 
 
 # --- with records -------------------------------------------------------------------------
 
 
-def test_acknowledged_change_is_no_record() -> None:
-    story = clean()
+@PLANTED.violation("answered version 5", "0 committed records")
+def acknowledged_change_is_no_record(story: Story) -> None:
     story.alter(4, [4, 5], leader_epoch=1)
-    assert_invalid(judge(story.run_events()), "answered version 5", "0 committed records")
 
 
-def test_record_has_another_isr_than_asked() -> None:
-    story = Story()
+@PLANTED.violation("asked for ISR [4, 5]", "offset 11", on=Story)
+def record_has_another_isr_than_asked(story: Story) -> None:
     story.alter(0, [4, 5])
     story.partition(10, 0, [4, 5, 6])
     story.partition(11, 1, [4])
-    assert_invalid(judge(story.run_events()), "asked for ISR [4, 5]", "offset 11")
 
 
-def test_predecessor_has_another_leader_epoch() -> None:
-    story = Story()
+@PLANTED.violation("named (version, leader epoch, leader) (0, 0, 4)", on=Story)
+def predecessor_has_another_leader_epoch(story: Story) -> None:
     story.alter(0, [4, 5])
     story.partition(10, 0, [4, 5, 6], leader_epoch=3)
     story.partition(11, 1, [4, 5])
-    assert_invalid(judge(story.run_events()), "named (version, leader epoch, leader) (0, 0, 4)")
 
 
-def test_record_skips_a_version() -> None:
-    story = clean()
+@PLANTED.violation("offset 20 has version 6")
+def record_skips_a_version(story: Story) -> None:
     story.partition(20, 6, [4, 5])
-    assert_invalid(judge(story.run_events()), "offset 20 has version 6")
 
 
-def test_change_applied_twice_under_one_version() -> None:
-    story = clean()
+@PLANTED.violation("offset 13 has version 2")
+def change_applied_twice_under_one_version(story: Story) -> None:
     story.partition(13, 2, [4])
-    assert_invalid(judge(story.run_events()), "offset 13 has version 2")
 
 
 def test_change_applied_twice_under_two_versions() -> None:
@@ -200,17 +190,15 @@ def test_one_decision_made_two_records() -> None:
     assert (asked.index,) in [finding.operations for finding in outcome.findings]
 
 
-def test_refused_decision_appended_records() -> None:
-    story = clean()
+@PLANTED.violation("refused an ISR change with error 95")
+def refused_decision_appended_records(story: Story) -> None:
     story.decide("AlterPartition", source(1), [12], verdict=95)
-    assert_invalid(judge(story.run_events()), "refused an ISR change with error 95")
 
 
-def test_decision_rests_on_another_version() -> None:
-    story = clean()
+@PLANTED.violation("names version 3 on top of version 4")
+def decision_rests_on_another_version(story: Story) -> None:
     story.partition(16, 5, [4, 5], leader=-1, leader_epoch=1)
     story.decide("AlterPartition", source(3), [16])
-    assert_invalid(judge(story.run_events()), "names version 3 on top of version 4")
 
 
 def test_refused_change_took_effect() -> None:
@@ -223,10 +211,9 @@ def test_refused_change_took_effect() -> None:
     assert refused.index in outcome.findings[0].operations
 
 
-def test_nodes_disagree_on_a_record() -> None:
-    story = clean()
+@PLANTED.violation("nodes disagree on offset 12")
+def nodes_disagree_on_a_record(story: Story) -> None:
     story.partition(12, 2, [4, 6], node="c3")
-    assert_invalid(judge(story.run_events()), "nodes disagree on offset 12")
 
 
 def test_decision_whose_record_was_truncated_says_nothing() -> None:
@@ -255,17 +242,15 @@ def test_part_that_is_not_the_first_of_a_batch_is_held_to_its_own_version() -> N
     assert_invalid(judge(story.run_events()), "names version 4 on top of version 5")
 
 
-def test_refused_part_of_a_batch_asks_for_nothing() -> None:
-    story = clean()
+@PLANTED.violation("nobody asked for that")
+def refused_part_of_a_batch_asks_for_nothing(story: Story) -> None:
     batched(story, 95, [])
     story.partition(16, 5, [4], leader=-1, leader_epoch=1)
-    assert_invalid(judge(story.run_events()), "nobody asked for that")
 
 
-def test_refused_part_of_a_batch_appended_a_record() -> None:
-    story = clean()
+@PLANTED.violation("refused an ISR change with error 95")
+def refused_part_of_a_batch_appended_a_record(story: Story) -> None:
     batched(story, 95, [16])
-    assert_invalid(judge(story.run_events()), "refused an ISR change with error 95")
 
 
 def test_older_run_does_not_tell_whether_the_first_part_was_accepted() -> None:

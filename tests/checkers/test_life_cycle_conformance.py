@@ -3,10 +3,10 @@
 import random
 from typing import Any
 
-import pytest
+from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted_runs import MS, ZERO_NS, Story, assert_invalid, assert_valid
+from planted_runs import MS, ZERO_NS, Story, assert_valid
 
 from checkers.life_cycle_conformance import life_cycle_conformance
 from framework.verdict import Verdict
@@ -131,82 +131,77 @@ def late(story: Tale) -> None:
     story.event("c1", "epoch", epoch=9, leader_id=-1, voted_id=-1)
 
 
-PLANTED: dict[str, tuple[str, Any]] = {
-    "UNKNOWN": ("no such transition is drawn", lambda s: s.move("ACTIVE", "UNKNOWN", 12)),
-    "INITIAL to FENCED": (
-        "from INITIAL to FENCED: no such transition",
-        lambda s: (restarted(s), s.move("INITIAL", "FENCED")),
-    ),
-    "back from SHUTDOWN": (
-        "from SHUTDOWN to ACTIVE: no such transition",
-        lambda s: (
-            s.beat("SHUTDOWN", 12, target="SHUTDOWN"),
-            s.move("ACTIVE", "SHUTDOWN", 12),
-            s.activated("SHUTDOWN", 20),
+PLANTED = Plants.of(
+    clean,
+    {
+        "UNKNOWN": ("no such transition is drawn", lambda s: s.move("ACTIVE", "UNKNOWN", 12)),
+        "INITIAL to FENCED": (
+            "from INITIAL to FENCED: no such transition",
+            lambda s: (restarted(s), s.move("INITIAL", "FENCED")),
         ),
-    ),
-    "from another state": ("but was ACTIVE", lambda s: s.move("FENCED", "ACTIVE", 20)),
-    "no heartbeat for ACTIVE": (
-        "under epoch 3: no heartbeat was answered so",
-        lambda s: (restarted(s), s.lease("b1", 1_000, 3), s.move("INITIAL", "ACTIVE", 3)),
-    ),
-    "no lease for ACTIVE": (
-        "without a lease of epoch 3",
-        lambda s: (restarted(s), s.beat("ACTIVE", 3), s.move("INITIAL", "ACTIVE", 3)),
-    ),
-    "ACTIVE without an epoch": (
-        "without a broker epoch",
-        lambda s: (restarted(s), s.activated("INITIAL", -1)),
-    ),
-    "ACTIVE under the same epoch": (
-        "had been ACTIVE under 12 before",
-        lambda s: (s.beat("FENCED", 12), s.move("ACTIVE", "FENCED"), s.activated("FENCED", 12)),
-    ),
-    "fenced for nothing": ("lease had not ended", lambda s: s.move("ACTIVE", "FENCED", 12)),
-    "shut down for nothing": (
-        "no controlled shutdown was granted",
-        lambda s: s.move("ACTIVE", "SHUTDOWN", 12),
-    ),
-    "epoch falls": ("epochs do not fall", lambda s: s.role("unattached", 5)),
-    "leader without candidacy": (
-        "from unattached of epoch 9 to leader of epoch 9: no such transition",
-        lambda s: (s.role("unattached", 9), s.leader(9), late(s)),
-    ),
-    "resigned leads again": ("from resigned of epoch 9 to leader", resigned((9, 1, 1))),
-    "voter as observer": ("and is a voter", lambda s: s.role("observer", 8)),
-    "observer as follower": (
-        "and is no voter",
-        lambda s: (
-            s.event("b2", "boot", replica_id=5, voters=[1, 2, 3], quorum=None),
-            s.event("b2", "role", role="follower", epoch=1, leader_id=1),
+        "back from SHUTDOWN": (
+            "from SHUTDOWN to ACTIVE: no such transition",
+            lambda s: (
+                s.beat("SHUTDOWN", 12, target="SHUTDOWN"),
+                s.move("ACTIVE", "SHUTDOWN", 12),
+                s.activated("SHUTDOWN", 20),
+            ),
         ),
-    ),
-    "two leaders known": (
-        "takes 3 for its leader after 2",
-        lambda s: (s.role("follower", 9, 2), s.role("follower", 9, 3)),
-    ),
-    "leader not elected": (
-        "leads epoch 8 without having been elected",
-        lambda s: (s.role("leader", 8, 1), late(s)),
-    ),
-    "leader of a minority": (
-        "with the votes of [1] only",
-        lambda s: (s.leader(8, [1]), late(s)),
-    ),
-    "candidate without its own vote": (
-        "has saved no vote for itself",
-        lambda s: (s.role("candidate", 11), late(s)),
-    ),
-    "follower of nobody": ("follows nobody", lambda s: (s.role("follower", 11), late(s))),
-}
-
-
-@pytest.mark.parametrize("name", PLANTED)
-def test_planted_violation(name: str) -> None:
-    story = clean()
-    words, plant = PLANTED[name]
-    plant(story)
-    assert_invalid(life_cycle_conformance(story.run_events()), words)
+        "from another state": ("but was ACTIVE", lambda s: s.move("FENCED", "ACTIVE", 20)),
+        "no heartbeat for ACTIVE": (
+            "under epoch 3: no heartbeat was answered so",
+            lambda s: (restarted(s), s.lease("b1", 1_000, 3), s.move("INITIAL", "ACTIVE", 3)),
+        ),
+        "no lease for ACTIVE": (
+            "without a lease of epoch 3",
+            lambda s: (restarted(s), s.beat("ACTIVE", 3), s.move("INITIAL", "ACTIVE", 3)),
+        ),
+        "ACTIVE without an epoch": (
+            "without a broker epoch",
+            lambda s: (restarted(s), s.activated("INITIAL", -1)),
+        ),
+        "ACTIVE under the same epoch": (
+            "had been ACTIVE under 12 before",
+            lambda s: (s.beat("FENCED", 12), s.move("ACTIVE", "FENCED"), s.activated("FENCED", 12)),
+        ),
+        "fenced for nothing": ("lease had not ended", lambda s: s.move("ACTIVE", "FENCED", 12)),
+        "shut down for nothing": (
+            "no controlled shutdown was granted",
+            lambda s: s.move("ACTIVE", "SHUTDOWN", 12),
+        ),
+        "epoch falls": ("epochs do not fall", lambda s: s.role("unattached", 5)),
+        "leader without candidacy": (
+            "from unattached of epoch 9 to leader of epoch 9: no such transition",
+            lambda s: (s.role("unattached", 9), s.leader(9), late(s)),
+        ),
+        "resigned leads again": ("from resigned of epoch 9 to leader", resigned((9, 1, 1))),
+        "voter as observer": ("and is a voter", lambda s: s.role("observer", 8)),
+        "observer as follower": (
+            "and is no voter",
+            lambda s: (
+                s.event("b2", "boot", replica_id=5, voters=[1, 2, 3], quorum=None),
+                s.event("b2", "role", role="follower", epoch=1, leader_id=1),
+            ),
+        ),
+        "two leaders known": (
+            "takes 3 for its leader after 2",
+            lambda s: (s.role("follower", 9, 2), s.role("follower", 9, 3)),
+        ),
+        "leader not elected": (
+            "leads epoch 8 without having been elected",
+            lambda s: (s.role("leader", 8, 1), late(s)),
+        ),
+        "leader of a minority": (
+            "with the votes of [1] only",
+            lambda s: (s.leader(8, [1]), late(s)),
+        ),
+        "candidate without its own vote": (
+            "has saved no vote for itself",
+            lambda s: (s.role("candidate", 11), late(s)),
+        ),
+        "follower of nobody": ("follows nobody", lambda s: (s.role("follower", 11), late(s))),
+    },
+)
 
 
 def test_lost_last_line_of_a_killed_process_is_no_false_alarm() -> None:

@@ -1,9 +1,8 @@
 """Processes run until they are told to stop (D.22)."""
 
 import random
-from typing import Any
 
-import pytest
+from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_runs import Story, assert_invalid, assert_valid
@@ -59,33 +58,29 @@ def silent(story: Story) -> None:
     story.final()
 
 
-PLANTED: dict[str, Any] = {
-    "nothing handled an error in fetcher: KeyError": lambda story: story.event(
-        "b1", "error", where="fetcher", message="KeyError: 3"
-    ),
-    "b1 gave up: fatal: epoch 3 has two leaders": lambda story: story.event(
-        "b1", "exit", reason="fatal: epoch 3 has two leaders"
-    ),
-    "b1's data loop stood still for 1500 ms": stalled,
-    "a process of b1 ended without a word": lambda story: (
-        story.wait(5_000),
-        story.event("b1", "state", offset=1, digest="d"),
-        story.boot("b1"),
-    ),
-    "b2 fell silent": silent,
-    "b1 was killed and started again 12 s before the end, and did not boot": lambda story: (
-        story.inject(3, fault="kill", victims={"b1": {}}),
-        story.wait(12_000),
-        story.event("b2", "state", offset=1, digest="d"),
-    ),
-}
-
-
-@pytest.mark.parametrize("words", PLANTED)
-def test_planted_violation(words: str) -> None:
-    story = clean()
-    PLANTED[words](story)
-    assert_invalid(process_health(story.run_events()), words)
+PLANTED = Plants.of(
+    clean,
+    {
+        "nothing handled an error in fetcher: KeyError": lambda story: story.event(
+            "b1", "error", where="fetcher", message="KeyError: 3"
+        ),
+        "b1 gave up: fatal: epoch 3 has two leaders": lambda story: story.event(
+            "b1", "exit", reason="fatal: epoch 3 has two leaders"
+        ),
+        "b1's data loop stood still for 1500 ms": stalled,
+        "a process of b1 ended without a word": lambda story: (
+            story.wait(5_000),
+            story.event("b1", "state", offset=1, digest="d"),
+            story.boot("b1"),
+        ),
+        "b2 fell silent": silent,
+        "b1 was killed and started again 12 s before the end, and did not boot": lambda story: (
+            story.inject(3, fault="kill", victims={"b1": {}}),
+            story.wait(12_000),
+            story.event("b2", "state", offset=1, digest="d"),
+        ),
+    },
+)
 
 
 def test_pause_and_partition_end_no_process() -> None:

@@ -4,7 +4,7 @@ import random
 import uuid
 from typing import Any
 
-import pytest
+from contract import Plants
 from controller_cores import decided_log
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -66,76 +66,72 @@ def test_record_that_nobody_tells_ends_the_replay() -> None:
     assert f"offset {clean().offset}" in outcome.note
 
 
-PLANTED: dict[str, Any] = {
-    "without an ISR": lambda story: story.isr([], -1, topic_id=OTHER),
-    "of replicas": lambda story: story.isr([4, 5, 6], 4, topic_id=OTHER),
-    "not of its ISR": lambda story: story.isr([4], 5, topic_id=OTHER),
-    "which is fenced": lambda story: (
-        story.new_partition([4, 6], 1, topic_id=OTHER, isr=[4]),
-        story.isr([4, 6], 4, 1, topic_id=OTHER),
-    ),
-    "adds broker 9 to": lambda story: story.new_partition([9, 4], 1, topic_id=OTHER),
-    "gives 22222222-2222-2222-2222-222222222222/1 to broker 6": lambda story: story.new_partition(
-        [6, 4], 1, topic_id=OTHER
-    ),
-    "in leader epoch 1": lambda story: story.isr([4], 4, topic_id=OTHER, leader_epoch=1),
-    "in leader epoch 0, to 5 in leader epoch 0": lambda story: story.isr(
-        [5, 4], 5, topic_id=OTHER, leader_epoch=0
-    ),
-    "version of": lambda story: story.isr([4], 4, topic_id=OTHER, partition_epoch=7),
-    "which does not exist": lambda story: story.new_partition([4]),
-    f"{TOPIC}/0, which does not exist": lambda story: story.isr([4], 4),
-    "configures topic gone": lambda story: story.config("a", "b", "gone"),
-    f"of topic {TOPIC}": lambda story: story.record("RemoveTopicRecord", topic_id=TOPIC),
-    "a name that topic": lambda story: (
-        story.topic(topic_id=TOPIC),
-        story.new_partition([4]),
-    ),
-    "with the id of t": lambda story: (
-        story.topic("u", topic_id=OTHER),
-        story.new_partition([4], 1, topic_id=OTHER),
-    ),
-    "which has 1": lambda story: story.new_partition([4], 2, topic_id=OTHER),
-    "with epoch 1 after": lambda story: story.register(6, broker_epoch=1),
-    "former life is not fenced": lambda story: story.register(4),
-    "is of epoch 3 of broker 4": lambda story: story.fence(4, 3),
-    "is of epoch 0 of broker 6": lambda story: story.unfence(6, 0),
-    "is of broker 9, which is not registered": lambda story: story.fence(9, 1),
-    "which still leads": lambda story: (story.fence(4), story.record("NoOpRecord")),
-    "no removal follows": lambda story: (
-        story.record("TopicRecord", name="t", topic_id=OTHER, deleting=True),
-        story.record("NoOpRecord"),
-    ),
-    "no partition follows": lambda story: (
-        story.topic("u", topic_id=TOPIC),
-        story.record("NoOpRecord"),
-    ),
-    "which is shutting down": lambda story: (
-        story.beat(4, "SHUTDOWN", [story.offset]),
-        story.isr([5], 5, topic_id=OTHER),
-        story.isr([5, 4], 5, topic_id=OTHER),
-    ),
-    "of which only": lambda story: (
-        story.decide("X", {}, [story.offset, story.offset + 1]),
-        story.record("NoOpRecord"),
-        setattr(story, "epoch", 2),
-        story.record("NoOpRecord"),
-    ),
-    "not contiguous": lambda story: story.decide("X", {}, [story.offset, story.offset + 2]),
-    "is of epoch 0, below": lambda story: (
-        setattr(story, "epoch", 0),
-        story.record("NoOpRecord"),
-    ),
-    "different records at offset": lambda story: story.apply("b2", 0, "NoOpRecord"),
-    "has digest": lambda story: story.state("b1", story.offset, "0" * 64),
-}
-
-
-@pytest.mark.parametrize("words", PLANTED)
-def test_planted_violation(words: str) -> None:
-    story = clean()
-    PLANTED[words](story)
-    assert_invalid(replay_invariants(story.run_events()), words)
+PLANTED = Plants.of(
+    clean,
+    {
+        "without an ISR": lambda story: story.isr([], -1, topic_id=OTHER),
+        "of replicas": lambda story: story.isr([4, 5, 6], 4, topic_id=OTHER),
+        "not of its ISR": lambda story: story.isr([4], 5, topic_id=OTHER),
+        "which is fenced": lambda story: (
+            story.new_partition([4, 6], 1, topic_id=OTHER, isr=[4]),
+            story.isr([4, 6], 4, 1, topic_id=OTHER),
+        ),
+        "adds broker 9 to": lambda story: story.new_partition([9, 4], 1, topic_id=OTHER),
+        "gives 22222222-2222-2222-2222-222222222222/1 to broker 6": lambda story: (
+            story.new_partition([6, 4], 1, topic_id=OTHER)
+        ),
+        "in leader epoch 1": lambda story: story.isr([4], 4, topic_id=OTHER, leader_epoch=1),
+        "in leader epoch 0, to 5 in leader epoch 0": lambda story: story.isr(
+            [5, 4], 5, topic_id=OTHER, leader_epoch=0
+        ),
+        "version of": lambda story: story.isr([4], 4, topic_id=OTHER, partition_epoch=7),
+        "which does not exist": lambda story: story.new_partition([4]),
+        f"{TOPIC}/0, which does not exist": lambda story: story.isr([4], 4),
+        "configures topic gone": lambda story: story.config("a", "b", "gone"),
+        f"of topic {TOPIC}": lambda story: story.record("RemoveTopicRecord", topic_id=TOPIC),
+        "a name that topic": lambda story: (
+            story.topic(topic_id=TOPIC),
+            story.new_partition([4]),
+        ),
+        "with the id of t": lambda story: (
+            story.topic("u", topic_id=OTHER),
+            story.new_partition([4], 1, topic_id=OTHER),
+        ),
+        "which has 1": lambda story: story.new_partition([4], 2, topic_id=OTHER),
+        "with epoch 1 after": lambda story: story.register(6, broker_epoch=1),
+        "former life is not fenced": lambda story: story.register(4),
+        "is of epoch 3 of broker 4": lambda story: story.fence(4, 3),
+        "is of epoch 0 of broker 6": lambda story: story.unfence(6, 0),
+        "is of broker 9, which is not registered": lambda story: story.fence(9, 1),
+        "which still leads": lambda story: (story.fence(4), story.record("NoOpRecord")),
+        "no removal follows": lambda story: (
+            story.record("TopicRecord", name="t", topic_id=OTHER, deleting=True),
+            story.record("NoOpRecord"),
+        ),
+        "no partition follows": lambda story: (
+            story.topic("u", topic_id=TOPIC),
+            story.record("NoOpRecord"),
+        ),
+        "which is shutting down": lambda story: (
+            story.beat(4, "SHUTDOWN", [story.offset]),
+            story.isr([5], 5, topic_id=OTHER),
+            story.isr([5, 4], 5, topic_id=OTHER),
+        ),
+        "of which only": lambda story: (
+            story.decide("X", {}, [story.offset, story.offset + 1]),
+            story.record("NoOpRecord"),
+            setattr(story, "epoch", 2),
+            story.record("NoOpRecord"),
+        ),
+        "not contiguous": lambda story: story.decide("X", {}, [story.offset, story.offset + 2]),
+        "is of epoch 0, below": lambda story: (
+            setattr(story, "epoch", 0),
+            story.record("NoOpRecord"),
+        ),
+        "different records at offset": lambda story: story.apply("b2", 0, "NoOpRecord"),
+        "has digest": lambda story: story.state("b1", story.offset, "0" * 64),
+    },
+)
 
 
 def test_wish_to_shut_down_is_over_once_the_broker_says_so_or_its_controller_goes() -> None:

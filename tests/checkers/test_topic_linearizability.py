@@ -9,7 +9,8 @@ import pytest
 
 from checkers.topic_linearizability import TopicLinearizability, check_name
 from framework.checking.columns import Columns
-from framework.checking.results import checker_result
+from framework.checking.keyed import outcome_row
+from framework.checking.results import CheckerResult, checker_result
 from framework.checking.runs import OPERATIONS, add_operation
 from framework.history.pairing import Operation
 from framework.plugins.checker import RunInfo, Tables
@@ -253,3 +254,20 @@ def test_on_spark_every_name_is_judged_by_itself(spark: Any) -> None:
     assert (result.verdict, result.seen, result.keys) == (Verdict.INVALID, 2, 2)
     assert [(f.key, list(f.operations)) for f in result.findings] == [("bad", [4])]
     assert json.loads(found[0]["figures"])["operations"] == 1
+
+
+def contract(case: Any, name: str) -> Any:
+    """What `test_contract` asks for."""
+
+    def judge(operations: Sequence[Operation]) -> CheckerResult:
+        if not operations:
+            return checker_result(name, "", [])
+        outcome = check_name(rows(operations), budget_s=10)
+        return checker_result(name, "", [outcome_row("r", name, "t", outcome)])
+
+    return case(
+        judge=judge,
+        clean=next(iter(HONEST.values())),
+        planted={each: ((), lambda each=each: PLANTED[each]) for each in PLANTED},
+        nothing=[],
+    )

@@ -4,10 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from kafka_histories import Events, table
 
 from checkers.kafka_log.judge import judge
 from checkers.kafka_log.rows import rows
+from framework.checking.results import CheckerResult, checker_result
+from tests.checkers.kafka_log.kafka_histories import Events, table
 
 
 def op(process: int, f: str, value: Any, type_: str = "ok", **more: Any) -> Events:
@@ -298,3 +299,20 @@ def test_final_fetches_make_unseen_a_finding() -> None:
     assert messages[0].startswith("unseen: operation 2 sent 2")
     short = fetch(0, (0, 1), consumer="final", high_watermark=2)
     assert judged([*written, final, *short])[0] == []
+
+
+def contract(case: Any, name: str) -> Any:
+    """What `test_contract` asks for."""
+
+    def outcome(events: Events) -> CheckerResult:
+        return checker_result(name, "", judge(rows(table(events))).to_pylist())
+
+    return case(
+        judge=outcome,
+        clean=next(iter(CASES.values()))[0],
+        planted={
+            each: ((planted[2],), lambda planted=planted: planted[1])
+            for each, planted in CASES.items()
+        },
+        nothing=[],
+    )

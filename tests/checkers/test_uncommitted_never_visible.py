@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-import pytest
+from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_logs import LogStory
@@ -76,35 +76,37 @@ def partly_answered(story: LogStory) -> None:
     story.answer("Y", 4, request="2", code=36, codes=[36, 0])
 
 
-PLANTED: dict[str, Any] = {
-    "c1 answered X with success before offset 3": answered,
-    "c1 answered Y with success before offset 3": partly_answered,
-    "c1 applied what is below 3": lambda story: story.record("NoOpRecord"),
-    "b1 published what is below 4": lambda story: story.event(
-        "b1", "publish", offset=4, digest="d"
-    ),
-    "c1 called committed what is below 3": lambda story: story.hw("c1", 3, 1),
-    f"topic id {OTHER}": lambda story: story.create("u", OTHER),
-    "partition_epoch 1": read(partition_epoch=1),
-    "leader 5": read(leader=5),
-    "leader_epoch 1": lambda story: story.op(
-        "metadata",
-        "t",
-        None,
-        {"topic_id": TOPIC, "partitions": [{"partition": 0, "leader": 4, "leader_epoch": 1}]},
-    ),
-    "isr [4]": read(isr=[4]),
-    "partition 7": read(partition=7),
-    "epoch 9 of broker 4": lambda story: story.heartbeat(4, 9),
-    f"version 1 of {TOPIC}/0": lambda story: story.alter(0, [4]),
-}
+PLANTED = Plants.of(
+    clean,
+    {
+        "c1 answered X with success before offset 3": answered,
+        "c1 answered Y with success before offset 3": partly_answered,
+        "c1 applied what is below 3": lambda story: story.record("NoOpRecord"),
+        "b1 published what is below 4": lambda story: story.event(
+            "b1", "publish", offset=4, digest="d"
+        ),
+        "c1 called committed what is below 3": lambda story: story.hw("c1", 3, 1),
+        f"topic id {OTHER}": lambda story: story.create("u", OTHER),
+        "partition_epoch 1": read(partition_epoch=1),
+        "leader 5": read(leader=5),
+        "leader_epoch 1": lambda story: story.op(
+            "metadata",
+            "t",
+            None,
+            {"topic_id": TOPIC, "partitions": [{"partition": 0, "leader": 4, "leader_epoch": 1}]},
+        ),
+        "isr [4]": read(isr=[4]),
+        "partition 7": read(partition=7),
+        "epoch 9 of broker 4": lambda story: story.heartbeat(4, 9),
+        f"version 1 of {TOPIC}/0": lambda story: story.alter(0, [4]),
+    },
+)
 
 
-@pytest.mark.parametrize("words", PLANTED)
-def test_planted_violation(words: str) -> None:
-    story = clean()
-    PLANTED[words](story)
-    assert_invalid(uncommitted_never_visible(story.run_events()), words)
+@PLANTED.violation("c1 applied what is below 3", "ms later")
+def applied_a_moment_before_it_was_durable(story: LogStory) -> None:
+    story.record("NoOpRecord")
+    held(story, "c2", 2, 3)
 
 
 def test_clocks_of_several_machines_are_not_compared() -> None:

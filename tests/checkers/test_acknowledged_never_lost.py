@@ -1,5 +1,6 @@
 """What was acknowledged stays (D.7)."""
 
+from contract import Plants
 from planted_runs import OTHER, TOPIC, Story, accepted, assert_invalid, assert_valid, change, shown
 
 from checkers.acknowledged_never_lost import acknowledged_never_lost
@@ -59,41 +60,39 @@ def test_created_topic_is_lost() -> None:
     assert outcome.findings[0].operations == (made.index, read.index)
 
 
-def test_created_topic_was_replaced() -> None:
-    story = clean()
+PLANTED = Plants(clean)
+
+
+@PLANTED.violation("another id")
+def created_topic_was_replaced(story: Story) -> None:
     story.create("lost")
     story.describe("lost", shown(0, [4]), topic_id=OTHER)
-    assert_invalid(acknowledged_never_lost(story.run_events()), "another id")
 
 
-def test_created_topic_is_missing_in_a_final_cache() -> None:
-    story = clean()
+@PLANTED.violation("topic t", "no such topic")
+def created_topic_is_missing_in_a_final_cache(story: Story) -> None:
     story.op("metadata", "t", None, None, node="b2")
-    assert_invalid(acknowledged_never_lost(story.run_events()), "topic t", "no such topic")
 
 
-def test_delete_of_another_id_does_not_excuse() -> None:
-    story = Story()
+@PLANTED.violation("topic t", on=Story)
+def delete_of_another_id_does_not_excuse(story: Story) -> None:
     story.create("t")
     story.delete("t", OTHER)
     story.describe("t")
-    assert_invalid(acknowledged_never_lost(story.run_events()), "topic t")
 
 
-def test_delete_that_was_refused_does_not_excuse() -> None:
-    story = Story()
+@PLANTED.violation("topic t", on=Story)
+def delete_that_was_refused_does_not_excuse(story: Story) -> None:
     story.create("t")
     story.op("delete", "t", type="fail", error="NOT_CONTROLLER")
     story.describe("t")
-    assert_invalid(acknowledged_never_lost(story.run_events()), "topic t")
 
 
-def test_delete_that_began_after_the_read_does_not_excuse() -> None:
-    story = Story()
+@PLANTED.violation("topic t", on=Story)
+def delete_that_began_after_the_read_does_not_excuse(story: Story) -> None:
     story.create("t")
     story.describe("t")
     story.delete("t")
-    assert_invalid(acknowledged_never_lost(story.run_events()), "topic t")
 
 
 def test_indeterminate_delete_may_act_much_later() -> None:
@@ -121,10 +120,9 @@ def test_deleted_topic_comes_back() -> None:
     assert back.index in outcome.findings[0].operations
 
 
-def test_deleted_topic_stays_in_a_settled_cache() -> None:
-    story = clean()
+@PLANTED.violation("is back")
+def deleted_topic_stays_in_a_settled_cache(story: Story) -> None:
     story.op("metadata", "gone", None, {"topic_id": OTHER, "partitions": []}, node="b2")
-    assert_invalid(acknowledged_never_lost(story.run_events()), "is back")
 
 
 def test_caches_of_a_cluster_that_did_not_settle_promise_nothing() -> None:
@@ -164,11 +162,10 @@ def test_deleted_topic_comes_back_in_the_log() -> None:
 # --- versions and answers -----------------------------------------------------------------
 
 
-def test_acknowledged_version_is_lost() -> None:
-    story = clean()
+@PLANTED.violation("version 8", "found version 7")
+def acknowledged_version_is_lost(story: Story) -> None:
     story.alter(7, [4])
     story.describe("t", shown(7, [4, 5]))
-    assert_invalid(acknowledged_never_lost(story.run_events()), "version 8", "found version 7")
 
 
 def test_answer_before_commit() -> None:

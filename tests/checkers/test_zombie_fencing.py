@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from contract import Plants
 from hypothesis import given
 from hypothesis import strategies as st
 from planted_runs import TOPIC, Story, assert_invalid, assert_valid, item, shown
@@ -70,35 +71,33 @@ def test_stale_broker_epoch_in_a_heartbeat() -> None:
     assert zombie.index in outcome.findings[0].operations
 
 
-def test_stale_broker_epoch_in_an_isr_change() -> None:
-    story = clean()
+PLANTED = Plants(clean)
+
+
+@PLANTED.violation("alter-isr", "broker epoch 3 of broker 4")
+def stale_broker_epoch_in_an_isr_change(story: Story) -> None:
     story.alter(2, [4], zombie="replaced", broker_epoch=3)
-    assert_invalid(zombie_fencing(story.run_events()), "alter-isr", "broker epoch 3 of broker 4")
 
 
-def test_stale_leader_epoch() -> None:
-    story = clean()
+@PLANTED.violation(f"leader epoch 1 of {TOPIC}/0")
+def stale_leader_epoch(story: Story) -> None:
     story.describe("t", shown(3, [4], leader_epoch=2))
     story.alter(3, [4, 5], zombie="replay", broker_epoch=8, leader_epoch=1)
-    assert_invalid(zombie_fencing(story.run_events()), f"leader epoch 1 of {TOPIC}/0")
 
 
-def test_stale_version() -> None:
-    story = clean()
+@PLANTED.violation(f"version 1 of {TOPIC}/0", "version 2")
+def stale_version(story: Story) -> None:
     story.alter(1, [4, 5], zombie="replay", broker_epoch=8)
-    assert_invalid(zombie_fencing(story.run_events()), f"version 1 of {TOPIC}/0", "version 2")
 
 
-def test_honest_request_may_be_stale_as_well() -> None:
-    story = clean()
+@PLANTED.violation("broker epoch 3 of broker 4")
+def honest_request_may_be_stale_as_well(story: Story) -> None:
     story.heartbeat(4, 3)
-    assert_invalid(zombie_fencing(story.run_events()), "broker epoch 3 of broker 4")
 
 
-def test_accepted_zombie_of_whose_generation_nothing_is_known() -> None:
-    story = clean()
+@PLANTED.violation("was a zombie's (replaced)")
+def accepted_zombie_of_whose_generation_nothing_is_known(story: Story) -> None:
     story.heartbeat(77, 5, zombie="replaced")
-    assert_invalid(zombie_fencing(story.run_events()), "was a zombie's (replaced)")
 
 
 def test_zombie_that_history_shows_to_be_current_is_none() -> None:
@@ -173,13 +172,12 @@ def test_decision_on_a_stale_isr_change(stale: dict[str, Any], what: str) -> Non
     assert_invalid(zombie_fencing(story.run_events()), "accepted AlterPartition", what)
 
 
-def test_record_above_a_newer_generation_that_another_node_applied() -> None:
+@PLANTED.violation("c2 accepted", "offset 9")
+def record_above_a_newer_generation_that_another_node_applied(story: Story) -> None:
     """The controller's own events do not show it, the log does."""
-    story = clean()
     story.boot("c2")
     story.decide("AlterPartition", source(1, broker_epoch=8), [12], node="c2", as_of=12)
     story.apply("c1", 12, "NoOpRecord")
-    assert_invalid(zombie_fencing(story.run_events()), "c2 accepted", "offset 9")
 
 
 def test_decision_whose_record_was_never_committed_is_not_judged_by_the_log() -> None:
@@ -230,31 +228,27 @@ def test_refused_part_of_a_batch_of_which_another_was_accepted(older: bool) -> N
     assert outcome.figures["decisions"] == 2
 
 
-def test_accepted_part_of_a_batch_on_a_stale_version() -> None:
-    story = clean()
+@PLANTED.violation(f"version of partition {TOPIC}/0 at 1")
+def accepted_part_of_a_batch_on_a_stale_version(story: Story) -> None:
     decided(story, batch(0, 0))
-    assert_invalid(zombie_fencing(story.run_events()), f"version of partition {TOPIC}/0 at 1")
 
 
-def test_accepted_part_that_is_not_the_first_on_a_stale_leader_epoch() -> None:
-    story = clean()
+@PLANTED.violation(f"leader epoch of partition {TOPIC}/1 at -1")
+def accepted_part_that_is_not_the_first_on_a_stale_leader_epoch(story: Story) -> None:
     items = batch(74, 0, leader_epoch=-1)
     decided(story, items)
-    assert_invalid(zombie_fencing(story.run_events()), f"leader epoch of partition {TOPIC}/1 at -1")
 
 
-def test_batch_of_a_stale_broker_of_which_a_part_was_accepted() -> None:
-    story = clean()
+@PLANTED.violation("broker epoch of broker 4 at 3")
+def batch_of_a_stale_broker_of_which_a_part_was_accepted(story: Story) -> None:
     story.partition(11, 0, [4], partition_id=1)
     stale = source(1, broker_epoch=3)
     story.decide("AlterPartition", stale, [13], as_of=12, items=batch(74, 0))
-    assert_invalid(zombie_fencing(story.run_events()), "broker epoch of broker 4 at 3")
 
 
-def test_older_run_shows_by_a_record_that_the_first_part_was_accepted() -> None:
-    story = clean()
+@PLANTED.violation(f"version of partition {TOPIC}/0 at 1")
+def older_run_shows_by_a_record_that_the_first_part_was_accepted(story: Story) -> None:
     decided(story, batch(0, 74), older=True)
-    assert_invalid(zombie_fencing(story.run_events()), f"version of partition {TOPIC}/0 at 1")
 
 
 def test_older_run_without_the_record_does_not_tell_which_part_was_accepted() -> None:
@@ -266,13 +260,12 @@ def test_older_run_without_the_record_does_not_tell_which_part_was_accepted() ->
 # --- leases -------------------------------------------------------------------------------
 
 
-def test_serves_after_its_lease_by_its_own_events() -> None:
-    story = clean()
+@PLANTED.violation("b1 served Metadata", "after its lease")
+def serves_after_its_lease_by_its_own_events(story: Story) -> None:
     story.wait(100)
     story.event("b1", "heartbeat", error=41)
     story.wait(300)
     story.serve("b1")
-    assert_invalid(zombie_fencing(story.run_events()), "b1 served Metadata", "after its lease")
 
 
 def test_serves_an_operation_that_began_after_its_lease() -> None:
@@ -309,22 +302,20 @@ def test_serves_without_ever_having_had_a_lease() -> None:
     assert outcome.findings[0].operations == (create.index,)
 
 
-def test_serves_absence_after_its_lease() -> None:
-    story = clean()
+@PLANTED.violation("b1 served Metadata")
+def serves_absence_after_its_lease(story: Story) -> None:
     story.wait(100)
     story.event("b1", "heartbeat", error=41)
     story.wait(300)
     story.serve("b1", code=3, topic="t")
-    assert_invalid(zombie_fencing(story.run_events()), "b1 served Metadata")
 
 
-def test_serves_one_of_several_topics_after_its_lease() -> None:
-    story = clean()
+@PLANTED.violation("b1 served Produce")
+def serves_one_of_several_topics_after_its_lease(story: Story) -> None:
     story.wait(100)
     story.event("b1", "heartbeat", error=41)
     story.wait(300)
     story.serve("b1", "Produce", code=6, codes=[6, 0], topic="t")
-    assert_invalid(zombie_fencing(story.run_events()), "b1 served Produce")
 
 
 def test_refusal_of_several_topics_after_its_lease_serves_none() -> None:

@@ -4,6 +4,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 import pytest
+from contract import Plants
 from hypothesis import given
 from hypothesis import strategies as st
 from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid, shown
@@ -58,44 +59,39 @@ def test_nothing_seen_is_unknown() -> None:
 # --- quorum state -------------------------------------------------------------------------
 
 
-def test_saved_epoch_goes_back() -> None:
-    story = clean()
+PLANTED = Plants(clean)
+
+
+@PLANTED.violation("c1 saved epoch 1 after epoch 2")
+def saved_epoch_goes_back(story: Story) -> None:
     story.saved("c1", 1)
-    assert_invalid(monotonic_counters(story.run_events()), "c1 saved epoch 1 after epoch 2")
 
 
-def test_epoch_is_older_after_a_restart() -> None:
-    story = clean()
+@PLANTED.violation("c1 came back with epoch 1 after epoch 2")
+def epoch_is_older_after_a_restart(story: Story) -> None:
     story.boot("c1", (1, -1, -1))
-    assert_invalid(
-        monotonic_counters(story.run_events()), "c1 came back with epoch 1 after epoch 2"
-    )
 
 
-def test_vote_forgotten_over_a_restart() -> None:
-    story = clean()
+@PLANTED.violation("c1 forgot its vote of epoch 3")
+def vote_forgotten_over_a_restart(story: Story) -> None:
     story.saved("c1", 3, voted=2)
     story.boot("c1", (3, -1, -1))
-    assert_invalid(monotonic_counters(story.run_events()), "c1 forgot its vote of epoch 3")
 
 
-def test_vote_changed() -> None:
-    story = clean()
+@PLANTED.violation("c1 changed its vote of epoch 3")
+def vote_changed(story: Story) -> None:
     story.saved("c1", 3, voted=2)
     story.saved("c1", 3, voted=3)
-    assert_invalid(monotonic_counters(story.run_events()), "c1 changed its vote of epoch 3")
 
 
-def test_leader_changed_within_an_epoch() -> None:
-    story = clean()
+@PLANTED.violation("c1 changed its leader of epoch 2")
+def leader_changed_within_an_epoch(story: Story) -> None:
     story.saved("c1", 2, leader=1)
-    assert_invalid(monotonic_counters(story.run_events()), "c1 changed its leader of epoch 2")
 
 
-def test_quorum_state_gone_after_a_restart() -> None:
-    story = clean()
+@PLANTED.violation("c1 came back without its quorum state")
+def quorum_state_gone_after_a_restart(story: Story) -> None:
     story.boot("c1")
-    assert_invalid(monotonic_counters(story.run_events()), "c1 came back without its quorum state")
 
 
 def test_boot_may_know_more_than_the_events_before_it() -> None:
@@ -116,59 +112,51 @@ def test_offset_goes_back_within_an_incarnation(type_: str) -> None:
     assert_invalid(monotonic_counters(story.run_events()), "c2's", "from 7 to 6")
 
 
-def test_high_watermark_goes_back_within_an_incarnation() -> None:
-    story = clean()
+@PLANTED.violation("c2's high watermark went from 6 to 5")
+def high_watermark_goes_back_within_an_incarnation(story: Story) -> None:
     story.hw("c2", 5, 2, role="follower")
-    assert_invalid(monotonic_counters(story.run_events()), "c2's high watermark went from 6 to 5")
 
 
-def test_record_applied_again_in_one_incarnation() -> None:
-    story = clean()
+@PLANTED.violation("c1's applied record went from 9 to 9")
+def record_applied_again_in_one_incarnation(story: Story) -> None:
     story.broker(9, 4, 9)
-    assert_invalid(monotonic_counters(story.run_events()), "c1's applied record went from 9 to 9")
 
 
-def test_high_watermark_of_the_quorum_goes_back() -> None:
-    story = clean()
+@PLANTED.violation("quorum's high watermark went back")
+def high_watermark_of_the_quorum_goes_back(story: Story) -> None:
     story.boot("c2", (3, -1, 2))
     story.hw("c2", 8, 3, role="leader")
-    assert_invalid(monotonic_counters(story.run_events()), "quorum's high watermark went back")
 
 
 # --- the log ------------------------------------------------------------------------------
 
 
-def test_broker_epoch_does_not_rise() -> None:
-    story = clean()
+@PLANTED.violation("broker 4", "epoch 9 at offset 12")
+def broker_epoch_does_not_rise(story: Story) -> None:
     story.broker(12, 4, 9)
-    assert_invalid(monotonic_counters(story.run_events()), "broker 4", "epoch 9 at offset 12")
 
 
-def test_partition_epoch_jumps() -> None:
-    story = clean()
+@PLANTED.violation("partition epoch 4 after 2")
+def partition_epoch_jumps(story: Story) -> None:
     story.partition(12, 4, [4], leader=-1, leader_epoch=1)
-    assert_invalid(monotonic_counters(story.run_events()), "partition epoch 4 after 2")
 
 
-def test_leader_epoch_goes_back() -> None:
-    story = clean()
+@PLANTED.violation("leader epoch 0 after 1")
+def leader_epoch_goes_back(story: Story) -> None:
     story.partition(12, 3, [4], leader=-1, leader_epoch=0)
-    assert_invalid(monotonic_counters(story.run_events()), "leader epoch 0 after 1")
 
 
-def test_leader_changes_within_a_leader_epoch() -> None:
-    story = clean()
+@PLANTED.violation("leader changed from -1 to 4")
+def leader_changes_within_a_leader_epoch(story: Story) -> None:
     story.partition(12, 3, [4], leader=4, leader_epoch=1)
-    assert_invalid(monotonic_counters(story.run_events()), "leader changed from -1 to 4")
 
 
 # --- clients ------------------------------------------------------------------------------
 
 
-def test_answered_broker_epoch_goes_back() -> None:
-    story = clean()
+@PLANTED.violation("broker 4 was answered epoch 5")
+def answered_broker_epoch_goes_back(story: Story) -> None:
     story.heartbeat(4, -1, answered=5)
-    assert_invalid(monotonic_counters(story.run_events()), "broker 4 was answered epoch 5")
 
 
 def test_metadata_of_one_incarnation_goes_back() -> None:

@@ -1,0 +1,77 @@
+"""Whether faults bit."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from contract import Plants
+from planted_endings import clean
+from planted_runs import Story, assert_valid
+
+from checkers.faults_bit import faults_bit
+from framework.verdict import Verdict
+
+
+def test_faults_that_bit_and_healed_are_accepted() -> None:
+    outcome = faults_bit(clean().run_events())
+    assert_valid(outcome)
+    assert outcome.figures == {"injections": 1, "bit": 1, "healed": 1, "bit.partition": 1}
+
+
+@pytest.mark.parametrize("nemeses", [[], ["none"]])
+def test_run_without_faults_is_accepted(nemeses: list[str]) -> None:
+    story = Story()
+    story.plan = {"nemeses": nemeses}
+    outcome = faults_bit(story.run_events())
+    assert_valid(outcome)
+    assert outcome.note == "no faults asked"
+
+
+def test_faults_asked_and_none_injected_is_unknown() -> None:
+    outcome = faults_bit(Story().run_events())
+    assert outcome.verdict is Verdict.UNKNOWN
+    assert "none was injected" in outcome.note
+
+
+def injected(**more: Any) -> Callable[[], Story]:
+    def story() -> Story:
+        told = Story()
+        told.inject(**more)
+        return told
+
+    return story
+
+
+PLANTED = Plants(clean, Verdict.UNKNOWN)
+"""It says what the other verdicts are worth, and accuses nobody."""
+HELD_BEFORE = {"entries": [{"step": "probed-before", "probe": {"bites": True}}]}
+
+
+@PLANTED.violation("none was seen to bite", on=injected(bit=False))
+@PLANTED.violation("none was seen to bite", on=injected(bit=None), name="it cannot be told")
+@PLANTED.violation("none was seen to bite", on=injected(**HELD_BEFORE), name="it held before")
+@PLANTED.violation("not seen to be healed", on=injected(healed=False), name="it goes on")
+@PLANTED.violation(
+    "not seen to be healed", on=injected(healed=None, healed_ns=None), name="it never ended"
+)
+def it_did_not_bite(story: Story) -> None:
+    """As it is."""
+
+
+def test_some_dull_injections_among_sharp_ones_are_named() -> None:
+    story = Story()
+    story.plan = {"nemeses": ["partition"]}
+    story.inject(1)
+    story.inject(2, bit=False)
+    outcome = faults_bit(story.run_events())
+    assert_valid(outcome)
+    assert "injection 2" in outcome.note
+
+
+def test_a_kind_that_never_bit_is_unknown_whatever_the_others_did() -> None:
+    story = Story()
+    story.plan = {"nemeses": ["partition", "kill"]}
+    story.inject(1)
+    outcome = faults_bit(story.run_events())
+    assert outcome.verdict is Verdict.UNKNOWN
+    assert "never seen to bite: kill" in outcome.note

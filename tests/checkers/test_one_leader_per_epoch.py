@@ -1,0 +1,82 @@
+"""One leader per epoch (D.3)."""
+
+from itertools import combinations
+
+from contract import Plants
+from hypothesis import given
+from hypothesis import strategies as st
+from planted_elections import ID, clean
+from planted_runs import Story, assert_invalid, assert_valid
+
+from checkers.one_leader_per_epoch import one_leader_per_epoch
+from framework.verdict import Verdict
+
+
+def test_clean_elections_are_accepted() -> None:
+    assert_valid(one_leader_per_epoch(clean().run_events()))
+
+
+def test_nothing_seen_is_unknown() -> None:
+    assert one_leader_per_epoch(Story().run_events()).verdict is Verdict.UNKNOWN
+
+
+PLANTED = Plants(clean)
+
+
+@PLANTED.violation("epoch 2", "id 2", "id 3")
+def two_elected(story: Story) -> None:
+    story.event("c3", "elected", epoch=2, start_offset=0, votes=[1, 3])
+
+
+@PLANTED.violation("epoch 1", "c3 claimed")
+def second_node_claims(story: Story) -> None:
+    story.event("c3", "claim", epoch=1, end_offset=4)
+
+
+@PLANTED.violation("c3 took the role")
+def second_node_takes_the_role(story: Story) -> None:
+    story.event("c3", "role", role="leader", epoch=2, leader_id=3)
+
+
+@PLANTED.violation("c1 appended as leader")
+def second_node_appends_as_leader(story: Story) -> None:
+    story.append("c1", 4, 2, 1, leader=True)
+
+
+@PLANTED.violation("c3 knew it as leader")
+def follower_follows_another(story: Story) -> None:
+    story.saved("c3", 2, leader=1)
+
+
+@PLANTED.violation("saved by c1")
+def saved_leader_differs(story: Story) -> None:
+    story.boot("c1", (2, 3, -1))
+
+
+@PLANTED.violation("the record that begins the epoch")
+def leader_change_record_of_another(story: Story) -> None:
+    story.apply("c3", 5, "LeaderChange", 1, leader_id=3)
+
+
+def test_client_was_answered_by_another_leader_of_the_epoch() -> None:
+    story = Story()
+    first = story.op("describe", "t", ext={"epoch": 4, "offset": 1}, node="c1")
+    second = story.op("describe", "t", ext={"epoch": 4, "offset": 1}, node="c2")
+    outcome = one_leader_per_epoch(story.run_events())
+    assert_invalid(outcome, "epoch 4", "id 1", "id 2")
+    assert outcome.findings[0].operations == (first.index, second.index)
+
+
+def test_answers_of_brokers_are_no_sightings() -> None:
+    story = clean()
+    story.op("describe", "t", ext={"epoch": 1, "offset": 1}, node="b1")
+    assert_valid(one_leader_per_epoch(story.run_events()))
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.sampled_from(list(ID))), min_size=1, max_size=12))
+def test_one_leader_is_what_it_says(wins: list[tuple[int, str]]) -> None:
+    story = Story()
+    for epoch, node in wins:
+        story.event(node, "elected", epoch=epoch, start_offset=0, votes=[])
+    right = not any(a[0] == b[0] and a[1] != b[1] for a, b in combinations(wins, 2))
+    assert (one_leader_per_epoch(story.run_events()).verdict is Verdict.VALID) == right

@@ -1,0 +1,93 @@
+"""One vote per voter and epoch (D.4)."""
+
+from itertools import combinations
+
+from contract import Plants
+from hypothesis import given
+from hypothesis import strategies as st
+from planted_elections import ID, clean, vote
+from planted_runs import Story, assert_valid
+
+from checkers.one_vote import one_vote
+from framework.verdict import Verdict
+
+
+def test_clean_elections_are_accepted() -> None:
+    assert_valid(one_vote(clean().run_events()))
+
+
+def test_nothing_seen_is_unknown() -> None:
+    assert one_vote(Story().run_events()).verdict is Verdict.UNKNOWN
+
+
+PLANTED = Plants(clean)
+
+
+@PLANTED.violation("voter 3", "candidates 2 and 1", "epoch 2")
+def voter_forgets_its_vote_over_a_restart(story: Story) -> None:
+    story.boot("c3", (2, -1, -1), log_end=0)
+    vote(story, "c3", 2, 1, [1, 1], [0, 0])
+
+
+@PLANTED.violation("voter 3", "epoch 2")
+def voter_saves_another_vote(story: Story) -> None:
+    story.saved("c3", 2, voted=3)
+
+
+@PLANTED.violation("voter 2", "candidates 1 and 3", "epoch 1")
+def recovered_vote_differs_from_the_one_given(story: Story) -> None:
+    story.boot("c2", (1, -1, 3))
+
+
+@PLANTED.violation("voter 2", "epoch 2")
+def winner_granted_another_too(story: Story) -> None:
+    vote(story, "c2", 2, 3, [9, 9], [0, 0])
+
+
+@PLANTED.violation("voter 2", "candidates 1 and 3", "epoch 1")
+def winner_counts_a_vote_that_went_to_another(story: Story) -> None:
+    story.event("c3", "elected", epoch=1, start_offset=0, votes=[2, 3])
+
+
+@PLANTED.violation("c3", "(1, 4)", "(1, 5)", "said")
+def vote_for_a_shorter_log(story: Story) -> None:
+    vote(story, "c3", 7, 1, [1, 4], [1, 5])
+
+
+@PLANTED.violation("(1, 50)", "(2, 5)")
+def vote_for_a_longer_log_of_an_older_epoch(story: Story) -> None:
+    vote(story, "c3", 7, 1, [1, 50], [2, 5])
+
+
+@PLANTED.violation("c3", "(2, 1)", "written")
+def vote_for_a_shorter_log_that_the_voter_lies_about(story: Story) -> None:
+    story.append("c3", 0, 2, 22)
+    vote(story, "c3", 7, 1, [1, 1], [1, 1])
+
+
+def test_log_end_that_only_the_boot_knows_is_no_false_alarm() -> None:
+    """The line of the last append before a kill is missing."""
+    story = clean()
+    story.append("c1", 1, 1, 5)
+    story.boot("c1", (2, 2, -1), log_end=4, last_epoch=2)
+    vote(story, "c1", 3, 2, [2, 4], [2, 4])
+    story.event("c1", "truncate", end_offset=3)
+    vote(story, "c1", 4, 3, [1, 9], [1, 3])
+    assert_valid(one_vote(story.run_events()))
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(list(ID)), st.integers(1, 3), st.integers(1, 3), st.booleans()),
+        min_size=1,
+        max_size=10,
+    )
+)
+def test_one_vote_is_what_it_says(votes: list[tuple[str, int, int, bool]]) -> None:
+    story = Story()
+    for node, epoch, candidate, restart in votes:
+        if restart:
+            story.boot(node)
+        vote(story, node, epoch, candidate, [0, 0], [0, 0])
+    right = not any(a[:2] == b[:2] and a[2] != b[2] for a, b in combinations(votes, 2))
+    assert (one_vote(story.run_events()).verdict is Verdict.VALID) == right
