@@ -50,7 +50,7 @@ def check_runs(
     return check_stored(spark, read_runs(folders), checkers, budget_s=budget_s)
 
 
-def rehearse(spark: Any, folder: Path, checkers: Sequence[str]) -> None:
+def warm_up_checkers(spark: Any, folder: Path, checkers: Sequence[str]) -> None:
     """Checks what a run has recorded so far, and forgets the outcome: the verdict comes seconds
     sooner when Spark and its Python workers have seen every checker before. Never raises."""
     with suppress(Exception):

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from framework.checking.engine import check_runs, rehearse
+from framework.checking.engine import check_runs, warm_up_checkers
 from framework.checking.junit import write_junit
 from framework.checking.precompile import Precompiling
 from framework.checking.results import verdict_document
@@ -43,7 +43,7 @@ from framework.run.versions import versions
 
 log: Final = logging.getLogger(__name__)
 
-REHEARSAL_S: Final = 20.0
+WARM_UP_S: Final = 20.0
 """Main phases from this length on leave time to check once for practice."""
 
 KEPT: Final[list[ExitStack]] = []
@@ -95,8 +95,8 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> tuple[dict[str,
         def practise(session: Any, folder: store.RunFolder) -> None:
             if recorded.is_set():
                 return  # the check itself is next
-            if test.options.time_limit_s >= REHEARSAL_S:
-                rehearse(session, folder.path, test.checkers)
+            if test.options.time_limit_s >= WARM_UP_S:
+                warm_up_checkers(session, folder.path, test.checkers)
             else:
                 warm_up(session)
 
