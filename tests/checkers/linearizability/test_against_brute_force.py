@@ -51,8 +51,9 @@ def test_many_keys_in_one_table(name: str) -> None:
     shuffled = list(range(len(whole)))
     random.Random(7).shuffle(shuffled)
     again = judge_block(whole.take(shuffled), model=model_of(name), budget_s=30)
-    # Of two searches in turns, the clock says which decides: figures name it.
-    assert again.drop_columns("figures").equals(found.drop_columns("figures"))
+    # Of two searches in turns the clock says which decides: figures and explanations show it.
+    same = ["run", "checker", "key", "verdict", "seen"]
+    assert again.select(same).equals(found.select(same))
 
 
 # What hypothesis makes shrinks to the smallest history that shows a mistake.
