@@ -140,6 +140,7 @@ compile_kernels() {
     if [[ -e "$stamp" && -z "$(find "${sources[@]}" -name '*.py' -newer "$stamp" 2>/dev/null)" ]]; then return; fi
     say "compiling the checkers' kernels, once a machine (a minute or two)"
     "$VENV/bin/python" -m checkers.precompile --all >&2
+    "$VENV/bin/python" -m framework.checking.precompile >/dev/null # which notes that it is done
     touch "$stamp"
 }
 
