@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from framework.errors import UsageError
 from framework.evidence.catalogue import KINDS
 from framework.evidence.kinds import Evidence
 from framework.evidence.schemas import table_of
@@ -24,7 +25,10 @@ def system_of(plan: Mapping[str, Json]) -> System:
 def observed(info: RunInfo) -> dict[str, pa.Table]:
     """Kind -> its rows. Raises `UsageError` if the system is not installed, or a file of the run
     is not what its nodes write."""
-    return tables_by_kind(system_of(info.plan).observe(Path(info.path), info.plan))
+    try:
+        return tables_by_kind(system_of(info.plan).observe(Path(info.path), info.plan))
+    except pa.ArrowException as error:
+        raise UsageError(f"{info.path}: what its nodes left cannot be read: {error}") from None
 
 
 def tables_by_kind(evidence: Iterable[Evidence]) -> dict[str, pa.Table]:
@@ -33,13 +37,3 @@ def tables_by_kind(evidence: Iterable[Evidence]) -> dict[str, pa.Table]:
     for each in evidence:
         rows.setdefault(each.kind, []).append(each)
     return {kind: table_of(KINDS[kind], found) for kind, found in rows.items()}
-
-
-def merged(tables: Iterable[tuple[str, Mapping[str, pa.Table]]], kind: str) -> pa.Table | None:
-    """The rows of one kind of several runs, with the column `run`; None: there are none."""
-    parts = [
-        each[kind].append_column("run", pa.repeat(pa.scalar(run), len(each[kind])))
-        for run, each in tables
-        if kind in each
-    ]
-    return pa.concat_tables(parts) if parts else None

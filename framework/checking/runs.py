@@ -24,7 +24,6 @@ from framework.plugins.checker import RunInfo, RunTables, Tables
 PLAN: Final = "plan.json"
 HISTORY: Final = "history.jsonl"
 LEDGER: Final = "faults.jsonl"
-NODE_EVENTS: Final = "nodes/*/**/events.jsonl"
 _PLAN_KEYS: Final = ("seed", "workloads", "nodes", "time_zero_ns")
 
 NEMESIS: Final = pa.schema(
@@ -35,17 +34,6 @@ NEMESIS: Final = pa.schema(
         "type": pa.string(),
         "f": pa.string(),
         "value": pa.string(),
-    }
-)
-EVENTS: Final = pa.schema(
-    {
-        "run": pa.string(),
-        "node": pa.string(),
-        "incarnation": pa.string(),
-        "seq": pa.int64(),
-        "time_ns": pa.int64(),
-        "type": pa.string(),
-        "fields": pa.string(),
     }
 )
 FAULTS: Final = pa.schema(
@@ -137,10 +125,7 @@ def read_each(folders: Iterable[Path]) -> list[tuple[Path, StoredRun | str]]:
 
 def tables(spark: Any, runs: Sequence[StoredRun]) -> Tables:
     """What checkers read, for all runs together. Nothing is computed yet."""
-    events = Columns(EVENTS)
     stored = [_of_run(run) for run in runs]
-    for run in runs:
-        _add_events(events, run.info)
     operations = process_texts(_of_runs([(run, run.history.operations) for run in runs]))
     nemesis = _of_runs([(run, run.history.nemesis) for run in runs])
     return Tables(
@@ -148,7 +133,6 @@ def tables(spark: Any, runs: Sequence[StoredRun]) -> Tables:
         runs=[run.info for run in runs],
         operations=spark.createDataFrame(operations.select(OPERATIONS.names)),
         nemesis=spark.createDataFrame(nemesis.select(NEMESIS.names)),
-        events=spark.createDataFrame(events.table()),
         faults=spark.createDataFrame(pa.concat_tables(each.faults for each in stored)),
         stored=stored,
     )
@@ -208,7 +192,6 @@ def _read_plan(path: Path) -> Mapping[str, Any]:
     return plan
 
 
-_EVENT: Final = {"node": str, "incarnation": str, "seq": int, "time_ns": int, "type": str}
 _ENTRY: Final = {"id": int, "step": str, "fault": str, "shape": str, "time": int}
 
 
@@ -219,22 +202,6 @@ def _need(path: Path, line: Mapping[str, Any], kinds: Mapping[str, type]) -> Non
             raise UsageError(
                 f"{path}: {name} is {json.dumps(line[name])[:80]}; every line has a "
                 f"{'whole number' if kind is int else 'string'} there"
-            )
-
-
-def _add_events(columns: Columns, info: RunInfo) -> None:
-    zero = int(info.plan["time_zero_ns"])
-    for path in sorted(Path(info.path).glob(NODE_EVENTS)):
-        for _, line in json_lines(path, marks=("type",)):
-            _need(path, line, _EVENT)
-            columns.add(
-                info.run,
-                as_text(line.pop("node", path.parent.name)),
-                as_text(line.pop("incarnation", "")),
-                line.pop("seq", None),
-                line.pop("time_ns", zero) - zero,
-                as_text(line.pop("type", "")),
-                as_json(line),
             )
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, ge
 import pyarrow as pa
 
 from framework.evidence.kinds import COMMON, Evidence, own_fields
+from framework.history.texts import as_text
 
 T = TypeVar("T")
 
@@ -36,8 +37,16 @@ def table_of(kind: type[Evidence], rows: Sequence[Evidence]) -> pa.Table:
         values: Iterable[Any] = map(attrgetter(each.name), rows)
         if each.to_arrow is not None:
             values = map(each.to_arrow, values)
-        arrays.append(pa.array(list(values), each.type))
+        arrays.append(_array(list(values), each.type))
     return pa.Table.from_arrays(arrays, schema=schema(kind))
+
+
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    try:
+        return pa.array(values, kind)
+    except UnicodeEncodeError:  # JSON allows lone surrogates, Arrow does not
+        plain = [as_text(value) if isinstance(value, str) else value for value in values]
+        return pa.array(plain, kind)
 
 
 def rows_of(kind: type[Evidence], table: pa.Table) -> list[Evidence]:

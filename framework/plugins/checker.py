@@ -77,8 +77,6 @@ class Tables:
         result (JSON, value of the completion), error_code, error_message, node, ext (JSON),
         invoked_ns, completed_ns (null: none), phase ("main" or "final"). Client operations only.
     nemesis: run, index, time_ns, type, f, value (JSON).
-    events: run, node, incarnation, seq, time_ns (harness monotonic clock, ns since the run
-        began), type, fields (JSON object: everything else of the line).
     faults: run, id, fault, shape, victims (JSON), started_ns, injected_ns, healed_ns,
         effective (bool, null unknown), healed (bool, null unknown), entries (JSON list of the
         ledger's lines).
@@ -88,7 +86,6 @@ class Tables:
     runs: Sequence[RunInfo]
     operations: DataFrame
     nemesis: DataFrame
-    events: DataFrame
     faults: DataFrame
     stored: Sequence[RunTables] = ()
     """The same, and the typed evidence, of each run."""

@@ -3,9 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from planted_runs import TOPIC, Story
-
-from checkers.kernels.evidence import NodeEvent
+from planted_runs import TOPIC, NodeEvent, Story
 
 END_POINT = {"name": "CLIENT", "host": "h", "port": 9092, "security_protocol": 0}
 

@@ -1,12 +1,13 @@
 """Small runs written by hand: operations and node events on one clock, a ms a step."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from checkers.kernels.evidence import Evidence, Injection, Mark, NodeEvent, Operation
 from framework.checking.keyed import Outcome
 from framework.evidence.clocks import Clocks
 from framework.evidence.run_events import FaultRecord, NemesisEvent, RunEvents
+from framework.history.pairing import Operation
 from framework.verdict import Verdict
 from nodes.kraft.adapter.evidence import promises, translated
 
@@ -21,6 +22,22 @@ NODES: dict[str, Any] = {
     **{f"b{i}": {"roles": ["broker"], "ids": {"broker": 3 + i}} for i in (1, 2, 3)},
 }
 PLAN: dict[str, Any] = {"nodes": NODES, "time_zero_ns": ZERO_NS, "nemeses": ["partition"]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeEvent:
+    """A line of events.jsonl. `time_ns` is ns since the run began."""
+
+    node: str
+    incarnation: str
+    seq: int
+    time_ns: int
+    type: str
+    fields: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        head = {"time_ns": self.time_ns, "node": self.node, "incarnation": self.incarnation}
+        return {**head, "seq": self.seq, "type": self.type, **self.fields}
 
 
 RECORDS: dict[str, dict[str, Any]] = {
@@ -52,8 +69,8 @@ class Story:
     now_ns: int = 0
     operations: list[Operation] = field(default_factory=list)
     events: list[NodeEvent] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=list)
-    injections: list[Injection] = field(default_factory=list)
+    marks: list[NemesisEvent] = field(default_factory=list)
+    injections: list[FaultRecord] = field(default_factory=list)
     plan: dict[str, Any] = field(default_factory=lambda: dict(PLAN))
     phase: str = "main"
     ahead_ns: dict[str, int] = field(default_factory=dict)
@@ -336,8 +353,8 @@ class Story:
 
     # --- the nemesis ----------------------------------------------------------------------
 
-    def mark(self, f: str, value: Any, type: str = "info") -> Mark:
-        mark = Mark(index=self._next(), time_ns=self.now_ns, type=type, f=f, value=value)
+    def mark(self, f: str, value: Any, type: str = "info") -> NemesisEvent:
+        mark = NemesisEvent(index=self._next(), time_ns=self.now_ns, type=type, f=f, value=value)
         self.marks.append(mark)
         if f == "phase" and value == "final":
             self.phase = "final"
@@ -349,20 +366,20 @@ class Story:
         self.mark("settle", {"settled": settled, "missing": None if settled else "b1 is silent"})
         self.mark("phase", "final")
 
-    def inject(self, number: int = 1, *, lasts_ms: float = 10, **more: Any) -> Injection:
+    def inject(self, number: int = 1, *, lasts_ms: float = 10, **more: Any) -> FaultRecord:
         """An injection from now on; time moves on to its end."""
         begin = self.now_ns
         self.wait(lasts_ms)
         fields: dict[str, Any] = {
             "fault": "partition",
             "shape": "halves",
-            "bit": True,
+            "effective": True,
             "healed": True,
             "injected_ns": begin,
             "healed_ns": self.now_ns,
             "entries": [{"step": "probed-before", "probe": {"bites": False}}],
         }
-        injection = Injection(id=number, **{**fields, **more})
+        injection = FaultRecord(id=number, **{**fields, **more})
         self.injections.append(injection)
         return injection
 
@@ -390,30 +407,8 @@ class Story:
                     )
                 ),
             ],
-            nemesis=[
-                NemesisEvent(
-                    index=each.index,
-                    time_ns=each.time_ns,
-                    type=each.type,
-                    f=each.f,
-                    value=each.value,
-                )
-                for each in self.marks
-            ],
-            faults=[
-                FaultRecord(
-                    id=each.id,
-                    fault=each.fault,
-                    shape=each.shape,
-                    victims=each.victims,
-                    injected_ns=each.injected_ns,
-                    healed_ns=each.healed_ns,
-                    effective=each.bit,
-                    healed=each.healed,
-                    entries=each.entries,
-                )
-                for each in self.injections
-            ],
+            nemesis=self.marks,
+            faults=self.injections,
             plan=self.plan,
         )
 
@@ -425,15 +420,6 @@ class Story:
             name: line[name] + ahead for name in ("time_ns", "start_ns", "end_ns") if name in line
         }
         return line | times
-
-    def evidence(self) -> Evidence:
-        return Evidence(
-            operations=self.operations,
-            events=self.events,
-            marks=self.marks,
-            injections=self.injections,
-            plan=self.plan,
-        )
 
 
 def item(asked: dict[str, Any], code: int, records: list[int]) -> dict[str, Any]:

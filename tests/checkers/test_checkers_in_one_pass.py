@@ -86,8 +86,6 @@ def test_alone_each_finds_the_same_whatever_the_order_and_the_partitions(
         draw.shuffle(story.events)
         draw.shuffle(story.operations)
     tables = tables_of(spark, dict(sorted(stories.items(), reverse=True)))
-    tables = replace(
-        tables, operations=tables.operations.repartition(3), events=tables.events.repartition(5)
-    )
+    tables = replace(tables, operations=tables.operations.repartition(3))
     again = outcomes(tables, {name: plugins[name] for name in CASES})
     assert again == [row for row in rows if row["checker"] in CASES]

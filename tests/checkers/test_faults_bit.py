@@ -47,8 +47,8 @@ PLANTED = Plants(clean, Verdict.UNKNOWN)
 HELD_BEFORE = {"entries": [{"step": "probed-before", "probe": {"bites": True}}]}
 
 
-@PLANTED.violation("none was seen to bite", on=injected(bit=False))
-@PLANTED.violation("none was seen to bite", on=injected(bit=None), name="it cannot be told")
+@PLANTED.violation("none was seen to bite", on=injected(effective=False))
+@PLANTED.violation("none was seen to bite", on=injected(effective=None), name="it cannot be told")
 @PLANTED.violation("none was seen to bite", on=injected(**HELD_BEFORE), name="it held before")
 @PLANTED.violation("not seen to be healed", on=injected(healed=False), name="it goes on")
 @PLANTED.violation(
@@ -62,7 +62,7 @@ def test_some_dull_injections_among_sharp_ones_are_named() -> None:
     story = Story()
     story.plan = {"nemeses": ["partition"]}
     story.inject(1)
-    story.inject(2, bit=False)
+    story.inject(2, effective=False)
     outcome = faults_bit(story.run_events())
     assert_valid(outcome)
     assert "injection 2" in outcome.note

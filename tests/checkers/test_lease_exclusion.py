@@ -8,9 +8,8 @@ from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_logs import LogStory
-from planted_runs import MS, ZERO_NS, assert_invalid, assert_valid
+from planted_runs import MS, ZERO_NS, NodeEvent, assert_invalid, assert_valid
 
-from checkers.kernels.evidence import NodeEvent
 from checkers.lease_exclusion import lease_exclusion
 from framework.verdict import Verdict
 from nodes.kraft.adapter.evidence import promises

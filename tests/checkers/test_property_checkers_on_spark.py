@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from planted_runs import OTHER, TOPIC, Story, change, item, shown
 
-from checkers.kernels.evidence import NodeEvent, Operation
 from framework.checking.observed import tables_by_kind
-from framework.checking.runs import EVENTS, FAULTS, NEMESIS, OPERATIONS
+from framework.checking.runs import FAULTS, NEMESIS, OPERATIONS
+from framework.history.pairing import Operation
 from framework.plugins import registry
 from framework.plugins.checker import RunInfo, RunTables, Tables
 
@@ -52,23 +52,10 @@ def operation_row(run: str, each: Operation) -> dict[str, Any]:
     }
 
 
-def event_row(run: str, each: NodeEvent) -> dict[str, Any]:
-    return {
-        "run": run,
-        "node": each.node,
-        "incarnation": each.incarnation,
-        "seq": each.seq,
-        "time_ns": each.time_ns,
-        "type": each.type,
-        "fields": json.dumps(each.fields),
-    }
-
-
 def tables_of(spark: Any, stories: dict[str, Story]) -> Tables:
-    operations, marks, events, faults = [], [], [], []
+    operations, marks, faults = [], [], []
     for run, story in stories.items():
         operations += [operation_row(run, each) for each in story.operations]
-        events += [event_row(run, each) for each in story.events]
         for mark in story.marks:
             marks.append(
                 {
@@ -91,7 +78,7 @@ def tables_of(spark: Any, stories: dict[str, Story]) -> Tables:
                     "started_ns": each.injected_ns,
                     "injected_ns": each.injected_ns,
                     "healed_ns": each.healed_ns,
-                    "effective": each.bit,
+                    "effective": each.effective,
                     "healed": each.healed,
                     "entries": json.dumps(list(each.entries)),
                 }
@@ -105,7 +92,6 @@ def tables_of(spark: Any, stories: dict[str, Story]) -> Tables:
         runs=[RunInfo(run=run, path=run, plan=story.plan) for run, story in stories.items()],
         operations=frame(operations, OPERATIONS),
         nemesis=frame(marks, NEMESIS),
-        events=frame(events, EVENTS),
         faults=frame(faults, FAULTS),
         stored=[
             stored_run(

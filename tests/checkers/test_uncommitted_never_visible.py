@@ -7,10 +7,9 @@ from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_logs import LogStory
-from planted_runs import MS, OTHER, TOPIC, Story, assert_invalid, assert_valid, shown
+from planted_runs import MS, OTHER, TOPIC, NodeEvent, Story, assert_invalid, assert_valid, shown
 
 from checkers.folds.commit_times import commit_times
-from checkers.kernels.evidence import NodeEvent
 from checkers.uncommitted_never_visible import uncommitted_never_visible
 from framework.verdict import Verdict
 

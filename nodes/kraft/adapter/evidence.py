@@ -123,7 +123,13 @@ def translated(
             "within_ns": within_ns,
             "ref": f"{ref}:{number}",
         }
-        yield from make(Line(head, line, zero_ns))
+        try:
+            yield from make(Line(head, line, zero_ns))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            what = f"no {error.args[0]}" if isinstance(error, KeyError) else str(error)
+            raise UsageError(
+                f"{ref}:{number}: not what a node writes as {line['type']!r}: {what}"
+            ) from None
 
 
 @dataclass(frozen=True, slots=True)

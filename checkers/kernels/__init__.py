@@ -1,1 +1,0 @@
-"""Pure kernels: plain observations in, an `Outcome` out. No Spark here."""
