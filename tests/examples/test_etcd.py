@@ -1,8 +1,10 @@
 """examples/etcd: its README, its size, and what its client says of etcd's answers."""
 
+import ast
 import importlib
 import json
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from http.client import parse_headers
 from pathlib import Path
@@ -28,6 +30,17 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_small() -> None:
     lines = sum(len(file.read_text().splitlines()) for file in EXAMPLE.rglob("*.py"))
     assert 100 < lines <= 300
+
+
+def test_it_imports_the_engine_and_nothing_else_of_ours() -> None:
+    imported = set()
+    for file in EXAMPLE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {each.name.partition(".")[0] for each in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported.add(str(node.module).partition(".")[0])
+    assert imported - sys.stdlib_module_names == {"framework", "kraft_proof_etcd"}
 
 
 @pytest.mark.timeout(900)
