@@ -13,7 +13,7 @@ Everything is on one clock, and what follows is a ms later.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from framework.evidence.kinds import Evidence
 from framework.evidence.run_events import FaultRecord, NemesisEvent, RunEvents
@@ -38,6 +38,8 @@ class Story:
     phase: Phase = "main"
     lives: dict[str, int] = field(default_factory=dict)
     """Node -> how often it was restarted."""
+    HOME: ClassVar[str] = "n1"
+    """The node that clients talk to, where nothing else is said."""
 
     def wait(self, ms: float) -> None:
         """Let time pass in which nothing happens."""
@@ -45,7 +47,7 @@ class Story:
 
     # --- clients
 
-    def invoke(self, f: str, key: Json, value: Json = None, *, node: str = "n1") -> Operation:
+    def invoke(self, f: str, key: Json, value: Json = None, *, node: str = "") -> Operation:
         """By a process of its own. Pending, until it is completed."""
         operation = Operation(
             index=self._next(),
@@ -53,7 +55,7 @@ class Story:
             f=f,
             key=key,
             value=value,
-            node=node,
+            node=node or self.HOME,
             invoked_ns=self.now_ns,
             phase=self.phase,
         )
@@ -90,7 +92,7 @@ class Story:
         *,
         type: CompletionType = "ok",
         error: str | None = None,
-        node: str = "n1",
+        node: str = "",
         ext: Mapping[str, Json] | None = None,
     ) -> Operation:
         """Invoked and completed, with nothing between."""

@@ -1,13 +1,14 @@
 """Small runs written by hand: operations and node events on one clock, a ms a step."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from framework.checking.keyed import Outcome
 from framework.evidence.clocks import Clocks
-from framework.evidence.run_events import FaultRecord, NemesisEvent, RunEvents
+from framework.evidence.run_events import FaultRecord, RunEvents
 from framework.history.pairing import Operation
+from framework.testing.story import Story as PlainStory
 from framework.verdict import Verdict
 from nodes.kraft.adapter.evidence import promises, translated
 
@@ -62,78 +63,17 @@ EVENTS: dict[str, dict[str, Any]] = {
 
 
 @dataclass
-class Story:
-    """Appends what happens, in order. Methods return what they added."""
+class Story(PlainStory):
+    """Nodes' events beside the operations, as the Python KRaft node writes them."""
 
-    index: int = 0
-    now_ns: int = 0
-    operations: list[Operation] = field(default_factory=list)
-    events: list[NodeEvent] = field(default_factory=list)
-    marks: list[NemesisEvent] = field(default_factory=list)
-    injections: list[FaultRecord] = field(default_factory=list)
+    HOME: ClassVar[str] = "c1"
     plan: dict[str, Any] = field(default_factory=lambda: dict(PLAN))
-    phase: str = "main"
+    events: list[NodeEvent] = field(default_factory=list)
     ahead_ns: dict[str, int] = field(default_factory=dict)
     """Node -> by how much its clock is ahead of the harness's."""
     _lives: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def _next(self) -> int:
-        self.index += 1
-        self.now_ns += MS
-        return self.index - 1
-
-    def wait(self, ms: float) -> None:
-        self.now_ns += round(ms * MS)
-
     # --- operations -----------------------------------------------------------------------
-
-    def invoke(self, f: str, key: Any, value: Any = None, node: str = "c1") -> Operation:
-        operation = Operation(
-            process=len(self.operations),
-            index=self._next(),
-            f=f,
-            key=key,
-            value=value,
-            node=node,
-            invoked_ns=self.now_ns,
-            phase=self.phase,
-        )
-        self.operations.append(operation)
-        return operation
-
-    def complete(
-        self,
-        operation: Operation,
-        type: str = "ok",
-        result: Any = None,
-        error: str | None = None,
-        ext: Any = None,
-    ) -> Operation:
-        done = replace(
-            operation,
-            end=self._next(),
-            type=type,
-            result=result,
-            error=None if error is None else (error, ""),
-            ext=ext or {},
-            completed_ns=self.now_ns,
-        )
-        self.operations[self.operations.index(operation)] = done
-        return done
-
-    def op(
-        self,
-        f: str,
-        key: Any,
-        value: Any = None,
-        result: Any = None,
-        *,
-        type: str = "ok",
-        error: str | None = None,
-        node: str = "c1",
-        ext: Any = None,
-    ) -> Operation:
-        return self.complete(self.invoke(f, key, value, node), type, result, error, ext)
 
     def create(self, name: str, topic_id: str = TOPIC, **more: Any) -> Operation:
         value = {"partitions": 1, "replication": 3}
@@ -353,19 +293,6 @@ class Story:
 
     # --- the nemesis ----------------------------------------------------------------------
 
-    def mark(self, f: str, value: Any, type: str = "info") -> NemesisEvent:
-        mark = NemesisEvent(index=self._next(), time_ns=self.now_ns, type=type, f=f, value=value)
-        self.marks.append(mark)
-        if f == "phase" and value == "final":
-            self.phase = "final"
-        return mark
-
-    def final(self, settled: bool = True) -> None:
-        self.mark("phase", "settle")
-        self.mark("settle", None, type="invoke")
-        self.mark("settle", {"settled": settled, "missing": None if settled else "b1 is silent"})
-        self.mark("phase", "final")
-
     def inject(self, number: int = 1, *, lasts_ms: float = 10, **more: Any) -> FaultRecord:
         """An injection from now on; time moves on to its end."""
         begin = self.now_ns
@@ -380,7 +307,7 @@ class Story:
             "entries": [{"step": "probed-before", "probe": {"bites": False}}],
         }
         injection = FaultRecord(id=number, **{**fields, **more})
-        self.injections.append(injection)
+        self.faults.append(injection)
         return injection
 
     def _numbered(self) -> list[tuple[int, NodeEvent]]:
@@ -407,8 +334,8 @@ class Story:
                     )
                 ),
             ],
-            nemesis=self.marks,
-            faults=self.injections,
+            nemesis=self.nemesis,
+            faults=self.faults,
             plan=self.plan,
         )
 

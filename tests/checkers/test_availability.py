@@ -19,7 +19,7 @@ def busy(ok_after: bool = True, *, seconds: int = 40) -> Story:
     begin = story.now_ns
     for _ in range(5):
         tick(story, False)
-    story.injections = [replace(story.injections[0], injected_ns=begin, healed_ns=story.now_ns)]
+    story.faults = [replace(story.faults[0], injected_ns=begin, healed_ns=story.now_ns)]
     story.event("c2", "elected", epoch=2, start_offset=0, votes=[])
     for _ in range(seconds):
         tick(story, ok_after)
@@ -67,7 +67,7 @@ def test_too_little_time_after_a_heal_is_no_judgement() -> None:
 
 def test_next_fault_soon_after_a_heal_is_no_judgement() -> None:
     story = busy(ok_after=False)
-    healed = story.injections[0].healed_ns or 0
+    healed = story.faults[0].healed_ns or 0
     story.inject(2, injected_ns=healed + 10**9, healed_ns=None, healed=None)
     assert_valid(availability(story.run_events()))
 

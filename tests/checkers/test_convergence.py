@@ -25,7 +25,7 @@ def test_run_without_a_final_phase_is_unknown() -> None:
 
 def test_fault_that_was_not_healed_is_unknown() -> None:
     story = clean(lagging="b1")
-    story.injections = [replace(each, healed=None) for each in story.injections]
+    story.faults = [replace(each, healed=None) for each in story.faults]
     outcome = convergence(story.run_events())
     assert outcome.verdict is Verdict.UNKNOWN
     assert "partition 1" in outcome.note
@@ -62,7 +62,7 @@ def node_stays_behind(story: Story) -> None:
 @PLANTED.violation("b1 had come to offset 10", "5.0 s before", on=lambda: clean(lagging="b1"))
 def broker_of_a_workload_that_leaves_is_not_the_end(story: Story) -> None:
     begin = story.events[0].time_ns
-    final = next(mark.time_ns for mark in story.marks if mark.value == "final")
+    final = next(mark.time_ns for mark in story.nemesis if mark.value == "final")
     for late, moment in (
         (story.state("b1", 10), begin),
         (story.bstate("g", "SHUTDOWN"), final + 1),
@@ -77,11 +77,11 @@ def test_what_is_committed_in_the_last_moment_need_not_be_everywhere() -> None:
 
 @PLANTED.violation("did not settle: c2 did not answer")
 def cluster_that_did_not_settle(story: Story) -> None:
-    story.marks = [
+    story.nemesis = [
         replace(each, value={"settled": False, "missing": "c2 did not answer"})
         if each.f == "settle" and each.type == "info"
         else each
-        for each in story.marks
+        for each in story.nemesis
     ]
 
 

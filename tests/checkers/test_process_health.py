@@ -54,7 +54,7 @@ def silent(story: Story) -> None:
     for node in ("c1", "b1", "b3"):
         story.wait(20_000)
         story.event(node, "clock", mono_ns=0, wall_ns=0)
-    story.marks.clear()
+    story.nemesis.clear()
     story.final()
 
 

@@ -56,7 +56,7 @@ def tables_of(spark: Any, stories: dict[str, Story]) -> Tables:
     operations, marks, faults = [], [], []
     for run, story in stories.items():
         operations += [operation_row(run, each) for each in story.operations]
-        for mark in story.marks:
+        for mark in story.nemesis:
             marks.append(
                 {
                     "run": run,
@@ -67,7 +67,7 @@ def tables_of(spark: Any, stories: dict[str, Story]) -> Tables:
                     "value": json.dumps(mark.value),
                 }
             )
-        for each in story.injections:
+        for each in story.faults:
             faults.append(
                 {
                     "run": run,
@@ -170,11 +170,11 @@ def broken() -> Story:
     story.invoke("create", "u")
     story.wait(40_000)
     story.invoke("create", "u")
-    story.injections = [
+    story.faults = [
         replace(
             each, injected_ns=story.now_ns - 39_000_000_000, healed_ns=story.now_ns - 38 * 10**9
         )
-        for each in story.injections
+        for each in story.faults
     ]
     story.wait(-37_000)
     story.invoke("create", "u")  # availability: asked after the heal, in vain
