@@ -33,7 +33,7 @@ def row(folder: str, before: int, after: int) -> str:
 
 
 def lines(commit: str) -> Counter[str]:
-    """Lines by folder: `framework/run`, `checkers/kernels`, or the top folder's own files."""
+    """Lines by folder: `framework/run`, `nodes/kraft/raft`, or the top folder's own files."""
     archive = subprocess.run(
         ["git", "-C", ROOT, "archive", commit], capture_output=True, check=True
     )
@@ -49,7 +49,8 @@ def lines(commit: str) -> Counter[str]:
                 and "tests" not in parts
             ):
                 text = file.read().decode()
-                found["/".join(parts[:-1][:2])] += sum(map(counts, text.splitlines()))
+                depth = 3 if parts[0] == "nodes" else 2
+                found["/".join(parts[:-1][:depth])] += sum(map(counts, text.splitlines()))
     return found
 
 
