@@ -16,7 +16,7 @@ from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.kinds import Elected
 from framework.evidence.run_events import FaultRecord, RunEvents
 from framework.history.pairing import Operation
-from framework.plugins.checker import Finding
+from framework.plugins.checker import LEDGER, Finding
 from framework.verdict import Verdict
 
 READ_FS: Final = frozenset({"describe", "metadata"})
@@ -169,6 +169,7 @@ def _never_back(
         f"{window.fault.shape} (injection {window.fault.id}) was healed: {len(asked)} operations "
         "were tried",
         asked[:10],
+        by=[LEDGER],
     )
 
 

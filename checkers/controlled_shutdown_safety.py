@@ -38,7 +38,7 @@ from framework.evidence.kinds import (
 )
 from framework.evidence.run_events import FaultRecord, RunEvents, incarnations
 from framework.history.pairing import Operation
-from framework.plugins.checker import Finding
+from framework.plugins.checker import NODES, Finding
 
 FS: Final = ("heartbeat", "produce")
 RETRIES: Final = 5
@@ -165,6 +165,7 @@ def _unlogged(grant: Grant, log: CommittedLog) -> Iterator[Finding]:
         yield finding(
             f"{grant.name} was let go under epoch {grant.epoch}, and no committed record fences it",
             *grant.witnesses(),
+            by=[NODES],
         )
 
 

@@ -22,7 +22,7 @@ from framework.evidence.clocks import Moment, moment_of, surely_before
 from framework.evidence.kinds import IsrDecided
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
-from framework.plugins.checker import Finding
+from framework.plugins.checker import NODES, Finding
 
 FS: Final = ("alter-isr", "describe")
 
@@ -337,6 +337,7 @@ def _recorded(changes: Iterable[Operation], links: list[Link]) -> Iterator[Findi
                 f"{what} is {len(places)} committed records, not one",
                 [change],
                 [links[at].change for at in places],
+                by=[NODES],
             )
             continue
         link = links[places[0]]

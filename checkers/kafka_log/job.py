@@ -83,7 +83,7 @@ def judge_shares(table: pa.Table, known: Known, name: str = NAME) -> pa.Table:
             return _malformed([(str(error.run), error.op, error.why)])
         whole = pa.concat_tables([whole, _of_bucket(late, special.slice(0, 1).to_pylist()[0])])
     judged = judge(whole, known, name)
-    return _with_circles(judged, whole)
+    return _with_cycles(judged, whole)
 
 
 def still_known(results: pa.Table) -> Known:
@@ -204,7 +204,7 @@ def _malformed(refusals: Iterable[tuple[str, int, str]]) -> pa.Table:
     return pa.Table.from_pylist(rows_, RESULTS)
 
 
-def _with_circles(judged: pa.Table, whole: pa.Table) -> pa.Table:
+def _with_cycles(judged: pa.Table, whole: pa.Table) -> pa.Table:
     parts = cycle_outcomes.parts_of(whole) if judged.num_rows else None
     written = [None, None] if parts is None else [_written(part) for part in parts]
     for field, raw in zip(list(RESULTS)[len(JUDGED) :], written, strict=True):

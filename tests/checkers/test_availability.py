@@ -7,6 +7,7 @@ from contract import Plants
 from planted_runs import Story, assert_valid
 
 from checkers.availability import availability
+from framework.plugins.checker import CLIENTS, LEDGER
 from framework.verdict import Verdict
 
 
@@ -95,3 +96,8 @@ def test_refused_zombies_are_no_unavailability() -> None:
 
 def test_no_operations_are_unknown() -> None:
     assert availability(Story().run_events()).verdict is Verdict.UNKNOWN
+
+
+def test_silence_after_a_heal_is_proved_by_clients_and_the_ledger() -> None:
+    (found,) = availability(busy(ok_after=False).run_events()).findings
+    assert found.contracts == (CLIENTS, LEDGER)

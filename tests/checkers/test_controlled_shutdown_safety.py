@@ -9,6 +9,7 @@ from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC, Story, assert_valid
 
 from checkers.controlled_shutdown_safety import controlled_shutdown_safety
+from framework.plugins.checker import CLIENTS, NODES
 from framework.verdict import Verdict
 
 
@@ -231,3 +232,13 @@ def test_agrees_with_brute_force(seed: int) -> None:
             story.isr(isr, leader, steps[at], OTHER)
             states[steps[at]] = (isr, leader)
     assert (controlled_shutdown_safety(story.run_events()).verdict is Verdict.INVALID) == wrong
+
+
+def test_fence_that_is_missing_is_the_nodes_word() -> None:
+    """Also where the broker that was let go is a synthetic one."""
+    story = begun()
+    value = {"broker_id": 4, "broker_epoch": story.epochs[4], "target": "SHUTDOWN"}
+    answer = {"broker_epoch": story.epochs[4], "next_state": "SHUTDOWN"}
+    story.op("heartbeat", "broker-4", value, answer)
+    (found,) = controlled_shutdown_safety(story.run_events()).findings
+    assert found.contracts == (CLIENTS, NODES)
