@@ -152,7 +152,6 @@ def test_on_spark_a_cas_that_never_reached_the_system_says_nothing(spark: Any) -
         runs=[RunInfo(run="run", path="", plan={})],
         operations=spark.createDataFrame(table(operations)),
         nemesis=None,
-        events=None,
         faults=None,
     )
     checker = RegisterLinearizability()

@@ -244,7 +244,6 @@ def test_on_spark_every_name_is_judged_by_itself(spark: Any) -> None:
         runs=[RunInfo(run="r", path="", plan={})],
         operations=spark.createDataFrame(columns.table()),
         nemesis=None,
-        events=None,
         faults=None,
     )
     checker = TopicLinearizability()
