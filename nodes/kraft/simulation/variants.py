@@ -139,9 +139,9 @@ def _epochs_of_committed_state() -> AbstractContextManager[object]:
     def record(self: Any, *arguments: Any, **named: Any) -> int:
         epochs = (broker.epoch for broker in self.committed.image.brokers.values())
         epoch = max(epochs, default=-1) + 1
-        add = self.draft.add
+        add = self.builder.add
         with patch.object(
-            self.draft, "add", lambda made: add(replace(made, broker_epoch=i64(epoch)))
+            self.builder, "add", lambda made: add(replace(made, broker_epoch=i64(epoch)))
         ):
             healthy(self, *arguments, **named)
         return epoch
