@@ -6,7 +6,7 @@ every change as it comes and complains of nothing: what is wrong with one is for
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from checkers.folds.committed_log import CommittedLog
@@ -194,14 +194,12 @@ def _isr_change(state: Replay, change: PartitionChanged) -> None:
     if before is None:
         return
     state.touched.add(("partition", *change.key))
-    state.partitions[change.key] = Partition(
-        replicas=before.replicas,
+    state.partitions[change.key] = replace(
+        before,
         isr=change.isr,
         leader=change.leader,
         leader_epoch=change.leader_epoch,
         version=change.partition_epoch,
-        removing=before.removing,
-        adding=before.adding,
     )
 
 

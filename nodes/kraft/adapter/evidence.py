@@ -12,20 +12,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from framework.errors import UsageError
-from framework.evidence import changes, kinds
+from framework.evidence import kinds
 from framework.evidence.catalogue import KINDS
 from framework.evidence.clocks import Clocks
 from framework.evidence.kinds import Evidence, evidence_of
 from framework.history.event import Json
 from framework.json_lines import json_lines
+from nodes.kraft.adapter.records import change_of
 from nodes.kraft.adapter.snapshot_files import snapshot_files
 
 EVENTS: Final = "nodes/*/**/events.jsonl"
 TAKEOVER: Final = "broker.takeover"
 EVIDENCE: Final = evidence_of(*KINDS.values())
 """What this node is capable of: it leaves evidence of every kind."""
-NONE: Final = -1
-"""No leader, no vote, no epoch."""
 
 HEARTBEAT, ALTER_PARTITION = "BrokerHeartbeat", "AlterPartition"
 ASKS_FOR: Final[Mapping[str, str]] = {
@@ -499,157 +498,11 @@ def _phw(line: Line) -> Iterator[Evidence]:
     )
 
 
-# --- records of the metadata log ----------------------------------------------------------
-
-
 def _apply(line: Line) -> Iterator[Evidence]:
     says = line.says
-    kind = str(says.get("kind"))
-    record = says.get("record")
-    told: Fields = record if isinstance(record, Mapping) else says
     head = {**line.head, "offset": says["offset"], "epoch": says["epoch"]}
-    make = _RECORDS.get(kind)
-    if make is not None:
-        yield make(head, told)
-    else:
-        content = json.dumps(record, sort_keys=True)
-        yield changes.OtherChange(**head, name=kind, content=content)
+    yield change_of(head, str(says.get("kind")), says.get("record"), says)
 
-
-def _leader_change(head: Fields, record: Fields) -> Evidence:
-    return changes.LeaderAnnounced(**head, leader=record["leader_id"])
-
-
-def _broker(head: Fields, record: Fields) -> Evidence:
-    points = tuple(
-        changes.EndPoint(
-            name=each["name"],
-            host=each["host"],
-            port=each["port"],
-            protocol=each["security_protocol"],
-        )
-        for each in record.get("end_points") or ()
-    )
-    return changes.BrokerRegistered(
-        **head,
-        broker_id=record["broker_id"],
-        broker_epoch=record["broker_epoch"],
-        process=record.get("incarnation_id"),
-        end_points=points,
-        rack=record.get("rack"),
-    )
-
-
-def _fence(head: Fields, record: Fields) -> Evidence:
-    broker_id, broker_epoch = record["broker_id"], record["broker_epoch"]
-    return changes.BrokerFenced(**head, broker_id=broker_id, broker_epoch=broker_epoch)
-
-
-def _unfence(head: Fields, record: Fields) -> Evidence:
-    broker_id, broker_epoch = record["broker_id"], record["broker_epoch"]
-    return changes.BrokerUnfenced(**head, broker_id=broker_id, broker_epoch=broker_epoch)
-
-
-def _producer_ids(head: Fields, record: Fields) -> Evidence:
-    return changes.ProducerIdsGiven(
-        **head,
-        broker_id=record.get("broker_id", NONE),
-        broker_epoch=record.get("broker_epoch", NONE),
-        next_producer_id=record["next_producer_id"],
-    )
-
-
-def _topic(head: Fields, record: Fields) -> Evidence:
-    name, topic_id = record["name"], str(record["topic_id"])
-    if record.get("deleting"):
-        return changes.TopicDeletionBegun(**head, name=name, topic_id=topic_id)
-    return changes.TopicCreated(**head, name=name, topic_id=topic_id)
-
-
-def _remove_topic(head: Fields, record: Fields) -> Evidence:
-    return changes.TopicRemoved(**head, topic_id=str(record["topic_id"]))
-
-
-def _state_of(record: Fields) -> dict[str, Any]:
-    return {
-        "topic_id": str(record["topic_id"]),
-        "partition": record["partition_id"],
-        "isr": tuple(record["isr"]),
-        "leader": record["leader"],
-        "leader_epoch": record["leader_epoch"],
-        "partition_epoch": record["partition_epoch"],
-    }
-
-
-def _partition(head: Fields, record: Fields) -> Evidence:
-    return changes.PartitionCreated(
-        **head,
-        **_state_of(record),
-        replicas=tuple(record.get("replicas") or record["isr"]),
-        removing=tuple(record.get("removing_replicas") or ()),
-        adding=tuple(record.get("adding_replicas") or ()),
-    )
-
-
-def _isr_change(head: Fields, record: Fields) -> Evidence:
-    return changes.PartitionChanged(**head, **_state_of(record))
-
-
-def _config(head: Fields, record: Fields) -> Evidence:
-    return changes.ConfigSet(
-        **head,
-        resource_type=record["resource_type"],
-        resource=record["resource_name"],
-        name=record["name"],
-        value=record.get("value"),
-    )
-
-
-def _rule_of(record: Fields) -> dict[str, Any]:
-    return {
-        "resource_type": record["resource_type"],
-        "resource": record["resource_name"],
-        "pattern_type": record["pattern_type"],
-        "principal": record["principal"],
-        "host": record["host"],
-        "operation": record["operation"],
-        "permission": record["permission_type"],
-    }
-
-
-def _add_rule(head: Fields, record: Fields) -> Evidence:
-    return changes.AccessRuleAdded(**head, **_rule_of(record))
-
-
-def _remove_rule(head: Fields, record: Fields) -> Evidence:
-    return changes.AccessRuleRemoved(**head, **_rule_of(record))
-
-
-def _feature(head: Fields, record: Fields) -> Evidence:
-    return changes.FeatureSet(**head, name=record["name"], level=record["feature_level"])
-
-
-def _request(head: Fields, record: Fields) -> Evidence:
-    request_id, answer = str(record["request_id"]), record.get("answer", "")
-    return changes.RequestRemembered(**head, request_id=request_id, answer=answer)
-
-
-_RECORDS: Final[Mapping[str, Callable[[Fields, Fields], Evidence]]] = {
-    "LeaderChange": _leader_change,
-    "BrokerRecord": _broker,
-    "FenceBrokerRecord": _fence,
-    "UnfenceBrokerRecord": _unfence,
-    "TopicRecord": _topic,
-    "RemoveTopicRecord": _remove_topic,
-    "PartitionRecord": _partition,
-    "IsrChangeRecord": _isr_change,
-    "ConfigRecord": _config,
-    "AccessControlRecord": _add_rule,
-    "RemoveAccessControlRecord": _remove_rule,
-    "FeatureLevelRecord": _feature,
-    "ProducerIdsRecord": _producer_ids,
-    "RequestRecord": _request,
-}
 
 _MAKES: Final[Mapping[str, Make]] = {
     "boot": _boot,
