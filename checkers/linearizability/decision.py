@@ -44,7 +44,7 @@ class Decision:
     involved: Sequence[int] = ()
     """INVALID: operations that show it, the culprit among them. Not necessarily the fewest."""
     note: str = ""
-    """UNKNOWN: what was tried and what ran out, as in `wgl 12 s, 800,000 configurations`."""
+    """UNKNOWN: what was tried and what ran out, as in `wgl 12 s, 800,000 places`."""
 
 
 Decide: TypeAlias = Callable[[EncodedHistory, Budget], Decision | None]

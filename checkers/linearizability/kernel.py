@@ -87,7 +87,7 @@ def judge_key(
     budget_s: float,
     patience: Patience | None = None,
 ) -> Outcome:
-    """One key, unless it is decided already. `seen` counts the operations that completed."""
+    """One key, unless it is decided already. `seen` counts the operations that saw something."""
     if key.is_malformed:
         found = malformed(model, table.take(pa.array(key.rows)))
         note = "malformed" if found is None else f"index {found[0]}: {found[1]}"
@@ -103,7 +103,7 @@ def judge_key(
 
 
 def _decided_outcome(operations: int, seen: int, decision: Decision) -> Outcome:
-    """VALID also where all is pending: a whole history of that is UNKNOWN, one such key is in
+    """VALID also where nothing was seen: a whole history of that is UNKNOWN, one such key is in
     order."""
     figures = _figures(operations, decision)
     return Outcome(verdict=decision.verdict, seen=seen, figures=figures, note=decision.note)

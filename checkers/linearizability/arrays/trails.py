@@ -1,25 +1,33 @@
-"""How configurations came about: a tree, (rows, 2), of the trail before and what was put then.
+"""How configurations came about: a tree of what was put, each with what was put before."""
 
-A negative trail is a beginning.
-"""
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from checkers.linearizability.encoded import Codes
 from framework.compiled import compiled
 
+_TRAIL: Final = np.dtype([("before", np.int32), ("put", np.int32)])
+Trails: TypeAlias = NDArray[np.void]
+"""`before` is a trail, or negative at a beginning; `put` a row, or what else a method puts."""
+
+
+def no_trails(size: int) -> NDArray[Any]:
+    return np.zeros(size, _TRAIL)
+
 
 @compiled
-def mutations_of(trails: Codes, trail: int) -> tuple[Codes, int]:
+def mutations_of(trails: Trails, trail: int) -> tuple[Codes, int]:
     """(what was put along a trail, first to last; the number of its beginning: -1 or less)."""
     count, at = 0, np.int64(trail)
     while at >= 0:
         count += 1
-        at = np.int64(trails[at, 0])
+        at = np.int64(trails[at].before)
     mutations = np.empty(count, np.int32)
     at = np.int64(trail)
     while at >= 0:
         count -= 1
-        mutations[count] = trails[at, 1]
-        at = np.int64(trails[at, 0])
+        mutations[count] = trails[at].put
+        at = np.int64(trails[at].before)
     return mutations, at  # type: ignore[return-value]

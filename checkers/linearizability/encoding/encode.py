@@ -22,6 +22,7 @@ from checkers.linearizability.encoding.models import (
     KV,
     QUEUE,
     TOPICS,
+    TURNED_AWAY,
     Model,
     Says,
     Source,
@@ -47,6 +48,8 @@ _NOTHING: Final = -1
 _UNKNOWN: Final = -2
 _NO_VALUE: Final = -1
 _BAD: Final = -2
+_BLIND: Final = np.isin(np.arange(len(Kind)), (Kind.WRITE, Kind.STEP, Kind.ENQUEUE))
+"""Kinds that take effect whatever the state is."""
 _MOST_WORDS: Final = 64
 """More than any model has, and room for what is negative."""
 
@@ -61,7 +64,7 @@ class Keyed:
     rows: Ints
     """Where its operations are in the table, in the order of their invocations."""
     seen: int
-    """Operations that completed."""
+    """Operations that saw something of the object, which another order might contradict."""
     encoded: EncodedHistory
     """Those that say or do something."""
     is_malformed: bool
@@ -80,7 +83,7 @@ class TableKeys(Sequence[Keyed]):
     starts: Ints
     """Key k has `rows` from `starts[k]` up to `starts[k + 1]`."""
     seen: Ints
-    """Operations of each key that completed."""
+    """Of each key: as of `Keyed`."""
     encoded: EncodedKeys
     bad: Collection[int]
     """Keys that are malformed."""
@@ -181,7 +184,7 @@ def encode_keys(model: str, table: pa.Table) -> TableKeys:
         names,
         order,
         _bounds(groups[order], len(names)),
-        np.bincount(groups[completed], minlength=len(names)),
+        np.bincount(key[completed[kept] & ~_BLIND[cells.kind]], minlength=len(names)),
         replace(encoded, others=others) if others else encoded,
         bad,
     )
@@ -255,17 +258,30 @@ def _one_of(names: Strings, codes: Codes, wanted: Any) -> Mask:
 def _outcomes(spec: Model, table: pa.Table) -> tuple[Strings, Codes]:
     """The outcomes that the model tells from each other, and each row's."""
     names, types = numbered(table["type"])
-    if not spec.codes:
-        return names, types
-    told = names.to_pylist()
+    outcomes = names.to_pylist()
     failed = _one_of(names, types, ["fail"])
-    texts, codes = numbered(table["error_code"])
+    if not failed.any() or "error_code" not in table.column_names:
+        return names, types
     types = types.astype(np.int32)
+    if not spec.codes:
+        types[_turned_away(table, np.flatnonzero(failed))] = len(outcomes)
+        return pa.array([*outcomes, TURNED_AWAY], pa.string()), types
+    texts, codes = numbered(table["error_code"])
     for number, text in enumerate(texts.to_pylist()):
         if text in spec.codes:
-            types[failed & (codes == number)] = len(told)
-            told.append(spec.codes[text])
-    return pa.array(told, pa.string()), types
+            types[failed & (codes == number)] = len(outcomes)
+            outcomes.append(spec.codes[text])
+    return pa.array(outcomes, pa.string()), types
+
+
+def _turned_away(table: pa.Table, failed: Ints) -> Ints:
+    """The failed rows that say nothing of the object: with an error, and without `asserts`."""
+    rows: Ints = failed[pc.not_equal(strings(table["error_code"], failed), NULL).to_numpy(False)]
+    if "ext" not in table.column_names:
+        return rows
+    saw: Mask = pc.match_substring(strings(table["ext"], rows), '"asserts":"').to_numpy(False)
+    silent: Ints = rows[~saw]
+    return silent
 
 
 def _says(
@@ -278,9 +294,9 @@ def _says(
     for f, name in enumerate(names.to_pylist()):
         if name not in spec.fs:
             lookup[f] = _UNKNOWN
-        for outcome, told in enumerate(outcomes.to_pylist()):
-            if (name, told) in spec.words:
-                lookup[f, outcome] = says.index(spec.words[name, told])
+        for outcome, text in enumerate(outcomes.to_pylist()):
+            if (name, text) in spec.words:
+                lookup[f, outcome] = says.index(spec.words[name, text])
     found: Codes = lookup[fs, types]
     return says, found
 

@@ -2,6 +2,7 @@
 
 The table of docs/checking.md, in the words of `EncodedHistory`. A model is a table from
 (f, outcome) to what it `Says`; an outcome that is not in the table says nothing and does nothing.
+A failure with an error is none of the object's answers, unless its `ext` says what it saw.
 Pending operations (`info`) are written as what they do if they take effect.
 """
 
@@ -64,6 +65,8 @@ class Model:
     """Error codes that are an outcome of their own. Others are `fail`."""
 
 
+TURNED_AWAY: Final = "turned away"
+"""The outcome of a failure that has an error, and does not say that it saw something."""
 Words: TypeAlias = dict[tuple[str, str], Says]
 _ALL: Final = ("ok", "fail", "info")
 _TAKES_EFFECT: Final = ("ok", "info")

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from checkers.linearizability.encoded import Codes, Ints
 from checkers.linearizability.encoding.texts import Strings, numbered
 from framework.compiled import compiled
+from framework.history.json_walk import integer
 
 _ROOM: Final = 8
 """Numbers of a table for each text."""
-_ZERO, _NINE = ord("0"), ord("9")
+_ZERO: Final = ord("0")
 
 
 def distinct(texts: Strings) -> tuple[Strings, Codes]:
@@ -46,15 +47,9 @@ def _whole_numbers(
     for row in range(len(codes)):
         begin, end = ends[row], ends[row + 1]
         codes[row] = -1
-        if begin == end or end - begin > 9 or (data[begin] == _ZERO and end - begin > 1):
+        if end - begin > 9 or (end - begin > 1 and data[begin] <= _ZERO):
             continue
-        value = 0
-        for place in range(begin, end):
-            digit = data[place]
-            if digit < _ZERO or digit > _NINE:
-                value = -1
-                break
-            value = 10 * value + (digit - _ZERO)
+        value = integer(data, begin, end)
         if value < 0 or value >= len(table):
             continue
         if table[value] == 0:

@@ -1,12 +1,11 @@
 """Columns of JSON texts, read in bulk: equal values, pairs, topic ids, places in a log.
 
-Texts are canonical as `framework.checking.columns.as_json` makes them: no spaces, names sorted,
-ASCII. What regular expressions can tell is told for whole columns at once; only odd texts
-(nested values, floats, escapes) are parsed one by one, and each distinct one once.
+Texts are canonical as `framework.history.texts.as_json` makes them: no spaces, names sorted, ASCII.
+Only odd ones (floats, escapes) are parsed, and each distinct one once.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias, overload
 
 import numpy as np
@@ -15,8 +14,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from checkers.linearizability.encoded import NOWHERE, Codes, Ints
-from framework.history.event import Json
-from framework.history.texts import as_json, whole
+from framework.history import json_columns
+from framework.history.json_walk import CANONICAL
+from framework.history.texts import as_json
 
 Strings: TypeAlias = Any
 """A `pyarrow.StringArray`."""
@@ -25,12 +25,6 @@ Mask: TypeAlias = NDArray[np.bool_]
 NULL: Final = "null"
 ANY: Final = "any"
 """What stands for an id that nobody showed. It is no JSON text, hence no id."""
-
-_ATOM: Final = r'(?:0|-?[1-9][0-9]*|null|true|false|"[^"\\]*")'
-_PAIR: Final = rf"^\[(?P<first>{_ATOM}),(?P<second>{_ATOM})\]$"
-_ID: Final = r'^\{(?:.*,)?"topic_id":(?P<id>"[^"\\]*")\}$'
-_EPOCH: Final = r'^\{(?:.*,)?"epoch":(?P<found>[0-9]{1,18})[,}]'
-_OFFSET: Final = r'^\{(?:.*,)?"offset":(?P<found>[0-9]{1,18})[,}]'
 
 
 class Texts(Sequence[str]):
@@ -94,43 +88,41 @@ def numbered(column: Any) -> tuple[Strings, Codes]:
 def canonical(texts: Strings) -> Strings:
     """Texts that are equal exactly where the JSON values are: 1.0 becomes 1. The same object if
     all are already."""
-    plain = pc.match_substring_regex(texts, f"^(?:{_ATOM}|{ANY})$")
-    return _odd_ones(texts, pc.invert(plain), lambda text: as_json(whole(json.loads(text))))
+    found = json_columns.texts(texts)
+    form = json_columns.forms(found)
+    if not (form > CANONICAL).any():
+        return texts
+    return json_columns.in_form(found, form, _canonical)
+
+
+def _canonical(text: str) -> str:
+    return text if text == ANY else as_json(json.loads(text))
 
 
 def pairs(texts: Strings) -> tuple[Strings, Strings]:
     """The canonical texts of both items of each list; null where it is no list of two."""
-    found = pc.extract_regex(texts, _PAIR)
-    first, second = (pc.struct_field(found, name) for name in ("first", "second"))
-    odd = np.flatnonzero(pc.is_null(found).to_numpy(zero_copy_only=False))
-    if not len(odd):
-        return first, second
-    firsts, seconds = first.to_pylist(), second.to_pylist()
-    for row in odd.tolist():
-        value = whole(json.loads(texts[row].as_py()))
-        firsts[row] = seconds[row] = None
-        if isinstance(value, list) and len(value) == 2:
-            firsts[row], seconds[row] = map(as_json, value)
-    return pa.array(firsts, pa.string()), pa.array(seconds, pa.string())
+    row, items, wrong = json_columns.items(json_columns.texts(texts))
+    two = (np.bincount(row, minlength=len(texts)) == 2) & ~wrong
+    at = np.zeros(len(texts), np.int64)
+    at[two] = np.searchsorted(row, np.flatnonzero(two))
+    return _taken(items, at, two), _taken(items, at + 1, two)
+
+
+def _taken(items: json_columns.Texts, at: Ints, there: Mask) -> Strings:
+    """The canonical texts of some items, null where there are none."""
+    begin, end = np.zeros(len(at), np.int64), np.full(len(at), -1)
+    begin[there], end[there] = items.begin[at[there]], items.end[at[there]]
+    return canonical(json_columns.Texts(items.data, begin, end).arrow())
 
 
 def shown_ids(texts: Strings) -> Strings:
     """What answers about a topic show: an id's text, `ANY` for one that is there without its
     id, `NULL` for none. Null for what is no such answer."""
-    found = pc.struct_field(pc.extract_regex(texts, _ID), "id")
-    return _odd_ones(texts, pc.is_null(found), _shown_id, found)
-
-
-def _shown_id(text: str) -> str | None:
-    value = json.loads(text)
-    if value is None or value is False:
-        return NULL
-    if value is True:
-        return ANY
-    if not isinstance(value, dict):
-        return None
-    shown = value.get("topic_id")
-    return ANY if shown is None else as_json(whole(shown))
+    found = json_columns.members(json_columns.texts(texts), ("topic_id",))["topic_id"].arrow()
+    shown = pc.if_else(pc.equal(found, NULL), ANY, canonical(found)).fill_null(ANY)
+    absent = pc.is_in(texts, pa.array([NULL, "false"]))
+    there = pc.or_(pc.equal(texts, "true"), pc.starts_with(texts, "{"))
+    return pc.case_when(pc.make_struct(absent, there), NULL, shown)
 
 
 def places(ext: Any, shows: Mask) -> Ints | None:
@@ -142,14 +134,8 @@ def places(ext: Any, shows: Mask) -> Ints | None:
     if column.null_count == len(column):
         return None
     texts, codes = numbered(column)
-    telling = pc.match_substring(texts, '"offset":').to_numpy(zero_copy_only=False)
-    if not telling.any():
-        return None
-    epochs, offsets = _numbers(texts, _EPOCH), _numbers(texts, _OFFSET)
-    nested = pc.match_substring_regex(texts, r"^.+\{").to_numpy(zero_copy_only=False)
-    for row in np.flatnonzero(nested & telling).tolist():
-        value = json.loads(texts[row].as_py())
-        epochs[row], offsets[row] = (_natural(value, name) for name in ("epoch", "offset"))
+    found = json_columns.members(json_columns.texts(texts), ("epoch", "offset"))
+    epochs, offsets = map(json_columns.integers, found.values())
     placed = ((epochs >= 0) & (offsets >= 0))[codes] & shows
     if not placed.any():
         return None
@@ -158,30 +144,5 @@ def places(ext: Any, shows: Mask) -> Ints | None:
     rises[1:] = (np.diff(epochs[order]) != 0) | (np.diff(offsets[order]) != 0)
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = np.cumsum(rises) - 1
-    found: Ints = np.where(placed, ranks[codes], NOWHERE)
-    return found
-
-
-def _numbers(texts: Strings, pattern: str) -> Ints:
-    found = pc.struct_field(pc.extract_regex(texts, pattern), "found")
-    cast: Ints = found.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False).copy()
-    return cast
-
-
-def _natural(value: Json, name: str) -> int:
-    number = value.get(name) if isinstance(value, dict) else None
-    return number if type(number) is int and number >= 0 else -1
-
-
-def _odd_ones(
-    texts: Strings, odd: Any, read: Callable[[str], str | None], others: Strings | None = None
-) -> Strings:
-    """`others` (else the texts), and for the odd ones what `read` makes of the text."""
-    others = texts if others is None else others
-    rows = np.flatnonzero(odd.to_numpy(zero_copy_only=False))
-    if not len(rows):
-        return others
-    mask = np.zeros(len(texts), dtype=bool)
-    mask[rows] = True
-    found = pa.array([read(texts[row].as_py()) for row in rows.tolist()], pa.string())
-    return pc.replace_with_mask(others, pa.array(mask), found)
+    placed_at: Ints = np.where(placed, ranks[codes], NOWHERE)
+    return placed_at

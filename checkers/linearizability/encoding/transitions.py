@@ -36,8 +36,8 @@ def _actions(
     encoded: EncodedHistory, looks: Sequence[Kind]
 ) -> tuple[EncodedHistory, list[tuple[int, int, int]]]:
     """The operations as LOOK and STEP, with an action for each distinct (kind, a, b)."""
-    told = np.stack([encoded.kind.astype(np.int32), encoded.a, encoded.b], axis=1)
-    distinct, action = np.unique(told, axis=0, return_inverse=True)
+    what = np.stack([encoded.kind.astype(np.int32), encoded.a, encoded.b], axis=1)
+    distinct, action = np.unique(what, axis=0, return_inverse=True)
     kind = np.where(np.isin(encoded.kind, looks), Kind.LOOK, Kind.STEP).astype(np.int8)
     steps = replace(
         encoded,

@@ -72,8 +72,8 @@ def _explained(
     if refuted is None:
         return _plain(source, encoded, decision)
     names = _Names(source, encoded)
-    told = [move.row for end in _ends(refuted)[:_MOST_ENDS] for move in end.order]
-    names.look_up([*members.tolist(), *told])
+    ordered = [move.row for end in _ends(refuted)[:_MOST_ENDS] for move in end.order]
+    names.look_up([*members.tolist(), *ordered])
     reasons = Reasons(relaxing, model, names.brief)
     lines, fails = _lines(encoded, members, refuted, reasons, names)
     shown = np.union1d(members, [*_in_order(refuted), *reasons.named]).astype(np.int64)
@@ -190,12 +190,12 @@ class _Names:
     """Operations in words, by row."""
 
     def __init__(self, source: Source, encoded: EncodedHistory) -> None:
-        self._source, self._coded = source, encoded
+        self._source, self._encoded = source, encoded
         self._rows: dict[int, Row] = {}
 
     def look_up(self, rows: Sequence[int]) -> None:
         """Many at once cost as little as one."""
-        wanted = {int(self._coded.call[row]): row for row in rows if row not in self._rows}
+        wanted = {int(self._encoded.call[row]): row for row in rows if row not in self._rows}
         if not wanted:
             return
         if isinstance(self._source, pa.Table):
@@ -224,16 +224,16 @@ class _Names:
             return " ".join(
                 [f"{called} -> {outcome}", *filter(None, [operation.get("error_code")])]
             )
-        shows = int(self._coded.kind[row]) in OBSERVERS or result not in (None, "null", value)
+        shows = int(self._encoded.kind[row]) in OBSERVERS or result not in (None, "null", value)
         return f"{called} -> {_in_words(result or 'null')}" if shows else called
 
     def brief(self, row: int) -> str:
         """With its index."""
-        return f"{self.label(row)} (index {self._coded.call[row]})"
+        return f"{self.label(row)} (index {self._encoded.call[row]})"
 
     def full(self, row: int) -> str:
         """With where it is in the history."""
-        call, ret = int(self._coded.call[row]), int(self._coded.ret[row])
+        call, ret = int(self._encoded.call[row]), int(self._encoded.ret[row])
         until = "" if ret == NEVER else f" to {ret}"
         process = self.row(row).get("process", "?")
         return f"{self.label(row)} (index {call}{until}, process {process})"
@@ -253,12 +253,12 @@ def _plain(source: Source, encoded: EncodedHistory, decision: Decision) -> Findi
     rows = [row for row in dict.fromkeys((decision.culprit, *decision.involved)) if row >= 0]
     indices = [int(encoded.call[row]) for row in rows]
     try:
-        told = [_Names(source, encoded).full(row) for row in rows[:12]]
+        named = [_Names(source, encoded).full(row) for row in rows[:12]]
     except Exception:
-        told = [f"the operation of index {index}" for index in indices[:12]]
-    if not told:
+        named = [f"the operation of index {index}" for index in indices[:12]]
+    if not named:
         return Finding(message="no order of the operations explains what was seen")
-    message = f"no order of the operations explains {told[0]}"
-    if told[1:]:
-        message += f". Beside it: {'; '.join(told[1:])}"
+    message = f"no order of the operations explains {named[0]}"
+    if named[1:]:
+        message += f". Beside it: {'; '.join(named[1:])}"
     return Finding(message=message, operations=indices)

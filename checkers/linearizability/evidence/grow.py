@@ -42,7 +42,7 @@ def grown(
 def overlooked(encoded: EncodedHistory, order: Sequence[Move], rows: Ints) -> list[int]:
     """The operations of `rows` that fit nowhere into the order. Of those that fit perhaps not
     all do at once."""
-    told = {move.row for move in order}
+    placed = {move.row for move in order}
     states = [encoded.initial]
     begins, ends = [-1], [_NEVER]
     for move in order:
@@ -58,7 +58,7 @@ def overlooked(encoded: EncodedHistory, order: Sequence[Move], rows: Ints) -> li
     for row in rows.tolist():
         first, last = bisect_right(ends, encoded.call[row]), bisect_left(begins, encoded.ret[row])
         places = range(first, last)
-        if row not in told and not any(
+        if row not in placed and not any(
             _fits(encoded, row, states[place], hidden[place]) for place in places
         ):
             found.append(row)

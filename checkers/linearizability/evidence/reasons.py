@@ -126,16 +126,16 @@ class Reasons:
         if not len(makers):
             verb = "enqueues" if self.relaxing.is_queue else "leads to"
             others = "no operation" if value != encoded.initial else "nothing else"
-            told = self.value(value)
-            yield f"{others} that was invoked before index {stuck.ret} {verb} {told}"
+            shown = self.value(value)
+            yield f"{others} that was invoked before index {stuck.ret} {verb} {shown}"
 
     def _no_leaver(self, end: End, stuck: Move) -> Iterator[str]:
         """Why nothing else takes a cell away from its value."""
         encoded = self.relaxing.encoded
         rows = self.relaxing.mutations(stuck.ret)
-        told = [stuck.row, *(move.row for move in end.order)]
+        placed = [stuck.row, *(move.row for move in end.order)]
         since = max(end.order, key=lambda move: move.call, default=None)
-        rows = rows[~np.isin(rows, told)]
+        rows = rows[~np.isin(rows, placed)]
         if since is not None:
             rows = rows[encoded.ret[rows] > since.call]
         kind, there = encoded.kind[rows], encoded.a[rows] == end.state
@@ -144,32 +144,32 @@ class Reasons:
             yield f"nothing else that changes it from there was open{after}"
 
     def _nothing_before(self, end: End, stuck: Move) -> Iterator[str]:
-        told = {stuck.row, *(move.row for move in end.order)}
-        if not any(int(row) not in told for row in self.relaxing.mutations(stuck.ret)):
+        placed = {stuck.row, *(move.row for move in end.order)}
+        if not any(int(row) not in placed for row in self.relaxing.mutations(stuck.ret)):
             yield f"no other change was invoked before index {stuck.ret}"
 
     def _no_taker(self, stuck: Move, value: int) -> Iterator[str]:
         encoded = self.relaxing.encoded
         rows = np.concatenate([self.relaxing.leaving(each, stuck.ret) for each in (value, OTHER)])
         if not np.isin(encoded.kind[rows], (DEQUEUE, TAKE)).any():
-            told = self.value(value)
-            yield f"no operation that was invoked before index {stuck.ret} takes {told} out"
+            shown = self.value(value)
+            yield f"no operation that was invoked before index {stuck.ret} takes {shown} out"
 
     def _used(self, end: End, row: int, place: int, value: int) -> str:
-        told = f"{self.name(row)} is number {place} of the order"
+        place_of = f"{self.name(row)} is number {place} of the order"
         later = end.order[place:]
         if self.relaxing.is_queue:
             if value in end.state:
-                return f"{told}, and {self.value(value)} is not the first yet"
+                return f"{place_of}, and {self.value(value)} is not the first yet"
             gone = next(
                 (m for m in later if m.kind == TAKE or (m.kind == DEQUEUE and m.a == value)), None
             )
         else:
             gone = next((move for move in later if move.kind not in OBSERVERS), None)
         if gone is None:
-            return told
+            return place_of
         number = end.order.index(gone) + 1
-        return f"{told}, and number {number}, {self.name(gone.row)}, comes after it"
+        return f"{place_of}, and number {number}, {self.name(gone.row)}, comes after it"
 
     def _returned_before(self, end: End, makers: Ints, places: Mapping[int, int]) -> Iterator[str]:
         """Of what is not in the order: too early, or impossible itself."""
@@ -199,13 +199,13 @@ class Reasons:
         last = int(early[np.argmax(encoded.ret[early])])
         self.named[last] = None
         self.named[bound.row] = None
-        told = f"{self.name(last)} had returned (index {encoded.ret[last]}) before"
-        told += f" {self.name(bound.row)} was invoked"
+        sentence = f"{self.name(last)} had returned (index {encoded.ret[last]}) before"
+        sentence += f" {self.name(bound.row)} was invoked"
         if len(early) == 2:
-            told += ", and so had one earlier one that leads to it"
+            sentence += ", and so had one earlier one that leads to it"
         elif len(early) > 2:
-            told += f", and so had {len(early) - 1:,} earlier ones that lead to it"
-        return told
+            sentence += f", and so had {len(early) - 1:,} earlier ones that lead to it"
+        return sentence
 
 
 def joined(words: Sequence[str], most: int = 5, last: str = "or") -> str:

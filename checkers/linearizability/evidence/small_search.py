@@ -120,7 +120,7 @@ class Walk:
         max_steps: int,
         budget: Budget | None = None,
     ) -> None:
-        self._coded = encoded
+        self._encoded = encoded
         self._budget = budget
         self.steps_left = max_steps
         self._members: list[Move] = []
@@ -156,7 +156,7 @@ class Walk:
         return Found(order=_needed(_listed(next(iter(frontier.values())))))
 
     def _step(self, state: State, move: Move) -> State | None:
-        return after(self._coded, state, move)
+        return after(self._encoded, state, move)
 
     def _open(self, move: Move) -> None:
         if not move.member:

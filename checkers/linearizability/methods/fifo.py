@@ -172,7 +172,7 @@ class _Queue:
     def __init__(
         self, encoded: EncodedHistory, a: Codes, b: Codes, enqueue: Codes, dequeue: Codes
     ) -> None:
-        self._coded = encoded
+        self._encoded = encoded
         self._a, self._b = a, b
         self._enqueue, self._dequeue = enqueue, dequeue
 
@@ -186,25 +186,25 @@ class _Queue:
         if found == _OVERTAKEN:
             rows.append(self._enqueue[self._a[other]])
         elif found == _STUCK:
-            rows += self._too_many(int(self._coded.ret[row]))
+            rows += self._too_many(int(self._encoded.ret[row]))
         return sorted({int(each) for each in rows})
 
     def _loose(self) -> Ints:
         """The enqueues of loose values, by their returns."""
-        encoded = self._coded
+        encoded = self._encoded
         rows = np.flatnonzero((encoded.kind == ENQUEUE) & (encoded.ret != NEVER))
         rows = rows[self._dequeue[self._b[rows]] < 0]
         return rows[np.argsort(encoded.ret[rows], kind="stable")]
 
     def _too_many(self, before: int) -> list[int]:
         """All takes invoked before a moment, and one loose enqueue more, the first ones."""
-        encoded = self._coded
+        encoded = self._encoded
         takes = np.flatnonzero((encoded.kind == TAKE) & (encoded.call < before))
         return [*takes, *self._loose()[: len(takes) + 1]]
 
     def _cover(self, empty: int) -> list[int]:
         """Operations that leave an empty dequeue no moment: few, not the fewest."""
-        encoded = self._coded
+        encoded = self._encoded
         now, end = int(encoded.call[empty]), int(encoded.ret[empty])
         enqueues = self._enqueue[(self._enqueue >= 0) & (self._dequeue >= 0)]
         dequeues = self._dequeue[self._b[enqueues]]

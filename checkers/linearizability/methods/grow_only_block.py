@@ -15,7 +15,7 @@ from checkers.linearizability.encoded import NEVER
 from checkers.linearizability.methods.grow_only import SetDecision, SetHistory, figures, grow_only
 from framework.checking.keyed import OUTCOME_ARROW, Outcome, failed, judged, outcome_row, unquoted
 from framework.history.columns import OPERATIONS
-from framework.history.texts import as_json, whole
+from framework.history.texts import as_json
 from framework.plugins.checker import Finding
 
 NAME: Final = "grow-only-set"
@@ -63,7 +63,7 @@ def _outcome(table: pa.Table) -> Outcome:
         decision, counts = grow_only(history), figures(history)
     except Exception as error:  # of a table that holds what no history can
         return failed(error)
-    seen = int(pc.sum(pc.not_equal(table["type"], "info")).as_py())
+    seen = len(history.read_call)
     numbers: Mapping[str, float] = {
         "operations": len(table),
         "method: grow-only set": 1,
@@ -127,12 +127,12 @@ class _Numbers:
 
     def of(self, element: Any) -> int:
         # Integers are told apart from true and false, texts from what they would be the text of.
-        name = element if type(element) is int else (as_json(whole(element)),)
+        name = element if type(element) is int else (as_json(element),)
         if type(element) is float and element.is_integer():
             name = int(element)
         number = self._numbers.setdefault(name, len(self.texts))
         if number == len(self.texts):
-            self.texts.append(as_json(whole(element)))
+            self.texts.append(as_json(element))
         return number
 
 

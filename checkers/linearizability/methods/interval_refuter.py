@@ -17,7 +17,7 @@ What fails one of these is refuted, at the earliest completion at which it can b
 What fails none may still be wrong: None, never VALID. O(n log c), whatever the number of values.
 """
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from checkers.linearizability.arrays.event_order import in_order
 from checkers.linearizability.arrays.heap import pop, push
 from checkers.linearizability.arrays.kinds import CAS, CHANGE, DIFFERS, READ, WRITE
 from checkers.linearizability.arrays.numbering import compact, size_of
+from checkers.linearizability.arrays.records import record
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encoded import NEVER, Codes, EncodedHistory, Ints
 from framework.compiled import compiled
@@ -50,7 +51,7 @@ def interval_refuter(encoded: EncodedHistory, budget: Budget) -> Decision | None
     involved = _involved(numbered, sweep, culprit)
     if not _is_refuted(numbered, involved):
         involved = known
-    note = "too few writes" if sweep.numbers[_SHORT] else "a value that was not there"
+    note = "too few writes" if sweep.latest["short"][0] else "a value that was not there"
     return Decision(Verdict.INVALID, METHOD, culprit=culprit, involved=involved.tolist(), note=note)
 
 
@@ -58,11 +59,11 @@ def _involved(encoded: EncodedHistory, sweep: "Sweep", culprit: int) -> Ints:
     """What shows it, most often alone."""
     value = encoded.a[culprit]
     known = (encoded.call < encoded.ret[culprit]) & (encoded.kind >= WRITE)
-    if sweep.numbers[_SHORT]:
+    if sweep.latest["short"][0]:
         rows = _ran_short(encoded, sweep, np.flatnonzero(known & (encoded.b == value)))
     else:
         by_value = encoded.kind[culprit] in (READ, CAS)
-        last = sweep.since[culprit] if by_value else sweep.numbers[_SHOWN + 2]
+        last = sweep.since[culprit] if by_value else sweep.latest["shown_row"][0, 0]
         makers = np.flatnonzero(known & ((encoded.b == value) == by_value))
         latest = makers[np.argsort(encoded.ret[makers])[-1:]]
         barred = makers[(encoded.kind[makers] != WRITE) & ~sweep.met[makers]]
@@ -78,8 +79,8 @@ def _involved(encoded: EncodedHistory, sweep: "Sweep", culprit: int) -> Ints:
 def _ran_short(encoded: EncodedHistory, sweep: "Sweep", makers: Ints) -> Ints:
     """The pairs that need more mutations than there are for them, and these: from the last pair
     on to those whose mutations it could have had instead, and so on."""
-    value = encoded.a[sweep.latter[sweep.numbers[_PAIRS] - 1]]
-    pairs = np.arange(sweep.numbers[_PAIRS])
+    value = encoded.a[sweep.latter[sweep.latest["pairs"][0] - 1]]
+    pairs = np.arange(sweep.latest["pairs"][0])
     pairs = pairs[encoded.a[sweep.latter[pairs]] == value]
     former, latter = sweep.former[pairs], sweep.latter[pairs]
     # The pairs are apart and in order, so that those that a mutation fits are neighbours.
@@ -97,6 +98,29 @@ def _ran_short(encoded: EncodedHistory, sweep: "Sweep", makers: Ints) -> Ints:
             return np.concatenate((former[short], latter[short], makers[fits]))
         fits = fits_now
         short[serves[fits & (serves >= 0)]] = True
+
+
+class Latest(Protocol):
+    """In the fields of two: at 0 what holds, at 1 the same of any other value."""
+
+    shown: Ints
+    """The value shown with the latest call,"""
+    shown_call: Ints
+    shown_row: Ints
+    made: Ints
+    """The value with the last return of what makes it,"""
+    made_ret: Ints
+    waiting: int
+    """How many wait for any other value than one,"""
+    waited: int
+    """and this; -1: they differ in it."""
+    pairs: int
+    """So far."""
+    short: int
+    """Whether mutations ran short."""
+
+
+_LATEST: Final = record(Latest, shown=2, shown_call=2, shown_row=2, made=2, made_ret=2)
 
 
 class Sweep(NamedTuple):
@@ -125,21 +149,8 @@ class Sweep(NamedTuple):
     latter: Codes
     others: Codes
     stack: Codes
-    numbers: Ints
-
-
-# Sweep.numbers: the value shown with the latest call, that call and row, and the same for another
-# value; the value with the last return of what makes it, that, and the same for another value; how
-# many wait for any other value than one, and this (-1: they differ in it); the pairs so far;
-# whether mutations ran short.
-_SHOWN: Final = 0
-_OTHER_SHOWN: Final = 3
-_MADE: Final = 6
-_OTHER_MADE: Final = 8
-_WAITING: Final = 10
-_WAITED: Final = 11
-_PAIRS: Final = 12
-_SHORT: Final = 13
+    latest: NDArray[np.void]
+    """(1,): a `Latest`."""
 
 
 def _swept(encoded: EncodedHistory) -> tuple[Sweep, int]:
@@ -176,39 +187,40 @@ def _new_sweep(kind: NDArray[np.int8], a: Codes, b: Codes, initial: int, size: i
         np.empty(n, np.int32),
         np.empty(n, np.int32),
         np.empty(n + 1, np.int32),
-        np.full(14, _BEFORE, np.int64),
+        np.zeros(1, _LATEST),
     )
     sweep.made[initial] = -1
-    numbers = sweep.numbers
-    numbers[_SHOWN], numbers[_SHOWN + 1], numbers[_SHOWN + 2] = initial, -1, -1
-    numbers[_OTHER_SHOWN + 2] = -1
-    numbers[_MADE], numbers[_MADE + 1] = initial, -1
-    numbers[_WAITING] = numbers[_PAIRS] = numbers[_SHORT] = 0
+    latest: Latest = sweep.latest[0]
+    latest.shown[0], latest.shown[1] = initial, _BEFORE
+    latest.shown_call[0], latest.shown_call[1] = -1, _BEFORE
+    latest.shown_row[:] = -1
+    latest.made[0], latest.made[1] = initial, _BEFORE
+    latest.made_ret[0], latest.made_ret[1] = -1, _BEFORE
     return sweep
 
 
 @compiled
-def _shown_last(numbers: Ints, differs: Ints, differs_row: Codes, value: int) -> tuple[int, int]:
+def _shown_last(latest: Latest, differs: Ints, differs_row: Codes, value: int) -> tuple[int, int]:
     """The latest call of what has returned and shows that `value` was not there; the row."""
-    at = _SHOWN if numbers[_SHOWN] != value else _OTHER_SHOWN
-    if differs[value] > numbers[at + 1]:
+    at = 0 if latest.shown[0] != value else 1
+    if differs[value] > latest.shown_call[at]:
         return differs[value], differs_row[value]
-    return numbers[at + 1], numbers[at + 2]
+    return latest.shown_call[at], latest.shown_row[at]
 
 
 @compiled
-def _is_another_possible(numbers: Ints, value: int) -> bool:
+def _is_another_possible(latest: Latest, value: int) -> bool:
     """Whether some value but this one is. Perhaps not quite all that is said of it is used."""
-    if numbers[_SHOWN] != value:
+    if latest.shown[0] != value:
         return True
-    at = _MADE if numbers[_MADE] != value else _OTHER_MADE
-    return bool(numbers[at + 1] > numbers[_SHOWN + 1])
+    at = 0 if latest.made[0] != value else 1
+    return bool(latest.made_ret[at] > latest.shown_call[0])
 
 
 @compiled
 def _make(sweep: Sweep, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, first: int) -> None:
     """From now on a mutation may take effect, and what that makes possible."""
-    numbers = sweep.numbers
+    latest: Latest = sweep.latest[0]
     sweep.stack[0] = first
     count = 1
     while count:
@@ -218,13 +230,13 @@ def _make(sweep: Sweep, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, f
         push(sweep.heap, sweep.offsets[value], sweep.sizes[value], ret, row)
         sweep.sizes[value] += 1
         sweep.made[value] = max(sweep.made[value], ret[row])
-        if numbers[_MADE] == value:
-            numbers[_MADE + 1] = max(numbers[_MADE + 1], ret[row])
-        elif ret[row] > numbers[_MADE + 1]:
-            numbers[_OTHER_MADE], numbers[_OTHER_MADE + 1] = numbers[_MADE], numbers[_MADE + 1]
-            numbers[_MADE], numbers[_MADE + 1] = value, ret[row]
-        elif ret[row] > numbers[_OTHER_MADE + 1]:
-            numbers[_OTHER_MADE], numbers[_OTHER_MADE + 1] = value, ret[row]
+        if latest.made[0] == value:
+            latest.made_ret[0] = max(latest.made_ret[0], ret[row])
+        elif ret[row] > latest.made_ret[0]:
+            latest.made[1], latest.made_ret[1] = latest.made[0], latest.made_ret[0]
+            latest.made[0], latest.made_ret[0] = value, ret[row]
+        elif ret[row] > latest.made_ret[1]:
+            latest.made[1], latest.made_ret[1] = value, ret[row]
         other = sweep.waiting[value]
         sweep.waiting[value] = -1
         while other >= 0:
@@ -233,9 +245,9 @@ def _make(sweep: Sweep, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, f
                 sweep.stack[count] = other
                 count += 1
             other = sweep.following[other]
-        if numbers[_WAITING] and numbers[_WAITED] != value:
+        if latest.waiting and latest.waited != value:
             left = 0
-            for at in range(numbers[_WAITING]):
+            for at in range(latest.waiting):
                 other = sweep.others[at]
                 if a[other] == value:
                     sweep.others[left] = other
@@ -245,55 +257,56 @@ def _make(sweep: Sweep, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, f
                 if kind[other] == CHANGE:
                     sweep.stack[count] = other
                     count += 1
-            numbers[_WAITING] = left
+            latest.waiting = left
 
 
 @compiled
 def _wait(sweep: Sweep, kind: NDArray[np.int8], value: int, row: int) -> None:
     """Until what the operation needs is possible."""
-    numbers = sweep.numbers
+    latest: Latest = sweep.latest[0]
     if kind[row] in (READ, CAS):
         sweep.following[row] = sweep.waiting[value]
         sweep.waiting[value] = row
     else:
-        alike = numbers[_WAITING] == 0 or numbers[_WAITED] == value
-        numbers[_WAITED] = value if alike else -1
-        sweep.others[numbers[_WAITING]] = row
-        numbers[_WAITING] += 1
+        alike = latest.waiting == 0 or latest.waited == value
+        latest.waited = value if alike else -1
+        sweep.others[latest.waiting] = row
+        latest.waiting += 1
 
 
 @compiled
-def _show(numbers: Ints, call: Ints, row: int, value: int) -> None:
+def _show(latest: Latest, call: Ints, row: int, value: int) -> None:
     """A completion."""
     at = -1
-    if numbers[_SHOWN] == value:
-        if call[row] > numbers[_SHOWN + 1]:
-            at = _SHOWN
-    elif call[row] > numbers[_SHOWN + 1]:
-        for part in range(3):
-            numbers[_OTHER_SHOWN + part] = numbers[_SHOWN + part]
-        at = _SHOWN
-    elif call[row] > numbers[_OTHER_SHOWN + 1]:
-        at = _OTHER_SHOWN
+    if latest.shown[0] == value:
+        if call[row] > latest.shown_call[0]:
+            at = 0
+    elif call[row] > latest.shown_call[0]:
+        latest.shown[1], latest.shown_call[1] = latest.shown[0], latest.shown_call[0]
+        latest.shown_row[1] = latest.shown_row[0]
+        at = 0
+    elif call[row] > latest.shown_call[1]:
+        at = 1
     if at >= 0:
-        numbers[at], numbers[at + 1], numbers[at + 2] = value, call[row], row
+        latest.shown[at], latest.shown_call[at], latest.shown_row[at] = value, call[row], row
 
 
 @compiled
 def _pair(sweep: Sweep, ret: Ints, begins: int, value: int, row: int) -> bool:
     """Gives a mutation to the pair that begins at an event and ends with this completion. False:
     there is none left for it."""
+    latest: Latest = sweep.latest[0]
     sweep.paired[value] = ret[row]
-    number = sweep.numbers[_PAIRS]
+    number = latest.pairs
     sweep.former[number], sweep.latter[number] = sweep.since[row], row
-    sweep.numbers[_PAIRS] += 1
+    latest.pairs += 1
     while sweep.sizes[value]:
         mutation = pop(sweep.heap, sweep.offsets[value], sweep.sizes[value], ret)
         sweep.sizes[value] -= 1
         if ret[mutation] > begins:
             sweep.serves[mutation] = number
             return True
-    sweep.numbers[_SHORT] = 1
+    latest.short = 1
     return False
 
 
@@ -310,7 +323,7 @@ def _sweep(
 ) -> tuple[Sweep, int]:
     """`returns`: the completed rows by their returns. The culprit, or -1."""
     sweep = _new_sweep(kind, a, b, initial, size)
-    numbers, since, met, made = sweep.numbers, sweep.since, sweep.met, sweep.made
+    latest, since, met, made = sweep.latest[0], sweep.since, sweep.met, sweep.made
     differs, differs_row, paired = sweep.differs, sweep.differs_row, sweep.paired
     begun = 0
     for row in returns:
@@ -319,10 +332,10 @@ def _sweep(
             if what == WRITE:
                 met[begun] = True
             elif what in (READ, CAS):
-                last, since[begun] = _shown_last(numbers, differs, differs_row, value)
+                last, since[begun] = _shown_last(latest, differs, differs_row, value)
                 met[begun] = made[value] > last
             else:
-                met[begun] = _is_another_possible(numbers, value)
+                met[begun] = _is_another_possible(latest, value)
             if not met[begun]:
                 _wait(sweep, kind, value, begun)
             elif what in (WRITE, CHANGE) or (what == CAS and value != b[begun]):
@@ -335,7 +348,7 @@ def _sweep(
         if is_pair and not _pair(sweep, ret, call[former], value, row):
             return sweep, row
         if what != DIFFERS:
-            _show(numbers, call, row, value if what == READ else b[row])
+            _show(latest, call, row, value if what == READ else b[row])
         elif call[row] > differs[value]:
             differs[value], differs_row[value] = call[row], row
     return sweep, -1

@@ -27,7 +27,7 @@ from framework.testing.oracle import (
     spec_of,
 )
 from framework.verdict import Verdict
-from tests.checkers.linearizability.coded_oracle import is_legal_order
+from tests.checkers.linearizability.encoded_oracle import is_legal_order
 
 NAMES = (*sorted(MODELS), UNIQUE)
 """What there are random histories of."""

@@ -5,21 +5,17 @@ import random
 import pytest
 
 from benchmarks.histories import Plant, cell, queue
-from checkers.linearizability.arrays.events import events
-from checkers.linearizability.arrays.trails import mutations_of
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encoded import EncodedHistory
 from checkers.linearizability.methods.beam import method
 from checkers.linearizability.methods.beam.method import beam
-from checkers.linearizability.methods.beam.order import replayed
 from framework.verdict import Verdict
-from tests.checkers.linearizability.coded_oracle import (
+from tests.checkers.linearizability.encoded_oracle import (
     CELL_KINDS,
-    coded_of,
+    encoded_of,
     is_legal_order,
     linearizable,
     random_cell,
-    written,
 )
 
 BUDGET_S = 300.0
@@ -102,46 +98,4 @@ def test_a_budget_that_ran_out_is_told() -> None:
 def test_only_cells_of_few_values() -> None:
     assert beam(queue(50, 3), Budget(1.0)) is None
     assert beam(cell(200, 3), Budget(1.0)) is None
-    assert beam(coded_of([], [], [], [], []), Budget(1.0)) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "mutations", "legal"),
-    [
-        ("0-3:w1 1-2:r1", [0], True),
-        ("0-3:w1 1-2:r1", [], False),
-        ("0-1:w1 2-3:r0 4-5:w0", [0, 2], False),
-        ("0-1:w1 2-3:c0>2", [0, 1], False),
-        ("0-1:w1 2-3:x1>2", [0, 1], False),
-        ("0-3:w1 1-2:r1", [0, 0], True),
-        ("0-1:r1 2-3:w1", [1], False),
-        ("0-:w1 1-2:r1", [0], True),
-        ("0-:w1 1-2:r1 3-4:w2 5-6:r1", [0, 2, 0], False),
-        ("0-3:w1 1-4:w2 2-5:r2", [1], True),
-    ],
-)
-def test_a_replay_takes_nothing_on_trust(text: str, mutations: list[int], legal: bool) -> None:
-    import numpy as np
-
-    encoded = written(text)
-    order, fits = replayed(
-        events(encoded.call, encoded.ret),
-        encoded.ret,
-        encoded.kind,
-        encoded.a,
-        encoded.b,
-        encoded.initial,
-        np.array(mutations, np.int32),
-    )
-    assert fits == legal
-    if legal:
-        assert is_legal_order(encoded, order)
-
-
-def test_trails_are_read_from_their_ends() -> None:
-    import numpy as np
-
-    trails = np.array([[-1, 7], [0, 8], [0, 9], [2, 3]], np.int32)
-    mutations, beginning = mutations_of(trails, 3)
-    assert (mutations.tolist(), beginning) == ([7, 9, 3], -1)
-    assert mutations_of(trails, -1)[0].tolist() == []
+    assert beam(encoded_of([], [], [], [], []), Budget(1.0)) is None

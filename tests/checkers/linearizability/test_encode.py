@@ -72,6 +72,15 @@ def said(encoded: EncodedHistory) -> list[Said]:
         ("register", op("write", 2, "fail"), []),
         ("register", op("write", [1, {"b": 2.0}], "info"), [("WRITE", None, [1, {"b": 2}])]),
         ("register", op("cas", [1, 2]), [("CAS", 1, 2)]),
+        ("register", op("cas", [1, 2], "fail", code="NO_LEADER"), []),
+        ("register", op("cas", [1, 2], "fail", code="NO_LEADER", ext={"asserts": None}), []),
+        (
+            "register",
+            op("cas", [1, 2], "fail", code="VALUE_DIFFERS", ext={"asserts": "differs"}),
+            [("DIFFERS", 1, None)],
+        ),
+        ("topics", op("create", None, "fail", code="NOT_CONTROLLER"), []),
+        ("set", op("add", None, "fail", code="REFUSED"), []),
         ("register", op("cas", ["a,b", '"']), [("CAS", "a,b", '"')]),
         ("register", op("cas", [[1, 2.0], False], "info"), [("CAS", [1, 2], False)]),
         ("register", op("cas", [1, 2], "fail"), [("DIFFERS", 1, None)]),
@@ -203,6 +212,11 @@ def same(one: EncodedHistory, other: EncodedHistory) -> bool:
     )
 
 
+def sees(f: str, type: str) -> bool:
+    """Whether another value of a register would contradict it."""
+    return (f, type) in {("read", "ok"), ("cas", "ok"), ("cas", "fail")}
+
+
 def test_all_keys_at_once_are_as_each_alone() -> None:
     whole, by_key = mixed(1)
     found = list(encode_keys("register", whole))
@@ -210,7 +224,7 @@ def test_all_keys_at_once_are_as_each_alone() -> None:
     for key in found:
         operations = by_key[key.run, key.key]
         assert same(key.encoded, encode("register", table(*operations)))
-        assert key.seen == sum(each.type != "info" for each in operations)
+        assert key.seen == sum(sees(each.f, each.type) for each in operations)
         assert whole["op"].take(pa.array(key.rows)).to_pylist() == [o.index for o in operations]
 
 

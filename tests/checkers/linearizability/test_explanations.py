@@ -21,10 +21,10 @@ from checkers.linearizability.evidence.small_search import OBSERVERS
 from checkers.linearizability.methods.fifo import fifo
 from checkers.linearizability.methods.unique_writes.method import unique_writes
 from framework.verdict import Verdict
-from tests.checkers.linearizability.coded_oracle import (
+from tests.checkers.linearizability.encoded_oracle import (
     State,
     after,
-    coded_of,
+    encoded_of,
     initial_state,
     linearizable,
     random_cell,
@@ -44,7 +44,7 @@ def history(*operations: Spec | tuple[int, int | None, Kind, int, int]) -> Encod
     for _, _, kind, *values in operations:
         seen.append(-1 if kind in (W, ENQ) else values[0])
         left.append(values[0] if kind in (W, ENQ) else values[1] if len(values) > 1 else -1)
-    return coded_of(
+    return encoded_of(
         [call for call, *_ in operations],
         [int(NEVER) if ret is None else ret for _, ret, *_ in operations],
         [kind for _, _, kind, *_ in operations],

@@ -10,7 +10,7 @@ from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encoded import NEVER, EncodedHistory, Kind
 from checkers.linearizability.methods.fifo import fifo
 from framework.verdict import Verdict
-from tests.checkers.linearizability.coded_oracle import linearizable
+from tests.checkers.linearizability.encoded_oracle import linearizable
 from tests.checkers.linearizability.small_queues import small_queue, written
 
 

@@ -10,7 +10,7 @@ import pytest
 from checkers.linearizability.encoded import NEVER
 from checkers.linearizability.methods.grow_only import Anomaly, SetHistory, figures, grow_only
 from framework.verdict import Verdict
-from tests.checkers.linearizability.coded_oracle import shuffled_times
+from tests.checkers.linearizability.encoded_oracle import shuffled_times
 
 Add = tuple[int, int, int]
 """Call, return, element."""

@@ -10,7 +10,12 @@ from checkers.linearizability.decision import Budget
 from checkers.linearizability.encoded import NEVER, EncodedHistory, Kind
 from checkers.linearizability.methods.interval_refuter import interval_refuter
 from framework.verdict import Verdict
-from tests.checkers.linearizability.coded_oracle import coded_of, linearizable, random_cell, written
+from tests.checkers.linearizability.encoded_oracle import (
+    encoded_of,
+    linearizable,
+    random_cell,
+    written,
+)
 
 KINDS = (
     (Kind.READ, Kind.WRITE),
@@ -105,5 +110,5 @@ def test_planted_violations_are_found(plant: Plant, clients: int, info: float) -
 
 
 def test_other_kinds_are_for_others() -> None:
-    assert interval_refuter(coded_of([0], [1], [Kind.STEP], [0], [-1]), Budget()) is None
-    assert interval_refuter(coded_of([], [], [], [], []), Budget()) is None
+    assert interval_refuter(encoded_of([0], [1], [Kind.STEP], [0], [-1]), Budget()) is None
+    assert interval_refuter(encoded_of([], [], [], [], []), Budget()) is None

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from benchmarks.histories import cell, queue
+from checkers.linearizability.arrays.open import ANY, FREE
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encoded import NEVER, EncodedHistory, Kind
 from checkers.linearizability.methods.jit_antichain import forward, method
 from checkers.linearizability.methods.jit_antichain.input import read_in
-from checkers.linearizability.methods.jit_antichain.method import jit_antichain, last_states
+from checkers.linearizability.methods.jit_antichain.method import jit_antichain
 from checkers.linearizability.methods.jit_antichain.run import Run
 from checkers.linearizability.methods.jit_antichain.space import (
     DIED,
@@ -19,10 +20,9 @@ from checkers.linearizability.methods.jit_antichain.space import (
     with_more_words,
 )
 from framework.verdict import Verdict
-from tests.checkers.linearizability.coded_oracle import (
+from tests.checkers.linearizability.encoded_oracle import (
     CELL_KINDS,
-    after,
-    coded_of,
+    encoded_of,
     is_legal_order,
     linearizable,
     random_cell,
@@ -156,7 +156,7 @@ def test_what_is_open_where_a_window_begins_can_still_happen(
         (18, 20, Kind.DIFFERS, 4, -1),
         (19, 21, Kind.CAS, 1, 1),
     ]
-    encoded = coded_of(*(list(column) for column in zip(*rows, strict=True)))
+    encoded = encoded_of(*(list(column) for column in zip(*rows, strict=True)))
     assert_right(encoded, decided(encoded), True)
 
 
@@ -181,10 +181,9 @@ def test_agrees_with_many_words(words: int) -> None:
         encoded = small(seed)
         given = read_in(encoded)
         run = Run(encoded, given, np.arange(len(given.class_row), dtype=np.int32))
-        while run.space.masks.shape[1] < words:
+        while run.space.masks.shape[2] < words:
             run.space = with_more_words(run.space)
-        run.space.lists[3, :2] = 64 * words - 1, 63
-        run.space.reg[14] = 2
+        run.space.masks[ANY, FREE, :-1] = 0
         status = run.go(Budget(BUDGET_S), 1 << 40)
         assert status == (SURVIVED if linearizable(encoded) else DIED)
 
@@ -198,7 +197,7 @@ def crowd(count: int, wrong: bool) -> EncodedHistory:
     a = [-1] * count + [3] * count
     if wrong:
         a[-1] = 4
-    return coded_of(call, ret, kind, a, b)
+    return encoded_of(call, ret, kind, a, b)
 
 
 @pytest.mark.parametrize("count", [30, 64, 65, 200])
@@ -261,7 +260,7 @@ def test_more_surprises_than_pending_writes() -> None:
         for _ in range(surprises):
             rows += [(now, now + 1, Kind.WRITE, -1, 3), (now + 2, now + 3, Kind.READ, 1, -1)]
             now += 4
-        return coded_of(*(list(column) for column in zip(*rows, strict=True)))
+        return encoded_of(*(list(column) for column in zip(*rows, strict=True)))
 
     assert decided(history(20)).verdict is Verdict.VALID
     assert decided(history(21)).verdict is Verdict.INVALID
@@ -273,39 +272,10 @@ def test_many_classes_of_pending_operations() -> None:
     rows = [(row, int(NEVER), Kind.CAS, rng.randrange(500), 1 + row) for row in range(count)]
     rows += [(count, count + 1, Kind.READ, 0, -1)]
     rows += [(count + 2, count + 3, Kind.DIFFERS, 0, -1)]
-    encoded = coded_of(*(list(column) for column in zip(*rows, strict=True)))
+    encoded = encoded_of(*(list(column) for column in zip(*rows, strict=True)))
     decision = decided(encoded)
     assert decision.verdict is Verdict.VALID
     assert decision.order is not None and is_legal_order(encoded, decision.order)
-
-
-def test_last_states_are_what_was_possible() -> None:
-    seen = 0
-    for seed in range(30_000, 30_600):
-        encoded = small(seed)
-        found = last_states(encoded, Budget(BUDGET_S))
-        assert (found is None) == linearizable(encoded)
-        if found is None:
-            continue
-        seen += 1
-        at = encoded.ret[found.culprit]
-        assert found.states
-        for last in found.states:
-            state, latest = encoded.initial, -1
-            for row in last.order.tolist():
-                assert encoded.call[row] < at and encoded.ret[row] > latest
-                then = after(encoded, state, row)
-                assert isinstance(then, int)
-                state, latest = then, max(latest, int(encoded.call[row]))
-            assert state == last.state
-            assert set(np.flatnonzero(encoded.ret < at).tolist()) <= set(last.order.tolist())
-            assert found.culprit not in last.order or encoded.kind[found.culprit] == Kind.WRITE
-        # Up to the return before, there is an order.
-        rows = np.flatnonzero(encoded.call < at)
-        before = encoded.take(rows)
-        before.ret[before.ret >= at] = NEVER
-        assert linearizable(before)
-    assert seen > 50
 
 
 def test_a_budget_that_ran_out_is_told() -> None:
@@ -336,6 +306,6 @@ def test_slices_and_checkpoints_change_nothing() -> None:
 
 def test_queues_and_nothing_at_all() -> None:
     assert jit_antichain(queue(50, 3), Budget(1.0)) is None
-    assert decided(coded_of([], [], [], [], [])).verdict is Verdict.VALID
-    pending = coded_of([0], [int(NEVER)], [Kind.WRITE], [-1], [1])
+    assert decided(encoded_of([], [], [], [], [])).verdict is Verdict.VALID
+    pending = encoded_of([0], [int(NEVER)], [Kind.WRITE], [-1], [1])
     assert_right(pending, decided(pending), True)

@@ -15,8 +15,8 @@ from checkers.linearizability.methods.jit_bitset.greedy import has_easy_order
 from checkers.linearizability.methods.jit_bitset.method import METHOD, jit_bitset, jit_bitset_keys
 from checkers.linearizability.methods.jit_bitset.sets import LANES, SLOTS
 from framework.verdict import Verdict
-from tests.checkers.linearizability.coded_oracle import (
-    coded_of,
+from tests.checkers.linearizability.encoded_oracle import (
+    encoded_of,
     linearizable,
     random_cell,
     shuffled_times,
@@ -34,7 +34,7 @@ def small(rng: random.Random, info: float) -> EncodedHistory:
     call, ret = shuffled_times(rng, count, clients, pending)
     a = [rng.randint(0, 2) if each != Kind.WRITE else -1 for each in kind]
     b = [rng.randint(0, 2) if each >= Kind.WRITE else -1 for each in kind]
-    return coded_of(call, ret, kind, a, b)
+    return encoded_of(call, ret, kind, a, b)
 
 
 def by_sets(history: EncodedHistory) -> Decision | None:
@@ -209,7 +209,7 @@ def test_what_it_does_not_decide() -> None:
     def writes(count: int) -> EncodedHistory:
         rows = range(count)
         kind, a = [Kind.WRITE] * count, [-1] * count
-        return coded_of(list(rows), [count + row for row in rows], kind, a, list(rows))
+        return encoded_of(list(rows), [count + row for row in rows], kind, a, list(rows))
 
     assert by_sets(writes(SLOTS)) is not None
     assert by_sets(writes(SLOTS + 1)) is None, "more open at once than it has slots"
@@ -217,8 +217,8 @@ def test_what_it_does_not_decide() -> None:
     many = LANES + 1
     values = " ".join(f"{2 * each}-{2 * each + 1}:w{each}" for each in range(1, many))
     assert verdict_of(values) is Verdict.VALID, "many values, one after the other"
-    assert jit_bitset(coded_of([0], [1], [Kind.ENQUEUE], [-1], [1]), Budget()) is None, "no cell"
-    assert jit_bitset(coded_of([], [], [], [], []), Budget()) is None
+    assert jit_bitset(encoded_of([0], [1], [Kind.ENQUEUE], [-1], [1]), Budget()) is None, "no cell"
+    assert jit_bitset(encoded_of([], [], [], [], []), Budget()) is None
 
 
 def test_a_budget_bounds_it() -> None:

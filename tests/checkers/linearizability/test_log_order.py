@@ -13,10 +13,10 @@ from checkers.linearizability.decision import Budget
 from checkers.linearizability.encoded import NEVER, NOWHERE, EncodedHistory, Kind
 from checkers.linearizability.methods.log_order.method import log_order
 from framework.verdict import Verdict
-from tests.checkers.linearizability.coded_oracle import (
+from tests.checkers.linearizability.encoded_oracle import (
     State,
     after,
-    coded_of,
+    encoded_of,
     initial_state,
     is_legal_order,
     random_cell,
@@ -135,7 +135,7 @@ def told(encoded: EncodedHistory, *places: int) -> EncodedHistory:
 
 def test_a_log_against_real_time() -> None:
     """Both orders of two writes explain the results; the log has the one that time forbids."""
-    writes = coded_of([0, 2], [1, 3], [Kind.WRITE] * 2, [-1] * 2, [1, 2])
+    writes = encoded_of([0, 2], [1, 3], [Kind.WRITE] * 2, [-1] * 2, [1, 2])
     right, wrong = (log_order(told(writes, *places), Budget()) for places in ((1, 2), (2, 1)))
     assert right is not None
     assert right.verdict is Verdict.VALID
@@ -145,7 +145,7 @@ def test_a_log_against_real_time() -> None:
 
 def test_a_log_against_results_that_another_order_explains() -> None:
     """Concurrent writes, then a read of the first of the log."""
-    history = coded_of(
+    history = encoded_of(
         [0, 1, 4], [3, 2, 5], [Kind.WRITE, Kind.WRITE, Kind.READ], [-1, -1, 1], [1, 2, -1]
     )
     right = log_order(told(history, 2, 1, NOWHERE), Budget())
@@ -158,7 +158,7 @@ def test_a_log_against_results_that_another_order_explains() -> None:
 
 
 def test_a_read_with_a_place_saw_the_log_up_to_there() -> None:
-    history = coded_of(
+    history = encoded_of(
         [0, 1, 2], [10, 11, 12], [Kind.WRITE, Kind.WRITE, Kind.READ], [-1, -1, 1], [1, 2, -1]
     )
     first = log_order(told(history, 1, 2, 1), Budget())
@@ -170,7 +170,7 @@ def test_a_read_with_a_place_saw_the_log_up_to_there() -> None:
 
 
 def test_a_pending_write_without_a_place_that_somebody_saw() -> None:
-    history = coded_of(
+    history = encoded_of(
         [0, 2, 3, 5],
         [1, N, 4, 6],
         [Kind.WRITE, Kind.WRITE, Kind.READ, Kind.CAS],
@@ -184,7 +184,7 @@ def test_a_pending_write_without_a_place_that_somebody_saw() -> None:
 
 
 def test_says_nothing_without_an_order() -> None:
-    history = coded_of([0, 1], [3, 2], [Kind.WRITE] * 2, [-1] * 2, [1, 2])
+    history = encoded_of([0, 1], [3, 2], [Kind.WRITE] * 2, [-1] * 2, [1, 2])
     assert log_order(history, Budget()) is None
     assert log_order(told(history, NOWHERE, NOWHERE), Budget()) is None
     assert log_order(told(history, 7, 7), Budget()) is None, "two changes at one place"

@@ -15,7 +15,7 @@ from checkers.linearizability.precompile import precompile
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
 from tests.checkers.linearizability.agreement import table_of
-from tests.checkers.linearizability.coded_oracle import is_legal_order
+from tests.checkers.linearizability.encoded_oracle import is_legal_order
 from tests.checkers.linearizability.long_histories import register_history
 
 

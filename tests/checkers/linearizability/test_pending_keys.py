@@ -10,19 +10,24 @@ from framework.verdict import Verdict
 from tests.checkers.linearizability.agreement import table_of
 
 
-def outcome(key: str, end: int | None, kind: str) -> dict[str, Any]:
-    operation = Operation(index=0, end=end, process=0, f="write", value=1, type=kind)  # type: ignore[arg-type]
+def outcome(key: str, end: int | None, kind: str, f: str = "write") -> dict[str, Any]:
+    operation = Operation(index=0, end=end, process=0, f=f, value=1, type=kind)  # type: ignore[arg-type]
     (row,) = judge_block(table_of([operation], key=key), model="register", budget_s=5).to_pylist()
     found: dict[str, Any] = row
     return found
 
 
 def test_beside_a_key_that_was_seen() -> None:
-    rows = [outcome("x", 1, "ok"), outcome("y", None, "info"), outcome("z", 1, "info")]
+    rows = [outcome("x", 1, "ok", "read"), outcome("y", None, "info"), outcome("z", 1, "info")]
     result = checker_result("register", "", rows)
     assert (result.verdict, result.seen, result.keys, result.note) == (Verdict.VALID, 1, 3, "")
     assert json.loads(rows[0]["figures"]) == {"operations": 1, "method: jit bitset": 1}
     assert result.figures["method: nothing completed"] == 2
+
+
+def test_writes_alone_see_nothing() -> None:
+    result = checker_result("register", "", [outcome("x", 1, "ok")])
+    assert (result.verdict, result.seen) == (Verdict.UNKNOWN, 0)
 
 
 def test_alone() -> None:

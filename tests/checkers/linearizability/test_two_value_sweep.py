@@ -10,8 +10,8 @@ from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encoded import NEVER, EncodedHistory, Kind
 from checkers.linearizability.methods.two_value_sweep import two_value_sweep
 from framework.verdict import Verdict
-from tests.checkers.linearizability.coded_oracle import (
-    coded_of,
+from tests.checkers.linearizability.encoded_oracle import (
+    encoded_of,
     is_legal_order,
     linearizable,
     shuffled_times,
@@ -41,7 +41,7 @@ def flipping(
             kind[row], a[row] = Kind.READ, seen
         else:
             kind[row], a[row] = Kind.DIFFERS, rng.choice((1 - seen, 1 - seen, 1 - seen, 7))
-    return coded_of(call, ret, kind, a, b)
+    return encoded_of(call, ret, kind, a, b)
 
 
 def small(rng: random.Random) -> EncodedHistory:
@@ -103,7 +103,7 @@ def test_one_delete_too_many() -> None:
     history = flipping(random.Random(3), 20_000, 4, 0, 0, 0.5)
     ends = int(history.ret.max())
     rows = range(4)
-    late = coded_of(
+    late = encoded_of(
         [*history.call, *(ends + 1 + 2 * row for row in rows)],
         [*history.ret, *(ends + 2 + 2 * row for row in rows)],
         [*history.kind, *(Kind.CAS for _ in rows)],
@@ -121,7 +121,7 @@ def test_one_delete_too_many() -> None:
     ("kind", "a", "b"), [(Kind.WRITE, -1, 1), (Kind.CAS, 1, 2), (Kind.CHANGE, 0, 1)]
 )
 def test_what_flips_more_than_two_values_is_for_others(kind: Kind, a: int, b: int) -> None:
-    history = coded_of([0, 2, 4], [1, 3, 5], [Kind.CAS, kind, Kind.READ], [0, a, 1], [1, b, -1])
+    history = encoded_of([0, 2, 4], [1, 3, 5], [Kind.CAS, kind, Kind.READ], [0, a, 1], [1, b, -1])
     assert two_value_sweep(history, Budget()) is None
 
 
@@ -132,5 +132,5 @@ def test_nothing_ever_changes() -> None:
         (0, Kind.DIFFERS, Verdict.INVALID),
         (1, Kind.DIFFERS, Verdict.VALID),
     ):
-        assert decided(coded_of([0], [1], [kind], [a], [-1])).verdict is expected
-    assert decided(coded_of([], [], [], [], [])).verdict is Verdict.VALID
+        assert decided(encoded_of([0], [1], [kind], [a], [-1])).verdict is expected
+    assert decided(encoded_of([], [], [], [], [])).verdict is Verdict.VALID

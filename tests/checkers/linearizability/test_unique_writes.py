@@ -12,8 +12,8 @@ from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encoded import NEVER, EncodedHistory, Kind
 from checkers.linearizability.methods.unique_writes.method import unique_writes
 from framework.verdict import Verdict
-from tests.checkers.linearizability.coded_oracle import (
-    coded_of,
+from tests.checkers.linearizability.encoded_oracle import (
+    encoded_of,
     is_legal_order,
     linearizable,
     shuffled_times,
@@ -51,7 +51,7 @@ def small_cell(rng: random.Random) -> EncodedHistory:
                 state = fresh
                 met.append(fresh)
             fresh += 1
-    return coded_of(call, ret, kind, a, b)
+    return encoded_of(call, ret, kind, a, b)
 
 
 def until(history: EncodedHistory, event: int) -> EncodedHistory:
@@ -110,7 +110,7 @@ def test_culprits_of_values_are_the_earliest() -> None:
     [
         ("0-1:w1 2-3:r2", 1, "a value that nobody had written"),
         ("0-:w1 1-2:c0>2 3-4:c0>3", 2, "one value replaced by two compare-and-sets"),
-        ("0-3:c2>1 1-4:c1>2", 0, "compare-and-sets in a circle"),
+        ("0-3:c2>1 1-4:c1>2", 0, "compare-and-sets in a cycle"),
         ("0-1:r1 2-3:w1", 0, "a value that nobody had written"),
         ("0-1:w1 2-3:c1>2 4-5:r1", 2, "a value's operations against real time"),
         ("0-1:w1 2-3:w2 4-5:r1", 2, "two values that would each have to come before the other"),
@@ -229,7 +229,7 @@ def spoiled_again_and_again(chain: int, times: int) -> EncodedHistory:
     rows.append((now, now + 3, Kind.READ, chain, -1))
     rows.append((now + 1, now + 4, Kind.READ, chain + 1, -1))
     rows.append((0, now + 2, Kind.WRITE, -1, 1))
-    return coded_of(*(list(column) for column in zip(*rows, strict=True)))  # type: ignore[arg-type]
+    return encoded_of(*(list(column) for column in zip(*rows, strict=True)))  # type: ignore[arg-type]
 
 
 def test_a_long_chain_is_not_looked_at_again_and_again() -> None:

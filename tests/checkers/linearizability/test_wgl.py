@@ -11,9 +11,9 @@ from checkers.linearizability.methods.jit_antichain.method import jit_antichain
 from checkers.linearizability.methods.wgl import method
 from checkers.linearizability.methods.wgl.method import wgl
 from framework.verdict import Verdict
-from tests.checkers.linearizability.coded_oracle import (
+from tests.checkers.linearizability.encoded_oracle import (
     CELL_KINDS,
-    coded_of,
+    encoded_of,
     is_legal_order,
     linearizable,
     random_cell,
@@ -102,7 +102,7 @@ def test_hundreds_open_at_once(count: int) -> None:
     ret = [count + row for row in range(count)] + [3 * count + row for row in range(count)]
     kind = [int(Kind.WRITE)] * count + [int(Kind.READ)] * count
     b = [1 + row % 7 for row in range(count)] + [-1] * count
-    encoded = coded_of(call, ret, kind, [-1] * count + [3] * count, b)
+    encoded = encoded_of(call, ret, kind, [-1] * count + [3] * count, b)
     decision = decided(encoded)
     assert decision.order is not None and is_legal_order(encoded, decision.order)
 
@@ -138,4 +138,4 @@ def test_a_budget_that_ran_out_is_told() -> None:
 
 def test_queues_and_nothing_at_all() -> None:
     assert wgl(queue(50, 3), Budget(1.0)) is None
-    assert decided(coded_of([], [], [], [], [])).verdict is Verdict.VALID
+    assert decided(encoded_of([], [], [], [], [])).verdict is Verdict.VALID

@@ -12,53 +12,31 @@ import numpy as np
 
 from checkers.linearizability.arrays.bits import ones, trailing_zeros
 from checkers.linearizability.arrays.kinds import DIFFERS, FOREVER, WRITE
-from checkers.linearizability.encoded import Ints
-from checkers.linearizability.methods.beam.space import (
-    ASKED,
-    BACK,
-    BARRED,
-    COUNT,
-    DEEPEST,
-    END,
-    ENOUGH,
-    EVENT,
-    FIRST,
+from checkers.linearizability.arrays.open import (
+    ANY,
     FREE,
-    LENGTH,
-    LOOK_EVERY,
-    MOST,
-    NARROW,
-    NEVERS,
-    NEXT_LOOK,
-    NEXT_SAVE,
-    S_A,
-    S_B,
-    S_KIND,
-    S_NEXT,
-    S_RET,
-    S_ROW,
-    SATISFIED,
-    SAVE_EVERY,
-    SET,
-    SIDE,
-    SLOTS,
-    SPARE_TRAILS,
-    SPENT,
-    TARGET,
-    TRAILS,
-    USED,
-    WIDE_UNTIL,
-    WIDEST,
-    WIDTH,
-    WORK,
-    Beam,
+    PENDING,
+    Operations,
+    Slots,
     enter,
     free_slot,
     leave,
+)
+from checkers.linearizability.encoded import Ints
+from checkers.linearizability.methods.beam.space import (
+    LOOK_EVERY,
+    SAVE_EVERY,
+    SET,
+    SLOTS,
+    SPARE_TRAILS,
+    WIDEST,
+    WORDS,
+    Beam,
+    Registers,
     restore,
     save,
 )
-from checkers.linearizability.methods.beam.ways import copy, extend, kept, settle, thin, wanted
+from checkers.linearizability.methods.beam.ways import extend, kept, settle, thin, wanted
 from framework.compiled import compiled
 
 ARRIVED: Final = 0
@@ -86,55 +64,56 @@ _SPARE: Final = 24
 @compiled
 def sweep(beam: Beam, work: int) -> int:
     """Goes on until the end is reached, about `work` steps are done, or something is needed."""
-    reg, events, ops, slots, open_ = beam.reg, beam.events, beam.ops, beam.slots, beam.open
-    stop = reg[WORK] + work
-    while reg[EVENT] < len(events):
-        if reg[WORK] >= stop:
+    reg, events, ops = beam.reg, beam.events, beam.ops
+    masks, slots = beam.masks, beam.slots
+    stop = reg.work + work
+    while reg.event < len(events):
+        if reg.work >= stop:
             return PAUSED
-        if reg[EVENT] <= reg[DEEPEST] and reg[WORK] > reg[ENOUGH]:
+        if reg.event <= reg.deepest and reg.work > reg.enough:
             return GAVE_UP
-        if reg[TRAILS] + SPARE_TRAILS > len(beam.trails):
+        if reg.trails + SPARE_TRAILS > len(beam.trails):
             return NEEDS_TRAILS
-        if reg[EVENT] >= reg[NEXT_LOOK]:
+        if reg.event >= reg.next_look:
             _forget_used(beam)
-            reg[NEXT_LOOK] = reg[EVENT] + LOOK_EVERY
-        if reg[EVENT] >= reg[NEXT_SAVE] and reg[COUNT] <= reg[NARROW]:
+            reg.next_look = reg.event + LOOK_EVERY
+        if reg.event >= reg.next_save and reg.count <= reg.narrow:
             save(beam)
-            reg[NEXT_SAVE] = reg[EVENT] + SAVE_EVERY
-        row = int(events[reg[EVENT]] >> 1)
-        returns = events[reg[EVENT]] & 1
-        reg[EVENT] += 1
-        reg[WORK] += 1
+            reg.next_save = reg.event + SAVE_EVERY
+        row = int(events[reg.event] >> 1)
+        returns = events[reg.event] & 1
+        reg.event += 1
+        reg.work += 1
         if not returns:
-            if ops[row, S_RET] == FOREVER and not _welcome(reg, ops, slots, open_, row):
-                if ops[row, S_KIND] == WRITE:
-                    ops[row, S_NEXT] = beam.waiting[ops[row, S_B]]
-                    beam.waiting[ops[row, S_B]] = row
+            if ops[row].ret == FOREVER and not _welcome(reg, ops, masks, slots, row):
+                if ops[row].kind == WRITE:
+                    ops[row].next = beam.waiting[ops[row].b]
+                    beam.waiting[ops[row].b] = row
                 continue
-            for word in range(2):
-                if reg[FREE] == 0 and reg[FREE + 1] == 0:
-                    _evict(beam, reg[NEVERS + word] & -reg[NEVERS + word], word)
-            slot = free_slot(reg)
+            for word in range(WORDS):
+                if masks[ANY, FREE, 0] == 0 and masks[ANY, FREE, 1] == 0:
+                    _evict(beam, masks[ANY, PENDING, word] & -masks[ANY, PENDING, word], word)
+            slot = free_slot(masks)
             if slot < 0:
                 return GAVE_UP
-            enter(reg, ops, slots, open_, row, slot)
-        elif not _returned(beam, int(ops[row, S_ROW])) and not _gone_back(beam):
+            enter(masks, slots, ops, row, slot)
+        elif not _returned(beam, int(ops[row].slot)) and not _gone_back(beam):
             return GAVE_UP
     return ARRIVED
 
 
 @compiled
-def _welcome(reg: Ints, ops: Ints, slots: Ints, open_: Ints, row: int) -> bool:
+def _welcome(reg: Registers, ops: Operations, masks: Ints, slots: Slots, row: int) -> bool:
     """Whether a pending operation is given a slot: only so many are of use."""
-    kind, makes = ops[row, S_KIND], ops[row, S_B]
-    if kind <= DIFFERS or ones(reg[FREE]) + ones(reg[FREE + 1]) <= _SPARE:
+    kind, makes = ops[row].kind, ops[row].b
+    if kind <= DIFFERS or ones(masks[ANY, FREE, 0]) + ones(masks[ANY, FREE, 1]) <= _SPARE:
         return False
     alike, most = 0, _PENDING if kind == WRITE else 1
-    for word in range(2):
-        left = open_[kind, makes if kind == WRITE else ops[row, S_A], word]
-        left &= reg[NEVERS + word] & ~reg[SPENT + word]
+    for word in range(WORDS):
+        left = masks[makes if kind == WRITE else ops[row].a, kind, word]
+        left &= masks[ANY, PENDING, word] & ~reg.spent[word]
         while left:
-            alike += slots[word * 64 + int(trailing_zeros(left)), S_B] == makes
+            alike += slots[word * 64 + int(trailing_zeros(left))].b == makes
             left &= left - 1
     return bool(alike < most)
 
@@ -143,100 +122,104 @@ def _welcome(reg: Ints, ops: Ints, slots: Ints, open_: Ints, row: int) -> bool:
 def _evict(beam: Beam, used: int, word: int) -> None:
     """Takes slots from pending operations, which can take effect no more."""
     reg, rows = beam.reg, beam.rows
-    for each in range(reg[SIDE], reg[SIDE] + reg[COUNT]):
-        rows[each, USED + word] &= ~used
-        rows[each, SATISFIED + word] &= ~used
+    for each in range(reg.side, reg.side + reg.count):
+        rows[each].used[word] &= ~used
+        rows[each].satisfied[word] &= ~used
     while used:
-        leave(reg, beam.slots, beam.open, word * 64 + int(trailing_zeros(used)))
+        leave(beam.masks, beam.slots, word * 64 + int(trailing_zeros(used)))
         used &= used - 1
 
 
 @compiled
 def _forget_used(beam: Beam) -> None:
     """Pending operations that all configurations have used give their slots to others."""
-    reg, rows = beam.reg, beam.rows
-    for word in range(2):
-        used, spent = reg[NEVERS + word], np.int64(0)
-        for each in range(reg[SIDE], reg[SIDE] + reg[COUNT]):
-            used &= rows[each, USED + word]
-            spent |= rows[each, USED + word]
+    reg, rows, masks, slots = beam.reg, beam.rows, beam.masks, beam.slots
+    for word in range(WORDS):
+        used, spent = masks[ANY, PENDING, word], np.int64(0)
+        for each in range(reg.side, reg.side + reg.count):
+            used &= rows[each].used[word]
+            spent |= rows[each].used[word]
         _evict(beam, used, word)
-        reg[SPENT + word] = spent & reg[NEVERS + word]
+        reg.spent[word] = spent & masks[ANY, PENDING, word]
     waiting, ops = beam.waiting, beam.ops
     for value in range(len(waiting)):
         row = waiting[value]
-        while row >= 0 and _welcome(reg, ops, beam.slots, beam.open, row):
-            enter(reg, ops, beam.slots, beam.open, row, free_slot(reg))
-            row = ops[row, S_NEXT]
+        while row >= 0 and _welcome(reg, ops, masks, slots, row):
+            enter(masks, slots, ops, row, free_slot(masks))
+            row = ops[row].next
         waiting[value] = row
 
 
 @compiled
 def _gone_back(beam: Beam) -> bool:
     """To before what made all configurations die. False: that was tried often enough."""
-    reg = beam.reg
-    died = reg[EVENT]
-    if died > reg[DEEPEST]:
-        reg[DEEPEST], reg[WIDTH], reg[LENGTH] = died, reg[NARROW], _SHORT
-        reg[BACK] = _NEAR * (SLOTS - ones(reg[FREE]) - ones(reg[FREE + 1])) // 2
-        reg[ENOUGH] = reg[WORK] + _ENOUGH + _ENOUGH_AN_EVENT * died
-    reg[BACK] *= 2
-    reg[WIDTH] = min(reg[WIDTH] * _GROWTH, WIDEST)
-    reg[LENGTH] += 1 if reg[WIDTH] > _GROWTH * reg[NARROW] else 0
-    if reg[LENGTH] > _LONG or not restore(beam, died - reg[BACK]):
+    reg, masks = beam.reg, beam.masks
+    died = reg.event
+    if died > reg.deepest:
+        reg.deepest, reg.width, reg.length = died, reg.narrow, _SHORT
+        reg.back = _NEAR * (SLOTS - ones(masks[ANY, FREE, 0]) - ones(masks[ANY, FREE, 1])) // 2
+        reg.enough = reg.work + _ENOUGH + _ENOUGH_AN_EVENT * died
+    reg.back *= 2
+    reg.width = min(reg.width * _GROWTH, WIDEST)
+    reg.length += 1 if reg.width > _GROWTH * reg.narrow else 0
+    if reg.length > _LONG or not restore(beam, died - reg.back):
         return False
-    reg[WIDE_UNTIL] = died + reg[BACK]
-    reg[NEXT_LOOK], reg[NEXT_SAVE] = reg[EVENT], reg[EVENT] + SAVE_EVERY
+    reg.wide_until = died + reg.back
+    reg.next_look, reg.next_save = reg.event, reg.event + SAVE_EVERY
     return True
 
 
 @compiled
 def _returned(beam: Beam, slot: int) -> bool:
     """All configurations get by the return of an operation. False: none does."""
-    reg, rows, now = beam.reg, beam.rows, beam.reg[SIDE]
+    reg, rows, now = beam.reg, beam.rows, beam.reg.side
     word, bit = slot >> 6, np.int64(1) << (slot & 63)
     first = SET - now
-    wide = reg[EVENT] < reg[WIDE_UNTIL]
-    reg[TARGET], reg[MOST] = slot, reg[LENGTH] if wide else _SHORT
-    reg[FIRST] = reg[END] = first
-    open_, slots, trails = beam.open, beam.slots, beam.trails
-    writes, extended = slots[slot, S_KIND] == WRITE, False
-    for here in range(now, now + reg[COUNT]):
-        settle(rows, open_, here)
-        has = rows[here, SATISFIED + word] & bit != 0
-        if has and reg[END] < first + SET - 1:
-            copy(rows, here, reg[END])
-            reg[END] = kept(rows, first, reg[END]) if extended else reg[END] + 1
-        unused = writes and rows[here, USED + word] & bit == 0
-        if unused and (wide or not has or wanted(reg, rows, open_, here, slots[slot, S_B])):
+    wide = reg.event < reg.wide_until
+    reg.target, reg.most = slot, reg.length if wide else _SHORT
+    reg.first = reg.end = first
+    masks, slots, trails = beam.masks, beam.slots, beam.trails
+    writes, extended = slots[slot].kind == WRITE, False
+    for here in range(now, now + reg.count):
+        settle(rows, masks, here)
+        has = rows[here].satisfied[word] & bit != 0
+        if has and reg.end < first + SET - 1:
+            rows[reg.end] = rows[here]
+            reg.end = kept(rows, first, reg.end) if extended else reg.end + 1
+        unused = writes and rows[here].used[word] & bit == 0
+        if unused and (wide or not has or wanted(reg, rows, masks, here, slots[slot].b)):
             # The last chance that it is seen.
-            reg[ASKED], extended = USED, True
+            reg.asks_use, extended = 1, True
             if not wide:
-                reg[MOST] = 1
-            extend(reg, rows, open_, slots, trails, here)
+                reg.most = 1
+            extend(reg, rows, masks, slots, trails, here)
         if not has:
-            before = reg[END]
+            before = reg.end
             if not wide:
-                reg[BARRED], reg[BARRED + 1] = reg[NEVERS], reg[NEVERS + 1]
-            reg[ASKED], extended = SATISFIED, True
+                reg.barred[0], reg.barred[1] = masks[ANY, PENDING, 0], masks[ANY, PENDING, 1]
+            reg.asks_use, extended = 0, True
             if not wide:
-                reg[MOST] = _SHORT
-            extend(reg, rows, open_, slots, trails, here)
-            reg[BARRED] = reg[BARRED + 1] = 0
-            if reg[END] == before and not wide and (reg[NEVERS] | reg[NEVERS + 1]) != 0:
-                extend(reg, rows, open_, slots, trails, here)
-    if reg[END] == first:
+                reg.most = _SHORT
+            extend(reg, rows, masks, slots, trails, here)
+            reg.barred[0] = reg.barred[1] = 0
+            if (
+                reg.end == before
+                and not wide
+                and (masks[ANY, PENDING, 0] | masks[ANY, PENDING, 1]) != 0
+            ):
+                extend(reg, rows, masks, slots, trails, here)
+    if reg.end == first:
         return False
-    leave(reg, slots, open_, slot)
-    for each in range(first, reg[END]):
-        rows[each, SATISFIED + word] &= ~bit
-        rows[each, USED + word] &= ~bit
-    width = reg[WIDTH] if wide else reg[NARROW]
-    reg[COUNT] = reg[END] - first
-    reg[WORK] += reg[COUNT]
-    if reg[COUNT] > width:
-        thin(reg, rows, open_, first, reg[END], width, now)
-        reg[COUNT] = width
+    leave(masks, slots, slot)
+    for each in range(first, reg.end):
+        rows[each].satisfied[word] &= ~bit
+        rows[each].used[word] &= ~bit
+    width = reg.width if wide else reg.narrow
+    reg.count = reg.end - first
+    reg.work += reg.count
+    if reg.count > width:
+        thin(rows, masks, first, reg.end, width, now)
+        reg.count = width
     else:
-        reg[SIDE] = first
+        reg.side = first
     return True

@@ -5,13 +5,14 @@ from typing import Final
 
 import numpy as np
 
-from checkers.linearizability.arrays.events import events
+from checkers.linearizability.arrays.layout import laid_out
+from checkers.linearizability.arrays.records import bytes_of
+from checkers.linearizability.arrays.replay import is_legal
 from checkers.linearizability.arrays.trails import mutations_of
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encoded import EncodedHistory, Kind
 from checkers.linearizability.methods.beam.kernel import ARRIVED, GAVE_UP, NEEDS_TRAILS, sweep
-from checkers.linearizability.methods.beam.order import replayed
-from checkers.linearizability.methods.beam.space import SIDE, SPARE_TRAILS, TRAIL, beam_of
+from checkers.linearizability.methods.beam.space import SPARE_TRAILS, beam_of
 from framework.compiled import working_s
 from framework.verdict import Verdict
 
@@ -30,27 +31,22 @@ def beam(encoded: EncodedHistory, budget: Budget) -> Decision | None:
     if max(int(encoded.a.max()), int(encoded.b.max()), encoded.initial) >= _MOST_VALUES:
         return None
     began, part = working_s(), budget.slice(budget.left_s / 2)
-    happened = events(encoded.call, encoded.ret)
-    space = beam_of(encoded, happened, 2 * SPARE_TRAILS + len(encoded), _NARROW)
+    space = beam_of(encoded, 2 * SPARE_TRAILS + len(encoded), _NARROW)
     while (status := int(sweep(space, _SLICE))) != ARRIVED:
         if status == GAVE_UP:
             return None
         if status == NEEDS_TRAILS:
-            trails = np.zeros((2 * len(space.trails), 2), np.int32)
-            trails[: len(space.trails)] = space.trails
-            space = space._replace(trails=trails)
+            space = space._replace(trails=np.concatenate([space.trails] * 2))
         what = ""
         if part.left_s <= 0:
             what = "time"
-        elif sum(each.nbytes for each in space) > budget.max_bytes:
+        elif bytes_of(space) > budget.max_bytes:
             what = "memory"
         if what:
             note = f"{METHOD}: {what} ran out after {working_s() - began:.1f} s"
             return Decision(Verdict.UNKNOWN, METHOD, note=note)
-    mutations, _ = mutations_of(space.trails, int(space.rows[space.reg[SIDE], TRAIL]))
-    order, legal = replayed(
-        happened, encoded.ret, encoded.kind, encoded.a, encoded.b, encoded.initial, mutations
-    )
-    if not legal:
+    mutations, _ = mutations_of(space.trails, int(space.rows[space.reg.side].trail))
+    order, _, _ = laid_out(encoded, mutations)
+    if not is_legal(encoded, order):
         raise AssertionError("the beam put an operation where it does not fit")
     return Decision(Verdict.VALID, METHOD, order)

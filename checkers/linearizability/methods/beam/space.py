@@ -1,25 +1,27 @@
 """What the beam works in: the history, what is open, two sets of configurations, checkpoints.
 
-An open operation has a slot, which is a bit of two machine words. A configuration is a row of
-`rows`: its value, the slots that are satisfied in it (the order has them, or a place where they
-can be put silently), and those that are used (they took effect visibly). A *put* is an operation
-that took effect visibly; `trails` has what was put, each with the one before it.
+A configuration is its value, the slots of open operations that are satisfied in it (the order has
+them, or a place where they can be put silently), and those that are used (they took effect
+visibly). A *put* is an operation that took effect visibly; `trails` has what was put, each with
+the one before it.
 """
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from checkers.linearizability.arrays.bits import trailing_zeros
-from checkers.linearizability.arrays.kinds import CHANGE, FOREVER, WRITE
+from checkers.linearizability.arrays.events import events
+from checkers.linearizability.arrays.open import Operations, Slots, enter, leave, nothing_open
+from checkers.linearizability.arrays.records import record
+from checkers.linearizability.arrays.trails import Trails, no_trails
 from checkers.linearizability.encoded import Codes, EncodedHistory, Ints
 from framework.compiled import compiled
 
-_KINDS: Final = CHANGE + 1
-
-SLOTS: Final = 128
+WORDS: Final = 2
+SLOTS: Final = 64 * WORDS
 NARROWEST: Final = 8
-"""The most that `NARROW` may be."""
+"""The most that `narrow` may be."""
 WIDEST: Final = 256
 """Configurations that are kept at most, after dead ends."""
 SET: Final = 2048
@@ -32,186 +34,147 @@ SAVE_EVERY: Final = 64
 """Events, from one checkpoint to the next."""
 LOOK_EVERY: Final = 16
 
-# Columns of a configuration.
-VALUE: Final = 0
-TRAIL: Final = 1
-"""Its last put, -1 at first."""
-SATISFIED: Final = 2
-USED: Final = 4
-SCORE: Final = 6
-PUTS: Final = 7
-"""Since the event began."""
-_COLUMNS: Final = 8
 
-# Columns of a slot.
-S_ROW: Final = 0
-"""-1 where it is free. In the history: the slot."""
-S_RET: Final = 1
-S_KIND: Final = 2
-S_A: Final = 3
-S_B: Final = 4
-S_NEXT: Final = 5
-"""In the history: the pending write of the same value that waits for a slot after it."""
-_SLOT_COLUMNS: Final = 6
+class Configuration(Protocol):
+    value: int
+    trail: int
+    """Its last put, -1 at first."""
+    satisfied: Ints
+    used: Ints
+    score: int
+    puts: int
+    """Since the event began."""
 
-# Registers.
-EVENT: Final = 0
-"""How many events are passed."""
-COUNT: Final = 1
-"""Configurations."""
-SIDE: Final = 2
-"""Where in `rows` they begin: 0 or `SET`."""
-TRAILS: Final = 3
-FREE: Final = 4
-"""Two words: slots that nobody has."""
-NEVERS: Final = 6
-"""Two words: slots of pending operations."""
-WORK: Final = 8
-DEEPEST: Final = 9
-"""The furthest event at which all configurations died."""
-BACK: Final = 10
-"""How many events to go back at the next dead end there."""
-WIDTH: Final = 11
-"""How many configurations there may be, until the event `WIDE_UNTIL`."""
-LENGTH: Final = 12
-"""How many puts there may be at a return, until then."""
-WIDE_UNTIL: Final = 13
-ENOUGH: Final = 14
-"""Work after which the beam gives up, until it is past the deepest dead end."""
-SAVED: Final = 15
-"""Checkpoints ever made."""
-NEXT_SAVE: Final = 16
-NARROW: Final = 17
-"""How many configurations there may be as long as all goes well."""
-# While configurations are extended:
-TARGET: Final = 18
-"""The slot that is to be satisfied, or used:"""
-ASKED: Final = 19
-"""the column that says so."""
-MOST: Final = 20
-"""Puts."""
-FIRST: Final = 21
-"""Where in `rows` the next configurations begin,"""
-END: Final = 22
-"""and where they end."""
-WAY_END: Final = 23
-"""Where those end that are on the way."""
-SPENT: Final = 24
-"""Two words: pending operations that some configuration has used."""
-NEXT_LOOK: Final = 26
-"""The event at which slots of pending operations are looked through again."""
-BARRED: Final = 27
-"""Two words: slots of pending operations, where there may be a way without them."""
-_REGISTERS: Final = 29
+
+class Operation(Protocol):
+    ret: int
+    kind: int
+    a: int
+    b: int
+    slot: int
+    next: int
+    """The pending write of the same value that waits for a slot after it."""
+
+
+class Checkpoint(Protocol):
+    event: int
+    count: int
+    rows: Ints
+    """By slot."""
+
+
+class Registers(Protocol):
+    event: int
+    """How many events are passed."""
+    count: int
+    """Configurations."""
+    side: int
+    """Where in `rows` they begin: 0 or `SET`."""
+    trails: int
+    work: int
+    deepest: int
+    """The furthest event at which all configurations died."""
+    back: int
+    """How many events to go back at the next dead end there."""
+    width: int
+    """How many configurations there may be, until the event `wide_until`."""
+    length: int
+    """How many puts there may be at a return, until then."""
+    wide_until: int
+    enough: int
+    """Work after which the beam gives up, until it is past the deepest dead end."""
+    saved: int
+    """Checkpoints ever made."""
+    next_save: int
+    narrow: int
+    """How many configurations there may be as long as all goes well."""
+    spent: Ints
+    """Pending operations that some configuration has used."""
+    next_look: int
+    """The event at which slots of pending operations are looked through again."""
+    # While configurations are extended:
+    target: int
+    """The slot that is to be satisfied,"""
+    asks_use: int
+    """or used."""
+    most: int
+    """Puts."""
+    first: int
+    """Where in `rows` the next configurations begin,"""
+    end: int
+    """and where they end."""
+    way_end: int
+    """Where those end that are on the way."""
+    barred: Ints
+    """Slots of pending operations, where there may be a way without them."""
+
+
+_REGISTERS: Final = record(Registers, spent=WORDS, barred=WORDS)
+_OPERATION: Final = record(Operation)
+_CHECKPOINT: Final = record(Checkpoint, rows=SLOTS)
+_CONFIGURATION: Final = record(Configuration, satisfied=WORDS, used=WORDS)
+Rows: TypeAlias = NDArray[np.void]
+"""Of configurations."""
 
 
 class Beam(NamedTuple):
-    reg: Ints
+    reg: Registers
     events: Codes
-    ops: Ints
-    """(rows, columns of a slot): the history; and whose slot it is."""
-    slots: Ints
-    """(slots, columns): what has a slot."""
-    open: Ints
-    """(kinds, values and one more, words): slots of open operations, by the value that they see
-    or (WRITE) make; of any value."""
+    ops: Operations
+    slots: Slots
+    masks: Ints
     waiting: Ints
     """By value: the last pending write of it that has no slot yet, -1: none."""
-    rows: Ints
-    """(size, columns): two sets of configurations, and those on the way."""
-    trails: Codes
-    """(size, 2): the put before it, the row that was put."""
-    saved: Ints
-    """By checkpoint: event, configurations."""
-    saved_rows: Codes
-    saved_set: Ints
+    rows: Rows
+    """Two sets of configurations, and those on the way."""
+    trails: Trails
+    saved: NDArray[np.void]
+    """Checkpoints,"""
+    saved_set: Rows
+    """(checkpoints, configurations),"""
     saved_waiting: Ints
 
 
-def beam_of(encoded: EncodedHistory, events: Codes, trails: int, narrow: int) -> Beam:
+def beam_of(encoded: EncodedHistory, trails: int, narrow: int) -> Beam:
     """Before the first event."""
     values = 1 + max(encoded.initial, int(encoded.a.max()), int(encoded.b.max()))
-    reg = np.zeros(_REGISTERS, np.int64)
-    reg[COUNT], reg[NARROW] = 1, narrow
-    reg[FREE] = reg[FREE + 1] = -1
-    reg[DEEPEST] = -1
-    rows = np.empty((LAST + 1, _COLUMNS), np.int64)
+    reg = np.zeros(1, _REGISTERS)[0]
+    reg.count, reg.narrow, reg.deepest = 1, narrow, -1
+    rows = np.empty(LAST + 1, _CONFIGURATION)
     rows[0] = 0
-    rows[0, VALUE], rows[0, TRAIL] = encoded.initial, -1
-    ops = np.empty((len(encoded), _SLOT_COLUMNS), np.int64)
-    ops[:, S_RET], ops[:, S_KIND], ops[:, S_A], ops[:, S_B] = (
-        encoded.ret,
-        encoded.kind,
-        encoded.a,
-        encoded.b,
-    )
-    checkpoints = min(CHECKPOINTS, len(events) // SAVE_EVERY + 2)
+    rows[0].value, rows[0].trail = encoded.initial, -1
+    ops = np.empty(len(encoded), _OPERATION)
+    ops["ret"], ops["kind"], ops["a"], ops["b"] = encoded.ret, encoded.kind, encoded.a, encoded.b
+    happened = events(encoded.call, encoded.ret)
+    checkpoints = min(CHECKPOINTS, len(happened) // SAVE_EVERY + 2)
     return Beam(
         reg,
-        events,
+        happened,
         ops,
-        np.full((SLOTS, _SLOT_COLUMNS), -1, np.int64),
-        np.zeros((_KINDS, values + 1, 2), np.int64),
+        *nothing_open(values, WORDS),
         np.full(values, -1, np.int64),
         rows,
-        np.empty((trails, 2), np.int32),
-        np.empty((checkpoints, 2), np.int64),
-        np.empty((checkpoints, SLOTS), np.int32),
-        np.empty((checkpoints, NARROWEST, _COLUMNS), np.int64),
+        no_trails(trails),
+        np.empty(checkpoints, _CHECKPOINT),
+        np.empty((checkpoints, NARROWEST), _CONFIGURATION),
         np.empty((checkpoints, values), np.int64),
     )
-
-
-@compiled
-def enter(reg: Ints, ops: Ints, slots: Ints, open_: Ints, row: int, slot: int) -> None:
-    """An operation is open from now on."""
-    word, bit = slot >> 6, np.int64(1) << (slot & 63)
-    for column in range(ops.shape[1]):
-        slots[slot, column] = ops[row, column]
-    ops[row, S_ROW], slots[slot, S_ROW] = slot, row
-    kind = ops[row, S_KIND]
-    open_[kind, ops[row, S_B] if kind == WRITE else ops[row, S_A], word] |= bit
-    open_[kind, open_.shape[1] - 1, word] |= bit
-    reg[FREE + word] &= ~bit
-    if ops[row, S_RET] == FOREVER:
-        reg[NEVERS + word] |= bit
-
-
-@compiled
-def leave(reg: Ints, slots: Ints, open_: Ints, slot: int) -> None:
-    """An operation is open no more."""
-    word, bit = slot >> 6, np.int64(1) << (slot & 63)
-    kind = slots[slot, S_KIND]
-    open_[kind, slots[slot, S_B] if kind == WRITE else slots[slot, S_A], word] &= ~bit
-    open_[kind, open_.shape[1] - 1, word] &= ~bit
-    reg[FREE + word] |= bit
-    reg[NEVERS + word] &= ~bit
-    slots[slot, S_ROW] = -1
-
-
-@compiled
-def free_slot(reg: Ints) -> int:
-    """A slot that nobody has, -1 if there is none."""
-    for word in range(2):
-        if reg[FREE + word]:
-            return word * 64 + int(trailing_zeros(reg[FREE + word]))
-    return -1
 
 
 @compiled
 def save(beam: Beam) -> None:
     """A checkpoint: of a narrow beam only."""
     reg = beam.reg
-    at = reg[SAVED] % len(beam.saved)
-    beam.saved[at, 0], beam.saved[at, 1] = reg[EVENT], reg[COUNT]
+    at = reg.saved % len(beam.saved)
+    saved = beam.saved[at]
+    saved.event, saved.count = reg.event, reg.count
     for slot in range(SLOTS):
-        beam.saved_rows[at, slot] = beam.slots[slot, S_ROW]
+        saved.rows[slot] = beam.slots[slot].row
     for value in range(len(beam.waiting)):
         beam.saved_waiting[at, value] = beam.waiting[value]
-    for each in range(reg[COUNT]):
-        for column in range(_COLUMNS):
-            beam.saved_set[at, each, column] = beam.rows[reg[SIDE] + each, column]
-    reg[SAVED] += 1
+    for each in range(reg.count):
+        beam.saved_set[at, each] = beam.rows[reg.side + each]
+    reg.saved += 1
 
 
 @compiled
@@ -219,25 +182,24 @@ def restore(beam: Beam, event: int) -> bool:
     """Goes back to the last checkpoint that is not after an event, or to the oldest that there
     is. False: that one is forgotten."""
     reg = beam.reg
-    number = reg[SAVED] - 1
-    oldest = max(0, reg[SAVED] - len(beam.saved))
-    while number > oldest and beam.saved[number % len(beam.saved), 0] > event:
+    number = reg.saved - 1
+    oldest = max(0, reg.saved - len(beam.saved))
+    while number > oldest and beam.saved[number % len(beam.saved)].event > event:
         number -= 1
     at = number % len(beam.saved)
-    if number < oldest or (number > 0 and beam.saved[at, 0] > event):
+    saved = beam.saved[at]
+    if number < oldest or (number > 0 and saved.event > event):
         return False
-    reg[SAVED] = number + 1
-    reg[EVENT], reg[COUNT] = beam.saved[at, 0], beam.saved[at, 1]
-    for each in range(reg[COUNT]):
-        for column in range(_COLUMNS):
-            beam.rows[reg[SIDE] + each, column] = beam.saved_set[at, each, column]
+    reg.saved = number + 1
+    reg.event, reg.count = saved.event, saved.count
+    for each in range(reg.count):
+        beam.rows[reg.side + each] = beam.saved_set[at, each]
     for value in range(len(beam.waiting)):
         beam.waiting[value] = beam.saved_waiting[at, value]
     for slot in range(SLOTS):
-        if beam.slots[slot, S_ROW] >= 0:
-            leave(reg, beam.slots, beam.open, slot)
+        if beam.slots[slot].row >= 0:
+            leave(beam.masks, beam.slots, slot)
     for slot in range(SLOTS):
-        if beam.saved_rows[at, slot] >= 0:
-            row = int(beam.saved_rows[at, slot])
-            enter(reg, beam.ops, beam.slots, beam.open, row, slot)
+        if saved.rows[slot] >= 0:
+            enter(beam.masks, beam.slots, beam.ops, saved.rows[slot], slot)
     return True

@@ -9,32 +9,16 @@ import numpy as np
 
 from checkers.linearizability.arrays.bits import ones, trailing_zeros
 from checkers.linearizability.arrays.kinds import CAS, CHANGE, DIFFERS, FOREVER, READ, WRITE
-from checkers.linearizability.encoded import Codes, Ints
+from checkers.linearizability.arrays.open import ANY, PENDING, Slots
+from checkers.linearizability.arrays.trails import Trails
+from checkers.linearizability.encoded import Ints
 from checkers.linearizability.methods.beam.space import (
-    ASKED,
-    BARRED,
-    END,
-    FIRST,
     LAST,
-    MOST,
-    NEVERS,
-    PUTS,
-    S_A,
-    S_B,
-    S_KIND,
-    S_RET,
-    S_ROW,
-    SATISFIED,
-    SCORE,
     SET,
-    TARGET,
     TODO,
-    TRAIL,
-    TRAILS,
-    USED,
-    VALUE,
-    WAY_END,
-    WORK,
+    WORDS,
+    Registers,
+    Rows,
 )
 from framework.compiled import compiled
 
@@ -54,153 +38,144 @@ _SAME_VALUE: Final = 4
 
 
 @compiled
-def copy(rows: Ints, source: int, target: int) -> None:
-    for column in range(rows.shape[1]):
-        rows[target, column] = rows[source, column]
-
-
-@compiled
-def settle(rows: Ints, open_: Ints, here: int) -> None:
+def settle(rows: Rows, masks: Ints, here: int) -> None:
     """What fits the value is satisfied: it can be put here and changes nothing."""
-    value, any_ = rows[here, VALUE], open_.shape[1] - 1
-    for word in range(2):
-        rows[here, SATISFIED + word] |= (
-            open_[READ, value, word]
-            | open_[WRITE, value, word]
-            | (open_[DIFFERS, any_, word] & ~open_[DIFFERS, value, word])
+    value = rows[here].value
+    for word in range(WORDS):
+        rows[here].satisfied[word] |= (
+            masks[value, READ, word]
+            | masks[value, WRITE, word]
+            | (masks[ANY, DIFFERS, word] & ~masks[value, DIFFERS, word])
         )
 
 
 @compiled
-def wanted(reg: Ints, rows: Ints, open_: Ints, here: int, value: int) -> bool:
+def wanted(reg: Registers, rows: Rows, masks: Ints, here: int, value: int) -> bool:
     """Whether anything open waits for another value."""
     waits = np.int64(0)
-    for word in range(2):
-        waiting = open_[READ, value, word] | (open_[CAS, value, word] & ~reg[NEVERS + word])
-        waits |= waiting & ~rows[here, SATISFIED + word]
-    return bool(value != rows[here, VALUE] and waits != 0)
+    for word in range(WORDS):
+        waiting = masks[value, READ, word] | (masks[value, CAS, word] & ~masks[ANY, PENDING, word])
+        waits |= waiting & ~rows[here].satisfied[word]
+    return bool(value != rows[here].value and waits != 0)
 
 
 @compiled
-def _changers(reg: Ints, rows: Ints, open_: Ints, here: int, word: int) -> int:
+def _changers(reg: Registers, rows: Rows, masks: Ints, here: int, word: int) -> int:
     """Open cas and changes that are possible in a configuration."""
-    value, any_ = rows[here, VALUE], open_.shape[1] - 1
-    changes = open_[CHANGE, any_, word] & ~open_[CHANGE, value, word]
-    return int(
-        (open_[CAS, value, word] | changes) & ~(rows[here, USED + word] | reg[BARRED + word])
-    )
+    value = rows[here].value
+    changes = masks[ANY, CHANGE, word] & ~masks[value, CHANGE, word]
+    return int((masks[value, CAS, word] | changes) & ~(rows[here].used[word] | reg.barred[word]))
 
 
 @compiled
-def _first(reg: Ints, rows: Ints, open_: Ints, slots: Ints, here: int, value: int) -> int:
+def _first(reg: Registers, rows: Rows, masks: Ints, slots: Slots, here: int, value: int) -> int:
     """The slot of the open write of a value that is not used and returns first; -1: none."""
     best, found = FOREVER, -1
-    for word in range(2):
-        left = open_[WRITE, value, word] & ~(rows[here, USED + word] | reg[BARRED + word])
+    for word in range(WORDS):
+        left = masks[value, WRITE, word] & ~(rows[here].used[word] | reg.barred[word])
         while left:
             slot = word * 64 + int(trailing_zeros(left))
             left &= left - 1
-            if slots[slot, S_RET] < best or found < 0:
-                best, found = slots[slot, S_RET], slot
+            if slots[slot].ret < best or found < 0:
+                best, found = slots[slot].ret, slot
     return found
 
 
 @compiled
-def extend(reg: Ints, rows: Ints, open_: Ints, slots: Ints, trails: Codes, here: int) -> None:
+def extend(
+    reg: Registers, rows: Rows, masks: Ints, slots: Slots, trails: Trails, here: int
+) -> None:
     """Finds ways by which the target becomes what is asked."""
-    copy(rows, here, TODO)
-    rows[TODO, PUTS] = 0
-    reg[WAY_END] = TODO + 1
-    target, any_ = reg[TARGET], open_.shape[1] - 1
-    does, there = slots[target, S_KIND], TODO
-    while there < reg[WAY_END]:
-        value, silent = rows[there, VALUE], np.int64(0)
-        for word in range(2):
-            owed = open_[WRITE, any_, word] & ~reg[NEVERS + word]
-            silent |= owed & ~rows[there, SATISFIED + word]
-        last = rows[there, PUTS] + 1 >= reg[MOST]
-        if reg[ASKED] == USED and (slots[target, S_B] != value or silent != 0):
-            _put(reg, rows, open_, slots, trails, there, target)
-        if not (last and (reg[ASKED] == USED or does in (CAS, CHANGE))):
-            only = slots[target, S_A] if last and does == READ else -1
+    rows[TODO] = rows[here]
+    rows[TODO].puts = 0
+    reg.way_end = TODO + 1
+    target, there = reg.target, TODO
+    does, values = slots[target].kind, len(masks) - 2
+    while there < reg.way_end:
+        value, silent = rows[there].value, np.int64(0)
+        for word in range(WORDS):
+            owed = masks[ANY, WRITE, word] & ~masks[ANY, PENDING, word]
+            silent |= owed & ~rows[there].satisfied[word]
+        last = rows[there].puts + 1 >= reg.most
+        if reg.asks_use and (slots[target].b != value or silent != 0):
+            _put(reg, rows, masks, slots, trails, there, target)
+        if not (last and (reg.asks_use or does in (CAS, CHANGE))):
+            only = slots[target].a if last and does == READ else -1
             # A write of the same value, if it makes others silent.
-            for each in range(any_):
+            for each in range(values):
                 if (each != value or silent != 0) and (only < 0 or only == each):
-                    slot = _first(reg, rows, open_, slots, there, each)
+                    slot = _first(reg, rows, masks, slots, there, each)
                     if slot >= 0:
-                        _put(reg, rows, open_, slots, trails, there, slot)
-        if not (last and reg[ASKED] == USED):
-            for word in range(2):
-                left = _changers(reg, rows, open_, there, word)
+                        _put(reg, rows, masks, slots, trails, there, slot)
+        if not (last and reg.asks_use):
+            for word in range(WORDS):
+                left = _changers(reg, rows, masks, there, word)
                 while left:
                     slot = word * 64 + int(trailing_zeros(left))
                     left &= left - 1
-                    _put(reg, rows, open_, slots, trails, there, slot)
+                    _put(reg, rows, masks, slots, trails, there, slot)
         there += 1
 
 
 @compiled
-def _arrives(reg: Ints, slots: Ints, slot: int) -> bool:
+def _arrives(reg: Registers, slots: Slots, slot: int) -> bool:
     """Whether the target is what is asked, once this was put."""
-    target = reg[TARGET]
-    if slot == target or reg[ASKED] == USED:
+    target = reg.target
+    if slot == target or reg.asks_use:
         return bool(slot == target)
-    does = slots[target, S_KIND]
+    does = slots[target].kind
     if does == READ:
-        return bool(slots[slot, S_B] == slots[target, S_A])
+        return bool(slots[slot].b == slots[target].a)
     if does == DIFFERS:
-        return bool(slots[slot, S_B] != slots[target, S_A])
-    return bool(
-        does == WRITE and (slots[slot, S_KIND] == WRITE or slots[slot, S_B] == slots[target, S_B])
-    )
+        return bool(slots[slot].b != slots[target].a)
+    return bool(does == WRITE and (slots[slot].kind == WRITE or slots[slot].b == slots[target].b))
 
 
 @compiled
 def _put(
-    reg: Ints, rows: Ints, open_: Ints, slots: Ints, trails: Codes, there: int, slot: int
+    reg: Registers, rows: Rows, masks: Ints, slots: Slots, trails: Trails, there: int, slot: int
 ) -> None:
     """One more operation takes effect. That is a way, or part of one."""
     arrives = _arrives(reg, slots, slot)
-    if not arrives and rows[there, PUTS] + 1 >= reg[MOST]:
+    if not arrives and rows[there].puts + 1 >= reg.most:
         return
-    child = reg[END] if arrives else reg[WAY_END]
-    if child >= (reg[FIRST] + SET - 1 if arrives else LAST) or reg[TRAILS] >= len(trails):
+    child = reg.end if arrives else reg.way_end
+    if child >= (reg.first + SET - 1 if arrives else LAST) or reg.trails >= len(trails):
         return
-    reg[WORK] += 1
-    copy(rows, there, child)
-    if slots[slot, S_KIND] == WRITE:
+    reg.work += 1
+    rows[child] = rows[there]
+    if slots[slot].kind == WRITE:
         # Every other open write can be put just before it, unseen.
-        any_ = open_.shape[1] - 1
-        rows[child, SATISFIED] |= open_[WRITE, any_, 0]
-        rows[child, SATISFIED + 1] |= open_[WRITE, any_, 1]
+        rows[child].satisfied[0] |= masks[ANY, WRITE, 0]
+        rows[child].satisfied[1] |= masks[ANY, WRITE, 1]
     word, bit = slot >> 6, np.int64(1) << (slot & 63)
-    rows[child, SATISFIED + word] |= bit
-    rows[child, USED + word] |= bit
-    rows[child, VALUE] = slots[slot, S_B]
-    rows[child, PUTS] += 1
-    settle(rows, open_, child)
-    trails[reg[TRAILS], 0] = rows[there, TRAIL]
-    trails[reg[TRAILS], 1] = slots[slot, S_ROW]
-    rows[child, TRAIL] = reg[TRAILS]
+    rows[child].satisfied[word] |= bit
+    rows[child].used[word] |= bit
+    rows[child].value = slots[slot].b
+    rows[child].puts += 1
+    settle(rows, masks, child)
+    trails[reg.trails].before = rows[there].trail
+    trails[reg.trails].put = slots[slot].row
+    rows[child].trail = reg.trails
     if arrives:
-        reg[END] = kept(rows, reg[FIRST], child)
-        reg[TRAILS] += 1
-    elif _useful(reg, rows, open_, slots, there, child) and _is_new(rows, TODO, child):
-        reg[WAY_END] += 1
-        reg[TRAILS] += 1
+        reg.end = kept(rows, reg.first, child)
+        reg.trails += 1
+    elif _useful(reg, rows, masks, slots, there, child) and _is_new(rows, TODO, child):
+        reg.way_end += 1
+        reg.trails += 1
 
 
 @compiled
-def _useful(reg: Ints, rows: Ints, open_: Ints, slots: Ints, there: int, child: int) -> bool:
+def _useful(reg: Registers, rows: Rows, masks: Ints, slots: Slots, there: int, child: int) -> bool:
     """Whether it was seen, or leads on. Pending operations are only put to arrive with the next."""
-    useful, any_ = np.int64(0), open_.shape[1] - 1
-    for word in range(2):
-        sees = open_[READ, any_, word] | open_[DIFFERS, any_, word]
-        sees |= open_[CAS, any_, word] | open_[CHANGE, any_, word]
-        fresh = rows[child, SATISFIED + word] & ~rows[there, SATISFIED + word]
-        leads = _changers(reg, rows, open_, child, word)
-        useful |= ((fresh & sees) | leads) & ~reg[NEVERS + word]
-        left = leads & reg[NEVERS + word]
+    useful = np.int64(0)
+    for word in range(WORDS):
+        sees = masks[ANY, READ, word] | masks[ANY, DIFFERS, word]
+        sees |= masks[ANY, CAS, word] | masks[ANY, CHANGE, word]
+        fresh = rows[child].satisfied[word] & ~rows[there].satisfied[word]
+        leads = _changers(reg, rows, masks, child, word)
+        useful |= ((fresh & sees) | leads) & ~masks[ANY, PENDING, word]
+        left = leads & masks[ANY, PENDING, word]
         while left:
             useful |= _arrives(reg, slots, word * 64 + int(trailing_zeros(left)))
             left &= left - 1
@@ -208,19 +183,19 @@ def _useful(reg: Ints, rows: Ints, open_: Ints, slots: Ints, there: int, child: 
 
 
 @compiled
-def _covers(rows: Ints, one: int, other: int) -> bool:
+def _covers(rows: Rows, one: int, other: int) -> bool:
     """The same value, no less satisfied, no more used."""
     return bool(
-        (rows[other, SATISFIED] & ~rows[one, SATISFIED]) == 0
-        and (rows[one, USED] & ~rows[other, USED]) == 0
-        and rows[one, VALUE] == rows[other, VALUE]
-        and (rows[other, SATISFIED + 1] & ~rows[one, SATISFIED + 1]) == 0
-        and (rows[one, USED + 1] & ~rows[other, USED + 1]) == 0
+        (rows[other].satisfied[0] & ~rows[one].satisfied[0]) == 0
+        and (rows[one].used[0] & ~rows[other].used[0]) == 0
+        and rows[one].value == rows[other].value
+        and (rows[other].satisfied[1] & ~rows[one].satisfied[1]) == 0
+        and (rows[one].used[1] & ~rows[other].used[1]) == 0
     )
 
 
 @compiled
-def _is_new(rows: Ints, first: int, last: int) -> bool:
+def _is_new(rows: Rows, first: int, last: int) -> bool:
     each = first
     while each < last and not _covers(rows, each, last):
         each += 1
@@ -228,7 +203,7 @@ def _is_new(rows: Ints, first: int, last: int) -> bool:
 
 
 @compiled
-def kept(rows: Ints, first: int, last: int) -> int:
+def kept(rows: Rows, first: int, last: int) -> int:
     """Where they end, once the last is left out if another covers it, and those are that it
     covers."""
     if not _is_new(rows, first, last):
@@ -238,43 +213,43 @@ def kept(rows: Ints, first: int, last: int) -> int:
         if _covers(rows, last, each):
             last -= 1
             if each < last:
-                copy(rows, last, each)
-            copy(rows, last + 1, last)
+                rows[each] = rows[last]
+            rows[last] = rows[last + 1]
         else:
             each += 1
     return last + 1
 
 
 @compiled
-def thin(reg: Ints, rows: Ints, open_: Ints, first: int, end: int, width: int, into: int) -> None:
+def thin(rows: Rows, masks: Ints, first: int, end: int, width: int, into: int) -> None:
     """The best, and not all of one value."""
     for each in range(first, end):
-        rows[each, SCORE] = _cost(reg, rows, open_, each)
+        rows[each].score = _cost(rows, masks, each)
     for place in range(into, into + width):
         best = first
         for each in range(first + 1, end):
-            if rows[each, SCORE] < rows[best, SCORE]:
+            if rows[each].score < rows[best].score:
                 best = each
-        copy(rows, best, place)
+        rows[place] = rows[best]
         end -= 1
-        value = rows[best, VALUE]
-        copy(rows, end, best)
+        value = rows[best].value
+        rows[best] = rows[end]
         for each in range(first, end):
-            if rows[each, VALUE] == value:
-                rows[each, SCORE] += _SAME_VALUE
+            if rows[each].value == value:
+                rows[each].score += _SAME_VALUE
 
 
 @compiled
-def _cost(reg: Ints, rows: Ints, open_: Ints, here: int) -> int:
+def _cost(rows: Rows, masks: Ints, here: int) -> int:
     """Little, if there are many means for what is still to be seen."""
-    cost, any_ = 0, open_.shape[1] - 1
-    for value in range(any_):
-        if value == rows[here, VALUE]:
+    cost = 0
+    for value in range(len(masks) - 2):
+        if value == rows[here].value:
             continue
         waits = means = 0
-        for word in range(2):
-            waits += ones(open_[READ, value, word] & ~rows[here, SATISFIED + word])
-            means += ones(open_[WRITE, value, word] & ~rows[here, USED + word])
+        for word in range(WORDS):
+            waits += ones(masks[value, READ, word] & ~rows[here].satisfied[word])
+            means += ones(masks[value, WRITE, word] & ~rows[here].used[word])
         cost += _WAITS * waits
         if means == 0:
             cost += _NO_MEANS + (_WAITS_IN_VAIN if waits else 0)
@@ -282,8 +257,8 @@ def _cost(reg: Ints, rows: Ints, open_: Ints, here: int) -> int:
             cost += _ONE_MEANS + (_WAITS_FOR_ONE if waits else 0)
         elif means == 2:
             cost += _TWO_MEANS
-    for word in range(2):
-        owed = (open_[CAS, any_, word] | open_[CHANGE, any_, word]) & ~reg[NEVERS + word]
-        cost += _CAS_WAITS * ones(owed & ~rows[here, SATISFIED + word])
-        cost += _SPENDS * ones(rows[here, USED + word] & reg[NEVERS + word])
+    for word in range(WORDS):
+        owed = (masks[ANY, CAS, word] | masks[ANY, CHANGE, word]) & ~masks[ANY, PENDING, word]
+        cost += _CAS_WAITS * ones(owed & ~rows[here].satisfied[word])
+        cost += _SPENDS * ones(rows[here].used[word] & masks[ANY, PENDING, word])
     return cost

@@ -5,14 +5,21 @@ one tree (hash-consing), so two multisets are equal if their numbers are, one mo
 depth of the tree, and what two multisets share is never compared. Number 0 is the empty multiset.
 
 `kids` (nodes, 2): a kid at the lowest depth is a count, else a node. `found`: a hash table of
-nodes, -1 where it is free, four times as long. `reg` has NODES, how many there are, and DEPTH.
+nodes, -1 where it is free, four times as long. `reg` says how many nodes there are, and the depth.
 """
+
+from typing import Protocol
 
 import numpy as np
 
 from checkers.linearizability.encoded import Codes, Ints
-from checkers.linearizability.methods.jit_antichain.space import DEPTH, NODES, SCRATCH
-from framework.compiled import compiled
+from framework.compiled import compiled, lean
+
+
+class Nodes(Protocol):
+    nodes: int
+    """How many there are."""
+    depth: int
 
 
 def with_more_nodes(kids: Codes, made: int) -> tuple[Codes, Codes]:
@@ -34,13 +41,13 @@ def _find_again(kids: Codes, found: Codes, made: int) -> None:
         found[at] = node
 
 
-@compiled
+@lean
 def _spot(left: int, right: int, size: int) -> int:
     mixed = np.int64(left) * 0x1E3779B97F4A7C15 + np.int64(right) * 0x56E8FEB86659FD93
     return int((mixed ^ (mixed >> 31)) & (size - 1))
 
 
-@compiled
+@lean
 def count_of(kids: Codes, depth: int, multiset: int, number: int) -> int:
     """How often a class is in a multiset."""
     node = multiset
@@ -51,19 +58,21 @@ def count_of(kids: Codes, depth: int, multiset: int, number: int) -> int:
     return int(node)
 
 
-@compiled
-def one_more(kids: Codes, found: Codes, reg: Ints, multiset: int, number: int) -> int:
+@lean
+def one_more(
+    kids: Codes, found: Codes, scratch: Ints, reg: Nodes, multiset: int, number: int
+) -> int:
     """The multiset with a class once more, -1 if there is no room for it."""
-    depth = reg[DEPTH]
-    if reg[NODES] + depth > len(kids):
+    depth = reg.depth
+    if reg.nodes + depth > len(kids):
         return -1
     node = multiset
     for height in range(depth - 1, -1, -1):
-        reg[SCRATCH + height] = node
+        scratch[height] = node
         node = int(kids[node, (number >> height) & 1])
     node += 1
     for height in range(depth):
-        before = reg[SCRATCH + height]
+        before = scratch[height]
         left, right = int(kids[before, 0]), int(kids[before, 1])
         if (number >> height) & 1:
             right = node
@@ -76,26 +85,25 @@ def one_more(kids: Codes, found: Codes, reg: Ints, multiset: int, number: int) -
                 break
             at = (at + 1) & (len(found) - 1)
         if found[at] < 0:
-            found[at] = reg[NODES]
-            kids[reg[NODES], 0], kids[reg[NODES], 1] = left, right
-            reg[NODES] += 1
+            found[at] = reg.nodes
+            kids[reg.nodes, 0], kids[reg.nodes, 1] = left, right
+            reg.nodes += 1
         node = int(found[at])
     return node
 
 
-@compiled
-def within(kids: Codes, reg: Ints, fewer: int, more: int) -> bool:
+@lean
+def within(kids: Codes, scratch: Ints, depth: int, fewer: int, more: int) -> bool:
     """Whether no class is more often in the first multiset than in the second."""
     if fewer == more or fewer == 0:
         return True
     if more == 0:
         return False
-    base = SCRATCH
-    reg[base], reg[base + 1], reg[base + 2] = fewer, more, reg[DEPTH]
-    top = base + 3
-    while top > base:
+    scratch[0], scratch[1], scratch[2] = fewer, more, depth
+    top = 3
+    while top > 0:
         top -= 3
-        one, other, height = reg[top], reg[top + 1], reg[top + 2]
+        one, other, height = scratch[top], scratch[top + 1], scratch[top + 2]
         for side in range(2):
             small, big = kids[one, side], kids[other, side]
             if small == big or small == 0:
@@ -103,6 +111,6 @@ def within(kids: Codes, reg: Ints, fewer: int, more: int) -> bool:
             if big == 0 or (height == 1 and small > big):
                 return False
             if height > 1:
-                reg[top], reg[top + 1], reg[top + 2] = small, big, height - 1
+                scratch[top], scratch[top + 1], scratch[top + 2] = small, big, height - 1
                 top += 3
     return True

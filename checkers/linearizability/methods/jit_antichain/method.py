@@ -14,13 +14,14 @@ One engine (`kernel.py`), used in two ways:
   (counterexample-guided refinement): first by the value that they lead to, then each class.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
 from typing import Final
 
 import numpy as np
 
 from checkers.linearizability.arrays.kinds import FOREVER
+from checkers.linearizability.arrays.layout import laid_out
+from checkers.linearizability.arrays.replay import is_legal
 from checkers.linearizability.arrays.trails import mutations_of
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encoded import Codes, EncodedHistory, Ints
@@ -32,7 +33,6 @@ from checkers.linearizability.methods.jit_antichain.input import (
 )
 from checkers.linearizability.methods.jit_antichain.run import OUT_OF_BUDGET, Run
 from checkers.linearizability.methods.jit_antichain.space import DIED, SURVIVED
-from checkers.linearizability.methods.jit_antichain.witness import replayed
 from framework.compiled import working_s
 from framework.verdict import Verdict
 
@@ -53,63 +53,32 @@ def jit_antichain(encoded: EncodedHistory, budget: Budget) -> Decision | None:
     return _Search(encoded, budget).decide()
 
 
-@dataclass(frozen=True, slots=True)
-class LastState:
-    """A configuration that was possible just before no order was left."""
-
-    state: int
-    """The number of the value or of the model's state."""
-    order: Ints
-    """Rows, an order that leads there: everything that had returned, and what was put before its
-    return."""
-
-
-@dataclass(frozen=True, slots=True)
-class LastStates:
-    culprit: int
-    """The row whose return no order explains."""
-    states: Sequence[LastState]
-
-
-def last_states(encoded: EncodedHistory, budget: Budget) -> LastStates | None:
-    """What was possible just before the first return that no order explains. None: every return
-    has an order, or the budget ran out. For small histories: nothing is left out here."""
-    if not searchable(encoded):
-        return None
-    given = read_in(encoded)
-    run = Run(encoded, given, _exactly(given))
-    if run.go(budget, _UNBOUNDED) != DIED:
-        return None
-    found = []
-    for trail in run.trails.tolist():
-        order, state, _, _ = _order_to(run, trail, int(given.ops["ret"][run.returning]) - 1)
-        found.append(LastState(state, order))
-    return LastStates(run.returning, found)
-
-
 def _exactly(given: Input) -> Codes:
     """Every class is counted."""
     return np.arange(len(given.class_row), dtype=np.int32)
 
 
-def _order_to(run: Run, trail: int, until: int) -> tuple[Ints, int, int, Codes]:
-    """(the rows that a trail put before the first return after `until`, the state then, the row
-    that it does not explain or -1, how many too many of each class it took)."""
+def _order_along(run: Run, trail: int, until: int) -> tuple[Ints, int, Codes]:
+    """(the order before the first return after `until` that a trail leads to, the row that it does
+    not explain or -1, how many more than there were then it took of each class)."""
     given, space = run.given, run.space
     mutations, root = mutations_of(space.trails, trail)
     initial = int(run.starts[0] if root == -1 else run.starts[-2 - root])
-    order, filled, stuck, over, state = replayed(
-        given.ops,
-        given.class_row,
-        given.member_start,
-        given.members,
-        space.steps,
-        mutations,
-        initial,
-        run.since,
-        until,
-    )
-    return order[:filled].astype(np.int64), int(state), int(stuck), over
+    rows = _members(given, mutations)
+    order, stuck, missing = laid_out(run.encoded, rows, space.steps, initial, run.since, until)
+    lacking = given.ops["pending_class"][rows[missing]]
+    return order, stuck, np.bincount(lacking, minlength=len(given.class_row)).astype(np.int32)
+
+
+def _members(given: Input, mutations: Codes) -> Codes:
+    """Each use of a class becomes its next pending operation: the last, once there are no more."""
+    rows, uses = mutations.copy(), Counter[int]()
+    for at in np.flatnonzero(mutations < 0).tolist():
+        number = -1 - int(mutations[at])
+        first, end = given.member_start[number : number + 2].tolist()
+        rows[at] = given.members[min(first + uses[number], end - 1)]
+        uses[number] += 1
+    return rows
 
 
 class _Search:
@@ -185,7 +154,7 @@ class _Search:
                 return self._invalid(run, rows)
             if status == OUT_OF_BUDGET:
                 return None
-            _, _, stuck, over = _order_to(run, int(run.trails[0]), stop_time)
+            _, stuck, over = _order_along(run, int(run.trails[0]), stop_time)
             if stuck >= 0:
                 return None
             finer = _refined(given, account, over)
@@ -194,8 +163,8 @@ class _Search:
             account = finer
 
     def _valid(self, run: Run) -> Decision:
-        order, _, stuck, over = _order_to(run, int(run.trails[0]), FOREVER)
-        if stuck >= 0 or over.any():
+        order, stuck, _ = _order_along(run, int(run.trails[0]), FOREVER)
+        if not is_legal(self.encoded, order, run.space.steps):
             note = f"{METHOD}: the order that was found does not explain operation {stuck}"
             return Decision(Verdict.UNKNOWN, METHOD, note=note)
         return Decision(Verdict.VALID, METHOD, order)
@@ -247,7 +216,7 @@ def _renumbered(encoded: EncodedHistory) -> EncodedHistory:
 def _refined(given: Input, account: Codes, over: Codes) -> Codes | None:
     """Counts more finely what was used too often: first by what it leads to, then each class.
     None: nothing was."""
-    excess = np.flatnonzero(over[:-1])
+    excess = np.flatnonzero(over)
     if not len(excess):
         return None
     finer = account.copy()

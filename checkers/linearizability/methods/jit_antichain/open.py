@@ -1,117 +1,78 @@
-"""What is open: operations come with their calls, get a bit, and give it back."""
+"""What is open: operations come with their calls, and give their slots back."""
 
-import numpy as np
-
-from checkers.linearizability.arrays.kinds import CAS, CHANGE, DIFFERS, FOREVER, LOOK, READ, WRITE
+from checkers.linearizability.arrays.kinds import FOREVER, LOOK, WRITE
+from checkers.linearizability.arrays.open import Slots, enter, free_slot, leave
 from checkers.linearizability.encoded import Ints
 from checkers.linearizability.methods.jit_antichain.input import Operations
-from checkers.linearizability.methods.jit_antichain.space import (
-    CHANGERS,
-    FREE,
-    K_ACCOUNT,
-    K_CALLED,
-    K_SUPPLY,
-    L_CHANGERS,
-    L_FREE,
-    L_LOOKS,
-    L_OPEN,
-    LEVEL,
-    LOOKS,
-    M_DIFFERS,
-    M_WRITES,
-    OPEN,
-    OPEN_CHANGES,
-    SLOTS,
-    V_CAS,
-    V_MASKS,
-)
-from framework.compiled import compiled
+from checkers.linearizability.methods.jit_antichain.space import Records, Registers, Space
+from framework.compiled import lean
 
 
-@compiled
+@lean
 def open_row(
-    reg: Ints, ops: Operations, vals: Ints, classes: Ints, lists: Ints, masks: Ints, row: int
-) -> bool:
-    """An operation was invoked. False: out of words."""
-    does, value = ops[row].kind, ops[row].a + 1
+    reg: Registers, ops: Operations, classes: Records, masks: Ints, slots: Slots, opened: Ints,
+    changers: Ints, looks: Ints, row: int, slot: int,
+) -> bool:  # fmt: skip
+    """An operation was invoked, and gets that slot, or the first that is free (-1). False: there
+    is none."""
+    does = ops[row].kind
     if ops[row].ret == FOREVER:
         number = ops[row].pending_class
         if number >= 0:
-            classes[number, K_CALLED] += 1
-            if classes[number, K_ACCOUNT] >= 0:
-                classes[classes[number, K_ACCOUNT], K_SUPPLY] += 1
+            classes[number].called += 1
+            if classes[number].account >= 0:
+                classes[classes[number].account].supply += 1
         return True
-    if reg[FREE]:
-        reg[FREE] -= 1
-        slot = lists[L_FREE, reg[FREE]]
-    elif reg[SLOTS] < lists.shape[1]:
-        slot = reg[SLOTS]
-        reg[SLOTS] += 1
-    else:
+    if slot < 0:
+        slot = free_slot(masks)
+    if slot < 0:
         return False
-    ops[row].slot = slot
-    words = masks.shape[1]
-    word, bit = slot >> 6, np.int64(1) << (slot & 63)
-    _insert(lists, L_OPEN, reg[OPEN], row, ops)
-    reg[OPEN] += 1
-    if does >= WRITE and does != LOOK:
-        _insert(lists, L_CHANGERS, reg[CHANGERS], row, ops)
-        reg[CHANGERS] += 1
-    if does == READ:
-        vals[value, V_MASKS + word] |= bit
-    elif does == DIFFERS:
-        vals[value, V_MASKS + words + word] |= bit
-        masks[M_DIFFERS, word] |= bit
-    elif does == WRITE:
-        masks[M_WRITES, word] |= bit
-    elif does == CAS:
-        vals[value, V_CAS] += 1
-    elif does == CHANGE:
-        reg[OPEN_CHANGES] += 1
-    elif does == LOOK:
-        lists[L_LOOKS, reg[LOOKS]] = row
-        reg[LOOKS] += 1
+    enter(masks, slots, ops, row, slot)
+    _insert(opened, reg.open, row, ops)
+    reg.open += 1
+    if does == LOOK:
+        looks[reg.looks] = row
+        reg.looks += 1
+    elif does >= WRITE:
+        _insert(changers, reg.changers, row, ops)
+        reg.changers += 1
     return True
 
 
-@compiled
-def _insert(lists: Ints, which: int, count: int, row: int, ops: Operations) -> None:
+@lean
+def _insert(rows: Ints, count: int, row: int, ops: Operations) -> None:
     """Into a list that has the last to return first."""
     at = count
-    while at > 0 and ops[lists[which, at - 1]].ret < ops[row].ret:
-        lists[which, at] = lists[which, at - 1]
+    while at > 0 and ops[rows[at - 1]].ret < ops[row].ret:
+        rows[at] = rows[at - 1]
         at -= 1
-    lists[which, at] = row
+    rows[at] = row
 
 
-@compiled
-def retire(reg: Ints, ops: Operations, vals: Ints, lists: Ints, masks: Ints, row: int) -> None:
-    """The operation returned: its bit is free."""
-    ops[reg[LEVEL]].level_row = row
-    reg[LEVEL] += 1
-    reg[OPEN] -= 1
-    slot, does, value = ops[row].slot, ops[row].kind, ops[row].a + 1
-    lists[L_FREE, reg[FREE]] = slot
-    reg[FREE] += 1
-    words = masks.shape[1]
-    word, gone = slot >> 6, ~(np.int64(1) << (slot & 63))
-    if does >= WRITE and does != LOOK:
-        reg[CHANGERS] -= 1
-    if does == READ:
-        vals[value, V_MASKS + word] &= gone
-    elif does == DIFFERS:
-        vals[value, V_MASKS + words + word] &= gone
-        masks[M_DIFFERS, word] &= gone
-    elif does == WRITE:
-        masks[M_WRITES, word] &= gone
-    elif does == CAS:
-        vals[value, V_CAS] -= 1
-    elif does == CHANGE:
-        reg[OPEN_CHANGES] -= 1
-    elif does == LOOK:
+@lean
+def retire(
+    reg: Registers, ops: Operations, masks: Ints, slots: Slots, looks: Ints, row: int
+) -> None:
+    """The operation that is the first to return did: its slot is free."""
+    ops[reg.level].level_row = row
+    reg.level += 1
+    reg.open -= 1
+    leave(masks, slots, ops[row].slot)
+    if ops[row].kind == LOOK:
         at = 0
-        while lists[L_LOOKS, at] != row:
+        while looks[at] != row:
             at += 1
-        reg[LOOKS] -= 1
-        for each in range(at, reg[LOOKS]):
-            lists[L_LOOKS, each] = lists[L_LOOKS, each + 1]
+        reg.looks -= 1
+        for each in range(at, reg.looks):
+            looks[each] = looks[each + 1]
+    elif ops[row].kind >= WRITE:
+        reg.changers -= 1
+
+
+@lean
+def forget_open(space: Space) -> None:
+    """Nothing is open."""
+    reg = space.reg
+    for each in range(reg.open):
+        leave(space.masks, space.slots, space.ops[space.opened[each]].slot)
+    reg.open = reg.changers = reg.looks = 0

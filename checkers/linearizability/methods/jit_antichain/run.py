@@ -1,70 +1,45 @@
 """One run of the antichain: room made as it is needed, and places to go back to."""
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from checkers.linearizability.arrays.kinds import FOREVER
+from checkers.linearizability.arrays.records import bytes_of
+from checkers.linearizability.arrays.steps import answered
+from checkers.linearizability.arrays.trails import Trails
 from checkers.linearizability.decision import Budget
 from checkers.linearizability.encoded import Codes, EncodedHistory, Ints
 from checkers.linearizability.methods.jit_antichain.counts import with_more_nodes
-from checkers.linearizability.methods.jit_antichain.input import (
-    Input,
-)
+from checkers.linearizability.methods.jit_antichain.input import Input
 from checkers.linearizability.methods.jit_antichain.kernel import advance
-from checkers.linearizability.methods.jit_antichain.open import open_row
+from checkers.linearizability.methods.jit_antichain.open import forget_open, open_row
 from checkers.linearizability.methods.jit_antichain.space import (
-    C_SAT,
-    C_TRAIL,
-    C_VAL,
-    CHANGERS,
-    CONFIGS,
-    EXPANDING,
-    FOUND,
-    FREE,
-    HAS_STEPS,
-    L_FREE,
-    L_OPEN,
-    LEVEL,
-    LOOKS,
     NEEDS_COUNTS,
     NEEDS_ROWS,
     NEEDS_STEPS,
     NEEDS_TRAIL,
     NEEDS_WORDS,
-    NEXT_ROW,
-    NODES,
-    OPEN,
-    OPEN_CHANGES,
     PAUSED,
-    SCRATCH,
-    SIDE,
-    STAMP,
-    STEPS_MADE,
-    STEPS_WANTED,
-    TAIL,
-    TRAIL,
-    TRUNCATED,
-    V_CAS,
-    V_MASKS,
-    WORK,
+    Records,
+    Registers,
     Space,
-    bytes_of,
     new_space,
     with_more_rows,
     with_more_trail,
     with_more_values,
     with_more_words,
-    words_of,
 )
-from checkers.linearizability.methods.jit_antichain.steps import answered
 from framework.compiled import compiled
 
 _SLICE: Final = 5_000
 _NEEDS_A_SLICE: Final = 256
 _CHECKPOINTS: Final = 96
 _FIRST_ROWS: Final = 128
+_KEPT: Final = ("trail", "stamp", "work", "nodes")
+"""What stays as it is where a run goes back."""
 OUT_OF_BUDGET: Final = -1
 """Comes back from `Run.go` when time or memory ran out."""
 
@@ -73,20 +48,17 @@ OUT_OF_BUDGET: Final = -1
 class Checkpoint:
     """The frontier before a return, without what can be made again from it."""
 
-    reg: Ints
-    conf: Ints
+    reg: Registers
+    conf: Records
+    satisfied: Ints
+    used: Ints
     opened: Ints
     slots: Ints
-    free: Ints
-    classes: Ints
+    classes: Records
 
     @property
     def level(self) -> int:
-        return int(self.reg[LEVEL])
-
-    @property
-    def truncated(self) -> bool:
-        return bool(self.reg[TRUNCATED])
+        return self.reg.level
 
 
 class Run:
@@ -98,10 +70,11 @@ class Run:
         self.given = given
         self.since = -1
         self.space: Space = new_space(given, account, _FIRST_ROWS)
-        self.space.conf[0, 0, C_VAL] = encoded.initial
-        self.space.conf[0, 0, C_TRAIL] = -1
-        self.space.reg[CONFIGS] = 1
+        self.space.conf[0, 0].value = encoded.initial
+        self.space.conf[0, 0].trail = -1
+        self.space.reg.configs = 1
         self.starts = np.array([encoded.initial], np.int64)
+        self.steps_made = 0
         self.checkpoints: list[Checkpoint] = []
 
     def begin_after(self, since: int, values: Ints) -> None:
@@ -110,24 +83,26 @@ class Run:
         ops = self.given.ops
         open_then = np.flatnonzero((ops["call"] <= since) & (ops["ret"] > since))
         completed = open_then[ops["ret"][open_then] != FOREVER]
-        while self.space.lists.shape[1] < len(completed) + 8:
+        while len(self.space.slots) < len(completed) + 8:
             self.space = with_more_words(self.space)
         while self.space.conf.shape[1] < len(values) + 2:
             self.space = with_more_rows(self.space)
         self.since, self.starts = since, values
         for row in open_then.tolist():
             self._open(row)
-        conf = self.space.conf
-        conf[0, : len(values), C_VAL] = values
-        conf[0, : len(values), C_TRAIL] = -2 - np.arange(len(values))
+        self.space.conf["value"][0, : len(values)] = values
+        self.space.conf["trail"][0, : len(values)] = -2 - np.arange(len(values))
         for slot in ops["slot"][completed].tolist():
-            conf[0, : len(values), C_SAT + (slot >> 6)] |= _BITS[slot & 63]
-        self.space.reg[CONFIGS] = len(values)
-        self.space.reg[NEXT_ROW] = int(np.searchsorted(ops["call"], since, side="right"))
+            self.space.satisfied[0, : len(values), slot >> 6] |= _BITS[slot & 63]
+        self.space.reg.configs = len(values)
+        self.space.reg.next_row = int(np.searchsorted(ops["call"], since, side="right"))
 
-    def _open(self, row: int) -> None:
+    def _open(self, row: int, slot: int = -1) -> None:
         space = self.space
-        open_row(space.reg, space.ops, space.vals, space.classes, space.lists, space.masks, row)
+        open_row(
+            space.reg, space.ops, space.classes, space.masks, space.slots, space.opened,
+            space.changers, space.looks, row, slot,
+        )  # fmt: skip
 
     def go(
         self, budget: Budget, width: int, stop_time: int = FOREVER, max_rows: int = 1 << 22
@@ -147,13 +122,13 @@ class Run:
         """About so much work: SURVIVED, DIED or PAUSED."""
         stop_work = self.work + work
         for _ in range(_NEEDS_A_SLICE):
-            status = int(advance(self.space, width, stop_time, stop_work - self.work))
+            status = int(advance(self.space, width, stop_time, stop_work))
             if status == NEEDS_ROWS:
                 self.space = with_more_rows(self.space)
             elif status == NEEDS_TRAIL:
                 self._make_trail()
             elif status == NEEDS_COUNTS:
-                kids, found = with_more_nodes(self.space.kids, int(self.space.reg[NODES]))
+                kids, found = with_more_nodes(self.space.kids, int(self.space.reg.nodes))
                 self.space = self.space._replace(kids=kids, found=found)
             elif status == NEEDS_WORDS:
                 self.space = with_more_words(self.space)
@@ -164,19 +139,19 @@ class Run:
         return PAUSED
 
     def _ask(self) -> None:
-        reg = self.space.reg
-        wanted = self.space.wanted[: reg[STEPS_WANTED]]
-        steps, made, greatest = answered(
-            self.space.steps, wanted, int(reg[STEPS_MADE]), self.encoded
+        space = self.space
+        wanted = space.wanted[: space.reg.steps_wanted]
+        steps, self.steps_made, greatest = answered(
+            space.steps, wanted, self.steps_made, self.encoded
         )
-        reg[STEPS_MADE], reg[STEPS_WANTED] = made, 0
-        self.space = self.space._replace(steps=steps)
-        if greatest + 2 > len(self.space.vals):
+        if steps is not space.steps:
+            self.space = space._replace(steps=steps)
+        if greatest + 2 > len(space.vals):
             self.space = with_more_values(self.space, greatest)
 
     def at_stop(self, stop_time: int) -> bool:
         reg = self.space.reg
-        if reg[EXPANDING] or not reg[OPEN]:
+        if reg.expanding or not reg.open:
             return False
         return bool(self.given.ops["ret"][self.returning] > stop_time)
 
@@ -186,24 +161,24 @@ class Run:
 
     @property
     def truncated(self) -> bool:
-        return bool(self.space.reg[TRUNCATED])
+        return bool(self.space.reg.truncated)
 
     @property
     def level(self) -> int:
-        return int(self.space.reg[LEVEL])
+        return int(self.space.reg.level)
 
     @property
     def work(self) -> int:
-        return int(self.space.reg[WORK])
+        return int(self.space.reg.work)
 
     @property
     def next_row(self) -> int:
-        return int(self.space.reg[NEXT_ROW])
+        return int(self.space.reg.next_row)
 
     @property
     def opened(self) -> Ints:
         """The rows that are open, the last to return first."""
-        return self.space.lists[L_OPEN, : self.space.reg[OPEN]]
+        return self.space.opened[: self.space.reg.open]
 
     @property
     def returning(self) -> int:
@@ -213,8 +188,9 @@ class Run:
     @property
     def trails(self) -> Ints:
         """Of the configurations of this level."""
-        side, count = self.space.reg[SIDE], self.space.reg[CONFIGS]
-        return self.space.conf[side, :count, C_TRAIL]
+        side, count = self.space.reg.side, self.space.reg.configs
+        trails: Ints = self.space.conf["trail"][side, :count]
+        return trails
 
     def returned(self, level: int) -> int:
         """Which row returned at a level."""
@@ -224,16 +200,17 @@ class Run:
         """Makes a checkpoint, between levels only. Of the older ones every other goes when they
         are many."""
         space, reg = self.space, self.space.reg
-        if reg[EXPANDING]:
+        if reg.expanding:
             return
-        opened = self.opened.copy()
+        opened, level = self.opened.copy(), (reg.side, slice(reg.configs))
         self.checkpoints.append(
             Checkpoint(
-                reg[:SCRATCH].copy(),
-                space.conf[reg[SIDE], : reg[CONFIGS]].copy(),
+                copy(reg),
+                space.conf[level].copy(),
+                space.satisfied[level].copy(),
+                space.used[level].copy(),
                 opened,
                 self.given.ops["slot"][opened],
-                space.lists[L_FREE, : reg[FREE]].copy(),
                 space.classes.copy(),
             )
         )
@@ -244,49 +221,36 @@ class Run:
         """To a checkpoint; the later ones are forgotten."""
         self.checkpoints = [each for each in self.checkpoints if each.level <= to.level]
         space, reg = self.space, self.space.reg
-        self._forget_open()
-        kept = {at: int(reg[at]) for at in (TRAIL, STAMP, WORK, NODES, STEPS_MADE)}
-        reg[:SCRATCH] = to.reg
-        for at, number in kept.items():
-            reg[at] = number
-        for at in (OPEN, CHANGERS, LOOKS, OPEN_CHANGES, EXPANDING, SIDE):
-            reg[at] = 0
-        words, before = words_of(space), (to.conf.shape[1] - C_SAT) // 2
-        conf = space.conf[0, : len(to.conf)]
-        conf[:, C_SAT:] = 0
-        conf[:, : C_SAT + before] = to.conf[:, : C_SAT + before]
-        conf[:, C_SAT + words : C_SAT + words + before] = to.conf[:, C_SAT + before :]
+        forget_open(space)
+        for name in Registers.__annotations__:
+            if name not in _KEPT:
+                setattr(reg, name, getattr(to.reg, name))
+        reg.expanding = reg.side = reg.open = reg.changers = reg.looks = 0
+        count, words = to.satisfied.shape
+        space.conf[0, :count] = to.conf
+        for bits, before in ((space.satisfied, to.satisfied), (space.used, to.used)):
+            bits[0, :count] = 0
+            bits[0, :count, :words] = before
         space.classes[:] = to.classes
         for row, slot in sorted(zip(to.opened.tolist(), to.slots.tolist(), strict=True)):
-            space.lists[L_FREE, 0], reg[FREE] = slot, 1
-            self._open(row)
-        space.lists[L_FREE, : len(to.free)] = to.free
-        reg[FREE] = len(to.free)
-
-    def _forget_open(self) -> None:
-        """Nothing is open."""
-        space = self.space
-        if not space.reg[HAS_STEPS]:
-            values = self.given.ops["a"][self.opened] + 1
-            space.vals[values, V_CAS] = 0
-            space.vals[values, V_MASKS:] = 0
-        space.masks[:] = 0
+            self._open(row, slot)
 
     def _make_trail(self) -> None:
         """Room for trails: of those that led nowhere, or more."""
         space, reg = self.space, self.space.reg
-        side, busy = int(reg[SIDE]), bool(reg[EXPANDING])
-        parts = [space.conf[side, : reg[TAIL] if busy else reg[CONFIGS], C_TRAIL]]
+        side, busy = int(reg.side), bool(reg.expanding)
+        trails = space.conf["trail"]
+        parts = [trails[side, : reg.tail if busy else reg.configs]]
         if busy:
-            parts.append(space.conf[1 - side, : reg[FOUND], C_TRAIL])
-        parts += [each.conf[:, C_TRAIL] for each in self.checkpoints]
+            parts.append(trails[1 - side, : reg.found])
+        parts += [each.conf["trail"] for each in self.checkpoints]
         roots = np.concatenate(parts)
-        reg[TRAIL] = _compacted(space.trails, int(reg[TRAIL]), roots)
+        reg.trail = _compacted(space.trails, int(reg.trail), roots)
         at = 0
         for part in parts:
             part[:] = roots[at : at + len(part)]
             at += len(part)
-        if 2 * reg[TRAIL] > len(space.trails):
+        if 2 * reg.trail > len(space.trails):
             self.space = with_more_trail(space)
 
 
@@ -294,21 +258,21 @@ _BITS: Final = np.left_shift(np.int64(1), np.arange(64, dtype=np.int64))
 
 
 @compiled
-def _compacted(trails: Codes, count: int, roots: Ints) -> int:
+def _compacted(trails: Trails, count: int, roots: Ints) -> int:
     """Only what the roots need is kept; they are renumbered. How much that is."""
     number = np.full(count, -1, np.int32)
     for root in roots:
         if root >= 0:
             number[root] = 0
     for at in range(count - 1, -1, -1):
-        if number[at] >= 0 and trails[at, 0] >= 0:
-            number[trails[at, 0]] = 0
+        if number[at] >= 0 and trails[at].before >= 0:
+            number[trails[at].before] = 0
     kept = 0
     for at in range(count):
         if number[at] >= 0:
-            before = trails[at, 0]
-            trails[kept, 0] = number[before] if before >= 0 else before
-            trails[kept, 1] = trails[at, 1]
+            before = trails[at].before
+            trails[kept].before = number[before] if before >= 0 else before
+            trails[kept].put = trails[at].put
             number[at] = kept
             kept += 1
     for at in range(len(roots)):

@@ -1,20 +1,23 @@
-"""The working memory of the antichain: a few tables of int64, so that kernels pass few arguments.
+"""The working memory of the antichain.
 
-A configuration is (value, satisfied, used, multiset). *Satisfied* are the open operations that
-the order has or can have without a change of what follows: observers whose result fitted, and
-writes that were open when another write took effect (they go just before it). *Used* are those
-whose effect was seen to happen. A satisfied write that was not used can still be used. The
-multiset counts the uses of pending operations.
+A configuration is (value, satisfied, used, pending). *Satisfied* are the open operations that the
+order has or can have without a change of what follows: observers whose result fitted, and writes
+that were open when another write took effect (they go just before it). *Used* are those whose
+effect was seen to happen. A satisfied write that was not used can still be used. *Pending* is the
+multiset of the uses of pending operations.
 """
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from checkers.linearizability.arrays.open import ANY, FREE, Slots, nothing_open
+from checkers.linearizability.arrays.records import record
+from checkers.linearizability.arrays.steps import Steps, Wanted, no_steps, nothing_wanted
+from checkers.linearizability.arrays.trails import Trails, no_trails
 from checkers.linearizability.encoded import Codes, Ints
 from checkers.linearizability.methods.jit_antichain.input import Input, Operations
-from checkers.linearizability.methods.jit_antichain.steps import WANTED, no_steps
 
 # What `advance` comes back with.
 SURVIVED: Final = 0
@@ -27,117 +30,122 @@ NEEDS_COUNTS: Final = 5
 NEEDS_WORDS: Final = 6
 NEEDS_STEPS: Final = 7
 
-# Registers.
-NEXT_ROW: Final = 0
-LEVEL: Final = 1
-SIDE: Final = 2
-CONFIGS: Final = 3
-EXPANDING: Final = 4
-HEAD: Final = 5
-TAIL: Final = 6
-FOUND: Final = 7
-"""Results, dropped ones included; KEPT are those not dropped."""
-KEPT: Final = 8
-TRAIL: Final = 9
-TRUNCATED: Final = 10
-"""Whether configurations were ever left out for the width's sake."""
-OPEN: Final = 11
-CHANGERS: Final = 12
-LOOKS: Final = 13
-FREE: Final = 14
-SLOTS: Final = 15
-STAMP: Final = 16
-ACTIVE: Final = 17
-WORK: Final = 18
-OPEN_CHANGES: Final = 20
-"""How many open operations need that a value is gone, then take effect."""
-CLASSES: Final = 21
-NODES: Final = 22
-DEPTH: Final = 23
-STEPS_MADE: Final = 24
-STEPS_WANTED: Final = 25
-LAST_DIFFERS: Final = 26
-HAS_STEPS: Final = 27
-WIDTH: Final = 28
-UNSATISFIED_COST: Final = 29
-"""What is cheap stays when the width is short. Measured: to keep what can still be used is worth
-more than to have satisfied much."""
-USED_COST: Final = 30
-SPENT_COST: Final = 31
-SCRATCH: Final = 32
-"""From here on: room to work in."""
-
-# Columns of a configuration.
-C_VAL: Final = 0
-C_USED: Final = 1
-C_TRAIL: Final = 2
-C_MARK: Final = 3
-"""0; BARE: came by a write that satisfied nothing; DROPPED."""
-C_CHAIN: Final = 4
-"""The next one of the same value."""
-C_SPENT: Final = 5
-"""How many pending operations were used."""
-C_SAT: Final = 6
-"""The words of the satisfied, then those of the used."""
+# Marks of a configuration.
 BARE: Final = 1
+"""It came by a write that satisfied nothing."""
 DROPPED: Final = 2
 
-# Columns by value + 1 (row 0 is for no value).
-V_FIRST: Final = 0
-"""By side: the first of the chain, where V_AT has the stamp."""
-V_AT: Final = 2
-V_WANTED_AT: Final = 4
-V_SOURCE_AT: Final = 5
-V_CAS: Final = 6
-"""How many open cas are from it."""
-V_NEED: Final = 7
-V_TARGET: Final = 8
-"""Where the classes that lead to it begin."""
-V_TODO: Final = 9
-V_MASKS: Final = 10
-"""The words of the open reads of it, then of those that saw that the state is not it."""
 
-# Columns by class.
-K_ROW: Final = 0
-K_TARGET: Final = 1
-"""The classes in the order of what they lead to."""
-K_ACCOUNT: Final = 2
-"""Where uses are counted, -1: nowhere, they are endless."""
-K_CALLED: Final = 3
-K_ACTIVE: Final = 4
-"""The classes that may help at this level."""
-K_SUPPLY: Final = 5
-"""By account: how many were invoked."""
-CLASS_COLUMNS: Final = 6
+class Registers(Protocol):
+    next_row: int
+    level: int
+    side: int
+    configs: int
+    expanding: int
+    head: int
+    tail: int
+    found: int
+    """Results, dropped ones included; `kept` are those not dropped."""
+    kept: int
+    trail: int
+    truncated: int
+    """Whether configurations were ever left out for the width's sake."""
+    open: int
+    changers: int
+    looks: int
+    stamp: int
+    active: int
+    work: int
+    classes: int
+    nodes: int
+    depth: int
+    steps_wanted: int
+    last_differs: int
+    has_steps: int
+    width: int
+    unsatisfied_cost: int
+    """What is cheap stays when the width is short. Measured: to keep what can still be used is
+    worth more than to have satisfied much."""
+    used_cost: int
+    spent_cost: int
 
-# Lists of rows.
-L_OPEN: Final = 0
-"""The last to return first."""
-L_CHANGERS: Final = 1
-L_LOOKS: Final = 2
-L_FREE: Final = 3
-"""Free slots."""
 
-M_WRITES: Final = 0
-M_DIFFERS: Final = 1
+class Configuration(Protocol):
+    value: int
+    pending: int
+    trail: int
+    mark: int
+    chain: int
+    """The next one of the same value."""
+    spent: int
+    """How many pending operations were used."""
+
+
+class Value(Protocol):
+    """At value + 1: at 0 is no value."""
+
+    first: Ints
+    """By side: the first of the chain, where `at` has the stamp."""
+    at: Ints
+    wanted_at: int
+    source_at: int
+    need: int
+    target: int
+    """Where the classes that lead to it begin."""
+    todo: int
+    """A list."""
+
+
+class Class(Protocol):
+    row: int
+    target: int
+    """The classes in the order of what they lead to."""
+    account: int
+    """Where uses are counted, -1: nowhere, they are endless."""
+    called: int
+    active: int
+    """The classes that may help at this level."""
+    supply: int
+    """By account: how many were invoked."""
+
+
+_RANKS: Final = 1024
+_WANTED: Final = 256
+"""How many steps are asked for at once."""
+_REGISTERS: Final = record(Registers)
+_CONFIGURATION: Final = record(Configuration)
+_VALUE: Final = record(Value, first=2, at=2)
+_CLASS: Final = record(Class)
+Records: TypeAlias = NDArray[np.void]
 
 
 class Space(NamedTuple):
-    reg: Ints
+    reg: Registers
     ops: Operations
-    vals: Ints
-    classes: Ints
-    conf: NDArray[np.int64]
-    """(2 sides, rows, columns): the configurations of the level, then those on the way; and the
-    results."""
-    lists: Ints
+    vals: Records
+    classes: Records
+    conf: Records
+    """(2 sides, rows): the configurations of the level, then those on the way; and the results."""
+    satisfied: Ints
+    """(2 sides, rows, words): slots,"""
+    used: Ints
+    """and these."""
+    slots: Slots
     masks: Ints
-    trails: Codes
-    """(rows, 2): the trail before, and what was put: a row, or -1 - class."""
+    opened: Ints
+    """Rows, the last to return first;"""
+    changers: Ints
+    """of these those that change something;"""
+    looks: Ints
+    """those that look."""
+    trails: Trails
+    """What was put is a row, or -1 - class."""
     kids: Codes
     found: Codes
-    steps: Ints
-    wanted: Ints
+    scratch: Ints
+    steps: Steps
+    wanted: Wanted
+    ranks: Ints
 
 
 def new_space(given: Input, account: Codes, rows: int) -> Space:
@@ -145,81 +153,88 @@ def new_space(given: Input, account: Codes, rows: int) -> Space:
     classes = len(given.class_row)
     accounts = int(account.max(initial=-1)) + 1
     depth = max(1, (max(accounts, 1) - 1).bit_length())
-    reg = np.zeros(SCRATCH + 4 * depth + 8, np.int64)
-    reg[[CLASSES, NODES, DEPTH]] = classes, 1, depth
-    reg[[LAST_DIFFERS, HAS_STEPS]] = given.last_differs, given.has_steps
+    reg = np.zeros(1, _REGISTERS)[0]
+    reg.classes, reg.nodes, reg.depth = classes, 1, depth
+    reg.last_differs, reg.has_steps = given.last_differs, given.has_steps
+    reg.unsatisfied_cost, reg.used_cost, reg.spent_cost = 1, 2, 2
     given.ops["effect_at"] = -1  # another run may have been over it
-    reg[[UNSATISFIED_COST, USED_COST, SPENT_COST]] = 1, 2, 2
-    vals = np.zeros((len(given.last_need) + 1, V_MASKS + 2), np.int64)
-    vals[:, V_AT : V_SOURCE_AT + 1] = -1
-    vals[:-1, V_NEED] = given.last_need
-    vals[: len(given.target_start), V_TARGET] = given.target_start
-    by_class = np.zeros((classes + 1, CLASS_COLUMNS), np.int64)
-    by_class[:-1, K_ROW] = given.class_row
-    by_class[:-1, K_TARGET] = given.target_class
-    by_class[:-1, K_ACCOUNT] = account
+    vals = _values(len(given.last_need) + 1)
+    vals["need"][:-1] = given.last_need
+    vals["target"][: len(given.target_start)] = given.target_start
+    by_class = np.zeros(classes + 1, _CLASS)
+    by_class["row"][:-1] = given.class_row
+    by_class["target"][:-1] = given.target_class
+    by_class["account"][:-1] = account
+    slots, masks = nothing_open(len(given.last_need), 1)
     return Space(
         reg=reg,
         ops=given.ops,
         vals=vals,
         classes=by_class,
-        conf=np.zeros((2, rows, C_SAT + 2), np.int64),
-        lists=np.zeros((4, 64), np.int64),
-        masks=np.zeros((2, 1), np.int64),
-        trails=np.zeros((4 * rows, 2), np.int32),
+        conf=np.zeros((2, rows), _CONFIGURATION),
+        satisfied=np.zeros((2, rows, 1), np.int64),
+        used=np.zeros((2, rows, 1), np.int64),
+        slots=slots,
+        masks=masks,
+        opened=np.zeros(64, np.int64),
+        changers=np.zeros(64, np.int64),
+        looks=np.zeros(64, np.int64),
+        trails=no_trails(4 * rows),
         kids=np.zeros((64, 2), np.int32),
         found=np.full(256, -1, np.int32),
+        scratch=np.zeros(4 * depth + 8, np.int64),
         steps=no_steps(64),
-        wanted=np.zeros((WANTED, 2), np.int64),
+        wanted=nothing_wanted(_WANTED),
+        ranks=np.zeros(_RANKS, np.int64),
     )
 
 
-def words_of(space: Space) -> int:
-    return int(space.masks.shape[1])
+def _values(count: int) -> Records:
+    vals = np.zeros(count, _VALUE)
+    for stamp in ("at", "wanted_at", "source_at"):
+        vals[stamp] = -1
+    return vals
 
 
 def with_more_rows(space: Space) -> Space:
-    return space._replace(conf=_longer(space.conf, 1, 2))
-
-
-def with_more_trail(space: Space) -> Space:
-    trails = np.zeros((2 * len(space.trails), 2), np.int32)
-    trails[: len(space.trails)] = space.trails
-    return space._replace(trails=trails)
-
-
-def with_more_words(space: Space) -> Space:
-    """Twice as many words in every mask."""
-    words = words_of(space)
-    conf, vals = space.conf, space.vals
     return space._replace(
-        conf=np.concatenate([conf[:, :, :C_SAT], *_doubled(conf[:, :, C_SAT:], words)], axis=2),
-        vals=np.concatenate([vals[:, :V_MASKS], *_doubled(vals[:, V_MASKS:], words)], axis=1),
-        lists=_longer(space.lists, 1, 2),
-        masks=_longer(space.masks, 1, 2),
+        conf=_longer(space.conf, 1),
+        satisfied=_longer(space.satisfied, 1),
+        used=_longer(space.used, 1),
     )
 
 
-def _doubled(masks: Ints, words: int) -> list[Ints]:
-    """Two masks side by side, each as long again."""
-    return [_longer(masks[..., at : at + words], masks.ndim - 1, 2) for at in (0, words)]
+def with_more_trail(space: Space) -> Space:
+    return space._replace(trails=_longer(space.trails, 0))
+
+
+def with_more_words(space: Space) -> Space:
+    """Room for twice as much that is open."""
+    slots, masks = _longer(space.slots, 0), _longer(space.masks, 2)
+    slots["row"][len(space.slots) :] = -1
+    masks[ANY, FREE, space.masks.shape[2] :] = -1
+    return space._replace(
+        satisfied=_longer(space.satisfied, 2),
+        used=_longer(space.used, 2),
+        slots=slots,
+        masks=masks,
+        opened=_longer(space.opened, 0),
+        changers=_longer(space.changers, 0),
+        looks=_longer(space.looks, 0),
+    )
 
 
 def with_more_values(space: Space, greatest: int) -> Space:
     """Room for states up to a number."""
-    before = len(space.vals)
-    vals = _longer(space.vals, 0, 1 + (greatest + 2) // before)
-    vals[before:, V_AT : V_SOURCE_AT + 1] = -1
+    vals = _values((1 + (greatest + 2) // len(space.vals)) * len(space.vals))
+    vals[: len(space.vals)] = space.vals
     return space._replace(vals=vals)
 
 
-def _longer(array: Ints, axis: int, factor: int) -> Ints:
+def _longer(array: NDArray[Any], axis: int) -> NDArray[Any]:
+    """Twice as long, with zeros."""
     shape = list(array.shape)
-    shape[axis] *= factor
-    longer = np.zeros(shape, np.int64)
+    shape[axis] *= 2
+    longer = np.zeros(shape, array.dtype)
     longer[tuple(slice(0, size) for size in array.shape)] = array
     return longer
-
-
-def bytes_of(space: Space) -> int:
-    return sum(each.nbytes for each in space)

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checkers.linearizability.arrays.bits import trailing_zeros
-from checkers.linearizability.arrays.kinds import CAS, DIFFERS, FOREVER, READ, WRITE
+from checkers.linearizability.arrays.kinds import CAS, FOREVER, READ, WRITE
+from checkers.linearizability.arrays.replay import allows
 from checkers.linearizability.encoded import Codes, Ints
 from framework.compiled import compiled
 
@@ -88,13 +89,13 @@ def has_easy_order(
 @compiled
 def _fits(kind: int, a: int, value: int) -> bool:
     """Whether it is an observer that the value satisfies."""
-    return (kind == READ and a == value) or (kind == DIFFERS and a != value)
+    return kind < WRITE and allows(kind, a, value)
 
 
 @compiled
 def _can(kind: int, a: int, value: int) -> bool:
     """Whether it changes the value, and can."""
-    return kind >= WRITE and (kind == WRITE or (kind == CAS) == (a == value))
+    return kind >= WRITE and allows(kind, a, value)
 
 
 @compiled

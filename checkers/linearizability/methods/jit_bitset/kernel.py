@@ -9,14 +9,14 @@ from checkers.linearizability.arrays.bits import trailing_zeros
 from checkers.linearizability.arrays.kinds import CHANGE, DIFFERS, FOREVER, READ, WRITE
 from checkers.linearizability.encoded import Codes, Ints
 from checkers.linearizability.methods.jit_bitset.pending import (
-    CALLED,
-    END,
-    EVER,
     IDLE,
     KEPT,
-    MARK,
+    NOW,
+    PENDING,
     USED,
     WANTED,
+    Past,
+    Pending,
     give_up,
     go_back,
     is_made,
@@ -26,21 +26,16 @@ from checkers.linearizability.methods.jit_bitset.pending import (
 from checkers.linearizability.methods.jit_bitset.sets import (
     ANY,
     BLOCK,
-    DUE,
     FEW,
     HAS,
-    HOLDS,
     IN_WORD,
     LANES,
-    LED_TO,
-    NEEDS,
     NO_LANE,
     NOWHERE,
-    ROW,
+    OPEN,
     SLOTS,
-    SOURCE,
-    TARGET,
     ZERO,
+    Open,
     Words,
     inlined,
     observe_all,
@@ -50,19 +45,7 @@ from checkers.linearizability.methods.jit_bitset.sets import (
     take_out,
 )
 from checkers.linearizability.methods.jit_bitset.slots import (
-    AT,
-    CHANGES,
-    DENYING,
-    LAST,
-    MUTATORS,
-    NEXT,
     NO_RETURN,
-    OPTIONAL,
-    RETURNS,
-    SIZE,
-    SPARE,
-    TAKEN,
-    WAITING,
     clear,
     lane_for,
     lanes_used,
@@ -118,13 +101,13 @@ def _all(
     culprit: Ints,
 ) -> None:
     sets = np.zeros(BLOCK << (SLOTS - IN_WORD), np.uint64)
-    slots = np.zeros(SIZE, np.int64)
     past_sets = np.empty((KEPT, len(sets)), np.uint64)
-    past_slots = np.empty((KEPT, SIZE), np.int64)
+    past = np.zeros(KEPT + 1, OPEN)
+    slots: Open = past[NOW]
     longest = 0
     for key in range(len(starts) - 1):
         longest = max(longest, starts[key + 1] - starts[key])
-    pending = np.zeros((4, longest + 1), np.int64)
+    pending = np.zeros(longest + 1, PENDING)
     for key in range(len(starts) - 1):
         begin, end = starts[key], starts[key + 1]
         how = _AGAIN
@@ -133,12 +116,12 @@ def _all(
                 words = min(most, _EXACT + _EXACT_AN_OPERATION * (end - begin)) if exact else most
                 start(sets, slots, lane_of, begin, initial[key], words)
                 how = _follow(
-                    call, ret, kind, a, b, begin, end, initial[key], exact, lane_of, sets, slots,
-                    past_sets, past_slots, pending,
+                    call, ret, kind, a, b, begin, end, initial[key], exact, lane_of, sets,
+                    past_sets, past, pending,
                 )  # fmt: skip
                 clear(sets, slots, lane_of)
         status[key] = how
-        culprit[key] = slots[ROW + slots[LAST]] if how == REFUTED else -1
+        culprit[key] = slots.row[slots.last] if how == REFUTED else -1
 
 
 @compiled
@@ -154,14 +137,14 @@ def _follow(
     exact: bool,
     lane_of: Ints,
     sets: Words,
-    slots: Ints,
     past_sets: Words,
-    past_slots: Ints,
-    pending: Ints,
+    past: Past,
+    pending: Pending,
 ) -> int:
     """One key. `exact`: pending operations have slots; else they are thought of where no
     configuration is left without them, and _AGAIN says that it did not help."""
     wide = False
+    slots: Open = past[NOW]
     kept = wanted = deaths = farthest = called = 0
     while True:
         if wide:
@@ -170,29 +153,28 @@ def _follow(
             )
         else:
             how = _walk_few(call, ret, kind, a, b, begin, end, exact, lane_of, sets, slots, pending)
-        called = max(called, slots[WAITING])
+        called = max(called, slots.waiting)
         if how == _TURN:
             wide = not wide
         elif how == _PAUSE:
-            if slots[OPTIONAL] and slots[RETURNS] > farthest:
+            if slots.optional and slots.returns > farthest:
                 give_up(begin, sets, slots, pending)
-            save(sets, slots, past_sets[kept % KEPT], past_slots[kept % KEPT])
+            save(sets, past_sets, past, kept % KEPT)
             kept += 1
-        elif how == _DEAD and slots[WAITING] > 0 and not exact:
+        elif how == _DEAD and slots.waiting > 0 and not exact:
             how = _AGAIN
             deaths += 1
             row = one_that_helps(kind, a, b, begin, slots, pending)
             if row < 0 and not is_made(kind, a, b, begin, initial, slots):
                 how = REFUTED
-            if row < 0 or deaths > 4 * slots[WAITING] + 16 or wanted == pending.shape[1]:
+            if row < 0 or deaths > 4 * slots.waiting + 16 or wanted == len(pending):
                 break
-            farthest = max(farthest, slots[RETURNS])
-            pending[EVER, wanted] = row
-            pending[END, row - begin] = NO_RETURN
+            farthest = max(farthest, slots.returns)
+            pending[wanted].ever = row
+            pending[row - begin].end = NO_RETURN
             wanted += 1
             kept = go_back(
-                row, kind, a, b, begin, lane_of, sets, slots, past_sets, past_slots, kept, pending,
-                wanted,
+                row, kind, a, b, begin, lane_of, sets, past_sets, past, kept, pending, wanted,
             )  # fmt: skip
             if kept == 0:
                 break
@@ -200,14 +182,14 @@ def _follow(
         else:
             break
     for each in range(called):
-        pending[MARK, pending[CALLED, each] - begin] = IDLE
+        pending[pending[each].called - begin].mark = IDLE
     return REFUTED if how == _DEAD else how
 
 
 @compiled
 def _walk_few(
     call: Ints, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, begin: int, end: int,
-    exact: bool, lane_of: Ints, sets: Words, slots: Ints, pending: Ints,
+    exact: bool, lane_of: Ints, sets: Words, slots: Open, pending: Pending,
 ) -> int:  # fmt: skip
     return _walk(call, ret, kind, a, b, begin, end, exact, lane_of, sets, slots, pending, False)
 
@@ -215,7 +197,7 @@ def _walk_few(
 @compiled
 def _walk_wide(
     call: Ints, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, begin: int, end: int,
-    exact: bool, lane_of: Ints, sets: Words, slots: Ints, pending: Ints,
+    exact: bool, lane_of: Ints, sets: Words, slots: Open, pending: Pending,
 ) -> int:  # fmt: skip
     return _walk(call, ret, kind, a, b, begin, end, exact, lane_of, sets, slots, pending, True)
 
@@ -223,14 +205,14 @@ def _walk_wide(
 @inlined
 def _walk(
     call: Ints, ret: Ints, kind: NDArray[np.int8], a: Codes, b: Codes, begin: int, end: int,
-    exact: bool, lane_of: Ints, sets: Words, slots: Ints, pending: Ints, wide: bool,
+    exact: bool, lane_of: Ints, sets: Words, slots: Open, pending: Pending, wide: bool,
 ) -> int:  # fmt: skip
     """Events, from where `slots` says up to what has to be seen to. `wide`: more than a word, or
     more than a few lanes."""
-    row, due = slots[AT], slots[NEXT]
-    taken, mutators, denying = slots[TAKEN], slots[MUTATORS], slots[DENYING]
-    changes, optional = slots[CHANGES], slots[OPTIONAL]
-    waiting, returns, spare = slots[WAITING], slots[RETURNS], slots[SPARE]
+    row, due = slots.at, slots.next
+    taken, mutators, denying = slots.taken, slots.mutators, slots.denying
+    changes, optional = slots.changes, slots.optional
+    waiting, returns, spare = slots.waiting, slots.returns, slots.spare
     lanes = lanes_used(sets, slots, FEW) if wide else FEW
     how = ORDERED
     while row < end or due < NO_RETURN:
@@ -240,9 +222,9 @@ def _walk(
                 row += 1
                 continue
             if never and not exact:
-                pending[CALLED, waiting] = row
+                pending[waiting].called = row
                 waiting += 1
-                if pending[MARK, row - begin] != WANTED:
+                if pending[row - begin].mark != WANTED:
                     row += 1
                     if waiting == 1:
                         how = _PAUSE
@@ -252,12 +234,12 @@ def _walk(
             if slot >= (SLOTS if wide else IN_WORD):
                 how = UNDECIDED if wide else _TURN
                 break
-            bit = np.int64(1) << slot
+            bit = 1 << slot
             what = kind[row]
             needs = np.int64(-1) if what == WRITE else np.int64(a[row])
             source = lane_of[needs]
-            slots[ROW + slot] = row
-            slots[NEEDS + slot], slots[SOURCE + slot] = needs, source
+            slots.row[slot] = row
+            slots.needs[slot], slots.source[slot] = needs, source
             target = NOWHERE
             reads = np.int64(0)
             if what >= WRITE:
@@ -273,22 +255,22 @@ def _walk(
                     if wide and target >= FEW:
                         lanes = LANES
                 mutators |= bit
-                slots[LED_TO + target] += 1
+                slots.led_to[target] += 1
             elif what == READ:
                 reads = bit
-            slots[TARGET + slot] = target
+            slots.target[slot] = target
             taken |= bit
             if wide:
                 if reads:
                     observe_all(sets, taken >> IN_WORD, source, slot)
             else:
                 sets[source] <<= np.uint64(reads)
-            slots[HOLDS + source] |= reads
+            slots.holds[source] |= reads
             if never:
                 optional |= bit
             else:
-                slots[DUE + slot] = ret[row] << 4 | slot
-                due = min(due, slots[DUE + slot])
+                slots.due[slot] = ret[row] << 4 | slot
+                due = min(due, slots.due[slot])
             if what == DIFFERS:
                 denying |= bit
                 _deny(sets, slots, taken >> IN_WORD, source, slot)
@@ -297,7 +279,7 @@ def _walk(
             row += 1
             continue
         last = due & 15
-        bit = np.int64(1) << last
+        bit = 1 << last
         high = taken >> IN_WORD
         spare -= 1 + high
         if wide:
@@ -313,23 +295,23 @@ def _walk(
             for lane in range(FEW):
                 sets[lane] >>= np.uint64(bit)
         if not alive:
-            slots[LAST] = last
+            slots.last = last
             how = _DEAD
             break
         returns += 1
         taken &= ~bit
         mutators &= ~bit
         changes &= ~bit
-        slots[DUE + last] = NO_RETURN
+        slots.due[last] = NO_RETURN
         due = NO_RETURN
         for slot in range(SLOTS if wide else IN_WORD):
-            due = min(due, slots[DUE + slot])
-        slots[HOLDS + slots[SOURCE + last]] &= ~bit
-        slots[LED_TO + slots[TARGET + last]] -= 1
+            due = min(due, slots.due[slot])
+        slots.holds[slots.source[last]] &= ~bit
+        slots.led_to[slots.target[last]] -= 1
         if denying & bit:
             denying &= ~bit
             for lane in range(LANES):
-                slots[HOLDS + lane] &= ~bit
+                slots.holds[lane] &= ~bit
         if optional:
             used = _used_up(sets, slots, taken >> IN_WORD, lanes, optional, begin, pending, returns)
             optional &= ~used
@@ -343,30 +325,30 @@ def _walk(
             how = _PAUSE
             break
         if wide and taken >> IN_WORD == 0:
-            slots[TAKEN] = taken
+            slots.taken = taken
             lanes = lanes_used(sets, slots, FEW)
             if lanes == FEW:
                 how = _TURN
                 break
-    slots[AT], slots[NEXT] = row, due
-    slots[TAKEN], slots[MUTATORS], slots[DENYING] = taken, mutators, denying
-    slots[CHANGES], slots[OPTIONAL] = changes, optional
-    slots[WAITING], slots[RETURNS], slots[SPARE] = waiting, returns, spare
+    slots.at, slots.next = row, due
+    slots.taken, slots.mutators, slots.denying = taken, mutators, denying
+    slots.changes, slots.optional = changes, optional
+    slots.waiting, slots.returns, slots.spare = waiting, returns, spare
     return how
 
 
 @compiled
-def _deny(sets: Words, slots: Ints, high: int, source: int, slot: int) -> None:
+def _deny(sets: Words, slots: Open, high: int, source: int, slot: int) -> None:
     """What an open operation saw holds wherever the value is not that of a lane."""
     for lane in range(LANES):
         if lane != source:
             observe_all(sets, high, lane, slot)
-            slots[HOLDS + lane] |= np.int64(1) << slot
+            slots.holds[lane] |= np.int64(1) << slot
 
 
 @compiled
 def _used_up(
-    sets: Words, slots: Ints, high: int, lanes: int, optional: int, begin: int, pending: Ints,
+    sets: Words, slots: Open, high: int, lanes: int, optional: int, begin: int, pending: Pending,
     returns: int,
 ) -> int:  # fmt: skip
     """The slots of pending operations that all configurations have; they are free then."""
@@ -377,7 +359,7 @@ def _used_up(
         if not some_lack(sets, high, lanes, slot):
             take_out(sets, high, lanes, slot)
             used |= np.int64(1) << slot
-            slots[LED_TO + slots[TARGET + slot]] -= 1
-            pending[MARK, slots[ROW + slot] - begin] = USED
-            pending[END, slots[ROW + slot] - begin] = returns
+            slots.led_to[slots.target[slot]] -= 1
+            pending[slots.row[slot] - begin].mark = USED
+            pending[slots.row[slot] - begin].end = returns
     return int(used)

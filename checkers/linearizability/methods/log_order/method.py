@@ -27,13 +27,14 @@ explains the results, it is the log that lies. Cost O(n), and O(n C) where reads
 C operations being open at a time.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from checkers.linearizability.arrays.events import events
+from checkers.linearizability.arrays.replay import replayed
+from checkers.linearizability.arrays.steps import no_steps
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encoded import NEVER, NOWHERE, Codes, EncodedHistory, Ints, Kind
 from checkers.linearizability.methods.log_order.model import log_order_of_model
@@ -111,62 +112,18 @@ def _could_matter(encoded: EncodedHistory, floating: Ints, found: Decision) -> b
     return bool(np.any(encoded.call[floating] < last))
 
 
-@dataclass(frozen=True, slots=True)
-class _Replay:
-    """The log's operations replayed. States are values, or how many values a queue has."""
-
-    state: Codes
-    """After so many operations of the log; one more than operations."""
-    fits: Mask
-    changer: Ints
-    """Before each operation of the log: how many, up to the last that changed the state."""
-
-
-def _replayed(encoded: EncodedHistory, log: Ints) -> _Replay:
-    kind, a, b = encoded.kind[log], encoded.a[log], encoded.b[log]
-    changes = ~np.isin(kind, _SEES)
-    changer = np.zeros(len(log) + 1, np.int64)
-    changer[1:] = np.maximum.accumulate(np.where(changes, np.arange(1, len(log) + 1), 0))
-    if len(kind) and kind.max() >= Kind.ENQUEUE:
-        state, fits = _queue(kind, a, b)
-        return _Replay(state, fits, changer[:-1])
-    state = np.concatenate(([encoded.initial], b)).astype(np.int32)[changer]
-    before = state[:-1]
-    fits = np.ones(len(log), np.bool_)
-    same = (kind == Kind.READ) | (kind == Kind.CAS)
-    fits[same] = before[same] == a[same]
-    other = (kind == Kind.DIFFERS) | (kind == Kind.CHANGE)
-    fits[other] = before[other] != a[other]
-    return _Replay(state, fits, changer[:-1])
-
-
-def _queue(kind: NDArray[np.int8], a: Codes, b: Codes) -> tuple[Codes, Mask]:
-    """The k-th value out is the k-th value in."""
-    enters = kind == Kind.ENQUEUE
-    leaves = (kind == Kind.DEQUEUE) | (kind == Kind.TAKE)
-    size = np.concatenate(([0], np.cumsum(enters.astype(np.int64) - leaves)))
-    fits = np.where(leaves, size[:-1] > 0, (kind != Kind.EMPTY) | (size[:-1] == 0))
-    values, out = b[enters], np.flatnonzero(leaves)
-    both = out[: len(values)]
-    wrong = (kind[both] == Kind.DEQUEUE) & (a[both] != values[: len(both)])
-    fits[both[wrong]] = False
-    return size.astype(np.int32), fits
-
-
 def _explained(encoded: EncodedHistory, log: Ints, looking: Ints) -> Decision:
     """VALID with an order, or the first that does not fit: of the log, or without a place."""
-    replay = _replayed(encoded, log)
-    wrong = np.flatnonzero(~replay.fits)
-    if len(wrong):
-        at = int(wrong[0])
-        return _unfit(encoded, int(log[at]), _behind(encoded, log, at, int(replay.changer[at])))
+    states, misfit = replayed(encoded.kind, encoded.a, encoded.b, encoded.initial, no_steps(1), log)
+    if misfit >= 0:
+        return _unfit(encoded, int(log[misfit]), _behind(encoded, log[:misfit]))
     kind = encoded.kind[looking]
     wanted = np.where(kind == Kind.EMPTY, 0, encoded.a[looking]).astype(np.int32)
     call, ret = encoded.call[looking], encoded.ret[looking]
     slots, bad = _slots(
         np.minimum.accumulate(encoded.ret[log][::-1])[::-1].copy(),
         np.maximum.accumulate(encoded.call[log]),
-        replay.state,
+        states,
         events(call, ret),
         call,
         ret,
@@ -184,21 +141,21 @@ def _unfit(encoded: EncodedHistory, row: int, others: list[int]) -> Decision:
     return Decision(Verdict.INVALID, METHOD, None, row, sorted({row, *others}))
 
 
-def _behind(encoded: EncodedHistory, log: Ints, at: int, changer: int) -> list[int]:
-    """What made the state before the operation `at` of the log."""
-    if encoded.kind[log[at]] < Kind.ENQUEUE:
-        return [int(log[changer - 1])] if changer else []
-    kind = encoded.kind[log[:at]]
-    values = log[:at][kind == Kind.ENQUEUE]
-    out = int(np.sum((kind == Kind.DEQUEUE) | (kind == Kind.TAKE)))
-    return [int(each) for each in values[out : out + 1]]
+def _behind(encoded: EncodedHistory, log: Ints) -> list[int]:
+    """What made the state after some operations of the log."""
+    kind = encoded.kind[log]
+    makers: Ints = log[~np.isin(kind, _SEES)][-1:]
+    if int(encoded.kind.max()) >= Kind.ENQUEUE:
+        out = int(np.sum((kind == Kind.DEQUEUE) | (kind == Kind.TAKE)))
+        makers = log[kind == Kind.ENQUEUE][out : out + 1]
+    return [int(each) for each in makers]
 
 
 @compiled
 def _slots(
     first_return: Ints,
     last_call: Ints,
-    state: Codes,
+    state: Ints,
     order: Codes,
     call: Ints,
     ret: Ints,

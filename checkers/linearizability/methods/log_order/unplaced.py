@@ -3,6 +3,9 @@
 A pending one took effect only if something shows it: a value that nobody else made, or an
 operation of the log that its predecessor does not allow. Where it did is a guess; so what is found
 here is an order that explains the history, or nothing.
+
+What is open is no set of slots (`arrays/open.py`): there is one configuration only, and pending
+operations stay open for ever. So those without a place are lists, by the value that they make.
 """
 
 from typing import Final
@@ -11,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checkers.linearizability.arrays.events import events
-from checkers.linearizability.arrays.kinds import CAS, CHANGE, DIFFERS, READ, WRITE
+from checkers.linearizability.arrays.kinds import CAS, READ, WRITE
+from checkers.linearizability.arrays.replay import allows
 from checkers.linearizability.encoded import NEVER, Codes, EncodedHistory, Ints, Kind
 from framework.compiled import compiled
 
@@ -50,15 +54,6 @@ def cell_order(encoded: EncodedHistory, log: Ints, looking: Ints, floating: Ints
 
 
 @compiled
-def _allows(kind: int, a: int, state: int) -> bool:
-    if kind in (READ, CAS):
-        return a == state
-    if kind in (DIFFERS, CHANGE):
-        return a != state
-    return True
-
-
-@compiled
 def _first_of_chain(
     value: int,
     state: int,
@@ -75,10 +70,10 @@ def _first_of_chain(
             return _NONE
         fit = int(row)
         for _ in range(_LONGEST):
-            if fit < 0 or _allows(kind[fit], a[fit], state):
+            if fit < 0 or allows(kind[fit], a[fit], state):
                 break
             fit = then[fit]
-        if fit >= 0 and _allows(kind[fit], a[fit], state):
+        if fit >= 0 and allows(kind[fit], a[fit], state):
             return fit
         if kind[row] != CAS:
             return _NONE
@@ -107,9 +102,9 @@ def _any(
         looked += 1
         if looked > 8 * _LONGEST:
             break
-        if b[row] == state or not _allows(kind[row], a[row], state):
+        if b[row] == state or not allows(kind[row], a[row], state):
             continue
-        if goes < 0 or _allows(kind[goes], a[goes], b[row]):
+        if goes < 0 or allows(kind[goes], a[goes], b[row]):
             return row
     return _NONE
 
@@ -129,13 +124,13 @@ def _later(
 ) -> bool:
     """Whether the log can go on now to where its next operation follows on a value, and all who
     read what is replaced are there."""
-    while at < len(log) and called[log[at]] and _allows(kind[log[at]], a[log[at]], state):
+    while at < len(log) and called[log[at]] and allows(kind[log[at]], a[log[at]], state):
         if kind[log[at]] >= WRITE:
             state = b[log[at]]
         at += 1
         if absent[state] > 0 and made[state] <= 1:
             continue
-        if at == len(log) or _allows(kind[log[at]], a[log[at]], value):
+        if at == len(log) or allows(kind[log[at]], a[log[at]], value):
             return True
     return False
 
@@ -168,7 +163,7 @@ def _wanted(
             continue
         if is_needed[value] and (goes < 0 or kind[goes] == WRITE or a[goes] != value):
             continue
-        if goes >= 0 and not _allows(kind[goes], a[goes], value):
+        if goes >= 0 and not allows(kind[goes], a[goes], value):
             continue
         now_or_never = kind[maker] == CAS and a[maker] == state
         if absent[value] > 0 and not now_or_never:
@@ -233,7 +228,7 @@ def _walk(
             kept = 0
             for index in range(waits):
                 row = waiting[index]
-                if _allows(kind[row], a[row], state):
+                if allows(kind[row], a[row], state):
                     order[count], done[row] = row, True
                     count += 1
                 else:
@@ -261,7 +256,7 @@ def _walk(
             then,
         )
         if chosen < 0 and goes >= 0:
-            if not _allows(kind[goes], a[goes], state):
+            if not allows(kind[goes], a[goes], state):
                 if kind[goes] in (READ, CAS):
                     chosen = _first_of_chain(a[goes], state, head, then, kind, a)
                 else:
@@ -269,7 +264,7 @@ def _walk(
             elif called[goes]:
                 chosen = goes
         if chosen < 0 and due >= 0:
-            if role[due] == _FLOATS and _allows(kind[due], a[due], state):
+            if role[due] == _FLOATS and allows(kind[due], a[due], state):
                 chosen = due
             elif role[due] == _LOOKS and kind[due] == READ:
                 chosen = _first_of_chain(a[due], state, head, then, kind, a)

@@ -1,9 +1,9 @@
-"""From the times at which values come into force to an order of the operations; and its replay."""
+"""From the times at which values come into force to an order of the operations."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.linearizability.arrays.kinds import CAS, CHANGE, DIFFERS, FOREVER, READ, WRITE
+from checkers.linearizability.arrays.kinds import DIFFERS, FOREVER, READ
 from checkers.linearizability.encoded import Codes, Ints
 from framework.compiled import compiled
 
@@ -17,10 +17,10 @@ def lay_out(
     writer: Codes,
     values: Codes,
     begins: Ints,
-) -> Codes:
+) -> Ints:
     """The rows in order: values[i] comes into force just before event begins[i]. A read or failed
     cas has its place at its call, if the value is right there, else when it next changes."""
-    order = np.empty(len(call), np.int32)
+    order = np.empty(len(call), np.int64)
     waiting = np.full(len(writer), -1, np.int32)
     following = np.full(len(call), -1, np.int32)
     now, made, at = values[0], 0, 1
@@ -46,36 +46,3 @@ def lay_out(
             following[row] = waiting[a[row]]
             waiting[a[row]] = row
     return order[:made]
-
-
-@compiled
-def is_legal(
-    call: Ints,
-    ret: Ints,
-    kind: NDArray[np.int8],
-    a: Codes,
-    b: Codes,
-    initial: int,
-    order: Codes,
-) -> bool:
-    """Whether `order` (rows) has all that completed, each row once, respects real time, and every
-    operation, of the kinds READ to CHANGE, says the truth in it. Knows nothing of how the order
-    was made."""
-    seen = np.zeros(len(call), np.bool_)
-    state, latest = initial, -1
-    for row in order:
-        what = kind[row]
-        if seen[row] or ret[row] < latest:
-            return False
-        seen[row] = True
-        if call[row] > latest:
-            latest = call[row]
-        if what in (READ, CAS) and state != a[row]:
-            return False
-        if what in (DIFFERS, CHANGE) and state == a[row]:
-            return False
-        if what in (WRITE, CAS, CHANGE):
-            state = b[row]
-        elif what not in (READ, DIFFERS):
-            return False
-    return bool(np.all(seen | (ret == FOREVER)))

@@ -12,9 +12,10 @@ import numpy as np
 
 from checkers.linearizability.arrays.event_order import in_order
 from checkers.linearizability.arrays.numbering import compact, size_of
+from checkers.linearizability.arrays.replay import is_legal
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encoded import NEVER, Codes, EncodedHistory, Ints
-from checkers.linearizability.methods.unique_writes.layout import is_legal, lay_out
+from checkers.linearizability.methods.unique_writes.layout import lay_out
 from checkers.linearizability.methods.unique_writes.order import (
     failed_cas_by_value,
     latest_begins,
@@ -56,7 +57,7 @@ def unique_writes(
     turns = _turns(numbered, found)
     order = _order(numbered, found, *turns)
     if order is not None:
-        return Decision(Verdict.VALID, METHOD, order.astype(np.int64))
+        return Decision(Verdict.VALID, METHOD, order)
     shown = _without_place(numbered, found, *turns)
     return _invalid(numbered, shown) if len(shown) else None
 
@@ -74,7 +75,7 @@ def _zones(encoded: EncodedHistory) -> Zones:
     return Zones(*made)
 
 
-def _order(encoded: EncodedHistory, found: Zones, by_return: Codes, latest: Ints) -> Codes | None:
+def _order(encoded: EncodedHistory, found: Zones, by_return: Codes, latest: Ints) -> Ints | None:
     """A legal order, checked."""
     call, ret, kind, a, b = encoded.call, encoded.ret, encoded.kind, encoded.a, encoded.b
     failed = failed_cas_by_value(call, ret, kind, a, len(found.writer), found.failed_cas)
@@ -97,7 +98,7 @@ def _order(encoded: EncodedHistory, found: Zones, by_return: Codes, latest: Ints
     if not len(values):
         return None
     order = lay_out(call, ret, kind, a, found.writer, values, begins)
-    return order if is_legal(call, ret, kind, a, b, encoded.initial, order) else None
+    return order if is_legal(encoded, order) else None
 
 
 def _without_place(encoded: EncodedHistory, found: Zones, by_return: Codes, latest: Ints) -> Codes:

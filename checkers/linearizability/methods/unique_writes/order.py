@@ -14,7 +14,7 @@ another value before it returns, and going through time the order is mended wher
 - a pending write or cas that nobody observed may take effect.
 
 Where none of it helps, the last few turns are taken again in other ways (`Plan.way`). The order is
-greedy: that it fails proves nothing. What is found is replayed (`layout`).
+greedy: that it fails proves nothing. What is found is replayed (`arrays/replay.py`).
 Linear but for binary searches among the failed cas of one value.
 
 Times are history events; a value that begins at event s begins just before it. `begins` is

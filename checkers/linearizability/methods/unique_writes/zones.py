@@ -28,13 +28,13 @@ FINE: Final = 0
 NOT_UNIQUE: Final = 1
 UNWRITTEN: Final = 2
 TWICE: Final = 3
-CIRCLE: Final = 4
+CYCLE: Final = 4
 AGAINST_TIME: Final = 5
 CLASH: Final = 6
 CLAUSES: Final = {
     UNWRITTEN: "a value that nobody had written",
     TWICE: "one value replaced by two compare-and-sets",
-    CIRCLE: "compare-and-sets in a circle",
+    CYCLE: "compare-and-sets in a cycle",
     AGAINST_TIME: "a value's operations against real time",
     CLASH: "two values that would each have to come before the other",
 }
@@ -251,12 +251,12 @@ def _chains(
             ends_at[late] = chains
         chains += 1
     if met < count:
-        return CIRCLE, _circle(b, kept, replaced, last_call), 0
+        return CYCLE, _cycle(b, kept, replaced, last_call), 0
     return _compared(call, ends_at, first_row, first_return, chain_last_call, chains)
 
 
 @compiled
-def _circle(b: Codes, kept: NDArray[np.bool_], replaced: Codes, last_call: Ints) -> Codes:
+def _cycle(b: Codes, kept: NDArray[np.bool_], replaced: Codes, last_call: Ints) -> Codes:
     start = 0
     while not kept[start] or last_call[start] != -2:
         start += 1

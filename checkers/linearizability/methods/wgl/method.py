@@ -11,6 +11,8 @@ from typing import Final
 import numpy as np
 
 from checkers.linearizability.arrays.kinds import FOREVER
+from checkers.linearizability.arrays.records import bytes_of
+from checkers.linearizability.arrays.steps import answered, no_steps, nothing_wanted
 from checkers.linearizability.decision import Budget, Decision
 from checkers.linearizability.encoded import EncodedHistory
 from checkers.linearizability.methods.jit_antichain.counts import with_more_nodes
@@ -19,26 +21,16 @@ from checkers.linearizability.methods.jit_antichain.input import (
     read_in,
     searchable,
 )
-from checkers.linearizability.methods.jit_antichain.space import DEPTH, NODES, SCRATCH
-from checkers.linearizability.methods.jit_antichain.steps import answered, no_steps
 from checkers.linearizability.methods.wgl.kernel import (
-    ACTION_WANTED,
-    DEEPEST,
-    ENTERING,
     EXHAUSTED,
-    F_MASK,
     FOUND_ORDER,
-    HAS_STEPS,
+    FRAME,
     NEEDS_COUNTS,
     NEEDS_FRAMES,
     NEEDS_MEMORY,
     NEEDS_STEP,
-    ORDER,
     PAUSED,
-    REMEMBERED,
-    STATE_WANTED,
-    THRIFTY,
-    VALUE,
+    REGISTERS,
     Place,
     explore,
     moved,
@@ -76,7 +68,7 @@ def wgl(encoded: EncodedHistory, budget: Budget) -> Decision | None:
             elif sum(each.bytes for each in searches) > budget.max_bytes:
                 what = "memory"
             if what:
-                places = sum(int(each.place.reg[REMEMBERED]) for each in searches)
+                places = sum(int(each.place.reg.remembered) for each in searches)
                 note = (
                     f"{METHOD}: {what} ran out after {working_s() - began:.1f} s, {places:,} places"
                 )
@@ -95,9 +87,9 @@ class _Search:
         words = (max(1, int(slots(ops, returns))) + 63) // 64
         classes = len(given.class_row)
         depth = max(1, (max(classes, 1) - 1).bit_length())
-        reg = np.zeros(SCRATCH + 4 * depth + 8, np.int64)
-        reg[[VALUE, ENTERING, THRIFTY]] = encoded.initial, 1, thrifty
-        reg[[NODES, DEPTH, HAS_STEPS]] = 1, depth, given.has_steps
+        reg = np.zeros(1, REGISTERS)[0]
+        reg.value, reg.entering, reg.thrifty = encoded.initial, 1, thrifty
+        reg.nodes, reg.depth = 1, depth
         after = np.zeros(len(ops) + 1, np.int64)
         before = np.zeros(len(ops) + 1, np.int64)
         listed = np.concatenate([[0], completed + 1])
@@ -112,14 +104,18 @@ class _Search:
             done=np.zeros(len(ops), np.int64),
             mask=np.zeros(words, np.int64),
             order=np.zeros(len(ops) + 1, np.int32),
-            frames=np.zeros((64, F_MASK + words), np.int64),
+            frames=np.zeros(64, FRAME),
+            masks=np.zeros((64, words), np.int64),
             memory=np.full((256, 3 + words), -1, np.int64),
+            key=np.zeros(3 + words, np.int64),
             class_row=given.class_row,
             member_start=given.member_start,
             members=given.members,
             kids=np.zeros((64, 2), np.int32),
             found=np.full(256, -1, np.int32),
+            scratch=np.zeros(4 * depth + 8, np.int64),
             steps=no_steps(64),
+            wanted=nothing_wanted(1),
         )
         self.steps_made = 0
 
@@ -129,38 +125,39 @@ class _Search:
             place = self.place
             status = int(explore(place, work))
             if status == NEEDS_FRAMES:
-                frames = np.zeros((2 * len(place.frames), place.frames.shape[1]), np.int64)
-                frames[: len(place.frames)] = place.frames
-                self.place = place._replace(frames=frames)
+                self.place = place._replace(
+                    frames=np.concatenate([place.frames] * 2),
+                    masks=np.concatenate([place.masks] * 2),
+                )
             elif status == NEEDS_MEMORY:
                 memory = np.full((2 * len(place.memory), place.memory.shape[1]), -1, np.int64)
                 moved(place.memory, memory)
                 self.place = place._replace(memory=memory)
             elif status == NEEDS_COUNTS:
-                kids, found = with_more_nodes(place.kids, int(place.reg[NODES]))
+                kids, found = with_more_nodes(place.kids, int(place.reg.nodes))
                 self.place = place._replace(kids=kids, found=found)
             elif status == NEEDS_STEP:
-                wanted = place.reg[STATE_WANTED : ACTION_WANTED + 1].reshape(1, 2)
                 steps, self.steps_made, _ = answered(
-                    place.steps, wanted, self.steps_made, self.encoded
+                    place.steps, place.wanted, self.steps_made, self.encoded
                 )
-                self.place = place._replace(steps=steps)
+                if steps is not place.steps:
+                    self.place = place._replace(steps=steps)
             else:
                 return status
         return PAUSED
 
     @property
     def bytes(self) -> int:
-        return sum(each.nbytes for each in self.place)
+        return bytes_of(self.place)
 
     @property
     def order(self) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-        order = self.place.order[: self.place.reg[ORDER]].astype(np.int64)
+        order = self.place.order[: self.place.reg.order].astype(np.int64)
         return np.where(order < 0, -1 - order, order)
 
     def refuted(self) -> Decision:
         """All was tried; nothing got past the deepest place."""
-        ops, deepest = self.given.ops, int(self.place.reg[DEEPEST])
+        ops, deepest = self.given.ops, int(self.place.reg.deepest)
         culprit = int(self.place.returns[deepest])
         at = ops["ret"][culprit]
         near = (ops["call"] < at) & (ops["ret"] >= at) & (ops["ret"] != FOREVER)

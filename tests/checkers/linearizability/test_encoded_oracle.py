@@ -5,8 +5,8 @@ import random
 import pytest
 
 from checkers.linearizability.encoded import NEVER, EncodedHistory, Kind
-from tests.checkers.linearizability.coded_oracle import (
-    coded_of,
+from tests.checkers.linearizability.encoded_oracle import (
+    encoded_of,
     is_legal_order,
     linearizable,
     random_cell,
@@ -36,18 +36,18 @@ N = int(NEVER)
     ],
 )
 def test_plain(columns: tuple[list[int], ...], verdict: bool) -> None:
-    assert linearizable(coded_of(*columns)) == verdict
+    assert linearizable(encoded_of(*columns)) == verdict
 
 
 def test_an_order_is_replayed() -> None:
-    encoded = coded_of(
+    encoded = encoded_of(
         [0, 1, 4], [3, 2, 5], [Kind.WRITE, Kind.WRITE, Kind.READ], [-1, -1, 1], [1, 2, -1]
     )
     assert is_legal_order(encoded, [1, 0, 2])
     assert not is_legal_order(encoded, [0, 1, 2])
     assert not is_legal_order(encoded, [1, 0])
     assert not is_legal_order(encoded, [1, 0, 0, 2])
-    late = coded_of([0, 2], [1, 3], [Kind.WRITE, Kind.READ], [-1, 0], [1, -1])
+    late = encoded_of([0, 2], [1, 3], [Kind.WRITE, Kind.READ], [-1, 0], [1, -1])
     assert not is_legal_order(late, [1, 0])
 
 

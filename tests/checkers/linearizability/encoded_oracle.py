@@ -158,6 +158,18 @@ def shuffled_times(
     return call, ret
 
 
+def in_order_of_effect(
+    rng: random.Random, call: Sequence[int], ret: Sequence[int]
+) -> Sequence[int]:
+    """The rows by a random moment between call and return at which each takes effect."""
+    count = len(call)
+    effect_at = [
+        (rng.uniform(call[row], ret[row] if ret[row] != NEVER else 2 * count), row)
+        for row in range(count)
+    ]
+    return [row for _, row in sorted(effect_at)]
+
+
 def random_cell(
     rng: random.Random,
     count: int,
@@ -172,12 +184,9 @@ def random_cell(
     pending = [rng.random() < info for _ in range(count)]
     call, ret = shuffled_times(rng, count, clients, pending)
     kind, a, b = [0] * count, [-1] * count, [-1] * count
-    effect_at = [
-        (rng.uniform(call[row], ret[row] if ret[row] != NEVER else 2 * count), row)
-        for row in range(count)
-    ]
+    effects = in_order_of_effect(rng, call, ret)
     state = 0
-    for _, row in sorted(effect_at):
+    for row in effects:
         what = rng.choice(kinds)
         lie = rng.random() < lies
         seen = rng.randrange(values + 1) if lie else state
@@ -192,7 +201,7 @@ def random_cell(
             b[row] = rng.randrange(values + 1)
             if not lie and not (pending[row] and rng.random() < 0.5):
                 state = b[row]
-    return coded_of(call, ret, kind, a, b)
+    return encoded_of(call, ret, kind, a, b)
 
 
 def random_queue(
@@ -202,12 +211,9 @@ def random_queue(
     pending = [rng.random() < info for _ in range(count)]
     call, ret = shuffled_times(rng, count, clients, pending)
     kind, a, b = [0] * count, [-1] * count, [-1] * count
-    effect_at = [
-        (rng.uniform(call[row], ret[row] if ret[row] != NEVER else 2 * count), row)
-        for row in range(count)
-    ]
+    effects = in_order_of_effect(rng, call, ret)
     content: list[int] = []
-    for fresh, (_, row) in enumerate(sorted(effect_at), 1):
+    for fresh, row in enumerate(effects, 1):
         lie, happens = rng.random() < lies, not pending[row] or rng.random() < 0.5
         if rng.random() < 0.5:
             kind[row], b[row] = Kind.ENQUEUE, rng.randint(1, count) if lie else fresh
@@ -224,7 +230,7 @@ def random_queue(
             kind[row], a[row] = Kind.DEQUEUE, content.pop(0)
         else:
             kind[row] = Kind.EMPTY
-    return coded_of(call, ret, kind, a, b)
+    return encoded_of(call, ret, kind, a, b)
 
 
 def random_strings(
@@ -235,12 +241,9 @@ def random_strings(
     call, ret = shuffled_times(rng, count, clients, pending)
     actions: list[tuple[str, str]] = []
     kind, a = [0] * count, [-1] * count
-    effect_at = [
-        (rng.uniform(call[row], ret[row] if ret[row] != NEVER else 2 * count), row)
-        for row in range(count)
-    ]
+    effects = in_order_of_effect(rng, call, ret)
     state, seen = "", [""]
-    for _, row in sorted(effect_at):
+    for row in effects:
         does = rng.choice(("write", "append") if pending[row] else ("read", "write", "append"))
         if does == "read":
             text = rng.choice(seen) if rng.random() < lies else state
@@ -253,7 +256,7 @@ def random_strings(
             actions.append((does, text))
         kind[row] = Kind.LOOK if does == "read" else Kind.STEP
         a[row] = actions.index((does, text))
-    return coded_of(call, ret, kind, a, [-1] * count, Strings(actions))
+    return encoded_of(call, ret, kind, a, [-1] * count, Strings(actions))
 
 
 def random_known(
@@ -264,10 +267,10 @@ def random_known(
     call, ret = shuffled_times(rng, count, clients, pending)
     a = [rng.randrange(2) if pending[row] else rng.randrange(3 + ids) for row in range(count)]
     kind = [Kind.STEP if action < 2 else Kind.LOOK for action in a]
-    return coded_of(call, ret, kind, a, [-1] * count, Known())
+    return encoded_of(call, ret, kind, a, [-1] * count, Known())
 
 
-def coded_of(
+def encoded_of(
     call: Sequence[int],
     ret: Sequence[int],
     kind: Sequence[int],
@@ -305,4 +308,4 @@ def written(text: str) -> EncodedHistory:
         numbers = [int(number) for number in what[1:].split(">")]
         a.append(-1 if what[0] == "w" else numbers[0])
         b.append(numbers[-1] if what[0] in "wcx" else -1)
-    return coded_of(call, ret, kind, a, b)
+    return encoded_of(call, ret, kind, a, b)

@@ -11,13 +11,13 @@ from checkers.linearizability.decide import decide, decide_small
 from checkers.linearizability.encoded import NEVER, NOWHERE, EncodedHistory, EncodedKeys, Kind
 from checkers.linearizability.encoding.transitions import queue_steps
 from framework.verdict import Verdict
-from tests.checkers.linearizability.coded_oracle import coded_of
+from tests.checkers.linearizability.encoded_oracle import encoded_of
 
 COLUMNS = ("call", "ret", "kind", "a", "b")
-NO_KEY = coded_of([], [], [], [], [])
-PENDING = coded_of([0, 1], [NEVER, NEVER], [Kind.WRITE, Kind.WRITE], [-1, -1], [1, 2])
-SOUND = coded_of([0, 2], [1, 3], [Kind.WRITE, Kind.READ], [-1, 1], [1, -1])
-WRONG = coded_of([0, 2], [1, 3], [Kind.WRITE, Kind.READ], [-1, 2], [1, -1])
+NO_KEY = encoded_of([], [], [], [], [])
+PENDING = encoded_of([0, 1], [NEVER, NEVER], [Kind.WRITE, Kind.WRITE], [-1, -1], [1, 2])
+SOUND = encoded_of([0, 2], [1, 3], [Kind.WRITE, Kind.READ], [-1, 1], [1, -1])
+WRONG = encoded_of([0, 2], [1, 3], [Kind.WRITE, Kind.READ], [-1, 2], [1, -1])
 PLACED = replace(SOUND, place=np.array([4, NOWHERE]))
 NOT_PLACED = replace(SOUND, place=np.array([NOWHERE, NOWHERE]))
 STEPS = queue_steps(queue(30, 3))
