@@ -122,5 +122,5 @@ def _ours(cell: Cell, limits: Limits, rows: str | None, end_to_end: str | None) 
     if ended.returncode:
         last = (ended.stderr.strip().splitlines() or [f"exit {ended.returncode}"])[-1]
         return Outcome("failed", 0.0, 0, 0, note=last)
-    told = json.loads(ended.stdout.strip().splitlines()[-1])
-    return Outcome(**told)
+    answer = json.loads(ended.stdout.strip().splitlines()[-1])
+    return Outcome(**answer)

@@ -27,9 +27,9 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
         for row in members:
             methods.update(row.ours.methods)
         size = f"{model} {operations:,}, {keys}, {clients}, {values or 'unique'}"
-        told = ", ".join(name for name, _ in methods.most_common())
+        named = ", ".join(name for name, _ in methods.most_common())
         yield (
-            f"| {size} | {len(members)} | {seconds(slowest)}, {mib(memory)} MiB | {told} "
+            f"| {size} | {len(members)} | {seconds(slowest)}, {mib(memory)} MiB | {named} "
             f"| {_least_ahead(members)} |"
         )
 

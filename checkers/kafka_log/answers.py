@@ -4,11 +4,11 @@ committed offsets and owners of groups."""
 import numpy as np
 
 from checkers.kafka_log.cases import Cases
-from checkers.kafka_log.json_bytes import NONE, Ints
 from checkers.kafka_log.log import NEVER, NOWHERE, Log
-from checkers.kafka_log.order import Order
+from checkers.kafka_log.order import Order, run_numbers
 from checkers.kafka_log.passes import latest_before, stale_answers
 from checkers.kafka_log.rows import FAIL, OK, Flag, Kind
+from framework.history.json_walk import NONE, Ints
 
 
 def leaders(log: Log, order: Order) -> list[Cases]:
@@ -17,8 +17,20 @@ def leaders(log: Log, order: Order) -> list[Cases]:
 
 
 def groups(log: Log) -> list[Cases]:
-    """Cases of committed-offset-regress, stale-commit and two-owners."""
-    return [*_commits(log), _committed(log), _owners(log)]
+    """Cases of committed-offset-regress, stale-commit, unwritten-commit, generation-regress and
+    two-owners."""
+    regress, stale = _commits(log)
+    late, generations = _joins(log)
+    late = late.some(~np.isin(late.cited[0], stale.cited[1]))  # told already
+    return [
+        regress,
+        stale,
+        late,
+        _committed(log),
+        _unwritten_commits(log),
+        generations,
+        _owners(log),
+    ]
 
 
 # --- leaders ------------------------------------------------------------------------------
@@ -112,7 +124,7 @@ def _commits(log: Log) -> list[Cases]:
     group = log.part[ok] << 32 | log.group[ok]
     before, after = _falls(log, ok, group, log.offset[ok])
     sought = _sought(log, before, after)
-    named = ok[log.epoch[ok] != NONE]
+    named = ok[log.epoch[ok] >= 0]  # who is no member of a group has no generation
     stale = _falls(log, named, log.part[named] << 32 | log.group[named], log.epoch[named])
     return [
         Cases("committed-offset-regress", [before[~sought], after[~sought]], _tell_commit),
@@ -186,6 +198,63 @@ def _tell_committed(log: Log, commit: int, ask: int) -> str:
     )
 
 
+def _unwritten_commits(log: Log) -> Cases:
+    """A group is told an offset that a commit which did not fail had begun to make."""
+    rows = log.having(Kind.COMMIT, Kind.COMMITTED)
+    rows = rows[(log.offset[rows] != NONE) & (log.type[rows] != FAIL)]
+    place = _numbered(log.part[rows] << 32 | log.group[rows], log.offset[rows])
+    asks = log.kind[rows] == Kind.COMMITTED
+    begun = np.full(len(rows) + 1, NEVER, np.int64)
+    np.minimum.at(begun, place[~asks], log.op[rows[~asks]])
+    told = rows[asks]
+    return Cases(
+        "unwritten-commit",
+        [told[begun[place[asks]] > log.end[told]]],
+        _tell_unwritten_commit,
+    )
+
+
+def _tell_unwritten_commit(log: Log, ask: int) -> str:
+    return (
+        f"{_group(log, ask)} was told that {log.offset[ask]} was committed (operation "
+        f"{log.op[ask]}), which nobody had"
+    )
+
+
+def _joins(log: Log) -> list[Cases]:
+    """Whoever joins a group has its generation, which is on its coordinator's disk by then: from
+    then on no commit of an older one is taken, and nobody is given an older one."""
+    numbers = run_numbers(log)
+    run = np.array([numbers[run] for run, _ in log.parts], np.int64)
+    joins, owns, commits = (log.having(kind) for kind in (Kind.JOIN, Kind.OWN, Kind.COMMIT))
+    commits = commits[(log.type[commits] == OK) & (log.epoch[commits] >= 0)]
+    rows = np.concatenate([joins, owns, commits])
+    group = run[log.part[rows]] << 32 | log.group[rows]
+    until = np.where(log.kind[rows] == Kind.JOIN, log.end[rows], NEVER)
+    before, after = _falls(log, rows, group, log.epoch[rows], until)
+    stale, older = log.kind[after] == Kind.COMMIT, log.kind[after] == Kind.OWN
+    return [
+        Cases("stale-commit", [after[stale], before[stale]], _tell_stale_since),
+        Cases("generation-regress", [after[older], before[older]], _tell_generation),
+    ]
+
+
+def _tell_stale_since(log: Log, commit: int, join: int) -> str:
+    return (
+        f"{log.client_name(join)} had joined {_group(log, commit)} in generation "
+        f"{log.epoch[join]} (operation {log.op[join]}), and a commit of generation "
+        f"{log.epoch[commit]} was taken after that (operation {log.op[commit]})"
+    )
+
+
+def _tell_generation(log: Log, own: int, join: int) -> str:
+    return (
+        f"{log.client_name(join)} had joined {_group(log, own)} in generation {log.epoch[join]} "
+        f"(operation {log.op[join]}), and {log.client_name(own)} after that in generation "
+        f"{log.epoch[own]} (operation {log.op[own]})"
+    )
+
+
 def _owners(log: Log) -> Cases:
     owns = log.having(Kind.OWN)
     group = _numbered(log.part[owns] << 32 | log.group[owns], log.epoch[owns])
@@ -208,10 +277,10 @@ def _tell_owners(log: Log, one: int, other: int) -> str:
 # --- what falls ---------------------------------------------------------------------------
 
 
-def _falls(log: Log, rows: Ints, group: Ints, worth: Ints) -> list[Ints]:
+def _falls(log: Log, rows: Ints, group: Ints, worth: Ints, end: Ints | None = None) -> list[Ints]:
     """Pairs of rows of one group: the later, invoked after the earlier had ended, is worth less
-    than it, the worthiest of those before."""
-    op, end = log.op[rows], log.end[rows]
+    than it, the worthiest of those before. `end`: instead of the operations' own."""
+    op, end = log.op[rows], log.end[rows] if end is None else end
     by_op, by_end = np.lexsort((op, group)), np.lexsort((end, group))
     best = latest_before(group, op, end, worth, by_op, by_end)
     after = np.flatnonzero(best >= 0)

@@ -6,8 +6,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from checkers.kafka_log.json_bytes import Ints
 from checkers.kafka_log.log import Log
+from framework.history.json_walk import Ints
 from framework.plugins.checker import Finding
 
 SHOWN: Final = 5
@@ -33,6 +33,8 @@ ANOMALIES: Final = {
     "read-above-high-watermark": "an answer holds records that its high watermark does not cover",
     "committed-offset-regress": "a group's committed offset went back",
     "stale-commit": "a commit of an older generation was taken",
+    "unwritten-commit": "a group was told an offset that nobody committed",
+    "generation-regress": "a group's generation went back",
     "two-owners": "two members own a partition in one generation",
 }
 """Every anomaly of one log; cycles have their own names."""

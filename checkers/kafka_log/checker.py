@@ -1,15 +1,22 @@
 """The checker of stored runs: all that `judge` checks, over many runs at once."""
 
+from collections import defaultdict
+from dataclasses import replace
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.folds.topic_ids import LIVES, by_topic_id, topic_lives
 from checkers.kafka_log import cycle_outcomes
 from checkers.kafka_log.judge import NAME, judge
 from checkers.kafka_log.model import SUMMARY
-from checkers.kafka_log.rows import FS, rows
+from checkers.kafka_log.rows import FS, SINGLE, rows
 from framework.checking.keyed import OUTCOME_ARROW, Outcome, outcome_row
+from framework.history.pairing import Operation
+from framework.history.reader import operations_of
+from framework.history.texts import as_json
 from framework.plugins.checker import OUTCOME_SCHEMA, DataFrame, Tables
 from framework.verdict import Verdict
 
@@ -25,7 +32,8 @@ class KafkaLog:
     requires = frozenset({"log-operations"})
 
     def check(self, tables: Tables) -> DataFrame:
-        operations = tables.operations.where("f in ({})".format(", ".join(f"'{f}'" for f in FS)))
+        fs = ", ".join(f"'{f}'" for f in (*FS, *LIVES))
+        operations = tables.operations.where(f"f in ({fs})")
         bucket = f"pmod(hash(run), {_BUCKETS})"
         grouped: Any = operations.selectExpr("*", f"{bucket} as bucket").groupBy("bucket")
         return grouped.applyInArrow(judge_runs, OUTCOME_SCHEMA)
@@ -35,7 +43,7 @@ def judge_runs(operations: pa.Table) -> pa.Table:
     """Outcome rows of whole runs. A run that cannot be judged is UNKNOWN, and keeps no other from
     being judged."""
     try:
-        made = rows(operations)
+        made = rows(by_topic(operations))
         judged = judge(made).select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
         parts = cycle_outcomes.parts_of(made)
         of_cycles = cycle_outcomes.outcomes(*parts, NAME) if parts is not None else []
@@ -46,6 +54,54 @@ def judge_runs(operations: pa.Table) -> pa.Table:
         each = [operations.filter(pc.equal(operations.column("run"), run)) for run in runs]
         return pa.concat_tables(judge_runs(run) for run in each)
     return pa.concat_tables([judged, pa.Table.from_pylist(of_cycles, OUTCOME_ARROW)])
+
+
+def by_topic(operations: pa.Table) -> pa.Table:
+    """The operations, those on partitions of topics that were deleted under the keys of their
+    topic ids: a name may have belonged to several."""
+    affected = _of_deleted_topics(operations)
+    if not affected:
+        return operations
+    single = pc.is_in(operations["f"], pa.array(SINGLE))
+    moves = pc.and_(single, pc.is_in(operations["key"], pa.array(affected)))
+    looked_at = np.flatnonzero(pc.or_(moves, pc.is_in(operations["f"], pa.array(LIVES))).to_numpy())
+    runs: dict[str, list[tuple[int, Operation]]] = defaultdict(list)
+    table = operations.take(pa.array(looked_at))
+    told = zip(looked_at, table.column("run").to_pylist(), operations_of(table), strict=True)
+    for row, run, operation in told:
+        runs[run].append((int(row), operation))
+    rows_, moved = list[int](), list[Operation]()
+    for own in runs.values():
+        place = {each.index: row for row, each in own}
+        lives = topic_lives(each for _, each in own)
+        named: dict[str, list[Operation]] = defaultdict(list)
+        for _, each in own:
+            if each.f in SINGLE:
+                named[str(each.key)].append(each)
+        for key, group in named.items():
+            for topic_id, found in by_topic_id(lives, group).items():
+                name = key if topic_id is None else f"{key} of {topic_id}"
+                moved += [replace(each, key=name) for each in found]
+                rows_ += [place[each.index] for each in found]
+    again = operations.take(pa.array(rows_, pa.int64()))
+    for name, column in (
+        ("key", [as_json(each.key) for each in moved]),
+        ("type", [each.type for each in moved]),
+        ("result", [None if each.end is None else as_json(each.result) for each in moved]),
+    ):
+        number = again.schema.get_field_index(name)
+        field = again.schema.field(number)
+        again = again.set_column(number, field, pa.array(column, field.type))
+    return pa.concat_tables([operations.filter(pc.invert(moves)), again])
+
+
+def _of_deleted_topics(operations: pa.Table) -> list[str]:
+    """Keys of partitions, as they stand in the table, of topics that may have been deleted."""
+    deletes = pc.and_(pc.equal(operations["f"], "delete"), pc.not_equal(operations["type"], "fail"))
+    names = set(operations.filter(deletes).column("key").unique().to_pylist())
+    data = operations.filter(pc.is_in(operations["f"], pa.array(SINGLE)))
+    keys = data.column("key").drop_null().unique().to_pylist()
+    return [key for key in keys if f'{key.rpartition("/")[0]}"' in names]
 
 
 def _failed(run: str, error: Exception) -> dict[str, Any]:

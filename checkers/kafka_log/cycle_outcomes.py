@@ -1,4 +1,4 @@
-"""Circles of dependencies (`cycles`) as an outcome of the run that has them."""
+"""Cycles of dependencies (`cycles`) as an outcome of the run that has them."""
 
 from collections.abc import Mapping
 from typing import Any, Final

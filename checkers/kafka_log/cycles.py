@@ -1,4 +1,4 @@
-"""Circles of dependencies between operations on logs: G0 and G1c, after Adya and Elle.
+"""Cycles of dependencies between operations on logs: G0 and G1c, after Adya and Elle.
 
 An operation depends on another
 
@@ -251,7 +251,7 @@ def _ranks(column: pa.ChunkedArray) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """Circles by the data edges that they may have. They have at least one of kind `needed`."""
+    """Cycles by the data edges that they may have. They have at least one of kind `needed`."""
 
     name: str
     allowed: tuple[int, ...]

@@ -248,7 +248,7 @@ def cycle_through(
                 vertex = came[vertex]
         for mark in range(marks):
             distance[touched[mark]] = FAR
-        if best == 1:  # no circle is shorter than two edges
+        if best == 1:  # no cycle is shorter than two edges
             tried = len(begins)
             break
     return chosen, back, tried

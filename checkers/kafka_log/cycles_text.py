@@ -1,4 +1,4 @@
-"""Circles of dependencies in words: a sentence an edge, each to be checked by hand."""
+"""Cycles of dependencies in words: a sentence an edge, each to be checked by hand."""
 
 from checkers.kafka_log.cycles import FATAL, Cycle, Cycles, Edge
 from checkers.kafka_log.cycles_edges import PROCESS, WR, WW

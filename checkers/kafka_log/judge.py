@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from checkers.kafka_log.answers import groups, leaders
 from checkers.kafka_log.cases import ANOMALIES, Counts, by_part
-from checkers.kafka_log.json_bytes import Ints
 from checkers.kafka_log.log import Bools, Log, log
 from checkers.kafka_log.order import Order, order, run_numbers
 from checkers.kafka_log.rows import OK, Flag, Kind
@@ -29,6 +28,7 @@ from checkers.kafka_log.sequences import (
 )
 from checkers.kafka_log.values import final_reads, repeated, unpolled, values
 from framework.checking.keyed import OUTCOME_ARROW, Outcome, outcome_row
+from framework.history.json_walk import Ints
 from framework.verdict import Verdict
 
 NAME: Final = "kafka-log"
@@ -122,7 +122,7 @@ def _figures(whole: Log, found: Order, subscribed: Bools) -> dict[str, Ints]:
         "acknowledged": count(part[found.sends & ok & promised]),
         "polled": count(part[~found.sends]),
         "unpolled": count(unpolled(whole, found)),
-        "without_final_read": (final_reads(whole) < 0).astype(np.int64),
+        "without_final_read": (final_reads(whole)[0] < 0).astype(np.int64),
         "repeated": count(repeated(whole, found)),
         "consumed_again": count(again),
         "max_consume_count": most,

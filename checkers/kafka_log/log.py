@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from checkers.kafka_log.json_bytes import NONE, Ints
 from checkers.kafka_log.rows import Kind
+from framework.history.json_walk import NONE, Ints
 
 NEVER: Final = np.iinfo(np.int64).max
 """The completion of an operation that has none."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.kafka_log.json_bytes import NONE, Ints
 from checkers.kafka_log.log import NOWHERE, Bools, Log
 from checkers.kafka_log.rows import FAIL, INFO, OK, Flag, Kind
+from framework.history.json_walk import NONE, Ints
 
 _BIG = np.iinfo(np.int64).max
 

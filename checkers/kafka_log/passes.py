@@ -5,8 +5,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from checkers.kafka_log.json_bytes import NONE, Ints
 from framework.compiled import compiled
+from framework.history.json_walk import NONE, Ints
 
 EVENT, ITEM, SEGMENT, SEEK, LAST = 0, 1, 2, 3, 4
 """What happens to a consumer, in this order within an operation: it is assigned anew, and a row

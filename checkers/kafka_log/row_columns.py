@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from checkers.kafka_log.json_bytes import NONE, Ints
-from checkers.kafka_log.scan import Texts
+from framework.history.json_columns import Texts
+from framework.history.json_walk import NONE, Ints
 
 NAME: Final = pa.dictionary(pa.int32(), pa.string())
 

@@ -2,7 +2,7 @@
 and for each other fact that it showed about a partition.
 
 The forms of histories that are read: docs/checking.md. All by columns, `BATCH` operations at a
-time; the JSON of values is read by `scan`.
+time; the JSON of values is read where it lies.
 """
 
 import json
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from checkers.kafka_log.json_bytes import NONE, POLLED, Ints
+from checkers.kafka_log.records import POLLED, Found, micro_operations, records
 from checkers.kafka_log.row_columns import (
     NAME,
     absent,
@@ -29,18 +29,9 @@ from checkers.kafka_log.row_columns import (
     places,
     prefixed,
 )
-from checkers.kafka_log.scan import (
-    Found,
-    Texts,
-    integers,
-    items,
-    members,
-    micro_operations,
-    records,
-    texts,
-    unquoted,
-)
 from framework.errors import UsageError
+from framework.history.json_columns import Texts, integers, items, members, texts, unquoted
+from framework.history.json_walk import NONE, Ints, N
 
 BATCH: Final = 1 << 17
 
@@ -65,13 +56,16 @@ class Kind(IntEnum):
     """As `ASSIGN`, but others decide which of the keys."""
     LAST = 7
     """The last poll of a client within the table that this one was made from (where operations are
-    scattered: each of them); no key."""
+    scattered: each of them); no key. `offset`: how many polls there are in it since the client was
+    assigned anew; `until`: 1 where this one was answered, else 0."""
     COMMIT = 8
     """`group` committed `offset`, in the generation `epoch`."""
     COMMITTED = 9
     """`group` was told that `offset` was the one committed (null: none)."""
     OWN = 10
     """The client owns the key in the generation `epoch` of `group`."""
+    JOIN = 11
+    """The client joined `group` in the generation `epoch`; no key."""
 
 
 class Flag(IntFlag):
@@ -195,7 +189,7 @@ class _Batch:
         returned, asked = self.text("result", at), self.text("value", at)
         size = returned.end - returned.begin
         some = size > 0
-        some[size == 4] = returned.data[returned.begin[size == 4]] != _N
+        some[size == 4] = returned.data[returned.begin[size == 4]] != N
         return returned.where(some, asked)
 
     @cached_property
@@ -290,19 +284,19 @@ def _rebalanced(
 
 def _subscriptions(kind: Kind, batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     at = at[batch.type[at] != FAIL]
-    found = items(batch.results(at))
-    batch.need(found.wrong, at, "result", "a list of keys")
-    ext = batch.table.column("ext").take(pa.array(at))
-    begins = pc.match_substring_regex(ext, r'"seek-to-beginning\??":\s*true').fill_null(False)
-    flags = np.where(begins.to_numpy(), Flag.FROM_BEGINNING, 0)
+    row, keys, wrong = items(batch.results(at))
+    batch.need(wrong, at, "result", "a list of keys")
+    told = members(batch.text("ext", at), ("seek-to-beginning", "seek-to-beginning?"))
+    begins = [pc.equal(each.arrow(), "true").fill_null(False) for each in told.values()]
+    flags = np.where(pc.or_(*begins).to_numpy(False), Flag.FROM_BEGINNING, 0)
     yield batch.rows(kind, at, flags=flags, previous_ns=batch.previous[at])
     yield batch.rows(
         kind,
-        at[found.row],
-        place=places(found.row) + 1,
-        key=unquoted(found.value).arrow().dictionary_encode(),
-        flags=flags[found.row],
-        previous_ns=batch.previous[at[found.row]],
+        at[row],
+        place=places(row) + 1,
+        key=unquoted(keys).arrow().dictionary_encode(),
+        flags=flags[row],
+        previous_ns=batch.previous[at[row]],
     )
 
 
@@ -414,19 +408,23 @@ def _joins(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     at = at[batch.type[at] == OK]
     asked = members(batch.text("value", at), ("group", "member"))
     told = members(batch.text("result", at), ("generation", "assigned"))
-    found = items(told["assigned"])
-    wrong = found.wrong | (integers(told["generation"]) == NONE)
+    row, keys, wrong = items(told["assigned"])
+    wrong |= integers(told["generation"]) == NONE
     batch.need(wrong, at, "result", '{"generation": ..., "assigned": [key, ...]}')
     batch.need(absent(asked["group"]), at, "value", '{"group": ..., "member": ...}')
-    of = pa.array(found.row)
+    client = _clients("member ", asked["member"], batch, at)
+    group = unquoted(asked["group"]).arrow().dictionary_encode()
+    generation = integers(told["generation"])
+    yield batch.rows(Kind.JOIN, at, client=client, group=group, epoch=or_null(generation))
+    of = pa.array(row)
     yield batch.rows(
         Kind.OWN,
-        at[found.row],
-        place=places(found.row),
-        client=_clients("member ", asked["member"], batch, at).take(of),
-        key=unquoted(found.value).arrow().dictionary_encode(),
-        group=unquoted(asked["group"]).arrow().dictionary_encode().take(of),
-        epoch=or_null(integers(told["generation"])[found.row]),
+        at[row],
+        place=places(row) + 1,
+        client=client.take(of),
+        key=unquoted(keys).arrow().dictionary_encode(),
+        group=group.take(of),
+        epoch=or_null(generation[row]),
     )
 
 
@@ -449,7 +447,6 @@ _PARTS: Final = {
     "committed": _committed,
     "join": _joins,
 }
-_N: Final = ord("n")
 
 
 # --- polls of one client, one after the other ---------------------------------------------
@@ -471,8 +468,10 @@ def _polls(operations: pa.Table, scattered: bool) -> tuple[Ints, pa.Table]:
     op, invoked = integers_of(chosen, "op"), integers_of(chosen, "invoked_ns")
     asks = pc.match_substring(chosen.column("value"), '"poll"').fill_null(False)
     polls = pc.and_(asks, pc.equal(chosen.column("type"), "ok")).fill_null(False).to_numpy()
+    anew = pc.is_in(chosen.column("f"), pa.array(SUBSCRIPTIONS)).to_numpy()
+    anew &= pc.not_equal(chosen.column("type"), "fail").fill_null(True).to_numpy()
     order = np.lexsort((op, client))
-    client, polls, invoked = client[order], polls[order], invoked[order]
+    client, polls, invoked, anew = client[order], polls[order], invoked[order], anew[order]
     place = np.arange(len(order))
     latest = np.maximum.accumulate(np.where(polls, place, -1))
     first = np.searchsorted(client, client)  # of the same client
@@ -484,7 +483,15 @@ def _polls(operations: pa.Table, scattered: bool) -> tuple[Ints, pa.Table]:
     ends = np.flatnonzero(np.append(client[1:] != client[:-1], True))
     last = np.flatnonzero(polls) if scattered else latest[ends[latest[ends] >= first[ends]]]
     batch = _Batch(chosen.take(pa.array(order[last])), made)
-    return previous, batch.rows(Kind.LAST, np.arange(len(last)))
+    answered = pc.match_substring_regex(batch.table.column("result"), r'"poll",\s*\{')
+    so_far, since = np.cumsum(polls), np.maximum.accumulate(np.where(anew, place, first))
+    count = so_far[last] - so_far[since[last]] + polls[since[last]]
+    return previous, batch.rows(
+        Kind.LAST,
+        np.arange(len(last)),
+        offset=np.ones(len(last), np.int64) if scattered else count,
+        until=answered.fill_null(False).to_numpy(),
+    )
 
 
 def _clients(prefix: str, names: Texts, batch: _Batch, at: Ints) -> pa.DictionaryArray:

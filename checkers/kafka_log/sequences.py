@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checkers.kafka_log.cases import Cases, split_by
-from checkers.kafka_log.json_bytes import NONE, Ints
 from checkers.kafka_log.log import Bools, Log
 from checkers.kafka_log.order import Order
 from checkers.kafka_log.passes import (
@@ -24,6 +23,7 @@ from checkers.kafka_log.passes import (
     suffix_minimum,
 )
 from checkers.kafka_log.rows import FAIL, OK, Flag, Kind
+from framework.history.json_walk import NONE, Ints
 
 
 def within_operations(log: Log, order: Order) -> list[Cases]:

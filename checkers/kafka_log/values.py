@@ -3,10 +3,10 @@
 import numpy as np
 
 from checkers.kafka_log.cases import Cases
-from checkers.kafka_log.json_bytes import NONE, Ints
 from checkers.kafka_log.log import NEVER, NOWHERE, Bools, Log
 from checkers.kafka_log.order import Order, senders
 from checkers.kafka_log.rows import FAIL, OK, Flag, Kind
+from framework.history.json_walk import NONE, Ints
 
 
 def values(log: Log, order: Order) -> list[Cases]:
@@ -120,22 +120,24 @@ def _deleted(log: Log, order: Order, sends: Ints) -> Bools:
 def _unseen(log: Log, order: Order, lost: Ints) -> Cases:
     """What was acknowledged before somebody went through all of the log, at the end, and nobody
     polled. (What `lost-write` tells of is not told twice.)"""
-    last = final_reads(log)
+    begun, ended = final_reads(log)
     sends = _unpolled(log, order)
     row = order.rows[sends]
-    proof = last[log.part[row]]
+    proof = begun[log.part[row]]
     late = proof >= 0
     late[late] = log.end[row[late]] < log.op[proof[late]]
     late &= ~np.isin(row, lost)
-    return Cases("unseen", [row[late], proof[late]], _tell_unseen)
+    row = row[late]
+    return Cases("unseen", [row, proof[late], ended[log.part[row]]], _tell_unseen)
 
 
-def _tell_unseen(log: Log, send: int, proof: int) -> str:
+def _tell_unseen(log: Log, send: int, begun: int, ended: int) -> str:
     offset = log.offset[send]
     where = "" if offset == NONE else f" at offset {offset}"
     return (
         f"operation {log.op[send]} sent {log.text(send)}, and was acknowledged{where}; nobody "
-        f"polled it, though operation {log.op[proof]} set out to read all that there was"
+        f"polled it, though operation {log.op[begun]} set out to read all that there was, and "
+        f"operation {log.op[ended]} came to its end"
     )
 
 
@@ -153,23 +155,48 @@ def unpolled(log: Log, order: Order) -> Ints:
     return log.part[order.rows[_unpolled(log, order)]]
 
 
-def final_reads(log: Log) -> Ints:
-    """By part, the last operation that set out to read all of it: a client that goes to the
-    beginning of what it is assigned, a poll of the final phase, or in that phase a fetch that
-    came to its high watermark. `NOWHERE`: none."""
-    last = np.full(len(log.parts), NOWHERE, np.int64)
-    finals = log.flagged(Flag.FINAL)
-    subscriptions = np.isin(log.kind, (Kind.ASSIGN, Kind.SUBSCRIBE))
-    ok = log.type == OK
-    fetched = (log.kind == Kind.FETCH) & finals & (log.until != NONE)
-    reads = ok & (
-        (subscriptions & (log.flagged(Flag.FROM_BEGINNING) | finals))
-        | ((log.kind == Kind.POLL) & finals & log.flagged(Flag.SUBSCRIBES))
-        | (fetched & (log.watermark != NONE) & (log.until >= log.watermark))
-    )
-    rows = np.flatnonzero(reads)
-    last[log.part[rows]] = rows  # of equal indices the last one stays
-    return last
+def final_reads(log: Log) -> tuple[Ints, Ints]:
+    """By part, the last operation that set out to read all of it, and the one that came to its
+    end; `NOWHERE`: nobody did. A fetch of the final phase that came to its high watermark is both.
+    So is, together, a client's last assignment, from the beginning, and its last poll, if that
+    was not the first since then and brought nothing of the part: one poll may bring a part of what
+    there is, and the first one nothing, as it comes too early."""
+    begun = np.full(len(log.parts), NOWHERE, np.int64)
+    ended = begun.copy()
+    assigned, last = _assigned_to_end(log)
+    fetched = (log.kind == Kind.FETCH) & (log.type == OK) & log.flagged(Flag.FINAL)
+    fetched &= (log.until != NONE) & (log.watermark != NONE) & (log.until >= log.watermark)
+    fetches = np.flatnonzero(fetched)
+    rows, ends = np.concatenate([assigned, fetches]), np.concatenate([last, fetches])
+    by_op = np.argsort(log.op[rows], kind="stable")
+    rows, ends = rows[by_op], ends[by_op]
+    begun[log.part[rows]], ended[log.part[rows]] = rows, ends  # of equal indices the last stays
+    return begun, ended
+
+
+def _assigned_to_end(log: Log) -> tuple[Ints, Ints]:
+    """Rows of a part's assignment to a client that came to the part's end, and of its last poll."""
+    clients, polls = len(log.clients), log.having(Kind.LAST)
+    assignments = log.having(Kind.ASSIGN, Kind.SUBSCRIBE)
+    anew, latest = np.full(clients, NOWHERE, np.int64), np.full(clients, NOWHERE, np.int64)
+    np.maximum.at(anew, log.client[assignments], log.op[assignments])
+    polls = polls[np.argsort(log.op[polls])]
+    latest[log.client[polls]] = polls
+    since = polls[log.op[polls] > anew[log.client[polls]]]
+    count = np.zeros(clients, np.int64)
+    np.add.at(count, log.client[since], log.offset[since])
+
+    rows = assignments[log.kind[assignments] == Kind.ASSIGN]
+    rows = rows[log.flagged(Flag.FROM_BEGINNING)[rows] & (log.type[rows] == OK)]
+    rows = rows[~log.keyless[log.part[rows]] & (log.op[rows] == anew[log.client[rows]])]
+    last = latest[log.client[rows]]
+    rows, last = rows[last >= 0], last[last >= 0]
+    ends = (count[log.client[rows]] > 1) & (log.until[last] == 1)
+    records = log.having(Kind.POLL)
+    records = records[log.op[records] == log.op[latest[log.client[records]]]]
+    brought = log.part[records] << 32 | log.client[records]
+    ends &= ~np.isin(log.part[rows] << 32 | log.client[rows], brought)
+    return rows[ends], last[ends]
 
 
 # --- who wrote it -------------------------------------------------------------------------

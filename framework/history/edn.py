@@ -1,9 +1,8 @@
 """EDN forms of a text, with the lines where they begin, as JSON values.
 
-The reader is `edn_format` (https://pypi.org/project/edn-format/). Two things are added to it. Lines
-of plain tokens, as nearly all lines of a history are, are read by `quick`, which is several times
-faster and knows only what it can read as the library does; it says so when it cannot. And the
-grammar's tables are built once here, not for every text.
+The grammar is https://github.com/edn-format/edn, and what else Clojure writes: ratios, `##NaN`,
+namespaced maps, metadata (which is left out), primes in symbols. Symbols and tags of any name are
+read; none is looked up.
 
 What a form becomes is one-to-one but for what Clojure itself calls equal (vectors and lists):
 
@@ -20,20 +19,15 @@ What a form becomes is one-to-one but for what Clojure itself calls equal (vecto
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache, partial
-from itertools import chain
+from functools import partial
 from math import isfinite
 from typing import Any, Final
 from uuid import UUID
-
-import edn_format
-import ply.yacc
-from edn_format import edn_lex, edn_parse
 
 from framework.history.event import Json
 
@@ -48,13 +42,21 @@ class EdnError(ValueError):
         """The text ends within its last line: its writer was killed."""
 
 
-_json: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
-
-
 @dataclass(frozen=True, slots=True)
-class _Tagged:
-    tag: str
-    value: Any
+class _Opening:
+    """What begins a form that is built of others: of all up to `close`, or of the next `count`."""
+
+    build: Callable[[list[Json]], Json]
+    close: str = ""
+    count: int = -1
+
+
+_CLOSING: Final = object()
+_NOTHING: Final = object()
+"""What a comment is, and a form that is discarded."""
+_TOP: Final = _Opening(list, count=1)
+_DEPTH: Final = 200
+_NOT_CLOSED: Final = "it is not closed"
 
 
 def forms(lines: Iterable[str]) -> Iterator[tuple[int, Json]]:
@@ -63,199 +65,62 @@ def forms(lines: Iterable[str]) -> Iterator[tuple[int, Json]]:
 
     Raises `EdnError`.
     """
-    first = True
-    source = iter(lines)
-    for number, line in enumerate(source, 1):
-        form = quick(line)
-        if form is not None:
-            found: list[Json] | None = [form]
-        else:
-            found = _alone(line)
-        if found is None:
-            yield from _spread("".join(chain([line], source)), number, first)
-            return
-        for form in found:
-            if first and isinstance(form, list):
-                yield from ((number, element) for element in form)
-            else:
-                yield number, form
-            first = False
-
-
-def _alone(line: str) -> list[Json] | None:
-    """The forms of a line that stands for itself; None: it does not, or is malformed."""
-    try:
-        return read(line)
-    except ValueError:
-        return None
-
-
-def _spread(text: str, number: int, first: bool) -> Iterator[tuple[int, Json]]:
-    """Forms that go over several lines. `first`: none came before them."""
-    for line, piece in _pieces(text, number, first):
-        form = quick(piece)
-        if form is not None:
-            yield line, form
-            continue
+    atoms = _Atoms()
+    opening, items, stack = _TOP, list[Json](), list[tuple[_Opening, list[Json]]]()
+    begun = whole = number = 0  # lines: of the form that is open, of the vector that holds all
+    text, token, first = "", "", True
+    for number, text, tokens in _tokens(lines):
         try:
-            found = read(piece)
-        except ValueError as error:
-            raise EdnError(line, str(error)) from None
-        yield from ((line, form) for form in found)
-
-
-# The library
-
-_OPEN: Final = frozenset({"VECTOR_START", "LIST_START", "MAP_START", "SET_START"})
-_CLOSE: Final = frozenset({"VECTOR_END", "LIST_END", "MAP_OR_SET_END"})
-_SEQUENCE: Final = frozenset({"VECTOR_START", "LIST_START"})
-_PREFIX: Final = frozenset({"TAG", "DISCARD_TAG", "MAP_NAMESPACE_TAG", "CARET"})
-_TAG: Final = re.compile(edn_lex.TAG)
-_known_tags: Final = {"inst", "uuid"}
-
-
-def read(text: str) -> list[Json]:
-    """The forms of a text, by the library. Raises `ValueError`, in one line."""
-    for match in _TAG.finditer(text):
-        tag = match.group()[1:]
-        if tag not in _known_tags:
-            edn_format.add_tag(tag, partial(_Tagged, tag))
-            _known_tags.add(tag)
-    try:
-        return [plain(form) for form in _parser().parse(text, lexer=_lexer())]
-    except edn_format.EDNDecodeError as error:
-        raise ValueError(_why(error)) from None
-    except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise ValueError(f"malformed ({error})") from None
-
-
-@cache
-def _parser() -> Any:
-    return ply.yacc.yacc(
-        module=edn_parse, debug=False, write_tables=False, errorlog=ply.yacc.NullLogger()
-    )
-
-
-@cache
-def _lexer() -> Any:
-    return edn_lex.lex()
-
-
-def _why(error: Exception) -> str:
-    token = error.args[0] if error.args else ""
-    if hasattr(token, "value"):
-        return f"{str(token.value)!r} does not belong there"
-    return "it is not closed" if token == "EOF Reached" else str(token)[:80]
-
-
-def _pieces(text: str, number: int, first: bool) -> Iterator[tuple[int, str]]:
-    """The text of each outermost form, prefixes included, and its line. If the first form of all
-    is a vector or list: of each form in that one. `number`: the line of the text's beginning."""
-    depth = base = owed = start = opened = counted = 0
-    line = number
-    try:
-        for kind, at, end in _tokens(text):
-            if first and kind in _SEQUENCE:
-                first, base, depth, opened = False, 1, 1, at
-                continue
-            first = False
-            if kind in _CLOSE:
-                depth -= 1
-                if depth < base:
-                    if owed or not base:
-                        raise _Illegal(at, f"{text[at]!r} closes nothing")
-                    base = 0
+            for token in tokens:
+                form = atoms[token]
+                if type(form) is _Opening:
+                    if not stack:
+                        if first and token in "[(":
+                            opening, whole, first = replace(_TOP, close=form.close), number, False
+                            continue
+                        begun = number
+                    if len(stack) == _DEPTH:
+                        raise ValueError("it is too deep")
+                    stack.append((opening, items))
+                    opening, items = form, []
                     continue
-            elif depth == base:
-                if not owed:
-                    start, owed = at, 1 + (kind == "CARET")
-                elif kind in ("CARET", "DISCARD_TAG"):
-                    owed += 1
-            if kind in _OPEN:
-                depth += 1
-            elif depth == base and kind not in _PREFIX:
-                owed -= 1
-                if not owed:
-                    line, counted = line + text.count("\n", counted, start), start
-                    yield line, text[start:end]
-        if owed or base:
-            raise _Illegal(len(text), "it is not closed")
-    except _Illegal as error:
-        at = start if owed else opened if base else error.at
-        line = number + text.count("\n", 0, at)
-        raise EdnError(
-            line, str(error), half=error.unfinished(text) and "\n" not in text[at:]
-        ) from None
+                if form is _CLOSING:
+                    if opening.close != token:
+                        raise ValueError(_misplaced(token, opening))
+                    if not stack:
+                        opening, whole = _TOP, 0
+                        continue
+                    form = opening.build(items)
+                    opening, items = stack.pop()
+                if form is not _NOTHING:
+                    items.append(form)
+                while stack and len(items) == opening.count:
+                    form = opening.build(items)
+                    opening, items = stack.pop()
+                    if form is not _NOTHING:
+                        items.append(form)
+                if not stack:
+                    if items:
+                        yield begun or number, items.pop()
+                        first = False
+                    begun = 0
+        except (ValueError, ArithmeticError) as error:
+            line = begun or number
+            half = token == tokens[-1] and token not in _CLOSERS and line == number
+            raise EdnError(line, str(error), half=half and _is_cut(text)) from None
+    if stack or whole:
+        raise EdnError(begun or whole, _NOT_CLOSED, half=begun == number and _is_cut(text))
 
 
-class _Illegal(Exception):
-    """No form goes on like this."""
-
-    def __init__(self, at: int, why: str) -> None:
-        super().__init__(why)
-        self.at = at
-
-    def unfinished(self, text: str) -> bool:
-        """More text could have made it whole."""
-        return self.at == len(text) or text[self.at] == '"'
+def _is_cut(text: str) -> bool:
+    """It is one line, without its newline."""
+    return "\n" not in text
 
 
-def _tokens(text: str) -> Iterator[tuple[str, int, int]]:
-    """The kind, beginning and end of each token."""
-    lexer = edn_lex.lex()
-    lexer.input(text)
-    while True:
-        try:
-            token = lexer.token()
-        except (ValueError, ArithmeticError) as error:  # 1/0 is a token, and no number
-            raise _Illegal(lexer.lexpos, _why(error)) from None
-        if token is None:
-            return
-        yield token.type, token.lexpos, lexer.lexpos
-
-
-# JSON values of forms
-
-
-def plain(form: Any) -> Json:
-    """The JSON value of a form as the library reads it."""
-    kind = type(form)
-    if kind is int or form is None or kind is bool:
-        return form
-    if kind is edn_format.Keyword:
-        return f":{form.name}"
-    if kind is str:
-        return {"#string": form} if form.startswith(":") else form
-    if kind is edn_format.ImmutableList or kind is tuple:
-        return [plain(element) for element in form]
-    if kind is edn_format.ImmutableDict:
-        return {_name(plain(name)): plain(value) for name, value in form.items()}
-    if kind is frozenset:
-        return _set([plain(element) for element in form])
-    if kind is _Tagged:
-        return {f"#{form.tag}": plain(form.value)}
-    return _scalar(form)
-
-
-def _scalar(form: Any) -> Json:
-    match form:
-        case float():
-            return form if isfinite(form) and form % 1 else {"#float": str(form)}
-        case Decimal():
-            return {"#decimal": str(form)}
-        case Fraction():
-            return {"#ratio": str(form)}
-        case edn_format.Char():
-            return {"#char": str(form)}
-        case edn_format.Symbol():
-            return {"#symbol": form.name}
-        case UUID():
-            return {"#uuid": str(form)}
-        case date():
-            return {"#inst": form.isoformat()}
-        case edn_format.MetadataValue():
-            return plain(form.value)
-    raise ValueError(f"a form of an unknown kind, {type(form).__name__}")
+def _misplaced(token: str, opening: _Opening) -> str:
+    if opening.close:
+        return f"{token!r} stands where {opening.close!r} must"
+    return f"{token!r} closes nothing"
 
 
 def key_of(name: str) -> Json:
@@ -263,102 +128,198 @@ def key_of(name: str) -> Json:
     return name if name.startswith(":") else json.loads(name)
 
 
-def _name(key: Json) -> str:
-    return key if isinstance(key, str) and key.startswith(":") else _json(key)
+# Tokens
+
+_PART: Final = r"[\w.*+!?$%&=<>@:#'/-]"
+"""What names and numbers are made of."""
+_TOKEN: Final = re.compile(
+    r"[\[({})\]]|\#[{_]|\^"
+    rf"|{_PART}+"
+    r'|"[^"\\]*(?:\\.[^"\\]*)*"'
+    rf"|\\\S{_PART}*"  # characters
+    r'|".*'  # a string that goes on in the next line
+    r"|;[^\n]*"
+    r"|[^\s,]",  # anything else is not EDN
+    re.DOTALL,
+)
 
 
-def _set(elements: list[Json]) -> Json:
-    if all(type(element) is int for element in elements):
-        return {"#set": sorted(set(elements))}
-    by_text = {_json(element): element for element in elements}
+def _tokens(lines: Iterable[str]) -> Iterator[tuple[int, str, list[str]]]:
+    """Each line with its number and tokens; lines that a string goes over together, as the first
+    of them."""
+    source = enumerate(lines, 1)
+    for number, line in source:
+        text = line.removeprefix("\ufeff") if number == 1 else line
+        tokens = _TOKEN.findall(text)
+        while tokens and tokens[-1][0] == '"' and tokens[-1][-1] == "\n":
+            more = list[str]()
+            for _, line in source:
+                more.append(line)
+                if '"' in line:
+                    break
+            if not more:
+                break
+            text += "".join(more)
+            tokens = _TOKEN.findall(text)
+        yield number, text, tokens
+
+
+# Forms of others
+
+
+def _map(items: list[Json]) -> Json:
+    if len(items) % 2:
+        raise ValueError("a map has as many values as keys")
+    each = iter(items)
+    return {
+        name if type(name) is str and name[:1] == ":" else _json(name): value
+        for name, value in zip(each, each, strict=True)
+    }
+
+
+def _set(items: list[Json]) -> Json:
+    if all(type(item) is int for item in items):
+        return {"#set": sorted(set(items))}
+    by_text = {_json(item): item for item in items}
     return {"#set": [by_text[text] for text in sorted(by_text)]}
 
 
-# Lines of plain tokens
+_json: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
-_TOKENS: Final = re.compile(
-    r'"[^"\\\n]*"'  # strings without escapes
-    r"|(?:#(?:[a-zA-Z][a-zA-Z0-9.]*)?)?[{[(]"  # what opens, tagged or not
-    r"|[]})]"
-    r'|[^][{}()"\s,]+'  # atoms
-    r"|[^ \t\n,]"  # anything else: not plain
-)
-_KEYWORD: Final = re.compile(r":(?:[a-zA-Z][a-zA-Z0-9_?!*.-]*/)?[a-zA-Z][a-zA-Z0-9_?!*.-]*")
-_INTEGER: Final = re.compile("-?(?:0|[1-9][0-9]{0,17})")
+
+def _tagged(tag: str, items: list[Json]) -> Json:
+    (form,) = items
+    if tag in _KNOWN:
+        try:
+            form = _KNOWN[tag](form)
+        except (ValueError, TypeError, AttributeError):
+            raise ValueError(f"{tag} of {form!r:.40} is malformed") from None
+    return {tag: form}
+
+
+def _instant(text: str) -> str:
+    """In ISO 8601. Of a year or a month, its first day."""
+    if len(text) <= len("2026-01-02"):
+        return date.fromisoformat(f"{text}-01-01"[:10]).isoformat()
+    return datetime.fromisoformat(text).isoformat()
+
+
+_KNOWN: Final[dict[str, Callable[[str], str]]] = {
+    "#inst": _instant,
+    "#uuid": lambda text: str(UUID(text)),
+}
+
+
+def _in_namespace(name: str, items: list[Json]) -> Json:
+    """A map whose keywords are of a namespace, where they say no other; `_`: of none."""
+    (form,) = items
+    if not isinstance(form, dict) or any(key[0] == "#" for key in form):
+        raise ValueError(f"#:{name} needs a map")
+    return {_qualified(key, name): value for key, value in form.items()}
+
+
+def _qualified(key: str, name: str) -> str:
+    if key[0] != ":":
+        return key
+    return f":{key[3:]}" if key.startswith(":_/") else key if "/" in key else f":{name}/{key[1:]}"
+
+
+_CLOSERS: Final = ("}", "]", ")")
+_SYNTAX: Final[dict[str, Any]] = {
+    "{": _Opening(_map, "}"),
+    "#{": _Opening(_set, "}"),
+    "[": _Opening(list, "]"),
+    "(": _Opening(list, ")"),
+    "#_": _Opening(lambda _: _NOTHING, count=1),
+    "^": _Opening(lambda items: items[1], count=2),
+    **dict.fromkeys(_CLOSERS, _CLOSING),
+    "nil": None,
+    "true": True,
+    "false": False,
+}
+
+# Atoms
+
+_INTEGER: Final = re.compile(r"[+-]?(?:0|[1-9][0-9]*|0[xX][0-9a-fA-F]+)N?")
+_FLOAT: Final = re.compile(r"[+-]?[0-9]+(?=[.eEM])(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?M?")
+_RATIO: Final = re.compile(r"[+-]?[0-9]+/[0-9]+")
+_NUMBER: Final = re.compile(r"[+-]?\.?[0-9]")
+"""How no name begins."""
+_NAME: Final = re.compile(r"(?:[^/:#'][^/]*/)?(?:[^/:#'][^/]*|/)")
+_KEYWORD: Final = re.compile(r":(?:[^/:]+/)?[^/:][^/]*")
+_TAG: Final = re.compile(r"#[^\W\d_][^/]*(?:/[^/]+)?")
+_MAP_OF: Final = re.compile(r"#:[^/:]+")
+_CHARACTER: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)")
+_CHARACTERS: Final = {
+    "\\newline": "\n",
+    "\\return": "\r",
+    "\\space": " ",
+    "\\tab": "\t",
+    "\\formfeed": "\f",
+    "\\backspace": "\b",
+}
+_INFINITE: Final = {"##Inf": "inf", "##-Inf": "-inf", "##NaN": "nan"}
 _KEPT: Final = 1 << 17
-_DEPTH: Final = 64
-_CLOSES: Final = {"{": "}", "[": "]", "(": ")"}
-_NOT_PLAIN: Final = object()
+_string: Final = json.JSONDecoder(strict=False).decode
 
 
 class _Atoms(dict[str, Any]):
-    """Atoms and strings by their text; a first share of them is kept."""
+    """What each token says; a first share of them is kept."""
 
-    def __missing__(self, text: str) -> Any:
-        found: Any = _NOT_PLAIN
-        if _INTEGER.fullmatch(text):
-            found = int(text)
-        elif _KEYWORD.fullmatch(text):
-            found = text
-        elif text[0] == '"' and len(text) > 1 and text[1] != ":":
-            found = text[1:-1]
-        if len(text) <= (6 if type(found) is int else 24) and len(self) < _KEPT:
-            self[text] = found
+    def __init__(self) -> None:
+        super().__init__(_SYNTAX)
+
+    def __missing__(self, token: str) -> Any:
+        found = _atom(token)
+        kept = type(found) in (str, _Opening) and len(token) <= 24
+        if (kept or (type(found) is int and len(token) <= 6)) and len(self) < _KEPT:
+            self[token] = found
         return found
 
 
-_atoms: Final = _Atoms(nil=None, true=True, false=False)
+def _atom(token: str) -> Any:
+    """Raises `ValueError` or `ArithmeticError`."""
+    if _INTEGER.fullmatch(token):
+        return int(token.removesuffix("N"), 0)
+    match token[0]:
+        case ":" if _KEYWORD.fullmatch(token):
+            return token
+        case '"' if len(token) > 1 and token[-1] == '"':
+            text: str = _string(token)
+            return {"#string": text} if text[:1] == ":" else text
+        case '"':
+            raise ValueError(_NOT_CLOSED)
+        case ";":
+            return _NOTHING
+        case "#" if _TAG.fullmatch(token):
+            return _Opening(partial(_tagged, token), count=1)
+        case "#" if _MAP_OF.fullmatch(token):
+            return _Opening(partial(_in_namespace, token[2:]), count=1)
+        case "#" if token in _INFINITE:
+            return {"#float": _INFINITE[token]}
+        case "\\":
+            return {"#char": _character(token)}
+    if _NUMBER.match(token):
+        return _number(token)
+    if _NAME.fullmatch(token) and re.fullmatch(f"{_PART}+", token):
+        return {"#symbol": token}
+    raise ValueError(f"{token[:40]!r} is not EDN")
 
 
-def quick(text: str) -> Json:
-    """The one form of a text of plain tokens: never nil. None: let the library read it."""
-    stack: list[tuple[str, list[Any]]] = []
-    items: list[Any] = []
-    for token in _TOKENS.findall(text):
-        if token[-1] in "{[(":
-            if len(stack) == _DEPTH:
-                return None
-            stack.append((token, items))
-            items = []
-        elif token in ("}", "]", ")"):
-            if not stack:
-                return None
-            opening, outer = stack.pop()
-            if _CLOSES[opening[-1]] != token:
-                return None
-            form = _built(opening, items)
-            if form is None:
-                return None
-            outer.append(form)
-            items = outer
-        else:
-            atom = _atoms[token]
-            if atom is _NOT_PLAIN:
-                return None
-            items.append(atom)
-    return items[0] if not stack and len(items) == 1 else None
+def _character(token: str) -> str:
+    if token in _CHARACTERS:
+        return _CHARACTERS[token]
+    if found := _CHARACTER.fullmatch(token):
+        return chr(int(found[1], 16)) if found[1] else token[1]
+    raise ValueError(f"{token[:40]!r} is not EDN")
 
 
-def _built(opening: str, items: list[Any]) -> Json:
-    """A map, set, vector or list, tagged or not; None: let the library make it."""
-    if opening == "#{":
-        # Where Python would take true for 1, the library does.
-        whole = all(type(item) is int for item in items) or all(type(item) is str for item in items)
-        return _set(items) if whole else None
-    form: Any = items
-    if opening[-1] == "{":
-        if len(items) % 2:
-            return None
-        form = {}
-        for at in range(0, len(items), 2):
-            name = items[at]
-            if type(name) is str:
-                form[name if name[:1] == ":" else _name(name)] = items[at + 1]
-            elif type(name) is int:
-                form[str(name)] = items[at + 1]
-            else:
-                return None
-    if opening[0] != "#":
-        return form
-    tag = opening[1:-1]
-    return None if tag in ("", "inst", "uuid") else {f"#{tag}": form}
+def _number(token: str) -> Json:
+    if _RATIO.fullmatch(token):
+        return {"#ratio": str(Fraction(token))}
+    if not _FLOAT.fullmatch(token):
+        raise ValueError(f"{token[:40]!r} is not EDN")
+    if token[-1] == "M":
+        return {"#decimal": str(Decimal(token[:-1]))}
+    number = float(token)
+    return number if isfinite(number) and number % 1 else {"#float": str(number)}

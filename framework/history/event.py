@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 Json: TypeAlias = Any
-"""Whatever `json` reads and writes."""
+"""Whatever `json` reads and writes: histories of others hold anything. Workloads of ours have types
+for it, of which `to_json` and `from_json` are the border."""
 
 EventType: TypeAlias = Literal["invoke", "ok", "fail", "info"]
+CompletionType: TypeAlias = Literal["ok", "fail", "info"]
 Process: TypeAlias = int | str
 """A logical single thread: `NEMESIS` for the nemesis; for a client an int, or, in a history that
 somebody else recorded, any other name."""
@@ -36,3 +38,38 @@ class Event:
     error: tuple[str, str] | None = None
     node: str | None = None
     ext: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation(Event):
+    """An operation that is to be done: what a generator offers and a client takes."""
+
+    type: Literal["invoke"] = "invoke"
+
+    def completed(
+        self,
+        type: CompletionType,
+        value: Json = None,
+        *,
+        error: tuple[str, str] | None = None,
+        node: str | None = None,
+        ext: Mapping[str, Json] | None = None,
+    ) -> "Completion":
+        """Its end, as whoever did it tells of it. `node`: the one that was asked."""
+        return Completion(
+            type=type,
+            process=self.process,
+            f=self.f,
+            key=self.key,
+            value=value,
+            error=error,
+            node=node,
+            ext=ext,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion(Event):
+    """How an operation ended."""
+
+    type: CompletionType

@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 from framework.history import scan
 from framework.history.columns import SCHEMA
 from framework.history.event import EVENT_TYPES, NEMESIS, Event
+from framework.history.json_columns import Texts, forms, in_form, texts
+from framework.history.json_walk import ABSENT, CANONICAL
 from framework.history.lines import HalfLine, Malformed, decode, error_of, event_of, parse
 from framework.history.texts import as_json, as_text
 
 NEMESIS_ID: Final = json.dumps(NEMESIS)
+_NEWLINE: Final = ord("\n")
 _TYPES: Final = {kind: number for number, kind in enumerate(EVENT_TYPES)}
 
 
@@ -59,9 +62,11 @@ class NotThis(Exception):
 
 def from_lines(chunk: bytes) -> Events:
     """The events of whole lines (the last one of a file may lack its newline). Raises `NotThis`."""
-    if chunk[:1] and (found := _scanned(chunk)) is not None:
-        return found
-    return _read(chunk)
+    try:
+        found = _scanned(chunk) if chunk else None
+    except ValueError:  # a number that is too long: the reader knows the line
+        found = None
+    return _read(chunk) if found is None else found
 
 
 def from_table(table: pa.Table) -> Events:
@@ -127,8 +132,8 @@ def _has(texts: pa.DictionaryArray, text: str) -> bool:
 
 def _canonical_keys(keys: pa.DictionaryArray) -> pa.DictionaryArray:
     """Raises `NotThis` where one is no JSON."""
-    texts = canonical(keys.dictionary)
-    return keys if texts.equals(keys.dictionary) else coded(texts.take(keys.indices))
+    known = canonical(keys.dictionary)
+    return keys if known.equals(keys.dictionary) else coded(known.take(keys.indices))
 
 
 def process_text(identity: str) -> str:
@@ -156,18 +161,20 @@ def _scanned(chunk: bytes) -> Events | None:
         except UnicodeDecodeError:
             return None
     text = np.frombuffer(chunk, np.uint8)
-    room = chunk.count(b"\n")
-    begin = np.empty((scan.TEXTS, room), np.int32)
-    end = np.empty((scan.TEXTS, room), np.int32)
+    ends = np.flatnonzero(text == _NEWLINE)
+    room = len(ends)
+    begin = np.empty((scan.TEXTS, room), np.int64)
+    end = np.empty((scan.TEXTS, room), np.int64)
     form = np.empty((scan.TEXTS, room), np.uint8)
     types, timed = np.empty(room, np.int8), np.empty(room, np.bool_)
     times = np.empty(room, np.int64)
-    size, base = scan.scan(text, begin, end, form, types, times, timed)
+    size, base = scan.scan(text, ends, begin, end, form, types, times, timed)
     if size < 0:
         return None
 
     def column(which: int) -> pa.Array:
-        return _texts(text, begin[which, :size], end[which, :size], form[which, :size])
+        found = Texts(text, begin[which, :size], end[which, :size])
+        return in_form(found, form[which, :size], _normal)
 
     errors = coded(column(scan.ERROR))
     codes = [error_of(json.loads(error)) for error in errors.dictionary.to_pylist()]
@@ -188,70 +195,33 @@ def _scanned(chunk: bytes) -> Events | None:
     )
 
 
-def _texts(
-    text: scan.Bytes,
-    begin: NDArray[np.int32],
-    end: NDArray[np.int32],
-    form: NDArray[np.uint8],
-) -> pa.Array:
-    """The texts between two places each, in canonical form."""
-    if not form.any():
-        return pa.nulls(len(form), pa.string())
-    offsets = np.empty(len(form) + 1, np.int32)
-    out = np.empty(int((end - begin).sum(dtype=np.int64)), np.uint8)
-    size = scan.copy(text, begin, end, form, offsets, out)
-    return _in_form(_string_array(offsets, out[:size], form != scan.ABSENT), form)
-
-
-def _string_array(
-    offsets: NDArray[np.int32], content: NDArray[np.uint8], valid: NDArray[np.bool_]
-) -> pa.Array:
-    whole = bool(valid.all())
-    bitmap = None if whole else pa.py_buffer(np.packbits(valid, bitorder="little"))
-    return pa.StringArray.from_buffers(
-        len(valid), pa.py_buffer(offsets), pa.py_buffer(content), bitmap, 0 if whole else -1
-    )
-
-
-def _in_form(texts: pa.Array, form: NDArray[np.uint8]) -> pa.Array:
-    """The texts, with Python's canonical form for those that are `OTHER`."""
-    other = form == scan.OTHER
-    if not other.any():
-        return texts
-    mask = pa.array(other)
-    return pc.replace_with_mask(texts, mask, _each(texts.filter(mask), _normal))
-
-
 def _normal(text: str) -> str | None:
     normal = as_json(decode(text))
     return None if normal == "null" else normal
 
 
-_WHOLE: Final = r"(0|-?[1-9][0-9]{0,17})"
-_PLAIN: Final = rf'^({_WHOLE}|true|false|"[ !#-\[\]-~]*"|\[{_WHOLE}(,{_WHOLE})*\])$'
-"""Texts that are canonical as they stand: most of what histories hold."""
-
-
-def canonical(texts: pa.Array) -> pa.Array:
-    """JSON texts of a column in canonical form. Raises `NotThis` where one is no JSON."""
-    if texts.null_count == len(texts):
-        return texts
-    plain = pc.fill_null(pc.match_substring_regex(texts, _PLAIN), True)
-    odd = pc.invert(plain)
-    if not pc.any(odd).as_py():
-        return texts
+def canonical(column: pa.Array) -> pa.Array:
+    """JSON texts of a column in canonical form; null for `null`. Raises `NotThis` where one is no
+    JSON."""
+    if column.null_count == len(column):
+        return column
+    found = texts(column)
+    form = forms(found)
+    if (form == CANONICAL).all():
+        return column
+    found.end[form == ABSENT] = -1
     try:
-        return pc.replace_with_mask(texts, odd, _each(texts.filter(odd), _normal))
+        return in_form(found, form, _normal)
     except (ValueError, RecursionError):
         raise NotThis from None
 
 
-def objects(texts: pa.Array) -> pa.Array:
+def objects(column: pa.Array) -> pa.Array:
     """The same of a column of JSON objects. Raises `NotThis` where one is something else."""
-    texts = canonical(texts)
-    if not pc.all(pc.starts_with(texts, "{"), min_count=0).as_py():
+    column = canonical(column)
+    if not pc.all(pc.starts_with(column, "{"), min_count=0).as_py():
         raise NotThis
-    return texts
+    return column
 
 
 def _each(texts: pa.Array, change: Callable[[str], Any]) -> pa.Array:

@@ -20,12 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from framework.history import scan
 from framework.history.borders import Border, Call
 from framework.history.columns import OPERATIONS
 from framework.history.event import EVENT_TYPES
 from framework.history.events import NEMESIS_ID, Events, NotThis, from_lines, from_table
 from framework.history.finished import from_operations
+from framework.history.pair_kernel import pair
 from framework.history.pairing import PHASE
 from framework.history.ranges import Range, chunks, rows_of
 
@@ -110,7 +110,7 @@ def _paired(source: Range, events: Events) -> Part:
     f = events.f.indices
     completion = np.empty(len(events), np.int64)
     first, pending = np.empty(len(known), np.int64), np.empty(len(known), np.int64)
-    if not scan.pair(
+    if not pair(
         events.types, process, nemesis, np.asarray(f), np.asarray(keys), completion, first, pending
     ):
         raise NotThis

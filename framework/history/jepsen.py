@@ -146,14 +146,13 @@ def _paired(path: Path) -> _Raw:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """The lines of a file, with a newline each. Raises `UsageError`."""
+    """The lines of a file. Raises `UsageError`."""
     number = 0
     try:
         with _open(path) as file:
             for line in file:
                 number += 1
-                text = line.decode()
-                yield f"{text[:-2]}\n" if text.endswith("\r\n") else text
+                yield line.decode()
     except UnicodeDecodeError:
         raise UsageError(f"{path}:{number}: not EDN: it is not UTF-8") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:

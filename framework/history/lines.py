@@ -1,6 +1,7 @@
 """One line of a history: what is an event, and what is wrong with what is none."""
 
 import json
+from decimal import Decimal
 from typing import Any, Final, NoReturn, cast
 
 from framework.history.event import EVENT_TYPES, Event, Json
@@ -22,8 +23,29 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-decode: Final = json.JSONDecoder(parse_constant=_no_constant).decode
-"""What a JSON text says. Raises ValueError or RecursionError; NaN and Infinity are no JSON."""
+def _number(text: str) -> float | int:
+    """A number with a point or an exponent: the nearest double, but where that is another whole
+    number than the one that it says."""
+    nearest = float(text)
+    if abs(nearest) < _DOUBLES_ARE_EXACT:
+        return nearest
+    try:
+        exact = Decimal(text)
+    except ArithmeticError:
+        exact = Decimal("Infinity")
+    if not exact.is_finite() or exact.adjusted() >= _MOST_DIGITS:
+        raise ValueError(f"{text[:20]} has more than {_MOST_DIGITS} digits")
+    return int(exact) if exact == exact.to_integral_value() else nearest
+
+
+_DOUBLES_ARE_EXACT: Final = 2.0**53
+"""Below it, every whole number is a double."""
+_MOST_DIGITS: Final = 4000
+"""Python reads and writes no longer ones."""
+
+decode: Final = json.JSONDecoder(parse_constant=_no_constant, parse_float=_number).decode
+"""What a JSON text says. Raises ValueError or RecursionError; NaN and Infinity are no JSON, and
+whole numbers are exact, however large."""
 
 
 def parse(line: bytes) -> dict[str, Any]:

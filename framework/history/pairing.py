@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from framework.history.event import NEMESIS, Event, Json, Process
+from framework.history.event import NEMESIS, CompletionType, Event, Json, Process
 from framework.history.texts import as_json
 
-CompletionType: TypeAlias = Literal["ok", "fail", "info"]
 Phase: TypeAlias = Literal["main", "final"]
 PHASE: Final = "phase"
 """The `f` of the nemesis events that mark phases."""

@@ -6,8 +6,9 @@ from framework.history.event import Json
 
 
 def as_json(value: Json) -> str:
-    """The one JSON text of a value: compact, names sorted, ASCII."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    """The one JSON text of a value: compact, names sorted, ASCII, whole numbers without a point.
+    Values that are equal as JSON have one text: 1.0 has that of 1."""
+    return json.dumps(whole(value), sort_keys=True, separators=(",", ":"))
 
 
 def as_text(value: str | None) -> str | None:

@@ -19,6 +19,11 @@ class Op:
         value = done["value"] if done and done.get("value") is not None else invoked["value"]
         self.value = value
         self.ext = (done or {}).get("ext") or {}
+        transaction = self.f in ("poll", "txn")
+        self.asks = transaction and any(micro[0] == "poll" for micro in invoked["value"])
+        self.answered = transaction and any(
+            micro[0] == "poll" and len(micro) > 1 for micro in (done or {}).get("value") or ()
+        )
         self.sends: list[tuple[str, Any, Any]] = []
         self.polls: list[tuple[str, Any, Any]] = []
         self.order: list[tuple[str, str, Any, Any]] = []
@@ -110,14 +115,7 @@ def _lost(
 ) -> None:
     firsts = [places[value][0] for k, value in read if k == key and places[value]]
     bound = max(firsts, default=-1)
-    begins = [
-        op.op
-        for op in ops
-        if op.f in ("assign", "subscribe")
-        and op.type == "ok"
-        and op.ext.get("seek-to-beginning")
-        and key in [str(each) for each in op.value]
-    ]
+    begins = [op.op for op in ops if _comes_to_the_end(op, key, ops)]
     writers: dict[Any, list[Op]] = defaultdict(list)
     early: dict[Any, list[int | None]] = {}
     for op in ops:
@@ -144,6 +142,18 @@ def _lost(
             cases[key, "unwritten-read"] += 1
         elif all(op.type == "fail" for op in writers[value]):
             cases[key, "G1a"] += 1
+
+
+def _comes_to_the_end(begin: Op, key: str, ops: list[Op]) -> bool:
+    """Its client goes to the key's beginning, polls, and in the end gets nothing of the key."""
+    if begin.f != "assign" or begin.type != "ok" or not begin.ext.get("seek-to-beginning"):
+        return False
+    later = [op for op in ops if op.process == begin.process and op.op > begin.op]
+    anew = [op for op in later if op.f in ("assign", "subscribe") and op.type != "fail"]
+    polls = [op for op in later if op.type == "ok" and op.asks]
+    if anew or len(polls) < 2 or key not in [str(each) for each in begin.value]:
+        return False
+    return polls[-1].answered and not polls[-1].of("poll", key)
 
 
 def _steps(key: str, ops: list[Op], index_of: Any, cases: Cases) -> None:

@@ -1,4 +1,4 @@
-"""Circles of dependencies: planted ones are found and named, clean logs have none, and random
+"""Cycles of dependencies: planted ones are found and named, clean logs have none, and random
 small logs agree with a search of all pairs."""
 
 from collections.abc import Iterable, Sequence
@@ -65,7 +65,7 @@ def names(found: Cycles) -> set[str]:
     return set(found.counts)
 
 
-def test_a_serial_log_has_no_circle() -> None:
+def test_a_serial_log_has_no_cycle() -> None:
     found = cycles(
         table(
             serial(
@@ -112,7 +112,7 @@ def test_g1c_with_ww_edges_is_what_kafka_allows() -> None:
     assert notes(found) == ["1 cycle of kind G1c, which transactions without write isolation have"]
 
 
-def test_process_circles_are_named_after_the_process() -> None:
+def test_process_cycles_are_named_after_the_process() -> None:
     first = Txn(0, 1, "process 0", polls=(("x", 0),))
     second = Txn(2, 4, "process 0", sends=(("x", 0),))
     found = cycles(table([first, second]))
@@ -126,7 +126,7 @@ def test_process_circles_are_named_after_the_process() -> None:
     assert names(cycles(table(writers))) == {"G0-process"}
 
 
-def test_realtime_circles_are_named_after_real_time() -> None:
+def test_realtime_cycles_are_named_after_real_time() -> None:
     writers = serial(([("x", 1)], []), ([("x", 0)], []))
     found = cycles(table(writers))
     assert names(found) == {"G0-realtime"}
@@ -140,7 +140,7 @@ def test_realtime_circles_are_named_after_real_time() -> None:
     assert names(cycles(table(mixed))) == {"G0-realtime", "G1c-realtime"}
 
 
-def test_operations_of_no_effect_are_on_no_circle() -> None:
+def test_operations_of_no_effect_are_on_no_cycle() -> None:
     failed, seen = together(([("x", 0), ("y", 1)], []), ([("x", 1), ("y", 0)], []))
     aborted = Txn(failed.op, failed.end, failed.client, failed.sends, type=FAIL)
     assert cycles(table([aborted, seen])).cycles == []
@@ -170,7 +170,7 @@ def test_an_operation_of_no_effect_does_not_hide_the_order_around_it() -> None:
 
 @pytest.mark.parametrize("level", ["", "-process", "-realtime"])
 @pytest.mark.parametrize("family", ["G0", "G1c of wr", "G1c"])
-def test_a_planted_circle_is_found_in_a_long_log(family: str, level: str) -> None:
+def test_a_planted_cycle_is_found_in_a_long_log(family: str, level: str) -> None:
     """Every variant, among 3,000 clean operations; nothing but it is left after the trimming."""
     found = cycles(pa.concat_tables([table(clean(3_000)), table(planted(family, level))]))
     assert found.counts == {f"{family}{level}": 1}
@@ -230,7 +230,7 @@ def planted(family: str, level: str) -> list[Txn]:
     ]
 
 
-def test_circles_of_a_name_are_counted_and_the_first_are_shown() -> None:
+def test_cycles_of_a_name_are_counted_and_the_first_are_shown() -> None:
     txns = []
     for at in range(3 * MAX_CYCLES):
         for txn in together(
@@ -339,7 +339,7 @@ def test_random_logs_agree_with_all_pairs(txns: list[Txn]) -> None:
             length = least({way for way in ways if way[2] in allowed}, needed)
             shown = named_cycles(found, family, suffix)
             for cycle in shown:
-                check_circle(cycle, ways, allowed, needed, level)
+                check_cycle(cycle, ways, allowed, needed, level)
             if length is None:
                 assert not shown
                 continue
@@ -362,7 +362,7 @@ def named_cycles(found: Cycles, family: str, suffix: str) -> list[Cycle]:
     ]
 
 
-def check_circle(cycle: Cycle, ways: set[Way], allowed: set[int], needed: int, level: int) -> None:
+def check_cycle(cycle: Cycle, ways: set[Way], allowed: set[int], needed: int, level: int) -> None:
     assert {(edge.a, edge.b, edge.kind) for edge in cycle.edges} <= ways
     assert [edge.b for edge in cycle.edges] == [*cycle.operations[1:], cycle.operations[0]]
     assert len(set(cycle.operations)) == len(cycle.operations)

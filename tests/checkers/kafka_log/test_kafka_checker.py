@@ -50,6 +50,49 @@ def test_runs_are_judged_apart_on_spark(spark: Any) -> None:
     )
 
 
+def made_anew(*, knew: str, lost: bool = False) -> Events:
+    """A topic takes the name of another. `knew`: the one that its first writer took it for."""
+    events: Events = []
+
+    def op(f: str, key: str, asked: Any, told: Any) -> None:
+        event = {"process": 0, "f": f, "key": key, "node": "b1"}
+        events.append({**event, "type": "invoke", "value": asked})
+        events.append({**event, "type": "ok", "value": told})
+
+    def produce(value: int, offset: int, topic: str) -> None:
+        told = {"value": value, "acks": "all", "idempotent": True}
+        op("produce", "t/0", told, {**told, "offset": offset, "topic_id": topic})
+
+    def fetch(topic: str, *records: list[int], epoch: int = 0) -> None:
+        told = {"records": list(records), "high_watermark": len(records), "leader_epoch": epoch}
+        asked = {"consumer": topic, "from": 0}
+        op("fetch", "t/0", asked, {**told, "position": len(records), "topic_id": topic})
+
+    op("create", "t", {}, {"topic_id": "one"})
+    produce(1, 0, "one")
+    fetch("one", [0, 1], epoch=3)
+    op("delete", "t", None, {"topic_id": "one"})
+    op("create", "t", {}, {"topic_id": "two"})
+    produce(2, 0, knew)
+    produce(3, 1, "two")
+    events.append({"f": "phase", "type": "info", "process": "nemesis", "value": "final"})
+    fetch("two", [0, 2], *([] if lost else [[1, 3]]))
+    return events
+
+
+@pytest.mark.parametrize("knew", ["one", "two"])
+def test_topics_of_one_name_are_judged_apart(knew: str) -> None:
+    runs = {"anew": made_anew(knew=knew), "lost": made_anew(knew=knew, lost=True)}
+    found = judge_runs(pa.concat_tables([table(events, run) for run, events in runs.items()]))
+    verdicts = {(row["run"], row["key"]): row["verdict"] for row in found.to_pylist()}
+    assert verdicts == {
+        ("anew", "t/0 of one"): "VALID",
+        ("anew", "t/0 of two"): "VALID",
+        ("lost", "t/0 of one"): "VALID",
+        ("lost", "t/0 of two"): "INVALID",
+    }
+
+
 def written(folder: Path, name: str, events: Events) -> Path:
     path = folder / f"{name}.jsonl"
     path.write_text("".join(json.dumps(event) + "\n" for event in events))

@@ -71,8 +71,9 @@ def join(member: str, generation: int, *keys: str) -> Events:
 
 
 def overlapping(*operations: Events) -> Events:
-    """All are invoked before the first returns."""
-    return [each[0] for each in operations] + [each[1] for each in operations]
+    """All are invoked, by processes 0, 1, ..., before the first returns."""
+    by = [[{**event, "process": n} for event in each] for n, each in enumerate(operations)]
+    return [each[0] for each in by] + [each[1] for each in by]
 
 
 AB = send(0, (0, "a"), (1, "b"))
@@ -106,7 +107,13 @@ CASES: dict[str, tuple[Events, Events, str]] = {
         AB + poll(1, (0, "a")) + read_all(2, 1) + poll(2, (0, "a"), (1, "b")),
         AB + read_all(2, 1) + poll(2, (0, "a")) + poll(2),
         'operation 0 sent "b", and was acknowledged at offset 1; nobody polled it, though '
-        "operation 2 set out to read all that there was",
+        "operation 2 set out to read all that there was, and operation 6 came to its end",
+    ),
+    "unseen, of which nothing is polled": (
+        AB + read_all(2, 1) + poll(2) + poll(2, (0, "a"), (1, "b")) + poll(2),
+        AB + read_all(2, 1) + poll(2) + poll(2),
+        'operation 0 sent "a", and was acknowledged at offset 0; nobody polled it, though '
+        "operation 2 set out to read all that there was, and operation 6 came to its end",
     ),
     "G1a": (
         AB + send(1, (None, "c"), type_="fail") + send(1, (2, "d"), type_="info")
@@ -206,6 +213,23 @@ CASES: dict[str, tuple[Events, Events, str]] = {
         commit(3, 2) + commit(5, 1),
         "group g had committed in generation 2 (operation 0), and a commit of generation 1 was",
     ),
+    "stale-commit since a join": (
+        join("m", 1, "t/0") + overlapping(join("n", 2, "t/0"), commit(3, 1)) + commit(4, 2),
+        join("m", 1, "t/0") + join("n", 2) + commit(3, 1),
+        "member n had joined group g in generation 2 (operation 2), and a commit of generation 1 "
+        "was taken after that (operation 4)",
+    ),
+    "unwritten-commit": (
+        commit(3, type_="info") + overlapping(committed(4), commit(4)),
+        commit(3, type_="fail") + committed(3),
+        "group g was told that 3 was committed (operation 2), which nobody had",
+    ),
+    "generation-regress": (
+        join("m", 2, "t/0") + overlapping(join("n", 3), join("m", 2, "t/1")),
+        join("m", 2, "t/0") + join("n", 1, "t/0"),
+        "member m had joined group g in generation 2 (operation 0), and member n after that in "
+        "generation 1 (operation 2)",
+    ),
     "two-owners": (
         join("m", 1, "t/0") + join("n", 1, "t/1") + join("n", 2, "t/0"),
         join("m", 1, "t/0") + join("n", 1, "t/1", "t/0"),
@@ -271,6 +295,29 @@ def test_a_rebalance_excuses_its_keys_within_an_operation() -> None:
     assert len(judged(ABC + [{**event, **others} for event in skips] + poll(2, (1, "b")))[0]) == 1
 
 
+def test_who_polled_a_part_has_not_come_to_the_end() -> None:
+    """One poll, an empty one that comes at once, one that the client left unanswered, a client that
+    was assigned something else since, and one whose partitions others chose."""
+    begun, part = AB + read_all(2, 1), poll(2, (0, "a"))
+    nothing = op(2, "poll", [["poll"]])
+    chosen = op(2, "subscribe", [1], ext={"seek-to-beginning": True})
+    for events in (
+        begun + part,
+        begun + poll(2),
+        begun + part + nothing,
+        begun + part + poll(2) + assign(2, 1),
+        begun + part + op(2, "poll", [["poll", {"1": []}]], "info"),
+        AB + chosen + part + poll(2),
+    ):
+        messages, figures = judged(events)
+        assert messages == [] and figures["unpolled"] >= 1
+        assert figures["without_final_read"] == 1
+
+
+def test_who_is_no_member_has_no_generation() -> None:
+    assert judged(join("m", 2, "t/0") + commit(3, 2) + commit(4, -1))[0] == []
+
+
 def test_what_was_not_promised_may_be_lost() -> None:
     read = fetch(0, (0, 2), consumer="a")
     assert judged(produce(1, 0, "1") + produce(2, 0) + read)[0] == []
@@ -281,6 +328,14 @@ def test_what_was_not_promised_may_be_lost() -> None:
 def test_what_the_log_no_longer_holds_may_be_unread() -> None:
     told = {"high_watermark": 2, "log_start": 1}
     assert judged(produce(1, 0) + produce(2, 1) + fetch(1, (1, 2), **told))[0] == []
+
+
+@pytest.mark.parametrize(("polled", "found"), [(1.0, []), (1.5, ["unwritten-read"])])
+def test_values_are_compared_as_json(polled: float, found: list[str]) -> None:
+    events = send(0, (0, 1), (1, 2)) + assign(1, 1) + poll(1, (0, polled), (1, 2))
+    names = [message.split(":")[0] for message in judged(events)[0]]
+    assert [name for name in names if name == "unwritten-read"] == found
+    assert bool(names) == bool(found)
 
 
 def test_the_worst_lag() -> None:

@@ -3,9 +3,9 @@
 import inspect
 from types import ModuleType
 
-from checkers.kafka_log import cycles_graph, cycles_time, passes, precompile, scan
+from checkers.kafka_log import cycles_graph, cycles_time, passes, precompile, records
 
-MODULES = (cycles_graph, cycles_time, passes, scan)
+MODULES = (cycles_graph, cycles_time, passes, records)
 
 
 def kernels(module: ModuleType) -> dict[str, object]:

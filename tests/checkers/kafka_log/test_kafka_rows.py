@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka_histories import table
 
-from checkers.kafka_log.json_bytes import NONE
+from checkers.kafka_log.records import micro_operations, records
 from checkers.kafka_log.rows import Flag, Kind, Malformed, rows
-from checkers.kafka_log.scan import items, members, micro_operations, records, texts
+from framework.history.json_columns import items, members, texts
+from framework.history.json_walk import NONE
 
 LEAVES = st.none() | st.booleans() | st.integers(-(10**17), 10**17) | st.text(max_size=6)
 JSON = st.recursive(
@@ -73,9 +74,10 @@ def test_members_are_read_as_json(values: list[dict[str, Any]]) -> None:
 
 
 def test_lists_and_records() -> None:
-    found = items(texts(pa.array(['[1, "b,]" , {"c":[]}]', "[]", None, "3"])))
-    assert unpacked(found.value.arrow()) == [1, "b,]", {"c": []}]
-    assert found.wrong.tolist() == [False, False, False, True]
+    row, values, wrong = items(texts(pa.array(['[1, "b,]" , {"c":[]}]', "[]", None, "3"])))
+    assert unpacked(values.arrow()) == [1, "b,]", {"c": []}]
+    assert row.tolist() == [0, 0, 0]
+    assert wrong.tolist() == [False, False, False, True]
     found = records(texts(pa.array(['[[4,"a",7],[5,"b"]]', "[[1]]", '[["x",1]]', "[[1,2]"])))
     assert found.offset.tolist() == [4, 5] and found.epoch.tolist() == [7, NONE]
     assert found.wrong.tolist() == [False, True, True, True]
