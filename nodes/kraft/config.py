@@ -42,6 +42,7 @@ __all__ = [
     "from_settings",
     "load",
     "parse_properties",
+    "timing",
 ]
 
 ANY_ADDRESS: Final = frozenset({"", "0.0.0.0", "::", "[::]"})
@@ -210,7 +211,7 @@ def from_settings(settings: Mapping[str, str]) -> Config:
         client_listeners=client,
         controller_listeners=control,
         advertised=tuple(each for each in advertised if each.name not in control_names),
-        timing=_timing(settings),
+        timing=timing(settings),
         seed=_integer(settings, "random.seed", 0, 2**63 - 1, 0),
         max_fetch_records=_integer(settings, "metadata.max.fetch.records", 1, 10**9, 10_000),
         prevote=_boolean(settings, "controller.quorum.prevote", default=True),
@@ -302,7 +303,8 @@ def _check_security(config: Config) -> None:
             )
 
 
-def _timing(settings: Mapping[str, str]) -> Timing:
+def timing(settings: Mapping[str, str]) -> Timing:
+    """A node's time-outs by its properties. Raises `ConfigError`."""
     base = Timing()
     keys = {
         "fetch_timeout_ms": "controller.quorum.fetch.timeout.ms",

@@ -26,7 +26,7 @@ class EventLog:
         node: str,
         tap: Callable[[str, Mapping[str, Any]], None] = lambda *_: None,
     ) -> None:
-        """`tap` hears each event's type and fields, on the thread that emits it."""
+        """`tap` hears each event's type and fields (JSON), on the thread that emits it."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self.incarnation = uuid.uuid4()
         self._who = _dumps({"node": node, "incarnation": self.incarnation})[1:-1]
@@ -38,7 +38,7 @@ class EventLog:
         if torn:
             os.write(self._file, b"\n")
 
-    def emit(self, type: str, **fields: Any) -> None:
+    def emit(self, type: str, **fields: object) -> None:
         """Write one event. May be called from any thread; what takes long is done outside of
         the lock, for which the control loop must never wait behind a flood of events."""
         rest = _dumps({"type": type, **fields})

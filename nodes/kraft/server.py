@@ -17,6 +17,9 @@ import time
 from functools import partial
 from typing import Final
 
+from kio.schema.envelope.v0.request import EnvelopeRequest
+from kio.static.protocol import RequestPayload
+
 from nodes.kraft.broker import view
 from nodes.kraft.config import Config, Endpoint
 from nodes.kraft.controller.core import ControllerConfig
@@ -43,6 +46,7 @@ from nodes.kraft.storage.meta_properties import adopt
 from nodes.kraft.wire.apis import CONTROL_APIS
 from nodes.kraft.wire.codec import API_VERSIONS
 from nodes.kraft.wire.debug import DescribeNodeResponse
+from nodes.kraft.wire.quorum import QuorumRequest
 
 log: Final = logging.getLogger(__name__)
 
@@ -52,8 +56,6 @@ SHUTDOWN_TIMEOUT_S: Final = 5.0
 CLOSE_TIMEOUT_S: Final = 2.0
 CLOCK_EVERY_S: Final = 10.0
 
-RAFT_KEYS: Final = frozenset({1, 52, 53, 54, 59})
-ENVELOPE: Final = 58
 BROKER_HEARTBEAT: Final = 50
 CONTROLLER_HEARTBEAT: Final = 51
 DESCRIBE_NODE: Final = 10001
@@ -289,9 +291,9 @@ class Node(Watcher):
             self.events.emit("clock", mono_ns=time.monotonic_ns(), wall_ns=time.time_ns())
             await asyncio.sleep(CLOCK_EVERY_S)
 
-    def _stalled(self, loop: str, ms: int) -> None:
+    def _stalled(self, loop: str, ms: int, delayed_ms: int) -> None:
         log.warning("the %s loop did not run for %d ms", loop, ms)
-        self.events.emit("stall", loop=loop, ms=ms)
+        self.events.emit("stall", loop=loop, ms=ms, delayed_ms=delayed_ms)
 
     def _sources(self) -> Sources:
         replica, data = self.replica, self.data
@@ -330,25 +332,24 @@ class Node(Watcher):
 
     # --- requests -------------------------------------------------------------------------
 
-    def _on_control(self, context: RequestContext) -> None:
-        key = context.request.__api_key__
+    def _on_control(self, context: RequestContext[RequestPayload]) -> None:
+        request = context.request
+        key = request.__api_key__
         assert self.control is not None
         if key == DESCRIBE_NODE:
             context.answer(self._describe())
-        elif key not in CONTROLLER_KEYS and not listed(CONTROL_APIS, context.request):
+        elif key not in CONTROLLER_KEYS and not listed(CONTROL_APIS, request):
             refuse(context)
         elif key == API_VERSIONS:
-            context.answer(view.api_versions_response(CONTROL_APIS, context.request))
+            context.answer(view.api_versions_response(CONTROL_APIS, request))
         elif not self.control.authorized(context):
             pass  # answered; every operation below needs CLUSTER_ACTION (A.1.19)
-        elif key in CONTROLLER_KEYS:
-            self.control.ask(context.request, context.answer)
-        elif key in RAFT_KEYS:
-            self.replica.ask(context.request, context.answer)
-        elif key == ENVELOPE:
-            self.control.envelope(context)
+        elif isinstance(request, QuorumRequest):
+            self.replica.ask(request, context.answer)
+        elif isinstance(request, EnvelopeRequest):
+            self.control.envelope(context, request)
         else:
-            self.control.ask(context.request, context.answer)
+            self.control.ask(request, context.answer)
 
     def _describe(self) -> DescribeNodeResponse:
         state, image = self.replica.state, self.replica.image

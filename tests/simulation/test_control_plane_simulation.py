@@ -30,13 +30,13 @@ def test_rules_hold(first: int) -> None:
     committed = answers = operations = 0
     for seed in range(first, first + CHUNK):
         schedule = draw(seed)
-        played = play(schedule)
-        if played.violation is not None:
-            after = minimal(schedule, played, budget_s=30)
-            pytest.fail(f"{failure(seed, played)}\n{minimal_text(schedule, after, played)}")
-        committed += played.committed
-        answers += played.answers
-        operations += played.operations
+        execution = play(schedule)
+        if execution.violation is not None:
+            after = minimal(schedule, execution, budget_s=30)
+            pytest.fail(f"{failure(seed, execution)}\n{minimal_text(schedule, after, execution)}")
+        committed += execution.committed
+        answers += execution.answers
+        operations += execution.operations
     assert committed > CHUNK * 10, "hardly anything was committed: the check saw nothing"
     assert answers > CHUNK * 30, "hardly anything was answered: the check saw nothing"
     assert operations > CHUNK * 3, "hardly any client had success: the check saw nothing"
@@ -96,8 +96,8 @@ def test_a_failing_seed_is_shrunk() -> None:
     with variant.broken():
         failed = play(schedule)
         after = minimal(schedule, failed, budget_s=30)
-        played = play(after)
-        assert played.violation is not None and played.violation.rule in variant.rules
+        execution = play(after)
+        assert execution.violation is not None and execution.violation.rule in variant.rules
         assert 0 < len(after.items) < len(schedule.items) / 4
         text = minimal_text(schedule, after, failed)
     assert "fencing" in text

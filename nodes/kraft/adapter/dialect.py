@@ -8,12 +8,13 @@ reads them is no part of the node's.
 import uuid
 from typing import Final
 
-from kio.static.primitive import i8, i16, i32, i64, u16
+from kio.static.primitive import i8, i16, i64, u16
 
-from framework.history.event import Event
+from framework.history.event import Invocation
 from framework.plugins.dialect import Dialect, Exchange, UnexpectedResponse
 from framework.plugins.outcomes import Answer, Ok, Refused
 from nodes.kraft.adapter.outcomes import OUTCOMES, name_of
+from nodes.kraft.ids import BrokerEpoch, BrokerId
 from nodes.kraft.wire.debug import ReadTopicsRequest, ReadTopicsResponse
 from nodes.kraft.wire.heartbeats import (
     BrokerHeartbeatRequest,
@@ -30,22 +31,22 @@ LISTENERS: Final = (
 UNKNOWN_TOPIC: Final = 3
 
 
-def heartbeat_request(invocation: Event) -> BrokerHeartbeatRequest:
+def heartbeat_request(invocation: Invocation) -> BrokerHeartbeatRequest:
     """Registration and lease renewal are one message."""
     value = invocation.value
     return BrokerHeartbeatRequest(
         target_state=i8(BrokerState[value["target"]]),
-        broker_id=i32(value["broker_id"]),
-        broker_epoch=i64(value["broker_epoch"]),
+        broker_id=BrokerId(value["broker_id"]),
+        broker_epoch=BrokerEpoch(value["broker_epoch"]),
         lease_start_time_ms=i64(value["lease_start_ms"]),
         cur_metadata_offset=i64(value["offset"]),
         listeners=LISTENERS,
         incarnation_id=uuid.UUID(value["incarnation"]),
-        previous_broker_epoch=i64(value["previous_epoch"]),
+        previous_broker_epoch=BrokerEpoch(value["previous_epoch"]),
     )
 
 
-def heartbeat_answer(invocation: Event, response: BrokerHeartbeatResponse) -> Answer:
+def heartbeat_answer(invocation: Invocation, response: BrokerHeartbeatResponse) -> Answer:
     """Ok: {"broker_epoch", "next_state", "lease_end_ms"}; the end is on the broker's clock."""
     if response.error_code != 0:
         return Refused(name_of(response.error_code))
@@ -58,12 +59,12 @@ def heartbeat_answer(invocation: Event, response: BrokerHeartbeatResponse) -> An
     )
 
 
-def describe_request(invocation: Event) -> ReadTopicsRequest:
+def describe_request(invocation: Invocation) -> ReadTopicsRequest:
     """One topic by name."""
     return ReadTopicsRequest(names=(invocation.key,))
 
 
-def describe_answer(invocation: Event, response: ReadTopicsResponse) -> Answer:
+def describe_answer(invocation: Invocation, response: ReadTopicsResponse) -> Answer:
     """Ok: null (absent) or the topic; ext: where in the log it was read."""
     if response.error_code != 0:
         return Refused(name_of(response.error_code))

@@ -1,8 +1,8 @@
 """What a run of Python KRaft nodes left behind, as typed evidence.
 
-The source is `events.jsonl` (docs/operating.md), of this node's releases and of older ones, and the
-snapshot files; a finding's `ref` names the file and the line. Nothing outside of this folder knows
-the names that are used here.
+The source is `events.jsonl` (docs/operating.md), of this node's releases and of older ones, and
+what lies on the nodes' disks (`disk`); a finding's `ref` names the file and the line. Nothing
+outside of this folder knows the names that are used here.
 """
 
 import json
@@ -18,8 +18,8 @@ from framework.evidence.clocks import Clocks
 from framework.evidence.kinds import Evidence, evidence_of
 from framework.history.event import Json
 from framework.json_lines import json_lines
+from nodes.kraft.adapter.disk import left_on_disk
 from nodes.kraft.adapter.records import change_of
-from nodes.kraft.adapter.snapshot_files import snapshot_files
 
 EVENTS: Final = "nodes/*/**/events.jsonl"
 TAKEOVER: Final = "broker.takeover"
@@ -33,6 +33,7 @@ ASKS_FOR: Final[Mapping[str, str]] = {
     "CreateTopics": "create",
     "DeleteTopics": "delete",
     "Metadata": "metadata",
+    "DescribeConfigs": "describe-configs",
 }
 """Request -> the operation of a history that asks for it."""
 OF_THE_PROCESS: Final = frozenset({"DescribeNode", "ApiVersions"})
@@ -40,6 +41,14 @@ OF_THE_PROCESS: Final = frozenset({"DescribeNode", "ApiVersions"})
 OF_TOPICS: Final = frozenset({"Produce", "Fetch", "ListOffsets", "OffsetForLeaderEpoch"})
 UNKNOWN_TOPIC: Final = 3
 STALE_BROKER_EPOCH: Final = 77
+
+STATES: Final[Mapping[str, kinds.BrokerState]] = {
+    "UNKNOWN": "unknown",
+    "INITIAL": "starting",
+    "ACTIVE": "active",
+    "FENCED": "fenced",
+    "SHUTDOWN": "leaving",
+}
 
 _HEAD: Final[Mapping[str, type]] = {
     "node": str,
@@ -54,30 +63,15 @@ Fields = Mapping[str, Any]
 
 
 def observe(folder: Path, plan: Mapping[str, Json]) -> Iterator[Evidence]:
-    """All that the nodes of a run tell, and the snapshots on their disks. Raises `UsageError`
-    where a file is not what nodes write."""
+    """All that the nodes of a run tell, and what lies on their disks. Raises `UsageError` where an
+    event log is not what nodes write."""
     clocks = Clocks.of(plan)
     yield from promises(plan)
     for path in sorted(folder.glob(EVENTS)):
         ref = str(path.relative_to(folder))
         host = path.relative_to(folder).parts[1]
         yield from translated(numbered(path), ref, host, path.parent.name, clocks)
-    yield from snapshots(folder)
-
-
-def snapshots(folder: Path) -> Iterator[Evidence]:
-    """The snapshots that lie on the nodes' disks."""
-    for number, found in enumerate(snapshot_files(folder)):
-        yield kinds.SnapshotFile(
-            node=found.node,
-            seq=number,
-            source="disk",
-            ref=found.file,
-            end_offset=found.end_offset,
-            epoch=found.epoch,
-            records=found.records,
-            wrong=found.wrong,
-        )
+    yield from left_on_disk(folder)
 
 
 def promises(plan: Mapping[str, Json]) -> Iterator[Evidence]:
@@ -155,10 +149,11 @@ def known(number: int | None) -> int | None:
 def _boot(line: Line) -> Iterator[Evidence]:
     says = line.says
     saved = says.get("quorum") or {}
+    broker_id = says.get("broker_id")
     yield kinds.Booted(
         **line.head,
         replica_id=says.get("replica_id"),
-        broker_id=says.get("broker_id"),
+        broker_id=broker_id,
         voters=tuple(says.get("voters") or ()),
         saved_epoch=saved.get("epoch"),
         saved_leader=known(saved.get("leader_id")),
@@ -166,6 +161,7 @@ def _boot(line: Line) -> Iterator[Evidence]:
         log_start=says.get("log_start"),
         log_end=says.get("log_end"),
         last_epoch=says.get("last_epoch"),
+        key=None if broker_id is None else f"broker-{broker_id}",
     )
 
 
@@ -180,8 +176,13 @@ def _error(line: Line) -> Iterator[Evidence]:
 
 
 def _stall(line: Line) -> Iterator[Evidence]:
-    lasted_ns = round(float(line.says["ms"]) * 1e6)
-    yield kinds.Stalled(**line.head, part=f"{line.says.get('loop')} loop", lasted_ns=lasted_ns)
+    says = line.says
+    yield kinds.Stalled(
+        **line.head,
+        part=f"{says.get('loop')} loop",
+        lasted_ns=round(float(says["ms"]) * 1e6),
+        delayed_ns=round(float(says.get("delayed_ms", 0)) * 1e6),
+    )
 
 
 def _clock(line: Line) -> Iterator[Evidence]:
@@ -310,10 +311,14 @@ def _decide(line: Line) -> Iterator[Evidence]:
         epoch=says["epoch"],
         broker_id=asked.get("broker_id"),
         broker_epoch=known(asked.get("broker_epoch")),
-        target=asked.get("target"),
+        target=_state_of(asked.get("target")),
         topics=_topics(says, asked),
     )
     yield from _isr_decisions(line, asked)
+
+
+def _state_of(name: str | None) -> kinds.BrokerState | None:
+    return None if name is None else STATES[name]
 
 
 def _topics(says: Fields, asked: Fields) -> tuple[str, ...]:
@@ -386,7 +391,7 @@ def _serve(line: Line) -> Iterator[Evidence]:
         f=ASKS_FOR.get(says["api"]),
         success=_gave(says),
         code=str(says["code"]),
-        state=says.get("broker_state"),
+        state=_state_of(says.get("broker_state")),
         broker_epoch=known(says.get("broker_epoch")),
         topic=says.get("topic"),
     )
@@ -412,8 +417,8 @@ def _bstate(line: Line) -> Iterator[Evidence]:
     says = line.says
     yield kinds.BrokerStateChanged(
         **line.head,
-        before=says["before"],
-        after=says["after"],
+        before=STATES[says["before"]],
+        after=STATES[says["after"]],
         broker_epoch=known(says.get("broker_epoch")),
         lease_ended=says.get("why") == "lease expired",
     )
@@ -436,10 +441,10 @@ def _heartbeat(line: Line) -> Iterator[Evidence]:
         **line.head,
         broker_id=says["broker_id"],
         broker_epoch=known(says["broker_epoch"]),
-        target=says["target"],
+        target=STATES[says["target"]],
         accepted=says["error"] == 0,
         stale=says["error"] == STALE_BROKER_EPOCH,
-        next_state=says["next_state"],
+        next_state=STATES[says["next_state"]],
         answered_epoch=known(says["answered_epoch"]),
     )
 

@@ -61,7 +61,7 @@ class KraftExtraBroker:
 
     @property
     def directory(self) -> str:
-        return f"{self.host.workdir}/guests/{self.name}"
+        return f"{self.host.workdir}/extra/{self.name}"
 
     # --- the process ----------------------------------------------------------------------
 
@@ -76,7 +76,7 @@ class KraftExtraBroker:
 
     def _settings(self) -> dict[str, str]:
         settings = self.system.settings(self.cluster, self.node)
-        for key in ("controller.id", "controller.listeners", "metrics.listener"):
+        for key in ("controller.id", "metrics.listener"):
             settings.pop(key, None)
         return settings | {
             "node.name": f"g{self.name}",
@@ -127,7 +127,7 @@ class KraftExtraBroker:
 
     def describe(self) -> Description | None:
         """Ask the process; None where it does not answer."""
-        found = self.system.describe(self.cluster, self.host.address, self.port)
+        found = self.system.describe(self.cluster, self.node, "client", port=self.port)
         if found is None:
             return None
         return Description(found["incarnation"], found["broker_state"], found["broker_epoch"])

@@ -59,6 +59,6 @@ OUTCOMES: Final = OutcomeTable(
         ("create", name_of(ErrorCode.topic_already_exists)): "present",
         ("delete", name_of(ErrorCode.unknown_topic_or_partition)): "absent",
     },
-    reads=frozenset({"describe", "metadata", "fetch", "list-offsets"}),
+    reads=frozenset({"describe", "describe-configs", "metadata", "fetch", "list-offsets"}),
     tags_retries=True,
 )

@@ -1,11 +1,17 @@
 """The server.properties of a run's nodes, and what of it the command line may change."""
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from framework.errors import UsageError
 from framework.plugins.system import NodeSpec
-from nodes.kraft.config import ConfigError, from_settings
+from nodes.kraft.adapter import security
+from nodes.kraft.adapter.security import LISTENERS
+from nodes.kraft.config import Config, ConfigError, from_settings
+from nodes.kraft.endpoints import WITH_SASL
+from nodes.kraft.security.sasl import Login
 
 METRICS_PORT: Final = 9464
 FIXED: Final = frozenset(
@@ -23,10 +29,25 @@ FIXED: Final = frozenset(
 )
 """What the layout decides: another value would be another cluster than the run's plan says."""
 
-_NAMES: Final = {"client": "CLIENT", "controller": "CONTROLLER"}
+PROTOCOLS: Final = "listener.security.protocol.map"
 
 
-def own_settings(
+def node_settings(
+    node: str,
+    nodes: Mapping[str, NodeSpec],
+    addresses: Mapping[str, str],
+    wanted: Mapping[str, str],
+    *,
+    workdir: str,
+    seed: int,
+) -> dict[str, str]:
+    """A node's server.properties: what a run gives it of its own accord, and over that what is
+    `wanted`. `addresses`: node -> IPv4 address. Raises `ConfigError`."""
+    asked = {**_own(node, nodes, addresses, workdir=workdir, seed=seed), **wanted}
+    return {**security.own_settings(asked, workdir=workdir, seed=seed), **asked}
+
+
+def _own(
     node: str,
     nodes: Mapping[str, NodeSpec],
     addresses: Mapping[str, str],
@@ -34,9 +55,10 @@ def own_settings(
     workdir: str,
     seed: int,
 ) -> dict[str, str]:
-    """What a run gives a node of its own accord. `addresses`: node -> IPv4 address."""
     spec = nodes[node]
-    listeners = [f"{_NAMES[name]}://{addresses[node]}:{port}" for name, port in spec.ports.items()]
+    listeners = [
+        f"{LISTENERS[name]}://{addresses[node]}:{port}" for name, port in spec.ports.items()
+    ]
     voters = [
         f"{each.ids['controller']}@{addresses[name]}:{each.ports['controller']}"
         for name, each in sorted(nodes.items())
@@ -47,7 +69,8 @@ def own_settings(
         "process.roles": ",".join(sorted(spec.roles)),
         "cluster.id": "kraft-proof",
         "listeners": ",".join(listeners),
-        "listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        PROTOCOLS: "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "controller.listeners": "CONTROLLER",
         "controller.quorum.voters": ",".join(voters),
         "log.dirs": f"{workdir}/data",
         "events.file": f"{workdir}/events.jsonl",
@@ -61,7 +84,6 @@ def own_settings(
     }
     if "controller" in spec.roles:
         settings["controller.id"] = str(spec.ids["controller"])
-        settings["controller.listeners"] = "CONTROLLER"
     if "broker" in spec.roles:
         settings["broker.id"] = str(spec.ids["broker"])
     return settings
@@ -69,20 +91,81 @@ def own_settings(
 
 def check(nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]) -> None:
     """Raises `UsageError` for settings (node -> key -> value) with which a node would not start,
-    or that it would never read. On addresses that stand for those that a run will give."""
+    or not reach the others, or that it would never read. On addresses that stand for those that
+    a run will give."""
+    if not settings:
+        return
     by_name = {spec.name: spec for spec in nodes}
     addresses = {name: f"10.0.0.{number}" for number, name in enumerate(by_name, 1)}
-    for node, wanted in settings.items():
+    configs = {}
+    for node in by_name:
+        wanted = settings.get(node, {})
         if fixed := sorted(FIXED & wanted.keys()):
             raise UsageError(f"--set {fixed[0]}: the layout of the cluster decides that (--nodes)")
-        own = own_settings(node, by_name, addresses, workdir="/node", seed=0)
-        seen = _Reading({**own, **wanted})
+        if made := sorted(security.MADE & wanted.keys()):
+            raise UsageError(f"--set {made[0]}: runs make their keys and logins themselves")
         try:
-            from_settings(seen)
+            configs[node] = _configured(node, by_name, addresses, wanted)
         except (ConfigError, OSError) as error:
             raise UsageError(f"--set, node {node}: {error}") from None
-        if unread := sorted(wanted.keys() - seen.keys_read):
-            raise UsageError(f"--set, node {node}: it has no setting {unread[0]!r}")
+    _check_together(configs)
+
+
+def _configured(
+    node: str,
+    nodes: Mapping[str, NodeSpec],
+    addresses: Mapping[str, str],
+    wanted: Mapping[str, str],
+) -> Config:
+    """Raises `ConfigError`, `OSError`."""
+    with tempfile.TemporaryDirectory() as workdir:
+        told = node_settings(node, nodes, addresses, wanted, workdir=workdir, seed=0)
+        for name, data in security.files(told, address=addresses[node], seed=0).items():
+            path = Path(workdir) / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(data)
+        seen = _Reading(told)
+        config = from_settings(seen)
+    if unread := sorted(wanted.keys() - seen.keys_read):
+        raise ConfigError(f"it has no setting {unread[0]!r}")
+    if config.authorizer_enabled:
+        known = set(map(str, config.super_users))
+        if missing := sorted(security.principals(security.NODE, told) - known):
+            raise ConfigError(
+                f"super.users: {missing[0]} is missing, as whom nodes come to each other"
+            )
+    return config
+
+
+def _check_together(configs: Mapping[str, Config]) -> None:
+    """That each node speaks with the others as they do with it."""
+    brokers = [each for each in configs.values() if each.broker_id is not None]
+    controllers = [each for each in configs.values() if each.controller_id is not None]
+    for listener, protocols in (
+        ("CONTROLLER", {each.controller_protocol for each in configs.values()}),
+        ("CLIENT", {each.inter_broker_protocol for each in brokers}),
+    ):
+        if len(protocols) > 1:
+            raise UsageError(
+                f"--set {PROTOCOLS}: {listener} is {' and '.join(sorted(protocols))} to different "
+                "nodes, which could not reach each other"
+            )
+    for each in configs.values():
+        _check_login(each, each.controller_protocol, each.sasl.controller_login, controllers)
+    for each in brokers:
+        _check_login(each, each.inter_broker_protocol, each.sasl.broker_login, brokers)
+
+
+def _check_login(
+    caller: Config, protocol: str, login: Login | None, called: Sequence[Config]
+) -> None:
+    """That all who are called have the caller's mechanism."""
+    for each in called:
+        if protocol in WITH_SASL and login and login.mechanism not in each.sasl.mechanisms:
+            raise UsageError(
+                f"--set sasl.enabled.mechanisms: {caller.name} logs in by {login.mechanism}, "
+                f"and {each.name} has {', '.join(each.sasl.mechanisms)}"
+            )
 
 
 class _Reading(Mapping[str, str]):

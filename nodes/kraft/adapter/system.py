@@ -3,7 +3,8 @@
 import json
 import re
 import signal
-import struct
+import socket
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -16,14 +17,16 @@ from framework.history.event import Json
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
 from framework.plugins.system import Cluster, NodeSpec, NodeState
-from nodes.kraft.adapter import image
+from nodes.kraft.adapter import image, security
+from nodes.kraft.adapter.connecting import connect, exchange
 from nodes.kraft.adapter.dialect import DIALECT
 from nodes.kraft.adapter.evidence import EVIDENCE, observe
 from nodes.kraft.adapter.extra_broker import KraftExtraBroker
-from nodes.kraft.adapter.settings import check, own_settings
+from nodes.kraft.adapter.settings import check, node_settings
+from nodes.kraft.config import timing
 from nodes.kraft.defects.catalogue import DEFECTS
-from nodes.kraft.wire.codec import MalformedRequest, decode_response, encode_request, frame
-from nodes.kraft.wire.debug import DescribeNodeRequest
+from nodes.kraft.wire.codec import MalformedRequest
+from nodes.kraft.wire.debug import DescribeNodeRequest, DescribeNodeResponse
 
 CLIENT_PORT: Final = 9092
 CONTROLLER_PORT: Final = 9093
@@ -40,6 +43,7 @@ class KraftSystem:
         frozenset(
             {
                 "kafka-topics",
+                "topic-configs",
                 "linearizable-topic-read",
                 "synthetic-brokers",
                 "extra-brokers",
@@ -99,22 +103,42 @@ class KraftSystem:
 
     def install(self, cluster: Cluster, node: str) -> None:
         host = cluster.host(node)
-        properties = "".join(
-            f"{key}={value}\n" for key, value in self.settings(cluster, node).items()
-        )
+        settings = self.settings(cluster, node)
+        properties = "".join(f"{key}={value}\n" for key, value in settings.items())
         host.write(f"{host.workdir}/server.properties", properties.encode())
+        made = security.files(settings, address=host.address, seed=cluster.seed)
+        for name, data in made.items():
+            host.write(f"{host.workdir}/{name}", data)
 
     def settings(self, cluster: Cluster, node: str) -> dict[str, str]:
         """The node's server.properties."""
         host = cluster.host(node)
         addresses = {name: each.address for name, each in cluster.fleet.hosts.items()}
-        own = own_settings(node, cluster.nodes, addresses, workdir=host.workdir, seed=cluster.seed)
-        return {**own, **cluster.settings.get(node, {})}
+        wanted = cluster.settings.get(node, {})
+        return node_settings(
+            node, cluster.nodes, addresses, wanted, workdir=host.workdir, seed=cluster.seed
+        )
 
     def check_settings(
         self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]
     ) -> None:
         check(nodes, settings)
+
+    def recovery_s(
+        self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]
+    ) -> float:
+        """Of the slowest node: what was forwarded comes back, a lease runs out, followers miss
+        their leader, and ten elections, of which most are split."""
+        return (
+            max(
+                each.forward_timeout_ms
+                + each.lease_ms
+                + each.fetch_timeout_ms
+                + 10 * each.election_timeout_ms
+                for each in (timing(settings.get(spec.name, {})) for spec in nodes)
+            )
+            / 1000
+        )
 
     def start(self, cluster: Cluster, node: str) -> int:
         host = cluster.host(node)
@@ -127,19 +151,42 @@ class KraftSystem:
         module = ["nodes.kraft.defects", defect] if defect else ["nodes.kraft"]
         return [*image.python(cluster.host(node)), "-m", *module, "--config", properties]
 
+    def connect(
+        self, cluster: Cluster, node: str, listener: str, timeout_s: float, port: int | None = None
+    ) -> socket.socket:
+        """A connection on which requests can be sent. `port`: another one with this listener, on
+        the node's host. Raises `OSError`."""
+        return connect(
+            cluster.fleet,
+            cluster.host(node).address,
+            port or cluster.nodes[node].ports[listener],
+            security.of_clients(cluster.settings.get(node, {}), listener, cluster.seed),
+            timeout_s,
+        )
+
     def describe(
-        self, cluster: Cluster, address: str, port: int, timeout_s: float = 1.0
+        self,
+        cluster: Cluster,
+        node: str,
+        listener: str,
+        *,
+        port: int | None = None,
+        timeout_s: float = 1.0,
     ) -> Mapping[str, Any] | None:
-        """What the process behind this address says of itself; None where it does not answer."""
+        """What the process behind this listener says of itself; None where it does not answer."""
+        deadline = time.monotonic() + timeout_s
         try:
-            return _describe(cluster, address, port, timeout_s)
+            with self.connect(cluster, node, listener, timeout_s, port) as connection:
+                response = exchange(connection, DescribeNodeRequest(), deadline)
+            assert isinstance(response, DescribeNodeResponse)
+            fields: dict[str, Any] = json.loads(response.state)
         except (OSError, MalformedRequest, ValueError):
             return None
+        return fields
 
     def state(self, cluster: Cluster, node: str, timeout_s: float = 1.0) -> NodeState | None:
-        address = cluster.host(node).address
-        port = next(iter(cluster.nodes[node].ports.values()))
-        fields = self.describe(cluster, address, port, timeout_s)
+        listener = next(iter(cluster.nodes[node].ports))
+        fields = self.describe(cluster, node, listener, timeout_s=timeout_s)
         if fields is None:
             return None
         brokers = fields["broker_state"] in (None, "ACTIVE")
@@ -181,9 +228,11 @@ class KraftSystem:
             host.signal(pid, signal.SIGKILL)
 
     def environment(self, cluster: Cluster) -> Mapping[str, str]:
+        broker = cluster.with_role("broker")[0]
         return {
             "BOOTSTRAP_SERVERS": _servers(cluster, "broker", "client"),
             "CONTROLLER_SERVERS": _servers(cluster, "controller", "controller"),
+            **security.environment(cluster.settings.get(broker, {}), "client", cluster.seed),
         }
 
     def observe(self, folder: Path, plan: Mapping[str, Json]) -> Iterable[Evidence]:
@@ -212,24 +261,3 @@ def _servers(cluster: Cluster, role: str, listener: str) -> str:
 
 def _names(nodes: Iterable[str]) -> str:
     return ", ".join(sorted(nodes))
-
-
-def _describe(cluster: Cluster, address: str, port: int, timeout_s: float) -> dict[str, Any]:
-    request = DescribeNodeRequest()
-    with cluster.fleet.connect(address, port, timeout_s) as connection:
-        connection.settimeout(timeout_s)
-        connection.sendall(frame(encode_request(request, correlation_id=0, client_id="framework")))
-        stream = connection.makefile("rb")
-        (size,) = struct.unpack(">i", _exactly(stream, 4))
-        _, response = decode_response(
-            request.__api_key__, request.__version__, _exactly(stream, size)
-        )
-    fields: dict[str, Any] = json.loads(response.state)
-    return fields
-
-
-def _exactly(stream: Any, size: int) -> bytes:
-    data: bytes = stream.read(size)
-    if len(data) != size:
-        raise ConnectionError("the connection closed in the middle of an answer")
-    return data

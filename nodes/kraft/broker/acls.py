@@ -1,11 +1,14 @@
 """DescribeAcls: the access rules that a filter matches, from the broker's image. Pure."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i8
-from kio.static.protocol import RequestPayload
+from kio.static.protocol import Entity, ResponsePayload
 
 from nodes.kraft.controller.answers import Refusal, blank, item_schema, refused, schema_of
 from nodes.kraft.controller.permission import Allows, require
@@ -13,8 +16,13 @@ from nodes.kraft.metadata.image import AccessRule, Image
 from nodes.kraft.security.authorizer import Operation, ResourceType
 from nodes.kraft.security.rules import filter_problem, matching
 
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import DescribeAclsRequest
 
-def describe_acls(image: Image, request: RequestPayload, *, enabled: bool, allows: Allows) -> Any:
+
+def describe_acls(
+    image: Image, request: DescribeAclsRequest, *, enabled: bool, allows: Allows
+) -> ResponsePayload:
     """The answer to DescribeAcls v1-3. Needs DESCRIBE on the cluster (31); 54 where there is no
     authorizer."""
     try:
@@ -38,7 +46,9 @@ def _resource(rule: AccessRule) -> tuple[int, int, str]:
     return rule.resource_type, rule.pattern_type, rule.resource
 
 
-def _described(schema: Any, resource: tuple[int, int, str], rules: Any) -> Any:
+def _described(
+    schema: type[Entity], resource: tuple[int, int, str], rules: Iterable[AccessRule]
+) -> Entity:
     kind, pattern, name = resource
     rule_schema = item_schema(schema, "acls")
     return blank(

@@ -4,12 +4,14 @@ Only the broker itself knows what its file says, so that a client asks each brok
 resource BROKER of name "" has what was set on all brokers.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i8
-from kio.static.protocol import RequestPayload
+from kio.static.protocol import Entity, ResponsePayload
 
 from nodes.kraft.controller.answers import (
     Refusal,
@@ -31,37 +33,48 @@ from nodes.kraft.metadata.config_keys import (
 from nodes.kraft.metadata.image import TOPIC_RESOURCE, Image
 from nodes.kraft.security.authorizer import Operation, ResourceType
 
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import DescribeConfigsRequest, DescribeConfigsResource
+
 
 def describe_configs(
     image: Image,
-    request: Any,
+    request: DescribeConfigsRequest,
     *,
     broker_id: int,
     static: Mapping[str, str],
     allows: Allows,
-) -> Any:
+) -> ResponsePayload:
     """The answer to DescribeConfigs v1-4. `static`: what the broker's file says. Needs
     DESCRIBE_CONFIGS on the topic (29) or, for brokers, on the cluster (31)."""
     results = []
     for resource in request.resources:
-        named = {"resource_type": resource.resource_type, "resource_name": resource.resource_name}
+        configs: tuple[Entity, ...] = ()
+        refused: Refusal | None = None
         try:
             configs = _described(image, request, resource, broker_id, static, allows)
         except Refusal as refusal:
-            results.append(item_result(request, refusal=refusal, **named))
-        else:
-            results.append(item_result(request, configs=configs, **named))
+            refused = refusal
+        results.append(
+            item_result(
+                request,
+                refusal=refused,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+                configs=configs,
+            )
+        )
     return items_response(request, results)
 
 
 def _described(
     image: Image,
-    request: RequestPayload,
-    resource: Any,
+    request: DescribeConfigsRequest,
+    resource: DescribeConfigsResource,
     broker_id: int,
     static: Mapping[str, str],
     allows: Allows,
-) -> tuple[Any, ...]:
+) -> tuple[Entity, ...]:
     name = resource.resource_name
     # As in Kafka, no names ask for all of them, whether null or an empty array.
     wanted = set(resource.configuration_keys or ())
@@ -85,12 +98,12 @@ def _described(
 
 def _broker(
     image: Image,
-    request: RequestPayload,
+    request: DescribeConfigsRequest,
     name: str,
     broker_id: int,
     static: Mapping[str, str],
     wanted: set[str],
-) -> tuple[Any, ...]:
+) -> tuple[Entity, ...]:
     if name not in ("", str(broker_id)):
         raise Refusal(ErrorCode.invalid_request, f"this is broker {broker_id}, not {name!r}")
     described = []
@@ -108,13 +121,13 @@ def _broker(
 
 
 def _config(
-    request: Any,
+    request: DescribeConfigsRequest,
     kind: ConfigType,
     found: list[tuple[ConfigSource, str, str]],
     name: str,
     *,
     read_only: bool = False,
-) -> Any:
+) -> Entity:
     schema = item_schema(item_schema(schema_of(request), "results"), "configs")
     synonym = item_schema(schema, "synonyms")
     source, _, value = found[0]

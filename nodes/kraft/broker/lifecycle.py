@@ -14,10 +14,11 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from kio.static.primitive import i8, i16, i32, i64, u16
+from kio.static.primitive import i8, i16, i64, u16
 
 from nodes.kraft.config import Config
 from nodes.kraft.endpoints import SECURITY_PROTOCOLS
+from nodes.kraft.ids import NO_EPOCH, BrokerEpoch, BrokerId
 from nodes.kraft.metadata.features import SUPPORTED
 from nodes.kraft.wire.heartbeats import (
     BrokerHeartbeatRequest,
@@ -28,7 +29,6 @@ from nodes.kraft.wire.heartbeats import (
 )
 
 NEVER_MS: Final = 2**62
-NO_EPOCH: Final = -1
 NONE: Final = 0
 STALE_BROKER_EPOCH: Final = 77
 REFUSALS: Final = frozenset({35, 42, 104})
@@ -41,7 +41,7 @@ class LifecycleConfig:
     """A failed heartbeat is sent again after `backoff_ms`, doubled with each failure in a row
     up to the interval."""
 
-    broker_id: int
+    broker_id: BrokerId
     incarnation_id: uuid.UUID
     listeners: tuple[Listener, ...] = ()
     rack: str | None = None
@@ -55,7 +55,7 @@ class LifecycleConfig:
         """The life cycle's part of a node's configuration."""
         assert config.broker_id is not None
         return cls(
-            broker_id=config.broker_id,
+            broker_id=BrokerId(config.broker_id),
             incarnation_id=incarnation_id,
             listeners=tuple(
                 Listener(
@@ -121,7 +121,7 @@ class SendHeartbeat:
 class Transition:
     before: BrokerState
     after: BrokerState
-    epoch: int
+    epoch: BrokerEpoch
     why: str
 
 
@@ -129,7 +129,7 @@ class Transition:
 class LeaseGranted:
     """The lease of the id, under `epoch`, granted or renewed by controller `granted_by`."""
 
-    epoch: int
+    epoch: BrokerEpoch
     start_ms: int
     end_ms: int
     granted_by: int
@@ -158,9 +158,9 @@ class LifecycleState:
 
     config: LifecycleConfig
     broker_state: BrokerState = BrokerState.INITIAL
-    epoch: int = NO_EPOCH
-    previous_epoch: int = NO_EPOCH
-    served_epoch: int = NO_EPOCH
+    epoch: BrokerEpoch = NO_EPOCH
+    previous_epoch: BrokerEpoch = NO_EPOCH
+    served_epoch: BrokerEpoch = NO_EPOCH
     lease_end_ms: int | None = None
     settled: bool = True
     stopping: bool = False
@@ -267,13 +267,13 @@ def _send_due(state: LifecycleState, now_ms: int) -> tuple[LifecycleState, list[
         return state, []
     request = BrokerHeartbeatRequest(
         target_state=i8(_target(state)),
-        broker_id=i32(state.config.broker_id),
-        broker_epoch=i64(state.epoch),
+        broker_id=state.config.broker_id,
+        broker_epoch=state.epoch,
         lease_start_time_ms=i64(now_ms),
         cur_metadata_offset=i64(state.applied_offset),
         listeners=state.config.listeners,
         incarnation_id=state.config.incarnation_id,
-        previous_broker_epoch=i64(state.previous_epoch if state.epoch == NO_EPOCH else NO_EPOCH),
+        previous_broker_epoch=state.previous_epoch if state.epoch == NO_EPOCH else NO_EPOCH,
         features=state.config.features,
         rack=state.config.rack,
         cluster_id=state.config.cluster_id,
@@ -365,7 +365,7 @@ def _fenced(
     now_ms: int,
 ) -> tuple[LifecycleState, list[Effect]]:
     state, effects = _stop_serving(state, "fenced by the controller")
-    epoch = int(response.broker_epoch)
+    epoch = response.broker_epoch
     state = replace(state, epoch=epoch, lease_end_ms=None, settled=True)
     if state.stopping and epoch == NO_EPOCH:
         state, ended = _exit(state, "another process waits for the broker id")
@@ -396,7 +396,7 @@ def _activated(
     response: BrokerHeartbeatResponse,
     now_ms: int,
 ) -> tuple[LifecycleState, list[Effect]]:
-    new = int(response.broker_epoch) != state.served_epoch
+    new = response.broker_epoch != state.served_epoch
     effects: list[Effect] = []
     if new:
         # The controller fenced it and took it back, and the answer between was lost.
@@ -405,7 +405,7 @@ def _activated(
     if late or (state.broker_state == BrokerState.FENCED and not new):
         # The controller takes it for active, but it has fenced itself: say so first.
         wait_ms = state.config.backoff_ms if state.stopping else 0
-        epoch = int(response.broker_epoch)
+        epoch = response.broker_epoch
         state = replace(state, epoch=epoch, settled=False, next_ms=now_ms + wait_ms)
         return state, effects
     state, granted = _lease(state, request, response)
@@ -422,7 +422,7 @@ def _lease(
     response: BrokerHeartbeatResponse,
 ) -> tuple[LifecycleState, list[Effect]]:
     end_ms = int(response.lease_end_time_ms)
-    state = replace(state, epoch=int(response.broker_epoch), lease_end_ms=end_ms)
+    state = replace(state, epoch=response.broker_epoch, lease_end_ms=end_ms)
     granted = LeaseGranted(
         epoch=state.epoch,
         start_ms=int(request.lease_start_time_ms),

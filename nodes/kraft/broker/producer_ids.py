@@ -1,9 +1,9 @@
 """What clients are told that ask for a producer id: InitProducerId v0-4. Pure."""
 
-from typing import Any, Final
+from typing import Final
 
 from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.controller.answers import NO_THROTTLE, make, schema_of
 
@@ -13,7 +13,7 @@ NO_ID: Final = -1
 
 def init_producer_id_response(
     request: RequestPayload, error: ErrorCode, producer_id: int = NO_ID
-) -> Any:
+) -> ResponsePayload:
     """A fresh id, which begins with epoch 0; or why there is none."""
     return make(
         schema_of(request),

@@ -5,15 +5,17 @@ Fenced brokers are shown to nobody (KAFKA-15220); the "controller" of client pro
 active broker, which forwards (B.9.3).
 """
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kio.schema.api_versions.v0.response import ApiVersion as ApiVersionV0
 from kio.schema.api_versions.v0.response import ApiVersionsResponse as ApiVersionsResponseV0
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i16
-from kio.static.protocol import RequestPayload
+from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
 from nodes.kraft.broker.producer_ids import INIT_PRODUCER_ID, init_producer_id_response
 from nodes.kraft.controller.answers import (
@@ -33,6 +35,7 @@ from nodes.kraft.controller.permission import (
     require,
 )
 from nodes.kraft.group import api as group_api
+from nodes.kraft.ids import BrokerId
 from nodes.kraft.metadata.image import NO_LEADER, Broker, EndPoint, Image, Partition, Topic
 from nodes.kraft.partition.answers import (
     FETCH,
@@ -43,6 +46,15 @@ from nodes.kraft.partition.answers import (
 from nodes.kraft.partition.answers import refused as partition_refusal
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from nodes.kraft.wire.versions import NEWEST
+
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import (
+        DescribeClusterRequest,
+        MetadataRequest,
+        MetadataRequestTopic,
+    )
+
+E = TypeVar("E", bound=Entity)
 
 METADATA: Final = 3
 DESCRIBE_CLUSTER: Final = 60
@@ -74,11 +86,11 @@ def fenced_brokers(image: Image) -> list[int]:
 
 def metadata_response(
     image: Image,
-    request: RequestPayload,
+    request: MetadataRequest,
     cluster_id: str,
     listener: str | None = None,
     allows: Allows = everything,
-) -> Any:
+) -> ResponsePayload:
     """The answer to Metadata v0-13. `listener`: whose endpoints to tell (None: the first).
     Topics that the client may not describe are refused where it names them (29, be there such a
     topic or not), and left out where it asks for all."""
@@ -111,18 +123,19 @@ def _controller(image: Image) -> int:
 
 def _brokers(
     image: Image,
-    schema: Any,
+    schema: type[Entity],
     id_field: str,
     listener: str | None,
     also_fenced: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Entity, ...]:
     described = []
     for broker_id in sorted(image.brokers):
         broker = image.brokers[broker_id]
         point = _endpoint(broker, listener)
         if point is not None and (also_fenced or not broker.fenced):
-            named = {id_field: broker_id, "host": point.host, "port": point.port}
-            described.append(make(schema, rack=broker.rack, is_fenced=broker.fenced, **named))
+            values: dict[str, object] = {id_field: broker_id, "host": point.host}
+            values |= {"port": point.port, "rack": broker.rack, "is_fenced": broker.fenced}
+            described.append(make(schema, **values))
     return tuple(described)
 
 
@@ -131,7 +144,7 @@ def _endpoint(broker: Broker, listener: str | None) -> EndPoint | None:
     return points[0] if points else None
 
 
-def _topics(image: Image, request: Any, allows: Allows) -> list[Any]:
+def _topics(image: Image, request: MetadataRequest, allows: Allows) -> list[Entity]:
     schema = item_schema(schema_of(request), "topics")
     with_operations = getattr(request, "include_topic_authorized_operations", False)
     asked = request.topics
@@ -155,7 +168,7 @@ def _may_describe(allows: Allows, topic: str) -> bool:
     return allows(Operation.DESCRIBE, ResourceType.TOPIC, topic)
 
 
-def _asked_topic(image: Image, asked: Any, allows: Allows) -> Topic:
+def _asked_topic(image: Image, asked: MetadataRequestTopic, allows: Allows) -> Topic:
     topic_id = getattr(asked, "topic_id", None)
     if asked.name is None or (not asked.name and topic_id):
         topic = image.topics.get(topic_id) if topic_id else None
@@ -172,7 +185,9 @@ def _asked_topic(image: Image, asked: Any, allows: Allows) -> Topic:
     return topic
 
 
-def _no_topic(schema: Any, code: ErrorCode, name: str | None, topic_id: uuid.UUID | None) -> Any:
+def _no_topic(
+    schema: type[Entity], code: ErrorCode, name: str | None, topic_id: uuid.UUID | None
+) -> Entity:
     nullable = schema.__version__ >= 12
     return make(
         schema,
@@ -183,7 +198,9 @@ def _no_topic(schema: Any, code: ErrorCode, name: str | None, topic_id: uuid.UUI
     )
 
 
-def _topic(image: Image, schema: Any, topic: Topic, allows: Allows, with_operations: bool) -> Any:
+def _topic(
+    image: Image, schema: type[Entity], topic: Topic, allows: Allows, with_operations: bool
+) -> Entity:
     partition_schema = item_schema(schema, "partitions")
     operations = NOT_ASKED
     if with_operations:
@@ -197,12 +214,12 @@ def _topic(image: Image, schema: Any, topic: Topic, allows: Allows, with_operati
         topic_authorized_operations=operations,
         partitions=tuple(
             _partition(image, partition_schema, number, image.partitions[topic.topic_id, number])
-            for number in range(topic.partitions)
+            for number in topic.indexes()
         ),
     )
 
 
-def _partition(image: Image, schema: Any, number: int, partition: Partition) -> Any:
+def _partition(image: Image, schema: type[Entity], number: int, partition: Partition) -> Entity:
     led = partition.leader != NO_LEADER
     return make(
         schema,
@@ -216,7 +233,7 @@ def _partition(image: Image, schema: Any, number: int, partition: Partition) -> 
     )
 
 
-def _offline(image: Image, broker_id: int) -> bool:
+def _offline(image: Image, broker_id: BrokerId) -> bool:
     broker = image.brokers.get(broker_id)
     return broker is None or broker.fenced
 
@@ -226,11 +243,11 @@ def _offline(image: Image, broker_id: int) -> bool:
 
 def describe_cluster_response(
     image: Image,
-    request: Any,
+    request: DescribeClusterRequest,
     cluster_id: str,
     listener: str | None = None,
     allows: Allows = everything,
-) -> Any:
+) -> ResponsePayload:
     """The answer to DescribeCluster v0-2: brokers alone, for controllers are not for clients."""
     endpoint_type = getattr(request, "endpoint_type", BROKERS)
     if endpoint_type != BROKERS:
@@ -251,9 +268,9 @@ def _describe_cluster(
     code: ErrorCode,
     cluster_id: str,
     controller_id: int,
-    brokers: tuple[Any, ...],
+    brokers: tuple[Entity, ...],
     operations: int = NOT_ASKED,
-) -> Any:
+) -> ResponsePayload:
     return make(
         schema_of(request),
         throttle_time=NO_THROTTLE,
@@ -267,7 +284,9 @@ def _describe_cluster(
     )
 
 
-def api_versions_response(table: Mapping[int, tuple[int, int]], request: RequestPayload) -> Any:
+def api_versions_response(
+    table: Mapping[int, tuple[int, int]], request: RequestPayload
+) -> ResponsePayload:
     """The answer to ApiVersions v0-4. `table`: api key to its lowest and highest version."""
     schema = schema_of(request)
     return make(
@@ -286,9 +305,9 @@ def api_versions_refusal(table: Mapping[int, tuple[int, int]]) -> ApiVersionsRes
     )
 
 
-def _api_keys(table: Mapping[int, tuple[int, int]], schema: Any) -> tuple[Any, ...]:
+def _api_keys(table: Mapping[int, tuple[int, int]], schema: type[E]) -> tuple[E, ...]:
     return tuple(
-        schema(api_key=i16(key), min_version=i16(lowest), max_version=i16(highest))
+        make(schema, api_key=i16(key), min_version=i16(lowest), max_version=i16(highest))
         for key, (lowest, highest) in sorted(table.items())
         if key not in HIDDEN_KEYS and key < FIRST_OWN_KEY
     )
@@ -297,7 +316,7 @@ def _api_keys(table: Mapping[int, tuple[int, int]], schema: Any) -> tuple[Any, .
 # --- a fenced broker ----------------------------------------------------------------------
 
 
-def refusal(request: RequestPayload) -> Any | None:
+def refusal(request: RequestPayload) -> ResponsePayload | None:
     """What a broker that may not serve answers (A.7.5): a definite error where the response has
     room for one. None: close the connection, for there is no way to say no."""
     key = int(request.__api_key__)

@@ -6,10 +6,11 @@ Both need ALTER on the cluster. With the authorizer off they are refused with SE
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i8
+from kio.static.protocol import Entity, ResponsePayload
 
 from nodes.kraft.controller.answers import (
     Refusal,
@@ -28,7 +29,7 @@ from nodes.kraft.security.rules import filter_problem, matching, problem, record
 from nodes.kraft.wire.records import AccessControlRecord, RemoveAccessControlRecord
 
 if TYPE_CHECKING:
-    from nodes.kraft.controller.requests import CreateAclsRequest, DeleteAclsRequest
+    from nodes.kraft.wire.requests import AclCreation, CreateAclsRequest, DeleteAclsRequest
 
 MAX_RULES: Final = 10_000
 """Rules that one request may make or remove: Kafka's limit of records an operation (B.10)."""
@@ -36,7 +37,7 @@ MAX_RULES: Final = 10_000
 
 def create_acls(
     builder: RecordBatchBuilder, request: CreateAclsRequest, *, enabled: bool, allows: Allows
-) -> Any:
+) -> ResponsePayload:
     """Decide a CreateAcls request. A rule that is there already is a success without record."""
     refusal = _may_not(enabled, allows)
     if refusal is not None:
@@ -44,7 +45,9 @@ def create_acls(
     return items_response(request, [_create(builder, request, each) for each in request.creations])
 
 
-def _create(builder: RecordBatchBuilder, request: CreateAclsRequest, creation: Any) -> Any:
+def _create(
+    builder: RecordBatchBuilder, request: CreateAclsRequest, creation: AclCreation
+) -> Entity:
     wrong = problem(creation)
     if wrong is None and len(builder.records) >= MAX_RULES:
         wrong = f"one request may make {MAX_RULES} rules"
@@ -58,7 +61,7 @@ def _create(builder: RecordBatchBuilder, request: CreateAclsRequest, creation: A
 
 def delete_acls(
     builder: RecordBatchBuilder, request: DeleteAclsRequest, *, enabled: bool, allows: Allows
-) -> Any:
+) -> ResponsePayload:
     """Decide a DeleteAcls request. Each filter tells all rules that it matched when the request
     came, also those that another filter of the request removed before it."""
     refusal = _may_not(enabled, allows)
@@ -83,7 +86,7 @@ def delete_acls(
     return items_response(request, results)
 
 
-def _matched(request: DeleteAclsRequest, rule: AccessRule) -> Any:
+def _matched(request: DeleteAclsRequest, rule: AccessRule) -> Entity:
     results = item_schema(schema_of(request), "filter_results")
     return blank(
         item_schema(results, "matching_acls"),

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from kio.static.protocol import ResponsePayload
+
 from nodes.kraft.controller import acls, answers, configs, topics
 from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.controller.draws import Draws
@@ -14,7 +16,7 @@ from nodes.kraft.controller.permission import Allows
 from nodes.kraft.controller.record_batch import RecordBatchBuilder
 
 if TYPE_CHECKING:
-    from nodes.kraft.controller.requests import (
+    from nodes.kraft.wire.requests import (
         AlterConfigsRequest,
         CreateAclsRequest,
         CreatePartitionsRequest,
@@ -35,12 +37,13 @@ class DecisionContext:
     allows: Allows
 
 
-Decision: TypeAlias = Callable[[RecordBatchBuilder, Any, DecisionContext], Any]
+# The key of `APIS` says which request it takes.
+Decision: TypeAlias = Callable[[RecordBatchBuilder, Any, DecisionContext], ResponsePayload]
 
 
 def _create_topics(
     builder: RecordBatchBuilder, request: CreateTopicsRequest, context: DecisionContext
-) -> Any:
+) -> ResponsePayload:
     return topics.create_topics(
         builder, request, context.config, context.draws, context.can_lead, context.allows
     )
@@ -48,38 +51,38 @@ def _create_topics(
 
 def _create_partitions(
     builder: RecordBatchBuilder, request: CreatePartitionsRequest, context: DecisionContext
-) -> Any:
+) -> ResponsePayload:
     return topics.create_partitions(builder, request, context.can_lead, context.allows)
 
 
 def _delete_topics(
     builder: RecordBatchBuilder, request: DeleteTopicsRequest, context: DecisionContext
-) -> Any:
+) -> ResponsePayload:
     return topics.delete_topics(builder, request, context.allows)
 
 
 def _alter_configs(
     builder: RecordBatchBuilder, request: AlterConfigsRequest, context: DecisionContext
-) -> Any:
+) -> ResponsePayload:
     return configs.alter_configs(builder, request, context.allows)
 
 
 def _incremental_alter_configs(
     builder: RecordBatchBuilder, request: IncrementalAlterConfigsRequest, context: DecisionContext
-) -> Any:
+) -> ResponsePayload:
     return configs.incremental_alter_configs(builder, request, context.allows)
 
 
 def _create_acls(
     builder: RecordBatchBuilder, request: CreateAclsRequest, context: DecisionContext
-) -> Any:
+) -> ResponsePayload:
     enabled = context.config.authorizer.enabled
     return acls.create_acls(builder, request, enabled=enabled, allows=context.allows)
 
 
 def _delete_acls(
     builder: RecordBatchBuilder, request: DeleteAclsRequest, context: DecisionContext
-) -> Any:
+) -> ResponsePayload:
     enabled = context.config.authorizer.enabled
     return acls.delete_acls(builder, request, enabled=enabled, allows=context.allows)
 

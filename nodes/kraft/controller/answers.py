@@ -4,22 +4,34 @@ Most responses have an error code at their top; those of Kafka's administrative 
 for each item that was asked for instead (`ITEM_APIS`).
 """
 
+from __future__ import annotations
+
 import datetime
 import types
 import typing
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from kio.schema.errors import ErrorCode
 from kio.static.constants import uuid_zero
 from kio.static.primitive import i32Timedelta
-from kio.static.protocol import RequestPayload, ResponsePayload
+from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
 from nodes.kraft.wire.codec import response_schema
 from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest, BrokerState
+
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import (
+        AlterConfigsRequest,
+        CreatePartitionsRequest,
+        CreateTopicsRequest,
+        DeleteTopicsRequest,
+        DescribeConfigsRequest,
+        IncrementalAlterConfigsRequest,
+    )
 
 CREATE_TOPICS: Final = 19
 DELETE_TOPICS: Final = 20
@@ -37,13 +49,19 @@ ALTER_PARTITION: Final = 56
 ALLOCATE_PRODUCER_IDS: Final = 67
 READ_TOPICS: Final = 10000
 
-Schema: TypeAlias = Any
-"""An entity's class. (Not `type[Any]`, which mypy takes for unhashable.)"""
+E = TypeVar("E", bound=Entity)
 
 NO_THROTTLE: Final = i32Timedelta.parse(datetime.timedelta(0))
 
 
 MAX_MESSAGE_CHARACTERS: Final = 300
+
+
+class ItemResult(Entity, Protocol):
+    """The result of one item, in any of `ITEM_APIS`."""
+
+    @property
+    def error_code(self) -> ErrorCode: ...
 
 
 class Refusal(Exception):
@@ -60,34 +78,35 @@ class Refusal(Exception):
 
 
 @cache
-def _field_names(schema: Schema) -> frozenset[str]:
+def _field_names(schema: type[Entity]) -> frozenset[str]:
     return frozenset(item.name for item in fields(schema))
 
 
 @cache
-def item_schema(schema: Schema, name: str) -> Schema:
+def item_schema(schema: type[Entity], name: str) -> type[Entity]:
     """The entity of an array field's items."""
     hint = typing.get_type_hints(schema)[name]
     # The array itself, or the array in `tuple[...] | None`.
     choices = (hint, *typing.get_args(hint))
     array = next(each for each in choices if typing.get_origin(each) is tuple)
-    return typing.get_args(array)[0]
+    item: type[Entity] = typing.get_args(array)[0]
+    return item
 
 
-def make(schema: Schema, **values: Any) -> Any:
+def make(schema: type[E], **values: object) -> E:
     """An entity, of those `values` that its version has fields for."""
     known = _field_names(schema)
     return schema(**{name: value for name, value in values.items() if name in known})
 
 
-def blank(schema: Schema, **values: Any) -> Any:
+def blank(schema: type[E], **values: object) -> E:
     """The same, with nothing in the fields that `values` does not give: null where that goes,
     else the field's default, else 0 or an empty array."""
     return make(schema, **(dict(_nothing(schema)) | values))
 
 
 @cache
-def _nothing(schema: Schema) -> tuple[tuple[str, Any], ...]:
+def _nothing(schema: type[Entity]) -> tuple[tuple[str, object], ...]:
     hints = typing.get_type_hints(schema)
     return tuple(
         (item.name, _no_value(item.metadata.get("kafka_type"), hints[item.name]))
@@ -96,7 +115,7 @@ def _nothing(schema: Schema) -> tuple[tuple[str, Any], ...]:
     )
 
 
-def _no_value(kafka_type: str | None, hint: Any) -> Any:
+def _no_value(kafka_type: str | None, hint: object) -> object:
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return None
     if typing.get_origin(hint) is tuple:
@@ -113,7 +132,7 @@ def _no_value(kafka_type: str | None, hint: Any) -> Any:
     return nothing.get(kafka_type, 0)
 
 
-def schema_of(request: RequestPayload) -> Schema:
+def schema_of(request: RequestPayload) -> type[ResponsePayload]:
     """The response's entity for a request."""
     return response_schema(request.__api_key__, request.__version__)
 
@@ -127,25 +146,31 @@ class ItemApi:
     request, as fields of its result, of which the version may lack some."""
 
     results: str
-    asked: Callable[[Any], list[dict[str, Any]]]
+    asked: Callable[[Any], list[dict[str, object]]]  # of the request that the key says
 
 
-def topics_to_delete(request: Any) -> list[tuple[str | None, uuid.UUID | None]]:
+def topics_to_delete(
+    request: DeleteTopicsRequest,
+) -> list[tuple[str | None, uuid.UUID | None]]:
     """(name, id) of each topic that a DeleteTopics request names; one of the two is null."""
-    if request.__version__ >= 6:
+    if hasattr(request, "topics"):
         return [(topic.name, topic.topic_id or None) for topic in request.topics]
     return [(name, None) for name in request.topic_names]
 
 
-def _topic_names(request: Any) -> list[dict[str, Any]]:
+def _topic_names(
+    request: CreateTopicsRequest | CreatePartitionsRequest,
+) -> list[dict[str, object]]:
     return [{"name": name} for name in dict.fromkeys(topic.name for topic in request.topics)]
 
 
-def _deleted(request: Any) -> list[dict[str, Any]]:
+def _deleted(request: DeleteTopicsRequest) -> list[dict[str, object]]:
     return [{"name": name, "topic_id": ident} for name, ident in topics_to_delete(request)]
 
 
-def _resources(request: Any) -> list[dict[str, Any]]:
+def _resources(
+    request: DescribeConfigsRequest | AlterConfigsRequest | IncrementalAlterConfigsRequest,
+) -> list[dict[str, object]]:
     named = ((each.resource_type, each.resource_name) for each in request.resources)
     return [{"resource_type": kind, "resource_name": name} for kind, name in dict.fromkeys(named)]
 
@@ -163,7 +188,9 @@ ITEM_APIS: Final[dict[int, ItemApi]] = {
 """By api key."""
 
 
-def item_result(request: RequestPayload, *, refusal: Refusal | None = None, **values: Any) -> Any:
+def item_result(
+    request: RequestPayload, *, refusal: Refusal | None = None, **values: object
+) -> Entity:
     """The result of one item of a request that is in `ITEM_APIS`."""
     return blank(
         item_schema(schema_of(request), ITEM_APIS[request.__api_key__].results),
@@ -173,16 +200,18 @@ def item_result(request: RequestPayload, *, refusal: Refusal | None = None, **va
     )
 
 
-def items_response(request: RequestPayload, items: list[Any]) -> Any:
+def items_response(request: RequestPayload, items: Iterable[Entity]) -> ResponsePayload:
     """The response with these results."""
-    values = {"throttle_time": NO_THROTTLE, ITEM_APIS[request.__api_key__].results: tuple(items)}
-    return make(schema_of(request), **values)
+    values: dict[str, object] = {ITEM_APIS[request.__api_key__].results: tuple(items)}
+    return make(schema_of(request), throttle_time=NO_THROTTLE, **values)
 
 
 # --- refusals -----------------------------------------------------------------------------
 
 
-def refused(request: RequestPayload, code: ErrorCode, message: str | None = None) -> Any:
+def refused(
+    request: RequestPayload, code: ErrorCode, message: str | None = None
+) -> ResponsePayload:
     """The response that refuses a whole request, in its proper shape.
 
     Raises `TypeError` where the response has no room for an error.
@@ -196,7 +225,7 @@ def refused(request: RequestPayload, code: ErrorCode, message: str | None = None
     schema = schema_of(request)
     if "error_code" not in _field_names(schema):
         raise TypeError(f"{schema.__name__} version {request.__version__} has no error code")
-    values: dict[str, Any] = {"error_code": code}
+    values: dict[str, object] = {"error_code": code}
     if isinstance(request, BrokerHeartbeatRequest):
         values |= {
             "next_state": BrokerState.UNKNOWN,
@@ -211,7 +240,9 @@ def refused(request: RequestPayload, code: ErrorCode, message: str | None = None
     return blank(schema, **values)
 
 
-def lost(request: RequestPayload, response: ResponsePayload | None, *, appended: bool) -> Any:
+def lost(
+    request: RequestPayload, response: ResponsePayload | None, *, appended: bool
+) -> ResponsePayload:
     """What to say where `response` can no longer be proved: leadership or time ran out.
 
     Nothing appended: NOT_CONTROLLER, a definite no. Records appended: their fate is unknown,
@@ -227,7 +258,7 @@ def lost(request: RequestPayload, response: ResponsePayload | None, *, appended:
     return items_response(request, [_lost_result(request, result) for result in results])
 
 
-def _lost_result(request: RequestPayload, result: Any) -> Any:
+def _lost_result(request: RequestPayload, result: ItemResult) -> Entity:
     accepted = result.error_code == ErrorCode.none
     code = ErrorCode.request_timed_out if accepted else ErrorCode.not_controller
     named = {

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i8
+from kio.static.protocol import ResponsePayload
 
 from nodes.kraft.controller.answers import Refusal, item_result, items_response
 from nodes.kraft.controller.permission import Allows, require
@@ -31,7 +32,13 @@ from nodes.kraft.security.authorizer import Operation, ResourceType
 from nodes.kraft.wire.records import ConfigRecord
 
 if TYPE_CHECKING:
-    from nodes.kraft.controller.requests import AlterConfigsRequest, IncrementalAlterConfigsRequest
+    from nodes.kraft.wire.requests import (
+        AlterConfigsRequest,
+        ConfigsResource,
+        IncrementalAlterConfigsRequest,
+        IncrementalConfig,
+        IncrementalResource,
+    )
 
 MAX_CHANGES: Final = 10_000
 """Values that one request may change: Kafka's limit of records an operation (B.10)."""
@@ -58,14 +65,16 @@ def check_value(resource_type: int, name: str, value: str | None) -> None:
         raise Refusal(ErrorCode.invalid_config, wrong)
 
 
-def alter_configs(builder: RecordBatchBuilder, request: AlterConfigsRequest, allows: Allows) -> Any:
+def alter_configs(
+    builder: RecordBatchBuilder, request: AlterConfigsRequest, allows: Allows
+) -> ResponsePayload:
     """Decide an AlterConfigs request: the values named are all that the resource then has."""
     return _alter(builder, request, allows, _replaced)
 
 
 def incremental_alter_configs(
     builder: RecordBatchBuilder, request: IncrementalAlterConfigsRequest, allows: Allows
-) -> Any:
+) -> ResponsePayload:
     """Decide an IncrementalAlterConfigs request: what is not named stays."""
     return _alter(builder, request, allows, _changed)
 
@@ -74,8 +83,8 @@ def _alter(
     builder: RecordBatchBuilder,
     request: AlterConfigsRequest | IncrementalAlterConfigsRequest,
     allows: Allows,
-    after: Callable[[Image, Any], Values],
-) -> Any:
+    after: Callable[[Image, Any], Values],  # of a resource of `request`
+) -> ResponsePayload:
     judged = (
         RecordBatchBuilder(builder.image, builder.next_offset) if request.validate_only else builder
     )
@@ -122,7 +131,7 @@ def _own(image: Image, kind: int, name: str) -> dict[str, str]:
     return {} if values is None else dict(values)
 
 
-def _replaced(image: Image, resource: Any) -> Values:
+def _replaced(image: Image, resource: ConfigsResource) -> Values:
     kind = resource.resource_type
     after: Values = dict.fromkeys(_own(image, kind, resource.resource_name))
     _check_once(resource)
@@ -132,24 +141,24 @@ def _replaced(image: Image, resource: Any) -> Values:
     return after
 
 
-def _changed(image: Image, resource: Any) -> Values:
+def _changed(image: Image, resource: IncrementalResource) -> Values:
     kind = resource.resource_type
     own = _own(image, kind, resource.resource_name)
     _check_once(resource)
     return {each.name: _value_after(kind, own.get(each.name), each) for each in resource.configs}
 
 
-def _check_once(resource: Any) -> None:
+def _check_once(resource: ConfigsResource | IncrementalResource) -> None:
     twice = [name for name, n in Counter(each.name for each in resource.configs).items() if n > 1]
     if twice:
         raise Refusal(ErrorCode.invalid_request, f"configuration {twice[0]} stands twice")
 
 
-def _value_after(kind: int, before: str | None, asked: Any) -> str | None:
+def _value_after(kind: int, before: str | None, asked: IncrementalConfig) -> str | None:
     key = keys_of(kind).get(asked.name)
     if key is None:
         raise Refusal(ErrorCode.invalid_config, f"there is no configuration {asked.name}")
-    if asked.config_operation not in tuple(Change):
+    if int(asked.config_operation) not in tuple(Change):
         raise Refusal(ErrorCode.invalid_request, f"{asked.config_operation} is no change")
     change = Change(asked.config_operation)
     if change == Change.DELETE:

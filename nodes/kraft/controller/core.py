@@ -12,7 +12,6 @@ Raft appends it. `Propose` effects come from `ControllerRequest` and `Tick` only
 
 import uuid
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from immutables import Map
 from kio.schema.allocate_producer_ids.v0.request import AllocateProducerIdsRequest
@@ -215,7 +214,7 @@ def _request(
     response = remembered
     if remembered is None:
         leadership, response = _decide(state, leadership, builder, asked, now_ms)
-        if asked.request_id is not None and builder.records:
+        if asked.request_id is not None and builder.records and response is not None:
             builder.add(_request_record(asked.request_id, response))
     verdict = 0 if builder.records or response is None else first_error(response)
     decided = Decided(
@@ -246,7 +245,7 @@ def _decide(
     builder: RecordBatchBuilder,
     asked: ControllerRequest,
     now_ms: int,
-) -> tuple[Leadership, Any | None]:
+) -> tuple[Leadership, ResponsePayload | None]:
     """The response, its records added to `builder`; None for a read, answered when proved."""
     config, request = state.config, asked.request
     key = int(request.__api_key__)
@@ -276,7 +275,7 @@ def _decide(
 
 def _controller_heartbeat(
     state: ControllerState, leadership: Leadership, request: ControllerHeartbeatRequest, now_ms: int
-) -> tuple[Leadership, ControllerHeartbeatResponse]:
+) -> tuple[Leadership, ResponsePayload]:
     config, requester = state.config, int(request.controller_id)
     if requester not in config.controller_ids - {config.controller_id}:
         return leadership, answers.refused(request, ErrorCode.invalid_request)
@@ -299,7 +298,7 @@ def _allows(config: ControllerConfig, image: Image, requester: Requester | None)
     return allows
 
 
-def _remembered(image: Image, asked: ControllerRequest) -> Any | None:
+def _remembered(image: Image, asked: ControllerRequest) -> ResponsePayload | None:
     """What an earlier attempt of this request was, or is to be, answered (B.9.4)."""
     if asked.request_id is None:
         return None
@@ -307,7 +306,7 @@ def _remembered(image: Image, asked: ControllerRequest) -> Any | None:
     return None if answer is None else decode_entity(answers.schema_of(asked.request), answer)
 
 
-def _request_record(request_id: bytes, response: Any) -> RequestRecord:
+def _request_record(request_id: bytes, response: ResponsePayload) -> RequestRecord:
     return RequestRecord(request_id=uuid.UUID(bytes=request_id), answer=encode_entity(response))
 
 

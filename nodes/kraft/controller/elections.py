@@ -10,15 +10,16 @@ from functools import cache
 from typing import TypeAlias
 
 from nodes.kraft.controller.record_batch import RecordBatchBuilder
+from nodes.kraft.ids import BrokerId, LeaderEpoch, PartitionEpoch
 from nodes.kraft.metadata.image import NO_LEADER, Image, Partition, PartitionKey
 from nodes.kraft.wire.records import IsrChangeRecord
 
-CanLead: TypeAlias = Callable[[Image, int], bool]
+CanLead: TypeAlias = Callable[[Image, BrokerId], bool]
 """Whether a broker may be given leadership: registered, unfenced, not shutting down."""
 
 
 def change(
-    builder: RecordBatchBuilder, key: PartitionKey, isr: tuple[int, ...], leader: int
+    builder: RecordBatchBuilder, key: PartitionKey, isr: tuple[BrokerId, ...], leader: BrokerId
 ) -> Partition:
     """Add the record that gives a partition this ISR and leader; the partition after it."""
     builder.add(_record(key, builder.image.partitions[key], isr, leader))
@@ -26,7 +27,7 @@ def change(
 
 
 def broker_leaves(
-    builder: RecordBatchBuilder, broker_id: int, can_lead: CanLead, most: int | None = None
+    builder: RecordBatchBuilder, broker_id: BrokerId, can_lead: CanLead, most: int | None = None
 ) -> bool:
     """Take a broker out of every ISR and leadership; of `most` partitions, where given. Whether
     nothing is left to take it out of. `can_lead` must be false for it."""
@@ -51,7 +52,7 @@ def broker_leaves(
     return everything
 
 
-def broker_returns(builder: RecordBatchBuilder, broker_id: int) -> None:
+def broker_returns(builder: RecordBatchBuilder, broker_id: BrokerId) -> None:
     """Let an active broker lead the partitions that have no leader and it in their ISR."""
     partitions = builder.image.partitions
     found = ((key, partitions[key]) for key in builder.image.leaderless)
@@ -60,21 +61,22 @@ def broker_returns(builder: RecordBatchBuilder, broker_id: int) -> None:
     )
 
 
-def _choose(partition: Partition, isr: tuple[int, ...], able: Callable[[int], bool]) -> int:
+def _choose(
+    partition: Partition, isr: tuple[BrokerId, ...], able: Callable[[BrokerId], bool]
+) -> BrokerId:
     """The first replica, in order of preference, that is in sync and can lead; else -1."""
     candidates = (replica for replica in partition.replicas if replica in isr and able(replica))
     return next(candidates, NO_LEADER)
 
 
 def _record(
-    key: PartitionKey, before: Partition, isr: tuple[int, ...], leader: int
+    key: PartitionKey, before: Partition, isr: tuple[BrokerId, ...], leader: BrokerId
 ) -> IsrChangeRecord:
-    # Plain numbers, out of the image: kio's types would check each of them again.
     return IsrChangeRecord(
-        partition_id=key[1],  # type: ignore[arg-type]
+        partition_id=key[1],
         topic_id=key[0],
-        isr=isr,  # type: ignore[arg-type]
-        leader=leader,  # type: ignore[arg-type]
-        leader_epoch=before.leader_epoch + (leader != before.leader),  # type: ignore[arg-type]
-        partition_epoch=before.partition_epoch + 1,  # type: ignore[arg-type]
+        isr=isr,
+        leader=leader,
+        leader_epoch=LeaderEpoch(before.leader_epoch + (leader != before.leader)),
+        partition_epoch=PartitionEpoch(before.partition_epoch + 1),
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from immutables import Map
 
-from nodes.kraft.ids import BrokerEpoch
+from nodes.kraft.ids import BrokerEpoch, BrokerId
 from nodes.kraft.metadata.image import Broker, Image
 
 
@@ -25,13 +25,13 @@ class Members:
     clock, of the claim of a process that waits for another's lease of the id (deferred
     takeover). `lagging`: when it was first seen too far behind, and has been since."""
 
-    leases: Map[int, int] = field(default_factory=Map)
-    shutting_down: Map[int, Shutdown] = field(default_factory=Map)
-    reached: Map[int, int] = field(default_factory=Map)
-    claims: Map[int, int] = field(default_factory=Map)
-    lagging: Map[int, int] = field(default_factory=Map)
+    leases: Map[BrokerId, int] = field(default_factory=Map)
+    shutting_down: Map[BrokerId, Shutdown] = field(default_factory=Map)
+    reached: Map[BrokerId, int] = field(default_factory=Map)
+    claims: Map[BrokerId, int] = field(default_factory=Map)
+    lagging: Map[BrokerId, int] = field(default_factory=Map)
 
-    def can_lead(self, image: Image, broker_id: int) -> bool:
+    def can_lead(self, image: Image, broker_id: BrokerId) -> bool:
         """Whether the broker may lead, join an ISR or be assigned replicas."""
         broker = image.brokers.get(broker_id)
         if broker is None or broker.fenced:
@@ -39,15 +39,15 @@ class Members:
         shutdown = self.shutting_down.get(broker_id)
         return shutdown is None or shutdown.epoch != broker.epoch
 
-    def with_lease(self, broker_id: int, end_ms: int) -> "Members":
+    def with_lease(self, broker_id: BrokerId, end_ms: int) -> "Members":
         return replace(self, leases=self.leases.set(broker_id, end_ms))
 
-    def without_lease(self, broker_id: int) -> "Members":
+    def without_lease(self, broker_id: BrokerId) -> "Members":
         if broker_id not in self.leases:
             return self
         return replace(self, leases=self.leases.delete(broker_id))
 
-    def moving(self) -> list[int]:
+    def moving(self) -> list[BrokerId]:
         """The brokers off which more is to be moved."""
         return [ident for ident, shutdown in self.shutting_down.items() if shutdown.moving]
 
@@ -55,25 +55,25 @@ class Members:
         shutdown = Shutdown(broker.epoch, offset, moving)
         return replace(self, shutting_down=self.shutting_down.set(broker.broker_id, shutdown))
 
-    def without_shutdown(self, broker_id: int) -> "Members":
+    def without_shutdown(self, broker_id: BrokerId) -> "Members":
         if broker_id not in self.shutting_down:
             return self
         return replace(self, shutting_down=self.shutting_down.delete(broker_id))
 
-    def with_claim(self, broker_id: int, end_ms: int) -> "Members":
+    def with_claim(self, broker_id: BrokerId, end_ms: int) -> "Members":
         return replace(self, claims=self.claims.set(broker_id, end_ms))
 
-    def without_claim(self, broker_id: int) -> "Members":
+    def without_claim(self, broker_id: BrokerId) -> "Members":
         if broker_id not in self.claims:
             return self
         return replace(self, claims=self.claims.delete(broker_id))
 
-    def in_step(self, broker_id: int) -> "Members":
+    def in_step(self, broker_id: BrokerId) -> "Members":
         if broker_id not in self.lagging:
             return self
         return replace(self, lagging=self.lagging.delete(broker_id))
 
-    def have_reached(self, image: Image, offset: int, but: int) -> bool:
+    def have_reached(self, image: Image, offset: int, but: BrokerId) -> bool:
         """Whether every active broker but that one told of metadata up to `offset`."""
         return all(
             broker.fenced or broker_id == but or self.reached.get(broker_id, -1) >= offset

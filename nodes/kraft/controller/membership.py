@@ -27,7 +27,7 @@ from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.controller.elections import broker_leaves, broker_returns
 from nodes.kraft.controller.members import Committed, Members
 from nodes.kraft.controller.record_batch import RecordBatchBuilder
-from nodes.kraft.ids import BrokerEpoch
+from nodes.kraft.ids import NO_EPOCH, BrokerEpoch, BrokerId
 from nodes.kraft.metadata.image import Broker, Image
 from nodes.kraft.wire.heartbeats import (
     BrokerHeartbeatRequest,
@@ -41,7 +41,6 @@ from nodes.kraft.wire.records import (
     UnfenceBrokerRecord,
 )
 
-NO_EPOCH: Final = -1
 MAX_TIME_MS: Final = 2**62
 MOVED_AT_ONCE: Final = 1000
 """Partitions that are moved off a broker in one step."""
@@ -53,12 +52,12 @@ def fresh_leases(image: Image, now_ms: int, lease_ms: int) -> Members:
     return Members(leases=Map(dict.fromkeys(image.brokers, now_ms + lease_ms)))
 
 
-def expired(members: Members, now_ms: int) -> list[int]:
+def expired(members: Members, now_ms: int) -> list[BrokerId]:
     """The brokers whose lease is over."""
     return sorted(broker_id for broker_id, end in members.leases.items() if end <= now_ms)
 
 
-def expire(builder: RecordBatchBuilder, members: Members, broker_id: int) -> Members:
+def expire(builder: RecordBatchBuilder, members: Members, broker_id: BrokerId) -> Members:
     """End a broker's lease: fence it, where it is active."""
     members = members.without_lease(broker_id)
     broker = builder.image.brokers[broker_id]
@@ -69,11 +68,11 @@ def expire(builder: RecordBatchBuilder, members: Members, broker_id: int) -> Mem
 
 def fence(builder: RecordBatchBuilder, members: Members, broker: Broker) -> None:
     """Fence an active broker and move what it leads, in one batch."""
-    builder.add(FenceBrokerRecord(broker_id=i32(broker.broker_id), broker_epoch=i64(broker.epoch)))
+    builder.add(FenceBrokerRecord(broker_id=broker.broker_id, broker_epoch=broker.epoch))
     broker_leaves(builder, broker.broker_id, members.can_lead)
 
 
-def move_off(builder: RecordBatchBuilder, members: Members, broker_id: int) -> Members:
+def move_off(builder: RecordBatchBuilder, members: Members, broker_id: BrokerId) -> Members:
     """Move a part of what a broker leads, or is in sync of, off it: it is shutting down. One
     batch of all that would keep followers and heartbeats waiting for as long as it takes."""
     broker = builder.image.brokers[broker_id]
@@ -117,7 +116,7 @@ class _Decision:
         self.config = config
         self.committed = committed
         self.now_ms = now_ms
-        self.broker_id = int(request.broker_id)
+        self.broker_id = request.broker_id
         self.target = BrokerState(request.target_state)
 
     def decide(self) -> BrokerHeartbeatResponse:
@@ -239,7 +238,7 @@ class _Decision:
         self.builder.add(
             BrokerRecord(
                 broker_id=self.request.broker_id,
-                broker_epoch=i64(epoch),
+                broker_epoch=epoch,
                 end_points=end_points,
                 rack=rack,
                 incarnation_id=incarnation_id,
@@ -268,15 +267,13 @@ class _Decision:
                     EndPoint(
                         name=point.name,
                         host=point.host,
-                        port=point.port,  # type: ignore[arg-type]
-                        security_protocol=i16(point.security_protocol),
+                        port=point.port,
+                        security_protocol=point.security_protocol,
                     )
                     for point in broker.end_points
                 ),
             )
-        self.builder.add(
-            UnfenceBrokerRecord(broker_id=self.request.broker_id, broker_epoch=i64(epoch))
-        )
+        self.builder.add(UnfenceBrokerRecord(broker_id=self.request.broker_id, broker_epoch=epoch))
         self.members = self.members.without_shutdown(self.broker_id)
         broker_returns(self.builder, self.broker_id)
         return self._answer(BrokerState.ACTIVE, epoch, leased=True)
@@ -329,7 +326,9 @@ class _Decision:
 
     # --- answers --------------------------------------------------------------------------
 
-    def _answer(self, state: BrokerState, epoch: int, *, leased: bool) -> BrokerHeartbeatResponse:
+    def _answer(
+        self, state: BrokerState, epoch: BrokerEpoch, *, leased: bool
+    ) -> BrokerHeartbeatResponse:
         """A lease runs from the start that the broker named; without one it ends there."""
         length_ms = self.config.lease_ms if leased else 0
         if leased:
@@ -339,12 +338,14 @@ class _Decision:
             self.members = self.members.without_lease(self.broker_id)
         return self._response(state, epoch, length_ms)
 
-    def _response(self, state: BrokerState, epoch: int, length_ms: int) -> BrokerHeartbeatResponse:
+    def _response(
+        self, state: BrokerState, epoch: BrokerEpoch, length_ms: int
+    ) -> BrokerHeartbeatResponse:
         return BrokerHeartbeatResponse(
             error_code=i16(0),
             active_controller_id=i32(self.config.controller_id),
             next_state=i8(state),
-            broker_epoch=i64(epoch),
+            broker_epoch=epoch,
             lease_end_time_ms=i64(self.request.lease_start_time_ms + length_ms),
         )
 
@@ -354,6 +355,6 @@ class _Decision:
             error_code=i16(code),
             active_controller_id=i32(self.config.controller_id),
             next_state=i8(BrokerState.FENCED),
-            broker_epoch=i64(NO_EPOCH),
+            broker_epoch=NO_EPOCH,
             lease_end_time_ms=self.request.lease_start_time_ms,
         )

@@ -4,16 +4,18 @@ The request is a compare-and-set on the broker's epoch, the leader's and its epo
 partition's epoch. The checks and their order are those of Kafka's ReplicationControlManager.
 """
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from uuid import UUID
 
 from kio.schema.alter_partition.v2 import request as v2
 from kio.schema.alter_partition.v3 import request as v3
 from kio.schema.errors import ErrorCode
+from kio.static.protocol import Entity, ResponsePayload
 
 from nodes.kraft.controller.answers import NO_THROTTLE, Refusal, item_schema, make, schema_of
 from nodes.kraft.controller.elections import CanLead, change
 from nodes.kraft.controller.record_batch import RecordBatchBuilder
+from nodes.kraft.ids import BrokerId, PartitionIndex
 from nodes.kraft.metadata.image import NO_LEADER, Image, Partition
 
 AlterPartitionRequest: TypeAlias = v2.AlterPartitionRequest | v3.AlterPartitionRequest
@@ -22,7 +24,7 @@ PartitionChange: TypeAlias = v2.PartitionData | v3.PartitionData
 
 def alter_partitions(
     builder: RecordBatchBuilder, request: AlterPartitionRequest, can_lead: CanLead
-) -> Any:
+) -> ResponsePayload:
     """Decide an AlterPartition request; adds a record a partition that changes."""
     schema = schema_of(request)
     if stale_broker(builder.image, request.broker_id, request.broker_epoch):
@@ -34,7 +36,8 @@ def alter_partitions(
         )
     topic_schema = item_schema(schema, "topics")
     topics = tuple(
-        topic_schema(
+        make(
+            topic_schema,
             topic_id=topic.topic_id,
             partitions=tuple(
                 _alter(builder, request, topic.topic_id, asked, can_lead)
@@ -46,7 +49,7 @@ def alter_partitions(
     return make(schema, throttle_time=NO_THROTTLE, error_code=ErrorCode.none, topics=topics)
 
 
-def stale_broker(image: Image, broker_id: int, epoch: int) -> bool:
+def stale_broker(image: Image, broker_id: BrokerId, epoch: int) -> bool:
     """Whether `epoch` is not the one that the broker is registered under."""
     broker = image.brokers.get(broker_id)
     return broker is None or broker.epoch != epoch
@@ -58,14 +61,16 @@ def _alter(
     topic_id: UUID | None,
     asked: PartitionChange,
     can_lead: CanLead,
-) -> Any:
+) -> Entity:
     schema = item_schema(item_schema(schema_of(request), "topics"), "partitions")
+    index = PartitionIndex(asked.partition_index)
     try:
-        before = find(builder.image, topic_id, asked.partition_index)
+        before = find(builder.image, topic_id, index)
         check_epochs(before, request.broker_id, asked)
         check_members(builder.image, before, asked, can_lead)
     except Refusal as refusal:
-        return schema(
+        return make(
+            schema,
             partition_index=asked.partition_index,
             error_code=refusal.code,
             leader_id=NO_LEADER,
@@ -75,8 +80,9 @@ def _alter(
     # A record even where the set is as before: each success is then one record (D.2).
     isr = tuple(member for member, _ in _proposed(asked))
     assert topic_id is not None, "found"
-    after = change(builder, (topic_id, asked.partition_index), isr, before.leader)
-    return schema(
+    after = change(builder, (topic_id, index), isr, before.leader)
+    return make(
+        schema,
         partition_index=asked.partition_index,
         error_code=ErrorCode.none,
         leader_id=after.leader,
@@ -86,7 +92,7 @@ def _alter(
     )
 
 
-def find(image: Image, topic_id: UUID | None, number: int) -> Partition:
+def find(image: Image, topic_id: UUID | None, number: PartitionIndex) -> Partition:
     """The partition. Raises `Refusal`: 100 for the topic, 3 for the partition."""
     if topic_id is None or topic_id not in image.topics:
         raise Refusal(ErrorCode.unknown_topic_id, f"there is no topic {topic_id}")
@@ -98,7 +104,7 @@ def find(image: Image, topic_id: UUID | None, number: int) -> Partition:
     return partition
 
 
-def check_epochs(partition: Partition, broker_id: int, asked: PartitionChange) -> None:
+def check_epochs(partition: Partition, broker_id: BrokerId, asked: PartitionChange) -> None:
     """Raises `Refusal` where the asker is ahead of us (41), not the leader of that epoch (74,
     42), or knows an older state of the partition (95)."""
     if (
@@ -139,7 +145,7 @@ def check_members(
             raise Refusal(ErrorCode.ineligible_replica, f"broker {member} may not join")
 
 
-def _proposed(asked: PartitionChange) -> list[tuple[int, int]]:
+def _proposed(asked: PartitionChange) -> list[tuple[BrokerId, int]]:
     """(broker id, broker epoch) of each proposed member."""
     if isinstance(asked, v2.PartitionData):
         return [(member, -1) for member in asked.new_isr]

@@ -1,6 +1,8 @@
 """Where the replicas of a new topic go."""
 
-from typing import Any, Final, TypeAlias
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kio.schema.errors import ErrorCode
 
@@ -8,18 +10,22 @@ from nodes.kraft.controller.answers import Refusal
 from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.controller.draws import Draws
 from nodes.kraft.controller.elections import CanLead
+from nodes.kraft.ids import BrokerId, PartitionIndex
 from nodes.kraft.metadata.image import Image, Topic
+
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import CreatableTopic, CreatePartitionsTopic
 
 MAX_PARTITIONS: Final = 10_000
 """Partitions that one request may create: Kafka's limit of records an operation (B.10)."""
 
-Replicas: TypeAlias = tuple[int, ...]
+Replicas: TypeAlias = tuple[BrokerId, ...]
 Assignment: TypeAlias = tuple[Replicas, ...]
 """The replicas of each partition, in preferred order."""
 
 
 def assign(
-    image: Image, topic: Any, config: ControllerConfig, draws: Draws, can_lead: CanLead
+    image: Image, topic: CreatableTopic, config: ControllerConfig, draws: Draws, can_lead: CanLead
 ) -> Assignment:
     """The replicas of a CreatableTopic's partitions. Raises `Refusal`."""
     if topic.assignments:
@@ -28,24 +34,24 @@ def assign(
 
 
 def _round_robin(
-    image: Image, topic: Any, config: ControllerConfig, draws: Draws, can_lead: CanLead
+    image: Image, topic: CreatableTopic, config: ControllerConfig, draws: Draws, can_lead: CanLead
 ) -> Assignment:
     active = sorted(broker_id for broker_id in image.brokers if can_lead(image, broker_id))
-    partitions = topic.num_partitions
+    partitions: int = topic.num_partitions
     if partitions == -1:
         partitions = config.default_partitions
     if not 0 < partitions <= MAX_PARTITIONS:
         raise Refusal(
             ErrorCode.invalid_partitions, f"{partitions} partitions; 1 to {MAX_PARTITIONS} go"
         )
-    replication = topic.replication_factor
+    replication: int = topic.replication_factor
     if replication == -1:
         replication = min(config.default_replication, max(len(active), 1))
     _check_replication(replication, active)
     return _spread(active, draws.below(len(active)), partitions, replication)
 
 
-def _check_replication(replication: int, active: list[int]) -> None:
+def _check_replication(replication: int, active: list[BrokerId]) -> None:
     if not 0 < replication <= len(active):
         raise Refusal(
             ErrorCode.invalid_replication_factor,
@@ -53,7 +59,7 @@ def _check_replication(replication: int, active: list[int]) -> None:
         )
 
 
-def _spread(active: list[int], start: int, partitions: int, replication: int) -> Assignment:
+def _spread(active: list[BrokerId], start: int, partitions: int, replication: int) -> Assignment:
     """Round robin over the active brokers."""
     places = len(active)
     rows = tuple(
@@ -63,7 +69,9 @@ def _spread(active: list[int], start: int, partitions: int, replication: int) ->
     return tuple(rows[(start + number) % places] for number in range(partitions))
 
 
-def assign_more(image: Image, topic: Topic, asked: Any, can_lead: CanLead) -> Assignment:
+def assign_more(
+    image: Image, topic: Topic, asked: CreatePartitionsTopic, can_lead: CanLead
+) -> Assignment:
     """The replicas of the partitions that a CreatePartitionsTopic adds. Raises `Refusal`."""
     more = asked.count - topic.partitions
     if more <= 0:
@@ -74,7 +82,7 @@ def assign_more(image: Image, topic: Topic, asked: Any, can_lead: CanLead) -> As
         raise Refusal(
             ErrorCode.invalid_partitions, f"one request may create {MAX_PARTITIONS} partitions"
         )
-    replication = len(image.partitions[topic.topic_id, 0].replicas)
+    replication = len(image.partitions[topic.topic_id, PartitionIndex(0)].replicas)
     if asked.assignments is None:
         active = sorted(each for each in image.brokers if can_lead(image, each))
         _check_replication(replication, active)
@@ -90,13 +98,15 @@ def assign_more(image: Image, topic: Topic, asked: Any, can_lead: CanLead) -> As
     return rows
 
 
-def _manual(image: Image, topic: Any, can_lead: CanLead) -> Assignment:
+def _manual(image: Image, topic: CreatableTopic, can_lead: CanLead) -> Assignment:
     if topic.num_partitions != -1 or topic.replication_factor != -1:
         raise Refusal(
             ErrorCode.invalid_request,
             "with a manual assignment, partitions and replication factor have to be -1",
         )
-    by_number = {each.partition_index: tuple(each.broker_ids) for each in topic.assignments}
+    by_number: dict[int, Replicas] = {
+        each.partition_index: tuple(each.broker_ids) for each in topic.assignments
+    }
     if len(by_number) != len(topic.assignments):
         raise _invalid("a partition is assigned twice")
     if sorted(by_number) != list(range(len(by_number))):
@@ -108,9 +118,7 @@ def _manual(image: Image, topic: Any, can_lead: CanLead) -> Assignment:
     return tuple(by_number[number] for number in range(len(by_number)))
 
 
-def _check_replicas(
-    image: Image, number: int, replicas: tuple[int, ...], can_lead: CanLead
-) -> None:
+def _check_replicas(image: Image, number: int, replicas: Replicas, can_lead: CanLead) -> None:
     if not replicas:
         raise _invalid(f"partition {number} has no replicas")
     if len(set(replicas)) != len(replicas):

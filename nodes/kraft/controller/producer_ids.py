@@ -6,14 +6,16 @@ epoch: an epoch has one leader, so not even a block whose record a failover trun
 taken again (D.19).
 """
 
-from typing import Any, Final
+from typing import Final
 
 from kio.schema.allocate_producer_ids.v0.request import AllocateProducerIdsRequest
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i32, i64
+from kio.static.protocol import ResponsePayload
 
-from nodes.kraft.controller.answers import NO_THROTTLE, refused, schema_of
+from nodes.kraft.controller.answers import NO_THROTTLE, make, refused, schema_of
 from nodes.kraft.controller.record_batch import RecordBatchBuilder
+from nodes.kraft.ids import BrokerEpoch
 from nodes.kraft.wire.records import ProducerIdsRecord
 
 BLOCK_SIZE: Final = 1000
@@ -23,7 +25,7 @@ IDS_PER_EPOCH: Final = 10**9
 
 def allocate_producer_ids(
     builder: RecordBatchBuilder, request: AllocateProducerIdsRequest, epoch: int
-) -> Any:
+) -> ResponsePayload:
     """Take the next block for the broker; STALE_BROKER_EPOCH (77) where its epoch is not the
     registered one. `epoch`: the leader epoch of this controller."""
     broker = builder.image.brokers.get(request.broker_id)
@@ -33,11 +35,12 @@ def allocate_producer_ids(
     builder.add(
         ProducerIdsRecord(
             broker_id=request.broker_id,
-            broker_epoch=request.broker_epoch,
+            broker_epoch=BrokerEpoch(request.broker_epoch),
             next_producer_id=i64(start + BLOCK_SIZE),
         )
     )
-    return schema_of(request)(
+    return make(
+        schema_of(request),
         throttle_time=NO_THROTTLE,
         error_code=ErrorCode.none,
         producer_id_start=start,

@@ -2,6 +2,7 @@
 
 from kio.static.primitive import i16, i32, i64
 
+from nodes.kraft.ids import PartitionIndex
 from nodes.kraft.metadata.image import Image, Topic
 from nodes.kraft.wire.debug import (
     ReadPartition,
@@ -36,11 +37,11 @@ def _read(image: Image, name: str) -> ReadTopic:
         error_code=i16(0),
         name=name,
         topic_id=topic.topic_id,
-        partitions=tuple(_partition(image, topic, number) for number in range(topic.partitions)),
+        partitions=tuple(_partition(image, topic, number) for number in topic.indexes()),
     )
 
 
-def _partition(image: Image, topic: Topic, number: int) -> ReadPartition:
+def _partition(image: Image, topic: Topic, number: PartitionIndex) -> ReadPartition:
     partition = image.partitions[topic.topic_id, number]
     return ReadPartition(
         partition_id=i32(number),

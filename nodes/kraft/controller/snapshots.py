@@ -47,8 +47,8 @@ class Own:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A controller was told to start at `at_ms`, when its newest snapshot was that one."""
+class SnapshotRequested:
+    """A controller was asked to start at `at_ms`, when its newest snapshot was that one."""
 
     controller_id: int
     snapshot_offset: int
@@ -63,7 +63,7 @@ class Coordination:
     since_ms: int
     check_ms: int
     reports: Map[int, Report] = field(default_factory=Map)
-    told: Told | None = None
+    requested: SnapshotRequested | None = None
 
 
 def begin(config: ControllerConfig, now_ms: int) -> Coordination:
@@ -105,7 +105,7 @@ def on_heartbeat(
     start = _whose_turn(config, coordination, own.report, end_offset, now_ms) == requester
     if start:
         offset = int(request.last_snapshot_offset)
-        coordination = replace(coordination, told=Told(requester, offset, now_ms))
+        coordination = replace(coordination, requested=SnapshotRequested(requester, offset, now_ms))
     return coordination, start
 
 
@@ -147,11 +147,11 @@ def _heard(
         writing=request.writing,
     )
     reports = coordination.reports.set(int(request.controller_id), report)
-    told = coordination.told
-    if told is not None and told.controller_id == request.controller_id:
-        done = report.snapshot_offset > told.snapshot_offset
-        told = None if done else told
-    return replace(coordination, reports=reports, told=told)
+    requested = coordination.requested
+    if requested is not None and requested.controller_id == request.controller_id:
+        done = report.snapshot_offset > requested.snapshot_offset
+        requested = None if done else requested
+    return replace(coordination, reports=reports, requested=requested)
 
 
 def _whose_turn(
@@ -211,13 +211,13 @@ def patience_ms(config: ControllerConfig) -> int:
 def _known(config: ControllerConfig, coordination: Coordination, now_ms: int) -> bool:
     """Whether all controllers told how they stand, or had the time to."""
     others = config.controller_ids - {config.controller_id}
-    all_told = all(each in coordination.reports for each in others)
-    return all_told or now_ms >= coordination.since_ms + patience_ms(config)
+    all_reported = all(each in coordination.reports for each in others)
+    return all_reported or now_ms >= coordination.since_ms + patience_ms(config)
 
 
 def _busy(config: ControllerConfig, coordination: Coordination, now_ms: int) -> bool:
     """Whether a snapshot is under way somewhere, or may be about to begin."""
     if any(report.writing for report in _live(config, coordination, now_ms).values()):
         return True
-    told = coordination.told
-    return told is not None and now_ms < told.at_ms + patience_ms(config)
+    requested = coordination.requested
+    return requested is not None and now_ms < requested.at_ms + patience_ms(config)

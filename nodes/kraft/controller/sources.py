@@ -1,26 +1,21 @@
 """What a request named of the state it rests on, and what became of each thing that it asked
 for, for the event log (`decide.source`, `decide.items`)."""
 
+from __future__ import annotations
+
 import uuid
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from kio.schema.allocate_producer_ids.v0.request import AllocateProducerIdsRequest
 from kio.schema.alter_partition.v2 import request as v2
 from kio.schema.alter_partition.v3 import request as v3
-from kio.static.protocol import RequestPayload, ResponsePayload
+from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
-from nodes.kraft.controller.answers import (
-    ALTER_CONFIGS,
-    CREATE_PARTITIONS,
-    CREATE_TOPICS,
-    DELETE_TOPICS,
-    INCREMENTAL_ALTER_CONFIGS,
-    ITEM_APIS,
-    topics_to_delete,
-)
+from nodes.kraft.controller.answers import ITEM_APIS
 from nodes.kraft.controller.partitions import AlterPartitionRequest
+from nodes.kraft.controller.steps import Fields
 from nodes.kraft.metadata.image import TOPIC_RESOURCE
 from nodes.kraft.wire.debug import ReadTopicsRequest
 from nodes.kraft.wire.heartbeats import (
@@ -29,6 +24,14 @@ from nodes.kraft.wire.heartbeats import (
     ControllerHeartbeatRequest,
 )
 from nodes.kraft.wire.records import IsrChangeRecord, Record
+
+if TYPE_CHECKING:
+    from kio.schema.alter_partition.v2 import response as v2_response
+    from kio.schema.alter_partition.v3 import response as v3_response
+
+    AlterPartitionResponse: TypeAlias = (
+        v2_response.AlterPartitionResponse | v3_response.AlterPartitionResponse
+    )
 
 Places: TypeAlias = dict[tuple[uuid.UUID | None, int], list[int]]
 """Topic id and partition -> offsets."""
@@ -39,7 +42,7 @@ def api_of(request: RequestPayload) -> str:
     return type(request).__name__.removesuffix("Request")
 
 
-def source_of(request: RequestPayload) -> dict[str, Any]:
+def source_of(request: RequestPayload) -> Fields:
     """The fields of `docs/operating.md` that the request has; of several topics or partitions,
     the first."""
     match request:
@@ -64,28 +67,22 @@ def source_of(request: RequestPayload) -> dict[str, Any]:
             return _named_first(request)
 
 
-def _named_first(request: Any) -> dict[str, Any]:
+def _named_first(request: RequestPayload) -> Fields:
     """Of administrative requests."""
-    key = int(request.__api_key__)
-    if key == DELETE_TOPICS:
-        name, topic_id = next(iter(topics_to_delete(request)), (None, None))
-        named = {"topic": name, "topic_id": str(topic_id) if topic_id else None}
-        return {field: value for field, value in named.items() if value is not None}
-    if key in (CREATE_TOPICS, CREATE_PARTITIONS):
-        return {"topic": request.topics[0].name} if request.topics else {}
-    if key in (ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS):
-        return _first_topic(request.resources)
-    return {}
+    api = ITEM_APIS.get(int(request.__api_key__))
+    asked = api.asked(request) if api is not None else []
+    topics = (each for each in asked if each.get("resource_type", TOPIC_RESOURCE) == TOPIC_RESOURCE)
+    first = next(topics, {})
+    topic_id = first.get("topic_id")
+    named = {
+        "topic": first.get("name", first.get("resource_name")),
+        "topic_id": str(topic_id) if topic_id else None,
+    }
+    return {field: value for field, value in named.items() if value is not None}
 
 
-def _first_topic(resources: Any) -> dict[str, Any]:
-    names = (each.resource_name for each in resources if each.resource_type == TOPIC_RESOURCE)
-    name = next(names, None)
-    return {} if name is None else {"topic": name}
-
-
-def _alter_partition(request: AlterPartitionRequest) -> dict[str, Any]:
-    source: dict[str, Any] = {
+def _alter_partition(request: AlterPartitionRequest) -> Fields:
+    source: Fields = {
         "broker_id": int(request.broker_id),
         "broker_epoch": int(request.broker_epoch),
     }
@@ -103,21 +100,23 @@ def items_of(
     response: ResponsePayload | None,
     records: Sequence[Record],
     base_offset: int,
-) -> tuple[dict[str, Any], ...]:
+) -> tuple[Fields, ...]:
     """What became of each thing that a request asked for, in the response's order; nothing of
     requests that ask for one thing only. `records`: those appended for it, from `base_offset`."""
     key = int(request.__api_key__)
     if response is None:
         return ()
     if isinstance(request, AlterPartitionRequest):
-        return _isr_changes(request, response, _places(records, base_offset))
+        return _isr_changes(
+            request, cast("AlterPartitionResponse", response), _places(records, base_offset)
+        )
     if key not in ITEM_APIS:
         return ()
     results = getattr(response, ITEM_APIS[key].results)
     return tuple({**_named(each), "code": int(each.error_code)} for each in results)
 
 
-def _named(result: Any) -> dict[str, Any]:
+def _named(result: Entity) -> Fields:
     topic_id = getattr(result, "topic_id", None)
     named = {
         "topic": getattr(result, "name", None),
@@ -138,8 +137,8 @@ def _places(records: Sequence[Record], base_offset: int) -> Places:
 
 
 def _isr_changes(
-    request: AlterPartitionRequest, response: Any, places: Places
-) -> tuple[dict[str, Any], ...]:
+    request: AlterPartitionRequest, response: AlterPartitionResponse, places: Places
+) -> tuple[Fields, ...]:
     """Where one partition stands twice, its records are with the change that was accepted."""
     asked = [(topic.topic_id, each) for topic in request.topics for each in topic.partitions]
     codes = [int(each.error_code) for topic in response.topics for each in topic.partitions]

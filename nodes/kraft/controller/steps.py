@@ -7,7 +7,7 @@ refusal alike.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from kio.static.protocol import RequestPayload, ResponsePayload
 
@@ -16,6 +16,8 @@ from nodes.kraft.metadata.image import Image
 from nodes.kraft.security.authorizer import Requester
 
 Token: TypeAlias = int
+Fields: TypeAlias = dict[str, object]
+"""Of an event, in JSON's types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +117,11 @@ class Decided:
 
     token: Token
     api: str
-    source: dict[str, Any]
+    source: Fields
     verdict: int
     as_of: int
     records: tuple[int, ...]
-    items: tuple[dict[str, Any], ...] = ()
+    items: tuple[Fields, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i8, i16, i32
+from kio.static.protocol import Entity, ResponsePayload
 
 from nodes.kraft.controller.answers import (
     Refusal,
@@ -37,6 +38,7 @@ from nodes.kraft.controller.placement import (
     assign_more,
 )
 from nodes.kraft.controller.record_batch import RecordBatchBuilder
+from nodes.kraft.ids import LeaderEpoch, PartitionEpoch, PartitionIndex
 from nodes.kraft.metadata.config_keys import ConfigSource
 from nodes.kraft.metadata.image import TOPIC_RESOURCE, Image, Topic
 from nodes.kraft.security.authorizer import Operation, ResourceType
@@ -48,13 +50,14 @@ from nodes.kraft.wire.records import (
 )
 
 if TYPE_CHECKING:
-    from nodes.kraft.controller.requests import (
+    from nodes.kraft.wire.requests import (
+        CreatableTopic,
         CreatePartitionsRequest,
         CreateTopicsRequest,
         DeleteTopicsRequest,
     )
 
-FIRST_EPOCH: Final = i32(0)
+FIRST_EPOCH: Final = 0
 
 
 def create_topics(
@@ -64,7 +67,7 @@ def create_topics(
     draws: Draws,
     can_lead: CanLead,
     allows: Allows,
-) -> Any:
+) -> ResponsePayload:
     """Decide a CreateTopics request; one that only validates adds no record."""
     judged = (
         RecordBatchBuilder(builder.image, builder.next_offset) if request.validate_only else builder
@@ -90,15 +93,15 @@ def create_topics(
         made += len(assignment)
         topic_id = draws.topic_id()
         _add_topic(judged, topic, topic_id, assignment, can_lead)
-        told_id = None if request.validate_only else topic_id
+        shown_id = None if request.validate_only else topic_id
         may_read = allows(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name)
-        results.append(_created(request, topic, told_id, assignment, may_read))
+        results.append(_created(request, topic, shown_id, assignment, may_read))
     return items_response(request, results)
 
 
 def _add_topic(
     builder: RecordBatchBuilder,
-    topic: Any,
+    topic: CreatableTopic,
     topic_id: uuid.UUID,
     assignment: Assignment,
     can_lead: CanLead,
@@ -132,14 +135,14 @@ def _add_partitions(
             rows[replicas] = tuple(each for each in replicas if can_lead(builder.image, each))
         isr = rows[replicas]
         records.append(
-            PartitionRecord(  # plain numbers: kio's types would check each of them
-                partition_id=number,  # type: ignore[arg-type]
+            PartitionRecord(
+                partition_id=PartitionIndex(number),
                 topic_id=topic_id,
-                replicas=replicas,  # type: ignore[arg-type]
-                isr=isr,  # type: ignore[arg-type]
-                leader=isr[0],  # type: ignore[arg-type]
-                leader_epoch=FIRST_EPOCH,
-                partition_epoch=FIRST_EPOCH,
+                replicas=replicas,
+                isr=isr,
+                leader=isr[0],
+                leader_epoch=LeaderEpoch(FIRST_EPOCH),
+                partition_epoch=PartitionEpoch(FIRST_EPOCH),
             )
         )
     builder.add_all(records)
@@ -147,11 +150,11 @@ def _add_partitions(
 
 def _created(
     request: CreateTopicsRequest,
-    topic: Any,
+    topic: CreatableTopic,
     topic_id: uuid.UUID | None,
     assignment: Assignment,
     may_read: bool,
-) -> Any:
+) -> Entity:
     """`may_read`: whether the client may know the topic's configurations (KIP-525)."""
     if not may_read:
         return item_result(
@@ -180,7 +183,7 @@ def _created(
 
 def create_partitions(
     builder: RecordBatchBuilder, request: CreatePartitionsRequest, can_lead: CanLead, allows: Allows
-) -> Any:
+) -> ResponsePayload:
     """Decide a CreatePartitions request: topics grow to a count, keeping what they have."""
     judged = (
         RecordBatchBuilder(builder.image, builder.next_offset) if request.validate_only else builder
@@ -207,7 +210,9 @@ def create_partitions(
     return items_response(request, results)
 
 
-def delete_topics(builder: RecordBatchBuilder, request: DeleteTopicsRequest, allows: Allows) -> Any:
+def delete_topics(
+    builder: RecordBatchBuilder, request: DeleteTopicsRequest, allows: Allows
+) -> ResponsePayload:
     """Decide a DeleteTopics request, by names or ids."""
     results = []
     before, deleted = builder.image, set()

@@ -1,9 +1,10 @@
 """A partition's leader acknowledges what no follower has yet: to it, acks=all is acks=1."""
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from nodes.kraft.partition import leader
+from nodes.kraft.partition import leader, steps
+from nodes.kraft.partition.state import PartitionState
 
 ALL: Final = -1
 
@@ -11,7 +12,9 @@ ALL: Final = -1
 def install() -> None:
     healthy = leader.produce
 
-    def produce(state: Any, event: Any, now_ms: int) -> Any:
+    def produce(
+        state: PartitionState, event: steps.Produce, now_ms: int
+    ) -> tuple[PartitionState, list[steps.Effect]]:
         return healthy(state, replace(event, acks=1) if event.acks == ALL else event, now_ms)
 
     leader.produce = produce

@@ -1,15 +1,15 @@
 """A leader answers as soon as it has appended: it takes its own log for committed."""
 
-from typing import Any
-
 from nodes.kraft.controller import core
-from nodes.kraft.controller.steps import Commit, Propose
+from nodes.kraft.controller.steps import Commit, Effect, Input, Propose
 
 
 def install() -> None:
     healthy = core.step
 
-    def step(state: Any, event: Any, now_ms: int) -> Any:
+    def step(
+        state: core.ControllerState, event: Input, now_ms: int
+    ) -> tuple[core.ControllerState, list[Effect]]:
         after, effects = healthy(state, event, now_ms)
         if after.leadership is not None and any(isinstance(each, Propose) for each in effects):
             appended = Commit(after.leadership.end_offset, after.leadership.speculative)

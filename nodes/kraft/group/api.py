@@ -1,16 +1,25 @@
 """What clients are told of groups, in the version in which they asked."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from immutables import Map
 from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
+from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
 from nodes.kraft.controller.answers import NO_THROTTLE, item_schema, make, schema_of
 from nodes.kraft.group.asked import asked_groups, sought
 from nodes.kraft.group.state import Group, Member, Offset, Phase, TopicPartition
 from nodes.kraft.group.steps import Joined, Left, Synced
+
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import (
+        LeaveGroupRequest,
+        OffsetCommitRequest,
+        OffsetFetchRequest,
+    )
 
 OFFSET_COMMIT: Final = 8
 OFFSET_FETCH: Final = 9
@@ -46,7 +55,7 @@ Verdict: TypeAlias = Callable[[str, int], ErrorCode]
 # --- responses ----------------------------------------------------------------------------
 
 
-def joined(request: RequestPayload, result: Joined) -> Any:
+def joined(request: RequestPayload, result: Joined) -> ResponsePayload:
     schema = schema_of(request)
     protocol = result.protocol
     return make(
@@ -70,7 +79,7 @@ def joined(request: RequestPayload, result: Joined) -> Any:
     )
 
 
-def synced(request: RequestPayload, result: Synced) -> Any:
+def synced(request: RequestPayload, result: Synced) -> ResponsePayload:
     return make(
         schema_of(request),
         throttle_time=NO_THROTTLE,
@@ -81,14 +90,14 @@ def synced(request: RequestPayload, result: Synced) -> Any:
     )
 
 
-def told(request: RequestPayload, error: ErrorCode) -> Any:
+def answered(request: RequestPayload, error: ErrorCode) -> ResponsePayload:
     """The answer to Heartbeat."""
     return make(schema_of(request), throttle_time=NO_THROTTLE, error_code=error)
 
 
-def left(request: Any, result: Left) -> Any:
+def left(request: LeaveGroupRequest, result: Left) -> ResponsePayload:
     schema = schema_of(request)
-    if request.__version__ < 3:
+    if not hasattr(request, "members"):  # version 3
         error = result.error or next(iter(result.codes), ErrorCode.none)
         return make(schema, throttle_time=NO_THROTTLE, error_code=ErrorCode(error))
     members = tuple(
@@ -103,7 +112,9 @@ def left(request: Any, result: Left) -> Any:
     return make(schema, throttle_time=NO_THROTTLE, error_code=result.error, members=members)
 
 
-def committed(request: Any, error: ErrorCode, refused: Map[TopicPartition, ErrorCode]) -> Any:
+def committed(
+    request: OffsetCommitRequest, error: ErrorCode, refused: Map[TopicPartition, ErrorCode]
+) -> ResponsePayload:
     """The answer to OffsetCommit: `error` for all partitions that were not refused before."""
     schema = schema_of(request)
     topic_schema = item_schema(schema, "topics")
@@ -127,8 +138,8 @@ def committed(request: Any, error: ErrorCode, refused: Map[TopicPartition, Error
 
 
 def fetched(
-    request: RequestPayload, answer: Callable[[str], Group | ErrorCode], verdict: Verdict
-) -> Any:
+    request: OffsetFetchRequest, answer: Callable[[str], Group | ErrorCode], verdict: Verdict
+) -> ResponsePayload:
     """The answer to OffsetFetch v1-8. `answer`: a group, or why nothing can be said of it.
     Of all topics, those that `verdict` refuses are left out; of named ones they say why."""
     schema = schema_of(request)
@@ -156,15 +167,19 @@ def fetched(
 
 
 def _fetched_topics(
-    parent: Any, group: Group, topics: Any, verdict: Verdict, error: ErrorCode
-) -> tuple[Any, ...]:
+    parent: type[Entity],
+    group: Group,
+    topics: dict[str, list[int]] | None,
+    verdict: Verdict,
+    error: ErrorCode,
+) -> tuple[Entity, ...]:
     wanted: dict[str, list[int]] = {}
     if topics is None:
         for topic, partition in sorted(group.offsets):
             if verdict(topic, partition) == ErrorCode.none:
                 wanted.setdefault(topic, []).append(partition)
     else:
-        wanted = {each.name: [int(number) for number in each.partition_indexes] for each in topics}
+        wanted = topics
     schema = item_schema(parent, "topics")
     partition_schema = item_schema(schema, "partitions")
     return tuple(
@@ -185,7 +200,9 @@ def _fetched_topics(
     )
 
 
-def _fetched_partition(schema: Any, partition: int, offset: Offset | None, error: ErrorCode) -> Any:
+def _fetched_partition(
+    schema: type[Entity], partition: int, offset: Offset | None, error: ErrorCode
+) -> Entity:
     known = offset is not None and error == ErrorCode.none
     return make(
         schema,
@@ -199,7 +216,7 @@ def _fetched_partition(schema: Any, partition: int, offset: Offset | None, error
 
 def listed(
     request: RequestPayload, groups: Iterable[Group], error: ErrorCode = ErrorCode.none
-) -> Any:
+) -> ResponsePayload:
     """The answer to ListGroups v0-4, its filter by state applied."""
     schema = schema_of(request)
     states = {state.lower() for state in getattr(request, "states_filter", ())}
@@ -220,7 +237,9 @@ def listed(
     )
 
 
-def described(request: RequestPayload, groups: Iterable[tuple[str, Group | ErrorCode]]) -> Any:
+def described(
+    request: RequestPayload, groups: Iterable[tuple[str, Group | ErrorCode]]
+) -> ResponsePayload:
     """The answer to DescribeGroups v0-5. A group that there is not is "Dead", as in Kafka."""
     schema = schema_of(request)
     group_schema = item_schema(schema, "groups")
@@ -231,7 +250,7 @@ def described(request: RequestPayload, groups: Iterable[tuple[str, Group | Error
     )
 
 
-def _described(schema: Any, group_id: str, found: Group | ErrorCode) -> Any:
+def _described(schema: type[Entity], group_id: str, found: Group | ErrorCode) -> Entity:
     error = found if isinstance(found, ErrorCode) else ErrorCode.none
     group = Group(group_id=group_id, phase=Phase.DEAD)
     state = ""
@@ -250,7 +269,7 @@ def _described(schema: Any, group_id: str, found: Group | ErrorCode) -> Any:
     )
 
 
-def _described_member(schema: Any, group: Group, member: Member) -> Any:
+def _described_member(schema: type[Entity], group: Group, member: Member) -> Entity:
     return make(
         schema,
         member_id=member.member_id,
@@ -262,7 +281,7 @@ def _described_member(schema: Any, group: Group, member: Member) -> Any:
     )
 
 
-def deleted(request: RequestPayload, codes: Iterable[tuple[str, ErrorCode]]) -> Any:
+def deleted(request: RequestPayload, codes: Iterable[tuple[str, ErrorCode]]) -> ResponsePayload:
     """The answer to DeleteGroups v0-2."""
     schema = schema_of(request)
     results = tuple(
@@ -278,7 +297,7 @@ Found: TypeAlias = tuple[int, str, int] | ErrorCode
 """A coordinator's (node id, host, port), or why there is none."""
 
 
-def coordinators(request: RequestPayload, found: Iterable[tuple[str, Found]]) -> Any:
+def coordinators(request: RequestPayload, found: Iterable[tuple[str, Found]]) -> ResponsePayload:
     """The answer to FindCoordinator v0-4: one coordinator for each key."""
     schema = schema_of(request)
     if request.__version__ < 4:
@@ -290,7 +309,7 @@ def coordinators(request: RequestPayload, found: Iterable[tuple[str, Found]]) ->
     return make(schema, throttle_time=NO_THROTTLE, coordinators=parts)
 
 
-def _coordinator(key: str, found: Found) -> dict[str, Any]:
+def _coordinator(key: str, found: Found) -> dict[str, object]:
     error = found if isinstance(found, ErrorCode) else ErrorCode.none
     node_id, host, port = (-1, "", -1) if isinstance(found, ErrorCode) else found
     return {
@@ -306,7 +325,8 @@ def _coordinator(key: str, found: Found) -> dict[str, Any]:
 # --- refusals -----------------------------------------------------------------------------
 
 
-def refused(request: Any, code: ErrorCode) -> Any:
+# The key says which request it is.
+def refused(request: Any, code: ErrorCode) -> ResponsePayload:
     """The response that refuses a whole request, in its proper shape."""
     match int(request.__api_key__):
         case 8:
@@ -318,7 +338,7 @@ def refused(request: Any, code: ErrorCode) -> Any:
         case 11:
             return joined(request, Joined(error=code, member_id=request.member_id))
         case 12:
-            return told(request, code)
+            return answered(request, code)
         case 13:
             return left(request, Left(error=code))
         case 14:

@@ -1,8 +1,10 @@
 """Clients' group requests, of all versions, in the core's words."""
 
+from __future__ import annotations
+
 import datetime
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol
 
 from immutables import Map
 from kio.schema.errors import ErrorCode
@@ -10,12 +12,23 @@ from kio.schema.errors import ErrorCode
 from nodes.kraft.group.state import Offset, TopicPartition
 from nodes.kraft.group.steps import Beat, Commit, Join, Leave, Sync
 
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import (
+        FindCoordinatorRequest,
+        HeartbeatRequest,
+        JoinGroupRequest,
+        LeaveGroupRequest,
+        OffsetCommitRequest,
+        OffsetFetchRequest,
+        SyncGroupRequest,
+    )
+
 
 def _ms(duration: datetime.timedelta) -> int:
     return duration // datetime.timedelta(milliseconds=1)
 
 
-def join_of(request: Any, *, client_id: str, host: str, fresh_id: str) -> Join:
+def join_of(request: JoinGroupRequest, *, client_id: str, host: str, fresh_id: str) -> Join:
     """JoinGroup v0-9. Ids come first from version 4 on (KIP-394)."""
     session_ms = _ms(request.session_timeout)
     rebalance_ms = _ms(getattr(request, "rebalance_timeout", request.session_timeout))
@@ -34,7 +47,7 @@ def join_of(request: Any, *, client_id: str, host: str, fresh_id: str) -> Join:
     )
 
 
-def sync_of(request: Any) -> Sync:
+def sync_of(request: SyncGroupRequest) -> Sync:
     """SyncGroup v0-5."""
     return Sync(
         group_id=request.group_id,
@@ -47,7 +60,7 @@ def sync_of(request: Any) -> Sync:
     )
 
 
-def beat_of(request: Any) -> Beat:
+def beat_of(request: HeartbeatRequest) -> Beat:
     """Heartbeat v0-4."""
     return Beat(
         group_id=request.group_id,
@@ -57,17 +70,17 @@ def beat_of(request: Any) -> Beat:
     )
 
 
-def leave_of(request: Any) -> Leave:
+def leave_of(request: LeaveGroupRequest) -> Leave:
     """LeaveGroup v0-5; one member before version 3."""
     members: tuple[tuple[str, str | None], ...]
-    if request.__version__ >= 3:
+    if hasattr(request, "members"):
         members = tuple((each.member_id, each.group_instance_id) for each in request.members)
     else:
         members = ((request.member_id, None),)
     return Leave(group_id=request.group_id, members=members)
 
 
-def commit_of(request: Any, refused: Map[TopicPartition, ErrorCode]) -> Commit:
+def commit_of(request: OffsetCommitRequest, refused: Map[TopicPartition, ErrorCode]) -> Commit:
     """OffsetCommit v2-9, without the partitions that are refused already."""
     return Commit(
         group_id=request.group_id,
@@ -81,32 +94,44 @@ def commit_of(request: Any, refused: Map[TopicPartition, ErrorCode]) -> Commit:
                     leader_epoch=int(getattr(each, "committed_leader_epoch", -1)),
                     metadata=each.committed_metadata or "",
                 )
-                for topic, each in _partitions(request)
+                for topic in request.topics
+                for each in topic.partitions
                 if (topic.name, int(each.partition_index)) not in refused
             }
         ),
     )
 
 
-def _partitions(request: Any) -> Iterator[tuple[Any, Any]]:
-    return ((topic, each) for topic in request.topics for each in topic.partitions)
-
-
-def commits(request: Any) -> Iterator[tuple[str, int, str]]:
+def commits(request: OffsetCommitRequest) -> Iterator[tuple[str, int, str]]:
     """(topic, partition, metadata) of everything that an OffsetCommit asks for."""
-    for topic, each in _partitions(request):
-        yield topic.name, int(each.partition_index), each.committed_metadata or ""
+    for topic in request.topics:
+        for each in topic.partitions:
+            yield topic.name, int(each.partition_index), each.committed_metadata or ""
 
 
-def asked_groups(request: Any) -> list[tuple[str, Any]]:
-    """(group id, topics or None for all) of an OffsetFetch, v8 and before."""
-    if request.__version__ >= 8:
-        return [(each.group_id, each.topics) for each in request.groups]
-    return [(request.group_id, request.topics)]
+class _Partitions(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def partition_indexes(self) -> tuple[int, ...]: ...
 
 
-def sought(request: Any) -> tuple[str, ...]:
+def asked_groups(request: OffsetFetchRequest) -> list[tuple[str, dict[str, list[int]] | None]]:
+    """(group id, the partitions of topics or None for all) of an OffsetFetch, v8 and before."""
+    if hasattr(request, "groups"):
+        return [(each.group_id, _by_topic(each.topics)) for each in request.groups]
+    return [(request.group_id, _by_topic(request.topics))]
+
+
+def _by_topic(topics: Iterable[_Partitions] | None) -> dict[str, list[int]] | None:
+    if topics is None:
+        return None
+    return {each.name: [int(number) for number in each.partition_indexes] for each in topics}
+
+
+def sought(request: FindCoordinatorRequest) -> tuple[str, ...]:
     """The keys of a FindCoordinator, v4 and before."""
-    if request.__version__ >= 4:
+    if hasattr(request, "coordinator_keys"):
         return tuple(request.coordinator_keys)
     return (request.key,)

@@ -10,13 +10,14 @@ import io
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final, TypeVar
 
 from kio.records.readers import read_batch
 from kio.records.schema import NewRecordBatch, Record
 from kio.records.writers import write_new_batch
 from kio.static.constants import EntityType
 from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
+from kio.static.protocol import Entity
 
 from nodes.kraft.group.state import Offset
 from nodes.kraft.group.steps import (
@@ -27,6 +28,8 @@ from nodes.kraft.group.steps import (
     SavedMember,
 )
 from nodes.kraft.wire.codec import decode_entity, encode_entity
+
+E = TypeVar("E", bound=Entity)
 
 OFFSET_KEY: Final = 1
 GROUP_KEY: Final = 2
@@ -136,7 +139,7 @@ def encode_changes(changes: Sequence[Change], wall_ms: int) -> bytes:
     return buffer.getvalue()
 
 
-def _versioned(entity: Any) -> bytes:
+def _versioned(entity: Entity) -> bytes:
     return _VERSION.pack(entity.__version__) + encode_entity(entity)
 
 
@@ -225,7 +228,7 @@ def _change(key: bytes, value: bytes | None) -> Change | None:
     return None
 
 
-def _body(value: bytes, schema: Any) -> Any:
+def _body(value: bytes, schema: type[E]) -> E:
     (version,) = _VERSION.unpack_from(value)
     if version != VALUE:
         raise ValueError(f"{schema.__name__} version {version}; this software knows {VALUE}")

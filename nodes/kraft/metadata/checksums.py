@@ -11,7 +11,7 @@ import hashlib
 import json
 import uuid
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from nodes.kraft.metadata.entities import (
     AccessRule,
@@ -106,7 +106,7 @@ def of_request(number: int, request_id: uuid.UUID, answer: bytes) -> int:
     return _of(["request", number, str(request_id), answer.hex()])
 
 
-def _of(line: list[Any]) -> int:
+def _of(line: list[object]) -> int:
     return _of_text(_encode(line))
 
 

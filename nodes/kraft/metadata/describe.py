@@ -8,13 +8,15 @@ from dataclasses import fields
 from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
 
+from kio.static.protocol import Entity
+
 from nodes.kraft.wire.records import IsrChangeRecord, PartitionRecord, Record
 
-Conversion: TypeAlias = Callable[[Any], Any] | None
+Conversion: TypeAlias = Callable[[Any], object] | None
 """How a field's value becomes JSON; None: it is JSON."""
 
 
-def describe(record: Record) -> dict[str, Any]:
+def describe(record: Record) -> dict[str, object]:
     """A record as a JSON object; uuids are strings, bytes are hexadecimal."""
     return {"kind": type(record).__name__, **_object(record)}
 
@@ -48,17 +50,16 @@ def _quoted(ident: uuid.UUID | None) -> str:
     return "null" if ident is None else f'"{ident}"'
 
 
-def _object(entity: Any) -> dict[str, Any]:
+def _object(entity: Entity) -> dict[str, object]:
     described = {}
-    schema: Any = type(entity)  # mypy takes type[Any] for unhashable
-    for name, conversion in _conversions(schema):
+    for name, conversion in _conversions(type(entity)):
         value = getattr(entity, name)
         described[name] = value if conversion is None or value is None else conversion(value)
     return described
 
 
 @cache
-def _conversions(schema: Any) -> tuple[tuple[str, Conversion], ...]:
+def _conversions(schema: type[Entity]) -> tuple[tuple[str, Conversion], ...]:
     """Each field's name and conversion. Every committed record is described: what a schema says
     is asked once."""
     hints = typing.get_type_hints(schema)
@@ -68,13 +69,13 @@ def _conversions(schema: Any) -> tuple[tuple[str, Conversion], ...]:
     )
 
 
-def _conversion(hint: Any, kafka_type: str | None) -> Conversion:
+def _conversion(hint: object, kafka_type: str | None) -> Conversion:
     if typing.get_origin(hint) is tuple:
         return _objects if kafka_type is None else list
     return _PRIMITIVES.get(kafka_type)
 
 
-def _objects(entities: tuple[Any, ...]) -> list[dict[str, Any]]:
+def _objects(entities: tuple[Entity, ...]) -> list[dict[str, object]]:
     return [_object(entity) for entity in entities]
 
 

@@ -4,22 +4,25 @@ And the errors of records that describe no such thing, or one that must not be.
 """
 
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from nodes.kraft.ids import BrokerEpoch, LeaderEpoch, PartitionEpoch
+from kio.static.primitive import i16, u16
+
+from nodes.kraft.ids import BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch, PartitionIndex
 from nodes.kraft.wire import records as wire
 from nodes.kraft.wire.heartbeats import BrokerState
 
-NO_LEADER: Final = -1
+NO_LEADER: Final = BrokerId(-1)
 TOPIC_RESOURCE: Final = 2
 """Kafka's ConfigResource type of a topic."""
 
 EVERY_RESOURCE: Final = "*"
 """How clients name the default resource of access rules, whose name is null in the log."""
 
-PartitionKey: TypeAlias = tuple[uuid.UUID, int]
+PartitionKey: TypeAlias = tuple[uuid.UUID, PartitionIndex]
 ConfigKey: TypeAlias = tuple[int, str]
 RuleKey: TypeAlias = tuple[int, int, str, str]
 """Resource type, pattern type, resource name (`*`: the default resource), principal."""
@@ -49,15 +52,15 @@ class InvalidRecord(ImageError):
 class EndPoint:
     name: str
     host: str
-    port: int
-    security_protocol: int
+    port: u16
+    security_protocol: i16
 
 
 @dataclass(frozen=True, slots=True)
 class Broker:
     """A registration. `activated`: it has been unfenced under this epoch, now or before."""
 
-    broker_id: int
+    broker_id: BrokerId
     epoch: BrokerEpoch
     incarnation_id: uuid.UUID
     end_points: tuple[EndPoint, ...]
@@ -83,18 +86,21 @@ class Topic:
     partitions: int = 0
     deleting: bool = False
 
+    def indexes(self) -> Iterator[PartitionIndex]:
+        return map(PartitionIndex, range(self.partitions))
+
 
 @dataclass(frozen=True, slots=True)
 class Partition:
     """`leader` is -1 where no member of the ISR can lead."""
 
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    leader: int
+    replicas: tuple[BrokerId, ...]
+    isr: tuple[BrokerId, ...]
+    leader: BrokerId
     leader_epoch: LeaderEpoch
     partition_epoch: PartitionEpoch
-    removing_replicas: tuple[int, ...] = ()
-    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[BrokerId, ...] = ()
+    adding_replicas: tuple[BrokerId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +131,7 @@ def broker_of(record: wire.BrokerRecord) -> Broker:
     """The registration that the record tells of, just registered."""
     return Broker(
         broker_id=record.broker_id,
-        epoch=BrokerEpoch(record.broker_epoch),
+        epoch=record.broker_epoch,
         incarnation_id=record.incarnation_id or uuid.UUID(int=0),
         end_points=tuple(
             EndPoint(point.name, point.host, point.port, point.security_protocol)
@@ -141,8 +147,8 @@ def partition_of(record: wire.PartitionRecord, topic: str) -> Partition:
         replicas=tuple(record.replicas),
         isr=tuple(record.isr),
         leader=record.leader,
-        leader_epoch=LeaderEpoch(record.leader_epoch),
-        partition_epoch=PartitionEpoch(record.partition_epoch),
+        leader_epoch=record.leader_epoch,
+        partition_epoch=record.partition_epoch,
         removing_replicas=tuple(record.removing_replicas),
         adding_replicas=tuple(record.adding_replicas),
     )
@@ -160,7 +166,7 @@ def check_members(topic: str, partition: Partition) -> None:
 
 
 @lru_cache(maxsize=10_000)  # of many partitions few differ in them
-def _wrong_members(replicas: tuple[int, ...], isr: tuple[int, ...]) -> str | None:
+def _wrong_members(replicas: tuple[BrokerId, ...], isr: tuple[BrokerId, ...]) -> str | None:
     if len(set(replicas)) != len(replicas) or len(set(isr)) != len(isr):
         return "a replica stands twice"
     if not isr or not set(isr) <= set(replicas):

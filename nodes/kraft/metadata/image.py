@@ -15,6 +15,7 @@ from typing import Final, TypeAlias, cast
 
 from immutables import Map
 
+from nodes.kraft.ids import BrokerEpoch, BrokerId
 from nodes.kraft.metadata import checksums
 from nodes.kraft.metadata.entities import (
     EVERY_RESOURCE,
@@ -85,12 +86,12 @@ class Image:
     sum of the checksums of all entities (see `checksums.py`).
     """
 
-    brokers: Map[int, Broker] = field(default_factory=Map)
+    brokers: Map[BrokerId, Broker] = field(default_factory=Map)
     topics: Map[uuid.UUID, Topic] = field(default_factory=Map)
     topic_ids: Map[str, uuid.UUID] = field(default_factory=Map)
     partitions: Map[PartitionKey, Partition] = field(default_factory=Map)
-    in_sync: Map[int, Map[PartitionKey, None]] = field(default_factory=Map)
-    led: Map[int, int] = field(default_factory=Map)
+    in_sync: Map[BrokerId, Map[PartitionKey, None]] = field(default_factory=Map)
+    led: Map[BrokerId, int] = field(default_factory=Map)
     leaderless: Map[PartitionKey, None] = field(default_factory=Map)
     configs: Map[ConfigKey, Map[str, str]] = field(default_factory=Map)
     access_rules: Map[AccessRule, None] = field(default_factory=Map)
@@ -109,11 +110,11 @@ class Image:
         topic_id = self.topic_ids.get(name)
         return None if topic_id is None else self.topics[topic_id]
 
-    def partitions_in_sync(self, broker_id: int) -> list[PartitionKey]:
+    def partitions_in_sync(self, broker_id: BrokerId) -> list[PartitionKey]:
         """The partitions that have the broker in their ISR, in no order that means anything."""
         return list(self.in_sync.get(broker_id, ()))
 
-    def leads(self, broker_id: int) -> int:
+    def leads(self, broker_id: BrokerId) -> int:
         """How many partitions the broker leads."""
         return self.led.get(broker_id, 0)
 
@@ -192,7 +193,7 @@ def _register(image: Image, record: wire.BrokerRecord, offset: int) -> Image:
     return _put_broker(image, broker_of(record))
 
 
-def _set_fenced(image: Image, broker_id: int, epoch: int, *, fenced: bool) -> Image:
+def _set_fenced(image: Image, broker_id: BrokerId, epoch: BrokerEpoch, *, fenced: bool) -> Image:
     broker = image.brokers.get(broker_id)
     if broker is None:
         raise UnknownEntity(f"broker {broker_id}")

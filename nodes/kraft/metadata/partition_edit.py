@@ -6,11 +6,11 @@ the maps come from stays as it is, whatever happens here.
 """
 
 import uuid
-from typing import Any
+from typing import TypedDict, Unpack
 
 from immutables import Map, MapMutation
 
-from nodes.kraft.ids import LeaderEpoch, PartitionEpoch
+from nodes.kraft.ids import BrokerId
 from nodes.kraft.metadata import checksums
 from nodes.kraft.metadata.entities import (
     NO_LEADER,
@@ -28,34 +28,36 @@ from nodes.kraft.metadata.entities import (
 from nodes.kraft.wire.records import IsrChangeRecord, PartitionRecord, TopicRecord
 
 
+class Fields(TypedDict):
+    """Those of an image that edits change."""
+
+    topics: Map[uuid.UUID, Topic]
+    topic_ids: Map[str, uuid.UUID]
+    metric_names: Map[str, str]
+    partitions: Map[PartitionKey, Partition]
+    in_sync: Map[BrokerId, Map[PartitionKey, None]]
+    led: Map[BrokerId, int]
+    leaderless: Map[PartitionKey, None]
+    checksum: int
+
+
 class PartitionEdit:
     """Partitions and what follows from them: `Image`'s fields of the same names. Records that do
     not fit raise `ImageError`; the edit is then good for nothing more."""
 
-    def __init__(
-        self,
-        *,
-        topics: Map[uuid.UUID, Topic],
-        topic_ids: Map[str, uuid.UUID],
-        metric_names: Map[str, str],
-        partitions: Map[PartitionKey, Partition],
-        in_sync: Map[int, Map[PartitionKey, None]],
-        led: Map[int, int],
-        leaderless: Map[PartitionKey, None],
-        checksum: int,
-    ) -> None:
-        self._topics = topics.mutate()
-        self._topic_ids = topic_ids.mutate()
-        self._metric_names = metric_names.mutate()
-        self._partitions = partitions.mutate()
-        self._in_sync = in_sync
-        self._members: dict[int, MapMutation[PartitionKey, None]] = {}
-        self._led = led
-        self._counts: dict[int, int] = {}
-        self._leaderless = leaderless.mutate()
-        self._checksum = checksum
+    def __init__(self, **before: Unpack[Fields]) -> None:
+        self._topics = before["topics"].mutate()
+        self._topic_ids = before["topic_ids"].mutate()
+        self._metric_names = before["metric_names"].mutate()
+        self._partitions = before["partitions"].mutate()
+        self._in_sync = before["in_sync"]
+        self._members: dict[BrokerId, MapMutation[PartitionKey, None]] = {}
+        self._led = before["led"]
+        self._counts: dict[BrokerId, int] = {}
+        self._leaderless = before["leaderless"].mutate()
+        self._checksum = before["checksum"]
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> Fields:
         """The fields of the image after all changes. Ends the edit."""
         in_sync, led = self._in_sync, self._led
         for broker_id, open_members in self._members.items():
@@ -101,7 +103,7 @@ class PartitionEdit:
     def add(self, record: PartitionRecord) -> None:
         """The next partition of its topic."""
         topic = self._topic(record.topic_id)
-        number = int(record.partition_id)
+        number = record.partition_id
         if 0 <= number < topic.partitions:
             raise DuplicateEntity(_name(topic, number))
         if number != topic.partitions:
@@ -114,7 +116,7 @@ class PartitionEdit:
     def change(self, record: IsrChangeRecord) -> None:
         """Another ISR or leader of a partition."""
         topic = self._topic(record.topic_id)
-        key = (topic.topic_id, int(record.partition_id))
+        key = (topic.topic_id, record.partition_id)
         before = self._partitions.get(key)
         if before is None:
             raise UnknownEntity(_name(topic, key[1]))
@@ -132,8 +134,8 @@ class PartitionEdit:
             before.replicas,
             tuple(record.isr),
             record.leader,
-            LeaderEpoch(record.leader_epoch),
-            PartitionEpoch(record.partition_epoch),
+            record.leader_epoch,
+            record.partition_epoch,
             before.removing_replicas,
             before.adding_replicas,
         )
@@ -142,7 +144,7 @@ class PartitionEdit:
 
     def remove_all(self, topic: Topic) -> None:
         """All partitions of a topic; the topic itself is the caller's."""
-        for number in range(topic.partitions):
+        for number in topic.indexes():
             key = (topic.topic_id, number)
             self._put(key, self._partitions[key], None)
 
@@ -171,7 +173,9 @@ class PartitionEdit:
         elif before is not None and was == NO_LEADER:
             del self._leaderless[key]
 
-    def _put_members(self, key: PartitionKey, old: tuple[int, ...], new: tuple[int, ...]) -> None:
+    def _put_members(
+        self, key: PartitionKey, old: tuple[BrokerId, ...], new: tuple[BrokerId, ...]
+    ) -> None:
         if old == new:
             return
         for broker_id in old:
@@ -181,14 +185,14 @@ class PartitionEdit:
             if broker_id not in old:
                 self._members_of(broker_id)[key] = None
 
-    def _members_of(self, broker_id: int) -> MapMutation[PartitionKey, None]:
+    def _members_of(self, broker_id: BrokerId) -> MapMutation[PartitionKey, None]:
         members = self._members.get(broker_id)
         if members is None:
             before: Map[PartitionKey, None] = self._in_sync.get(broker_id, Map())
             members = self._members[broker_id] = before.mutate()
         return members
 
-    def _count(self, broker_id: int, by: int) -> None:
+    def _count(self, broker_id: BrokerId, by: int) -> None:
         if broker_id != NO_LEADER:
             count = self._counts.get(broker_id)
             self._counts[broker_id] = by + (self._led.get(broker_id, 0) if count is None else count)

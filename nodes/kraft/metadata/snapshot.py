@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from immutables import Map
-from kio.static.primitive import i8, i16, i32, i64, u16
+from kio.static.primitive import i8, i16, i64
 
+from nodes.kraft.ids import NO_EPOCH, BrokerId, PartitionIndex
 from nodes.kraft.metadata.entities import (
     AccessRule,
     Broker,
@@ -28,7 +29,7 @@ from nodes.kraft.metadata.entities import (
     rule_of,
 )
 from nodes.kraft.metadata.features import format_level
-from nodes.kraft.metadata.image import Image
+from nodes.kraft.metadata.image import NO_LEADER, Image
 from nodes.kraft.metadata.indexes import indexed
 from nodes.kraft.metadata.records import decode_record, encode_record
 from nodes.kraft.wire import records as wire
@@ -54,7 +55,7 @@ def entities(image: Image) -> Iterator[wire.Record]:
     for topic_id in sorted(image.topics, key=lambda each: each.int):
         topic = image.topics[topic_id]
         yield wire.TopicRecord(name=topic.name, topic_id=topic_id, deleting=topic.deleting)
-        for number in range(topic.partitions):
+        for number in topic.indexes():
             yield _partition(topic_id, number, image.partitions[topic_id, number])
     for (resource_type, resource_name), values in sorted(image.configs.items()):
         for name, value in sorted(values.items()):
@@ -68,8 +69,8 @@ def entities(image: Image) -> Iterator[wire.Record]:
         yield _rule(rule)
     if image.next_producer_id:
         yield wire.ProducerIdsRecord(
-            broker_id=i32(-1),
-            broker_epoch=i64(-1),
+            broker_id=NO_LEADER,
+            broker_epoch=NO_EPOCH,
             next_producer_id=i64(image.next_producer_id),
         )
     yield from _requests(image)
@@ -77,14 +78,14 @@ def entities(image: Image) -> Iterator[wire.Record]:
 
 def _broker(broker: Broker) -> wire.BrokerRecord:
     return wire.BrokerRecord(
-        broker_id=i32(broker.broker_id),
-        broker_epoch=i64(broker.epoch),
+        broker_id=broker.broker_id,
+        broker_epoch=broker.epoch,
         end_points=tuple(
             wire.EndPoint(
                 name=point.name,
                 host=point.host,
-                port=u16(point.port),
-                security_protocol=i16(point.security_protocol),
+                port=point.port,
+                security_protocol=point.security_protocol,
             )
             for point in broker.end_points
         ),
@@ -94,18 +95,19 @@ def _broker(broker: Broker) -> wire.BrokerRecord:
     )
 
 
-def _partition(topic_id: uuid.UUID, number: int, partition: Partition) -> wire.PartitionRecord:
-    # Plain numbers, out of the image: kio's types would check each of them again.
+def _partition(
+    topic_id: uuid.UUID, number: PartitionIndex, partition: Partition
+) -> wire.PartitionRecord:
     return wire.PartitionRecord(
-        partition_id=number,  # type: ignore[arg-type]
+        partition_id=number,
         topic_id=topic_id,
-        replicas=partition.replicas,  # type: ignore[arg-type]
-        isr=partition.isr,  # type: ignore[arg-type]
-        removing_replicas=partition.removing_replicas,  # type: ignore[arg-type]
-        adding_replicas=partition.adding_replicas,  # type: ignore[arg-type]
-        leader=partition.leader,  # type: ignore[arg-type]
-        leader_epoch=partition.leader_epoch,  # type: ignore[arg-type]
-        partition_epoch=partition.partition_epoch,  # type: ignore[arg-type]
+        replicas=partition.replicas,
+        isr=partition.isr,
+        removing_replicas=partition.removing_replicas,
+        adding_replicas=partition.adding_replicas,
+        leader=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=partition.partition_epoch,
     )
 
 
@@ -165,7 +167,7 @@ class _Builder:
     before it valid, would cost far more for a hundred thousand of them."""
 
     def __init__(self) -> None:
-        self._brokers: dict[int, Broker] = {}
+        self._brokers: dict[BrokerId, Broker] = {}
         self._topics: dict[uuid.UUID, tuple[str, bool]] = {}
         self._sizes: dict[uuid.UUID, int] = {}
         self._partitions: dict[PartitionKey, Partition] = {}
@@ -186,7 +188,7 @@ class _Builder:
                 _put(self._topics, record.topic_id, (record.name, record.deleting))
                 self._sizes[record.topic_id] = 0
             case wire.BrokerRecord():
-                _put(self._brokers, int(record.broker_id), _broker_in_its_state(record))
+                _put(self._brokers, record.broker_id, _broker_in_its_state(record))
             case wire.ConfigRecord(value=str(value)):
                 key = (int(record.resource_type), record.resource_name)
                 _put(self._configs.setdefault(key, {}), record.name, value)
@@ -203,7 +205,7 @@ class _Builder:
 
     def _add_partition(self, record: wire.PartitionRecord) -> None:
         topic_id = record.topic_id
-        number = int(record.partition_id)
+        number = record.partition_id
         if topic_id is None or topic_id not in self._topics:
             raise UnknownEntity(f"topic id {topic_id}")
         if number != self._sizes[topic_id]:

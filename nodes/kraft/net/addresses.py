@@ -8,7 +8,9 @@ configured addresses are not needed any more (A.1.10).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
+
+from kio.schema.fetch.v17.response import NodeEndpoint
 
 MAX_LEARNED: Final = 100
 
@@ -23,7 +25,7 @@ class Addresses:
         """Raises `KeyError` for one that nobody has told of."""
         return self._known[controller_id]
 
-    def learn(self, endpoints: Iterable[Any]) -> None:
+    def learn(self, endpoints: Iterable[NodeEndpoint]) -> None:
         """`endpoints`: NodeEndpoint entities. They replace what was known of the same ids."""
         told = {int(each.node_id): (each.host, int(each.port)) for each in endpoints}
         if told and len(self._known | told) <= MAX_LEARNED:

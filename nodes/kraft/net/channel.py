@@ -1,21 +1,39 @@
 """A channel to another node: one connection, one request at a time."""
 
+from __future__ import annotations
+
 import asyncio
 import itertools
 import struct
 from collections.abc import Callable
-from typing import Any, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, overload
 
-from kio.schema.errors import ErrorCode
-from kio.schema.sasl_authenticate.v2.request import SaslAuthenticateRequest
-from kio.schema.sasl_handshake.v1.request import SaslHandshakeRequest
-from kio.static.protocol import RequestPayload
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.config import Config
+from nodes.kraft.net.login import login_requests
 from nodes.kraft.net.secure import ChannelSecurity, to_controllers
-from nodes.kraft.security.sasl import Login, client_tokens
+from nodes.kraft.security.sasl import Login
 from nodes.kraft.security.scram import AuthenticationFailed
 from nodes.kraft.wire.codec import MalformedRequest, decode_response, encode_request, frame
+
+if TYPE_CHECKING:
+    from kio.schema.allocate_producer_ids.v0 import (
+        AllocateProducerIdsRequest,
+        AllocateProducerIdsResponse,
+    )
+    from kio.schema.alter_partition.v3 import AlterPartitionRequest, AlterPartitionResponse
+    from kio.schema.envelope.v0 import EnvelopeRequest, EnvelopeResponse
+    from kio.schema.fetch.v16 import FetchRequest, FetchResponse
+
+    from nodes.kraft.wire.heartbeats import (
+        BrokerHeartbeatRequest,
+        BrokerHeartbeatResponse,
+        ControllerHeartbeatRequest,
+        ControllerHeartbeatResponse,
+    )
+    from nodes.kraft.wire.quorum import QuorumRequest, QuorumResponse
 
 MAX_ANSWER_BYTES: Final = 100 * 2**20
 TLS_SHUTDOWN_S: Final = 2.0
@@ -52,7 +70,36 @@ class Channel:
         self._busy = asyncio.Lock()
         self._streams: Streams | None = None
 
-    async def call(self, request: RequestPayload, timeout_s: float) -> Any:
+    @overload
+    async def call(
+        self, request: BrokerHeartbeatRequest, timeout_s: float
+    ) -> BrokerHeartbeatResponse: ...
+
+    @overload
+    async def call(
+        self, request: ControllerHeartbeatRequest, timeout_s: float
+    ) -> ControllerHeartbeatResponse: ...
+
+    @overload
+    async def call(
+        self, request: AlterPartitionRequest, timeout_s: float
+    ) -> AlterPartitionResponse: ...
+
+    @overload
+    async def call(
+        self, request: AllocateProducerIdsRequest, timeout_s: float
+    ) -> AllocateProducerIdsResponse: ...
+
+    @overload
+    async def call(self, request: EnvelopeRequest, timeout_s: float) -> EnvelopeResponse: ...
+
+    @overload
+    async def call(self, request: FetchRequest, timeout_s: float) -> FetchResponse: ...
+
+    @overload
+    async def call(self, request: QuorumRequest, timeout_s: float) -> QuorumResponse: ...
+
+    async def call(self, request: RequestPayload, timeout_s: float) -> ResponsePayload:
         """The response entity. Raises `NotSent`, `FateUnknown`."""
         async with self._busy:
             try:
@@ -79,7 +126,7 @@ class Channel:
                 if not done:  # a late answer must never be taken for that of a later request
                     self.close()
 
-    async def _exchange(self, streams: Streams, request: RequestPayload) -> Any:
+    async def _exchange(self, streams: Streams, request: RequestPayload) -> ResponsePayload:
         reader, writer = streams
         correlation_id = next(self._correlation) & 0x7FFFFFFF
         data = encode_request(request, correlation_id=correlation_id, client_id=self._client_id)
@@ -100,7 +147,13 @@ class Channel:
         if self._streams is not None and _is_over(*self._streams):
             self.close()
         if self._streams is None:
-            streams = await asyncio.open_connection(self._host, self._port, **self._tls_arguments())
+            context = self._security.tls
+            streams = await asyncio.open_connection(
+                self._host,
+                self._port,
+                ssl=context,
+                ssl_shutdown_timeout=TLS_SHUTDOWN_S if context is not None else None,
+            )
             try:
                 if self._security.login is not None:
                     await self._log_in(streams, self._security.login)
@@ -110,25 +163,12 @@ class Channel:
             self._streams = streams
         return self._streams
 
-    def _tls_arguments(self) -> dict[str, Any]:
-        context = self._security.tls
-        if context is None:
-            return {}
-        return {"ssl": context, "ssl_shutdown_timeout": TLS_SHUTDOWN_S}
-
     async def _log_in(self, streams: Streams, login: Login) -> None:
-        """SASL in SaslAuthenticate requests (KIP-152)."""
-        answer = await self._exchange(streams, SaslHandshakeRequest(mechanism=login.mechanism))
-        _check(answer, f"{login.mechanism}: {', '.join(answer.mechanisms)} would do")
-        tokens = client_tokens(login)
-        token = next(tokens)
-        while True:
-            answer = await self._exchange(streams, SaslAuthenticateRequest(auth_bytes=token))
-            _check(answer, f"{login.mechanism} as {login.username}")
-            try:
-                token = tokens.send(answer.auth_bytes)
-            except StopIteration:
-                return
+        requests = login_requests(login)
+        request = next(requests)
+        with suppress(StopIteration):
+            while True:
+                request = requests.send(await self._exchange(streams, request))
 
     def close(self) -> None:
         """Drop the connection; the next call makes a new one."""
@@ -165,11 +205,6 @@ class ControllerChannels:
         """Drop all connections."""
         for channel in self._made.values():
             channel.close()
-
-
-def _check(answer: Any, what: str) -> None:
-    if answer.error_code != ErrorCode.none:
-        raise AuthenticationFailed(f"{answer.error_code.name}: {what}")
 
 
 def _is_over(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:

@@ -10,7 +10,7 @@ import asyncio
 import ssl
 import struct
 import time
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from nodes.kraft.net.gate import Gate
 from nodes.kraft.net.limits import Limits
@@ -96,7 +96,7 @@ class Connection(asyncio.Protocol):
     async def _secure(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
         """TLS on top. A listener of its own kind of TLS would count a connection only when the
         handshake is over, which somebody who never ends it knows how to use."""
-        secure: Any = None
+        secure: asyncio.Transport | None = None
         try:
             secure = await asyncio.get_running_loop().start_tls(
                 transport,

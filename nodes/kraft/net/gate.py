@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode
 from kio.schema.sasl_authenticate.v0.request import (
@@ -17,6 +18,7 @@ from kio.schema.sasl_authenticate.v2.request import (
 )
 from kio.schema.sasl_handshake.v0.request import SaslHandshakeRequest as SaslHandshakeRequest0
 from kio.schema.sasl_handshake.v1.request import SaslHandshakeRequest as SaslHandshakeRequest1
+from kio.static.protocol import ResponsePayload
 
 from nodes.kraft.security.principal import ANONYMOUS, Principal
 from nodes.kraft.security.sasl import SaslSettings, ServerSession
@@ -29,7 +31,6 @@ API_VERSIONS: Final = 18
 SASL_HANDSHAKE: Final = 17
 SASL_AUTHENTICATE: Final = 36
 SASL_KEYS: Final = frozenset({SASL_HANDSHAKE, SASL_AUTHENTICATE})
-SASL_VERSIONS: Final = {SASL_HANDSHAKE: (0, 1), SASL_AUTHENTICATE: (0, 2)}
 
 SaslHandshakeRequest: TypeAlias = SaslHandshakeRequest0 | SaslHandshakeRequest1
 SaslRequest: TypeAlias = (
@@ -38,6 +39,7 @@ SaslRequest: TypeAlias = (
     | SaslAuthenticateRequest1
     | SaslAuthenticateRequest2
 )
+Schema: TypeAlias = Callable[..., ResponsePayload]
 
 
 class Gate:
@@ -59,7 +61,7 @@ class Gate:
         """Whether a request of that key may be looked at at all."""
         return self.open or api_key == API_VERSIONS or api_key in SASL_KEYS
 
-    def answer(self, request: SaslRequest) -> Any:
+    def answer(self, request: SaslRequest) -> ResponsePayload:
         """The response to SaslHandshake or SaslAuthenticate."""
         schema = response_schema(request.__api_key__, request.__version__)
         if isinstance(request, SaslHandshakeRequest0 | SaslHandshakeRequest1):
@@ -83,7 +85,7 @@ class Gate:
         self.bare_tokens = not self.open
         return answer
 
-    def _handshake(self, request: SaslHandshakeRequest, schema: type[Any]) -> Any:
+    def _handshake(self, request: SaslHandshakeRequest, schema: Schema) -> ResponsePayload:
         settings = self._settings
         code = ErrorCode.none
         if settings is None or self.open or self._session is not None:
@@ -110,6 +112,6 @@ class Gate:
 
 
 def _authenticated(
-    schema: type[Any], code: ErrorCode, *, message: str | None = None, token: bytes = b""
-) -> Any:
+    schema: Schema, code: ErrorCode, *, message: str | None = None, token: bytes = b""
+) -> ResponsePayload:
     return schema(error_code=code, error_message=message, auth_bytes=token)

@@ -15,13 +15,14 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from enum import Enum, auto
+from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
-from kio.static.protocol import ResponsePayload
+from kio.static.protocol import RequestHeader, RequestPayload, ResponsePayload
 
 from nodes.kraft.metrics.meters import Rate
 from nodes.kraft.net.connection import Connection
-from nodes.kraft.net.gate import SASL_KEYS, SASL_VERSIONS
+from nodes.kraft.net.gate import SaslRequest
 from nodes.kraft.net.limits import Limits
 from nodes.kraft.net.queue import FairQueue
 from nodes.kraft.net.rate_limited_log import RateLimitedLog
@@ -39,12 +40,19 @@ log: Final = logging.getLogger(__name__)
 MOST_SWEEP_S: Final = 1.0
 
 
-NO_ANSWER: Final = object()
+class _NoAnswer(Enum):
+    NO_ANSWER = auto()
+
+
+NO_ANSWER: Final = _NoAnswer.NO_ANSWER
 """Nothing is sent, as a Produce with acks=0 has it; the connection goes on to its next request."""
+
+Response: TypeAlias = ResponsePayload | Literal[_NoAnswer.NO_ANSWER] | None
+RequestT = TypeVar("RequestT", bound=RequestPayload, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class RequestContext:
+class RequestContext(Generic[RequestT]):
     """A decoded request that waits for `answer(response)`; None closes the connection, and
     `NO_ANSWER` goes on without one.
 
@@ -53,9 +61,9 @@ class RequestContext:
 
     listener: str
     peer: str
-    header: Any
-    request: Any
-    answer: Callable[[Any | None], None]
+    header: RequestHeader
+    request: RequestT
+    answer: Callable[[Response], None]
     principal: Principal = ANONYMOUS
     host: str = ""
 
@@ -71,7 +79,7 @@ class Listener:
         self,
         name: str,
         *,
-        dispatch: Callable[[RequestContext], None],
+        dispatch: Callable[[RequestContext[RequestPayload]], None],
         unsupported: Callable[[UnsupportedVersion], bytes | None],
         limits: Limits | None = None,
         tls: ssl.SSLContext | None = None,
@@ -205,7 +213,7 @@ class Listener:
             self.complain(connection, f"malformed request: {str(error)[:200]}")
             connection.close()
             return
-        if request.__api_key__ in SASL_KEYS:
+        if isinstance(request, SaslRequest):
             self._log_in(connection, header, request)
             return
         context = RequestContext(
@@ -219,8 +227,8 @@ class Listener:
         )
         self._dispatch(context)
 
-    def _answering(self, connection: Connection, correlation_id: int) -> Callable[..., None]:
-        def answer(response: ResponsePayload | None) -> None:
+    def _answering(self, connection: Connection, correlation_id: int) -> Callable[[Response], None]:
+        def answer(response: Response) -> None:
             if response is None:
                 connection.close()
                 return
@@ -239,12 +247,7 @@ class Listener:
 
     # --- logging in -----------------------------------------------------------------------
 
-    def _log_in(self, connection: Connection, header: Any, request: Any) -> None:
-        lowest, highest = SASL_VERSIONS[int(request.__api_key__)]
-        if not lowest <= request.__version__ <= highest:
-            self.complain(connection, f"{type(request).__name__} version {request.__version__}")
-            connection.close()
-            return
+    def _log_in(self, connection: Connection, header: RequestHeader, request: SaslRequest) -> None:
         response = connection.gate.answer(request)
         connection.reply(encode_response(response, correlation_id=header.correlation_id))
         self._turn_away(connection)

@@ -6,21 +6,26 @@ leaves out what it does not have.
 """
 
 import typing
+import uuid
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, Final, TypeAlias
 
 from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
+from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
 from nodes.kraft.controller.answers import NO_THROTTLE, item_schema, make, schema_of
+from nodes.kraft.ids import PartitionIndex
 
 PRODUCE: Final = 0
 FETCH: Final = 1
 LIST_OFFSETS: Final = 2
 OFFSET_FOR_LEADER_EPOCH: Final = 23
 
-Tell: TypeAlias = Callable[[Any, Any], dict[str, Any]]
+Fields: TypeAlias = dict[str, object]
+"""Of an answer, by name. One that is an entity is its fields, too."""
+# The key says what requests have.
+Tell: TypeAlias = Callable[[Any, Any], Fields]
 """(topic, partition) of a request -> the fields of its answer."""
 
 _REQUESTED: Final = {PRODUCE: ("topic_data", "partition_data")}
@@ -29,7 +34,7 @@ _ANSWERED: Final = {
     FETCH: ("responses", "partitions"),
 }
 _IN_TOPICS: Final = ("topics", "partitions")
-_NOTHING: Final[dict[int, dict[str, Any]]] = {
+_NOTHING: Final[dict[int, Fields]] = {
     PRODUCE: {"base_offset": -1, "log_append_time": None, "record_errors": ()},
     FETCH: {
         "high_watermark": -1,
@@ -47,7 +52,7 @@ version 12 on, for replicas of the quorum; a client that follows it there does n
 may have to ask first where the leader is, and kafka-python 3.0.12 fails with that."""
 
 
-def response(request: RequestPayload, tell: Tell) -> Any:
+def response(request: RequestPayload, tell: Tell) -> ResponsePayload:
     """The response that says `tell(topic, partition)` of each partition asked for."""
     key = int(request.__api_key__)
     schema = schema_of(request)
@@ -71,19 +76,19 @@ def response(request: RequestPayload, tell: Tell) -> Any:
     )
 
 
-Told: TypeAlias = tuple[Any, int, dict[str, Any]]
+PartitionAnswer: TypeAlias = tuple[uuid.UUID, PartitionIndex, Fields]
 """(topic id, partition, the fields of its answer)."""
 
 
 def fetch_response(
-    request: RequestPayload, code: ErrorCode, session_id: int, told: Iterable[Told]
-) -> Any:
+    request: RequestPayload, code: ErrorCode, session_id: int, answers: Iterable[PartitionAnswer]
+) -> ResponsePayload:
     """The answer to a Fetch by topic ids, about these partitions alone."""
     schema = schema_of(request)
     topic_schema = item_schema(schema, "responses")
     partition_schema = item_schema(topic_schema, "partitions")
-    topics: dict[Any, list[Any]] = {}
-    for topic_id, number, said in told:
+    topics: dict[uuid.UUID, list[Entity]] = {}
+    for topic_id, number, said in answers:
         item = partition(partition_schema, FETCH, number, said)
         topics.setdefault(topic_id, []).append(item)
     return make(
@@ -92,13 +97,13 @@ def fetch_response(
         error_code=code,
         session_id=session_id,
         responses=tuple(
-            topic_schema(topic_id=topic_id, partitions=tuple(items))
+            make(topic_schema, topic_id=topic_id, partitions=tuple(items))
             for topic_id, items in topics.items()
         ),
     )
 
 
-def number_of(asked: Any) -> int:
+def number_of(asked: object) -> int:
     """The number of a partition in a request."""
     for name in ("index", "partition", "partition_index"):
         if hasattr(asked, name):
@@ -106,9 +111,9 @@ def number_of(asked: Any) -> int:
     raise TypeError(f"{type(asked).__name__} has no partition")
 
 
-def partition(schema: Any, key: int, number: int, said: dict[str, Any]) -> Any:
+def partition(schema: type[Entity], key: int, number: int, said: Fields) -> Entity:
     """One partition's part of a response. A field that is an entity is said as its fields."""
-    values: dict[str, Any] = {"index": number, "partition": number, "partition_index": number}
+    values: Fields = {"index": number, "partition": number, "partition_index": number}
     values |= _NOTHING[key]
     for name, value in said.items():
         if name == "current_leader" and schema.__version__ < _HINTS_FROM[key]:
@@ -116,21 +121,21 @@ def partition(schema: Any, key: int, number: int, said: dict[str, Any]) -> Any:
         if isinstance(value, dict):
             entity = entity_schema(schema, name)
             if entity is not None:
-                values[name] = entity(**value)
+                values[name] = make(entity, **value)
         else:
             values[name] = value
     return make(schema, **values)
 
 
 @cache
-def entity_schema(schema: Any, name: str) -> Any | None:
+def entity_schema(schema: type[Entity], name: str) -> type[Entity] | None:
     """The entity of a field; None where the version does not have the field."""
     return typing.get_type_hints(schema).get(name)
 
 
-def refused(request: Any, code: ErrorCode) -> Any | None:
+def refused(request: RequestPayload, code: ErrorCode) -> ResponsePayload | None:
     """The response with `code` for each partition. None, to close the connection, for a Produce
     that wants no response: it has no other way to hear of it."""
-    if int(request.__api_key__) == PRODUCE and request.acks == 0:
+    if int(request.__api_key__) == PRODUCE and getattr(request, "acks", None) == 0:
         return None
     return response(request, lambda _, __: {"error_code": code})

@@ -12,6 +12,7 @@ from typing import Final
 
 from kio.schema.errors import ErrorCode
 
+from nodes.kraft.ids import BrokerEpoch, BrokerId, LeaderEpoch
 from nodes.kraft.partition import epochs, producers
 from nodes.kraft.partition.batches import placed
 from nodes.kraft.partition.state import (
@@ -126,7 +127,7 @@ class Judged:
 VALID: Final = Judged()
 
 
-def check_epoch(state: PartitionState, leader_epoch: int) -> ErrorCode:
+def check_epoch(state: PartitionState, leader_epoch: LeaderEpoch) -> ErrorCode:
     """Whether a request that names `leader_epoch` (-1: none) is for the leader of now."""
     role = state.role
     if not isinstance(role, Leading):
@@ -137,7 +138,7 @@ def check_epoch(state: PartitionState, leader_epoch: int) -> ErrorCode:
     return ErrorCode.fenced_leader_epoch if older else ErrorCode.unknown_leader_epoch
 
 
-def judge(state: PartitionState, leader_epoch: int, offset: int, last_epoch: int) -> Judged:
+def judge(state: PartitionState, leader_epoch: LeaderEpoch, offset: int, last_epoch: int) -> Judged:
     """Whether a fetch from `offset` by one whose last record is of `last_epoch` (-1: it does
     not say) continues this log (KIP-595; the same for data since Fetch v12)."""
     code = check_epoch(state, leader_epoch)
@@ -267,7 +268,9 @@ def lagging(state: PartitionState) -> bool:
 
 
 def _propose(
-    state: PartitionState, isr: tuple[int, ...], joining: tuple[tuple[int, int], ...]
+    state: PartitionState,
+    isr: tuple[BrokerId, ...],
+    joining: tuple[tuple[BrokerId, BrokerEpoch], ...],
 ) -> tuple[PartitionState, list[Effect]]:
     role = state.role
     assert isinstance(role, Leading)

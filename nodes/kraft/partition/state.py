@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from immutables import Map
 
+from nodes.kraft.ids import NO_EPOCH, BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch
 from nodes.kraft.partition import epochs, producers
 from nodes.kraft.partition.batches import Batch
 from nodes.kraft.partition.epochs import Epochs
@@ -61,7 +62,7 @@ class Progress:
     caught_up_ms: int
     fetched_ms: int = 0
     leader_end: int = 0
-    broker_epoch: int = UNKNOWN
+    broker_epoch: BrokerEpoch = NO_EPOCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +70,10 @@ class Proposal:
     """An ISR that the controller was asked for. `joining`: broker epoch of each new member, as
     its fetch said it."""
 
-    isr: tuple[int, ...]
-    leader_epoch: int
-    partition_epoch: int
-    joining: tuple[tuple[int, int], ...] = ()
+    isr: tuple[BrokerId, ...]
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch
+    joining: tuple[tuple[BrokerId, BrokerEpoch], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +92,17 @@ class Leading:
     """The leader. `isr` is the committed one; `start_offset`: where its epoch begins;
     `waiting`: in the order of their offsets."""
 
-    leader_epoch: int
-    partition_epoch: int
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch
+    replicas: tuple[BrokerId, ...]
+    isr: tuple[BrokerId, ...]
     start_offset: int
-    followers: Map[int, Progress]
+    followers: Map[BrokerId, Progress]
     pending: Proposal | None = None
     waiting: tuple[Waiting, ...] = ()
 
     @property
-    def maximal_isr(self) -> tuple[int, ...]:
+    def maximal_isr(self) -> tuple[BrokerId, ...]:
         """All that may be in the ISR, now or as soon as the controller's answer is known."""
         if self.pending is None:
             return self.isr
@@ -112,10 +113,10 @@ class Leading:
 class Following:
     """A follower; `leader_id` is -1 where nobody leads."""
 
-    leader_id: int
-    leader_epoch: int
-    partition_epoch: int
-    isr: tuple[int, ...]
+    leader_id: BrokerId
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch
+    isr: tuple[BrokerId, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ class PartitionState:
 class ReplicaConfig:
     """`lag_max_ms`: a follower that has not had everything for so long leaves the ISR."""
 
-    broker_id: int
+    broker_id: BrokerId
     lag_max_ms: int = 10_000
 
 

@@ -6,14 +6,17 @@ answered for.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode
 
+from nodes.kraft.ids import BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch
 from nodes.kraft.metadata.image import Partition
 from nodes.kraft.partition.batches import Batch
 from nodes.kraft.partition.producers import Producers
 from nodes.kraft.partition.state import Proposal
+
+_NOT_TOLD: Final = PartitionEpoch(-1)
 
 ALL: int = -1
 """acks: of all in-sync replicas."""
@@ -45,10 +48,10 @@ class Fetched:
     """A valid fetch of a follower: it has all below `offset`. `registered`: the epoch under
     which the image has it (-1: not at all), `active`: and not fenced, in the same image."""
 
-    replica_id: int
-    broker_epoch: int
+    replica_id: BrokerId
+    broker_epoch: BrokerEpoch
     offset: int
-    registered: int
+    registered: BrokerEpoch
     active: bool
 
 
@@ -58,15 +61,15 @@ class IsrAnswered:
 
     proposal: Proposal
     code: ErrorCode
-    isr: tuple[int, ...] = ()
-    partition_epoch: int = -1
+    isr: tuple[BrokerId, ...] = ()
+    partition_epoch: PartitionEpoch = _NOT_TOLD
 
 
 @dataclass(frozen=True, slots=True)
 class Replicated:
     """The leader's answer to our fetch from `offset` in `leader_epoch`."""
 
-    leader_epoch: int
+    leader_epoch: LeaderEpoch
     offset: int
     batches: tuple[Batch, ...]
     high_watermark: int
@@ -76,7 +79,7 @@ class Replicated:
 class Diverged:
     """The leader says that our log went another way: `epoch` ended at `end_offset` there."""
 
-    leader_epoch: int
+    leader_epoch: LeaderEpoch
     offset: int
     epoch: int
     end_offset: int

@@ -134,12 +134,12 @@ def _note_progress(transition: Transition, fetch: Fetch) -> None:
 
 
 def _with_observer(role: Leader, replica_id: int, progress: Progress) -> Leader:
-    observers, told = role.observers.set(replica_id, progress), role.told
+    observers, sent = role.observers.set(replica_id, progress), role.sent_watermarks
     if len(observers) > MAX_OBSERVERS:
         silent = min(observers, key=lambda each: observers[each].contact_ms)
         observers = observers.delete(silent)
-        told = told.delete(silent) if silent in told else told
-    return replace(role, observers=observers, told=told)
+        sent = sent.delete(silent) if silent in sent else sent
+    return replace(role, observers=observers, sent_watermarks=sent)
 
 
 def note_contact(transition: Transition, replica_id: int) -> None:
@@ -174,8 +174,8 @@ def majority_offset(state: RaftState, role: Leader) -> int:
 
 def _answer_or_park(transition: Transition, token: Token, fetch: Fetch) -> None:
     state, role = transition.state, _leader(transition)
-    told = role.told.get(fetch.replica_id, -1)
-    news = fetch.offset < state.log.end_offset or told < state.high_watermark
+    sent = role.sent_watermarks.get(fetch.replica_id, -1)
+    news = fetch.offset < state.log.end_offset or sent < state.high_watermark
     if news or fetch.max_wait_ms == 0:
         _answer_fetch(transition, token, fetch)
         return
@@ -188,8 +188,8 @@ def _answer_or_park(transition: Transition, token: Token, fetch: Fetch) -> None:
 
 def _answer_fetch(transition: Transition, token: Token, fetch: Fetch) -> None:
     state, role = transition.state, _leader(transition)
-    told = role.told.set(fetch.replica_id, state.high_watermark)
-    transition.set(role=replace(role, told=told))
+    sent = role.sent_watermarks.set(fetch.replica_id, state.high_watermark)
+    transition.set(role=replace(role, sent_watermarks=sent))
     reply, end = _reply(state), state.log.end_offset
     if fetch.offset < end:
         transition.emit(AnswerFetch(token, fetch, reply, end))

@@ -69,7 +69,7 @@ def wanted(state: RaftState) -> Iterator[Wanted]:
                 leader_id=config.node_id, leader_epoch=state.epoch, successors=role.successors
             )
             for peer in config.other_voters:
-                if peer not in role.told:
+                if peer not in role.acknowledged:
                     yield Wanted(peer, end)
 
 

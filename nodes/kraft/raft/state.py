@@ -84,7 +84,7 @@ class Resigned:
 
     deadline_ms: int
     successors: tuple[int, ...]
-    told: frozenset[int] = frozenset()
+    acknowledged: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,16 +129,16 @@ class Barrier:
 @dataclass(frozen=True, slots=True)
 class Leader:
     """Leads the epoch that starts at `start_offset`. `claimed`: a record of it is committed.
-    `told`: the high watermark that each replica was last sent. `begin_due_ms`: when the next
-    BeginQuorumEpoch to a voter is due. `progress` is that of the other voters, `observers`
-    that of the rest."""
+    `sent_watermarks`: the high watermark that each replica was last sent. `begin_due_ms`:
+    when the next BeginQuorumEpoch to a voter is due. `progress` is that of the other voters,
+    `observers` that of the rest."""
 
     start_offset: int
     progress: Map[int, Progress]
     begin_due_ms: Map[int, int]
     claimed: bool = False
     observers: Map[int, Progress] = field(default_factory=Map)
-    told: Map[int, int] = field(default_factory=Map)
+    sent_watermarks: Map[int, int] = field(default_factory=Map)
     parked: tuple[Parked, ...] = ()
     barrier: Barrier = field(default_factory=Barrier)
 
@@ -194,6 +194,7 @@ class Transition:
         self.effects: list[Effect] = []
 
     def set(self, **changes: Any) -> None:
+        """Fields of the state."""
         self.state = replace(self.state, **changes)
 
     def emit(self, effect: Effect) -> None:

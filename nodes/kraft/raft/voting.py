@@ -261,7 +261,7 @@ def become_leader(transition: Transition) -> None:
 def on_end_reply(transition: Transition, peer: int, reply: QuorumReply) -> None:
     role = transition.state.role
     if isinstance(role, Resigned) and reply.error == NONE:
-        transition.set(role=replace(role, told=role.told | {peer}))
+        transition.set(role=replace(role, acknowledged=role.acknowledged | {peer}))
 
 
 def on_election_timers(transition: Transition) -> None:

@@ -7,10 +7,10 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.broker import view
 from nodes.kraft.broker.acls import describe_acls
@@ -23,6 +23,16 @@ from nodes.kraft.runtime.planes import Handler, Plane, Service
 from nodes.kraft.security.authorizer import Requester
 from nodes.kraft.wire.codes import with_code
 from nodes.kraft.wire.versions import NEWEST, newest_request, response_for
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    from nodes.kraft.wire.requests import (
+        DescribeAclsRequest,
+        DescribeClusterRequest,
+        DescribeConfigsRequest,
+        MetadataRequest,
+    )
 
 log: Final = logging.getLogger(__name__)
 
@@ -56,7 +66,7 @@ class Admin(Service):
 
     # --- from the image -------------------------------------------------------------------
 
-    def _metadata(self, context: RequestContext) -> None:
+    def _metadata(self, context: RequestContext[MetadataRequest]) -> None:
         response = view.metadata_response(
             self._plane.image(),
             context.request,
@@ -66,7 +76,7 @@ class Admin(Service):
         )
         self._plane.reply(context, response)
 
-    def _describe_cluster(self, context: RequestContext) -> None:
+    def _describe_cluster(self, context: RequestContext[DescribeClusterRequest]) -> None:
         response = view.describe_cluster_response(
             self._plane.image(),
             context.request,
@@ -76,7 +86,7 @@ class Admin(Service):
         )
         self._plane.reply(context, response)
 
-    def _describe_configs(self, context: RequestContext) -> None:
+    def _describe_configs(self, context: RequestContext[DescribeConfigsRequest]) -> None:
         assert self._config.broker_id is not None
         response = describe_configs(
             self._plane.image(),
@@ -87,7 +97,7 @@ class Admin(Service):
         )
         self._plane.reply(context, response)
 
-    def _describe_acls(self, context: RequestContext) -> None:
+    def _describe_acls(self, context: RequestContext[DescribeAclsRequest]) -> None:
         response = describe_acls(
             self._plane.image(),
             context.request,
@@ -98,7 +108,7 @@ class Admin(Service):
 
     # --- from the controller --------------------------------------------------------------
 
-    def forward(self, context: RequestContext) -> None:
+    def forward(self, context: RequestContext[RequestPayload]) -> None:
         """Carry a client's request to the active controller, and its answer back. One that would
         keep the controller busy for long, whatever its answer, does not get that far."""
         if too_large(context.request):
@@ -106,7 +116,7 @@ class Admin(Service):
         else:
             self._plane.spawn(self._forward(context))
 
-    async def _forward(self, context: RequestContext) -> None:
+    async def _forward(self, context: RequestContext[RequestPayload]) -> None:
         try:
             response = await self._forwarded(context)
         except Exception:
@@ -114,7 +124,7 @@ class Admin(Service):
             response = None  # closes the connection, which would wait for ever
         self._plane.reply(context, response)
 
-    async def _forwarded(self, context: RequestContext) -> Any:
+    async def _forwarded(self, context: RequestContext[RequestPayload]) -> ResponsePayload:
         request = newest_request(context.request)
         requester = Requester(context.principal, context.host)
         timeout_s = time_to_forward_s(self._config, request)
@@ -136,14 +146,16 @@ def too_large(request: RequestPayload) -> bool:
     return sum(items) > MAX_ITEMS or _elements(request) > MAX_ELEMENTS
 
 
-def _elements(value: Any) -> int:
+def _elements(value: object) -> int:
     """How many array elements there are in a request, in those too."""
     if isinstance(value, tuple):
         return len(value) + sum(_elements(each) for each in value)
-    return sum(_elements(each) for each in _fields(value)) if is_dataclass(value) else 0
+    if not is_dataclass(value) or isinstance(value, type):
+        return 0
+    return sum(_elements(each) for each in _fields(value))
 
 
-def _fields(entity: Any) -> Iterator[Any]:
+def _fields(entity: DataclassInstance) -> Iterator[object]:
     return (getattr(entity, item.name) for item in fields(entity))
 
 

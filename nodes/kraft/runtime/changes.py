@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import uuid
 from collections import deque
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from nodes.kraft.ids import PartitionIndex
 from nodes.kraft.metadata.image import Image, PartitionKey
+from nodes.kraft.runtime.state_machine import Applied
 from nodes.kraft.wire import records as wire
 
 MAX_KEPT: Final = 200_000
 
-_Touched: TypeAlias = tuple[int, uuid.UUID, int]
+_Touched: TypeAlias = tuple[int, uuid.UUID, PartitionIndex]
 """(offset of the record, topic id, partition)."""
 
 
@@ -28,8 +30,8 @@ class Changes:
         self._touched: deque[_Touched] = deque()
         self._gaps: deque[int] = deque()
 
-    def note(self, offset: int, record: Any, before: Image) -> None:
-        """`record` at `offset` was applied to `before`; None: a control record."""
+    def note(self, offset: int, record: Applied, before: Image) -> None:
+        """`record` at `offset` was applied to `before`."""
         if offset != self._end_offset or len(self._touched) > MAX_KEPT:
             self._gaps.append(offset)  # a snapshot lies between, or nobody takes
             self._touched.clear()
@@ -39,7 +41,7 @@ class Changes:
                 self._touched.append((offset, record.topic_id, record.partition_id))
             case wire.RemoveTopicRecord() if record.topic_id is not None:
                 topic = before.topics.get(record.topic_id)
-                for number in range(topic.partitions if topic is not None else 0):
+                for number in topic.indexes() if topic is not None else ():
                     self._touched.append((offset, record.topic_id, number))
 
     def take(self, end_offset: int) -> set[PartitionKey] | None:

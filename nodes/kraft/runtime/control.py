@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
+from kio.schema.envelope.v0.request import EnvelopeRequest
 from kio.schema.envelope.v0.response import EnvelopeResponse
 from kio.schema.errors import ErrorCode
 from kio.static.protocol import RequestPayload, ResponsePayload
@@ -22,6 +23,9 @@ from nodes.kraft.security.principal import Principal
 from nodes.kraft.wire.codec import decode_entity, decode_request, encode_response
 from nodes.kraft.wire.codes import first_error, item_codes
 from nodes.kraft.wire.forwarding import ForwardedPrincipal, host_of
+
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import DescribeQuorumRequest
 
 log: Final = logging.getLogger(__name__)
 
@@ -44,7 +48,9 @@ class ControlPlane(Watcher):
         self.start_snapshot: Callable[[], None] = lambda: None
         self._emit = emit
         self._changed = changed
-        self._waiting: dict[int, tuple[Any, str | None, Callable[[ResponsePayload], None]]] = {}
+        self._waiting: dict[
+            int, tuple[RequestPayload, str | None, Callable[[ResponsePayload], None]]
+        ] = {}
 
     @property
     def active_epoch(self) -> int | None:
@@ -75,7 +81,7 @@ class ControlPlane(Watcher):
 
     # --- from the control listener --------------------------------------------------------
 
-    def authorized(self, context: RequestContext) -> bool:
+    def authorized(self, context: RequestContext[RequestPayload]) -> bool:
         """Whether the sender has CLUSTER_ACTION on the cluster, which every operation on a
         controller needs (A.1.19). If not it is answered, and nothing else is to happen."""
         assert self.replica is not None
@@ -121,10 +127,9 @@ class ControlPlane(Watcher):
             self._waiting.pop(token, None)
             raise
 
-    def envelope(self, context: RequestContext) -> None:
+    def envelope(self, context: RequestContext[RequestPayload], envelope: EnvelopeRequest) -> None:
         """A request that a broker forwards, with its id (B.9.4). It is judged as the client who
         sent it to the broker, whom the envelope names."""
-        envelope = context.request
         try:
             principal = decode_entity(ForwardedPrincipal, envelope.request_principal or b"")
             header, request = decode_request(envelope.request_data)
@@ -155,13 +160,13 @@ class ControlPlane(Watcher):
 
     def _describe_quorum(
         self,
-        context: RequestContext,
+        context: RequestContext[RequestPayload],
         request: RequestPayload,
         answer: Callable[[ResponsePayload], None],
     ) -> None:
         assert self.replica is not None
         if self.replica.leads:
-            answer(self.replica.describe_quorum(request))
+            answer(self.replica.describe_quorum(cast("DescribeQuorumRequest", request)))
         else:
             context.answer(EnvelopeResponse(error_code=ErrorCode.not_controller))
 

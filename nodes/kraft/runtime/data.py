@@ -6,15 +6,17 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from kio.schema.errors import ErrorCode
+from kio.static.primitive import i8, i16
 from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.broker import lifecycle, view
 from nodes.kraft.config import Config
+from nodes.kraft.ids import BrokerEpoch
 from nodes.kraft.metadata.image import EMPTY, Image
-from nodes.kraft.net.listener import Listener, RequestContext
+from nodes.kraft.net.listener import Listener, RequestContext, Response
 from nodes.kraft.net.secure import listener_sasl, listener_tls
 from nodes.kraft.runtime.admin import Admin
 from nodes.kraft.runtime.changes import Changes
@@ -63,7 +65,7 @@ class DataPlane:
         leader_id: Callable[[], int],
         emit: Callable[..., None],
         stop: Callable[[str], None],
-        describe: Callable[[], Any],
+        describe: Callable[[], ResponsePayload],
     ) -> None:
         self.config = config
         self.watchers: list[DataWatcher] = []
@@ -149,12 +151,12 @@ class DataPlane:
     def image(self) -> Image:
         return self._image
 
-    def broker_epoch(self) -> int:
+    def broker_epoch(self) -> BrokerEpoch:
         return self._life().epoch
 
     def allowed(
         self,
-        context: RequestContext,
+        context: RequestContext[RequestPayload],
         operation: Operation,
         resource_type: ResourceType,
         resource_name: str,
@@ -163,7 +165,7 @@ class DataPlane:
             self._image, context.principal, context.host, operation, resource_type, resource_name
         )
 
-    def reply(self, context: RequestContext, response: ResponsePayload | None) -> None:
+    def reply(self, context: RequestContext[RequestPayload], response: Response) -> None:
         life = self._life()  # read once: the control loop replaces it meanwhile
         end_ms = life.lease_end_ms
         request = context.request
@@ -190,12 +192,12 @@ class DataPlane:
         )
         context.answer(response)
 
-    def spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def spawn(self, coroutine: Coroutine[object, object, None]) -> asyncio.Task[None]:
         return self._tasks.spawn(coroutine)
 
     # --- requests -------------------------------------------------------------------------
 
-    def serve(self, context: RequestContext) -> None:
+    def serve(self, context: RequestContext[RequestPayload]) -> None:
         """A request from a client listener."""
         request = context.request
         key = request.__api_key__
@@ -213,13 +215,13 @@ class DataPlane:
             self._table[key](context)
 
 
-def _not_a_controller(request: RequestPayload) -> Any:
+def _not_a_controller(request: RequestPayload) -> ResponsePayload:
     """What a broker answers to heartbeats (A.1.82, 85)."""
     code = ErrorCode.not_controller
     if isinstance(request, BrokerHeartbeatRequest):
         return BrokerHeartbeatResponse(
-            error_code=code.value,
-            next_state=BrokerState.UNKNOWN,  # type: ignore[arg-type]
+            error_code=i16(code),
+            next_state=i8(BrokerState.UNKNOWN),
             lease_end_time_ms=request.lease_start_time_ms,
         )
-    return ControllerHeartbeatResponse(error_code=code.value, start_snapshot=False)
+    return ControllerHeartbeatResponse(error_code=i16(code), start_snapshot=False)

@@ -11,10 +11,12 @@ import asyncio
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kio.schema.errors import ErrorCode
+from kio.static.constants import uuid_zero
 
+from nodes.kraft.ids import NO_EPOCH, BrokerEpoch, PartitionIndex
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.partition.answers import FETCH, response
@@ -24,6 +26,9 @@ from nodes.kraft.runtime.planes import Handler, Plane, Service
 from nodes.kraft.runtime.reading import Asked, Follower, Reading, asked
 from nodes.kraft.runtime.sessions import Sessions
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import FetchRequest, FetchTopic
 
 MAX_WAIT_MS: Final = 30_000
 
@@ -39,7 +44,7 @@ class Fetch(Service):
     def handlers(self) -> Mapping[int, Handler]:
         return {FETCH: self.serve}
 
-    def serve(self, context: RequestContext) -> None:
+    def serve(self, context: RequestContext[FetchRequest]) -> None:
         if not self._sessions.serve(context):
             _Fetching(self._plane, self._partitions, context).begin()
 
@@ -47,17 +52,18 @@ class Fetch(Service):
 class _Fetching:
     """One request under way."""
 
-    def __init__(self, plane: Plane, partitions: Partitions, context: RequestContext) -> None:
+    def __init__(
+        self, plane: Plane, partitions: Partitions, context: RequestContext[FetchRequest]
+    ) -> None:
         self._plane = plane
         self._partitions = partitions
-        self._inquiry = context
+        self._context = context
         request = context.request
-        state = getattr(request, "replica_state", None)
-        self._follower = (
-            Follower(int(request.replica_id), -1)
-            if state is None
-            else Follower(int(state.replica_id), int(state.replica_epoch))
-        )
+        if hasattr(request, "replica_state"):
+            state = request.replica_state
+            self._follower = Follower(state.replica_id, BrokerEpoch(state.replica_epoch))
+        else:
+            self._follower = Follower(request.replica_id, NO_EPOCH)
         self._follows = self._follower.replica_id >= 0
         self._wait_ms = min(round(request.max_wait.total_seconds() * 1000), MAX_WAIT_MS)
         self._asked: list[Asked] = []
@@ -69,10 +75,10 @@ class _Fetching:
 
     def begin(self) -> None:
         image = self._plane.image()
-        for topic in self._inquiry.request.topics:
+        for topic in self._context.request.topics:
             topic_id, code = self._topic(image, topic)
             for wire in topic.partitions:
-                key = None if topic_id is None else (topic_id, int(wire.partition))
+                key = None if topic_id is None else (topic_id, PartitionIndex(wire.partition))
                 wanted = asked(key, code, wire)
                 if self._follows and code == ErrorCode.none:
                     code_of = self._follower.note(self._partitions, image, wanted)
@@ -80,13 +86,14 @@ class _Fetching:
                 self._asked.append(wanted)
         self._try(last=self._wait_ms <= 0)
 
-    def _topic(self, image: Image, topic: Any) -> tuple[uuid.UUID | None, ErrorCode]:
+    def _topic(self, image: Image, topic: FetchTopic) -> tuple[uuid.UUID | None, ErrorCode]:
         """The topic's id, and why it is not to be read."""
         if hasattr(topic, "topic"):
             known, unknown = image.topic(topic.topic), ErrorCode.unknown_topic_or_partition
             name = topic.topic
         else:
-            known, unknown = image.topics.get(topic.topic_id), ErrorCode.unknown_topic_id
+            topic_id = topic.topic_id or uuid_zero
+            known, unknown = image.topics.get(topic_id), ErrorCode.unknown_topic_id
             name = None if known is None else known.name
         if name is not None and not self._allowed(name):
             return None, ErrorCode.topic_authorization_failed
@@ -97,20 +104,20 @@ class _Fetching:
             what = Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
         else:
             what = Operation.READ, ResourceType.TOPIC, topic
-        return self._plane.allowed(self._inquiry, *what)
+        return self._plane.allowed(self._context, *what)
 
     # --- now or later ---------------------------------------------------------------------
 
     def _try(self, *, last: bool) -> None:
         """Answer, if there is enough to say or this is the last time; else park."""
-        request = self._inquiry.request
+        request = self._context.request
         reading = Reading(
             self._plane, self._partitions, int(request.max_bytes), follower=self._follows
         )
         said = iter([reading.of(wanted) for wanted in self._asked])
         if last or reading.urgent or reading.bytes >= request.min_bytes:
             self._leave()
-            self._plane.reply(self._inquiry, response(request, lambda _, __: next(said)))
+            self._plane.reply(self._context, response(request, lambda _, __: next(said)))
         elif self._timer is None:
             self._park()
 
@@ -138,7 +145,7 @@ class _Fetching:
             self._try(last=last or not self._plane.serving())
         except Exception:
             self._leave()
-            self._plane.reply(self._inquiry, None)
+            self._plane.reply(self._context, None)
             raise
 
     def _leave(self) -> None:

@@ -12,13 +12,16 @@ import logging
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v16 import request as wire
+from kio.schema.fetch.v16.response import PartitionData
 from kio.schema.types import BrokerId
+from kio.static.constants import uuid_zero
 from kio.static.primitive import i32, i32Timedelta, i64
 
+from nodes.kraft.ids import LeaderEpoch, PartitionIndex
 from nodes.kraft.metadata.image import PartitionKey
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
 from nodes.kraft.net.secure import to_brokers
@@ -40,7 +43,7 @@ MAX_BYTES: Final = 8 * 2**20
 PARTITION_BYTES: Final = 2**20
 _MAX_EPOCH: Final = 2**31 - 1
 
-_Position: TypeAlias = tuple[int, int, int]
+_Position: TypeAlias = tuple[LeaderEpoch, int, int]
 """(leader epoch, offset, epoch of the last record): where a replica goes on."""
 
 
@@ -53,7 +56,7 @@ class Fetchers:
         self._leaders: dict[PartitionKey, int] = {}
         self._fetchers: dict[int, _Fetcher] = {}
 
-    def follow(self, key: PartitionKey, leader_id: int) -> None:
+    def follow(self, key: PartitionKey, leader_id: BrokerId) -> None:
         """Fetch a partition from that broker from now on; -1: from none."""
         before = self._leaders.get(key, -1)
         if before >= 0 and before != leader_id:
@@ -77,7 +80,7 @@ class _Fetcher:
     `_named`: what the next request has to name. A partition of which an answer said more than
     a high watermark is named again, after an error not before some time."""
 
-    def __init__(self, plane: Plane, partitions: Replicas, leader_id: int) -> None:
+    def __init__(self, plane: Plane, partitions: Replicas, leader_id: BrokerId) -> None:
         self._plane = plane
         self._partitions = partitions
         self._leader_id = leader_id
@@ -167,7 +170,8 @@ class _Fetcher:
         self._session = (int(response.session_id), self._session[1] % _MAX_EPOCH + 1)
         for topic in response.responses:
             for answer in topic.partitions:
-                self._take((topic.topic_id, int(answer.partition_index)), answer)
+                key = (topic.topic_id or uuid_zero, PartitionIndex(answer.partition_index))
+                self._take(key, answer)
         return True
 
     def _next(self) -> tuple[dict[PartitionKey, _Position], list[PartitionKey], int]:
@@ -199,7 +203,7 @@ class _Fetcher:
             return None
         return (hosted.state.role.leader_epoch, *follower.fetch_position(hosted.state))
 
-    def _take(self, key: PartitionKey, answer: Any) -> None:
+    def _take(self, key: PartitionKey, answer: PartitionData) -> None:
         """One partition's answer, to its replica."""
         hosted, position = self._partitions.get(key), self._positions.get(key)
         if key not in self._keys or hosted is None or position is None:

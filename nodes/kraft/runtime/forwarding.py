@@ -14,12 +14,13 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import tenacity
 from kio.schema.envelope.v0.request import EnvelopeRequest
+from kio.schema.envelope.v0.response import EnvelopeResponse
 from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.config import Config
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent, to_controller
@@ -57,7 +58,7 @@ class Forwarder:
 
     async def forward(
         self, request: RequestPayload, timeout_s: float, requester: Requester | None = None
-    ) -> tuple[Any | None, bool]:
+    ) -> tuple[ResponsePayload | None, bool]:
         """(response, unknown). Response None: there was none in time; `unknown` then says
         whether an attempt may have taken, or may yet take, effect. With a response, `unknown`
         says that an earlier attempt's fate is unknown. `requester`: the client, as whom the request
@@ -74,7 +75,7 @@ class Forwarder:
         deadline = asyncio.get_running_loop().time() + timeout_s
         unknown = False
 
-        async def attempt() -> Any | None:
+        async def attempt() -> ResponsePayload | None:
             """The answer; None: another attempt may get one."""
             nonlocal unknown
             left_s = deadline - asyncio.get_running_loop().time()
@@ -102,7 +103,7 @@ class Forwarder:
 
     async def _attempt(
         self, leader: int, envelope: EnvelopeRequest, request: RequestPayload, left_s: float
-    ) -> Any | None:
+    ) -> ResponsePayload | None:
         """The controller's answer; None: this is no controller, or none is known. Raises
         `NotSent`, `FateUnknown`."""
         if leader < 0:
@@ -129,7 +130,7 @@ class Forwarder:
 
     async def _answer(
         self, channel: Channel, envelope: EnvelopeRequest, leader: int, left_s: float
-    ) -> Any:
+    ) -> EnvelopeResponse:
         """Wait as long as that controller is the one that leads: one that is merely slow would
         become slower by further attempts, and one that is gone is soon known to be."""
         call = asyncio.ensure_future(channel.call(envelope, left_s))

@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Container, Coroutine
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from kio.schema.errors import ErrorCode
 
@@ -30,6 +30,7 @@ from nodes.kraft.group.steps import (
     TopicsGone,
     Written,
 )
+from nodes.kraft.ids import PartitionIndex
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.partitions import NotLeader
 
@@ -57,12 +58,19 @@ class PartitionService(Protocol):
     """What groups need of `runtime.partitions.Partitions`."""
 
     async def append(
-        self, topic_id: uuid.UUID, partition: int, records: bytes, acks: int, timeout_ms: int
+        self,
+        topic_id: uuid.UUID,
+        partition: PartitionIndex,
+        records: bytes,
+        acks: int,
+        timeout_ms: int,
     ) -> Appended: ...
 
-    def read_committed(self, topic_id: uuid.UUID, partition: int, from_offset: int) -> bytes: ...
+    def read_committed(
+        self, topic_id: uuid.UUID, partition: PartitionIndex, from_offset: int
+    ) -> bytes: ...
 
-    def watch(self, callback: Callable[[uuid.UUID, int, bool, int], None]) -> None: ...
+    def watch(self, callback: Callable[[uuid.UUID, PartitionIndex, bool, int], None]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +78,7 @@ class Led:
     """A partition of the topic, and the epoch in which this broker leads it."""
 
     topic_id: uuid.UUID
-    partition: int
+    partition: PartitionIndex
     leader_epoch: int
 
 
@@ -82,7 +90,7 @@ class Shard:
         led: Led,
         config: GroupConfig,
         partitions: PartitionService,
-        spawn: Callable[[Coroutine[Any, Any, None]], Any],
+        spawn: Callable[[Coroutine[object, object, None]], object],
         topics: Callable[[], Container[str]],
     ) -> None:
         self.led = led

@@ -12,18 +12,23 @@ import logging
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from immutables import Map
 from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
+from kio.schema.create_topics.v7.response import CreateTopicsResponse
 from kio.schema.errors import ErrorCode
+from kio.schema.types import TopicName
 from kio.static.primitive import i16, i32, i32Timedelta
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.broker.lifecycle import Transition
 from nodes.kraft.group import api, asked
 from nodes.kraft.group.config import MAX_METADATA_CHARS, OFFSETS_TOPIC, partition_of
 from nodes.kraft.group.state import Group, Phase, TopicPartition
-from nodes.kraft.group.steps import Delete, Request
+from nodes.kraft.group.steps import Delete, Request, Result
+from nodes.kraft.ids import PartitionIndex
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.runtime.forwarding import Forwarder
@@ -31,6 +36,22 @@ from nodes.kraft.runtime.group_shard import Led, PartitionService, Shard
 from nodes.kraft.runtime.planes import Handler, Plane, Service
 from nodes.kraft.security.authorizer import Operation, ResourceType
 from nodes.kraft.wire.heartbeats import BrokerState
+
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import (
+        DeleteGroupsRequest,
+        DescribeGroupsRequest,
+        FindCoordinatorRequest,
+        HeartbeatRequest,
+        JoinGroupRequest,
+        LeaveGroupRequest,
+        ListGroupsRequest,
+        OffsetCommitRequest,
+        OffsetFetchRequest,
+        SyncGroupRequest,
+    )
+
+R = TypeVar("R", bound=RequestPayload)
 
 log: Final = logging.getLogger(__name__)
 
@@ -48,8 +69,10 @@ class _Lasting:
     now: Map[str, uuid.UUID]
 
     def __contains__(self, name: object) -> bool:
-        topic_id = self.now.get(name)  # type: ignore[call-overload]
-        return topic_id is not None and self.before.get(name, topic_id) == topic_id  # type: ignore[call-overload]
+        if not isinstance(name, str):
+            return False
+        topic_id = self.now.get(name)
+        return topic_id is not None and self.before.get(name, topic_id) == topic_id
 
 
 class Groups(Service):
@@ -90,7 +113,7 @@ class Groups(Service):
             self._resign(partition)
 
     def _moved_leader(
-        self, topic_id: uuid.UUID, partition: int, leads: bool, leader_epoch: int
+        self, topic_id: uuid.UUID, partition: PartitionIndex, leads: bool, leader_epoch: int
     ) -> None:
         topic = self._plane.image().topic(OFFSETS_TOPIC)
         ours = topic is not None and topic.topic_id == topic_id
@@ -151,20 +174,20 @@ class Groups(Service):
             return ErrorCode.not_coordinator
         return ErrorCode.coordinator_load_in_progress if shard.state is None else shard
 
-    def _find(self, context: RequestContext) -> None:
+    def _find(self, context: RequestContext[FindCoordinatorRequest]) -> None:
         if self._plane.image().topic(OFFSETS_TOPIC) is None and self._asks_for_group(context):
             self._plane.spawn(self._find_first(context))
         else:
             self._found(context)
 
-    def _asks_for_group(self, context: RequestContext) -> bool:
+    def _asks_for_group(self, context: RequestContext[FindCoordinatorRequest]) -> bool:
         """Whether it asks for any group that its sender may know of."""
         return self._kind(context.request) == GROUP_KEY and any(
             self._may(context, Operation.DESCRIBE, ResourceType.GROUP, key)
             for key in asked.sought(context.request)
         )
 
-    async def _find_first(self, context: RequestContext) -> None:
+    async def _find_first(self, context: RequestContext[FindCoordinatorRequest]) -> None:
         """The first to look for any coordinator waits until there is a topic: not all clients
         ask again when they are told that it is on its way."""
         if self._creating is None:
@@ -173,7 +196,7 @@ class Groups(Service):
         await asyncio.wait([self._creating], timeout=timeout_s)
         self._found(context)
 
-    def _found(self, context: RequestContext) -> None:
+    def _found(self, context: RequestContext[FindCoordinatorRequest]) -> None:
         request = context.request
         found = [
             (key, self._coordinator_of(context, self._kind(request), key))
@@ -182,10 +205,12 @@ class Groups(Service):
         self._answer(context, api.coordinators(request, found), ErrorCode.coordinator_not_available)
 
     @staticmethod
-    def _kind(request: Any) -> int:
+    def _kind(request: FindCoordinatorRequest) -> int:
         return int(getattr(request, "key_type", GROUP_KEY))
 
-    def _coordinator_of(self, context: RequestContext, kind: int, key: str) -> api.Found:
+    def _coordinator_of(
+        self, context: RequestContext[RequestPayload], kind: int, key: str
+    ) -> api.Found:
         if kind == TRANSACTION_KEY:
             # There are no transactions here; clients take this answer for final.
             return ErrorCode.transactional_id_authorization_failed
@@ -197,7 +222,9 @@ class Groups(Service):
         topic = image.topic(OFFSETS_TOPIC)
         if topic is None:
             return ErrorCode.coordinator_not_available
-        leader = image.partitions[topic.topic_id, partition_of(key, topic.partitions)].leader
+        leader = image.partitions[
+            topic.topic_id, PartitionIndex(partition_of(key, topic.partitions))
+        ].leader
         broker = image.brokers.get(leader)
         if broker is not None and not broker.fenced:
             for point in broker.end_points:
@@ -214,7 +241,7 @@ class Groups(Service):
         request = CreateTopicsRequest(
             topics=(
                 CreatableTopic(
-                    name=OFFSETS_TOPIC,  # type: ignore[arg-type]
+                    name=TopicName(OFFSETS_TOPIC),
                     num_partitions=i32(self._config.partitions),
                     replication_factor=i16(replication),
                     assignments=(),
@@ -226,7 +253,9 @@ class Groups(Service):
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 response, _ = await self._forwarder.forward(request, timeout_ms / 1000)
-                code = response.topics[0].error_code if response else ErrorCode.request_timed_out
+                code = ErrorCode.request_timed_out
+                if isinstance(response, CreateTopicsResponse):
+                    code = response.topics[0].error_code
                 log.info("%s asked for: %s", OFFSETS_TOPIC, code.name)
                 if code in (ErrorCode.none, ErrorCode.topic_already_exists):
                     await self._made.wait()
@@ -238,15 +267,19 @@ class Groups(Service):
     # --- who may --------------------------------------------------------------------------
 
     def _may(
-        self, context: RequestContext, operation: Operation, kind: ResourceType, name: str
+        self,
+        context: RequestContext[RequestPayload],
+        operation: Operation,
+        kind: ResourceType,
+        name: str,
     ) -> bool:
         return self._plane.allowed(context, operation, kind, name)
 
     def _to_group(
         self,
-        context: RequestContext,
+        context: RequestContext[R],
         request: Request,
-        answer: Callable[[Any, Any], Any],
+        answer: Callable[[R, Any], ResponsePayload],  # of what the core says of such a request
         operation: Operation = Operation.READ,
     ) -> None:
         """Give the request to its group's core; `answer(request, result)` makes the response."""
@@ -261,7 +294,10 @@ class Groups(Service):
         shard.ask(request, lambda result: self._answer(context, answer(context.request, result)))
 
     def _answer(
-        self, context: RequestContext, response: Any, fenced: ErrorCode = ErrorCode.not_coordinator
+        self,
+        context: RequestContext[RequestPayload],
+        response: ResponsePayload,
+        fenced: ErrorCode = ErrorCode.not_coordinator,
     ) -> None:
         if not self._plane.serving():
             # The lease ended meanwhile: a fenced broker vouches for nothing.
@@ -270,7 +306,7 @@ class Groups(Service):
 
     # --- members --------------------------------------------------------------------------
 
-    def _join(self, context: RequestContext) -> None:
+    def _join(self, context: RequestContext[JoinGroupRequest]) -> None:
         request = context.request
         client_id = context.header.client_id or ""
         stem = getattr(request, "group_instance_id", None) or client_id
@@ -282,20 +318,20 @@ class Groups(Service):
         )
         self._to_group(context, join, api.joined)
 
-    def _sync(self, context: RequestContext) -> None:
+    def _sync(self, context: RequestContext[SyncGroupRequest]) -> None:
         self._to_group(context, asked.sync_of(context.request), api.synced)
 
-    def _beat(self, context: RequestContext) -> None:
+    def _beat(self, context: RequestContext[HeartbeatRequest]) -> None:
         self._to_group(
-            context, asked.beat_of(context.request), lambda ask, told: api.told(ask, told.error)
+            context, asked.beat_of(context.request), lambda ask, told: api.answered(ask, told.error)
         )
 
-    def _leave(self, context: RequestContext) -> None:
+    def _leave(self, context: RequestContext[LeaveGroupRequest]) -> None:
         self._to_group(context, asked.leave_of(context.request), api.left)
 
     # --- offsets --------------------------------------------------------------------------
 
-    def _commit(self, context: RequestContext) -> None:
+    def _commit(self, context: RequestContext[OffsetCommitRequest]) -> None:
         refused = self._refused(context)
         self._to_group(
             context,
@@ -303,7 +339,9 @@ class Groups(Service):
             lambda ask, told: api.committed(ask, told.error, refused),
         )
 
-    def _refused(self, context: RequestContext) -> Map[TopicPartition, ErrorCode]:
+    def _refused(
+        self, context: RequestContext[OffsetCommitRequest]
+    ) -> Map[TopicPartition, ErrorCode]:
         """The partitions of a commit that cannot be: unknown, not for this client, or with too
         much text."""
         image = self._plane.image()
@@ -318,7 +356,7 @@ class Groups(Service):
                 refused[name, partition] = ErrorCode.offset_metadata_too_large
         return Map(refused)
 
-    def _fetch(self, context: RequestContext) -> None:
+    def _fetch(self, context: RequestContext[OffsetFetchRequest]) -> None:
         def verdict(topic: str, _: int) -> ErrorCode:
             if self._may(context, Operation.DESCRIBE, ResourceType.TOPIC, topic):
                 return ErrorCode.none
@@ -329,7 +367,7 @@ class Groups(Service):
 
         self._plane.reply(context, api.fetched(context.request, group, verdict))
 
-    def _group(self, context: RequestContext, group_id: str) -> Group | ErrorCode:
+    def _group(self, context: RequestContext[RequestPayload], group_id: str) -> Group | ErrorCode:
         """A group as it is, "Dead" where there is none; or why it cannot be told."""
         if not self._may(context, Operation.DESCRIBE, ResourceType.GROUP, group_id):
             return ErrorCode.group_authorization_failed
@@ -341,11 +379,11 @@ class Groups(Service):
 
     # --- administration -------------------------------------------------------------------
 
-    def _describe(self, context: RequestContext) -> None:
+    def _describe(self, context: RequestContext[DescribeGroupsRequest]) -> None:
         found = [(name, self._group(context, name)) for name in context.request.groups]
         self._plane.reply(context, api.described(context.request, found))
 
-    def _list(self, context: RequestContext) -> None:
+    def _list(self, context: RequestContext[ListGroupsRequest]) -> None:
         groups: list[Group] = []
         error = ErrorCode.none
         for partition in sorted(self._shards):
@@ -361,7 +399,7 @@ class Groups(Service):
         ]
         self._plane.reply(context, api.listed(context.request, visible, error))
 
-    def _delete(self, context: RequestContext) -> None:
+    def _delete(self, context: RequestContext[DeleteGroupsRequest]) -> None:
         wanted = list(dict.fromkeys(context.request.groups_names))
         codes: dict[str, ErrorCode] = {}
 
@@ -370,6 +408,9 @@ class Groups(Service):
             if len(codes) == len(wanted):
                 results = [(each, codes[each]) for each in wanted]
                 self._answer(context, api.deleted(context.request, results))
+
+        def deleted(group_id: str, told: Result) -> None:
+            tell(group_id, told.error)
 
         if not wanted:
             self._plane.reply(context, api.deleted(context.request, ()))
@@ -380,7 +421,4 @@ class Groups(Service):
             elif isinstance(shard, ErrorCode):
                 tell(group_id, shard)
             else:
-                shard.ask(
-                    Delete(group_id=group_id),
-                    lambda told, group_id=group_id: tell(group_id, told.error),  # type: ignore[misc]
-                )
+                shard.ask(Delete(group_id=group_id), partial(deleted, group_id))

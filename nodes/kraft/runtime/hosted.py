@@ -4,6 +4,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Protocol
 
+from nodes.kraft.ids import BrokerId
 from nodes.kraft.metadata.image import PartitionKey
 from nodes.kraft.partition.state import Leading, PartitionState
 from nodes.kraft.partition.steps import Input
@@ -36,7 +37,7 @@ class Hosted:
 class Replicas(Protocol):
     """Where a fetcher finds its partitions and takes what it fetched."""
 
-    broker_id: int
+    broker_id: BrokerId
 
     def get(self, key: PartitionKey) -> Hosted | None:
         """The replica of this broker; None: it has none."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import uuid
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from kio.schema.alter_partition.v3 import request as wire
+from kio.schema.alter_partition.v3.response import AlterPartitionResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.types import BrokerId
 from kio.static.primitive import i32, i64
 
+from nodes.kraft.ids import PartitionEpoch
 from nodes.kraft.metadata.image import Image, PartitionKey
 from nodes.kraft.net.channel import ControllerChannels, FateUnknown, NotSent
 from nodes.kraft.partition.state import Proposal
@@ -92,7 +95,7 @@ class IsrChanges:
             return False
         return self._take(sent, response)
 
-    def _take(self, sent: dict[PartitionKey, Proposal], response: Any) -> bool:
+    def _take(self, sent: dict[PartitionKey, Proposal], response: AlterPartitionResponse) -> bool:
         left = set(sent)
         for topic in response.topics:
             for answer in topic.partitions:
@@ -106,16 +109,15 @@ class IsrChanges:
                     del self._proposals[key]
                 if code != ErrorCode.none:
                     log.debug("ISR %s of %s-%d: %s", proposal.isr, *key, code.name)
-                isr = tuple(int(member) for member in answer.isr)
-                epoch = int(answer.partition_epoch)
-                self._answered(key, IsrAnswered(proposal, code, isr, epoch))
+                epoch = PartitionEpoch(answer.partition_epoch)
+                self._answered(key, IsrAnswered(proposal, code, answer.isr, epoch))
         return not left
 
 
 def _request(
     image: Image, broker_id: int | None, epoch: int, proposals: dict[PartitionKey, Proposal]
 ) -> wire.AlterPartitionRequest:
-    topics: dict[Any, list[wire.PartitionData]] = {}
+    topics: dict[uuid.UUID, list[wire.PartitionData]] = {}
     for (topic_id, number), proposal in proposals.items():
         joining = dict(proposal.joining)
         members = tuple(
@@ -144,6 +146,6 @@ def _request(
     )
 
 
-def _registered(image: Image, broker_id: int) -> int:
+def _registered(image: Image, broker_id: BrokerId) -> int:
     broker = image.brokers.get(broker_id)
     return -1 if broker is None else broker.epoch

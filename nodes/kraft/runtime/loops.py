@@ -10,21 +10,27 @@ import asyncio
 import selectors
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from nodes.kraft.metrics.meters import Rate
+from nodes.kraft.runtime.run_delay import run_delay_ns
 
 STALL_MS: Final = 250
+_LOOK_S: Final = 0.1
+"""So often is looked how long the process has had no core: far less than a stall lasts."""
 
 
 class Vitals:
-    """Of one loop. `stalled` hears how many ms it did not run, where that is over `STALL_MS`."""
+    """Of one loop. `stalled` hears how many ms it did not run, where that is over `STALL_MS`, and
+    how many of them at most the process waited for a core, which is the machine's doing."""
 
-    def __init__(self, stalled: Callable[[int], None]) -> None:
+    def __init__(self, stalled: Callable[[int, int], None]) -> None:
         self.idle = Rate()
         """Seconds in which it waited for events."""
         self.turns = Rate()
         self._stalled = stalled
+        self._looked = 0.0
+        self._delay_ns = 0
 
     def loop(self) -> asyncio.AbstractEventLoop:
         """A new event loop that is watched."""
@@ -40,8 +46,13 @@ class Vitals:
         self._check(beyond_s)
 
     def _check(self, seconds: float) -> None:
-        if seconds * 1000 > STALL_MS:
-            self._stalled(int(seconds * 1000))
+        now, ms = time.monotonic(), int(seconds * 1000)
+        if ms <= STALL_MS and now - self._looked < _LOOK_S:
+            return
+        delay_ns = run_delay_ns()
+        if ms > STALL_MS:
+            self._stalled(ms, min(ms, (delay_ns - self._delay_ns) // 1_000_000))
+        self._looked, self._delay_ns = now, delay_ns
 
 
 class _Watched(selectors.DefaultSelector):
@@ -54,7 +65,7 @@ class _Watched(selectors.DefaultSelector):
         began = time.monotonic()
         if self._woke is not None:
             self._vitals.turned(began - self._woke)
-        ready: Sequence[Any] = super().select(timeout)
+        ready: Sequence[tuple[selectors.SelectorKey, int]] = super().select(timeout)
         self._woke = time.monotonic()
         spent = self._woke - began
         beyond = 0.0 if timeout is None else max(0.0, spent - max(0.0, timeout))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from kio.schema.errors import ErrorCode
 
@@ -19,7 +19,11 @@ from nodes.kraft.net.channel import ControllerChannels, FateUnknown, NotSent
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.replica import Replica, Watcher
 from nodes.kraft.runtime.tasks import Tasks
-from nodes.kraft.wire.heartbeats import BrokerState
+from nodes.kraft.wire.heartbeats import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerState,
+)
 
 log: Final = logging.getLogger(__name__)
 
@@ -107,7 +111,7 @@ class Membership(Watcher):
 
     # --- heartbeats -----------------------------------------------------------------------
 
-    async def _heartbeat(self, request: Any) -> None:
+    async def _heartbeat(self, request: BrokerHeartbeatRequest) -> None:
         timeout_s = self._config.timing.request_timeout_ms / 1000
         controller = self._controller()
         response = None
@@ -120,7 +124,7 @@ class Membership(Watcher):
             self._heard(request, response)
         self.feed(lifecycle.HeartbeatAnswered(request, response))
 
-    def _heard(self, request: Any, response: Any) -> None:
+    def _heard(self, request: BrokerHeartbeatRequest, response: BrokerHeartbeatResponse) -> None:
         code = int(response.error_code)
         if code == ErrorCode.not_controller:
             self._guess += 1

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kio.schema.errors import ErrorCode
+from kio.static.protocol import RequestPayload
 
+from nodes.kraft.ids import LeaderEpoch, PartitionIndex
 from nodes.kraft.metadata.image import PartitionKey
 from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.partition import epochs, leader
-from nodes.kraft.partition.answers import LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, response
+from nodes.kraft.partition.answers import LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, Fields, response
 from nodes.kraft.partition.state import Leading
 from nodes.kraft.runtime.hosted import Hosted
 from nodes.kraft.runtime.partitions import Partitions
 from nodes.kraft.runtime.planes import Handler, Plane, Service
 from nodes.kraft.security.authorizer import Operation, ResourceType
+
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import (
+        ListOffsetsPartition,
+        ListOffsetsRequest,
+        ListOffsetsTopic,
+        OffsetForLeaderEpochRequest,
+        OffsetForLeaderPartition,
+        OffsetForLeaderTopic,
+    )
 
 LATEST: Final = -1
 EARLIEST: Final = (-2, -4)
@@ -33,14 +45,16 @@ class Offsets(Service):
     def handlers(self) -> Mapping[int, Handler]:
         return {LIST_OFFSETS: self.list_offsets, OFFSET_FOR_LEADER_EPOCH: self.end_of_epoch}
 
-    def list_offsets(self, context: RequestContext) -> None:
+    def list_offsets(self, context: RequestContext[ListOffsetsRequest]) -> None:
         request = context.request
 
-        def tell(topic: Any, asked: Any) -> dict[str, Any]:
-            key, hosted, code = self._find(context, topic.name, int(asked.partition_index))
+        def tell(topic: ListOffsetsTopic, asked: ListOffsetsPartition) -> Fields:
+            key, hosted, code = self._find(
+                context, topic.name, PartitionIndex(asked.partition_index)
+            )
             if hosted is not None:
                 code = leader.check_epoch(
-                    hosted.state, int(getattr(asked, "current_leader_epoch", -1))
+                    hosted.state, LeaderEpoch(getattr(asked, "current_leader_epoch", -1))
                 )
             if code != ErrorCode.none or key is None or hosted is None:
                 return {"error_code": code}
@@ -49,13 +63,13 @@ class Offsets(Service):
 
         self._plane.reply(context, response(request, tell))
 
-    def end_of_epoch(self, context: RequestContext) -> None:
+    def end_of_epoch(self, context: RequestContext[OffsetForLeaderEpochRequest]) -> None:
         """Where the largest epoch ended that is not above the one asked for (KIP-101)."""
 
-        def tell(topic: Any, asked: Any) -> dict[str, Any]:
-            _, hosted, code = self._find(context, topic.topic, int(asked.partition))
+        def tell(topic: OffsetForLeaderTopic, asked: OffsetForLeaderPartition) -> Fields:
+            _, hosted, code = self._find(context, topic.topic, PartitionIndex(asked.partition))
             if hosted is not None:
-                code = leader.check_epoch(hosted.state, int(asked.current_leader_epoch))
+                code = leader.check_epoch(hosted.state, LeaderEpoch(asked.current_leader_epoch))
             if code != ErrorCode.none or hosted is None:
                 return {"error_code": code}
             log = hosted.state.log
@@ -65,7 +79,7 @@ class Offsets(Service):
         self._plane.reply(context, response(context.request, tell))
 
     def _find(
-        self, context: RequestContext, topic: str, number: int
+        self, context: RequestContext[RequestPayload], topic: str, number: PartitionIndex
     ) -> tuple[PartitionKey | None, Hosted | None, ErrorCode]:
         """The replica here, or why it is not to be asked."""
         if not self._plane.allowed(context, Operation.DESCRIBE, ResourceType.TOPIC, topic):
@@ -79,7 +93,7 @@ class Offsets(Service):
         return key, hosted, ErrorCode.none if hosted else ErrorCode.not_leader_or_follower
 
 
-def _offset(hosted: Hosted, timestamp_ms: int, version: int) -> dict[str, Any]:
+def _offset(hosted: Hosted, timestamp_ms: int, version: int) -> Fields:
     """The offset for a timestamp, of committed records alone."""
     state = hosted.state
     role, high_watermark = state.role, state.high_watermark
@@ -107,7 +121,7 @@ def _offset(hosted: Hosted, timestamp_ms: int, version: int) -> dict[str, Any]:
     return _found(state.log.epochs, *place)
 
 
-def _found(known: epochs.Epochs, offset: int, timestamp_ms: int) -> dict[str, Any]:
+def _found(known: epochs.Epochs, offset: int, timestamp_ms: int) -> Fields:
     return {
         "error_code": ErrorCode.none,
         "offset": offset,

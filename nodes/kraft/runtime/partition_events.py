@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from nodes.kraft.metadata.image import PartitionKey
+from nodes.kraft.ids import BrokerId
+from nodes.kraft.metadata.image import NO_LEADER, PartitionKey
 from nodes.kraft.partition.batches import Batch
 from nodes.kraft.partition.state import Absent, Following, Leading, PartitionState
 
@@ -15,14 +16,14 @@ class Shown:
     """A replica's role as others see it. `leader_id`: whom it follows, -1: nobody."""
 
     role: str
-    leader_id: int
+    leader_id: BrokerId
     leader_epoch: int
     partition_epoch: int
     isr: tuple[int, ...]
     max_isr: tuple[int, ...]
 
 
-NONE = Shown("none", -1, -1, -1, (), ())
+NONE = Shown("none", NO_LEADER, -1, -1, (), ())
 
 
 def shown(state: PartitionState) -> Shown:
@@ -30,7 +31,7 @@ def shown(state: PartitionState) -> Shown:
     match role:
         case Leading():
             epochs = role.leader_epoch, role.partition_epoch
-            return Shown("leader", -1, *epochs, role.isr, role.maximal_isr)
+            return Shown("leader", NO_LEADER, *epochs, role.isr, role.maximal_isr)
         case Following():
             epochs = role.leader_epoch, role.partition_epoch
             return Shown("follower", role.leader_id, *epochs, role.isr, role.isr)

@@ -21,6 +21,7 @@ from typing import Final, TypeAlias
 from kio.schema.errors import ErrorCode
 
 from nodes.kraft.broker.lifecycle import Transition
+from nodes.kraft.ids import BrokerId, PartitionIndex
 from nodes.kraft.metadata.config_keys import topic_number
 from nodes.kraft.metadata.image import EMPTY, Image, PartitionKey
 from nodes.kraft.partition import core, leader, steps
@@ -47,7 +48,7 @@ REFUSED_S: Final = 1.0
 """How long an ISR that the controller refused is not proposed again."""
 
 NOTHING: Final = PartitionState()
-LeaderWatch: TypeAlias = Callable[[uuid.UUID, int, bool, int], None]
+LeaderWatch: TypeAlias = Callable[[uuid.UUID, PartitionIndex, bool, int], None]
 
 
 class NotLeader(Exception):
@@ -70,7 +71,7 @@ class Partitions(Service):
         assert plane.config.broker_id is not None
         self._plane = plane
         self._changes = changes
-        self.broker_id = plane.config.broker_id
+        self.broker_id = BrokerId(plane.config.broker_id)
         settings = plane.config.replication
         self._core = ReplicaConfig(self.broker_id, settings.lag_max_ms)
         self._root = plane.config.log_dir / "partitions"
@@ -442,7 +443,12 @@ class Partitions(Service):
         self.feed(key, hosted, event)
 
     async def append(
-        self, topic_id: uuid.UUID, partition: int, records: bytes, acks: int, timeout_ms: int
+        self,
+        topic_id: uuid.UUID,
+        partition: PartitionIndex,
+        records: bytes,
+        acks: int,
+        timeout_ms: int,
     ) -> Appended:
         """Append one batch, and wait for what `acks` asks for (0, 1 or -1)."""
         future: asyncio.Future[steps.Answer] = asyncio.get_running_loop().create_future()
@@ -455,7 +461,9 @@ class Partitions(Service):
         answer = await future
         return Appended(answer.code, answer.base_offset)
 
-    def read_committed(self, topic_id: uuid.UUID, partition: int, from_offset: int) -> bytes:
+    def read_committed(
+        self, topic_id: uuid.UUID, partition: PartitionIndex, from_offset: int
+    ) -> bytes:
         """Whole batches from the one that holds `from_offset`, below the high watermark: 1 MiB
         at most, but for a larger batch; b"" at the end. Raises `NotLeader`."""
         hosted = self._hosted.get((topic_id, partition))

@@ -12,19 +12,24 @@ import logging
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, TypeVarTuple
+
+from kio.static.protocol import RequestPayload
 
 from nodes.kraft.broker.lifecycle import Transition
 from nodes.kraft.config import Config
+from nodes.kraft.ids import BrokerEpoch
 from nodes.kraft.metadata.image import Image
-from nodes.kraft.net.listener import RequestContext
+from nodes.kraft.net.listener import RequestContext, Response
 from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.security.authorizer import Operation, ResourceType
 
 log: Final = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Handler: TypeAlias = Callable[[RequestContext], None]
+Ts = TypeVarTuple("Ts")
+# The table of handlers says which request each takes.
+Handler: TypeAlias = Callable[[RequestContext[Any]], None]
 """Serves one client request: calls `Plane.reply` once, now or later. Runs on the data loop."""
 
 JOIN_S: Final = 2.0
@@ -74,25 +79,25 @@ class Plane(Protocol):
     def leader_id(self) -> int:
         """The active controller's id as far as is known; -1: not."""
 
-    def broker_epoch(self) -> int:
+    def broker_epoch(self) -> BrokerEpoch:
         """This broker's epoch; -1: none."""
 
     def allowed(
         self,
-        context: RequestContext,
+        context: RequestContext[RequestPayload],
         operation: Operation,
         resource_type: ResourceType,
         resource_name: str,
     ) -> bool:
         """Whether the sender of `context` may do that."""
 
-    def reply(self, context: RequestContext, response: Any | None) -> None:
+    def reply(self, context: RequestContext[RequestPayload], response: Response) -> None:
         """Answer a client's request; None closes its connection."""
 
-    def spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def spawn(self, coroutine: Coroutine[object, object, None]) -> asyncio.Task[None]:
         """Run a task of the data plane. Where it fails, the node stops."""
 
-    def emit(self, type: str, **fields: Any) -> None:
+    def emit(self, type: str, **fields: object) -> None:
         """Write an event (docs/operating.md)."""
 
 
@@ -137,7 +142,7 @@ class LoopThread:
         """Whether it was started and not closed."""
         return self._loop is not None
 
-    def post(self, function: Callable[..., None], *args: Any) -> None:
+    def post(self, function: Callable[[*Ts], None], *args: *Ts) -> None:
         """Call `function` on the loop, in the order of the posts; nothing where it is closed.
         A failure stops the node: what the loop's owner knows would be out of date for good."""
         loop = self._loop
@@ -148,14 +153,14 @@ class LoopThread:
         except RuntimeError:  # closed meanwhile
             log.debug("%s loop is closed", self._name)
 
-    def _guarded(self, function: Callable[..., None], args: tuple[Any, ...]) -> None:
+    def _guarded(self, function: Callable[..., None], args: tuple[object, ...]) -> None:
         try:
             function(*args)
         except Exception as error:
             log.exception("%s loop: %r failed", self._name, function)
             self._stop(f"fatal: {type(error).__name__}: {error}")
 
-    async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+    async def run(self, coroutine: Coroutine[object, object, T]) -> T:
         """Await a coroutine that runs on the loop, from another loop."""
         assert self._loop is not None
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._loop))

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kio.schema.errors import ErrorCode
 
 from nodes.kraft.group.config import INTERNAL_TOPICS
+from nodes.kraft.ids import PartitionIndex
 from nodes.kraft.net.listener import NO_ANSWER, RequestContext
-from nodes.kraft.partition.answers import PRODUCE, refused, response
+from nodes.kraft.partition.answers import PRODUCE, Fields, refused, response
 from nodes.kraft.partition.steps import ALL, Answer
 from nodes.kraft.runtime.partitions import Partitions
 from nodes.kraft.runtime.planes import Handler, Plane, Service
 from nodes.kraft.security.authorizer import Operation, ResourceType
+
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import (
+        PartitionProduceData,
+        ProduceRequest,
+        TopicProduceData,
+    )
 
 MAX_TIMEOUT_MS: Final = 600_000
 
@@ -29,7 +37,7 @@ class Produce(Service):
     def handlers(self) -> Mapping[int, Handler]:
         return {PRODUCE: self.serve}
 
-    def serve(self, context: RequestContext) -> None:
+    def serve(self, context: RequestContext[ProduceRequest]) -> None:
         request = context.request
         if request.acks not in (ALL, 0, 1):
             self._plane.reply(context, refused(request, ErrorCode.invalid_required_acks))
@@ -44,15 +52,17 @@ class Produce(Service):
 class _Produced:
     """One request under way: what each of its partitions answered so far."""
 
-    def __init__(self, plane: Plane, partitions: Partitions, context: RequestContext) -> None:
+    def __init__(
+        self, plane: Plane, partitions: Partitions, context: RequestContext[ProduceRequest]
+    ) -> None:
         self._plane = plane
         self._partitions = partitions
-        self._inquiry = context
-        self._answers: dict[tuple[str, int], Answer] = {}
+        self._context = context
+        self._answers: dict[tuple[str, PartitionIndex], Answer] = {}
         self._left = 1  # the request itself, until all of its batches were handed on
 
     def append(self) -> None:
-        request, image = self._inquiry.request, self._plane.image()
+        request, image = self._context.request, self._plane.image()
         timeout_ms = round(request.timeout.total_seconds() * 1000)
         timeout_ms = max(0, min(timeout_ms, MAX_TIMEOUT_MS))
         for topic in request.topic_data:
@@ -60,8 +70,8 @@ class _Produced:
             code = self._refusal(topic.name, topic_id is not None)
             for each in topic.partition_data:
                 self._left += 1
-                answered = partial(self._answered, (topic.name, int(each.index)))
-                number = int(each.index)
+                answered = partial(self._answered, (topic.name, PartitionIndex(each.index)))
+                number = PartitionIndex(each.index)
                 if code == ErrorCode.none and (topic_id, number) not in image.partitions:
                     answered(Answer(0, ErrorCode.unknown_topic_or_partition))
                 elif code != ErrorCode.none or topic_id is None:
@@ -73,14 +83,14 @@ class _Produced:
         self._done_one()
 
     def _refusal(self, topic: str, known: bool) -> ErrorCode:
-        allowed = self._plane.allowed(self._inquiry, Operation.WRITE, ResourceType.TOPIC, topic)
+        allowed = self._plane.allowed(self._context, Operation.WRITE, ResourceType.TOPIC, topic)
         if not allowed:
             return ErrorCode.topic_authorization_failed
         if topic in INTERNAL_TOPICS:  # the coordinator's own; what it holds in memory is in there
             return ErrorCode.invalid_topic_exception
         return ErrorCode.none if known else ErrorCode.unknown_topic_or_partition
 
-    def _answered(self, which: tuple[str, int], answer: Answer) -> None:
+    def _answered(self, which: tuple[str, PartitionIndex], answer: Answer) -> None:
         self._answers[which] = answer
         self._done_one()
 
@@ -90,7 +100,7 @@ class _Produced:
             self._reply()
 
     def _reply(self) -> None:
-        context, request = self._inquiry, self._inquiry.request
+        context, request = self._context, self._context.request
         if request.acks == 0:
             # Nothing is said; but a producer whose batch went nowhere has to look again, so its
             # connection closes.
@@ -99,8 +109,8 @@ class _Produced:
             return
         self._plane.reply(context, response(request, self._tell))
 
-    def _tell(self, topic: Any, asked: Any) -> dict[str, Any]:
-        which = topic.name, int(asked.index)
+    def _tell(self, topic: TopicProduceData, asked: PartitionProduceData) -> Fields:
+        which = topic.name, PartitionIndex(asked.index)
         answer = self._answers[which]
         code = answer.code
         if answer.appended and not self._plane.serving():
@@ -111,7 +121,7 @@ class _Produced:
             return {"error_code": code}
         return {"error_code": code, "base_offset": answer.base_offset, "log_start_offset": 0}
 
-    def _leader(self, topic: str, number: int) -> dict[str, int]:
+    def _leader(self, topic: str, number: PartitionIndex) -> Fields:
         """Whom to ask instead (KIP-951)."""
         image = self._plane.image()
         partition = None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import tenacity
 from kio.schema.allocate_producer_ids.v0.request import AllocateProducerIdsRequest
 from kio.schema.errors import ErrorCode
+from kio.schema.types import BrokerId
 from kio.static.primitive import i64
 
 from nodes.kraft.broker.producer_ids import INIT_PRODUCER_ID, NO_ID, init_producer_id_response
@@ -17,6 +18,11 @@ from nodes.kraft.net.channel import ControllerChannels, FateUnknown, NotSent
 from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.runtime.planes import Handler, Plane, Service
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+
+if TYPE_CHECKING:
+    from kio.schema.allocate_producer_ids.v0.response import AllocateProducerIdsResponse
+
+    from nodes.kraft.wire.requests import InitProducerIdRequest
 
 log: Final = logging.getLogger(__name__)
 
@@ -41,7 +47,7 @@ class ProducerIds(Service):
     async def close(self) -> None:
         self._channels.close()
 
-    def _serve(self, context: RequestContext) -> None:
+    def _serve(self, context: RequestContext[InitProducerIdRequest]) -> None:
         request = context.request
         error = ErrorCode.none
         if request.transactional_id is not None:
@@ -54,7 +60,7 @@ class ProducerIds(Service):
         else:
             self._plane.spawn(self._answer(context))
 
-    def _may_produce(self, context: RequestContext) -> bool:
+    def _may_produce(self, context: RequestContext[InitProducerIdRequest]) -> bool:
         """IDEMPOTENT_WRITE on the cluster, or WRITE on any topic (KIP-679)."""
         if self._plane.allowed(
             context, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME
@@ -65,7 +71,7 @@ class ProducerIds(Service):
             for name in self._plane.image().topic_ids
         )
 
-    async def _answer(self, context: RequestContext) -> None:
+    async def _answer(self, context: RequestContext[InitProducerIdRequest]) -> None:
         producer_id = await self._take()
         error = ErrorCode.none
         if producer_id is None or not self._plane.serving():
@@ -104,12 +110,12 @@ class ProducerIds(Service):
         )
         return await attempts(attempt)
 
-    async def _ask(self, left_s: float) -> Any | None:
+    async def _ask(self, left_s: float) -> AllocateProducerIdsResponse | None:
         leader = self._plane.leader_id()
         if leader < 0 or self._config.broker_id is None:
             return None
         request = AllocateProducerIdsRequest(
-            broker_id=self._config.broker_id,  # type: ignore[arg-type]
+            broker_id=BrokerId(self._config.broker_id),
             broker_epoch=i64(self._plane.broker_epoch()),
         )
         timeout_s = min(left_s, self._config.timing.request_timeout_ms / 1000)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kio.schema.errors import ErrorCode
 
+from nodes.kraft.ids import NO_EPOCH, BrokerEpoch, BrokerId, LeaderEpoch
 from nodes.kraft.metadata.image import Image, PartitionKey
 from nodes.kraft.partition import leader, steps
+from nodes.kraft.partition.answers import Fields
 from nodes.kraft.runtime.hosted import Hosted
 from nodes.kraft.runtime.partitions import Partitions
 from nodes.kraft.runtime.planes import Plane
+
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import FetchPartition
 
 MAX_BYTES: Final = 8 * 2**20
 """In one answer, whatever was asked for: what one client reads must not hold up the others."""
@@ -24,7 +29,7 @@ class Asked:
 
     key: PartitionKey | None
     code: ErrorCode
-    leader_epoch: int
+    leader_epoch: LeaderEpoch
     offset: int
     last_epoch: int
     max_bytes: int
@@ -33,12 +38,12 @@ class Asked:
         return leader.judge(hosted.state, self.leader_epoch, self.offset, self.last_epoch)
 
 
-def asked(key: PartitionKey | None, code: ErrorCode, wire: Any) -> Asked:
+def asked(key: PartitionKey | None, code: ErrorCode, wire: FetchPartition) -> Asked:
     """A partition as a request of any version asks for it."""
     return Asked(
         key,
         code,
-        int(getattr(wire, "current_leader_epoch", -1)),
+        LeaderEpoch(getattr(wire, "current_leader_epoch", -1)),
         int(wire.fetch_offset),
         int(getattr(wire, "last_fetched_epoch", -1)),
         int(wire.partition_max_bytes),
@@ -49,8 +54,8 @@ def asked(key: PartitionKey | None, code: ErrorCode, wire: Any) -> Asked:
 class Follower:
     """The process that fetches as a replica."""
 
-    replica_id: int
-    broker_epoch: int
+    replica_id: BrokerId
+    broker_epoch: BrokerEpoch
 
     def note(self, partitions: Partitions, image: Image, wanted: Asked) -> ErrorCode:
         """It has all that is before what it asks for: note that, where the fetch is a valid
@@ -63,7 +68,7 @@ class Follower:
             self.replica_id,
             self.broker_epoch,
             wanted.offset,
-            registered=-1 if broker is None else broker.epoch,
+            registered=NO_EPOCH if broker is None else broker.epoch,
             active=broker is not None and not broker.fenced,
         )
         code = leader.check_replica(hosted.state, event)
@@ -88,7 +93,7 @@ class Reading:
         self.urgent = False
         self.full = False
 
-    def of(self, wanted: Asked) -> dict[str, Any]:
+    def of(self, wanted: Asked) -> Fields:
         """What is to be said of a partition, as fields by name."""
         hosted = None if wanted.key is None else self._partitions.get(wanted.key)
         if wanted.code != ErrorCode.none or hosted is None or not self._serving:
@@ -103,7 +108,7 @@ class Reading:
             return said | {"diverging_epoch": {"epoch": epoch, "end_offset": end_offset}}
         return said | {"records": self._read(hosted, wanted)}
 
-    def without_records(self, hosted: Hosted) -> dict[str, Any]:
+    def without_records(self, hosted: Hosted) -> Fields:
         """What is to be said of a partition besides its records."""
         return {
             "error_code": ErrorCode.none,
@@ -131,9 +136,9 @@ class Reading:
         self.bytes += len(records)
         return records
 
-    def _refused(self, wanted: Asked, code: ErrorCode) -> dict[str, Any]:
+    def _refused(self, wanted: Asked, code: ErrorCode) -> Fields:
         self.urgent = True
-        said: dict[str, Any] = {"error_code": code}
+        said: Fields = {"error_code": code}
         partition = None if wanted.key is None else self._image.partitions.get(wanted.key)
         if partition is not None and code != ErrorCode.topic_authorization_failed:
             said["current_leader"] = {

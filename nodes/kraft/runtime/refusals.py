@@ -22,7 +22,7 @@ def listed(table: Mapping[int, tuple[int, int]], request: RequestPayload) -> boo
     return lowest <= version <= highest
 
 
-def refuse(context: RequestContext) -> None:
+def refuse(context: RequestContext[RequestPayload]) -> None:
     """Close the connection of a request that its listener does not serve."""
     log.warning(
         "%s: %s version %d from %s is not served here",

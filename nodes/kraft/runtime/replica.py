@@ -11,8 +11,10 @@ import itertools
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Final
+
+from kio.static.protocol import ResponsePayload
 
 from nodes.kraft.config import Config
 from nodes.kraft.metadata.change import Change
@@ -27,7 +29,7 @@ from nodes.kraft.raft.state import Leader, QuorumState
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.peers import Peers
 from nodes.kraft.runtime.replica_events import boot_fields, emit_answer, emit_role
-from nodes.kraft.runtime.state_machine import Point, StateMachine
+from nodes.kraft.runtime.state_machine import Applied, Point, StateMachine
 from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.events import EmitMany
 from nodes.kraft.storage.log import MetadataLog
@@ -36,6 +38,10 @@ from nodes.kraft.storage.snapshots import SnapshotNotFound, SnapshotStore
 from nodes.kraft.wire import quorum
 from nodes.kraft.wire.batches import decode_batches
 from nodes.kraft.wire.describe_quorum import describe_quorum
+from nodes.kraft.wire.quorum import QuorumRequest, QuorumResponse
+
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import DescribeQuorumRequest
 
 log: Final = logging.getLogger(__name__)
 
@@ -96,7 +102,9 @@ class Replica:
         self._change: Change | None = None  # of the proposal that is being appended
         self._applying: asyncio.Handle | None = None
         self._tokens = itertools.count(1)
-        self._waiting: dict[int, tuple[Any, messages.Request, Callable[[Any], None]]] = {}
+        self._waiting: dict[
+            int, tuple[QuorumRequest, messages.Request, Callable[[QuorumResponse], None]]
+        ] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._peers = Peers(config)
         self._claim: tuple[int, int] | None = None  # waits for a snapshot that loads
@@ -195,7 +203,7 @@ class Replica:
             self._pumping = False
         self._changed()
 
-    def report(self, note: Callable[[int, Any, Image], None]) -> None:
+    def report(self, note: Callable[[int, Applied, Image], None]) -> None:
         """Call `note` with each record that is applied from now on: its offset, the record, and
         the image before it."""
         self._machine.note = note
@@ -218,7 +226,7 @@ class Replica:
         self._proposed.append((base_offset, change))
         self.feed(steps.Propose(epoch, records))
 
-    def ask(self, entity: Any, answer: Callable[[Any], None]) -> None:
+    def ask(self, entity: QuorumRequest, answer: Callable[[QuorumResponse], None]) -> None:
         """A replica's request from the control listener."""
         request = quorum.request_from_wire(
             entity, self.config.cluster_id, node_id=self.config.replica_id
@@ -468,7 +476,7 @@ class Replica:
 
     # --- what it says of itself -----------------------------------------------------------
 
-    def describe_quorum(self, request: Any) -> Any:
+    def describe_quorum(self, request: DescribeQuorumRequest) -> ResponsePayload:
         """The answer to a DescribeQuorum; a refusal where this node does not lead."""
         names = {endpoint.name for endpoint in self.config.controller_listeners}
         endpoints = {
@@ -478,13 +486,13 @@ class Replica:
         wall_ms = time.time_ns() // 1_000_000
         return describe_quorum(request, self.state, now_ms(), wall_ms, endpoints)
 
-    def boot_fields(self) -> Mapping[str, Any]:
+    def boot_fields(self) -> Mapping[str, object]:
         """What recovery found, for the boot event."""
         return boot_fields(self._log.index, self.recovered, self.raft_config.voters)
 
     # --- tasks ----------------------------------------------------------------------------
 
-    def _spawn(self, coroutine: Any) -> None:
+    def _spawn(self, coroutine: Coroutine[object, object, None]) -> None:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._ended)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from nodes.kraft.raft import messages
 from nodes.kraft.raft.log_index import LogIndex
@@ -68,7 +67,7 @@ def _fetch(emit: Callable[..., None], asked: messages.Fetch, reply: messages.Fet
 
 def boot_fields(
     log: LogIndex, saved: QuorumState | None, voters: tuple[int, ...]
-) -> Mapping[str, Any]:
+) -> Mapping[str, object]:
     """What recovery found, for the boot event."""
     return {
         "quorum": None

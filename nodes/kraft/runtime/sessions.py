@@ -12,18 +12,23 @@ from __future__ import annotations
 import asyncio
 import itertools
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from kio.schema.errors import ErrorCode
+from kio.static.constants import uuid_zero
 
+from nodes.kraft.ids import BrokerEpoch, PartitionIndex
 from nodes.kraft.metadata.image import PartitionKey
 from nodes.kraft.net.listener import RequestContext
-from nodes.kraft.partition.answers import Told, fetch_response
+from nodes.kraft.partition.answers import Fields, PartitionAnswer, fetch_response
 from nodes.kraft.runtime.hosted import Change
 from nodes.kraft.runtime.partitions import Partitions
 from nodes.kraft.runtime.planes import Plane
 from nodes.kraft.runtime.reading import Asked, Follower, Reading, asked
 from nodes.kraft.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import FetchRequest, ReplicaFetchRequest
 
 SINCE_REPLICA_STATE: Final = 15
 MAX_WAIT_MS: Final = 30_000
@@ -40,13 +45,18 @@ class Sessions:
         self._ids = itertools.count(1)
         partitions.on_change(self._changed)
 
-    def serve(self, context: RequestContext) -> bool:
+    def serve(self, context: RequestContext[FetchRequest]) -> bool:
         """Serve a follower's fetch in a session. False: it is none, or not allowed."""
-        request = context.request
-        if request.__version__ < SINCE_REPLICA_STATE or request.replica_state.replica_id < 0:
+        if context.request.__version__ < SINCE_REPLICA_STATE:
             return False
+        return self._serve(cast("RequestContext[ReplicaFetchRequest]", context))
+
+    def _serve(self, context: RequestContext[ReplicaFetchRequest]) -> bool:
+        request = context.request
         state = request.replica_state
-        follower = Follower(int(state.replica_id), int(state.replica_epoch))
+        if state.replica_id < 0:
+            return False
+        follower = Follower(state.replica_id, BrokerEpoch(state.replica_epoch))
         if follower.replica_id not in self._plane.image().brokers:
             return False
         if not self._plane.allowed(
@@ -102,23 +112,24 @@ class _Session:
         self._news: dict[PartitionKey, None] = {}  # to be looked at
         self._quiet: dict[PartitionKey, None] = {}  # a high watermark to tell, with the next answer
         self._told: dict[PartitionKey, int] = {}  # high watermarks
-        self._inquiry: RequestContext | None = None
+        self._context: RequestContext[ReplicaFetchRequest] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._poked = False
 
-    def serve(self, context: RequestContext) -> None:
+    def serve(self, context: RequestContext[ReplicaFetchRequest]) -> None:
         """Take what a request says; answer it, or park it."""
         request, image = context.request, self._plane.image()
         whole = request.session_epoch == 0
         self.epoch = 1 if self.epoch == _MAX_EPOCH else self.epoch + 1
-        self._inquiry = context
-        for topic in request.forgotten_topics_data:
-            for number in topic.partitions:
-                self.asked.pop((topic.topic_id, int(number)), None)
+        self._context = context
+        for forgotten in request.forgotten_topics_data:
+            for number in forgotten.partitions:
+                self.asked.pop((forgotten.topic_id or uuid_zero, PartitionIndex(number)), None)
         for topic in request.topics:
-            known = topic.topic_id in image.topics
+            topic_id = topic.topic_id or uuid_zero
+            known = topic_id in image.topics
             for wire in topic.partitions:
-                key = (topic.topic_id, int(wire.partition))
+                key = (topic_id, PartitionIndex(wire.partition))
                 wanted = asked(key, ErrorCode.none if known else ErrorCode.unknown_topic_id, wire)
                 if known:
                     code = self.follower.note(self._partitions, image, wanted)
@@ -127,7 +138,7 @@ class _Session:
                 self._news[key] = None
         wait_ms = min(round(request.max_wait.total_seconds() * 1000), MAX_WAIT_MS)
         self._try(last=whole or wait_ms <= 0, whole=whole)
-        if self._inquiry is context:
+        if self._context is context:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(wait_ms / 1000, self._again, True)
 
@@ -137,7 +148,7 @@ class _Session:
             self._quiet[key] = None
             return
         self._news[key] = None
-        if self._inquiry is not None and not self._poked:
+        if self._context is not None and not self._poked:
             self._poked = True
             asyncio.get_running_loop().call_soon(self._again, False)
 
@@ -148,7 +159,7 @@ class _Session:
     def _again(self, last: bool) -> None:
         """Outside of the listener's handler: whatever fails here has to be told."""
         self._poked = False
-        context = self._inquiry
+        context = self._context
         if context is None:
             return  # answered meanwhile
         try:
@@ -161,11 +172,11 @@ class _Session:
     def _try(self, *, last: bool, whole: bool = False) -> None:
         """Answer, if there is something to say or this is the last time. `whole`: whatever
         there is to say of each partition."""
-        context = self._inquiry
+        context = self._context
         assert context is not None
         request = context.request
         reading = Reading(self._plane, self._partitions, int(request.max_bytes), follower=True)
-        said: list[Told] = []
+        said: list[PartitionAnswer] = []
         again: dict[PartitionKey, None] = {}
         for key in self._news:
             if (wanted := self.asked.get(key)) is None:
@@ -176,7 +187,7 @@ class _Session:
                 again[key] = None
             elif _says_more(told) or whole:
                 said.append((*key, told))
-                self._told[key] = told.get("high_watermark", 0)
+                self._told[key] = cast(int, told.get("high_watermark", 0))
             else:
                 self._quiet[key] = None
         if last or reading.urgent or reading.bytes >= request.min_bytes:
@@ -187,12 +198,12 @@ class _Session:
         else:
             self._news = again | {(topic_id, number): None for topic_id, number, _ in said}
 
-    def _quietly(self, reading: Reading, said: list[Told]) -> list[Told]:
+    def _quietly(self, reading: Reading, said: list[PartitionAnswer]) -> list[PartitionAnswer]:
         """The high watermarks that the follower has not been told yet."""
         quiet, self._quiet = self._quiet, {}
         for topic_id, number, _ in said:
             quiet.pop((topic_id, number), None)
-        found: list[Told] = []
+        found: list[PartitionAnswer] = []
         for key in quiet:
             wanted, hosted = self.asked.get(key), self._partitions.get(key)
             if wanted is None or hosted is None:
@@ -203,12 +214,12 @@ class _Session:
         return found
 
     def _answered(self) -> None:
-        self._inquiry = None
+        self._context = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
 
-def _says_more(told: dict[str, Any]) -> bool:
+def _says_more(told: Fields) -> bool:
     """Than a high watermark."""
     return bool(told["error_code"] or told.get("records") or "diverging_epoch" in told)

@@ -11,7 +11,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypeAlias, cast
+
+from kio.schema.leader_change_message.v0.data import LeaderChangeMessage
 
 from nodes.kraft.metadata.change import Change
 from nodes.kraft.metadata.describe import as_json
@@ -23,6 +25,10 @@ from nodes.kraft.raft.log_index import NO_SNAPSHOT
 from nodes.kraft.raft.messages import Batch, SnapshotId
 from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.events import Emit, EmitMany, one_by_one
+from nodes.kraft.wire.records import Record
+
+Applied: TypeAlias = Record | LeaderChangeMessage
+"""A record of the log. A change of leader is Raft's own, and changes no image."""
 
 DIGEST_EVERY: Final = 10
 """Offsets between two digests of the image in the event log."""
@@ -55,7 +61,7 @@ class StateMachine:
         self.at_batch_end = Point()
         self.at_snapshot = Point()
         self.loading: SnapshotId | None = None
-        self.note: Callable[[int, Any, Image], None] = lambda *_: None
+        self.note: Callable[[int, Applied, Image], None] = lambda *_: None
         """Called with each record's offset, the record, and the image before its batch."""
 
     # --- the log --------------------------------------------------------------------------
@@ -128,21 +134,20 @@ class StateMachine:
         before, first = self.image, self.applied
         whole = (first, end_offset) == (batch.base_offset, batch.end_offset)
         if change is not None and whole and change.before is before:
-            records: Sequence[Any] = change.records
+            records: Sequence[Applied] = change.records
             self.image = change.after
         else:
             values = batch.records[first - batch.base_offset : end_offset - batch.base_offset]
             records = [_decoded(batch, *each) for each in enumerate(values, first)]
             if not batch.control:
-                self.image = _applied(before, records, first)
+                self.image = _applied(before, cast(Sequence[Record], records), first)
         self.applied = end_offset
         for offset, record in enumerate(records, first):
             self.note(offset, record, before)
-        told = _change_of_leader if batch.control else _record
         self._emit_many(
             "apply",
             [
-                f'"offset":{offset},"epoch":{batch.epoch},{told(record)}'
+                f'"offset":{offset},"epoch":{batch.epoch},{_told(record)}'
                 for offset, record in enumerate(records, first)
             ],
         )
@@ -168,15 +173,13 @@ class StateMachine:
         return self.at_batch_end.size_bytes - self.at_snapshot.size_bytes
 
 
-def _record(record: Any) -> str:
+def _told(record: Applied) -> str:
+    if isinstance(record, LeaderChangeMessage):
+        return f'"kind":"LeaderChange","record":{{"leader_id":{record.leader_id}}}'
     return f'"kind":"{type(record).__name__}","record":{as_json(record)}'
 
 
-def _change_of_leader(record: Any) -> str:
-    return f'"kind":"LeaderChange","record":{{"leader_id":{record.leader_id}}}'
-
-
-def _applied(image: Image, records: Sequence[Any], first: int) -> Image:
+def _applied(image: Image, records: Sequence[Record], first: int) -> Image:
     try:
         return apply_all(image, records, first)
     except Exception:
@@ -188,7 +191,7 @@ def _applied(image: Image, records: Sequence[Any], first: int) -> Image:
         raise
 
 
-def _decoded(batch: Batch, offset: int, value: bytes) -> Any:
+def _decoded(batch: Batch, offset: int, value: bytes) -> Applied:
     try:
         return decode_leader_change(value) if batch.control else decode_record(value)
     except Exception as error:  # whatever a decoder makes of bytes that are none of ours

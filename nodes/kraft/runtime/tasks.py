@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from typing import Final
 
 log: Final = logging.getLogger(__name__)
 
@@ -18,7 +18,7 @@ class Tasks:
         self._stop = stop
         self._under_way: set[asyncio.Task[None]] = set()
 
-    def spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def spawn(self, coroutine: Coroutine[object, object, None]) -> asyncio.Task[None]:
         """Start a task."""
         task = asyncio.get_running_loop().create_task(coroutine)
         self._under_way.add(task)

@@ -4,8 +4,10 @@ Clients name the default resource `*`; the log holds it as a null name with patt
 (A.1.92), so that there is one record for one rule.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kio.static.primitive import i8
 
@@ -19,19 +21,22 @@ from nodes.kraft.security.authorizer import (
 )
 from nodes.kraft.wire.records import AccessControlRecord, RemoveAccessControlRecord
 
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import AclCreation, AclFilter
+
 MAX_TEXT_BYTES: Final = 32_767
 """Of a resource's name, a principal or a host."""
 _FILTER_ONLY: Final = frozenset({0, 1})
 """UNKNOWN and ANY, in every one of Kafka's enumerations of access rules."""
 
 
-def problem(creation: Any) -> str | None:
+def problem(creation: AclCreation) -> str | None:
     """Why an AclCreation of CreateAcls v1-3 makes no rule; None: it does."""
-    name, pattern = creation.resource_name, creation.resource_pattern_type
+    name, pattern = creation.resource_name, int(creation.resource_pattern_type)
     for what, value, kinds in (
-        ("resource type", creation.resource_type, ResourceType),
-        ("operation", creation.operation, Operation),
-        ("permission", creation.permission_type, Permission),
+        ("resource type", int(creation.resource_type), ResourceType),
+        ("operation", int(creation.operation), Operation),
+        ("permission", int(creation.permission_type), Permission),
     ):
         if value in _FILTER_ONLY or value not in tuple(kinds):
             return f"{value} is no {what} of a rule"
@@ -42,7 +47,7 @@ def problem(creation: Any) -> str | None:
             return f"a name has at most {MAX_TEXT_BYTES} bytes"
     if not name:
         return "the resource has no name"
-    if creation.resource_type == ResourceType.CLUSTER and name != CLUSTER_NAME:
+    if int(creation.resource_type) == ResourceType.CLUSTER and name != CLUSTER_NAME:
         return f"the only cluster is {CLUSTER_NAME}"
     kind, colon, who = creation.principal.partition(":")
     if not (kind and colon and who):
@@ -50,7 +55,7 @@ def problem(creation: Any) -> str | None:
     return None if creation.host else "the host is missing; * is everywhere"
 
 
-def rule_of(creation: Any) -> AccessRule:
+def rule_of(creation: AclCreation) -> AccessRule:
     """The rule that a checked AclCreation makes."""
     name, pattern = creation.resource_name, int(creation.resource_pattern_type)
     default = pattern == PatternType.LITERAL and name == EVERY_RESOURCE
@@ -81,20 +86,20 @@ def record_of(
     )
 
 
-def filter_problem(wanted: Any) -> str | None:
+def filter_problem(wanted: AclFilter) -> str | None:
     """Why this is no filter of DescribeAcls or DeleteAcls; None: it is."""
     for what, value, kinds in (
-        ("resource type", wanted.resource_type_filter, ResourceType),
-        ("pattern type", wanted.pattern_type_filter, PatternType),
-        ("operation", wanted.operation, Operation),
-        ("permission", wanted.permission_type, Permission),
+        ("resource type", int(wanted.resource_type_filter), ResourceType),
+        ("pattern type", int(wanted.pattern_type_filter), PatternType),
+        ("operation", int(wanted.operation), Operation),
+        ("permission", int(wanted.permission_type), Permission),
     ):
         if value == 0 or value not in tuple(kinds):
             return f"{value} is no {what} of a filter"
     return None
 
 
-def matching(image: Image, wanted: Any) -> Iterator[AccessRule]:
+def matching(image: Image, wanted: AclFilter) -> Iterator[AccessRule]:
     """The rules that a filter matches, in a fixed order."""
     yield from sorted(
         (rule for rule in image.access_rules if matches(wanted, rule)),
@@ -102,7 +107,7 @@ def matching(image: Image, wanted: Any) -> Iterator[AccessRule]:
     )
 
 
-def matches(wanted: Any, rule: AccessRule) -> bool:
+def matches(wanted: AclFilter, rule: AccessRule) -> bool:
     """Whether a filter matches a rule. A null name, principal or host matches any."""
     return (
         wanted.resource_type_filter in (ResourceType.ANY, rule.resource_type)

@@ -24,7 +24,7 @@ from nodes.kraft.simulation.schedule import (
     TakeSnapshot,
     draw,
 )
-from nodes.kraft.simulation.shrink import Played, minimal, play
+from nodes.kraft.simulation.shrink import Execution, minimal, play
 from nodes.kraft.simulation.violation import Violation
 
 __all__ = [
@@ -33,10 +33,10 @@ __all__ = [
     "Crash",
     "Cut",
     "Drain",
+    "Execution",
     "IsrChange",
     "Operation",
     "Pause",
-    "Played",
     "Produce",
     "Profile",
     "Replace",

@@ -39,14 +39,14 @@ def play_seed(
 ) -> Result:
     """Play a seed; where it fails, shrink it."""
     schedule = draw(seed, voters=voters, brokers=brokers)
-    played = play(schedule, max_steps=steps)
+    execution = play(schedule, max_steps=steps)
     text = ""
-    if played.violation is not None:
-        text = failure(seed, played)
+    if execution.violation is not None:
+        text = failure(seed, execution)
         if shrink_s > 0:
-            after = minimal(schedule, played, budget_s=shrink_s)
-            text += f"\n{minimal_text(schedule, after, played)}"
-    return Result(seed, played.steps, played.committed, played.answers, text)
+            after = minimal(schedule, execution, budget_s=shrink_s)
+            text += f"\n{minimal_text(schedule, after, execution)}"
+    return Result(seed, execution.steps, execution.committed, execution.answers, text)
 
 
 def play_raft_seed(seed: int, *, hostile: bool) -> Result:
@@ -120,18 +120,18 @@ def _results(player: partial[Result], seeds: Iterable[int], jobs: int) -> Iterat
 def _report(results: Iterable[Result], total: int) -> int:
     """Print each failure as it comes, a line of progress, and the sum."""
     started = told = time.monotonic()
-    played = steps = committed = answers = failures = 0
+    runs = steps = committed = answers = failures = 0
     for result in results:
-        played, steps = played + 1, steps + result.steps
+        runs, steps = runs + 1, steps + result.steps
         committed, answers = committed + result.committed, answers + result.answers
         if result.text:
             failures += 1
             print(result.text, flush=True)
         if sys.stderr.isatty() and time.monotonic() - told > 1:
             told = time.monotonic()
-            rate = played / (told - started)
+            rate = runs / (told - started)
             print(
-                f"\r{played} of {total} seeds, {rate:.0f} a second, {failures} failed ",
+                f"\r{runs} of {total} seeds, {rate:.0f} a second, {failures} failed ",
                 end="",
                 file=sys.stderr,
                 flush=True,
@@ -140,7 +140,7 @@ def _report(results: Iterable[Result], total: int) -> int:
     if sys.stderr.isatty():
         print(file=sys.stderr)
     print(
-        f"{played} seeds, {steps} steps, {committed} records committed, {answers} answers checked,"
+        f"{runs} seeds, {steps} steps, {committed} records committed, {answers} answers checked,"
         f" {failures} failed, {seconds:.1f} s"
     )
     return 1 if failures else 0

@@ -13,10 +13,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from kio.schema.create_topics.v7 import request as create
+from kio.schema.create_topics.v7.response import CreateTopicsResponse
 from kio.schema.delete_topics.v6 import request as delete
+from kio.schema.delete_topics.v6.response import DeleteTopicsResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.types import TopicName
 from kio.static.primitive import i16, i32, i32Timedelta
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.broker import view
 from nodes.kraft.simulation.histories import history_check
@@ -25,7 +28,7 @@ from nodes.kraft.simulation.replica import REQUEST_TIMEOUT_MS
 from nodes.kraft.simulation.schedule import Operation
 from nodes.kraft.simulation.violation import Violation
 from nodes.kraft.wire.codes import codes, first_error, with_code
-from nodes.kraft.wire.debug import ReadTopicsRequest
+from nodes.kraft.wire.debug import ReadTopicsRequest, ReadTopicsResponse
 
 if TYPE_CHECKING:
     from nodes.kraft.simulation.world import World
@@ -37,13 +40,15 @@ PATIENCE_MS: Final = TIMEOUT_MS + 500
 READ_TIMEOUT_MS: Final = 800
 _TIMEOUT: Final = i32Timedelta.parse(datetime.timedelta(milliseconds=TIMEOUT_MS))
 
-Reply = Callable[[Any | None], None]
+Reply = Callable[[ResponsePayload | None], None]
 
 
 class Forwarding:
     """One client request on its way through a broker to the active controller."""
 
-    def __init__(self, machine: Machine, request: Any, request_id: bytes, reply: Reply) -> None:
+    def __init__(
+        self, machine: Machine, request: RequestPayload, request_id: bytes, reply: Reply
+    ) -> None:
         self.machine = machine
         self.world = machine.world
         self.request = request
@@ -66,14 +71,12 @@ class Forwarding:
         self.world.network.call(
             self.machine,
             self.world.machines[leader],
-            lambda callee, answer: callee.control.ask(  # type: ignore[union-attr]
-                self.request, answer, self.request_id
-            ),
+            lambda callee, answer: callee.controller.ask(self.request, answer, self.request_id),
             self._settle,
             timeout_ms=min(left, REQUEST_TIMEOUT_MS),
         )
 
-    def _settle(self, response: Any | None, sent: bool) -> None:
+    def _settle(self, response: ResponsePayload | None, sent: bool) -> None:
         if response is None:
             self.unknown = self.unknown or sent
             self._again()
@@ -89,16 +92,21 @@ class Forwarding:
         left = max(1, self.deadline - self.world.now)
         self.world.at_machine(self.machine, min(RETRY_MS, left), self._attempt)
 
-    def _finish(self, response: Any | None) -> None:
+    def _finish(self, response: ResponsePayload | None) -> None:
         if response is None:
             code = ErrorCode.request_timed_out if self.unknown else ErrorCode.not_controller
-            response = with_code(view.refusal(self.request), code)
+            response = with_code(self._refusal(), code)
         elif self.unknown:
             response = with_code(response, ErrorCode.request_timed_out)
         assert self.machine.member is not None
         if not self.machine.member.serving():
-            response = with_code(view.refusal(self.request), ErrorCode.request_timed_out)
+            response = with_code(self._refusal(), ErrorCode.request_timed_out)
         self.reply(response)
+
+    def _refusal(self) -> ResponsePayload:
+        refusal = view.refusal(self.request)
+        assert refusal is not None, "forwarded requests can all be refused"
+        return refusal
 
 
 class Clients:
@@ -131,7 +139,7 @@ class Clients:
         if not machines:
             return
         machine = machines[operation.via % len(machines)]
-        request: Any
+        request: RequestPayload
         if operation.f == "create":
             topic = create.CreatableTopic(
                 name=TopicName(operation.topic),
@@ -199,7 +207,7 @@ class Clients:
         self.world.note(machine, "is asked to %s %s", operation.f, operation.topic)
         done = False
 
-        def reply(response: Any | None) -> None:
+        def reply(response: ResponsePayload | None) -> None:
             nonlocal done
             if done:
                 return
@@ -227,7 +235,7 @@ class Clients:
                 raise Violation("linearizability", f"topic {name}: {outcome.findings[0].message}")
 
 
-def _outcome(f: str, response: Any | None) -> tuple[str, Any, str | None]:
+def _outcome(f: str, response: ResponsePayload | None) -> tuple[str, Any, str | None]:
     """(type, result, error code) of a completion; the table of docs/checking.md."""
     if response is None:
         return ("fail" if f == "describe" else "info"), None, "TIMEOUT"
@@ -237,10 +245,13 @@ def _outcome(f: str, response: Any | None) -> tuple[str, Any, str | None]:
             return "ok", None, None
         if code != 0:
             return "fail", None, ErrorCode(code).name.upper()
+        assert isinstance(response, ReadTopicsResponse)
         return "ok", {"topic_id": str(response.topics[0].topic_id)}, None
     if code == ErrorCode.request_timed_out:
         return "info", None, "REQUEST_TIMED_OUT"
     if code != 0:
         return "fail", None, ErrorCode(code).name.upper()
-    item = response.topics[0] if f == "create" else response.responses[0]
-    return "ok", {"topic_id": str(item.topic_id)}, None
+    if isinstance(response, CreateTopicsResponse):
+        return "ok", {"topic_id": str(response.topics[0].topic_id)}, None
+    assert isinstance(response, DeleteTopicsResponse)
+    return "ok", {"topic_id": str(response.responses[0].topic_id)}, None

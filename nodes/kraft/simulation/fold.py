@@ -7,12 +7,14 @@ answers are judged.
 
 import uuid
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from nodes.kraft.simulation.violation import Violation
 from nodes.kraft.wire import records as wire
 
-Key: TypeAlias = tuple[uuid.UUID, int]
+TopicId: TypeAlias = uuid.UUID | None
+"""As records have it; that of a topic is never None."""
+Key: TypeAlias = tuple[TopicId, int]
 
 
 @dataclass
@@ -36,16 +38,18 @@ class Facts:
     """Everything that was ever committed. `versions`: the state of a partition at each of its
     epochs, as (isr, leader, leader epoch)."""
 
-    created: dict[uuid.UUID, str] = field(default_factory=dict)
-    removed: set[uuid.UUID] = field(default_factory=set)
+    created: dict[TopicId, str] = field(default_factory=dict)
+    removed: set[TopicId] = field(default_factory=set)
     registered: dict[int, tuple[int, uuid.UUID | None]] = field(default_factory=dict)
     unfenced: set[int] = field(default_factory=set)
-    versions: dict[tuple[uuid.UUID, int, int], tuple[Any, int, int]] = field(default_factory=dict)
-    partition_leaders: dict[tuple[uuid.UUID, int, int], int] = field(default_factory=dict)
-    requests: set[uuid.UUID | None] = field(default_factory=set)
+    versions: dict[tuple[TopicId, int, int], tuple[tuple[int, ...], int, int]] = field(
+        default_factory=dict
+    )
+    partition_leaders: dict[tuple[TopicId, int, int], int] = field(default_factory=dict)
+    requests: set[TopicId] = field(default_factory=set)
 
 
-def entity_key(record: Any) -> tuple[Any, ...]:
+def entity_key(record: wire.Record) -> tuple[object, ...]:
     """What a snapshot may have one record of."""
     match record:
         case wire.BrokerRecord():
@@ -73,18 +77,18 @@ class Fold:
     def __init__(self) -> None:
         self.facts = Facts()
         self.brokers: dict[int, BrokerFold] = {}
-        self.topics: dict[uuid.UUID, str] = {}
-        self.names: dict[str, uuid.UUID] = {}
-        self.counts: dict[uuid.UUID, int] = {}
+        self.topics: dict[TopicId, str] = {}
+        self.names: dict[str, TopicId] = {}
+        self.counts: dict[TopicId, int] = {}
         self.partitions: dict[Key, PartitionFold] = {}
-        self.deleting: set[uuid.UUID] = set()
+        self.deleting: set[TopicId] = set()
         self.newest_epoch = -1
         self.newest_producer_id = -1
         self._touched: set[Key] = set()
         self._joined: list[tuple[Key, int]] = []
         self._fenced: list[int] = []
 
-    def add(self, record: Any, offset: int) -> None:
+    def add(self, record: wire.Record, offset: int) -> None:
         match record:
             case wire.BrokerRecord():
                 self._register(record, offset)
@@ -112,7 +116,7 @@ class Fold:
 
     # --- brokers --------------------------------------------------------------------------
 
-    def _register(self, record: Any, offset: int) -> None:
+    def _register(self, record: wire.BrokerRecord, offset: int) -> None:
         epoch, broker_id = int(record.broker_epoch), int(record.broker_id)
         if epoch in self.facts.registered:
             raise Violation("identity", f"offset {offset}: broker epoch {epoch} is taken")
@@ -125,7 +129,9 @@ class Fold:
         self.facts.registered[epoch] = (broker_id, record.incarnation_id)
         self.brokers[broker_id] = BrokerFold(epoch, record.incarnation_id)
 
-    def _set_fenced(self, record: Any, offset: int) -> None:
+    def _set_fenced(
+        self, record: wire.FenceBrokerRecord | wire.UnfenceBrokerRecord, offset: int
+    ) -> None:
         broker = self.brokers.get(int(record.broker_id))
         fenced = isinstance(record, wire.FenceBrokerRecord)
         if broker is None or broker.epoch != record.broker_epoch or broker.fenced == fenced:
@@ -138,7 +144,7 @@ class Fold:
 
     # --- topics ---------------------------------------------------------------------------
 
-    def _topic(self, record: Any, offset: int) -> None:
+    def _topic(self, record: wire.TopicRecord, offset: int) -> None:
         topic_id, name = record.topic_id, record.name
         if record.deleting:
             if self.topics.get(topic_id) != name:
@@ -152,7 +158,7 @@ class Fold:
         self.facts.created[topic_id] = name
         self.topics[topic_id], self.names[name], self.counts[topic_id] = name, topic_id, 0
 
-    def _remove(self, record: Any, offset: int) -> None:
+    def _remove(self, record: wire.RemoveTopicRecord, offset: int) -> None:
         topic_id = record.topic_id
         if topic_id not in self.deleting:
             raise _bad(offset, f"topic {topic_id} is removed, but was not being deleted")
@@ -165,7 +171,7 @@ class Fold:
 
     # --- partitions -----------------------------------------------------------------------
 
-    def _partition(self, record: Any, offset: int) -> None:
+    def _partition(self, record: wire.PartitionRecord, offset: int) -> None:
         number = self.counts.get(record.topic_id)
         if number is None or number != record.partition_id:
             raise _bad(offset, f"partition {record.partition_id} of {record.topic_id}")
@@ -176,7 +182,7 @@ class Fold:
         self.partitions[record.topic_id, number] = partition
         self._put((record.topic_id, number), partition, record, offset)
 
-    def _change(self, record: Any, offset: int) -> None:
+    def _change(self, record: wire.IsrChangeRecord, offset: int) -> None:
         key = (record.topic_id, int(record.partition_id))
         partition = self.partitions.get(key)
         if partition is None:
@@ -188,7 +194,13 @@ class Fold:
             raise _bad(offset, f"{key}: leader epoch rises by {rises}: {partition} {record}")
         self._put(key, partition, record, offset)
 
-    def _put(self, key: Key, partition: PartitionFold, record: Any, offset: int) -> None:
+    def _put(
+        self,
+        key: Key,
+        partition: PartitionFold,
+        record: wire.PartitionRecord | wire.IsrChangeRecord,
+        offset: int,
+    ) -> None:
         isr = tuple(map(int, record.isr))
         if not isr or not set(isr) <= set(partition.replicas):
             raise _bad(offset, f"{key}: ISR {isr} of {partition.replicas}")

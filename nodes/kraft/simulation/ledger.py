@@ -6,7 +6,6 @@ be compared with what the committed log makes.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from nodes.kraft.metadata.image import EMPTY, Image, apply
 from nodes.kraft.metadata.records import decode_record
@@ -16,6 +15,7 @@ from nodes.kraft.raft.state import QuorumState
 from nodes.kraft.simulation.disk import Disk, Snapshot, extend
 from nodes.kraft.simulation.fold import Fold, entity_key
 from nodes.kraft.simulation.violation import Violation
+from nodes.kraft.wire.records import Record
 
 
 class States:
@@ -24,9 +24,9 @@ class States:
 
     def __init__(self) -> None:
         self._images: dict[int, Image] = {}
-        self._records: dict[bytes, Any] = {}
+        self._records: dict[bytes, Record] = {}
 
-    def record(self, value: bytes) -> Any:
+    def record(self, value: bytes) -> Record:
         found = self._records.get(value)
         if found is None:
             found = self._records[value] = decode_record(value)

@@ -21,6 +21,7 @@ from nodes.kraft.config import SnapshotPolicy
 from nodes.kraft.controller import core as controller
 from nodes.kraft.controller import steps as control_steps
 from nodes.kraft.controller.snapshots import Report, due
+from nodes.kraft.ids import BrokerId
 from nodes.kraft.metadata.features import SUPPORTED
 from nodes.kraft.metadata.image import Image, PartitionKey
 from nodes.kraft.raft import core as raft
@@ -115,6 +116,12 @@ class Machine:
     @property
     def up(self) -> bool:
         return self.replica is not None
+
+    @property
+    def controller(self) -> Control:
+        """That of a machine that is up, and has one."""
+        assert self.control is not None
+        return self.control
 
     def boot(self) -> None:
         """server.Node.__init__ and the first tick."""
@@ -272,7 +279,7 @@ class Member:
         self.machine = machine
         self._guess = 0
         config = lifecycle.LifecycleConfig(
-            broker_id=machine.broker_id,
+            broker_id=BrokerId(machine.broker_id),
             incarnation_id=uuid.UUID(int=(machine.key << 32) + machine.incarnation),
             interval_ms=machine.world.profile.lease_ms // HEARTBEAT_RATIO,
             cluster_id="simulated",
@@ -322,7 +329,7 @@ class Member:
         self.machine.world.network.call(
             self.machine,
             self.machine.world.machines[target],
-            lambda callee, answer: callee.control.ask(request, answer),  # type: ignore[union-attr]
+            lambda callee, answer: callee.controller.ask(request, answer),
             settle,
             timeout_ms=REQUEST_TIMEOUT_MS,
             may_repeat=True,
@@ -401,7 +408,7 @@ class Snapshots:
         self.machine.world.network.call(
             self.machine,
             self.machine.world.machines[controller_id],
-            lambda callee, answer: callee.control.ask(request, answer),  # type: ignore[union-attr]
+            lambda callee, answer: callee.controller.ask(request, answer),
             settle,
             timeout_ms=REQUEST_TIMEOUT_MS,
         )

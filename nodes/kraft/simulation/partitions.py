@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kio.schema.errors import ErrorCode
 
+from nodes.kraft.ids import NO_EPOCH, BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch
 from nodes.kraft.metadata.image import EMPTY, Image, PartitionKey
 from nodes.kraft.partition import core, follower, leader, steps
 from nodes.kraft.partition.batches import HEADER_BYTES, Batch
@@ -44,7 +45,7 @@ RETRY_MS: Final = 50
 IDLE_MS: Final = 60
 PRODUCE_TIMEOUT_MS: Final = 1500
 
-Position = tuple[int, int, int]
+Position = tuple[LeaderEpoch, int, int]
 """(leader epoch, offset, epoch of the last record)."""
 
 
@@ -136,7 +137,7 @@ class Partitions:
         assert machine.broker_id is not None
         self.machine = machine
         self.world: World = machine.world
-        self.broker_id = machine.broker_id
+        self.broker_id = BrokerId(machine.broker_id)
         self.hosted: dict[PartitionKey, Hosted] = {}
         self._core = ReplicaConfig(self.broker_id, LAG_MS)
         self._image: Image = EMPTY
@@ -157,8 +158,8 @@ class Partitions:
     def _serving(self) -> bool:
         return self.machine.member is not None and self.machine.member.serving()
 
-    def _epoch(self) -> int:
-        return -1 if self.machine.member is None else self.machine.member.state.epoch
+    def _epoch(self) -> BrokerEpoch:
+        return NO_EPOCH if self.machine.member is None else self.machine.member.state.epoch
 
     # --- metadata -------------------------------------------------------------------------
 
@@ -301,7 +302,7 @@ class Partitions:
         self.world.network.call(
             self.machine,
             self.world.machines[controller],
-            lambda callee, answer: callee.control.ask(request, answer),  # type: ignore[union-attr]
+            lambda callee, answer: callee.controller.ask(request, answer),
             settle,
             timeout_ms=REQUEST_TIMEOUT_MS,
         )
@@ -322,8 +323,8 @@ class Partitions:
                     del self._proposals[key]
                 hosted = self.hosted.get(key)
                 if hosted is not None:
-                    isr, epoch = tuple(map(int, told.isr)), int(told.partition_epoch)
-                    self.feed(key, hosted, steps.IsrAnswered(sent[key], code, isr, epoch))
+                    epoch = PartitionEpoch(told.partition_epoch)
+                    self.feed(key, hosted, steps.IsrAnswered(sent[key], code, told.isr, epoch))
         return not left
 
     # --- replication: runtime.fetchers, runtime.reading -----------------------------------
@@ -369,7 +370,7 @@ class Partitions:
         )
 
     def serve(
-        self, replica_id: int, broker_epoch: int, asked: dict[PartitionKey, Position]
+        self, replica_id: BrokerId, broker_epoch: BrokerEpoch, asked: dict[PartitionKey, Position]
     ) -> dict[PartitionKey, steps.Input]:
         """What each partition's leader answers, as what the follower makes of it; nothing of
         those that are refused."""
@@ -394,8 +395,8 @@ class Partitions:
         self,
         key: PartitionKey,
         hosted: Hosted,
-        replica_id: int,
-        broker_epoch: int,
+        replica_id: BrokerId,
+        broker_epoch: BrokerEpoch,
         position: Position,
     ) -> bool:
         """runtime.reading.Follower.note: whether the fetch is of the process that there is."""
@@ -404,7 +405,7 @@ class Partitions:
             replica_id,
             broker_epoch,
             position[1],
-            registered=-1 if broker is None else broker.epoch,
+            registered=NO_EPOCH if broker is None else broker.epoch,
             active=broker is not None and not broker.fenced,
         )
         if leader.check_replica(hosted.state, event) != ErrorCode.none:

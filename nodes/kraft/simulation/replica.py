@@ -26,6 +26,7 @@ from nodes.kraft.simulation.violation import Violation
 
 if TYPE_CHECKING:
     from nodes.kraft.simulation.machine import Machine
+    from nodes.kraft.simulation.network import Answer
 
 REQUEST_TIMEOUT_MS: Final = 600
 FETCH_WAIT_MS: Final = 400
@@ -192,13 +193,17 @@ class Replica:
         if isinstance(request, messages.Fetch):
             timeout_ms += FETCH_WAIT_MS
 
+        def ask(callee: Machine, answer: Answer) -> None:
+            assert callee.replica is not None
+            callee.replica.ask(request, answer)
+
         def settle(reply: Any | None, sent: bool) -> None:
             self.feed(steps.Replied(peer, request, reply))
 
         self.world.network.call(
             self.machine,
             self.world.machines[peer],
-            lambda callee, answer: callee.replica.ask(request, answer),  # type: ignore[union-attr]
+            ask,
             settle,
             timeout_ms=timeout_ms,
             may_repeat=True,

@@ -2,13 +2,13 @@
 
 from dataclasses import asdict
 
-from nodes.kraft.simulation.schedule import Mishap, Profile, Schedule, told
-from nodes.kraft.simulation.shrink import Played, play
+from nodes.kraft.simulation.schedule import Mishap, Profile, Schedule, described
+from nodes.kraft.simulation.shrink import Execution, play
 
 
-def failure(seed: int, played: Played) -> str:
+def failure(seed: int, execution: Execution) -> str:
     """One line: the seed, when, and which rule was broken how."""
-    return f"seed {seed} at {played.time_ms} ms: {played.violation}"
+    return f"seed {seed} at {execution.time_ms} ms: {execution.violation}"
 
 
 def schedule_text(schedule: Schedule) -> str:
@@ -17,16 +17,16 @@ def schedule_text(schedule: Schedule) -> str:
     profile = asdict(schedule.profile)
     told_profile = ", ".join(f"{name} {profile[name]}" for name in defaults)
     parts = sorted([*schedule.items, *(schedule.mishaps or ())], key=lambda part: part.at)
-    lines = [f"  {told(part)}" for part in parts]
+    lines = [f"  {described(part)}" for part in parts]
     return "\n".join([f"  {told_profile}", *lines]) if lines else f"  {told_profile}"
 
 
-def minimal_text(before: Schedule, after: Schedule, played: Played) -> str:
+def minimal_text(before: Schedule, after: Schedule, execution: Execution) -> str:
     """What is left of a failing schedule, and what happens in it."""
     mishaps = [part for part in after.mishaps or () if isinstance(part, Mishap)]
     head = (
         f"minimal schedule of seed {after.seed}: {len(after.items)} of {len(before.items)} faults"
-        f" and operations, {len(mishaps)} of {len(played.mishaps)} mishaps of messages"
+        f" and operations, {len(mishaps)} of {len(execution.mishaps)} mishaps of messages"
     )
     return f"{head}\n{schedule_text(after)}\nwhat happens then:\n{trace_text(after)}"
 
@@ -34,9 +34,9 @@ def minimal_text(before: Schedule, after: Schedule, played: Played) -> str:
 def trace_text(schedule: Schedule, *, last: int = 60) -> str:
     """The last events of a run, one a line."""
     lines: list[str] = []
-    played = play(
+    execution = play(
         schedule, trace=lambda time, who, what: lines.append(f"  {time:6d} ms  {who}: {what}")
     )
-    end = f"  {played.time_ms:6d} ms  {played.violation or 'the end: every rule held'}"
+    end = f"  {execution.time_ms:6d} ms  {execution.violation or 'the end: every rule held'}"
     left_out = [f"  ... {len(lines) - last} lines before"] if len(lines) > last else []
     return "\n".join([*left_out, *lines[-last:], end])

@@ -360,7 +360,7 @@ def _fault(rng: random.Random, profile: Profile) -> list[Item]:
             return [] if profile.data else [Replace(at=at, victim=broker)]
 
 
-def told(item: Item | Mishap) -> str:
+def described(item: Item | Mishap) -> str:
     """A line for people."""
     if isinstance(item, Mishap):
         late = f" by {item.late_ms} ms" if item.kind == "late" else ""

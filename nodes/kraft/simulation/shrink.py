@@ -21,7 +21,7 @@ BUDGET_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class Execution:
     """What came of a run. `mishaps`: what became of single messages."""
 
     violation: Violation | None
@@ -34,7 +34,7 @@ class Played:
     mishaps: tuple[Mishap, ...]
 
 
-def play(schedule: Schedule, *, trace: Note | None = None, max_steps: int = MAX_STEPS) -> Played:
+def play(schedule: Schedule, *, trace: Note | None = None, max_steps: int = MAX_STEPS) -> Execution:
     """Run a schedule to its end, or to the first rule that it breaks."""
     world = World(schedule, trace=trace, max_steps=max_steps)
     violation = None
@@ -42,7 +42,7 @@ def play(schedule: Schedule, *, trace: Note | None = None, max_steps: int = MAX_
         world.run()
     except Violation as error:
         violation = error
-    return Played(
+    return Execution(
         violation,
         world.now,
         world.steps,
@@ -54,7 +54,7 @@ def play(schedule: Schedule, *, trace: Note | None = None, max_steps: int = MAX_
     )
 
 
-def minimal(schedule: Schedule, failed: Played, *, budget_s: float = BUDGET_S) -> Schedule:
+def minimal(schedule: Schedule, failed: Execution, *, budget_s: float = BUDGET_S) -> Schedule:
     """The smallest schedule found within the budget that breaks the same rule."""
     assert failed.violation is not None
     signature, deadline = failed.violation.signature, time.monotonic() + budget_s
@@ -69,8 +69,8 @@ def minimal(schedule: Schedule, failed: Played, *, budget_s: float = BUDGET_S) -
         return replace(schedule, items=items, mishaps=mishaps)  # type: ignore[arg-type]
 
     def fails(kept: Sequence[object]) -> bool:
-        played = play(build(kept))
-        return played.violation is not None and played.violation.signature == signature
+        execution = play(build(kept))
+        return execution.violation is not None and execution.violation.signature == signature
 
     if not fails(parts):  # it needs a fault that a run with its own mishaps draws otherwise
         return schedule

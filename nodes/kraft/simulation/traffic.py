@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kio.schema.allocate_producer_ids.v0 import request as producer_ids
 from kio.schema.alter_partition.v3 import request as alter
@@ -12,7 +12,9 @@ from kio.schema.create_partitions.v3 import request as create_partitions
 from kio.schema.incremental_alter_configs.v1 import request as configs
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i8, i32, i32Timedelta, i64
+from kio.static.protocol import RequestPayload
 
+from nodes.kraft.ids import BrokerEpoch
 from nodes.kraft.metadata.image import Image, Partition
 from nodes.kraft.simulation.machine import Machine
 from nodes.kraft.simulation.replica import REQUEST_TIMEOUT_MS
@@ -38,7 +40,7 @@ def administer(world: World, item: Administer) -> None:
     machine = machines[0]
     assert machine.member is not None
     if item.what == "producer-ids":
-        request: Any = producer_ids.AllocateProducerIdsRequest(
+        request: RequestPayload = producer_ids.AllocateProducerIdsRequest(
             broker_id=BrokerId(item.victim), broker_epoch=i64(machine.member.state.epoch)
         )
     elif item.what == "partitions":
@@ -68,7 +70,7 @@ def change_isr(world: World, item: IsrChange) -> None:
         return
     machine = machines[item.pick % len(machines)]
     assert machine.member is not None and machine.replica is not None
-    image, me = machine.replica.image, item.victim
+    image, me = machine.replica.image, BrokerId(item.victim)
     zombie = item.how.startswith("old-")
     if zombie:
         image = world.ledger.images[-1]  # it knows all but the one thing
@@ -80,7 +82,7 @@ def change_isr(world: World, item: IsrChange) -> None:
     key = led[item.pick % len(led)]
     partition = image.partitions[key]
     leader_epoch = partition.leader_epoch - (item.how == "old-leader-epoch")
-    epoch = machine.member.state.epoch
+    epoch: int = machine.member.state.epoch
     if item.how == "old-leader-epoch":
         epoch = image.brokers[me].epoch
     elif item.how == "old-broker-epoch":
@@ -103,7 +105,7 @@ def change_isr(world: World, item: IsrChange) -> None:
 
 
 def _members(
-    image: Image, partition: Partition, me: int, item: IsrChange
+    image: Image, partition: Partition, me: BrokerId, item: IsrChange
 ) -> tuple[alter.BrokerState, ...]:
     isr = [member for member in partition.isr if member != me]
     if item.how == "grow":
@@ -125,8 +127,8 @@ def stale_heartbeat(world: World, item: StaleHeartbeat) -> None:
         return
     request = BrokerHeartbeatRequest(
         target_state=i8(item.target),
-        broker_id=i32(item.victim),
-        broker_epoch=i64(epoch),
+        broker_id=BrokerId(item.victim),
+        broker_epoch=BrokerEpoch(epoch),
         lease_start_time_ms=i64(machines[0].clock.now_ms()),
         cur_metadata_offset=i64(world.ledger.end),
         listeners=(),
@@ -142,14 +144,14 @@ def _earlier_epoch(world: World, broker_id: int, pick: int) -> int:
     return epochs[pick % len(epochs)] if epochs else -1
 
 
-def _send(world: World, machine: Machine, request: Any) -> None:
+def _send(world: World, machine: Machine, request: RequestPayload) -> None:
     assert machine.replica is not None
     leader = machine.replica.state.leader_id
     if leader in world.machines:
         world.network.call(
             machine,
             world.machines[leader],
-            lambda callee, answer: callee.control.ask(request, answer),  # type: ignore[union-attr]
+            lambda callee, answer: callee.controller.ask(request, answer),
             lambda reply, sent: None,
             timeout_ms=REQUEST_TIMEOUT_MS,
             may_repeat=request.__api_key__ in REPEATED,

@@ -18,6 +18,7 @@ from nodes.kraft.broker import lifecycle
 from nodes.kraft.controller import core, membership, partitions
 from nodes.kraft.controller.answers import ALTER_PARTITION, BROKER_HEARTBEAT
 from nodes.kraft.controller.steps import Commit, Propose
+from nodes.kraft.ids import BrokerId
 from nodes.kraft.metadata import snapshot
 from nodes.kraft.partition import leader
 from nodes.kraft.partition.state import Leading
@@ -98,7 +99,7 @@ def _answer_before_commit() -> AbstractContextManager[object]:
 def _ignore_leader_epoch() -> AbstractContextManager[object]:
     healthy = partitions.check_epochs
 
-    def check_epochs(partition: Any, broker_id: int, asked: Any) -> None:
+    def check_epochs(partition: Any, broker_id: BrokerId, asked: Any) -> None:
         healthy(partition, broker_id, replace(asked, leader_epoch=partition.leader_epoch))
 
     return patch.object(partitions, "check_epochs", check_epochs)
@@ -127,7 +128,7 @@ _fresh_leases = membership.fresh_leases
 
 
 def _fence_alone(draft: Any, members: Any, broker: Any) -> None:
-    draft.add(FenceBrokerRecord(broker_id=broker.broker_id, broker_epoch=i64(broker.epoch)))
+    draft.add(FenceBrokerRecord(broker_id=broker.broker_id, broker_epoch=broker.epoch))
 
 
 def _epochs_of_committed_state() -> AbstractContextManager[object]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 Emit: TypeAlias = Callable[..., None]
 """Called with an event's type and, by name, its fields, in whichever thread did the work."""
@@ -22,5 +22,5 @@ def one_by_one(emit: Emit) -> EmitMany:
     return emit_many
 
 
-def emit_nothing(type: str, **fields: Any) -> None:
+def emit_nothing(type: str, **fields: object) -> None:
     """For those who do not listen."""

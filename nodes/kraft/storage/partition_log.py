@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from nodes.kraft.ids import PartitionIndex
 from nodes.kraft.partition import producers
 from nodes.kraft.partition.batches import Batch, batch_size, offset_at, read_batch
 from nodes.kraft.partition.epochs import last_epoch
@@ -29,11 +30,11 @@ def directory_of(root: Path, topic_id: uuid.UUID, partition: int) -> Path:
     return root / f"{topic_id}-{partition}"
 
 
-def partition_of(directory: Path) -> tuple[uuid.UUID, int] | None:
+def partition_of(directory: Path) -> tuple[uuid.UUID, PartitionIndex] | None:
     """Whose directory it is; None: no partition's."""
     topic_id, dash, partition = directory.name.rpartition("-")
     try:
-        return (uuid.UUID(topic_id), int(partition)) if dash else None
+        return (uuid.UUID(topic_id), PartitionIndex(int(partition))) if dash else None
     except ValueError:
         return None
 

@@ -8,14 +8,12 @@ bytes raise `MalformedRequest`, and cost no more than they weigh.
 import io
 import struct
 from functools import cache
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from kio.index import load_request_schema, load_response_schema
-from kio.schema.request_header.v1.header import RequestHeader as RequestHeaderV1
-from kio.schema.request_header.v2.header import RequestHeader as RequestHeaderV2
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i16, i32
-from kio.static.protocol import Entity, RequestPayload, ResponsePayload
+from kio.static.protocol import Entity, RequestHeader, RequestPayload, ResponsePayload
 
 from nodes.kraft.wire.debug import (
     DescribeNodeRequest,
@@ -30,6 +28,8 @@ from nodes.kraft.wire.heartbeats import (
     ControllerHeartbeatResponse,
 )
 from nodes.kraft.wire.structure import checked
+
+E = TypeVar("E", bound=Entity)
 
 _OWN: Final[dict[tuple[int, int], tuple[type[RequestPayload], type[ResponsePayload]]]] = {
     (50, 0): (BrokerHeartbeatRequest, BrokerHeartbeatResponse),
@@ -82,13 +82,13 @@ def encode_entity(entity: Entity) -> bytes:
     return buffer.getvalue()
 
 
-def decode_entity(schema: type[Any], data: bytes, offset: int = 0) -> Any:
+def decode_entity(schema: type[E], data: bytes, offset: int = 0) -> E:
     """The inverse of `encode_entity`; bytes after the entity are ignored, and so are tagged
     fields that `schema` does not know. Raises `MalformedRequest`."""
     return _decode(schema, data, offset)[0]
 
 
-def _decode(schema: type[Any], data: bytes, offset: int) -> tuple[Any, int]:
+def _decode(schema: type[E], data: bytes, offset: int) -> tuple[E, int]:
     """The entity, and where it ends in `data`."""
     try:
         clean, end = checked(schema, data, offset)
@@ -109,7 +109,7 @@ def encode_request(request: RequestPayload, *, correlation_id: int, client_id: s
     return encode_entity(header) + encode_entity(request)
 
 
-def decode_request(data: bytes) -> tuple[RequestHeaderV1 | RequestHeaderV2, RequestPayload]:
+def decode_request(data: bytes) -> tuple[RequestHeader, RequestPayload]:
     """A request's header and body. Raises `MalformedRequest`, `UnsupportedVersion`."""
     if len(data) < 8:
         raise MalformedRequest(f"{len(data)} bytes are too few for a request header")
@@ -128,7 +128,7 @@ def encode_response(response: ResponsePayload, *, correlation_id: int) -> bytes:
     return encode_entity(header) + encode_entity(response)
 
 
-def decode_response(api_key: int, version: int, data: bytes) -> tuple[int, Any]:
+def decode_response(api_key: int, version: int, data: bytes) -> tuple[int, ResponsePayload]:
     """The correlation id and the body of a response to a request of that key and version.
 
     Raises `MalformedRequest` where the bytes are no such response.

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from kio.schema.errors import ErrorCode
-from kio.static.protocol import ResponsePayload
+from kio.static.protocol import Entity
+
+E = TypeVar("E", bound=Entity)
 
 _NESTED: Final = (
     "topics",
@@ -18,7 +20,7 @@ _NESTED: Final = (
 """Where responses keep results that have codes: of topics, resources, rules, partitions."""
 
 
-def codes(response: ResponsePayload) -> Iterator[int]:
+def codes(response: object) -> Iterator[int]:
     """All error codes of a response, the top-level one first."""
     code = getattr(response, "error_code", None)
     if code is not None:
@@ -28,7 +30,7 @@ def codes(response: ResponsePayload) -> Iterator[int]:
             yield from codes(part)
 
 
-def item_codes(response: ResponsePayload) -> list[int]:
+def item_codes(response: object) -> list[int]:
     """The error code of each result in a response; of one that is refused as a whole, or has no
     results, its own."""
     own = getattr(response, "error_code", None)
@@ -39,14 +41,14 @@ def item_codes(response: ResponsePayload) -> list[int]:
     return codes or ([] if own is None else [int(own)])
 
 
-def first_error(response: ResponsePayload) -> int:
+def first_error(response: object) -> int:
     """The first code that is not 0, or 0."""
     return next((code for code in codes(response) if code != 0), 0)
 
 
-def with_code(response: Any, code: int) -> Any:
+def with_code(response: E, code: int) -> E:
     """The response with every error of its items replaced by `code`; successes stay."""
-    changes: dict[str, Any] = {}
+    changes: dict[str, object] = {}
     for name in _NESTED:
         parts = getattr(response, name, None)
         if parts:
@@ -54,7 +56,7 @@ def with_code(response: Any, code: int) -> Any:
     return replace(response, **changes)
 
 
-def _item_with_code(item: Any, code: int) -> Any:
-    if int(item.error_code) == 0:
+def _item_with_code(item: E, code: int) -> E:
+    if first_error(item) == 0:
         return item
     return replace(item, error_code=ErrorCode(code), error_message=None)

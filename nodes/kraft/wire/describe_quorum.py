@@ -1,28 +1,34 @@
 """DescribeQuorum v0-2 (key 55): how far each voter and observer is, as their leader knows."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kio.schema.describe_quorum.v2 import response as v2
 from kio.schema.errors import ErrorCode
 from kio.schema.types import BrokerId
 from kio.static.primitive import i32, i64, u16
+from kio.static.protocol import ResponsePayload
 
 from nodes.kraft.raft.state import Leader, Progress, RaftState
 from nodes.kraft.wire.metadata_topic import TOPIC_NAMES
 from nodes.kraft.wire.versions import response_for
+
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import DescribeQuorumRequest
 
 _UNKNOWN: Final = -1
 _NOT_LEADER: Final = "this replica does not lead the quorum"
 
 
 def describe_quorum(
-    request: Any,
+    request: DescribeQuorumRequest,
     state: RaftState,
     now_ms: int,
     wall_ms: int,
     endpoints: Mapping[int, tuple[str, str, int]],
-) -> Any:
+) -> ResponsePayload:
     """The response, in the version in which it was asked.
 
     `now_ms` is the core's clock and `wall_ms` the wall's, at one moment: the times in the answer

@@ -1,7 +1,7 @@
 """FetchSnapshot v1 (key 59, KIP-630), both ways: a range of a snapshot's bytes."""
 
 import datetime
-from typing import Any, Final
+from typing import Final
 
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch_snapshot.v1 import request, response
@@ -66,7 +66,7 @@ def reply_to_wire(
     )
 
 
-def reply_from_wire(partition: Any) -> FetchSnapshotReply:
+def reply_from_wire(partition: response.PartitionSnapshot) -> FetchSnapshotReply:
     return FetchSnapshotReply(
         error=int(partition.error_code),
         leader_id=partition.current_leader.leader_id,

@@ -14,6 +14,8 @@ from kio.schema.response_header.v1.header import ResponseHeader
 from kio.static.constants import EntityType, uuid_zero
 from kio.static.primitive import i8, i16, i32, i64, u16
 
+from nodes.kraft.ids import NO_EPOCH, BrokerEpoch, BrokerId
+
 
 class BrokerState(IntEnum):
     """The draft's BrokerState; a value that it does not know is UNKNOWN (A.1.80)."""
@@ -73,15 +75,17 @@ class BrokerHeartbeatRequest:
     __api_key__: ClassVar[i16] = i16(50)
     __header_schema__: ClassVar[type[RequestHeader]] = RequestHeader
     target_state: i8 = field(metadata={"kafka_type": "int8"})
-    broker_id: i32 = field(metadata={"kafka_type": "int32"})
-    broker_epoch: i64 = field(metadata={"kafka_type": "int64"}, default=i64(-1))
+    broker_id: BrokerId = field(metadata={"kafka_type": "int32"})
+    broker_epoch: BrokerEpoch = field(metadata={"kafka_type": "int64"}, default=NO_EPOCH)
     lease_start_time_ms: i64 = field(metadata={"kafka_type": "int64"})
     cur_metadata_offset: i64 = field(metadata={"kafka_type": "int64"})
     listeners: tuple[Listener, ...]
     incarnation_id: uuid.UUID | None = field(
         metadata={"kafka_type": "uuid", "tag": 0}, default=uuid_zero
     )
-    previous_broker_epoch: i64 = field(metadata={"kafka_type": "int64", "tag": 1}, default=i64(-1))
+    previous_broker_epoch: BrokerEpoch = field(
+        metadata={"kafka_type": "int64", "tag": 1}, default=NO_EPOCH
+    )
     features: tuple[SupportedFeature, ...] = field(metadata={"tag": 2}, default=())
     rack: str | None = field(metadata={"kafka_type": "string", "tag": 3}, default=None)
     cluster_id: str | None = field(metadata={"kafka_type": "string", "tag": 4}, default=None)
@@ -99,7 +103,7 @@ class BrokerHeartbeatResponse:
     error_code: i16 = field(metadata={"kafka_type": "int16"})
     active_controller_id: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))
     next_state: i8 = field(metadata={"kafka_type": "int8"})
-    broker_epoch: i64 = field(metadata={"kafka_type": "int64"}, default=i64(-1))
+    broker_epoch: BrokerEpoch = field(metadata={"kafka_type": "int64"}, default=NO_EPOCH)
     lease_end_time_ms: i64 = field(metadata={"kafka_type": "int64"})
 
 

@@ -8,9 +8,10 @@ both at the top level (rule 1 of KIP-595's receivers). Directory ids are not use
 """
 
 import datetime
-from collections.abc import Iterable
+import uuid
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from kio.schema.begin_quorum_epoch.v1 import request as begin_request
 from kio.schema.begin_quorum_epoch.v1 import response as begin_response
@@ -71,6 +72,8 @@ QuorumResponse: TypeAlias = (
     | fetch_response.FetchResponse
     | FetchSnapshotResponse
 )
+
+P = TypeVar("P", covariant=True)
 
 _ZERO: Final = i32(0)
 _NAME: Final = TopicName(METADATA_TOPIC)
@@ -179,59 +182,63 @@ def request_from_wire(
     voter = getattr(entity, "voter_id", NO_LEADER)
     if node_id is not None and voter not in (NO_LEADER, node_id):
         return _refusal(entity, INVALID_VOTER_KEY)
-    partition = _only_partition(entity)
-    if partition is None:
+    request = _translate(entity)
+    if request is None or _has_negatives(request):
         return _refusal(entity, INVALID_REQUEST)
-    request = _translate(entity, partition)
-    return _refusal(entity, INVALID_REQUEST) if _has_negatives(request) else request
+    return request
 
 
-def _only_partition(entity: QuorumRequest) -> Any:
-    """The partition that a request is about; None unless it is the metadata log's alone."""
+def _is_ours(topic: str | uuid.UUID | None, partition: int) -> bool:
+    return partition == 0 and (topic == METADATA_TOPIC_ID or topic in TOPIC_NAMES)
+
+
+def _translate(entity: QuorumRequest) -> Request | None:
+    """None unless it is about the metadata log's one partition alone."""
     if len(entity.topics) != 1 or len(entity.topics[0].partitions) != 1:
         return None
-    topic: Any = entity.topics[0]
-    partition = topic.partitions[0]
-    if isinstance(entity, fetch_request.FetchRequest):
-        ours = topic.topic_id == METADATA_TOPIC_ID and partition.partition == 0
-    elif isinstance(entity, FetchSnapshotRequest):
-        ours = topic.name in TOPIC_NAMES and partition.partition == 0
-    else:
-        ours = topic.topic_name in TOPIC_NAMES and partition.partition_index == 0
-    return partition if ours else None
-
-
-def _translate(entity: QuorumRequest, partition: Any) -> Request:
     match entity:
         case vote_request.VoteRequest() | old_vote_request.VoteRequest():
+            voted = entity.topics[0].partitions[0]
+            if not _is_ours(entity.topics[0].topic_name, voted.partition_index):
+                return None
             return Vote(
-                candidate_epoch=partition.replica_epoch,
-                candidate_id=partition.replica_id,
-                last_epoch=partition.last_offset_epoch,
-                last_offset=partition.last_offset,
-                pre=getattr(partition, "pre_vote", False),
+                candidate_epoch=voted.replica_epoch,
+                candidate_id=voted.replica_id,
+                last_epoch=voted.last_offset_epoch,
+                last_offset=voted.last_offset,
+                pre=getattr(voted, "pre_vote", False),
             )
         case begin_request.BeginQuorumEpochRequest():
-            return BeginQuorumEpoch(
-                leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
-            )
+            begun = entity.topics[0].partitions[0]
+            if not _is_ours(entity.topics[0].topic_name, begun.partition_index):
+                return None
+            return BeginQuorumEpoch(leader_id=begun.leader_id, leader_epoch=begun.leader_epoch)
         case end_request.EndQuorumEpochRequest():
-            candidates = partition.preferred_candidates
+            ended = entity.topics[0].partitions[0]
+            if not _is_ours(entity.topics[0].topic_name, ended.partition_index):
+                return None
+            candidates = ended.preferred_candidates
             return EndQuorumEpoch(
-                leader_id=partition.leader_id,
-                leader_epoch=partition.leader_epoch,
+                leader_id=ended.leader_id,
+                leader_epoch=ended.leader_epoch,
                 successors=tuple(int(candidate.candidate_id) for candidate in candidates),
             )
         case fetch_request.FetchRequest():
+            fetched = entity.topics[0].partitions[0]
+            if not _is_ours(entity.topics[0].topic_id, fetched.partition):
+                return None
             return Fetch(
                 replica_id=entity.replica_state.replica_id,
-                epoch=partition.current_leader_epoch,
-                offset=partition.fetch_offset,
-                last_epoch=partition.last_fetched_epoch,
+                epoch=fetched.current_leader_epoch,
+                offset=fetched.fetch_offset,
+                last_epoch=fetched.last_fetched_epoch,
                 max_wait_ms=round(entity.max_wait.total_seconds() * 1000),
             )
         case FetchSnapshotRequest():
-            return fetch_snapshot.request_from_wire(entity, partition)
+            part = entity.topics[0].partitions[0]
+            if not _is_ours(entity.topics[0].name, part.partition):
+                return None
+            return fetch_snapshot.request_from_wire(entity, part)
 
 
 def _has_negatives(request: Request) -> bool:
@@ -284,8 +291,7 @@ def reply_to_wire(entity: QuorumRequest, reply: Reply, records: bytes = b"") -> 
             return _vote_reply_to_wire(entity, reply)
         case old_vote_request.VoteRequest(), VoteReply():
             response = _vote_reply_to_wire(entity, reply)
-            older: QuorumResponse = carry_over(response, old_vote_response.VoteResponse)
-            return older
+            return carry_over(response, old_vote_response.VoteResponse)
         case begin_request.BeginQuorumEpochRequest(), QuorumReply():
             begun = begin_response.PartitionData(
                 partition_index=_ZERO,
@@ -406,7 +412,12 @@ def reply_from_wire(request: Request, entity: QuorumResponse) -> Reply:
             raise MalformedRequest(f"{name} answers no {type(request).__name__}")
 
 
-def _answered(topics: Any) -> Any:
+class _Topic(Protocol[P]):
+    @property
+    def partitions(self) -> tuple[P, ...]: ...
+
+
+def _answered(topics: Sequence[_Topic[P]]) -> P:
     """The partition that a response is about."""
     if len(topics) != 1 or len(topics[0].partitions) != 1:
         raise MalformedRequest("a quorum response has exactly one topic and partition")

@@ -10,7 +10,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, TypeAlias
 
 from kio.static.constants import EntityType, uuid_zero
-from kio.static.primitive import i8, i16, i32, i64, u16
+from kio.static.primitive import i8, i16, i64, u16
+
+from nodes.kraft.ids import BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch, PartitionIndex
+
+_NO_PARTITION: Final = PartitionIndex(-1)
+_NO_EPOCH: Final = LeaderEpoch(-1)
+_FIRST_EPOCH: Final = PartitionEpoch(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +43,8 @@ class BrokerRecord:
     __type__: ClassVar = EntityType.data
     __version__: ClassVar[i16] = i16(0)
     __flexible__: ClassVar[bool] = True
-    broker_id: i32 = field(metadata={"kafka_type": "int32"})
-    broker_epoch: i64 = field(metadata={"kafka_type": "int64"})
+    broker_id: BrokerId = field(metadata={"kafka_type": "int32"})
+    broker_epoch: BrokerEpoch = field(metadata={"kafka_type": "int64"})
     end_points: tuple[EndPoint, ...]
     rack: str | None = field(metadata={"kafka_type": "string"})
     incarnation_id: uuid.UUID | None = field(
@@ -67,15 +73,17 @@ class PartitionRecord:
     __type__: ClassVar = EntityType.data
     __version__: ClassVar[i16] = i16(0)
     __flexible__: ClassVar[bool] = True
-    partition_id: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))
+    partition_id: PartitionIndex = field(metadata={"kafka_type": "int32"}, default=_NO_PARTITION)
     topic_id: uuid.UUID | None = field(metadata={"kafka_type": "uuid"})
-    replicas: tuple[i32, ...] = field(metadata={"kafka_type": "int32"})
-    isr: tuple[i32, ...] = field(metadata={"kafka_type": "int32"})
-    removing_replicas: tuple[i32, ...] = field(metadata={"kafka_type": "int32"}, default=())
-    adding_replicas: tuple[i32, ...] = field(metadata={"kafka_type": "int32"}, default=())
-    leader: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))
-    leader_epoch: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))
-    partition_epoch: i32 = field(metadata={"kafka_type": "int32", "tag": 0}, default=i32(0))
+    replicas: tuple[BrokerId, ...] = field(metadata={"kafka_type": "int32"})
+    isr: tuple[BrokerId, ...] = field(metadata={"kafka_type": "int32"})
+    removing_replicas: tuple[BrokerId, ...] = field(metadata={"kafka_type": "int32"}, default=())
+    adding_replicas: tuple[BrokerId, ...] = field(metadata={"kafka_type": "int32"}, default=())
+    leader: BrokerId = field(metadata={"kafka_type": "int32"}, default=BrokerId(-1))
+    leader_epoch: LeaderEpoch = field(metadata={"kafka_type": "int32"}, default=_NO_EPOCH)
+    partition_epoch: PartitionEpoch = field(
+        metadata={"kafka_type": "int32", "tag": 0}, default=_FIRST_EPOCH
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +91,7 @@ class PartitionRecordV1(PartitionRecord):
     """Version 1, of `metadata.format` level 2: the partition epoch is an ordinary field."""
 
     __version__: ClassVar[i16] = i16(1)
-    partition_epoch: i32 = field(metadata={"kafka_type": "int32"}, default=i32(0))
+    partition_epoch: PartitionEpoch = field(metadata={"kafka_type": "int32"}, default=_FIRST_EPOCH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +114,14 @@ class IsrChangeRecord:
     __type__: ClassVar = EntityType.data
     __version__: ClassVar[i16] = i16(0)
     __flexible__: ClassVar[bool] = True
-    partition_id: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))
+    partition_id: PartitionIndex = field(metadata={"kafka_type": "int32"}, default=_NO_PARTITION)
     topic_id: uuid.UUID | None = field(metadata={"kafka_type": "uuid"})
-    isr: tuple[i32, ...] = field(metadata={"kafka_type": "int32"})
-    leader: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))
-    leader_epoch: i32 = field(metadata={"kafka_type": "int32"}, default=i32(-1))
-    partition_epoch: i32 = field(metadata={"kafka_type": "int32", "tag": 0}, default=i32(0))
+    isr: tuple[BrokerId, ...] = field(metadata={"kafka_type": "int32"})
+    leader: BrokerId = field(metadata={"kafka_type": "int32"}, default=BrokerId(-1))
+    leader_epoch: LeaderEpoch = field(metadata={"kafka_type": "int32"}, default=_NO_EPOCH)
+    partition_epoch: PartitionEpoch = field(
+        metadata={"kafka_type": "int32", "tag": 0}, default=_FIRST_EPOCH
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +129,7 @@ class IsrChangeRecordV1(IsrChangeRecord):
     """Version 1, of `metadata.format` level 2: the partition epoch is an ordinary field."""
 
     __version__: ClassVar[i16] = i16(1)
-    partition_epoch: i32 = field(metadata={"kafka_type": "int32"}, default=i32(0))
+    partition_epoch: PartitionEpoch = field(metadata={"kafka_type": "int32"}, default=_FIRST_EPOCH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,8 +156,8 @@ class FenceBrokerRecord:
     __type__: ClassVar = EntityType.data
     __version__: ClassVar[i16] = i16(0)
     __flexible__: ClassVar[bool] = True
-    broker_id: i32 = field(metadata={"kafka_type": "int32"})
-    broker_epoch: i64 = field(metadata={"kafka_type": "int64"})
+    broker_id: BrokerId = field(metadata={"kafka_type": "int32"})
+    broker_epoch: BrokerEpoch = field(metadata={"kafka_type": "int64"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,8 +167,8 @@ class UnfenceBrokerRecord:
     __type__: ClassVar = EntityType.data
     __version__: ClassVar[i16] = i16(0)
     __flexible__: ClassVar[bool] = True
-    broker_id: i32 = field(metadata={"kafka_type": "int32"})
-    broker_epoch: i64 = field(metadata={"kafka_type": "int64"})
+    broker_id: BrokerId = field(metadata={"kafka_type": "int32"})
+    broker_epoch: BrokerEpoch = field(metadata={"kafka_type": "int64"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,8 +200,8 @@ class ProducerIdsRecord:
     __type__: ClassVar = EntityType.data
     __version__: ClassVar[i16] = i16(0)
     __flexible__: ClassVar[bool] = True
-    broker_id: i32 = field(metadata={"kafka_type": "int32"})
-    broker_epoch: i64 = field(metadata={"kafka_type": "int64"})
+    broker_id: BrokerId = field(metadata={"kafka_type": "int32"})
+    broker_epoch: BrokerEpoch = field(metadata={"kafka_type": "int64"})
     next_producer_id: i64 = field(metadata={"kafka_type": "int64"})
 
 

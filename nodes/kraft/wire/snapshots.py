@@ -9,7 +9,7 @@ import io
 import struct
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from kio.records.readers import read_batch
 from kio.records.schema import NewRecordBatch, Record
@@ -18,6 +18,7 @@ from kio.schema.snapshot_footer_record.v0.data import SnapshotFooterRecord
 from kio.schema.snapshot_header_record.v0.data import SnapshotHeaderRecord
 from kio.serial import entity_reader
 from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
+from kio.static.protocol import Entity
 
 from nodes.kraft.raft.messages import Batch
 from nodes.kraft.wire.batches import (
@@ -88,7 +89,7 @@ def check_snapshot(data: bytes, epoch: int) -> list[tuple[int, BatchHeader]]:
     return places[1:-1]
 
 
-def _control_batch(offset: int, epoch: int, key: bytes, entity: Any, timestamp_ms: int) -> bytes:
+def _control_batch(offset: int, epoch: int, key: bytes, entity: Entity, timestamp_ms: int) -> bytes:
     when = datetime.datetime.fromtimestamp(timestamp_ms / 1000, datetime.UTC)
     record = Record(
         attributes=i8(0),
@@ -125,7 +126,10 @@ def _places(data: bytes) -> Iterator[tuple[int, BatchHeader]]:
 
 
 def _check_control(
-    data: bytes, place: tuple[int, BatchHeader], key: bytes, schema: type[Any]
+    data: bytes,
+    place: tuple[int, BatchHeader],
+    key: bytes,
+    schema: type[SnapshotHeaderRecord] | type[SnapshotFooterRecord],
 ) -> None:
     position, _ = place
     try:

@@ -21,9 +21,10 @@ import typing
 from collections.abc import Callable
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from types import NoneType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 from kio.static.constants import EntityType
+from kio.static.protocol import Entity
 
 MAX_ELEMENTS: Final = 250_000
 
@@ -86,7 +87,7 @@ def write_unsigned_varint(value: int) -> bytes:
 
 
 def checked(
-    schema: type[Any], data: bytes, at: int = 0, *, max_elements: int = MAX_ELEMENTS
+    schema: type[Entity], data: bytes, at: int = 0, *, max_elements: int = MAX_ELEMENTS
 ) -> tuple[bytes, int]:
     """(bytes, end): what kio can safely read from `at` on, and where the entity ends in them.
 
@@ -100,7 +101,7 @@ def checked(
     return _edited(data, 0, len(data), walk.edits), end + _growth(walk.edits)
 
 
-def without_unknown_tags(schema: type[Any], data: bytes) -> bytes:
+def without_unknown_tags(schema: type[Entity], data: bytes) -> bytes:
     """A whole entity's bytes without the tagged fields that `schema` does not know.
 
     Raises `ValueError` where the bytes are no such entity, or go on after it.
@@ -126,10 +127,10 @@ def _growth(edits: list[tuple[int, int, bytes]]) -> int:
 # --- compiling a schema -------------------------------------------------------------------
 
 
-_compiled: dict[Any, _Step] = {}
+_compiled: dict[type[Entity], _Step] = {}
 
 
-def _entity(schema: Any) -> _Step:
+def _entity(schema: type[Entity]) -> _Step:
     """The walk over one entity: its fields, then its tagged fields."""
     found = _compiled.get(schema)
     if found is None:
@@ -137,7 +138,7 @@ def _entity(schema: Any) -> _Step:
     return found
 
 
-def _compile(schema: Any) -> _Step:
+def _compile(schema: type[Entity]) -> _Step:
     hints = typing.get_type_hints(schema)
     steps: list[_Step] = []
     run = 0
@@ -185,13 +186,13 @@ def _fixed(size: int) -> _Step:
     return walk_fixed
 
 
-def _field(schema: type[Any], item: Field[Any], hint: Any, *, tagged: bool) -> _Step:
+def _field(schema: type[Entity], item: Field[Any], hint: Any, *, tagged: bool) -> _Step:
     flexible = schema.__flexible__
     inner, nullable = _without_none(hint)
     if typing.get_origin(inner) is tuple:
         element, _ = _without_none(typing.get_args(inner)[0])
         return _array(_element(item, element, flexible), flexible, nullable, item.name)
-    if is_dataclass(inner):
+    if _is_entity(inner):
         return _nullable_entity(_entity(inner)) if nullable and not tagged else _entity(inner)
     kafka_type = item.metadata["kafka_type"]
     if kafka_type in _FIXED_BYTES:
@@ -203,7 +204,7 @@ def _field(schema: type[Any], item: Field[Any], hint: Any, *, tagged: bool) -> _
 
 def _element(item: Field[Any], element: Any, flexible: bool) -> _Step | int:
     """The walk over one element of an array, or its length where all are of one."""
-    if is_dataclass(element):
+    if _is_entity(element):
         return _entity(element)
     kafka_type = item.metadata["kafka_type"]
     if kafka_type in _FIXED_BYTES:
@@ -211,6 +212,11 @@ def _element(item: Field[Any], element: Any, flexible: bool) -> _Step | int:
     return _bytes(kafka_type, flexible, False, item.name)
 
 
+def _is_entity(hint: object) -> TypeGuard[type[Entity]]:
+    return is_dataclass(hint)
+
+
+# Annotations are values of many types.
 def _without_none(hint: Any) -> tuple[Any, bool]:
     """A type without `| None`, and whether it had that."""
     parts = typing.get_args(hint)
@@ -294,7 +300,7 @@ def _nullable_entity(entity: _Step) -> _Step:
 # --- tagged fields ------------------------------------------------------------------------
 
 
-def _tags(schema: type[Any], hints: dict[str, Any]) -> _Step:
+def _tags(schema: type[Entity], hints: dict[str, Any]) -> _Step:
     known: dict[int, _Step] = {
         item.metadata["tag"]: _field(schema, item, hints[item.name], tagged=True)
         for item in fields(schema)

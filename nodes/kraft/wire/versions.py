@@ -7,13 +7,18 @@ what the target does not have is dropped, what the source lacks takes the target
 import uuid
 from dataclasses import MISSING, fields, is_dataclass
 from types import UnionType
-from typing import Any, Final, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args, get_origin
 
 from kio.schema.delete_topics.v6 import request as delete_request
 from kio.static.constants import uuid_zero
-from kio.static.protocol import RequestPayload, ResponsePayload
+from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
 from nodes.kraft.wire.codec import request_schema, response_schema
+
+if TYPE_CHECKING:
+    from kio.schema.delete_topics.v5 import request as older_delete_request
+
+E = TypeVar("E", bound=Entity)
 
 DELETE_TOPICS: Final = 20
 NEWEST: Final = {
@@ -29,30 +34,31 @@ NEWEST: Final = {
 """Api key -> the version that the controller understands."""
 
 
-def newest_request(request: Any) -> Any:
+def newest_request(request: RequestPayload) -> RequestPayload:
     """The request in the controller's version."""
     key = request.__api_key__
     schema = request_schema(key, NEWEST[key])
     if type(request) is schema:
         return request
     if key == DELETE_TOPICS:
-        names = request.topic_names
+        older = cast("older_delete_request.DeleteTopicsRequest", request)
         return delete_request.DeleteTopicsRequest(
             topics=tuple(
-                delete_request.DeleteTopicState(name=name, topic_id=uuid_zero) for name in names
+                delete_request.DeleteTopicState(name=name, topic_id=uuid_zero)
+                for name in older.topic_names
             ),
-            timeout=request.timeout,
+            timeout=older.timeout,
         )
     return carry_over(request, schema)
 
 
-def response_for(request: RequestPayload, response: ResponsePayload) -> Any:
+def response_for(request: RequestPayload, response: ResponsePayload) -> ResponsePayload:
     """The response in the version in which the client asked."""
     schema = response_schema(request.__api_key__, request.__version__)
     return response if type(response) is schema else carry_over(response, schema)
 
 
-def carry_over(entity: Any, schema: type[Any]) -> Any:
+def carry_over(entity: object, schema: type[E]) -> E:
     """`entity` as an instance of another version's schema."""
     values = {}
     for field in fields(schema):
@@ -63,7 +69,8 @@ def carry_over(entity: Any, schema: type[Any]) -> Any:
     return schema(**values)
 
 
-def _value(value: Any, wanted: Any) -> Any:
+# Annotations are values of many types.
+def _value(value: object, wanted: Any) -> object:
     if isinstance(value, tuple):
         (inner, *_) = get_args(_without_none(wanted))
         return tuple(_value(item, inner) for item in value)
@@ -72,7 +79,7 @@ def _value(value: Any, wanted: Any) -> Any:
     return value
 
 
-def _empty(wanted: Any) -> Any:
+def _empty(wanted: Any) -> object:
     if get_origin(wanted) is UnionType:
         return None
     if get_origin(wanted) is tuple:

@@ -179,5 +179,6 @@ class Loopback:
         return leader
 
     def events(self, name: str, kind: str) -> list[dict[str, Any]]:
-        lines = (self.directory / name / "events.jsonl").read_text().splitlines()
+        text = (self.directory / name / "events.jsonl").read_text()
+        lines = text[: text.rfind("\n") + 1].splitlines()  # the last may be half written
         return [event for line in lines if (event := json.loads(line))["type"] == kind]

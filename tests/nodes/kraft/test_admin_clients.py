@@ -35,10 +35,10 @@ pytestmark = pytest.mark.xdist_group("admin-clients")
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loopback]:
-    """The authorizer is off; one controller may be lost. Brokers look for the next one for long:
-    elections are slow on a machine that does much else."""
+    """The authorizer is off; one controller may be lost. Brokers look for the next one for long,
+    and may serve as long: elections are slow on a machine that does much else."""
     directory = tmp_path_factory.mktemp("open")
-    longer = {"broker_forward_timeout_ms": "15000"}
+    longer = {"broker_forward_timeout_ms": "80000", "broker_lease_ms": "80000"}
     with Loopback(directory, controllers=3, brokers=2, **longer) as cluster:
         cluster.ready()
         yield cluster
@@ -218,7 +218,7 @@ def test_clients_do_not_see_the_controller_change(
     def create() -> None:
         while not stop.is_set():
             name = f"{fault}-{done[0]}"
-            options = {"operation_timeout": 20, "request_timeout": 25}
+            options = {"operation_timeout": 90, "request_timeout": 100}
             try:
                 topic = confluent.NewTopic(name, 1, 1)
                 for future in confluent_admin.create_topics([topic], **options).values():

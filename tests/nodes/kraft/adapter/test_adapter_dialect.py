@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from kio.static.primitive import i8, i16, i32, i64
 
-from framework.history.event import Event
+from framework.history.event import Invocation
 from framework.plugins.dialect import UnexpectedResponse
 from framework.plugins.outcomes import Ok, Refused
 from nodes.kraft.adapter import dialect
@@ -29,11 +29,11 @@ HEARTBEAT = {
 }
 
 
-def op(f: str, key: str = "t", value: Any = None) -> Event:
-    return Event(type="invoke", process=0, f=f, key=key, value=value)
+def op(f: str, key: str = "t", value: Any = None) -> Invocation:
+    return Invocation(process=0, f=f, key=key, value=value)
 
 
-def sent(operation: Event) -> Any:
+def sent(operation: Invocation) -> Any:
     """The request as a node reads it."""
     request = DIALECT.exchanges[operation.f].request(operation)
     data = Codec(DIALECT.messages).encode_request(request, correlation_id=1, client_id="test")

@@ -4,7 +4,11 @@ import pytest
 
 from framework.errors import UsageError
 from framework.run.settings import node_settings
+from nodes.kraft.adapter.settings import node_settings as settings_of
 from nodes.kraft.adapter.system import KraftSystem
+from nodes.kraft.config import from_settings
+
+MAP = "listener.security.protocol.map"
 
 
 def checked(*items: str, nodes: str = "3+3") -> None:
@@ -18,6 +22,9 @@ def test_settings_that_runs_are_made_with(nodes: str) -> None:
     checked("broker.takeover=deferred", nodes=nodes)
     checked("metadata.max.fetch.records=1", "controller.quorum.prevote=false", nodes=nodes)
     checked("authorizer.enabled=true", "super.users=User:ANONYMOUS", nodes=nodes)
+    checked("authorizer.enabled=true", nodes=nodes)
+    for protocol in ("SSL", "SASL_PLAINTEXT", "SASL_SSL"):
+        checked(f"{MAP}=CLIENT:{protocol},CONTROLLER:{protocol}", nodes=nodes)
     checked("broker:broker.lease.ms=2000", "controller:metadata.snapshot.interval.ms=900")
 
 
@@ -29,10 +36,73 @@ def test_settings_that_runs_are_made_with(nodes: str) -> None:
         ("b2:metadata.max.fetch.records=none", "node b2: metadata.max.fetch.records=none"),
         ("process.roles=broker", "process.roles: the layout of the cluster decides that"),
         ("c1:listeners=CONTROLLER://:1", "listeners: the layout of the cluster decides that"),
-        ("c1:ssl.keystore.location=/no/such/file", "/no/such/file"),
+        ("c1:ssl.keystore.location=/key.pem", "runs make their keys and logins themselves"),
+        ("sasl.password=secret", "runs make their keys and logins themselves"),
+        ("sasl.enabled.mechanisms=GSSAPI", "it is one of PLAIN, SCRAM-SHA-256"),
+        (f"{MAP}=CLIENT:TLS,CONTROLLER:TLS", "protocols: PLAINTEXT, SSL, SASL_PLAINTEXT"),
+        (f"{MAP}=CLIENT:SSL", f"{MAP} has no entry for CONTROLLER"),
+        (
+            f"broker:{MAP}=CLIENT:SSL,CONTROLLER:SSL",
+            "CONTROLLER is PLAINTEXT and SSL to different nodes",
+        ),
+        (f"b1:{MAP}=CLIENT:SSL,CONTROLLER:PLAINTEXT", "CLIENT is PLAINTEXT and SSL to different"),
     ],
 )
 def test_settings_that_nodes_would_not_start_with(item: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         checked(item)
     assert says in str(caught.value)
+
+
+LOGINS = f"{MAP}=CLIENT:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT"
+
+
+@pytest.mark.parametrize(
+    ("items", "says"),
+    [
+        (
+            (LOGINS, "b1:sasl.enabled.mechanisms=PLAIN"),
+            "b1 logs in by PLAIN, and c1 has SCRAM-SHA-256",
+        ),
+        (
+            ("authorizer.enabled=true", "super.users=User:alice"),
+            "node c1: super.users: User:ANONYMOUS is missing",
+        ),
+        (
+            (LOGINS, "authorizer.enabled=true", "super.users=User:client"),
+            "node c1: super.users: User:node is missing",
+        ),
+    ],
+)
+def test_settings_that_do_not_go_together(items: tuple[str, ...], says: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        checked(*items)
+    assert says in str(caught.value)
+
+
+def test_what_was_asked_for_is_what_a_node_is_configured_with() -> None:
+    asked = {
+        "broker.takeover": "deferred",
+        "metadata.max.fetch.records": "1",
+        "controller.quorum.prevote": "false",
+    }
+    (spec,) = KraftSystem().layout("1")
+    for wanted in ({}, asked):
+        told = settings_of("n1", {"n1": spec}, {"n1": "10.0.0.1"}, wanted, workdir="/node", seed=1)
+        config = from_settings(told)
+        assert config.deferred_takeover is bool(wanted)
+        assert (config.max_fetch_records == 1) is bool(wanted)
+        assert config.prevote is not bool(wanted)
+
+
+def test_clients_need_not_be_super_users() -> None:
+    checked(LOGINS, "authorizer.enabled=true", "super.users=User:node;User:alice")
+    checked(LOGINS, "sasl.users=alice=secret")
+
+
+def test_time_to_recover_follows_from_the_slowest_nodes_timeouts() -> None:
+    system = KraftSystem()
+    specs = system.layout("3+3")
+    assert system.recovery_s(specs, {}) == 15
+    items = ("b2:broker.lease.ms=20000", "controller.quorum.election.timeout.ms=100")
+    assert system.recovery_s(specs, node_settings(items, specs)) == 26

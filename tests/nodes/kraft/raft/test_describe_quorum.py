@@ -121,4 +121,4 @@ def test_observers_that_nobody_heard_of_for_longest_are_forgotten(
     role = replica.state.role
     assert isinstance(role, Leader)
     assert sorted(role.observers) == list(range(140, 150))
-    assert len(role.told) <= 12
+    assert len(role.sent_watermarks) <= 12

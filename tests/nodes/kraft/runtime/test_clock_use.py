@@ -15,6 +15,7 @@ ROOT = Path(nodes.kraft.__path__[0])
 WALL = {"time", "time_ns", "localtime", "gmtime", "now", "utcnow", "today"}
 STEADY = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time"}
 STAMPS = {
+    "adapter/certificates.py": "from when to when a certificate is good",
     "runtime/group_shard.py": "time stamps of records",
     "runtime/replica.py": "what DescribeQuorum tells of fetches",
     "storage/log.py": "time stamps of records",

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -15,6 +18,7 @@ from test_two_planes import config_in, started
 
 from nodes.kraft import server
 from nodes.kraft.events import ErrorEvents, EventLog
+from nodes.kraft.runtime import loops
 from nodes.kraft.runtime.loops import STALL_MS, Vitals
 from nodes.kraft.server import Node
 
@@ -70,8 +74,8 @@ def test_a_loop_that_does_not_run_says_for_how_long(tmp_path: Path) -> None:
 
 
 def test_short_turns_are_no_stalls() -> None:
-    stalls: list[int] = []
-    vitals = Vitals(stalls.append)
+    stalls: list[tuple[int, int]] = []
+    vitals = Vitals(lambda *found: stalls.append(found))
 
     async def main() -> None:
         for _ in range(20):
@@ -87,11 +91,35 @@ def test_short_turns_are_no_stalls() -> None:
 
 def test_a_wait_that_outlasts_its_time_out_is_a_stall() -> None:
     """A stopped process runs no callbacks that could take long."""
-    stalls: list[int] = []
-    vitals = Vitals(stalls.append)
+    stalls: list[tuple[int, int]] = []
+    vitals = Vitals(lambda *found: stalls.append(found))
     vitals.waited(10.0, beyond_s=0.0)
     vitals.waited(10.0, beyond_s=(STALL_MS + 1) / 1000)
-    assert stalls == [STALL_MS + 1]
+    assert [ms for ms, _ in stalls] == [STALL_MS + 1]
+
+
+def test_how_long_a_process_waited_for_a_core_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As much of a stall as the kernel's account of the threads grew by, and no more than all."""
+    account = iter([5_000_000_000, 5_300_000_000, 9_000_000_000])
+    monkeypatch.setattr(loops, "run_delay_ns", lambda: next(account))
+    stalls: list[tuple[int, int]] = []
+    vitals = Vitals(lambda *found: stalls.append(found))
+    vitals.turned(0.001)
+    vitals.turned(0.5)
+    vitals.turned(1.0)
+    assert stalls == [(500, 300), (1000, 1000)]
+
+
+def test_the_kernel_tells_who_waits_for_a_core() -> None:
+    """More threads than this machine has cores, each of a process that is counted by itself."""
+    spin = "import os, time\nend = time.monotonic() + 0.5\nwhile time.monotonic() < end: pass\n"
+    told = "from nodes.kraft.runtime.run_delay import run_delay_ns; print(run_delay_ns())"
+    processes = [
+        subprocess.Popen([sys.executable, "-c", spin + told], stdout=subprocess.PIPE, text=True)
+        for _ in range(3 * (os.cpu_count() or 1))
+    ]
+    delays = [int(process.communicate()[0]) for process in processes]
+    assert max(delays) > 100_000_000
 
 
 def test_an_exception_that_nothing_handled_is_an_event(tmp_path: Path) -> None:

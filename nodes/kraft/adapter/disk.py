@@ -1,0 +1,232 @@
+"""What Python KRaft nodes left on their disks, as the evidence that their events give, too.
+
+`source` is `disk`, `ref` the file and the byte. Which process wrote it, and when, nobody can tell.
+A record that is in a log need not be committed. Whatever is wrong with a file is evidence as well:
+nothing here raises for it.
+"""
+
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, TypeAlias, TypeVar
+
+from crc32c import crc32c
+
+from framework.evidence import kinds
+from framework.evidence.clocks import UNKNOWN_NS
+from framework.evidence.kinds import DISK, Evidence
+from nodes.kafka_files.batches import Batches
+from nodes.kafka_files.log_directory import Log, Segment, read_log
+from nodes.kafka_files.node_logs import read_node_log
+from nodes.kafka_files.properties import read_properties
+from nodes.kafka_files.quorum_state import read_quorum_state
+from nodes.kafka_files.reading import contents
+from nodes.kafka_files.records import records
+from nodes.kafka_files.snapshots import read_snapshot
+from nodes.kraft.adapter.records import change_of
+from nodes.kraft.adapter.snapshot_files import wrong_records
+from nodes.kraft.metadata.describe import as_json
+from nodes.kraft.metadata.records import decode_record
+from nodes.kraft.raft.leader_change import decode_leader_change
+
+METADATA: Final = "nodes/*/**/__kafka_metadata-0"
+Row: TypeAlias = Mapping[str, Any]
+Kind = TypeVar("Kind", bound=Evidence)
+_CACHED: Final = 20_000
+
+
+def left_on_disk(folder: Path) -> Iterator[Evidence]:
+    """Of all processes below a run's folder."""
+    for directory in sorted(folder.glob(METADATA)):
+        disk = Disk(folder, directory.parent)
+        yield from disk.metadata_log(directory)
+        yield from disk.quorum_state(directory / "quorum-state")
+        for path in sorted(directory.glob("*.checkpoint")):
+            yield from disk.snapshot(path)
+        for partition in sorted((disk.data / "partitions").glob("*-*")):
+            yield from disk.partition_log(partition)
+        yield from disk.node_log(disk.home / "node.log")
+
+
+@dataclass(slots=True)
+class Disk:
+    """A process's directory: its data, and beside that its configuration and its log."""
+
+    folder: Path
+    data: Path
+    node: str = field(init=False)
+    told: int = 0
+
+    def __post_init__(self) -> None:
+        properties = read_properties(contents(self.home / "server.properties")[0])
+        self.node = properties.get("node.name", self.home.name)
+
+    @property
+    def home(self) -> Path:
+        return self.data.parent
+
+    def _tell(self, kind: Callable[..., Kind], path: Path, at: object, **fields: Any) -> Kind:
+        """`at`: the place in the file, None: all of it."""
+        ref = str(path.relative_to(self.folder)) + ("" if at is None else f":{at}")
+        self.told += 1
+        return kind(
+            node=self.node,
+            seq=self.told - 1,
+            within_ns=UNKNOWN_NS,
+            source=DISK,
+            ref=ref,
+            **fields,
+        )
+
+    # --- the metadata log -----------------------------------------------------------------
+
+    def metadata_log(self, directory: Path) -> Iterator[Evidence]:
+        """What can be read of it, and where that ends."""
+        log = read_log(directory)
+        wrong: list[str] = []
+        for segment in log.readable():
+            found = records(segment.batches)
+            wrong += [f"{segment.path.name} is {each}" for each in found.unreadable]
+            rows: dict[int, list[Row]] = {}
+            for row in found.table.select(("position", "offset", "value")).to_pylist():
+                rows.setdefault(row["position"], []).append(row)
+            for batch in segment.batches.sound.to_pylist():
+                yield from self._batch(segment.path, batch, rows.get(batch["position"], []), wrong)
+        last = log.segments[-1].batches.stop if log.segments else None
+        torn = last is not None and last.why == "torn"
+        wrong += _all_but_torn(log) if torn else log.wrong()
+        yield self._tell(
+            kinds.LogOnDisk,
+            directory,
+            None,
+            start_offset=log.start_offset,
+            end_offset=log.end_offset,
+            torn=torn,
+            wrong=tuple(wrong),
+        )
+
+    def _batch(
+        self, path: Path, batch: Row, rows: list[Row], wrong: list[str]
+    ) -> Iterator[Evidence]:
+        if not rows:  # there are none, or they cannot be read
+            return
+        at, epoch, control = batch["position"], batch["leader_epoch"], batch["control"]
+        values = [row["value"] or b"" for row in rows]
+        yield self._tell(
+            kinds.Appended,
+            path,
+            at,
+            base_offset=batch["base_offset"],
+            end_offset=batch["end_offset"],
+            epoch=epoch,
+            control=control,
+            crcs=tuple(map(crc32c, values)),
+            leading=None,
+        )
+        for row, value in zip(rows, values, strict=True):
+            decoded = _decoded(value, control)
+            if decoded is None:
+                wrong.append(f"the record at offset {row['offset']} is none of this node's")
+            else:
+                head = {"offset": row["offset"], "epoch": epoch}
+                yield self._tell(_change, path, at, head=head, decoded=decoded)
+
+    # --- what lies beside it --------------------------------------------------------------
+
+    def quorum_state(self, path: Path) -> Iterator[Evidence]:
+        """The last epoch, leader and vote that were saved."""
+        state = read_quorum_state(contents(path)[0])
+        if not isinstance(state, str):
+            yield self._tell(
+                kinds.EpochSaved,
+                path,
+                None,
+                epoch=state.leader_epoch,
+                leader=state.leader_id,
+                vote=state.voted_id,
+            )
+
+    def snapshot(self, path: Path) -> Iterator[Evidence]:
+        found = read_snapshot(path)
+        if found is not None:
+            wrong = found.wrong or tuple(wrong_records(found.records))
+            yield self._tell(
+                kinds.SnapshotFile,
+                path,
+                None,
+                end_offset=found.end_offset,
+                epoch=found.epoch,
+                records=len(found.records),
+                wrong=wrong,
+            )
+
+    def partition_log(self, directory: Path) -> Iterator[Evidence]:
+        """The batches of a partition's log; `<topic id>-<partition>` is its directory."""
+        topic_id, _, number = directory.name.rpartition("-")
+        if not (number.isdecimal() and _is_uuid(topic_id)):
+            return
+        for segment in read_log(directory).readable():
+            for batch in segment.batches.sound.to_pylist():
+                yield self._tell(
+                    kinds.PartitionAppended,
+                    segment.path,
+                    batch["position"],
+                    topic_id=topic_id,
+                    partition=int(number),
+                    base_offset=batch["base_offset"],
+                    end_offset=batch["end_offset"],
+                    epoch=batch["leader_epoch"],
+                    crc=batch["crc"],
+                    leading=None,
+                    producer_id=_known(batch["producer_id"]),
+                    base_sequence=_known(batch["base_sequence"]),
+                )
+
+    def node_log(self, path: Path) -> Iterator[Evidence]:
+        """Errors, tracebacks and last words in what the process wrote for people."""
+        for row in read_node_log(contents(path)[0]).to_pylist():
+            lines = (row["trace"] or "").strip().splitlines()
+            message = ": ".join([row["message"], *lines[-1:]])
+            where = row["logger"] or path.name
+            yield self._tell(kinds.Failed, path, row["line"], where=where, message=message)
+
+
+def _all_but_torn(log: Log) -> list[str]:
+    """What is wrong with a log but for half a batch at its end, which a kill may leave."""
+    last = log.segments[-1]
+    whole = Segment(last.path, last.base_offset, Batches(b"", last.batches.sound, None))
+    return list(Log((*log.segments[:-1], whole)).wrong())
+
+
+def _known(number: int) -> int | None:
+    return None if number < 0 else number
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
+
+
+# --- records ------------------------------------------------------------------------------
+
+
+def _change(head: Row, decoded: tuple[str, Row], **common: Any) -> Evidence:
+    name, record = decoded
+    return change_of({**common, **head}, name, record, record)
+
+
+@lru_cache(maxsize=_CACHED)  # the nodes' logs have the same records
+def _decoded(value: bytes, control: bool) -> tuple[str, Row] | None:
+    """A record's name and fields; None: it is none of this node's."""
+    try:
+        if control:
+            return "LeaderChange", {"leader_id": int(decode_leader_change(value).leader_id)}
+        record = decode_record(value)
+        return type(record).__name__, json.loads(as_json(record))
+    except Exception:  # whatever a decoder makes of bytes that are none of ours
+        return None
