@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from framework.checking.findings import concluded, finding
+from framework.checking.findings import concluded, finding, named
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import (
@@ -232,11 +232,10 @@ def _answered_early(events: RunEvents) -> Iterator[Finding]:
                 last, high = max(decision.records), each.high_watermark
                 if high <= last:
                     served = list(_served(events, decision, each))
-                    named = ", ".join(str(each.index) for each in served) or "none recorded"
                     yield finding(
                         f"{each.node} answered {each.api} ok with its record at "
                         f"offset {last} not committed: the high watermark was {high} "
-                        f"(operations: {named})",
+                        f"{named(served)}",
                         served,
                         [decision, each],
                     )

@@ -1,31 +1,59 @@
-"""Operation statistics, and how soon the system works again after each fault (D.21).
+"""Whether the system works for its clients, again after each fault, and how well (D.21).
 
-Thresholds, not proofs: the only failure is a system that does not come back within 30 s of a
-heal although it is asked all the time. The figures are for the report.
+`stuck`: operations of a kind, or on a partition, or at a node, were tried again and again, and
+failed for longer than the system's own time-outs allow. That is judged on what clients saw and on
+what the ledger says of faults; no node is asked. Floors: a run in which hardly anything succeeded
+shows nothing, and is UNKNOWN. The other figures are for the report.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from checkers.folds.operations import is_zombie
+from checkers.folds.peace import Stretch, owed
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.kinds import Elected
 from framework.evidence.run_events import FaultRecord, RunEvents
+from framework.history.event import Json
 from framework.history.pairing import Operation
 from framework.plugins.checker import LEDGER, Finding
+from framework.plugins.options import need_positive
+from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST
+from framework.plugins.system import RECOVERY_S
 from framework.verdict import Verdict
 
 READ_FS: Final = frozenset({"describe", "metadata"})
-RECOVERY_NS: Final = 30_000_000_000
-
-
 PROCESS_FS: Final = frozenset({"start", "restart", "drain", "bounce", "replace"})
 """What is done to processes, which no client waits for, and which a fault may well keep from
 being done in time."""
+PARTITION_FS: Final = ("produce", "fetch")
+"""What a partition is there for, each partition by itself."""
+SILENCE: Final = frozenset({CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST})
+"""Codes that no node gave: nobody answered."""
+
+FLOOR: Final = 10
+"""Successes a kind, on average: with fewer, hardly two of a kind are under way at once, or one on
+each side of a fault, and no checker had anything to compare. Of a kind by itself a quarter of those
+that were asked for will do, so many at most: some are asked for once or twice in a run, as the
+creation of what is worked on, and of others most are refused for good reasons."""
+TRIES: Final = 3
+"""What was tried fewer times may have met a bad moment each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class AvailabilityOptions:
+    """`recovery`: for how many s operations may fail though nothing keeps the system from doing
+    them. By default what it says of itself, as the plan has it; 30 where it does not."""
+
+    recovery: float | None = None
+
+    def __post_init__(self) -> None:
+        need_positive(recovery=self.recovery)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +65,9 @@ class Window:
     end_ns: int
 
 
-def availability(events: RunEvents) -> Outcome:
+def availability(
+    events: RunEvents, options: AvailabilityOptions = AvailabilityOptions()
+) -> Outcome:
     operations = [each for each in events.operations if each.invoked_ns is not None]
     windows = _windows(events.faults)
     elections = sorted(each.at_ns for each in events.of(Elected))
@@ -47,20 +77,21 @@ def availability(events: RunEvents) -> Outcome:
         "elections": len(elections),
         "elections_in_faults": sum(_inside(time, windows) for time in elections),
     }
-    findings: list[Finding] = []
     for window in windows:
         figures |= _recovery(operations, window, elections)
-        findings += _never_back(operations, window, events.faults)
-    outcome = concluded(len(operations), findings, figures)
-    silent = _without_success(operations)
-    if outcome.verdict is Verdict.VALID and silent:
+    findings, stuck = _stuck(operations, events, _bound_s(events.plan, options))
+    outcome = concluded(len(operations), findings, {**figures, **stuck})
+    too_little = _below_floors(operations)
+    if outcome.verdict is Verdict.VALID and too_little:
         return Outcome(
-            verdict=Verdict.UNKNOWN,
-            seen=outcome.seen,
-            figures=figures,
-            note=f"no {' and no '.join(silent)} ever succeeded in the main phase",
+            verdict=Verdict.UNKNOWN, seen=outcome.seen, figures=outcome.figures, note=too_little
         )
     return outcome
+
+
+def _bound_s(plan: Mapping[str, Json], options: AvailabilityOptions) -> float:
+    told = options.recovery or plan.get("recovery_s")
+    return float(told) if isinstance(told, int | float) and told > 0 else RECOVERY_S
 
 
 def _windows(injections: Iterable[FaultRecord]) -> list[Window]:
@@ -143,49 +174,204 @@ def _recovery(
     return figures
 
 
-# --- judgement ----------------------------------------------------------------------------
+# --- floors -------------------------------------------------------------------------------
 
 
-def _never_back(
-    operations: Sequence[Operation], window: Window, injections: Iterable[FaultRecord]
-) -> Iterator[Finding]:
-    """Judged where the system was left in peace, and asked, all the time that it has."""
-    healed, due = window.end_ns, window.end_ns + RECOVERY_NS
-    for other in injections:
-        begin = due if other.injected_ns is None else other.injected_ns
-        end = due if other.healed_ns is None else other.healed_ns
-        if other is not window.fault and begin < due and end > healed:
+def _below_floors(operations: Sequence[Operation]) -> str:
+    """What too little was seen of to judge anything; empty: enough."""
+    main = [
+        each
+        for each in operations
+        if each.phase == "main" and each.f not in PROCESS_FS and not is_zombie(each)
+    ]
+    asked = Counter(each.f for each in main)
+    succeeded = Counter(each.f for each in main if _succeeded(each))
+    few = []
+    for f, count in sorted(asked.items()):
+        least = max(1, min(FLOOR, count // 4))
+        if succeeded[f] < least:
+            few.append(f"{succeeded[f]} of {count} {f} ({least} at least)")
+    if succeeded.total() < FLOOR * len(asked):
+        few.append(f"{succeeded.total()} of all ({FLOOR * len(asked)} at least)")
+    processes = [each for each in operations if each.f in PROCESS_FS]
+    if processes and not any(each.ok for each in processes):
+        few.append(f"0 of {len(processes)} that start and end processes (1 at least)")
+    return f"too little succeeded to judge the run: {', '.join(few)}" if few else ""
+
+
+# --- stuck --------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Streak:
+    """Operations in vain, one after another, from `since_ns` on.
+
+    tried: those that were asked for and given up while service was owed. until_ns: the end of the
+    last one. least_ns: a stretch in which they went on for less time proves nothing.
+    """
+
+    since_ns: int
+    least_ns: int
+    tried: list[Operation] = field(default_factory=list)
+    until_ns: int = 0
+    longest_ns: int = 0
+    _stretch: Stretch | None = None
+    _before_ns: int = 0
+    _now_ns: int = 0
+
+    @property
+    def owed_ns(self) -> int:
+        """How long service was owed, and not given."""
+        return self._before_ns + (self._now_ns if self._now_ns >= self.least_ns else 0)
+
+    def add(self, operation: Operation, ended_ns: int, stretch: Stretch) -> None:
+        """The next one, if it lies within the stretch."""
+        begin_ns = max(stretch.begin_ns, self.since_ns)
+        if (operation.invoked_ns or 0) < begin_ns or ended_ns > stretch.end_ns:
             return
-    asked = [each for each in operations if healed <= (each.invoked_ns or 0) < due]
-    if not asked:
-        return
-    watched_until = max(each.completed_ns or each.invoked_ns or 0 for each in operations)
-    if watched_until < due:
-        return
-    if any(each.ok and (each.completed_ns or due) <= due for each in asked):
-        return
-    yield finding(
-        f"nothing succeeded within {RECOVERY_NS // 10**9} s after {window.fault.fault} "
-        f"{window.fault.shape} (injection {window.fault.id}) was healed: {len(asked)} operations "
-        "were tried",
-        asked[:10],
-        by=[LEDGER],
-    )
+        if stretch is not self._stretch:
+            self._stretch, self._before_ns = stretch, self.owed_ns
+        self._now_ns = ended_ns - begin_ns
+        self.longest_ns = max(self.longest_ns, self._now_ns)
+        self.until_ns = ended_ns
+        self.tried.append(operation)
 
 
-def _without_success(operations: Iterable[Operation]) -> list[str]:
-    tried: dict[str, bool] = {}
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """`bound_s`: for so long service that is owed may fail; a stretch in which it did for less than
+    a third of that proves nothing, longer ones add up till something succeeds. `end_ns`: of the
+    history; what is pending then was in vain till then."""
+
+    bound_s: float
+    end_ns: int
+
+    def worst(
+        self,
+        operations: Iterable[Operation],
+        stretches: Sequence[Stretch],
+        answered: Callable[[Operation], bool],
+        *,
+        whole: bool = False,
+    ) -> Streak:
+        """The streak in which service was owed for longest; one without operations, if all were
+        answered. While a fault holds a refusal may be right, as of a topic with more replicas than
+        there are brokers just now; not so if the `whole` system does nothing else."""
+        begins = [each.begin_ns for each in stretches]
+        least_ns = round(self.bound_s * 1e9 / 3)
+        worst, streak, answered_ns = Streak(0, least_ns), None, 0
+        for each in sorted(operations, key=self._ended_ns):
+            ended_ns = self._ended_ns(each)
+            if answered(each):
+                streak, answered_ns = None, ended_ns
+                continue
+            if streak is None:
+                streak = Streak(max(answered_ns, each.invoked_ns or 0), least_ns)
+            at = bisect_left(begins, ended_ns) - 1
+            if at >= 0 and (whole or stretches[at].calm or not _refused(each)):
+                streak.add(each, ended_ns, stretches[at])
+            worst = max(worst, streak, key=lambda one: (one.owed_ns, one.longest_ns))
+        return worst
+
+    def is_stuck(self, streak: Streak) -> bool:
+        return len(streak.tried) >= TRIES and streak.owed_ns >= self.bound_s * 1e9
+
+    def stuck(self, streak: Streak, what: str) -> Iterator[Finding]:
+        """The finding, if it is stuck."""
+        if not self.is_stuck(streak):
+            return
+        last = streak.tried[-1]
+        yield finding(
+            f"stuck since {streak.since_ns / 1e9:.1f} s: {what} until "
+            f"{streak.until_ns / 1e9:.1f} s, though for {streak.owed_ns / 1e9:.1f} s of that no "
+            f"fault stood in the way, and {self.bound_s:g} s are enough; {len(streak.tried)} were "
+            f"tried, the last one {last.type} {last.error_code or 'without an answer'}",
+            streak.tried[:10],
+            by=[LEDGER],
+        )
+
+    def _ended_ns(self, operation: Operation) -> int:
+        return self.end_ns if operation.completed_ns is None else operation.completed_ns
+
+
+def _stuck(
+    operations: Sequence[Operation], events: RunEvents, bound_s: float
+) -> tuple[list[Finding], dict[str, float]]:
+    """What is stuck: all of it, or else kinds of operations, partitions and nodes; and of each
+    kind, for how long it was at most.
+
+    Kinds are owed while most of the system is left alone. A partition's replicas, or a node, may be
+    just what a fault is about: they are owed in peace.
+    """
+    nodes = events.plan.get("nodes") or {}
+    stretches = owed(events.faults, nodes)
+    calm = [each for each in stretches if each.calm]
+    clients = [each for each in operations if each.f not in PROCESS_FS]
+    honest = [each for each in clients if not is_zombie(each)]
+    ends = (each.completed_ns or each.invoked_ns or 0 for each in operations)
+    judge = Judge(bound_s, max(ends, default=0))
+    kinds = {
+        f: judge.worst(_telling(mine), stretches, _succeeded)
+        for f, mine in _grouped(honest, lambda each: each.f)
+    }
+    figures = {
+        f"{f}.stuck_s": round(max(worst.owed_ns, worst.longest_ns) / 1e9, 3)
+        for f, worst in kinds.items()
+    }
+    every = judge.worst(_telling(honest), stretches, _succeeded, whole=True)
+    found = list(judge.stuck(every, "no operation succeeded"))
+    if found:
+        return found, figures
+    for f, worst in kinds.items():
+        found += judge.stuck(worst, f"no {f} succeeded")
+        if f in PARTITION_FS and not judge.is_stuck(worst):
+            of_f = _telling([each for each in honest if each.f == f])
+            for key, mine in _grouped(of_f, lambda each: str(each.key)):
+                worst_of_key = judge.worst(mine, calm, _succeeded)
+                found += judge.stuck(worst_of_key, f"no {f} on {key} succeeded")
+    for node, mine in _grouped(clients, lambda each: each.node or ""):
+        if node in nodes:
+            found += judge.stuck(judge.worst(mine, calm, _heard), f"{node} answered nobody")
+    return found, figures
+
+
+def _succeeded(operation: Operation) -> bool:
+    """It was done, or refused for a reason that says what is: that it exists already, say."""
+    return operation.ok or (operation.failed and "asserts" in (operation.ext or {}))
+
+
+def _heard(operation: Operation) -> bool:
+    """A node answered, whatever it said."""
+    return operation.end is not None and operation.error_code not in SILENCE
+
+
+def _refused(operation: Operation) -> bool:
+    """A node answered that it does not do it, and never will."""
+    return operation.failed and operation.error_code not in SILENCE
+
+
+def _telling(operations: Sequence[Operation]) -> Sequence[Operation]:
+    """Where none ever succeeded, refusals tell nothing: maybe they are right."""
+    if any(map(_succeeded, operations)):
+        return operations
+    return [each for each in operations if not _refused(each)]
+
+
+def _grouped(
+    operations: Iterable[Operation], by: Callable[[Operation], str]
+) -> list[tuple[str, list[Operation]]]:
+    groups: dict[str, list[Operation]] = defaultdict(list)
     for each in operations:
-        if each.phase == "main" and each.f not in PROCESS_FS and not is_zombie(each):
-            tried[each.f] = tried.get(each.f, False) or each.ok
-    return sorted(f for f, succeeded in tried.items() if not succeeded)
+        groups[by(each)].append(each)
+    return sorted(groups.items())
 
 
 class Availability(RunChecker):
     name = "availability"
     summary = (
-        "Every kind of operation succeeds, and some do within 30 s of every heal that is "
-        "followed by so much peace"
+        "Every kind of operation succeeds, often enough to show something, and again soon after "
+        "each fault: by the system's own time-outs, or what recovery says"
     )
     requires = frozenset[str]()
+    Options = AvailabilityOptions
     check_run = RunCheck(availability, evidence=(Elected,), fs=None, faults=True)

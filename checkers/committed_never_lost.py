@@ -24,9 +24,9 @@ from framework.evidence.kinds import (
     Evidence,
     Flushed,
     Truncated,
+    described,
     evidence_of,
     same_fact,
-    told,
 )
 from framework.evidence.run_events import RunEvents, incarnations, phase_ns, settled
 from framework.plugins.checker import Finding
@@ -83,7 +83,7 @@ class Ledger:
         if known.epoch != epoch:
             self._conflict(offset, f"epoch {known.epoch}", f"epoch {epoch}", known, change)
         elif not same_fact(known.record, change):
-            self._conflict(offset, told(known.record), told(change), known, change)
+            self._conflict(offset, described(known.record), described(change), known, change)
 
     def _conflict(
         self, offset: int, was: str, now: str, known: CommittedEntry, by: Evidence

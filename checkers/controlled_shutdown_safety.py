@@ -1,11 +1,11 @@
 """A broker that was let go is missed by nobody (D.15; KIP-631's controlled shutdown, KIP-380).
 
-A grant is a heartbeat with target SHUTDOWN that was answered with SHUTDOWN, to a broker or to
-a synthetic one. In the committed state below the grant's own records the broker leads
-nothing, and is in no ISR that has another live member; every active broker had applied the
-records that moved its leaderships; after it, until the broker is unfenced again, it is given no
-leadership. Where no fault was about, clients go on: no partition refuses all that is produced
-to it from the request to some time after the exit.
+A grant lets a broker go that asked for it by a heartbeat, be it synthetic or not. In the
+committed state below the grant's own records the broker leads nothing, and is in no ISR that has
+another live member; every active broker had applied the records that moved its leaderships; after
+it, until the broker is unfenced again, it is given no leadership. Where no fault was about,
+clients go on: no partition refuses all that is produced to it from the request to some time after
+the exit.
 """
 
 from bisect import bisect_left
@@ -39,13 +39,23 @@ from framework.evidence.kinds import (
 from framework.evidence.run_events import FaultRecord, RunEvents, incarnations
 from framework.history.pairing import Operation
 from framework.plugins.checker import NODES, Finding
+from framework.plugins.options import need_positive
 
 FS: Final = ("heartbeat", "produce")
-RETRIES: Final = 5
-"""Produces to one partition, all refused, that count as more than retries."""
-AFTERWARDS_NS: Final = 5_000_000_000
 TOLD_NS: Final = 1_000_000_000
 """What is committed when an answer leaves is told as applied within this time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlledShutdownOptions:
+    """`produces`: so many to one partition, all refused, are more than retries. `afterwards`: for
+    how long after a grant, in s, clients must get through."""
+
+    produces: int = 5
+    afterwards: float = 5.0
+
+    def __post_init__(self) -> None:
+        need_positive(produces=self.produces, afterwards=self.afterwards)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +76,9 @@ class Grant:
         return operations, [self.answer] if self.answer is not None else []
 
 
-def controlled_shutdown_safety(events: RunEvents) -> Outcome:
+def controlled_shutdown_safety(
+    events: RunEvents, options: ControlledShutdownOptions = ControlledShutdownOptions()
+) -> Outcome:
     grants = [*_to_nodes(events), *_to_synthetic_brokers(events.operations)]
     log = committed_log(events.of(Change))
     fences = _fences(log)
@@ -90,7 +102,7 @@ def controlled_shutdown_safety(events: RunEvents) -> Outcome:
         for grant, fence in at[offset]:
             findings += _left_behind(grant, fence, state)
             findings += _unread(grant, fence, state, asked, readers)
-    refused, found = _clients(grants, events)
+    refused, found = _clients(grants, events, options)
     findings += found
     figures: dict[str, float] = {"grants": len(grants), "produces_refused": refused}
     lasted = [(each.granted.at_ns - each.begin.at_ns) / 1e6 for each in grants]
@@ -107,10 +119,10 @@ def _to_nodes(events: RunEvents) -> Iterator[Grant]:
         for life in lives:
             begin: HeartbeatAnswered | None = None
             for each in life:
-                if each.target != "SHUTDOWN":
+                if each.target != "leaving":
                     continue
                 begin = begin or each
-                if each.accepted and each.next_state == "SHUTDOWN":
+                if each.accepted and each.next_state == "leaving":
                     yield Grant(
                         each.broker_id,
                         -1 if each.broker_epoch is None else each.broker_epoch,
@@ -192,7 +204,7 @@ def _asked(decisions: Iterable[Decided]) -> Asked:
     """(broker id, epoch) -> accepted wishes to shut down."""
     found: Asked = defaultdict(list)
     for each in decisions:
-        if not each.accepted or each.target != "SHUTDOWN" or each.broker_id is None:
+        if not each.accepted or each.target != "leaving" or each.broker_id is None:
             continue
         found[each.broker_id, -1 if each.broker_epoch is None else each.broker_epoch].append(each)
     return found
@@ -256,7 +268,7 @@ def _leads_again(grant: Grant, fence: BrokerFenced, log: CommittedLog) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A process that was ACTIVE as (broker id, epoch), and what it applied, by rising offsets."""
+    """A process that was active as (broker id, epoch), and what it applied, by rising offsets."""
 
     active: BrokerStateChanged
     applied: Sequence[Change]
@@ -278,7 +290,7 @@ def _readers(events: RunEvents) -> dict[tuple[int, int], Reader]:
             if not isinstance(boot, Booted) or boot.broker_id is None:
                 continue
             for each in life:
-                if not isinstance(each, BrokerStateChanged) or each.after != "ACTIVE":
+                if not isinstance(each, BrokerStateChanged) or each.after != "active":
                     continue
                 if each.broker_epoch is not None:
                     key = (boot.broker_id, each.broker_epoch)
@@ -326,7 +338,9 @@ def _unread(
 # --- clients ------------------------------------------------------------------------------
 
 
-def _clients(grants: Iterable[Grant], events: RunEvents) -> tuple[int, list[Finding]]:
+def _clients(
+    grants: Iterable[Grant], events: RunEvents, options: ControlledShutdownOptions
+) -> tuple[int, list[Finding]]:
     """Produces refused or lost while a broker went, and the partitions of which all were."""
     by_key: dict[str, list[Operation]] = defaultdict(list)
     for operation in events.operations:
@@ -335,14 +349,14 @@ def _clients(grants: Iterable[Grant], events: RunEvents) -> tuple[int, list[Find
     refused, findings = 0, []
     for grant in grants:
         begin = grant.begin.at_ns + grant.begin.within_ns
-        end = grant.granted.at_ns - grant.granted.within_ns + AFTERWARDS_NS
+        end = grant.granted.at_ns - grant.granted.within_ns + round(options.afterwards * 1e9)
         if _disturbed(events.faults, begin, end):
             continue
         for key, operations in sorted(by_key.items()):
             tried = _within(operations, begin, end)
             failed = [each for each in tried if not each.ok]
             refused += len(failed)
-            if len(failed) >= RETRIES and len(failed) == len(tried):
+            if len(failed) >= options.produces and len(failed) == len(tried):
                 _, evidence = grant.witnesses()
                 findings.append(
                     finding(
@@ -380,6 +394,7 @@ class ControlledShutdownSafety(RunChecker):
         "knew"
     )
     requires = frozenset({"broker-life-cycles"}) | evidence_of(BrokerStateChanged, Decided)
+    Options = ControlledShutdownOptions
     check_run = RunCheck(
         controlled_shutdown_safety,
         evidence=(Booted, Exited, BrokerStateChanged, HeartbeatAnswered, Decided, Change),

@@ -1,7 +1,7 @@
 """Once nothing is broken any more, all nodes come to one state (D.13).
 
 Judged on the time from the "final" mark until the first node is stopped: every node has applied
-what was committed, with one digest; every broker is ACTIVE; every topic can be described, and
+what was committed, with one digest; every broker is active; every topic can be described, and
 every partition read that is fetched from; no partition is without a leader though a broker of its
 ISR works. Two digests of one offset are wrong at any time: a state is what its log makes it.
 """
@@ -36,22 +36,34 @@ from framework.evidence.run_events import RunEvents, phase_ns, settled, unhealed
 from framework.history.event import Json
 from framework.history.pairing import Operation
 from framework.plugins.checker import LEDGER, Finding
+from framework.plugins.options import need_positive
 from framework.verdict import Verdict
 
 FS: Final = ("describe", "fetch")
-CATCH_UP_NS: Final = 2_000_000_000
-"""What was committed in the last moments before the end need not be everywhere yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConvergenceOptions:
+    """`catch_up`: what was committed in the last so many s before the end need not be everywhere
+    yet."""
+
+    catch_up: float = 2.0
+
+    def __post_init__(self) -> None:
+        need_positive(catch_up=self.catch_up)
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The time in which convergence shows, by the harness's clock: ns since the run began."""
+    """The time in which convergence shows, by the harness's clock: ns since the run began.
+    `due_ns`: what was committed till then is everywhere."""
 
     mark_ns: int
+    due_ns: int
     stop_ns: int
 
 
-def convergence(events: RunEvents) -> Outcome:
+def convergence(events: RunEvents, options: ConvergenceOptions = ConvergenceOptions()) -> Outcome:
     digests = list(_two_digests(events.of(ImageDigest)))
     seen = sum(1 for _ in events.of(ImageDigest))
     why = _cannot_tell(events)
@@ -60,7 +72,8 @@ def convergence(events: RunEvents) -> Outcome:
         if digests:
             return concluded(seen, digests)
         return Outcome(verdict=Verdict.UNKNOWN, seen=seen, note=why or "")
-    ending = Ending(mark, _stop_ns(events, mark))
+    stop = _stop_ns(events, mark)
+    ending = Ending(mark, max(mark, stop - round(options.catch_up * 1e9)), stop)
     before = sorted(
         (each for each in events.evidence if earliest_ns(each) < ending.stop_ns),
         key=lambda each: (each.at_ns, each.seq),
@@ -103,7 +116,7 @@ def _stop_ns(events: RunEvents, mark: int) -> int:
         for each in events.of(Exited, BrokerStateChanged)
         if each.node in nodes
         and not surely_not_after(moment_of(each), Moment(mark))
-        and (not isinstance(each, BrokerStateChanged) or each.after == "SHUTDOWN")
+        and (not isinstance(each, BrokerStateChanged) or each.after == "leaving")
     ]
     last = max((latest_ns(each) for each in events.evidence), default=mark)
     return min(ends, default=last + 1)
@@ -151,8 +164,9 @@ def _nodes(before: list[Evidence], plan: Mapping[str, Json], ending: Ending) -> 
                 last[each.node] = each
             case Committed():
                 reached[each.node] = each
-                due = latest_ns(each) <= max(ending.mark_ns, ending.stop_ns - CATCH_UP_NS)
-                if due and (committed is None or each.offset > committed.offset):
+                if latest_ns(each) <= ending.due_ns and (
+                    committed is None or each.offset > committed.offset
+                ):
                     committed = each
     if committed is None:
         return
@@ -184,8 +198,8 @@ def _brokers(before: list[Evidence], plan: Mapping[str, Json], ending: Ending) -
             continue
         if isinstance(told, Booted) and told.broker_id is None:
             continue
-        state = "INITIAL" if isinstance(told, Booted) else told.after
-        if state != "ACTIVE":
+        state = "starting" if isinstance(told, Booted) else told.after
+        if state != "active":
             yield finding(f"broker {node} was {state} at the end", evidence=[told])
 
 
@@ -230,7 +244,7 @@ def _leaderless(
 
 
 def _working(before: list[Evidence], ending: Ending) -> dict[int, BrokerStateChanged]:
-    """Brokers whose last word is that they are ACTIVE."""
+    """Brokers whose last word is that they are active."""
     ids: dict[str, int] = {}
     found: dict[int, BrokerStateChanged] = {}
     for each in before:
@@ -239,7 +253,7 @@ def _working(before: list[Evidence], ending: Ending) -> dict[int, BrokerStateCha
             found.pop(each.broker_id, None)
         elif isinstance(each, BrokerStateChanged) and each.node in ids:
             found.pop(ids[each.node], None)
-            if each.after == "ACTIVE" and latest_ns(each) < ending.stop_ns:
+            if each.after == "active" and latest_ns(each) < ending.stop_ns:
                 found[ids[each.node]] = each
     return found
 
@@ -259,6 +273,7 @@ class Convergence(RunChecker):
         "state, every broker is active, and every partition that can have a leader has one"
     )
     requires = evidence_of(Committed, ImageDigest)
+    Options = ConvergenceOptions
     check_run = RunCheck(
         convergence,
         evidence=(Booted, Exited, ImageDigest, Committed, BrokerStateChanged),

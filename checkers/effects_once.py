@@ -3,35 +3,39 @@
 Judged by the committed log. A request id stands in one batch. A topic that comes into being is
 the doing of one create of its name, which was not refused, and no create makes two; likewise a
 topic that goes, and deletes. A delete that was answered ok removed a topic that lived at some
-time between its invocation and its completion. A registration of a broker that a workload plays
-is the doing of a request that was not refused.
+time between its invocation and its completion: the log says so. A registration of a broker that a
+workload plays is the doing of a request that was not refused.
 
 What clients were not answered may take effect at any later time, but once. ISR changes are held
-to the same by isr-linearizability, produced values by partition-data.
+to the same by isr-linearizability, produced values by partition-data; here those that take a
+member away, which controllers may do as well: of a broker that is out of service or leaves it.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from checkers.folds.committed_log import CommittedLog, committed_log
+from checkers.folds.replay import Key, Replay
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import (
     BrokerRegistered,
     Change,
+    PartitionChanged,
     RequestRemembered,
     TopicCreated,
     TopicRemoved,
 )
 from framework.evidence.kinds import Decided, evidence_of
-from framework.evidence.run_events import RunEvents
+from framework.evidence.run_events import RunEvents, settled
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
 
-FS: Final = ("create", "delete", "heartbeat")
+FS: Final = ("create", "delete", "heartbeat", "alter-isr")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +66,20 @@ def effects_once(events: RunEvents) -> Outcome:
         judged += len(effects)
         findings += _caused("removed", name, operations, effects)
         findings += _in_their_time(operations, born, gone)
+    findings += _carried_out(events, log, born, gone)
     requests, found = _requests(log, list(events.of(Decided)))
     findings += found
     players, found = _registrations(log, events.operations)
     findings += found
-    figures = {"topics": judged, "requests": requests, "registrations": players}
-    return concluded(judged + requests + players, findings, figures)
+    shrinks, found = _taken_away(log, events.operations)
+    findings += found
+    figures = {
+        "topics": judged,
+        "requests": requests,
+        "registrations": players,
+        "members_taken_away": shrinks,
+    }
+    return concluded(judged + requests + players + shrinks, findings, figures)
 
 
 def _effects(log: CommittedLog) -> tuple[dict[str, Effect], dict[str, Effect]]:
@@ -167,41 +179,68 @@ def _in_their_time(
             )
 
 
+def _carried_out(
+    events: RunEvents, log: CommittedLog, born: dict[str, Effect], gone: dict[str, Effect]
+) -> Iterator[Finding]:
+    """An acknowledged delete is in the log: below the record of any operation that began later,
+    and in any case where the cluster was seen to agree on all of it."""
+    agreed = settled(events.nemesis) is True and log.gap is None
+    effects = {"create": born, "delete": gone}
+    done = [each for each in events.operations if _answered_id(each) in effects.get(each.f, ())]
+    last = max(done, key=lambda each: each.index, default=None)
+    for operation in events.operations:
+        topic_id = _answered_id(operation)
+        if operation.f != "delete" or topic_id not in born or topic_id in gone:
+            continue
+        below = last is not None and operation.precedes(last)
+        if below or (agreed and operation.phase == "main"):
+            birth = born[topic_id].change
+            yield finding(
+                f"operation {operation.index} (delete of {operation.key}) was answered ok, and no "
+                f"committed record removes topic {topic_id}, created at offset {birth.offset}",
+                [operation],
+                [birth],
+            )
+
+
 # --- requests -----------------------------------------------------------------------------
 
 
 def _requests(log: CommittedLog, decided: Sequence[Decided]) -> tuple[int, list[Finding]]:
     """A forwarded request's id in one record, and one decision on it with committed records."""
-    findings: list[Finding] = []
-    recorded: dict[str, RequestRemembered] = {}
-    for change in log.records:
-        if isinstance(change, RequestRemembered):
-            known = recorded.setdefault(change.request_id, change)
-            if known is not change:
-                findings.append(
-                    finding(
-                        f"request {change.request_id} took effect twice: at offsets "
-                        f"{known.offset} and {change.offset}",
-                        evidence=[known, change],
-                    )
-                )
-    carried_out: dict[str, Decided] = {}
-    for decision in decided:
-        forwarded, offsets = decision.forwarded, decision.records
-        if not forwarded or not offsets:
-            continue
-        if log.of_epoch(min(offsets), decision.epoch) is None:
-            continue
-        first = carried_out.setdefault(forwarded, decision)
-        if first is not decision:
-            findings.append(
-                finding(
-                    f"request {forwarded} was carried out twice: {first.node} made offsets "
-                    f"{list(first.records)}, {decision.node} {list(offsets)}, all committed",
-                    evidence=[first, decision],
-                )
-            )
-    return len(recorded.keys() | carried_out.keys()), findings
+    recorded = [
+        (each.request_id, each) for each in log.records if isinstance(each, RequestRemembered)
+    ]
+    carried_out = [
+        (each.forwarded, each)
+        for each in decided
+        if each.forwarded and each.records
+        if log.of_epoch(min(each.records), each.epoch) is not None
+    ]
+    twice = [
+        finding(
+            f"request {request} took effect twice: at offsets {first.offset} and {again.offset}",
+            evidence=[first, again],
+        )
+        for request, first, again in _repeated(recorded)
+    ]
+    twice += [
+        finding(
+            f"request {request} was carried out twice: {first.node} made offsets "
+            f"{list(first.records)}, {again.node} {list(again.records)}, all committed",
+            evidence=[first, again],
+        )
+        for request, first, again in _repeated(carried_out)
+    ]
+    return len({request for request, _ in (*recorded, *carried_out)}), twice
+
+
+def _repeated(named: Iterable[tuple[str, T]]) -> Iterator[tuple[str, T, T]]:
+    """Each name that comes again, with what had it first."""
+    first: dict[str, T] = {}
+    for name, each in named:
+        if first.setdefault(name, each) is not each:
+            yield name, first[name], each
 
 
 def _registrations(log: CommittedLog, operations: Iterable[Operation]) -> tuple[int, list[Finding]]:
@@ -231,11 +270,85 @@ def _registrations(log: CommittedLog, operations: Iterable[Operation]) -> tuple[
     return judged, findings
 
 
+# --- ISRs ---------------------------------------------------------------------------------
+
+
+def _taken_away(log: CommittedLog, operations: Sequence[Operation]) -> tuple[int, list[Finding]]:
+    """Records that take members away, in partitions whose leader is one that clients play, so that
+    all its requests are known."""
+    asked: dict[Key, list[Operation]] = defaultdict(list)
+    for operation in operations:
+        if operation.f == "alter-isr":
+            value = operation.value
+            asked[str(value["topic_id"]), value["partition"]].append(operation)
+    state = Replay()
+    judged, findings = 0, []
+    for change, by_ns in zip(log.records, log.by_ns, strict=True):
+        before = state.partitions.get(change.key) if isinstance(change, PartitionChanged) else None
+        if before is not None and isinstance(change, PartitionChanged):
+            requests = asked.get(change.key, [])
+            led = (change.leader, change.leader_epoch) == (before.leader, before.leader_epoch)
+            played = any(each.value["broker_id"] == change.leader for each in requests)
+            taken = set(before.isr) - set(change.isr)
+            if led and played and taken and set(change.isr) < set(before.isr):
+                judged += 1
+                out = {each for each in taken if not state.live(each)}
+                out |= _leaving(operations, by_ns)
+                if not taken <= out and not _asked(requests, before.version, change, by_ns):
+                    findings.append(_not_asked(requests, sorted(taken - out), change))
+        state.feed(change)
+    return judged, findings
+
+
+def _leaving(operations: Iterable[Operation], by_ns: int) -> set[int]:
+    """Brokers that may have asked, by then, to be let go."""
+    return {
+        each.value["broker_id"]
+        for each in operations
+        if each.f == "heartbeat"
+        and not each.failed
+        and each.value.get("target", "ACTIVE") != "ACTIVE"
+        and (each.invoked_ns or 0) <= by_ns
+    }
+
+
+def _asked(
+    requests: Iterable[Operation], version: int, change: PartitionChanged, by_ns: int
+) -> bool:
+    return any(
+        not each.failed
+        and each.value["partition_epoch"] == version
+        and set(each.value["isr"]) == set(change.isr)
+        and (each.invoked_ns or 0) <= by_ns
+        for each in requests
+    )
+
+
+def _not_asked(
+    requests: Iterable[Operation], taken: list[int], change: PartitionChanged
+) -> Finding:
+    earlier = [
+        each
+        for each in requests
+        if not each.failed
+        and each.value["partition_epoch"] < change.partition_epoch - 1
+        and set(each.value["isr"]) == set(change.isr)
+    ][-3:]
+    who = ", ".join(str(each.index) for each in earlier)
+    twice = f": was a change applied twice (operations {who})?" if earlier else ""
+    return finding(
+        f"the record at offset {change.offset} takes {taken}, in service, out of the ISR of "
+        f"{change.topic_id}/{change.partition}, and nobody asked for that{twice}",
+        earlier,
+        [change],
+    )
+
+
 class EffectsOnce(RunChecker):
     name = "effects-once"
     summary = (
-        "Every topic that came or went is the doing of one operation that was not "
-        "refused, and every request id is in one batch"
+        "Every topic that came or went is the doing of one operation that was not refused, every "
+        "acknowledged delete is in the log, and every request id is in one batch"
     )
     requires = evidence_of(Change, Decided)
-    check_run = RunCheck(effects_once, evidence=(Change, Decided), fs=FS)
+    check_run = RunCheck(effects_once, evidence=(Change, Decided), fs=FS, nemesis=True)

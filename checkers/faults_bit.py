@@ -1,10 +1,12 @@
 """A fault that was not seen to bite is not a fault; one not seen to end still holds.
 
-Each kind that was asked for has to bite at least once. Never INVALID: it says what the other
-verdicts are worth.
+Each kind that was asked for has to bite at least once (`least`). Never INVALID: it says what the
+other verdicts are worth.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from framework.checking.keyed import Outcome
@@ -12,12 +14,23 @@ from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.run_events import FaultRecord, RunEvents
 from framework.history.event import Json
 from framework.plugins.capabilities import FAULTS
+from framework.plugins.options import need_positive
 from framework.verdict import Verdict
 
 NO_FAULTS: Final = "no faults asked"
 
 
-def faults_bit(events: RunEvents) -> Outcome:
+@dataclass(frozen=True, slots=True)
+class FaultsBitOptions:
+    """`least`: how often each kind of fault that was asked for has to bite."""
+
+    least: int = 1
+
+    def __post_init__(self) -> None:
+        need_positive(least=self.least)
+
+
+def faults_bit(events: RunEvents, options: FaultsBitOptions = FaultsBitOptions()) -> Outcome:
     injections = sorted(events.faults, key=lambda each: each.id)
     asked = _asked(events.plan)
     if not asked and not injections:
@@ -29,8 +42,8 @@ def faults_bit(events: RunEvents) -> Outcome:
         notes.append(f"faults were asked for ({', '.join(asked)}), and none was injected")
     elif not bit:
         notes.append("faults were injected, and none was seen to bite")
-    elif idle := sorted(set(asked) - {each.fault for each in bit}):
-        notes.append(f"never seen to bite: {', '.join(idle)}")
+    else:
+        notes += _too_few(asked, bit, options.least)
     if open_ended:
         notes.append(f"not seen to be healed: {_names(open_ended)}")
     verdict = Verdict.UNKNOWN if notes else Verdict.VALID
@@ -52,6 +65,15 @@ def _asked(plan: Mapping[str, Json]) -> list[str]:
     each had one fault, called as itself."""
     named = plan.get("faults") or plan.get("nemeses") or ()
     return [str(name) for name in named if name != "none"]
+
+
+def _too_few(asked: Sequence[str], bit: Sequence[FaultRecord], least: int) -> Iterator[str]:
+    """Which kinds bit less often than they have to."""
+    times = Counter(each.fault for each in bit)
+    if idle := sorted(fault for fault in set(asked) if not times[fault]):
+        yield f"never seen to bite: {', '.join(idle)}"
+    for fault in sorted(fault for fault in set(asked) if 0 < times[fault] < least):
+        yield f"{fault} was seen to bite {times[fault]} times, {least} are asked for"
 
 
 def _bit(injection: FaultRecord) -> bool:
@@ -77,4 +99,5 @@ class FaultsBit(RunChecker):
         "over after they were healed"
     )
     requires = frozenset({FAULTS})
+    Options = FaultsBitOptions
     check_run = RunCheck(faults_bit, faults=True)

@@ -1,10 +1,10 @@
-"""A broker that is not ACTIVE serves nobody (D.11; KIP-631: a fenced broker processes no client
+"""A broker that is not active serves nobody (D.11; KIP-631: a fenced broker processes no client
 request).
 
-Judged by what nodes tell: no success under a state other than ACTIVE. And by clients alone,
+Judged by what nodes tell: no success under a state other than active. And by clients alone,
 once the fenced intervals of a process are known: no client operation that began and ended within
 one is answered with success. An interval runs from the process's start, or from its lease's end
-or the transition out of ACTIVE, to its next transition to ACTIVE.
+or the transition out of service, to its next transition to active.
 
 Threads of one process tell what they do in any order within a short time, so an answer that
 follows its transition closely needs a client that began later to be held against it.
@@ -40,7 +40,7 @@ FS: Final = ("metadata", "create", "delete", "produce", "fetch", "list-offsets")
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """From `begin_ns` on, the process was not ACTIVE until `end_ns`, and knew that it was not;
+    """From `begin_ns` on, the process was not active until `end_ns`, and knew that it was not;
     for certain, by the harness's clock."""
 
     begin_ns: int
@@ -51,7 +51,7 @@ class Fenced:
 def fenced_serve_nothing(events: RunEvents) -> Outcome:
     clients = [each for each in events.operations if each.f in FS]
     asked = by_node(clients)
-    judged, findings = 0, list(_at_controllers(events, clients))
+    judged, findings = 0, list(_at_others(events, clients))
     for node, lives in incarnations(events.of(*KINDS)).items():
         operations = asked.get(node, [])
         for life in lives:
@@ -88,16 +88,16 @@ def _successes(life: Sequence[Evidence]) -> Iterator[Success]:
 
 def _served(success: Success, operations: list[Operation]) -> Iterator[Finding]:
     served, state = success.served, success.state
-    told = served.state or "ACTIVE"
-    after = "INITIAL" if state is None else state.after
-    if told == after == "ACTIVE" or _just_active(success, told):
+    told = served.state or "active"
+    after = "starting" if state is None else state.after
+    if told == after == "active" or _just_active(success, told):
         return
     beside = under_way(served, operations)
     if state is not None and served.at_ns - state.at_ns <= THREADS_LAG_NS:
         beside = [each for each in beside if surely_before(moment_of(state), begin(each))]
         if not beside:
             return
-    was = f"{told} by its own word" if told != "ACTIVE" else after
+    was = f"{told} by its own word" if told != "active" else after
     yield finding(
         f"{served.node} served {served.api} while it was {was}",
         beside,
@@ -106,12 +106,12 @@ def _served(success: Success, operations: list[Operation]) -> Iterator[Finding]:
 
 
 def _just_active(success: Success, told: str) -> bool:
-    """Whether another thread had made it ACTIVE, and wrote that down a moment later."""
+    """Whether another thread had made it active, and wrote that down a moment later."""
     following = success.following
     return (
-        told == "ACTIVE"
+        told == "active"
         and following is not None
-        and following.after == "ACTIVE"
+        and following.after == "active"
         and following.at_ns - success.served.at_ns <= THREADS_LAG_NS
     )
 
@@ -120,7 +120,7 @@ def _just_active(success: Success, told: str) -> bool:
 
 
 def _fenced(lives: Sequence[Sequence[Evidence]]) -> list[Fenced]:
-    """The intervals in which no process of this node was ACTIVE. Processes may overlap, where a
+    """The intervals in which no process of this node was active. Processes may overlap, where a
     second one was started: only what is fenced in all of them counts."""
     found = []
     for number, life in enumerate(lives):
@@ -145,7 +145,7 @@ def _of_process(life: Sequence[Evidence]) -> Iterator[Fenced]:
     for each in life:
         if isinstance(each, LeaseGranted):
             lease = each
-        elif isinstance(each, BrokerStateChanged) and each.after == "ACTIVE":
+        elif isinstance(each, BrokerStateChanged) and each.after == "active":
             if since is not None:
                 yield Fenced(since, each.at_ns - THREADS_LAG_NS, why)
             since = None
@@ -184,23 +184,27 @@ def _clients(
     return seen, findings
 
 
-def _at_controllers(events: RunEvents, clients: Iterable[Operation]) -> Iterator[Finding]:
-    """Controllers refuse what is a client's."""
-    nodes = events.plan.get("nodes") or {}
+def _at_others(events: RunEvents, clients: Iterable[Operation]) -> Iterator[Finding]:
+    """Nodes that are no brokers, in any of their lives, refuse what is a client's."""
+    boots: dict[str, Booted] = {}
+    for boot in events.of(Booted):
+        if boot.broker_id is not None or boot.node not in boots:
+            boots[boot.node] = boot
     for operation in clients:
-        spec = nodes.get(operation.node)
-        if operation.ok and spec is not None and "broker" not in (spec.get("roles") or ()):
+        found = boots.get(operation.node or "")
+        if operation.ok and found is not None and found.broker_id is None:
             yield finding(
                 f"operation {operation.index} ({operation.f} of {operation.key}) was answered ok "
                 f"by {operation.node}, which is no broker",
                 [operation],
+                [found],
             )
 
 
 class FencedServeNothing(RunChecker):
     name = "fenced-serve-nothing"
     summary = (
-        "A broker that is not ACTIVE answers no client with success, by its own word "
+        "A broker that is not active answers no client with success, by its own word "
         "and by what clients were answered; controllers refuse what is a client's"
     )
     requires = evidence_of(LeaseGranted, Served)

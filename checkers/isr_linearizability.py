@@ -4,6 +4,8 @@ The state is (leader, leader epoch, ISR) under a version, the partition epoch, t
 raises by one. A change answered ok is one record: its predecessor has the version, leader and
 leader epoch that the request named; it has the ISR that was asked for. A refused one is none.
 An operation that begins after another ended sees no older version; one version is one state.
+Controllers of their own accord add nobody to the ISR of a leader in its epoch, and make no version
+that changes nothing: such a step is what some request asked for, of that very version.
 
 Judged from clients alone where nodes left no events.
 """
@@ -12,12 +14,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
+from checkers.folds.sweeps import falls
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.changes import PartitionState
+from framework.evidence.changes import NO_LEADER, PartitionState
 from framework.evidence.clocks import Moment, moment_of, surely_before
 from framework.evidence.kinds import IsrDecided
 from framework.evidence.run_events import RunEvents
@@ -25,6 +29,7 @@ from framework.history.pairing import Operation
 from framework.plugins.checker import NODES, Finding
 
 FS: Final = ("alter-isr", "describe")
+_FAR: Final = 2**62
 
 Key: TypeAlias = tuple[str, int]
 """(topic id, partition)."""
@@ -110,7 +115,8 @@ def isr_linearizability(events: RunEvents) -> Outcome:
     findings += _never_back(sights)
     findings += _one_state(sights, links)
     findings += _premises(changes, sights)
-    findings += _chain(links, changes, decisions)
+    findings += _chain(links)
+    findings += _unasked(changes, sights, links, decisions)
     findings += _decisions(decisions, links, changes)
     findings += _refused(changes, decisions, links)
     if links:
@@ -216,22 +222,14 @@ def _one_winner(changes: Iterable[Operation]) -> Iterator[Finding]:
 
 
 def _never_back(sights: list[Sight]) -> Iterator[Finding]:
-    """Sweeps over invocations with the newest version that had been shown by then."""
-    ended = sorted(sights, key=lambda sight: sight.operation.end or 0)
-    at = 0
-    best: Sight | None = None
-    for sight in sorted(sights, key=lambda sight: sight.operation.index):
-        while at < len(ended) and ended[at].operation.precedes(sight.operation):
-            if best is None or ended[at].version > best.version:
-                best = ended[at]
-            at += 1
-        if best is not None and sight.at_least < best.version:
-            verb = "changed" if sight.operation.f == "alter-isr" else "read"
-            yield finding(
-                f"operation {sight.operation.index} {verb} version {sight.at_least}, though it "
-                f"began after operation {best.operation.index} had shown version {best.version}",
-                [best.operation, sight.operation],
-            )
+    """Nothing goes by a version below the newest that had been shown by then."""
+    for best, sight in falls(sights, attrgetter("version"), attrgetter("at_least")):
+        verb = "changed" if sight.operation.f == "alter-isr" else "read"
+        yield finding(
+            f"operation {sight.operation.index} {verb} version {sight.at_least}, though it "
+            f"began after operation {best.operation.index} had shown version {best.version}",
+            [best.operation, sight.operation],
+        )
 
 
 def _one_state(sights: list[Sight], links: list[Link]) -> Iterator[Finding]:
@@ -280,27 +278,98 @@ def _premises(changes: Iterable[Operation], sights: Iterable[Sight]) -> Iterator
 # --- records and decisions ----------------------------------------------------------------
 
 
-def _chain(
-    links: list[Link], changes: list[Operation], decides: list[IsrDecided]
-) -> Iterator[Finding]:
+def _chain(links: list[Link]) -> Iterator[Finding]:
     for before, link in pairwise(links):
         if link.version != before.version + 1:
             yield finding(
                 f"the record at offset {link.offset} has version {link.version}, the one before "
                 f"it (offset {before.offset}) version {before.version}",
-                _asking(changes, before.version - 1, link.state)
-                if link.state == before.state
-                else (),
-                [before.change, link.change],
+                evidence=[before.change, link.change],
             )
-        elif link.state == before.state and not _asked_for(link, before.version, changes, decides):
-            yield finding(
-                f"the record at offset {link.offset} repeats the one at offset {before.offset} "
-                f"under version {link.version}, and nobody asked for that: the change was "
-                "applied twice",
-                _asking(changes, before.version - 1, link.state),
-                [before.change, link.change],
+
+
+def _unasked(
+    changes: list[Operation], sights: list[Sight], links: list[Link], decides: list[IsrDecided]
+) -> Iterator[Finding]:
+    """Steps that only a request makes, and that none asked for. Of leaders that clients play all
+    requests are known; of others those that controllers tell of, so that what is in no record is
+    not held against them."""
+    leaders = {change.value["broker_id"] for change in changes}
+    told: list[Sight | Link] = [*links, *sights]
+    known: dict[int, Sight | Link] = {}
+    for each in told:
+        known.setdefault(each.version, each)
+    for version, before in sorted(known.items()):
+        after = known.get(version + 1)
+        if after is None or not _needs_a_request(before.state, after.state):
+            continue
+        shown = min(_ends(sights, version + 1), default=_FAR)
+        if any(
+            not each.failed and each.index < shown and _is_of(each, before.state)
+            for each in _asking(changes, version, after.state)
+        ):
+            continue
+        if before.state.leader not in leaders:
+            records = isinstance(before, Link) and isinstance(after, Link)
+            asked = any(
+                each.accepted is not False and each.partition_epoch == version for each in decides
             )
+            if asked or not records or before.state != after.state:
+                continue
+        yield _nobody_asked(changes, before, after)
+
+
+def _needs_a_request(before: State, after: State) -> bool:
+    if before == after:
+        return True
+    led = (before.leader, before.leader_epoch) == (after.leader, after.leader_epoch)
+    return led and before.leader != NO_LEADER and not after.isr <= before.isr
+
+
+def _ends(sights: Iterable[Sight], version: int) -> Iterator[int]:
+    """When somebody had been shown that version, or a later one."""
+    return (
+        sight.operation.end
+        for sight in sights
+        if sight.version >= version and sight.operation.end is not None
+    )
+
+
+def _is_of(change: Operation, state: State) -> bool:
+    """Whether the leader of that state asks."""
+    named = (change.value["broker_id"], change.value["leader_epoch"])
+    return bool(named == (state.leader, state.leader_epoch))
+
+
+def _nobody_asked(
+    changes: Iterable[Operation], before: Sight | Link, after: Sight | Link
+) -> Finding:
+    earlier = [
+        each
+        for each in changes
+        if not each.failed
+        and each.value["partition_epoch"] < before.version
+        and set(each.value["isr"]) == after.state.isr
+    ]
+    if before.state == after.state:
+        what = f"repeats version {before.version}"
+    else:
+        added = sorted(after.state.isr - before.state.isr)
+        what = f"adds {added} to the ISR of version {before.version}"
+    who = ", ".join(str(each.index) for each in earlier[-3:])
+    twice = f": was a change applied twice (operations {who})?" if earlier else ""
+    both = [before, after]
+    return finding(
+        f"version {after.version}, {_source(after)}, {what}, and nobody asked for that{twice}",
+        [*earlier[-3:], *(each.operation for each in both if isinstance(each, Sight))],
+        [each.change for each in both if isinstance(each, Link)],
+    )
+
+
+def _source(of: Sight | Link) -> str:
+    if isinstance(of, Link):
+        return f"the record at offset {of.offset}"
+    return f"shown to operation {of.operation.index}"
 
 
 def _asking(changes: Iterable[Operation], version: int, state: State) -> list[Operation]:
@@ -310,15 +379,6 @@ def _asking(changes: Iterable[Operation], version: int, state: State) -> list[Op
         for each in changes
         if each.value["partition_epoch"] == version and set(each.value["isr"]) == state.isr
     ]
-
-
-def _asked_for(
-    link: Link, version: int, changes: list[Operation], decides: list[IsrDecided]
-) -> bool:
-    """Controllers of their own accord write no record that changes nothing."""
-    if any(not change.failed for change in _asking(changes, version, link.state)):
-        return True
-    return any(each.accepted is not False and each.partition_epoch == version for each in decides)
 
 
 def _recorded(changes: Iterable[Operation], links: list[Link]) -> Iterator[Finding]:

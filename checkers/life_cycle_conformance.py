@@ -31,11 +31,11 @@ KINDS: Final = (*ROLE_KINDS, BrokerStateChanged, HeartbeatAnswered, LeaseGranted
 
 EDGES: Final = frozenset[tuple[BrokerState, BrokerState]](
     {
-        ("INITIAL", "ACTIVE"),  # A.1.66
-        ("ACTIVE", "FENCED"),  # A.1.67
-        ("FENCED", "ACTIVE"),  # A.1.68
-        ("ACTIVE", "SHUTDOWN"),  # A.1.69
-        ("FENCED", "SHUTDOWN"),
+        ("starting", "active"),  # A.1.66
+        ("active", "fenced"),  # A.1.67
+        ("fenced", "active"),  # A.1.68
+        ("active", "leaving"),  # A.1.69
+        ("fenced", "leaving"),
     }
 )
 EARLY_NS: Final = 2_000_000
@@ -59,7 +59,7 @@ def life_cycle_conformance(events: RunEvents) -> Outcome:
 @dataclass(slots=True)
 class Broker:
     """What a broker was told, up to the transition that is judged. `active_epoch`: the one that
-    it was last ACTIVE under."""
+    it was last active under."""
 
     last: BrokerStateChanged | None = None
     active_epoch: int | None = None
@@ -68,7 +68,7 @@ class Broker:
 
     @property
     def state(self) -> BrokerState:
-        return "INITIAL" if self.last is None else self.last.after
+        return "starting" if self.last is None else self.last.after
 
 
 def _broker(life: Sequence[Evidence]) -> Iterator[Finding]:
@@ -81,7 +81,7 @@ def _broker(life: Sequence[Evidence]) -> Iterator[Finding]:
                 broker.lease = each
             case BrokerStateChanged():
                 yield from _transition(each, broker)
-                if each.after == "ACTIVE":
+                if each.after == "active":
                     broker.active_epoch = each.broker_epoch
                 broker.last = each
 
@@ -95,14 +95,14 @@ def _transition(change: BrokerStateChanged, broker: Broker) -> Iterator[Finding]
     if (before, after) not in EDGES:
         yield finding(f"{what}: no such transition is drawn", evidence=[*earlier, change])
         return
-    if after == "ACTIVE":
+    if after == "active":
         yield from _activation(change, broker, what)
-    elif after == "FENCED" and not _fenced(change, broker):
+    elif after == "fenced" and not _fenced(change, broker):
         yield finding(
             f"{what}: its lease had not ended, and no heartbeat was answered so",
             evidence=_shown(change, broker),
         )
-    elif after == "SHUTDOWN" and not _let_go(broker.heard):
+    elif after == "leaving" and not _let_go(broker.heard):
         yield finding(
             f"{what}: no controlled shutdown was granted", evidence=_shown(change, broker)
         )
@@ -119,11 +119,11 @@ def _activation(change: BrokerStateChanged, broker: Broker, what: str) -> Iterat
         return
     if broker.active_epoch is not None and epoch <= broker.active_epoch:
         yield finding(
-            f"{what} under epoch {epoch}; it had been ACTIVE under {broker.active_epoch} before",
+            f"{what} under epoch {epoch}; it had been active under {broker.active_epoch} before",
             evidence=_shown(change, broker),
         )
     told = heard is not None and (
-        heard.accepted and heard.next_state == "ACTIVE" and heard.answered_epoch == epoch
+        heard.accepted and heard.next_state == "active" and heard.answered_epoch == epoch
     )
     if not told:
         yield finding(
@@ -143,14 +143,14 @@ def _fenced(change: BrokerStateChanged, broker: Broker) -> bool:
         return False
     if not heard.accepted:
         return heard.stale
-    if heard.next_state == "ACTIVE":
+    if heard.next_state == "active":
         return heard.answered_epoch != broker.active_epoch
-    return heard.next_state in ("FENCED", "INITIAL")
+    return heard.next_state in ("fenced", "starting")
 
 
 def _let_go(heard: HeartbeatAnswered | None) -> bool:
     return heard is not None and (
-        heard.accepted and heard.target == "SHUTDOWN" and heard.next_state == "SHUTDOWN"
+        heard.accepted and heard.target == "leaving" and heard.next_state == "leaving"
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from checkers.folds.sweeps import falls
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -228,22 +229,13 @@ class Sight:
 
 
 def _never_back(tally: Tally, sights: list[Sight], describe: Callable[[Sight, Sight], str]) -> None:
-    """An operation shows no less than those that had ended before it began. Sweeps over
-    invocations with the greatest value of what had ended by then."""
-    ended = sorted(sights, key=lambda sight: sight.operation.end or 0)
-    at = 0
-    best: Sight | None = None
-    for sight in sorted(sights, key=lambda sight: sight.operation.index):
-        while at < len(ended) and ended[at].operation.precedes(sight.operation):
-            if best is None or ended[at].value > best.value:
-                best = ended[at]
-            at += 1
-        wrong = best is not None and sight.value < best.value
-        if best is not None and wrong:
-            operations = [best.operation, sight.operation]
-            tally.add([finding(describe(best, sight), operations)])
-        else:
-            tally.add([])
+    """An operation shows no less than those that had ended before it began."""
+    wrong = [
+        finding(describe(best, sight), [best.operation, sight.operation])
+        for best, sight in falls(sights)
+    ]
+    tally.seen += len(sights)
+    tally.findings += wrong
 
 
 def _answered_broker_epochs(tally: Tally, operations: Iterable[Operation]) -> None:

@@ -95,13 +95,14 @@ def sightings(events: RunEvents) -> Iterator[Sighting]:
 
 
 def _shown_to_clients(events: RunEvents, ids: dict[str, int]) -> Iterator[Sighting]:
-    """A describe is answered by the active controller itself, after a read barrier."""
+    """A describe that a voter answers is answered by the active controller itself, after a read
+    barrier."""
     nodes = events.plan.get("nodes") or {}
     for operation in events.operations:
         epoch, node = (operation.ext or {}).get("epoch"), operation.node
         if not operation.ok or operation.f != "describe" or epoch is None or node is None:
             continue
-        if "controller" in (nodes.get(node, {}).get("roles") or ()):
+        if nodes.get(node, {}).get("votes"):
             how = f"{node} answered operation {operation.index} as leader"
             yield Sighting(epoch, ids.get(node, node), how, operation)
 

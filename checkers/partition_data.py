@@ -13,28 +13,39 @@ offset must be in the answer, whenever the two happened. The clauses:
 5. Nothing is read that a refused produce wrote, or that nobody wrote.
 6. What was read once stays: no later fetch lacks it, and the final end is beyond it.
 7. ListOffsets and high watermarks never exceed what becomes readable.
+8. What was acknowledged can be read: the final fetches get on, and get to the end.
+9. Neither end of the log goes back, and its beginning moves only where something may remove
+   records (`folds.log_ends`).
 
-acks=0 and acks=1 promise no place: their offsets count only once they are read.
+acks=0 and acks=1 promise no place: their offsets count only once they are read. Topics that had
+one name are judged apart (`folds.topic_ids`).
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, takewhile
 from typing import Any, Final
 
+from checkers.folds.log_ends import answered_limits, goes_back, hidden
+from checkers.folds.topic_ids import LIVES, by_topic_id, topic_lives, topic_of
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome, unquoted
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.run_events import RunEvents
+from framework.evidence.run_events import RunEvents, settled, unhealed
 from framework.history.jsonl import compact
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
+from framework.verdict import Verdict
 
-FS: Final = ("produce", "fetch", "list-offsets", "seek")
+DATA: Final = ("produce", "fetch", "list-offsets", "seek", "delete-records")
+FS: Final = (*DATA, *LIVES)
 FINAL: Final = "final"
 """The consumer of the final phase."""
+TRIES: Final = 3
+"""So many answers without a record, or failures, are no accident of a moment: whoever reads at the
+end waits some seconds for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +67,26 @@ class Claim:
     operation: Operation
 
 
-def by_partition(events: RunEvents) -> dict[str, RunEvents]:
-    """The operations on each partition, by its key."""
+def by_partition(events: RunEvents) -> Mapping[str, RunEvents]:
+    """The operations on each partition, by its key, with those that make and remove its topic."""
     keys: dict[str, list[Operation]] = defaultdict(list)
+    topics: dict[str, list[Operation]] = defaultdict(list)
     for operation in events.operations:
-        keys[unquoted(compact(operation.key))].append(operation)
-    return {key: RunEvents(operations=own, plan=events.plan) for key, own in keys.items()}
+        found = topics if operation.f in LIVES else keys
+        found[unquoted(compact(operation.key))].append(operation)
+    lives = topic_lives(events.operations)
+    return {
+        key if topic_id is None else f"{key} of {topic_id}": replace(
+            events, operations=[*topics[topic_of(own[0])], *group]
+        )
+        for key, own in keys.items()
+        for topic_id, group in by_topic_id(lives, own).items()
+    }
 
 
 def partition_data(events: RunEvents) -> Outcome:
     """Of one partition."""
-    operations = events.operations
+    operations = [each for each in events.operations if each.f in DATA]
     produces = [each for each in operations if each.f == "produce"]
     fetches = [_fetch(each) for each in operations if each.f == "fetch" and each.ok]
     acknowledged = list(_acknowledged(produces))
@@ -76,6 +96,8 @@ def partition_data(events: RunEvents) -> Outcome:
         for offset, value in fetch.records
     ]
     end = _final_end(fetches)
+    deleted = any(each.f == "delete" and not each.failed for each in events.operations)
+    limits = list(answered_limits(operations))
     findings = [
         *_one_value(acknowledged, read),
         *_missing(acknowledged, read, fetches),
@@ -83,23 +105,32 @@ def partition_data(events: RunEvents) -> Outcome:
         *_polls(operations),
         *_written(produces, read),
         *_within_answer(fetches),
+        *goes_back(limits),
+        *hidden(limits, events.operations, events.plan),
     ]
     if end is not None:
         findings += _beyond(acknowledged, read, end)
         findings += _ends(operations, end)
+    elif acknowledged and not deleted:
+        findings += _unreadable(events, acknowledged)
     above = sum(
         offset >= fetch.operation.result.get("high_watermark", offset + 1)
         for fetch in fetches
         for offset, _ in fetch.records
     )
+    unread = [] if deleted else _unread(acknowledged, fetches)
     figures: dict[str, float] = {
         "acknowledged": len(acknowledged),
         "read": len(read),
         "fetches": len(fetches),
         "read_above_high_watermark": above,
         "without_final_read": float(end is None),
+        "unread": len(unread),
     }
-    return concluded(len(acknowledged) + len(fetches), findings, figures, part=True)
+    outcome = concluded(len(acknowledged) + len(fetches), findings, figures, part=True)
+    if outcome.verdict is Verdict.VALID and unread:
+        return replace(outcome, verdict=Verdict.UNKNOWN, note=_why_unread(unread))
+    return outcome
 
 
 # --- what was seen ------------------------------------------------------------------------
@@ -223,6 +254,77 @@ def _beyond(acknowledged: Iterable[Claim], read: Iterable[Claim], end: int) -> I
             yield _lost(claim, f"the partition ends at {end}")
 
 
+# --- 8: what was acknowledged can be read -------------------------------------------------
+
+
+def _unreadable(events: RunEvents, acknowledged: Sequence[Claim]) -> Iterator[Finding]:
+    """Why the final fetches did not reach the end, where that is the system's doing: one leader
+    answers again and again that there is more, and gives nothing; or the cluster had settled, and
+    nobody answers."""
+    finals = [
+        each
+        for each in events.operations
+        if each.f == "fetch" and each.phase == FINAL and each.value.get("consumer") == FINAL
+    ]
+    peace = settled(events.nemesis) is True and not unhealed(events.faults)
+    silent = _last_of(finals, _gives_nothing)
+    refused = _last_of(finals, lambda each: peace and not each.ok)
+    for last, how in ((silent, "gave nothing below its own high watermark"), (refused, "failed")):
+        if len(last) >= TRIES:
+            yield finding(
+                f"{len(acknowledged)} values were acknowledged, and cannot be read: the last "
+                f"{len(last)} final fetches, from {last[0].value['from']}, {how}{_code(last[0])}",
+                [*last, acknowledged[-1].operation],
+            )
+
+
+def _last_of(
+    finals: Sequence[Operation], stands: Callable[[Operation], bool]
+) -> Sequence[Operation]:
+    """The last ones in a row, from one offset, of which it stands."""
+    at = finals[-1].value["from"] if finals else None
+    return list(takewhile(lambda each: each.value["from"] == at and stands(each), finals[::-1]))
+
+
+def _gives_nothing(operation: Operation) -> bool:
+    if not operation.ok:
+        return False
+    fetch = _fetch(operation)
+    more: bool = operation.result.get("high_watermark", fetch.end) > fetch.end
+    return more and fetch.end == int(operation.value["from"])
+
+
+def _code(operation: Operation) -> str:
+    return "" if operation.ok else f" with {operation.error_code}"
+
+
+def _unread(acknowledged: Iterable[Claim], fetches: Sequence[Fetch]) -> list[Claim]:
+    """Acknowledged values whose offsets no fetch covers. (What a log's beginning hides is told
+    elsewhere.)"""
+    start = max((fetch.operation.result.get("log_start") or 0 for fetch in fetches), default=0)
+    spans: list[tuple[int, int]] = []
+    for begin, end in sorted((fetch.begin, fetch.end) for fetch in fetches):
+        if spans and begin <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((begin, end))
+    ends = [end for _, end in spans]
+
+    def covered(offset: int) -> bool:
+        at = bisect_right(ends, offset)
+        return offset < start or (at < len(spans) and spans[at][0] <= offset)
+
+    return [claim for claim in acknowledged if not covered(claim.offset)]
+
+
+def _why_unread(unread: Sequence[Claim]) -> str:
+    first = unread[0]
+    return (
+        f"nobody fetched {len(unread)} acknowledged values, as {first.value} at offset "
+        f"{first.offset} (operation {first.operation.index})"
+    )
+
+
 # --- 4: polls -----------------------------------------------------------------------------
 
 
@@ -311,7 +413,8 @@ class PartitionData(RunChecker):
     name = "partition-data"
     summary = (
         "Offsets hold one value each, acknowledged values are never lost, consumers "
-        "neither skip nor go back, and nothing is read that was refused or later vanishes"
+        "neither skip nor go back, and nothing is read that was refused or later vanishes; what "
+        "was acknowledged can be read, and neither end of a log goes back"
     )
     requires = frozenset({"log-operations"})
-    check_run = RunCheck(partition_data, fs=FS, parts=by_partition)
+    check_run = RunCheck(partition_data, fs=FS, nemesis=True, faults=True, parts=by_partition)

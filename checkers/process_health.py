@@ -2,18 +2,21 @@
 
 An exception that nothing handled, an exit with a fatal reason (B.2 rules 6 and 11 among them),
 a process that ended although nothing was done to it, a node that fell silent, a part of one
-that stood still for longer than STALL_NS: each is a finding. Stalls while the process was
-paused, and those that processes share because the machine itself had no time, are not.
+that stood still for longer than `stall`: each is a finding. Stalls while the process was
+paused, and those that processes share because the machine itself had no time, are not; nor is
+the time for which the kernel says that it had no core for the process.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
+from checkers.folds.peace import FOREVER_NS
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.clocks import earliest_ns, latest_ns, moment_of, surely_before
+from framework.evidence.clocks import ON_ONE_MACHINE, earliest_ns, latest_ns
 from framework.evidence.kinds import (
     Booted,
     Committed,
@@ -26,38 +29,61 @@ from framework.evidence.kinds import (
     Ticked,
     evidence_of,
 )
-from framework.evidence.run_events import FaultRecord, RunEvents, incarnations, phase_ns
+from framework.evidence.run_events import FaultRecord, RunEvents, incarnations
 from framework.plugins.checker import Finding
+from framework.plugins.options import need_positive
+from framework.verdict import Verdict
 
 LIFE: Final = (Booted, Exited, Failed, Stalled, Ticked, ImageDigest, Committed, LeaseGranted)
 """What shows that a process lives."""
 FS: Final = ("drain", "bounce", "replace", "restart", "start")
-"""Operations that end or start processes; their key is `broker-<id>`, or a node's name."""
-STALL_NS: Final = 1_000_000_000
-SILENT_NS: Final = 30_000_000_000
-"""Three times what lies between two ticks."""
-BACK_NS: Final = 10_000_000_000
-"""A process that was started again tells of its boot within this time."""
+"""Operations that end or start processes; their key names the process, or its node."""
 SETTLING_NS: Final = 1_000_000_000
 """What was done to a process shows within this time."""
-NO_DEATH: Final = frozenset({"partition", "pause", "clock", "slow", "latency", "loss"})
-"""Faults that end no process."""
 
 
-def process_health(events: RunEvents) -> Outcome:
-    stalls = [each for each in events.of(Stalled) if each.lasted_ns >= STALL_NS]
+@dataclass(frozen=True, slots=True)
+class ProcessHealthOptions:
+    """In s. `stall`: how long a part of a process stands still at most. `silence`: how long one
+    that ticks tells nothing at most: three times what lies between two ticks. `boot`: within what
+    time one that was started again tells of its boot."""
+
+    stall: float = 1.0
+    silence: float = 30.0
+    boot: float = 10.0
+
+    def __post_init__(self) -> None:
+        need_positive(stall=self.stall, silence=self.silence, boot=self.boot)
+
+
+def process_health(
+    events: RunEvents, options: ProcessHealthOptions = ProcessHealthOptions()
+) -> Outcome:
+    stalls = list(events.of(Stalled))
+    long_ns = round(options.stall * 1e9)
     findings = [
         *_errors(events.of(Failed)),
         *_fatal(events.of(Exited)),
-        *_stalls(stalls, events.faults),
+        *_stalls(stalls, events, long_ns),
         *_unexplained(events),
-        *_silent(events),
-        *_never_back(events),
+        *_silent(events, options.silence),
+        *_never_back(events, options.boot),
     ]
     processes = sum(1 for _ in events.of(Booted))
     longest = max((each.lasted_ns / 1e6 for each in events.of(Stalled)), default=0.0)
-    figures = {"processes": processes, "stalls": len(stalls), "max_stall_ms": round(longest, 1)}
-    return concluded(processes, findings, figures)
+    figures = {
+        "processes": processes,
+        "stalls": sum(each.lasted_ns - each.delayed_ns >= long_ns for each in stalls),
+        "max_stall_ms": round(longest, 1),
+    }
+    outcome = concluded(processes, findings, figures)
+    told = {each.node for each in events.of(Booted)}
+    missing = sorted(set(events.plan.get("nodes") or ()) - told)
+    if outcome.verdict is not Verdict.VALID or not missing:
+        return outcome
+    return replace(
+        outcome, verdict=Verdict.UNKNOWN, note=f"no process of {', '.join(missing)} told of itself"
+    )
 
 
 def _errors(errors: Iterable[Failed]) -> Iterator[Finding]:
@@ -77,50 +103,35 @@ def _fatal(exits: Iterable[Exited]) -> Iterator[Finding]:
 # --- stalls -------------------------------------------------------------------------------
 
 
-def _stalls(stalls: Sequence[Stalled], faults: Sequence[FaultRecord]) -> Iterator[Finding]:
-    for each in stalls:
-        shared = any(other.node != each.node and _overlap(each, other) for other in stalls)
-        begin = earliest_ns(each) - each.lasted_ns
-        if not shared and not _acted_on(faults, each.node, begin, latest_ns(each)):
+def _stalls(stalls: Iterable[Stalled], events: RunEvents, long_ns: int) -> Iterator[Finding]:
+    """Processes of one machine stand still together while it has no time for them. So the time that
+    a stall shares with another node's is not held against it, what it has alone is. Nodes to which
+    something was done say nothing of the machine."""
+    one_machine = events.plan.get("hosts", "auto") in ON_ONE_MACHINE
+    spans = [(each, (earliest_ns(each) - each.lasted_ns, latest_ns(each))) for each in stalls]
+    own = [pair for pair in spans if not _acted_on(events.faults, pair[0].node, *pair[1])]
+    for each, span in own:
+        others = [other for stall, other in own if one_machine and stall.node != each.node]
+        if each.lasted_ns - each.delayed_ns - _covered_ns(*span, others) >= long_ns:
             yield finding(
                 f"{each.node}'s {each.part} stood still for {each.lasted_ns / 1e6:.0f} ms",
                 evidence=[each],
             )
 
 
-def _overlap(one: Stalled, other: Stalled) -> bool:
-    """Whether they may have been at one time."""
-
-    def over(first: Stalled, second: Stalled) -> bool:
-        return surely_before(moment_of(first), moment_of(second, second.at_ns - second.lasted_ns))
-
-    return not over(one, other) and not over(other, one)
-
-
-def _acted_on(
-    faults: Iterable[FaultRecord],
-    node: str,
-    begin: int,
-    end: int,
-    but: frozenset[str] = frozenset(),
-) -> bool:
-    """Whether a fault, of a kind not in `but`, held the node at some time in between, by the
-    harness's clock."""
-    return any(
-        each.fault not in but
-        and isinstance(each.victims, Mapping)
-        and node in each.victims
-        and _since(each) <= end
-        and (each.healed_ns is None or each.healed_ns + SETTLING_NS >= begin)
-        for each in faults
-    )
+def _covered_ns(begin_ns: int, end_ns: int, spans: Iterable[tuple[int, int]]) -> int:
+    """How much of the time from begin to end lies in any of the spans."""
+    covered_ns, reached_ns = 0, begin_ns
+    for since_ns, till_ns in sorted(spans):
+        since_ns, till_ns = max(reached_ns, since_ns), min(end_ns, till_ns)
+        if till_ns > since_ns:
+            covered_ns, reached_ns = covered_ns + till_ns - since_ns, till_ns
+    return covered_ns
 
 
-def _since(fault: FaultRecord) -> int:
-    """A fault may hold from the moment at which it was planned."""
-    times = [entry.get("time") for entry in fault.entries]
-    known = [each for each in times if isinstance(each, int)]
-    return min(known, default=fault.injected_ns or 0)
+def _acted_on(faults: Iterable[FaultRecord], node: str, begin: int, end: int) -> bool:
+    """Whether a fault held the node at some time in between, by the harness's clock."""
+    return any(since <= end and till >= begin for since, till in _held(faults, node))
 
 
 # --- ends ---------------------------------------------------------------------------------
@@ -128,6 +139,7 @@ def _since(fault: FaultRecord) -> int:
 
 def _unexplained(events: RunEvents) -> Iterator[Finding]:
     """A process that said nothing of its end, followed by another one, that nothing killed."""
+    deadly = [each for each in events.faults if each.ends_processes is not False]
     for node, lives in incarnations(events.of(*LIFE)).items():
         for life, following in pairwise(lives):
             if any(isinstance(each, Exited) for each in life):
@@ -135,7 +147,7 @@ def _unexplained(events: RunEvents) -> Iterator[Finding]:
             last, boot = life[-1], following[0]
             begin = min(earliest_ns(last), earliest_ns(boot))
             end = max(latest_ns(last), latest_ns(boot))
-            if _acted_on(events.faults, node, begin, end, NO_DEATH):
+            if _acted_on(deadly, node, begin, end):
                 continue
             if not _asked_for(events, life[0], begin, end):
                 yield finding(
@@ -146,10 +158,10 @@ def _unexplained(events: RunEvents) -> Iterator[Finding]:
 
 def _asked_for(events: RunEvents, first: Evidence, begin: int, end: int) -> bool:
     """Whether an operation may have ended the process that began so, within that time."""
-    broker_id = first.broker_id if isinstance(first, Booted) else None
-    names = (first.node, f"broker-{broker_id}")
+    names = (first.node, first.key if isinstance(first, Booted) else None)
     return any(
-        operation.key in names
+        operation.key is not None
+        and operation.key in names
         and (operation.invoked_ns or 0) <= end
         and (operation.completed_ns is None or operation.completed_ns + SETTLING_NS >= begin)
         for operation in events.operations
@@ -157,26 +169,41 @@ def _asked_for(events: RunEvents, first: Evidence, begin: int, end: int) -> bool
     )
 
 
-def _silent(events: RunEvents) -> Iterator[Finding]:
-    """A process that ticks, and told nothing for long before the final phase."""
-    final = phase_ns(events.nemesis, "final")
-    if final is None:
+def _silent(events: RunEvents, silence_s: float) -> Iterator[Finding]:
+    """A process that told nothing for long, though such processes tick: between two things that it
+    told, or from the last one to the last that the harness did. Time in which a fault held its node
+    does not count."""
+    if next(events.of(Ticked), None) is None:
         return
+    end_ns = max((each.time_ns for each in events.nemesis), default=0)
     for node, lives in incarnations(events.of(*LIFE)).items():
-        last = lives[-1][-1]
-        ticks = any(isinstance(each, Ticked) for each in lives[-1])
-        if isinstance(last, Exited) or not ticks or final - latest_ns(last) < SILENT_NS:
-            continue
-        if _acted_on(events.faults, node, earliest_ns(last), final):
-            continue
-        if not _asked_for(events, lives[-1][0], earliest_ns(last), final):
-            yield finding(
-                f"{node} fell silent {(final - last.at_ns) / 1e9:.0f} s before the final phase",
-                evidence=[last],
-            )
+        held = _held(events.faults, node)
+        for life in lives:
+            following = [earliest_ns(each) for each in life[1:]]
+            if life is lives[-1] and not isinstance(life[-1], Exited):
+                following.append(end_ns)
+            for last, next_ns in zip(life, following, strict=False):
+                since_ns = latest_ns(last)
+                silent_ns = next_ns - since_ns - _covered_ns(since_ns, next_ns, held)
+                if silent_ns < silence_s * 1e9 or _asked_for(events, life[0], since_ns, next_ns):
+                    continue
+                yield finding(
+                    f"{node} fell silent {since_ns / 1e9:.0f} s after the run began, for "
+                    f"{silent_ns / 1e9:.0f} s in which nothing was done to it",
+                    evidence=[last],
+                )
 
 
-def _never_back(events: RunEvents) -> Iterator[Finding]:
+def _held(faults: Iterable[FaultRecord], node: str) -> list[tuple[int, int]]:
+    """When faults held a node, and for a moment after."""
+    return [
+        (each.since_ns, FOREVER_NS if each.healed_ns is None else each.healed_ns + SETTLING_NS)
+        for each in faults
+        if isinstance(each.victims, Mapping) and node in each.victims
+    ]
+
+
+def _never_back(events: RunEvents, boot_s: float) -> Iterator[Finding]:
     """A node that was killed and started again, and did not come as far as its boot."""
     last_ns = max((each.at_ns for each in events.of(*LIFE)), default=0)
     for node, lives in incarnations(events.of(*LIFE)).items():
@@ -184,12 +211,12 @@ def _never_back(events: RunEvents) -> Iterator[Finding]:
         killed = [
             each
             for each in events.faults
-            if each.fault == "kill" and isinstance(each.victims, Mapping) and node in each.victims
+            if each.ends_processes and isinstance(each.victims, Mapping) and node in each.victims
         ]
-        since = max(killed, key=_since, default=None)
-        if since is None or since.healed_ns is None or last_ns - since.healed_ns < BACK_NS:
+        since = max(killed, key=lambda each: each.since_ns, default=None)
+        if since is None or since.healed_ns is None or last_ns - since.healed_ns < boot_s * 1e9:
             continue
-        if latest_ns(lives[-1][0]) < _since(since) and latest_ns(last) < since.healed_ns:
+        if latest_ns(lives[-1][0]) < since.since_ns and latest_ns(last) < since.healed_ns:
             yield finding(
                 f"{node} was killed and started again {(last_ns - since.healed_ns) / 1e9:.0f} s "
                 f"before the end, and did not boot",
@@ -204,4 +231,5 @@ class ProcessHealth(RunChecker):
         "event loop that stands still without one"
     )
     requires = evidence_of(Booted)
+    Options = ProcessHealthOptions
     check_run = RunCheck(process_health, evidence=LIFE, fs=FS, nemesis=True, faults=True)

@@ -18,7 +18,7 @@ from checkers.linearizability.encoding.encode import Keyed
 from checkers.linearizability.encoding.models import REGISTER
 from checkers.linearizability.evidence.describe import describe_operation, operation_of
 from checkers.linearizability.kernel import Patience, judge_key, outcomes
-from framework.checking.keyed import Outcome, budget_s, keyed_tables
+from framework.checking.keyed import Outcome, SearchOptions, keyed_tables
 from framework.history.event import Json
 from framework.history.pairing import Operation
 from framework.plugins.checker import DataFrame, Finding, Tables
@@ -37,11 +37,16 @@ class RegisterLinearizability:
     )
     requires = frozenset({"register-operations"})
 
+    Options = SearchOptions
+
+    def __init__(self, options: SearchOptions | None = None) -> None:
+        self.options = options or SearchOptions()
+
     def check(self, tables: Tables) -> DataFrame:
         rows = tables.operations.where(f"f in ({_NAMES}) and key != 'null'")
         return keyed_tables(
             rows.where(f"not coalesce({_SAYS_NOTHING}, false)"),
-            kernel=partial(check_registers, budget_s=budget_s(tables.spark)),
+            kernel=partial(check_registers, budget_s=self.options.budget_s(tables.spark)),
         )
 
 

@@ -82,7 +82,7 @@ def _shutdowns(decisions: Iterable[Decided]) -> dict[int, list[ShuttingDown]]:
         own.sort(key=lambda each: (each.as_of, each.seq))
         begun: Decided | None = None
         for each in own:
-            if each.target == "SHUTDOWN":
+            if each.target == "leaving":
                 begun = begun or each
             elif begun is not None:
                 found[broker].append(_shutting_down(begun, each.as_of))

@@ -241,9 +241,9 @@ class SnapshotEquivalence(RunChecker):
             Change,
             SnapshotWritten,
             SnapshotLoaded,
-            SnapshotFile,
             LogBegan,
             Booted,
             Committed,
         ),
+        disk=(SnapshotFile,),
     )

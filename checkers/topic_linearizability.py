@@ -26,7 +26,7 @@ from checkers.linearizability.encoding.models import KAFKA_TOPICS
 from checkers.linearizability.encoding.texts import ANY, NULL, numbered, shown_ids, strings
 from checkers.linearizability.evidence.describe import describe_operation, operation_of
 from checkers.linearizability.kernel import Patience, judge_key, outcomes
-from framework.checking.keyed import Outcome, Row, budget_s, judged, keyed_tables
+from framework.checking.keyed import Outcome, Row, SearchOptions, judged, keyed_tables
 from framework.history.columns import OPERATIONS
 from framework.history.event import Json
 from framework.history.pairing import Operation
@@ -44,11 +44,16 @@ class TopicLinearizability:
     )
     requires = frozenset({"topic-operations", "linearizable-topic-read"})
 
+    Options = SearchOptions
+
+    def __init__(self, options: SearchOptions | None = None) -> None:
+        self.options = options or SearchOptions()
+
     def check(self, tables: Tables) -> DataFrame:
         names = ", ".join(f"'{f}'" for f in KAFKA_TOPICS.fs)
         return keyed_tables(
             tables.operations.where(f"f in ({names}) and key != 'null'"),
-            kernel=partial(check_names, budget_s=budget_s(tables.spark)),
+            kernel=partial(check_names, budget_s=self.options.budget_s(tables.spark)),
         )
 
 

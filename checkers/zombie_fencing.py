@@ -1,22 +1,24 @@
 """Zombie requests have no effect (D.10; KIP-380, KIP-497).
 
 Once a newer generation - broker epoch of a broker, leader epoch or version of a partition - has
-been acknowledged, a request that carries an older one is refused. Judged three ways: by what
-clients were answered, by what controllers had applied when they decided, and by leases.
+been acknowledged, or stands in the committed log, a request that carries an older one is refused.
+Judged three ways: by what clients were answered, by what controllers had applied when they
+decided, and by leases.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
-from checkers.folds.decisions import decided_on_stale
+from checkers.folds.decisions import Kind, begun_by, decided_on_stale, name_of
 from checkers.folds.leases import served_without_lease
 from checkers.folds.operations import is_zombie
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import Change
+from framework.evidence.clocks import latest_ns
 from framework.evidence.kinds import (
     Booted,
     BrokerStateChanged,
@@ -31,24 +33,24 @@ from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
 
-FS: Final = ("heartbeat", "alter-isr", "describe", "create", "delete", "metadata")
+STARTS: Final = ("start", "restart", "bounce", "replace")
+"""Operations that end with a broker's process that is active, and say under which epoch."""
+FS: Final = ("heartbeat", "alter-isr", "describe", "create", "delete", "metadata", *STARTS)
 NO_EPOCH: Final = -1
-
-Kind: TypeAlias = tuple[str, str]
-"""Which counter: ("broker epoch", broker id), ("leader epoch", partition), ("version", ...)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A value of a counter that an operation carried, or was shown."""
+    """A value of a counter that an operation carried, or was shown, or that a committed record
+    began."""
 
     kind: Kind
     value: int
-    operation: Operation
+    by: Operation | Change
 
 
 def zombie_fencing(events: RunEvents) -> Outcome:
-    stale, unproven, current = _clients(events.operations)
+    stale, unproven, current = _clients(events)
     decided, log_findings = decided_on_stale(events)
     served, lease_findings = served_without_lease(events)
     zombies = [each for each in events.operations if is_zombie(each)]
@@ -70,23 +72,14 @@ def zombie_fencing(events: RunEvents) -> Outcome:
 # --- what clients were answered -----------------------------------------------------------
 
 
-def _clients(operations: Iterable[Operation]) -> tuple[list[Finding], list[Finding], int]:
-    """Accepted requests that carried less than had been acknowledged before they began;
-    accepted zombies of which nothing shows that they were current; how many the rest were."""
-    operations = list(operations)
-    shown = sorted(
-        (each for operation in operations for each in _shown(operation)),
-        key=lambda each: each.operation.end or 0,
-    )
-    newest: dict[Kind, Generation] = {}
-    at = 0
+def _clients(events: RunEvents) -> tuple[list[Finding], list[Finding], int]:
+    """Accepted requests that carried less than was known before they began; accepted zombies that
+    carried something of which nothing shows that it was current; how many the rest were."""
+    operations = sorted(events.operations, key=lambda each: each.index)
+    known = _Known(operations, events.of(Change))
     stale, unproven, current = [], [], 0
-    for operation in sorted(operations, key=lambda each: each.index):
-        while at < len(shown) and shown[at].operation.precedes(operation):
-            best = newest.get(shown[at].kind)
-            if best is None or shown[at].value > best.value:
-                newest[shown[at].kind] = shown[at]
-            at += 1
+    for operation in operations:
+        newest = known.before(operation)
         if not operation.ok:
             continue
         carried = list(_carried(operation))
@@ -97,7 +90,7 @@ def _clients(operations: Iterable[Operation]) -> tuple[list[Finding], list[Findi
         ]
         if behind:
             stale.append(_accepted(operation, *behind[0]))
-        elif is_zombie(operation) and not any(each.kind in newest for each in carried):
+        elif is_zombie(operation) and not _are_current(carried, newest):
             unproven.append(
                 finding(
                     f"operation {operation.index} ({operation.f} of {operation.key}) was a "
@@ -110,15 +103,55 @@ def _clients(operations: Iterable[Operation]) -> tuple[list[Finding], list[Findi
     return stale, unproven, current
 
 
-def _accepted(operation: Operation, carried: Generation, newest: Generation) -> Finding:
-    what, whose = carried.kind
-    zombie = f", sent as a zombie ({operation.value['zombie']})," if is_zombie(operation) else ""
-    return finding(
-        f"operation {operation.index} ({operation.f} of {operation.key}){zombie} was answered "
-        f"ok with {what} {carried.value} of {whose}, after operation {newest.operation.index} had "
-        f"been answered {what} {newest.value}",
-        [newest.operation, operation],
+def _are_current(carried: Sequence[Generation], newest: Mapping[Kind, Generation]) -> bool:
+    """Whether all that a request carried, which was not behind, was shown by then."""
+    return bool(carried) and all(
+        each.kind in newest and each.value == newest[each.kind].value for each in carried
     )
+
+
+class _Known:
+    """The newest generation of each kind, by what clients were answered and what somebody had
+    applied."""
+
+    def __init__(self, operations: Iterable[Operation], applied: Iterable[Change]) -> None:
+        shown = [(op.end or 0, each) for op in operations for each in _shown(op)]
+        begun = [(latest_ns(by), Generation(*each, by)) for by in applied for each in begun_by(by)]
+        self._shown = deque(sorted(shown, key=_when))
+        self._begun = deque(sorted(begun, key=_when))
+        self._newest: dict[Kind, Generation] = {}
+
+    def before(self, operation: Operation) -> Mapping[Kind, Generation]:
+        """What was known when it was invoked. Operations in that order."""
+        while self._shown and self._shown[0][0] < operation.index:
+            self._add(self._shown.popleft()[1])
+        while self._begun and self._begun[0][0] < (operation.invoked_ns or 0):
+            self._add(self._begun.popleft()[1])
+        return self._newest
+
+    def _add(self, shown: Generation) -> None:
+        best = self._newest.get(shown.kind)
+        if best is None or shown.value > best.value:
+            self._newest[shown.kind] = shown
+
+
+def _when(timed: tuple[int, Generation]) -> int:
+    return timed[0]
+
+
+def _accepted(operation: Operation, carried: Generation, newest: Generation) -> Finding:
+    what, whose = carried.kind[0], name_of(carried.kind)
+    zombie = f", sent as a zombie ({operation.value['zombie']})," if is_zombie(operation) else ""
+    line = (
+        f"operation {operation.index} ({operation.f} of {operation.key}){zombie} was answered "
+        f"ok with {what} {carried.value} of {whose}, after"
+    )
+    by = newest.by
+    if isinstance(by, Operation):
+        line += f" operation {by.index} had been answered {what} {newest.value}"
+        return finding(line, [by, operation])
+    line += f" {by.node} had applied {what} {newest.value}, offset {by.offset}"
+    return finding(line, [operation], [by])
 
 
 def _carried(operation: Operation) -> Iterator[Generation]:
@@ -126,10 +159,12 @@ def _carried(operation: Operation) -> Iterator[Generation]:
     value = operation.value
     if operation.f not in ("heartbeat", "alter-isr") or not isinstance(value, dict):
         return
-    if value["broker_epoch"] != NO_EPOCH:
-        broker = ("broker epoch", f"broker {value['broker_id']}")
-        yield Generation(broker, value["broker_epoch"], operation)
+    if operation.f == "alter-isr" or value["broker_epoch"] != NO_EPOCH:
+        yield Generation(_broker(value["broker_id"]), value["broker_epoch"], operation)
     if operation.f == "alter-isr":
+        for member, epoch in zip(value["isr"], value.get("isr_epochs") or (), strict=False):
+            if epoch != NO_EPOCH:
+                yield Generation(_broker(member), epoch, operation)
         where = _where(value["topic_id"], value["partition"])
         yield Generation(("leader epoch", where), value["leader_epoch"], operation)
         yield Generation(("version", where), value["partition_epoch"], operation)
@@ -141,8 +176,12 @@ def _shown(operation: Operation) -> Iterator[Generation]:
     if not operation.ok or not isinstance(result, dict):
         return
     if operation.f == "heartbeat" and result.get("broker_epoch", NO_EPOCH) != NO_EPOCH:
-        broker = ("broker epoch", f"broker {value['broker_id']}")
-        yield Generation(broker, result["broker_epoch"], operation)
+        yield Generation(_broker(value["broker_id"]), result["broker_epoch"], operation)
+    elif operation.f in STARTS:
+        epoch = result.get("second", result).get("broker_epoch", NO_EPOCH)
+        name = str(operation.key).removeprefix("broker-")
+        if epoch != NO_EPOCH and name.isdecimal():
+            yield Generation(_broker(int(name)), epoch, operation)
     elif operation.f == "alter-isr":
         # It acknowledges the epoch that it carried, too, if that was current; a stale one is
         # below what is known, and changes nothing.
@@ -158,15 +197,20 @@ def _shown(operation: Operation) -> Iterator[Generation]:
                 yield Generation(("version", where), shown["partition_epoch"], operation)
 
 
-def _where(topic_id: object, partition: int) -> str:
-    return f"{topic_id}/{partition}"
+def _broker(broker_id: object) -> Kind:
+    return "broker epoch", broker_id
+
+
+def _where(topic_id: object, partition: int) -> tuple[str, int]:
+    return str(topic_id), partition
 
 
 class ZombieFencing(RunChecker):
     name = "zombie-fencing"
     summary = (
-        "Once a newer broker epoch, leader epoch or version is acknowledged, requests that "
-        "carry an older one are refused, and a broker whose lease has ended serves no client"
+        "Once a newer broker epoch, leader epoch or version is acknowledged or committed, "
+        "requests that carry an older one are refused, and a broker whose lease has ended serves "
+        "no client"
     )
     requires = evidence_of(Change, Decided, LeaseGranted)
     check_run = RunCheck(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from framework.checking.findings import finding
+from framework.checking.findings import finding, named
 from framework.evidence.changes import BrokerRegistered, Change, PartitionState
 from framework.evidence.clocks import Moment, moment_of, surely_before
 from framework.evidence.kinds import Decided, Evidence, IsrDecided
@@ -19,6 +19,8 @@ from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
 
 Kind: TypeAlias = tuple[str, object]
+"""Which counter: ("broker epoch", broker id), ("leader epoch", (topic id, partition)),
+("version", the same)."""
 Decision: TypeAlias = Decided | IsrDecided
 Applied: TypeAlias = Mapping[int, Change]
 """Offset -> the committed record there."""
@@ -78,7 +80,7 @@ def _made_by(decision: IsrDecided, log: Applied) -> bool:
     )
 
 
-def _made(change: Change) -> Iterator[tuple[Kind, int]]:
+def begun_by(change: Change) -> Iterator[tuple[Kind, int]]:
     """The generations that a committed record begins."""
     if isinstance(change, BrokerRegistered):
         yield ("broker epoch", change.broker_id), change.broker_epoch
@@ -94,7 +96,7 @@ class Newest:
         self._best: dict[Kind, tuple[int, Change]] = {}
 
     def add(self, change: Change) -> None:
-        for kind, value in _made(change):
+        for kind, value in begun_by(change):
             if kind not in self._best or value > self._best[kind][0]:
                 self._best[kind] = (value, change)
 
@@ -108,7 +110,8 @@ class Newest:
                 yield Stale(decision, kind, carried, value, by)
 
 
-def _name(kind: Kind) -> str:
+def name_of(kind: Kind) -> str:
+    """Whose counter it is."""
     if isinstance(kind[1], tuple):
         return "partition " + "/".join(map(str, kind[1]))
     return f"broker {kind[1]}"
@@ -142,11 +145,10 @@ def _below_records(decisions: Iterable[Decision], log: Applied) -> Iterator[Stal
 def _finding(stale: Stale, operations: Iterable[Operation]) -> Finding:
     decision = stale.decision
     asking = [each for each in operations if may_have_asked(each, decision)]
-    named = ", ".join(str(each.index) for each in asking) or "none recorded"
     return finding(
         f"{decision.node} accepted {decision.api} with {stale.kind[0]} of "
-        f"{_name(stale.kind)} at {stale.carried}, which the record at offset "
-        f"{stale.by.offset} had raised to {stale.newest} (operations: {named})",
+        f"{name_of(stale.kind)} at {stale.carried}, which the record at offset "
+        f"{stale.by.offset} had raised to {stale.newest} {named(asking)}",
         asking,
         [stale.by, decision],
     )

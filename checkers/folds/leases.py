@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from framework.checking.findings import finding
+from framework.checking.findings import finding, named
 from framework.evidence.clocks import (
     Moment,
     latest_ns,
@@ -86,24 +86,22 @@ def _judge(served: Served, lease: Lease | None, operations: list[Operation]) -> 
     if not after and not lease.was_over(served):
         return []
     late_ms = (served.at_ns - lease.end_ns) / 1e6
-    named = after or beside
-    who = ", ".join(str(each.index) for each in named) or "none recorded"
+    shown = after or beside
     return [
         finding(
             f"{served.node} served {served.api} {late_ms:.1f} ms after its lease had "
-            f"ended (operations: {who})",
-            named,
+            f"ended {named(shown)}",
+            shown,
             [lease.grant, served],
         )
     ]
 
 
 def _never_leased(served: Served, operations: list[Operation]) -> Finding:
-    named = under_way(served, operations)
-    who = ", ".join(str(each.index) for each in named) or "none recorded"
+    beside = under_way(served, operations)
     return finding(
-        f"{served.node} served {served.api} before it was granted any lease (operations: {who})",
-        named,
+        f"{served.node} served {served.api} before it was granted any lease {named(beside)}",
+        beside,
         [served],
     )
 

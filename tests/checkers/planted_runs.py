@@ -19,8 +19,8 @@ ZERO_NS = 5_000 * MS
 """The nodes' clock at the start of the run."""
 
 NODES: dict[str, Any] = {
-    **{f"c{i}": {"roles": ["controller"], "ids": {"controller": i}} for i in (1, 2, 3)},
-    **{f"b{i}": {"roles": ["broker"], "ids": {"broker": 3 + i}} for i in (1, 2, 3)},
+    **{f"c{i}": {"ids": {"controller": i}, "votes": True} for i in (1, 2, 3)},
+    **{f"b{i}": {"ids": {"broker": 3 + i}, "votes": False} for i in (1, 2, 3)},
 }
 PLAN: dict[str, Any] = {"nodes": NODES, "time_zero_ns": ZERO_NS, "nemeses": ["partition"]}
 
@@ -302,6 +302,7 @@ class Story(PlainStory):
             "shape": "halves",
             "effective": True,
             "healed": True,
+            "ends_processes": more.get("fault") == "kill",
             "injected_ns": begin,
             "healed_ns": self.now_ns,
             "entries": [{"step": "probed-before", "probe": {"bites": False}}],

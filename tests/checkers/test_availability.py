@@ -1,14 +1,72 @@
 """Availability (D.21)."""
 
+import random
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import pytest
 from contract import Plants
-from planted_runs import Story, assert_valid
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planted_runs import PLAN, Story, assert_invalid, assert_valid
 
-from checkers.availability import availability
+from checkers.availability import FLOOR, Judge, availability
+from checkers.folds.peace import FOREVER_NS, Stretch, owed
+from framework.evidence.run_events import FaultRecord
+from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, LEDGER
 from framework.verdict import Verdict
+
+S = 10**9
+BOUND_S = 15
+ROLES = {"c": "controller", "b": "broker"}
+NODES = {
+    name: {"roles": [ROLES[name[0]]], "votes": name[0] == "c"}
+    for name in ("c1", "c2", "c3", "b1", "b2", "b3")
+}
+
+
+def told() -> Story:
+    """A run without a word of its nodes, of a system that says how soon it recovers."""
+    return Story(plan={**PLAN, "nodes": NODES, "recovery_s": BOUND_S})
+
+
+def ask(
+    story: Story, seconds: float, works: Iterable[str] = (), fails: Iterable[str] = ()
+) -> Story:
+    """Four times a second an operation of each kind: those that work, and those that are in
+    vain."""
+    for _ in range(round(seconds * 4)):
+        story.wait(240)
+        for f in works:
+            story.op(f, "t")
+        for f in fails:
+            story.op(f, "t", type="info", error="REQUEST_TIMED_OUT")
+    return story
+
+
+BOTH = ("create", "read")
+
+
+def fault(story: Story, during: Callable[[], object], **more: Any) -> None:
+    """A fault that holds meanwhile, of everybody unless it says whom."""
+    begin_ns = story.now_ns
+    during()
+    number = len(story.faults) + 1
+    story.inject(number, lasts_ms=0, **{"victims": dict.fromkeys(NODES), **more})
+    story.faults[-1] = replace(
+        story.faults[-1],
+        injected_ns=begin_ns,
+        healed_ns=more.get("healed_ns", story.now_ns),
+        healed=more.get("healed", True),
+    )
+
+
+def peaceful(story: Story | None = None) -> Story:
+    """Ten s of a run in which all works."""
+    return ask(story or told(), 10, works=BOTH)
 
 
 def busy(ok_after: bool = True, *, seconds: int = 40) -> Story:
@@ -51,9 +109,238 @@ def test_clean_availability_has_figures() -> None:
 PLANTED = Plants(busy)
 
 
-@PLANTED.violation("nothing succeeded within 30 s", "injection 1", on=lambda: busy(ok_after=False))
+@PLANTED.violation(
+    "stuck since 6.0 s",
+    "no operation succeeded",
+    "30 s are enough",
+    on=lambda: busy(ok_after=False),
+)
 def nothing_succeeds_after_a_heal(story: Story) -> None:
     """As it is."""
+
+
+@PLANTED.violation("stuck since 10.", "no create succeeded", on=peaceful)
+def creates_alone_time_out(story: Story) -> None:
+    ask(story, 60, works=["read"], fails=["create"])
+
+
+@PLANTED.violation("stuck since 10.", "no operation succeeded", on=peaceful)
+def nothing_is_answered_from_the_first_fault_on(story: Story) -> None:
+    """Each gap is shorter than the bound."""
+    for _ in range(4):
+        fault(story, lambda: ask(story, 5, fails=BOTH))
+        ask(story, 6, fails=BOTH)
+
+
+@PLANTED.violation("no operation succeeded", on=peaceful)
+def pause_of_one_broker_stops_all(story: Story) -> None:
+    fault(story, lambda: ask(story, 20, fails=BOTH), victims={"b1": {}})
+    ask(story, 1, works=BOTH)
+
+
+@PLANTED.violation("no create succeeded", on=peaceful)
+def cut_that_spares_a_majority_stops_creates(story: Story) -> None:
+    """The ledger says so: all nodes are its victims, as each drops somebody's packets."""
+    spared = [{"step": "planned", "spared": ["c1", "c2", "b1", "b2", "b3"]}]
+    fault(story, lambda: ask(story, 20, works=["read"], fails=["create"]), entries=spared)
+    ask(story, 1, works=BOTH)
+
+
+@PLANTED.violation("no operation succeeded", on=peaceful)
+def processes_that_were_started_again_do_not_live(story: Story) -> None:
+    """Kept from service by nothing but themselves; the probe finds them gone, as in the fault."""
+    fault(story, lambda: ask(story, 2, fails=BOTH), fault="kill", healed=False)
+    ask(story, 20, fails=BOTH)
+
+
+@PLANTED.violation("no fetch on log-0/1 succeeded", on=peaceful)
+def one_partition_is_not_served(story: Story) -> None:
+    for _ in range(70):
+        story.wait(240)
+        story.op("fetch", "log-0/0")
+        story.op("fetch", "log-0/1", type="fail", error="NOT_LEADER_OR_FOLLOWER")
+
+
+@PLANTED.violation("b2 answered nobody", on=peaceful)
+def one_node_answers_nobody(story: Story) -> None:
+    for _ in range(70):
+        story.wait(240)
+        story.op("read", "t", node="b1")
+        story.op("read", "t", type="fail", error="CLIENT_TIMED_OUT", node="b2")
+
+
+@PLANTED.violation("no operation succeeded", "without an answer", on=peaceful)
+def clients_hang_for_ever(story: Story) -> None:
+    for _ in range(3):
+        story.invoke("read", "t")
+    story.wait(20_000)
+    story.invoke("read", "t")
+
+
+@PLANTED.violation("no read succeeded", on=peaceful)
+def nothing_can_be_read_in_the_end(story: Story) -> None:
+    """Long after it said that it had settled. In the main phase it was a fault's doing."""
+    fault(story, lambda: ask(story, 5, fails=BOTH))
+    story.wait(14_000)
+    story.final()
+    ask(story, 3, works=["create"], fails=["read"])
+
+
+@pytest.mark.parametrize(
+    "planted", ["creates alone time out", "nothing is answered from the first fault on"]
+)
+def test_what_is_stuck_is_proved_without_a_word_of_the_nodes(planted: str) -> None:
+    events = PLANTED[planted].story().run_events()
+    assert not events.evidence
+    (found,) = availability(events).findings
+    assert found.contracts == (CLIENTS, LEDGER)
+
+
+# --- what is no unavailability --------------------------------------------------------------
+
+
+def test_fault_that_leaves_no_majority_excuses_all() -> None:
+    for spared in (["c1", "b1", "b2", "b3"], ["c1", "c2", "c3", "b1"], []):
+        story = peaceful()
+        fault(story, lambda story=story: ask(story, 60, fails=BOTH), entries=[{"spared": spared}])
+        assert_valid(availability(ask(story, 5, works=BOTH).run_events()))
+
+
+def test_half_of_four_is_no_majority() -> None:
+    story = peaceful()
+    nodes = {f"c{number}": {"roles": ["controller"], "votes": True} for number in (1, 2, 3, 4)}
+    story.plan = {**story.plan, "nodes": nodes}
+    fault(story, lambda: ask(story, 30, fails=BOTH), victims={"c1": {}, "c2": {}})
+    assert_valid(availability(ask(story, 5, works=BOTH).run_events()))
+
+
+def test_minorities_of_two_faults_at_once_are_a_majority() -> None:
+    story = peaceful()
+
+    def second() -> None:
+        fault(story, lambda: ask(story, 30, fails=BOTH), victims={"c2": {}})
+
+    fault(story, second, victims={"c1": {}})
+    assert_valid(availability(ask(story, 5, works=BOTH).run_events()))
+
+
+def test_recovery_that_takes_most_of_every_short_gap_is_none() -> None:
+    """A healthy system may need that long, and each time it is disturbed anew."""
+    story = peaceful()
+    for _ in range(20):
+        fault(story, lambda: ask(story, 2, fails=BOTH))
+        ask(story, BOUND_S / 3 - 0.3, fails=BOTH)
+    assert_valid(availability(ask(story, 1, works=BOTH).run_events()))
+
+
+def test_one_success_ends_what_adds_up() -> None:
+    story = peaceful()
+    for _ in range(10):
+        fault(story, lambda: ask(story, 2, fails=BOTH))
+        ask(ask(story, 12, fails=BOTH), 0.25, works=BOTH)
+    outcome = availability(story.run_events())
+    assert_valid(outcome)
+    assert outcome.figures["create.stuck_s"] == pytest.approx(12, abs=0.5)
+
+
+def test_rare_operation_that_meets_a_bad_moment_is_none() -> None:
+    """Its last success is long past, for nobody asked."""
+    story = ask(peaceful(), 100, works=["read"])
+    assert_valid(availability(ask(story, 3, works=["read"], fails=["create"]).run_events()))
+
+
+def test_two_tries_prove_nothing() -> None:
+    story = peaceful()
+    for _ in range(2):
+        story.op("create", "t", type="info", error="REQUEST_TIMED_OUT")
+        ask(story, 20, works=["read"])
+    assert_valid(availability(story.run_events()))
+
+
+def test_what_is_refused_for_what_is_there_was_answered() -> None:
+    story = peaceful()
+    for _ in range(80):
+        ask(story, 0.25, works=["read"])
+        story.op("create", "t", type="fail", error="EXISTS", ext={"asserts": "present"})
+    assert_valid(availability(story.run_events()))
+
+
+def test_what_is_always_refused_is_not_stuck_but_shows_nothing() -> None:
+    """Maybe the system cannot do it, and says so; or nobody may."""
+    story = peaceful()
+    for _ in range(80):
+        ask(story, 0.25, works=["read"])
+        story.op("delete", "t", type="fail", error="NOT_AUTHORIZED")
+    outcome = availability(story.run_events())
+    assert outcome.verdict is Verdict.UNKNOWN
+    assert "0 of 80 delete (10 at least)" in outcome.note
+
+
+def test_partitions_and_nodes_are_owed_in_peace_alone() -> None:
+    """A partition may have its only replica on the paused broker."""
+    story = peaceful()
+
+    def paused() -> None:
+        for _ in range(70):
+            ask(story, 0.25, works=BOTH)
+            story.op("produce", "log-0/0")
+            story.op("produce", "log-0/1", type="info", error="CLIENT_TIMED_OUT", node="b2")
+
+    fault(story, paused, victims={"b2": {}}, fault="pause")
+    story.op("produce", "log-0/1", node="b2")
+    assert_valid(availability(story.run_events()))
+
+
+def test_refusals_under_a_fault_may_be_right_unless_all_is_refused() -> None:
+    """A topic with three replicas cannot be made while one of three brokers is away."""
+
+    def refused(*works: str) -> Story:
+        story = peaceful()
+
+        def asked() -> None:
+            for _ in range(70):
+                ask(story, 0.25, works=works)
+                story.op("create", "t", type="fail", error="INVALID_REPLICATION_FACTOR")
+
+        fault(story, asked, victims={"b2": {}}, fault="kill")
+        return ask(story, 1, works=BOTH)
+
+    assert_valid(availability(refused("read").run_events()))
+    assert_invalid(availability(refused().run_events()), "no operation succeeded")
+
+
+def test_cut_whose_healing_did_not_take_still_excuses() -> None:
+    story = peaceful()
+    fault(story, lambda: ask(story, 2, fails=BOTH), healed=False)
+    assert_valid(availability(ask(story, 60, fails=BOTH).run_events()))
+
+
+def test_fault_that_was_never_healed_excuses_to_the_end() -> None:
+    story = peaceful()
+    fault(story, lambda: ask(story, 60, fails=BOTH), healed_ns=None, healed=None)
+    assert_valid(availability(story.run_events()))
+
+
+def test_refused_zombies_are_no_unavailability() -> None:
+    story = busy()
+    for _ in range(150):
+        story.wait(240)
+        story.heartbeat(4, 3, zombie="replay", type="fail", error="STALE_BROKER_EPOCH")
+    assert_valid(availability(story.run_events()))
+
+
+def test_systems_own_bound_goes_before_ours_and_an_option_before_both() -> None:
+    story = peaceful()
+    ask(story, 20, works=["read"], fails=["create"])
+    assert_invalid(availability(story.run_events()), "15 s are enough")
+    story.plan = {**story.plan, "recovery_s": 25}
+    assert_valid(availability(story.run_events()))
+    del story.plan["recovery_s"]
+    assert_valid(availability(story.run_events()))
+    assert_invalid(availability(ask(story, 12, fails=["create"]).run_events()), "30 s are enough")
+
+
+# --- floors -------------------------------------------------------------------------------
 
 
 def test_no_operations_are_nothing_seen() -> None:
@@ -62,35 +349,51 @@ def test_no_operations_are_nothing_seen() -> None:
     assert outcome.note == "nothing to check was seen"
 
 
-def test_too_little_time_after_a_heal_is_no_judgement() -> None:
-    assert_valid(availability(busy(ok_after=False, seconds=10).run_events()))
-
-
-def test_next_fault_soon_after_a_heal_is_no_judgement() -> None:
-    story = busy(ok_after=False)
-    healed = story.faults[0].healed_ns or 0
-    story.inject(2, injected_ns=healed + 10**9, healed_ns=None, healed=None)
-    assert_valid(availability(story.run_events()))
-
-
 def test_function_that_never_succeeds_is_unknown() -> None:
     story = busy()
     story.op("delete", "t", type="fail", error="UNKNOWN_TOPIC_OR_PARTITION")
     outcome = availability(story.run_events())
     assert outcome.verdict is Verdict.UNKNOWN
-    assert "no delete" in outcome.note
+    assert "0 of 1 delete (1 at least)" in outcome.note
+
+
+@pytest.mark.parametrize(
+    ("succeed", "asked", "enough"),
+    [(10, 100, True), (9, 100, False), (5, 20, True), (4, 20, False), (1, 1, True), (1, 7, True)],
+)
+def test_kind_has_a_floor_of_its_own(succeed: int, asked: int, enough: bool) -> None:
+    story = busy()
+    for number in range(asked):
+        works = number % (asked // succeed) == 0 and number < succeed * (asked // succeed)
+        story.op("write", "t", **({} if works else {"type": "info", "error": "TIMED_OUT"}))
+    outcome = availability(story.run_events())
+    assert outcome.figures["write.ok"] == succeed
+    assert (outcome.verdict is Verdict.VALID) == enough, outcome.note
+
+
+def test_run_in_which_hardly_anything_happened_is_unknown() -> None:
+    """Each kind has a quarter of what was asked; all together are too few."""
+    kinds = [f"f{number}" for number in range(9)]
+    for rounds, verdict in ((7, Verdict.UNKNOWN), (FLOOR, Verdict.VALID)):
+        story = told()
+        for _ in range(rounds):
+            ask(story, 0.25, works=kinds)
+        outcome = availability(story.run_events())
+        assert outcome.verdict is verdict
+        assert verdict is Verdict.VALID or "63 of all (90 at least)" in outcome.note
 
 
 @pytest.mark.parametrize("deed", ["start", "restart", "drain", "bounce", "replace"])
 def test_deeds_that_are_not_done_in_time_are_no_unavailability(deed: str) -> None:
     story = busy()
-    story.op(deed, "broker-301", type="info", error="TIMED_OUT")
-    assert_valid(availability(story.run_events()))
-
-
-def test_refused_zombies_are_no_unavailability() -> None:
-    story = busy()
-    story.heartbeat(4, 3, zombie="replay", type="fail", error="STALE_BROKER_EPOCH")
+    for _ in range(40):
+        story.wait(1_000)
+        story.op(deed, "broker-301", type="info", error="TIMED_OUT")
+    outcome = availability(story.run_events())
+    assert outcome.verdict is Verdict.UNKNOWN, "yet one at least has to be seen"
+    assert "0 of 40 that start and end processes" in outcome.note
+    story.final()
+    story.op(deed, "broker-301")
     assert_valid(availability(story.run_events()))
 
 
@@ -98,6 +401,107 @@ def test_no_operations_are_unknown() -> None:
     assert availability(Story().run_events()).verdict is Verdict.UNKNOWN
 
 
-def test_silence_after_a_heal_is_proved_by_clients_and_the_ledger() -> None:
-    (found,) = availability(busy(ok_after=False).run_events()).findings
-    assert found.contracts == (CLIENTS, LEDGER)
+# --- against brute force --------------------------------------------------------------------
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 2**32))
+def test_longest_streak_agrees_with_brute_force(seed: int) -> None:
+    draw = random.Random(seed)
+    ends = sorted(draw.sample(range(1, 60), draw.choice([0, 2, 4, 6])))
+    cuts = [0, *ends, FOREVER_NS]
+    stretches = [
+        Stretch(cuts[at], cuts[at + 1], draw.random() < 0.5)
+        for at in range(0, len(cuts) - 1, draw.choice([1, 2]))
+    ]
+    operations = []
+    for index in range(draw.randint(0, 25)):
+        invoked = draw.randrange(60)
+        completed = draw.choice([None, *[invoked + draw.randrange(8)] * 6])
+        answered = completed is not None and draw.random() < 0.2
+        operations.append(
+            Operation(
+                index=index,
+                type="ok" if answered else "info",
+                end=None if completed is None else 100 + index,
+                invoked_ns=invoked,
+                completed_ns=completed,
+            )
+        )
+    judge = Judge(bound_s=12 / S, end_ns=70)
+    worst = judge.worst(operations, stretches, lambda each: each.ok)
+    assert worst.owed_ns == brute_force(operations, stretches, least_ns=4, end_ns=70)
+
+
+def brute_force(
+    operations: Sequence[Operation], stretches: Sequence[Stretch], *, least_ns: int, end_ns: int
+) -> int:
+    """By the definition: between two moments at which something was answered, the longest time
+    in vain in each stretch, as far as it is long enough."""
+
+    def ended(each: Operation) -> int:
+        return end_ns if each.completed_ns is None else each.completed_ns
+
+    order = sorted(operations, key=ended)
+    streaks: list[list[Operation]] = [[]]
+    begins = [0]
+    for each in order:
+        if each.ok:
+            streaks.append([])
+            begins.append(ended(each))
+        else:
+            streaks[-1].append(each)
+    totals = [0]
+    for answered_ns, streak in zip(begins, streaks, strict=True):
+        if not streak:
+            continue
+        since = max(answered_ns, streak[0].invoked_ns or 0)
+        for upto in range(1, len(streak) + 1):
+            total = 0
+            for stretch in stretches:
+                begin = max(stretch.begin_ns, since)
+                within = [
+                    ended(each) - begin
+                    for each in streak[:upto]
+                    if (each.invoked_ns or 0) >= begin
+                    and stretch.begin_ns < ended(each) <= stretch.end_ns
+                ]
+                if within and within[-1] >= least_ns:
+                    total += within[-1]
+            totals.append(total)
+    return max(totals)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32))
+def test_stretches_agree_with_brute_force(seed: int) -> None:
+    """At each moment: no fault holds, or of those who vote and of each role most are left by all
+    that do."""
+    draw = random.Random(seed)
+    faults = []
+    for number in range(draw.randrange(5)):
+        begin = draw.randrange(50)
+        faults.append(
+            FaultRecord(
+                id=number,
+                fault="f",
+                injected_ns=begin,
+                healed_ns=draw.choice([None, begin + draw.randrange(30)]),
+                healed=draw.choice([None, True]),
+                victims=dict.fromkeys(draw.sample(list(NODES), draw.randrange(4))),
+            )
+        )
+    stretches = owed(faults, NODES)
+    assert all(one.end_ns <= other.begin_ns for one, other in pairwise(stretches))
+    for half in range(160):
+        moment = half / 2 + 0.25
+        held = [
+            each
+            for each in faults
+            if (each.injected_ns or 0) < moment < (each.healed_ns or FOREVER_NS)
+        ]
+        gone = {name for each in held for name in each.victims}
+        most = all(sum(name[0] == kind for name in gone) < 2 for kind in ROLES)
+        (inside,) = [each for each in stretches if each.begin_ns < moment < each.end_ns] or [None]
+        assert (inside is not None) == (not held or most)
+        assert inside is None or inside.calm == (not held)

@@ -85,12 +85,12 @@ def cluster_that_did_not_settle(story: Story) -> None:
     ]
 
 
-@pytest.mark.parametrize("state", ["FENCED", "INITIAL"])
+@pytest.mark.parametrize("state", ["fenced", "starting"])
 def test_broker_is_not_active_at_the_end(state: str) -> None:
     story = clean()
     at = next(i for i, each in enumerate(story.events) if each.type == "exit")
     moment = story.events[at - 3].time_ns - 1
-    if state == "FENCED":
+    if state == "fenced":
         late = story.bstate("b2", "FENCED", "ACTIVE")
     else:
         late = story.boot("b2", (1, 1, -1), log_end=20, last_epoch=1)

@@ -6,12 +6,13 @@ from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_logs import LogStory
-from planted_runs import OTHER, TOPIC, assert_valid
+from planted_runs import OTHER, TOPIC, accepted, assert_valid, change
 
 from checkers.effects_once import effects_once
 from framework.verdict import Verdict
 
 THIRD = "33333333-3333-3333-3333-333333333333"
+FOURTH = "44444444-4444-4444-4444-444444444444"
 
 
 def created(story: LogStory, topic_id: str, name: str = "t") -> None:
@@ -54,7 +55,12 @@ def clean() -> LogStory:
 def test_clean_run_is_accepted() -> None:
     outcome = effects_once(clean().run_events())
     assert_valid(outcome)
-    assert outcome.figures == {"topics": 4, "requests": 2, "registrations": 1}
+    assert outcome.figures == {
+        "topics": 4,
+        "requests": 2,
+        "registrations": 1,
+        "members_taken_away": 0,
+    }
 
 
 def test_nothing_seen_is_unknown() -> None:
@@ -99,9 +105,61 @@ def refused_registration(story: LogStory) -> None:
     story.register(101, incarnation_id="00000000-0000-0000-0000-000000000102")
 
 
+def stays(story: LogStory) -> None:
+    """Its delete is acknowledged, and it is gone for all who read; the log has it."""
+    created(story, THIRD, "u")
+    story.delete("u", THIRD)
+
+
+def delete_before_another_operation(story: LogStory) -> None:
+    stays(story)
+    later = story.invoke("create", "v", {})
+    created(story, FOURTH, "v")
+    story.complete(later, "ok", {"topic_id": FOURTH})
+
+
+def delete_before_it_settled(story: LogStory) -> None:
+    stays(story)
+    story.final()
+
+
+def applied_again(story: LogStory) -> None:
+    """A change whose answer was lost takes a member away, and again when it has come back."""
+    played_partition(story)
+    story.op("alter-isr", "u/0", change(0, [4, 5], topic_id=THIRD), type="info")
+    story.isr([4, 5], 4, topic_id=THIRD)
+    back = story.invoke("alter-isr", "u/0", change(1, [4, 5, 6], topic_id=THIRD))
+    story.isr([4, 5, 6], 4, topic_id=THIRD)
+    story.complete(back, "ok", accepted(back.value))
+    story.isr([4, 5], 4, topic_id=THIRD)
+
+
+def asked_for_afterwards(story: LogStory) -> None:
+    played_partition(story)
+    story.isr([4, 5], 4, topic_id=THIRD)
+    story.op("alter-isr", "u/0", change(0, [4, 5], topic_id=THIRD), type="info")
+
+
+def played_partition(story: LogStory) -> None:
+    story.brokers(5, 6)
+    story.topic("u", THIRD)
+    story.new_partition([4, 5, 6], topic_id=THIRD)
+    story.op("alter-isr", "u/0", change(9, [4], topic_id=THIRD), type="fail", error="X")
+
+
 PLANTED = Plants.of(
     clean,
     {
+        "acknowledged delete of which the log knows nothing, and of a later create": (
+            "no committed record removes topic",
+            delete_before_another_operation,
+        ),
+        "acknowledged delete of which a settled log knows nothing": (
+            "no committed record removes topic",
+            delete_before_it_settled,
+        ),
+        "change that was applied again": ("takes [6], in service, out of the ISR", applied_again),
+        "change that was asked for afterwards": ("nobody asked for that", asked_for_afterwards),
         "t was created at offset": lambda story: created(story, THIRD),
         "refused create": ("u was created", failed_create),
         "u was removed at offset": failed_delete,
@@ -115,6 +173,61 @@ PLANTED = Plants.of(
         "all its process's requests were refused": refused_registration,
     },
 )
+
+
+def test_end_of_the_log_that_nobody_tells_may_hold_a_delete() -> None:
+    """No operation after it is in the log, and nobody saw the cluster agree."""
+    story = clean()
+    stays(story)
+    assert_valid(effects_once(story.run_events()))
+    story.final(settled=False)
+    assert_valid(effects_once(story.run_events()))
+
+
+def test_log_that_has_a_gap_may_hold_a_delete() -> None:
+    story = clean()
+    stays(story)
+    story.offset += 1
+    story.record("NoOpRecord")
+    story.final()
+    assert_valid(effects_once(story.run_events()))
+
+
+def test_create_that_was_under_way_with_the_delete_shows_nothing_of_it() -> None:
+    """Its record may be below the delete's, of which the log does not tell."""
+    story = clean()
+    other = story.invoke("create", "v", {})
+    stays(story)
+    created(story, FOURTH, "v")
+    story.complete(other, "ok", {"topic_id": FOURTH})
+    assert_valid(effects_once(story.run_events()))
+
+
+def test_members_that_are_out_of_service_or_leave_it_are_taken_away() -> None:
+    story = clean()
+    played_partition(story)
+    story.fence(6)
+    story.isr([4, 5], 4, topic_id=THIRD)
+    leaves = {"broker_id": 5, "broker_epoch": 9, "target": "SHUTDOWN", "incarnation": "i"}
+    story.op("heartbeat", "broker-5", leaves, type="info")
+    story.isr([4], 4, topic_id=THIRD)
+    asked = story.invoke("alter-isr", "u/0", change(2, [4, 5], topic_id=THIRD))
+    story.isr([4, 5], 4, topic_id=THIRD)
+    story.complete(asked, "info")
+    story.op("alter-isr", "u/0", change(3, [4], topic_id=THIRD), type="info")
+    story.isr([4], 4, topic_id=THIRD)
+    outcome = effects_once(story.run_events())
+    assert_valid(outcome)
+    assert outcome.figures["members_taken_away"] == 3
+
+
+def test_leaders_that_no_client_plays_ask_without_being_heard() -> None:
+    story = clean()
+    story.brokers(5, 6)
+    story.topic("u", THIRD)
+    story.new_partition([4, 5, 6], topic_id=THIRD)
+    story.isr([4, 5], 4, topic_id=THIRD)
+    assert_valid(effects_once(story.run_events()))
 
 
 Attempts = st.lists(

@@ -84,19 +84,19 @@ def began_later(story: Story) -> None:
 PLANTED = Plants.of(
     clean,
     {
-        "by the transition": ("while it was FENCED", lambda story: story.serve("b1")),
+        "by the transition": ("while it was fenced", lambda story: story.serve("b1")),
         "by its own word": (
-            "was FENCED by its own word",
+            "was fenced by its own word",
             lambda story: story.serve("b1", broker_state="FENCED"),
         ),
-        "before its first activation": ("was INITIAL", restarted),
-        "a client that began later": ("while it was FENCED", began_later),
+        "before its first activation": ("was starting", restarted),
+        "a client that began later": ("while it was fenced", began_later),
         "a client while fenced": ("was answered ok by b1, which was not active", client),
         "a client before the first activation": ("was answered ok by b1", before_first),
         "a client after the lease": ("was answered ok by b1", after_lease),
         "a controller": (
             "c1, which is no broker",
-            lambda story: story.op("metadata", "t", None, FOUND, node="c1"),
+            lambda story: (story.boot("c1"), story.op("metadata", "t", None, FOUND, node="c1")),
         ),
     },
 )

@@ -136,18 +136,18 @@ PLANTED = Plants.of(
     {
         "UNKNOWN": ("no such transition is drawn", lambda s: s.move("ACTIVE", "UNKNOWN", 12)),
         "INITIAL to FENCED": (
-            "from INITIAL to FENCED: no such transition",
+            "from starting to fenced: no such transition",
             lambda s: (restarted(s), s.move("INITIAL", "FENCED")),
         ),
         "back from SHUTDOWN": (
-            "from SHUTDOWN to ACTIVE: no such transition",
+            "from leaving to active: no such transition",
             lambda s: (
                 s.beat("SHUTDOWN", 12, target="SHUTDOWN"),
                 s.move("ACTIVE", "SHUTDOWN", 12),
                 s.activated("SHUTDOWN", 20),
             ),
         ),
-        "from another state": ("but was ACTIVE", lambda s: s.move("FENCED", "ACTIVE", 20)),
+        "from another state": ("but was active", lambda s: s.move("FENCED", "ACTIVE", 20)),
         "no heartbeat for ACTIVE": (
             "under epoch 3: no heartbeat was answered so",
             lambda s: (restarted(s), s.lease("b1", 1_000, 3), s.move("INITIAL", "ACTIVE", 3)),
@@ -161,7 +161,7 @@ PLANTED = Plants.of(
             lambda s: (restarted(s), s.activated("INITIAL", -1)),
         ),
         "ACTIVE under the same epoch": (
-            "had been ACTIVE under 12 before",
+            "had been active under 12 before",
             lambda s: (s.beat("FENCED", 12), s.move("ACTIVE", "FENCED"), s.activated("FENCED", 12)),
         ),
         "fenced for nothing": ("lease had not ended", lambda s: s.move("ACTIVE", "FENCED", 12)),

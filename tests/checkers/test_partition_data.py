@@ -1,20 +1,29 @@
 """What was produced is what is fetched (D.18)."""
 
 import random
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted_runs import TOPIC, Story, assert_valid
+from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid
 
-from checkers.partition_data import partition_data
+from checkers.partition_data import TRIES, PartitionData, partition_data
+from framework.checking.keyed import Outcome
 from framework.history.pairing import Operation
+from framework.verdict import Verdict
 
 KEY = "t/0"
 
 
+@dataclass
 class Data(Story):
+    watermark: int = 0
+    """The highest that a fetch was told."""
+
     def produce(
         self,
         value: int,
@@ -35,23 +44,32 @@ class Data(Story):
         after = records[-1][0] + 1 if records else begin
         result = {
             "records": [list(record) for record in records],
-            "high_watermark": after,
+            "high_watermark": max(after, self.watermark),
             "log_start": 0,
             "position": after,
             "leader_epoch": 0,
             **more,
         }
+        self.watermark = max(self.watermark, result["high_watermark"])
         return self.op("fetch", KEY, {"consumer": consumer, "from": begin}, result)
 
     def last(self, begin: int, *records: tuple[int, int], **more: Any) -> Operation:
         self.phase = "final"
-        return self.fetch(begin, *records, consumer="final", **more)
+        after = records[-1][0] + 1 if records else begin
+        return self.fetch(begin, *records, consumer="final", **{"high_watermark": after, **more})
 
     def seek(self, to: int, consumer: str = "a") -> None:
         self.op("seek", KEY, {"consumer": consumer, "to": to}, None)
 
-    def offsets(self, at: str, offset: int) -> None:
-        self.op("list-offsets", KEY, {"at": at}, {"offset": offset})
+    def offsets(self, at: str, offset: int, **by: Any) -> None:
+        self.op("list-offsets", KEY, {"at": at}, {"offset": offset, **by})
+
+    def last_fails(self, begin: int, times: int = TRIES, code: str = "TIMED_OUT") -> None:
+        """Final fetches that nobody answers."""
+        self.phase = "final"
+        for _ in range(times):
+            asked = {"consumer": "final", "from": begin}
+            self.op("fetch", KEY, asked, type="fail", error=code)
 
 
 def clean() -> Data:
@@ -91,12 +109,20 @@ def test_clean_history_is_accepted() -> None:
     assert outcome.figures["without_final_read"] == 0
 
 
+def test_no_plant_needs_a_nodes_word() -> None:
+    assert not any(planted.story().events for planted in PLANTED.values())
+
+
 def test_without_a_final_read_the_end_is_not_judged() -> None:
+    """That is UNKNOWN where something acknowledged was never fetched."""
     story = clean()
-    story.produce(18, 9)
     outcome = partition_data(story.run_events())
     assert_valid(outcome)
     assert outcome.figures["without_final_read"] == 1
+    story.produce(18, 9)
+    outcome = partition_data(story.run_events())
+    assert outcome.verdict is Verdict.UNKNOWN
+    assert "nobody fetched 1 acknowledged values, as 18 at offset 9" in outcome.note
 
 
 def test_partition_of_which_nothing_is_told_says_nothing() -> None:
@@ -164,10 +190,260 @@ PLANTED = Plants.of(
 )
 
 
-def test_what_retention_removed_is_not_lost() -> None:
+# --- what cannot be read ------------------------------------------------------------------
+
+
+def unanswered(story: Data) -> None:
+    """The cluster had settled, and nobody answers the final fetches."""
+    story.final()
+    story.last_fails(0)
+
+
+def half_read(story: Data) -> None:
+    """The reader gets on, and then no more: the leader itself says that there is more."""
+    story.last(0, (0, 10), (1, 11), high_watermark=4)
+    for _ in range(TRIES):
+        story.last(2, high_watermark=4)
+
+
+def nothing_at_all(story: Data) -> None:
+    for _ in range(TRIES):
+        story.last(0, high_watermark=4)
+
+
+UNREADABLE = Plants.of(
+    clean,
+    {
+        "8: unanswered": ("the last 3 final fetches, from 0, failed with TIMED_OUT", unanswered),
+        "8: gets on no more": ("from 2, gave nothing below its own high watermark", half_read),
+        "8: gives nothing": ("2 values were acknowledged, and cannot be read", nothing_at_all),
+    },
+    on=clean,
+)
+PLANTED.update(UNREADABLE)
+
+
+def tried_twice(story: Data) -> None:
+    story.last_fails(0, TRIES - 1)
+
+
+def not_settled(story: Data) -> None:
+    story.final(settled=False)
+    story.last_fails(0)
+
+
+def never_ended(story: Data) -> None:
+    with story.fault(healed=False):
+        pass
+    unanswered(story)
+
+
+def got_on_in_the_end(story: Data) -> None:
+    """A leader had no time, twice."""
+    for _ in range(TRIES - 1):
+        story.last(0, high_watermark=4)
+    ended(story)
+
+
+def failed_and_was_read(story: Data) -> None:
+    story.final()
+    story.last_fails(0)
+    ended(story)
+
+
+def others_failed(story: Data) -> None:
+    """Before the end, and at the end other consumers."""
+    for phase in ("main", "final"):
+        if phase == "final":
+            story.final()
+        for _ in range(TRIES):
+            asked = {"consumer": "a", "from": 3}
+            story.op("fetch", KEY, asked, type="fail", error="TIMED_OUT")
+
+
+def topic_was_deleted(story: Data) -> None:
+    story.delete("t", topic_id=None, type="info")
+    unanswered(story)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [tried_twice, not_settled, never_ended, got_on_in_the_end, failed_and_was_read,
+     others_failed, topic_was_deleted],
+)  # fmt: skip
+def test_what_looks_unreadable_and_may_not_be(end: Callable[[Data], None]) -> None:
     story = clean()
+    end(story)
+    assert partition_data(story.run_events()).verdict is not Verdict.INVALID
+
+
+@pytest.mark.parametrize("end", [tried_twice, not_settled, never_ended])
+def test_what_was_never_fetched_is_not_known(end: Callable[[Data], None]) -> None:
+    story = Data()
+    story.produce(1, 0)
+    end(story)
+    assert partition_data(story.run_events()).verdict is Verdict.UNKNOWN
+
+
+# --- where a log begins -------------------------------------------------------------------
+
+
+def hidden_by(story: Data) -> Data:
     story.last(0, (2, 13), (3, 14), log_start=2, position=4, high_watermark=4)
-    assert_valid(partition_data(story.run_events()))
+    return story
+
+
+PLANTED.update(
+    Plants.of(
+        clean,
+        {
+            "9: hidden": ("the log begins at 2 by operation", hidden_by),
+            "9: hidden, whatever else is set": (
+                "the log begins at 2 by operation",
+                lambda s: (
+                    s.plan.update(settings={"b1": {"log.segment.bytes": "1000"}}),
+                    hidden_by(s),
+                ),
+            ),
+            "9: hidden, says ListOffsets": (
+                "the log begins at 1 by operation",
+                lambda s: (s.offsets("earliest", 1), ended(s)),
+            ),
+            "9: hidden more than was asked for": (
+                "the log begins at 2 by operation",
+                lambda s: (s.op("delete-records", KEY, {"before": 1}), hidden_by(s)),
+            ),
+            "9: hidden before it was asked for": (
+                "the log begins at 2 by operation",
+                lambda s: (hidden_by(s), s.op("delete-records", KEY, {"before": 2})),
+            ),
+            "9: ListOffsets went back": (
+                "a leader told 3 for its end in leader epoch 2",
+                lambda s: (
+                    s.offsets("latest", 4, leader_epoch=1),
+                    s.offsets("latest", 3, leader_epoch=2),
+                    ended(s),
+                ),
+            ),
+            "9: the high watermark went back": (
+                "a leader told 3 for its end in leader epoch 1",
+                lambda s: (
+                    s.offsets("latest", 4, leader_epoch=1),
+                    s.fetch(3, consumer="c", leader_epoch=1, high_watermark=3),
+                    ended(s),
+                ),
+            ),
+            "9: the beginning went back": (
+                "a leader told 1 for its beginning in leader epoch 0",
+                lambda s: (
+                    s.op("delete-records", KEY, {"before": -1}),
+                    s.fetch(4, consumer="c", log_start=2),
+                    s.fetch(4, consumer="d", log_start=1),
+                    ended(s),
+                ),
+            ),
+        },
+    )
+)
+
+
+def retention_is_set(story: Data) -> None:
+    story.plan["settings"] = {"b1": {"log.retention.ms": "1000"}}
+
+
+def topic_has_retention(story: Data) -> None:
+    story.op("create", "t", {"partitions": 1, "configs": {"retention.bytes": "1"}}, type="info")
+
+
+def compacted(story: Data) -> None:
+    story.plan["settings"] = {"b1": {"log.cleanup.policy": "compact"}}
+
+
+def records_deleted(story: Data) -> None:
+    story.op("delete-records", KEY, {"before": 2})
+
+
+def records_perhaps_deleted(story: Data) -> None:
+    story.op("delete-records", KEY, {"before": 3}, type="info")
+
+
+def all_records_deleted(story: Data) -> None:
+    story.invoke("delete-records", KEY, {"before": -1})
+
+
+@pytest.mark.parametrize(
+    "why",
+    [retention_is_set, topic_has_retention, compacted, records_deleted, records_perhaps_deleted,
+     all_records_deleted],
+)  # fmt: skip
+def test_what_may_have_been_removed_is_not_lost(why: Callable[[Data], None]) -> None:
+    story = clean()
+    why(story)
+    assert_valid(partition_data(hidden_by(story).run_events()))
+
+
+# --- topics of one name -------------------------------------------------------------------
+
+
+def made_anew(*, told: str | None = TOPIC, knew: str = OTHER) -> Data:
+    """A topic is deleted and another takes its name. `told`: what the delete says it removed;
+    `knew`: the topic that the writer of its first value took it for."""
+    story = Data()
+    story.create("t")
+    story.produce(1, 0)
+    story.fetch(0, (0, 1), topic_id=TOPIC)
+    story.delete("t", topic_id=told)
+    story.create("t", OTHER)
+    story.op("produce", KEY, {"value": 2, "acks": "all"}, {"offset": 0, "topic_id": knew})
+    story.fetch(0, (0, 2), consumer="b", topic_id=OTHER)
+    story.last(0, (0, 2), topic_id=OTHER)
+    return story
+
+
+def by_topic(story: Data) -> dict[str, Outcome]:
+    found = PartitionData().check_run(story.run_events())
+    assert not isinstance(found, Outcome)
+    return dict(found)
+
+
+@pytest.mark.parametrize("told", [TOPIC, None])
+@pytest.mark.parametrize("knew", [TOPIC, OTHER])
+def test_topics_of_one_name_are_judged_apart(told: str | None, knew: str) -> None:
+    """Also where a client does not know yet that its topic is another one."""
+    found = by_topic(made_anew(told=told, knew=knew))
+    assert set(found) == {f"{KEY} of {TOPIC}", f"{KEY} of {OTHER}"}
+    for outcome in found.values():
+        assert outcome.verdict is Verdict.VALID, [each.message for each in outcome.findings]
+
+
+def test_what_the_second_topic_lost_is_found() -> None:
+    story = made_anew()
+    story.op("produce", KEY, {"value": 3, "acks": "all"}, {"offset": 1, "topic_id": OTHER})
+    found = by_topic(story)
+    assert found[f"{KEY} of {TOPIC}"].verdict is Verdict.VALID
+    assert_invalid(found[f"{KEY} of {OTHER}"], "value 3 was acknowledged at offset 1")
+
+
+def test_a_delete_without_an_answer_may_take_effect_later() -> None:
+    """Also on the topic that took the name after it was given up."""
+    story = Data()
+    story.delete("t", type="info")
+    story.create("t")
+    story.produce(1, 0)
+    story.fetch(0, (0, 1), topic_id=TOPIC)
+    story.last(0, topic_id=TOPIC)
+    (outcome,) = by_topic(story).values()
+    assert outcome.verdict is Verdict.VALID
+
+
+def test_after_a_delete_that_may_have_been_of_any_topic_nothing_is_certain() -> None:
+    story = made_anew()
+    story.delete("t", type="info")
+    story.op("produce", KEY, {"value": 3, "acks": "all"}, {"offset": 1, "topic_id": OTHER})
+    assert {each.verdict for each in by_topic(story).values()} == {Verdict.VALID}
+
+
+# --- others -------------------------------------------------------------------------------
 
 
 def test_fetches_of_one_consumer_that_overlap_have_no_order() -> None:

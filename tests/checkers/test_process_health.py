@@ -2,25 +2,31 @@
 
 import random
 
+import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted_runs import Story, assert_invalid, assert_valid
+from planted_runs import NODES, Story, assert_invalid, assert_valid
 
 from checkers.process_health import process_health
 from framework.verdict import Verdict
 
 
-def stalled(story: Story, node: str = "b1", ms: float = 1_500) -> None:
-    story.event(node, "stall", loop="data", ms=ms)
+def stalled(story: Story, node: str = "b1", ms: float = 1_500, delayed_ms: float = 0) -> None:
+    story.event(node, "stall", loop="data", ms=ms, delayed_ms=delayed_ms)
+
+
+def tick(story: Story, *nodes: str) -> None:
+    for node in nodes:
+        story.event(node, "clock", mono_ns=0, wall_ns=0)
 
 
 def clean() -> Story:
     """One node ends in an orderly way, one is killed, one is paused, one is restarted."""
     story = Story()
-    for node in ("c1", "b1", "b2", "b3"):
+    for node in NODES:
         story.boot(node)
-        story.event(node, "clock", mono_ns=0, wall_ns=0)
+    tick(story, *NODES)
     story.wait(100)
     story.inject(1, fault="kill", victims={"b1": {}})
     story.boot("b1")
@@ -33,8 +39,7 @@ def clean() -> Story:
     story.boot("b3")
     story.event("c1", "exit", reason="terminated")
     story.boot("c1")
-    for node in ("c1", "b1", "b2", "b3"):
-        story.event(node, "clock", mono_ns=0, wall_ns=0)
+    tick(story, *NODES)
     story.final()
     return story
 
@@ -42,7 +47,7 @@ def clean() -> Story:
 def test_clean_run_is_accepted() -> None:
     outcome = process_health(clean().run_events())
     assert_valid(outcome)
-    assert outcome.figures["processes"] == 7
+    assert outcome.figures["processes"] == 9
     assert outcome.figures["max_stall_ms"] == 2_900
 
 
@@ -51,11 +56,46 @@ def test_no_process_is_unknown() -> None:
 
 
 def silent(story: Story) -> None:
-    for node in ("c1", "b1", "b3"):
+    """One node, before the final phase; the others tick."""
+    for _ in range(3):
         story.wait(20_000)
-        story.event(node, "clock", mono_ns=0, wall_ns=0)
+        tick(story, *(set(NODES) - {"b2"}))
     story.nemesis.clear()
     story.final()
+
+
+def all_silent(story: Story) -> None:
+    """Then the harness settles the cluster for a minute, and nobody says a word."""
+    story.wait(60_000)
+    story.final()
+
+
+def silent_between(story: Story) -> None:
+    """It comes back as if nothing had been."""
+    for _ in range(3):
+        story.wait(20_000)
+        tick(story, *(set(NODES) - {"b2"}))
+    tick(story, *NODES)
+
+
+def silent_though_paused_before(story: Story) -> None:
+    story.inject(3, fault="pause", victims={"c3": {}}, lasts_ms=5_000)
+    silent_between(story)
+    story.inject(4, fault="pause", victims={"b2": {}}, lasts_ms=5_000)
+    tick(story, *NODES)
+
+
+def stalls_apart(story: Story) -> None:
+    """Another one's stall lies within, and is short."""
+    stalled(story, "b1", 400)
+    story.wait(3_000)
+    stalled(story, "c2", 4_000)
+
+
+def stalls_while_another_is_paused(story: Story) -> None:
+    story.inject(3, fault="pause", victims={"c3": {}}, lasts_ms=3_000)
+    stalled(story, "c3", 2_900)
+    stalled(story, "b1", 1_500)
 
 
 PLANTED = Plants.of(
@@ -68,12 +108,23 @@ PLANTED = Plants.of(
             "b1", "exit", reason="fatal: epoch 3 has two leaders"
         ),
         "b1's data loop stood still for 1500 ms": stalled,
+        "b1's data loop stood still for 3000 ms": lambda story: stalled(
+            story, ms=3_000, delayed_ms=1_900
+        ),
         "a process of b1 ended without a word": lambda story: (
             story.wait(5_000),
             story.event("b1", "state", offset=1, digest="d"),
             story.boot("b1"),
         ),
         "b2 fell silent": silent,
+        "silence of all": ("c3 fell silent", all_silent),
+        "silence within a life": ("b2 fell silent", silent_between),
+        "silence between pauses": ("b2 fell silent", silent_though_paused_before),
+        "c2's data loop stood still for 4000 ms": stalls_apart,
+        "stall beside a paused node": (
+            "b1's data loop stood still for 1500 ms",
+            stalls_while_another_is_paused,
+        ),
         "b1 was killed and started again 12 s before the end, and did not boot": lambda story: (
             story.inject(3, fault="kill", victims={"b1": {}}),
             story.wait(12_000),
@@ -100,7 +151,51 @@ def test_machine_without_time_is_no_nodes_fault() -> None:
     assert_valid(process_health(story.run_events()))
 
 
-def test_guest_is_known_by_its_broker_id() -> None:
+def test_what_waited_for_a_core_did_not_stand_still() -> None:
+    story = clean()
+    stalled(story, ms=3_000, delayed_ms=2_100)
+    assert_valid(process_health(story.run_events()))
+
+
+@pytest.mark.parametrize("hosts", ["namespaces", "ssh"])
+def test_machines_share_no_lack_of_time(hosts: str) -> None:
+    story = clean()
+    story.plan = {**story.plan, "hosts": hosts, "clocks": {node: {"shared": 1} for node in NODES}}
+    stalled(story, "b1")
+    stalled(story, "c1")
+    outcome = process_health(story.run_events())
+    assert (outcome.verdict is Verdict.VALID) == (hosts == "namespaces"), outcome.findings
+
+
+@pytest.mark.parametrize("fault", ["pause", "partition"])
+def test_silence_under_a_fault_is_none(fault: str) -> None:
+    """Of all: nothing was told of them."""
+    story = clean()
+    story.inject(3, fault=fault, victims=dict.fromkeys(NODES), lasts_ms=50_000)
+    story.wait(25_000)
+    tick(story, *NODES)
+    story.final()
+    assert_valid(process_health(story.run_events()))
+
+
+def test_silence_of_nodes_that_never_tick_is_none() -> None:
+    story = Story()
+    for node in NODES:
+        story.boot(node)
+    story.wait(100_000)
+    story.final()
+    assert_valid(process_health(story.run_events()))
+
+
+def test_node_of_the_plan_that_never_told_of_itself_is_unknown() -> None:
+    story = clean()
+    story.events = [each for each in story.events if each.node not in ("b2", "c3")]
+    outcome = process_health(story.run_events())
+    assert outcome.verdict is Verdict.UNKNOWN
+    assert outcome.note == "no process of b2, c3 told of itself"
+
+
+def test_extra_broker_is_known_by_its_broker_id() -> None:
     """A process that is none of the plan's, ended by an operation on its id."""
     story = clean()
     fields = {"replica_id": 301, "broker_id": 301, "voters": [1]}
@@ -119,7 +214,7 @@ def test_guest_is_known_by_its_broker_id() -> None:
 def test_ends_agree_with_brute_force(seed: int) -> None:
     """Processes of one node end in an orderly way, killed or for no reason."""
     draw = random.Random(seed)
-    story = Story()
+    story = Story(plan={})
     wrong = 0
     story.boot("b1")
     for number in range(draw.randint(1, 6)):

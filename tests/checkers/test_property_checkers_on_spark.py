@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from planted_runs import OTHER, TOPIC, Story, change, item, shown
+from planted_runs import OTHER, TOPIC, Story, accepted, change, item, shown
 
 from framework.checking.observed import tables_by_kind
 from framework.checking.runs import FAULTS, NEMESIS, OPERATIONS
@@ -80,6 +80,7 @@ def tables_of(spark: Any, stories: dict[str, Story]) -> Tables:
                     "healed_ns": each.healed_ns,
                     "effective": each.effective,
                     "healed": each.healed,
+                    "ends_processes": each.ends_processes,
                     "entries": json.dumps(list(each.entries)),
                 }
             )
@@ -139,16 +140,18 @@ def healthy() -> Story:
         story.hw(node, 3, 1, role="leader" if node == "c1" else "follower")
         story.state(node, 3)
     story.partition(0, 0, [4, 5])
+    asked = story.invoke("alter-isr", "t/0", change(0, [4]))
     story.partition(1, 1, [4])
+    story.complete(asked, "ok", accepted(asked.value))
     for node in ("b1", "b2", "b3"):
         story.bstate(node, "ACTIVE")
         story.lease(node, 60_000)
         story.serve(node)
     story.create("t")
-    story.alter(0, [4])
     story.alter(0, [4, 5], zombie="replay", type="fail", error="INVALID_UPDATE_VERSION")
     story.heartbeat(4, -1, answered=7)
-    story.describe("t", shown(1, [4]))
+    for _ in range(40):  # so many that availability has seen enough
+        story.describe("t", shown(1, [4]))
     story.inject()
     story.final()
     story.describe("t", shown(1, [4]))
@@ -177,7 +180,8 @@ def broken() -> Story:
         for each in story.faults
     ]
     story.wait(-37_000)
-    story.invoke("create", "u")  # availability: asked after the heal, in vain
+    for _ in range(3):
+        story.invoke("create", "u")  # availability: asked after the heal, in vain
     return story
 
 

@@ -2,6 +2,7 @@
 
 import random
 import uuid
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,10 @@ from checkers.folds.metadata_digest import digest
 from checkers.folds.replay import Replay
 from checkers.snapshot_equivalence import snapshot_equivalence
 from framework.evidence.changes import Change
+from framework.evidence.kinds import SnapshotFile
 from framework.evidence.run_events import RunEvents
 from framework.verdict import Verdict
-from nodes.kraft.adapter.evidence import snapshots
-from nodes.kraft.adapter.snapshot_files import snapshot_files
+from nodes.kraft.adapter.disk import left_on_disk
 from nodes.kraft.metadata.records import encode_record
 from nodes.kraft.wire import records as wire
 from nodes.kraft.wire.snapshots import encode_snapshot
@@ -189,7 +190,7 @@ def stored(
     """A snapshot of the node's own making in a run's folder, `cut` bytes short."""
     pieces = list(encode_snapshot(epoch, map(encode_record, records), timestamp_ms=1))
     data = b"".join(piece for _, piece in pieces[: -1 if without_footer else None])
-    place = folder / "nodes" / "c1" / "data"
+    place = folder / "nodes" / "c1" / "data" / "__kafka_metadata-0"
     place.mkdir(parents=True, exist_ok=True)
     (place / "00000000000000000007-0000000001.checkpoint").write_bytes(data[: len(data) - cut])
 
@@ -216,7 +217,11 @@ def entities() -> list[Any]:
 
 def with_files(story: LogStory, folder: Path) -> RunEvents:
     events = story.run_events()
-    return replace(events, evidence=[*events.evidence, *snapshots(folder)])
+    return replace(events, evidence=[*events.evidence, *snapshot_files(folder)])
+
+
+def snapshot_files(folder: Path) -> Iterator[SnapshotFile]:
+    return (each for each in left_on_disk(folder) if isinstance(each, SnapshotFile))
 
 
 def test_files_are_read_apart_from_the_node(tmp_path: Path) -> None:

@@ -6,7 +6,16 @@ import pytest
 from contract import Plants
 from hypothesis import given
 from hypothesis import strategies as st
-from planted_runs import TOPIC, Story, assert_invalid, assert_valid, item, shown
+from planted_runs import (
+    TOPIC,
+    Story,
+    accepted,
+    assert_invalid,
+    assert_valid,
+    change,
+    item,
+    shown,
+)
 
 from checkers.zombie_fencing import zombie_fencing
 from framework.history.pairing import Operation
@@ -27,9 +36,10 @@ def clean() -> Story:
     story.decide("BrokerHeartbeat", {"broker_id": 4, "broker_epoch": 3}, [], verdict=77)
     story.alter(0, [4], zombie="replay", type="fail", error="INVALID_UPDATE_VERSION")
     story.alter(1, [4], zombie="paused", broker_epoch=3, type="info")
+    accepted_change = story.invoke("alter-isr", "t/0", change(1, [4], broker_epoch=8))
     story.decide("AlterPartition", source(1, broker_epoch=8), [9])
     story.partition(9, 2, [4])
-    story.alter(1, [4], broker_epoch=8)
+    story.complete(accepted_change, "ok", accepted(accepted_change.value))
     story.boot("b1")
     story.lease("b1", 50)
     story.serve("b1")
@@ -79,13 +89,13 @@ def stale_broker_epoch_in_an_isr_change(story: Story) -> None:
     story.alter(2, [4], zombie="replaced", broker_epoch=3)
 
 
-@PLANTED.violation(f"leader epoch 1 of {TOPIC}/0")
+@PLANTED.violation(f"leader epoch 1 of partition {TOPIC}/0")
 def stale_leader_epoch(story: Story) -> None:
     story.describe("t", shown(3, [4], leader_epoch=2))
     story.alter(3, [4, 5], zombie="replay", broker_epoch=8, leader_epoch=1)
 
 
-@PLANTED.violation(f"version 1 of {TOPIC}/0", "version 2")
+@PLANTED.violation(f"version 1 of partition {TOPIC}/0", "version 2")
 def stale_version(story: Story) -> None:
     story.alter(1, [4, 5], zombie="replay", broker_epoch=8)
 
@@ -98,6 +108,66 @@ def honest_request_may_be_stale_as_well(story: Story) -> None:
 @PLANTED.violation("was a zombie's (replaced)")
 def accepted_zombie_of_whose_generation_nothing_is_known(story: Story) -> None:
     story.heartbeat(77, 5, zombie="replaced")
+
+
+@PLANTED.violation("was a zombie's (replay)", on=Story)
+def accepted_zombie_of_which_only_a_part_is_known_to_be_current(story: Story) -> None:
+    story.heartbeat(4, -1, answered=8)
+    story.alter(3, [4], zombie="replay", broker_epoch=8)
+
+
+@PLANTED.violation("was a zombie's (paused)", on=Story)
+def accepted_zombie_with_an_epoch_that_nobody_was_given(story: Story) -> None:
+    story.heartbeat(4, -1, answered=8)
+    story.heartbeat(4, 9, zombie="paused")
+
+
+@PLANTED.violation("broker epoch -1 of broker 4", on=Story)
+def isr_change_of_a_broker_without_an_epoch(story: Story) -> None:
+    story.heartbeat(4, -1, answered=8)
+    story.alter(3, [4], broker_epoch=-1)
+
+
+@PLANTED.violation("broker epoch 3 of broker 5", "broker epoch 6", on=Story)
+def member_of_an_isr_under_an_epoch_that_is_over(story: Story) -> None:
+    story.heartbeat(4, -1, answered=7)
+    story.heartbeat(5, -1, answered=6)
+    story.alter(3, [4, 5], isr_epochs=[7, 3])
+
+
+@PLANTED.violation("broker epoch 3 of broker 301", "broker epoch 8", on=Story)
+def epoch_that_a_process_of_the_harness_took_over(story: Story) -> None:
+    state = {"incarnation": "i", "broker_state": "ACTIVE", "broker_epoch": 8}
+    story.op("replace", "broker-301", None, {"second": state, "first": {}})
+    story.heartbeat(301, 3)
+
+
+@PLANTED.violation("broker epoch 3 of broker 4", "c1 had applied broker epoch 8", on=Story)
+def epoch_that_only_the_log_shows_to_be_over(story: Story) -> None:
+    story.broker(3, 4, 3)
+    story.heartbeat(4, -1, answered=3)
+    story.broker(8, 4, 8)
+    story.heartbeat(4, 3)
+
+
+def test_request_that_began_before_the_record_was_applied() -> None:
+    story = clean()
+    slow = story.invoke("heartbeat", "broker-4", {"broker_id": 4, "broker_epoch": 8})
+    story.broker(20, 4, 20)
+    story.complete(slow, "ok", {"broker_epoch": 8})
+    assert_valid(zombie_fencing(story.run_events()))
+
+
+def test_members_whose_epochs_are_not_told_or_current() -> None:
+    story = Story()
+    story.heartbeat(4, -1, answered=7)
+    story.heartbeat(5, -1, answered=6)
+    story.alter(3, [4, 5, 6], isr_epochs=[7, 6, -1])
+    story.heartbeat(5, -1, answered=9)
+    story.alter(4, [4], isr_epochs=[7])
+    story.alter(5, [4, 5], isr_epochs=[7, 9])
+    story.heartbeat(4, 6, zombie="killed", type="fail", error="STALE_BROKER_EPOCH")
+    assert_valid(zombie_fencing(story.run_events()))
 
 
 def test_zombie_that_history_shows_to_be_current_is_none() -> None:
@@ -118,29 +188,43 @@ def test_request_that_began_before_the_newer_epoch_was_acknowledged() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from([-1, 1, 2, 3]), st.integers(1, 3), st.integers(0, 2)),
+        st.tuples(
+            st.sampled_from([-1, 1, 2, 3]),
+            st.integers(1, 3),
+            st.integers(0, 2),
+            st.sampled_from([None, None, 1, 2, 3]),
+        ),
         min_size=1,
         max_size=6,
     )
 )
-def test_heartbeats_are_fenced_as_it_says(beats: list[tuple[int, int, int]]) -> None:
-    """(epoch carried, epoch answered, how many of those under way end after it began)."""
+def test_heartbeats_are_fenced_as_it_says(
+    beats: list[tuple[int, int, int, int | None]],
+) -> None:
+    """(epoch carried, epoch answered, how many of those under way end after it began, the epoch of
+    a registration that is applied then)."""
     story = Story()
     story.heartbeat(9, 1, zombie="replay", type="fail", error="STALE_BROKER_EPOCH")
     open_: list[tuple[Operation, int]] = []
-    for carried, answered, ended in beats:
+    applied: list[tuple[int, int]] = []
+    for carried, answered, ended, registered in beats:
         value = {"broker_id": 4, "broker_epoch": carried}
         open_.append((story.invoke("heartbeat", "broker-4", value), answered))
         for operation, epoch in open_[:ended]:
             story.complete(operation, "ok", {"broker_epoch": epoch})
         del open_[:ended]
+        if registered is not None:
+            applied.append((story.broker(len(applied), 4, registered).time_ns, registered))
     for operation, epoch in open_:
         story.complete(operation, "ok", {"broker_epoch": epoch})
     right = not any(
-        a.precedes(b) and -1 < b.value["broker_epoch"] < a.result["broker_epoch"]
-        for a in story.operations
+        -1 < b.value["broker_epoch"] < newer
         for b in story.operations
-        if a.ok and b.ok
+        if b.ok
+        for newer in (
+            *(a.result["broker_epoch"] for a in story.operations if a.ok and a.precedes(b)),
+            *(epoch for at_ns, epoch in applied if at_ns < (b.invoked_ns or 0)),
+        )
     )
     assert (zombie_fencing(story.run_events()).verdict is Verdict.VALID) == right
 

@@ -1,0 +1,284 @@
+"""What was asked is what was made: a topic is as its create asked for it.
+
+So many partitions, numbered from 0, each on so many brokers or on those that were assigned, and
+configured so and not otherwise: by the create's own answer, by every read that shows the topic's
+id, and by the committed log. An id that no create was answered with is that of one which has no
+answer: it fits at least one of them. A read that promises to show all shows all of a topic, as a
+create is one step; a broker's cache may lag, and has to show all once the cluster has settled.
+
+No operation makes a topic grow, moves its replicas or changes its configuration.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self, TypeAlias
+
+from checkers.folds.committed_log import CommittedLog, committed_log
+from checkers.folds.replay import TOPIC_RESOURCE
+from framework.checking.findings import concluded, finding
+from framework.checking.keyed import Outcome
+from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.changes import Change, ConfigSet, PartitionCreated, TopicCreated
+from framework.evidence.run_events import RunEvents, settled
+from framework.history.pairing import Operation
+from framework.plugins.checker import Finding
+
+FS: Final = ("create", "describe", "metadata", "describe-configs")
+
+_FAR: Final = 2**62
+
+Configs: TypeAlias = Mapping[str, str]
+Replicas: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a create asked for. None: what the system likes."""
+
+    operation: Operation
+    partitions: int | None
+    replication: int | None
+    assignment: Sequence[Replicas] | None
+    configs: Configs
+
+    @classmethod
+    def of(cls, create: Operation) -> Self:
+        value = create.value if isinstance(create.value, dict) else {}
+        assignment = value.get("assignment")
+        placed = None if assignment is None else [tuple(each) for each in assignment]
+        return cls(
+            operation=create,
+            partitions=_asked(value.get("partitions")) if placed is None else len(placed),
+            replication=_asked(value.get("replication")),
+            assignment=placed,
+            configs=dict(value.get("configs") or ()),
+        )
+
+
+def _asked(number: Any) -> int | None:
+    """Kafka's -1 leaves it to the system."""
+    return number if isinstance(number, int) and number > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What an operation or some records showed of a topic. `partitions`: number -> replicas, where
+    they are told; `whole`: these are all. None: nothing of that kind."""
+
+    name: str
+    topic_id: str
+    operation: Operation | None = None
+    records: Sequence[Change] = ()
+    partitions: Mapping[int, Replicas | None] | None = None
+    whole: bool = False
+    configs: Configs | None = None
+
+
+Sight: TypeAlias = tuple[str, Shown, Sequence[Ask]]
+"""A figure's name, what was shown, and the creates of which one has asked for it."""
+
+
+def asked_is_made(events: RunEvents) -> Outcome:
+    asks = _Asks(each for each in events.operations if each.f == "create" and not each.failed)
+    figures: dict[str, float] = {"answers": 0, "reads": 0, "records": 0, "configs": 0}
+    findings: dict[tuple[str, str], Finding] = {}
+    for ask, topic_id in asks.answered():
+        figures["answers"] += 1
+        wrong = _answered_otherwise(ask)
+        if wrong is not None:
+            shown = Shown(str(ask.operation.key), topic_id, ask.operation)
+            findings["answers", topic_id] = _finding(shown, [ask], wrong)
+    for kind, shown, group in _sights(events, asks):
+        if group:
+            figures[kind] += 1
+            differences = [_difference(ask, shown) for ask in group]
+            if None not in differences:
+                finding_ = _finding(shown, group, str(differences[0]))
+                findings.setdefault((kind, shown.topic_id), finding_)
+    seen = round(sum(figures.values()) - figures["answers"])
+    return concluded(seen, list(findings.values()), figures)
+
+
+def _sights(events: RunEvents, asks: "_Asks") -> Iterator[Sight]:
+    agreed = settled(events.nemesis) is True
+    reads = list(_reads(events.operations, agreed))
+    for shown in reads:
+        yield "reads", shown, asks.of(shown)
+    for shown, by_ns in _records(committed_log(events.of(Change))):
+        yield "records", shown, asks.of(shown, by_ns)
+    if agreed:
+        for shown in _configs(events.operations, reads):
+            # A create without an answer may have taken effect between the two reads.
+            yield "configs", shown, [*asks.of(shown), *asks.unanswered(shown.name)]
+
+
+class _Asks:
+    """Creates that were not refused, by the ids that they were answered with, and by name."""
+
+    def __init__(self, creates: Iterable[Operation]) -> None:
+        self._by_id: dict[tuple[str, str], Ask] = {}
+        self._others: dict[str, list[Ask]] = defaultdict(list)
+        for create in creates:
+            topic_id = _id_of(create.result) if create.ok else None
+            if topic_id is None:
+                self._others[str(create.key)].append(Ask.of(create))
+            else:
+                self._by_id.setdefault((str(create.key), topic_id), Ask.of(create))
+
+    def answered(self) -> Iterator[tuple[Ask, str]]:
+        """Those that were answered with an id, and it."""
+        return ((ask, topic_id) for (_, topic_id), ask in self._by_id.items())
+
+    def of(self, shown: Shown, by_ns: int = _FAR) -> Sequence[Ask]:
+        """The create that was answered with the id; else those that may have made it by then."""
+        own = self._by_id.get((shown.name, shown.topic_id))
+        if own is not None:
+            return [own]
+        end = _FAR if shown.operation is None else shown.operation.end or _FAR
+        return [
+            ask
+            for ask in self.unanswered(shown.name)
+            if ask.operation.index < end and (ask.operation.invoked_ns or 0) <= by_ns
+        ]
+
+    def unanswered(self, name: str) -> Sequence[Ask]:
+        """Creates of the name that told no id."""
+        return self._others.get(name, ())
+
+
+# --- what was shown -----------------------------------------------------------------------
+
+
+def _id_of(result: Any) -> str | None:
+    topic_id = result.get("topic_id") if isinstance(result, dict) else None
+    return None if topic_id is None else str(topic_id)
+
+
+def _reads(operations: Iterable[Operation], final: bool) -> Iterator[Shown]:
+    for operation in operations:
+        topic_id = _id_of(operation.result) if operation.ok else None
+        if operation.f not in ("describe", "metadata") or topic_id is None:
+            continue
+        told = operation.result.get("partitions")
+        if told is not None:
+            partitions = {each["partition"]: _replicas(each.get("replicas")) for each in told}
+            whole = operation.f == "describe" or (final and operation.phase == "final")
+            yield Shown(str(operation.key), topic_id, operation, partitions=partitions, whole=whole)
+
+
+def _replicas(told: Sequence[int] | None) -> Replicas | None:
+    return None if told is None else tuple(told)
+
+
+def _records(log: CommittedLog) -> Iterator[tuple[Shown, int]]:
+    """Each topic with what follows its record: its configuration, then its partitions; and when
+    somebody had applied that."""
+    for change, by_ns in zip(log.records, log.by_ns, strict=True):
+        if not isinstance(change, TopicCreated):
+            continue
+        configs: dict[str, str] = {}
+        made: list[Change] = [change]
+        partitions: dict[int, Replicas | None] = {}
+        after = log.at(change.offset + 1)
+        while isinstance(after, ConfigSet | PartitionCreated):
+            if isinstance(after, PartitionCreated) and after.topic_id == change.topic_id:
+                partitions[after.partition] = after.replicas
+            elif partitions or not _configures(after, change):
+                break
+            elif isinstance(after, ConfigSet) and after.value is not None:
+                configs[after.name] = after.value
+            made.append(after)
+            after = log.at(after.offset + 1)
+        if after is not None:  # else nobody tells where it ends
+            shown = Shown(
+                change.name,
+                change.topic_id,
+                records=made,
+                partitions=partitions,
+                whole=True,
+                configs=configs,
+            )
+            yield shown, by_ns
+
+
+def _configures(change: Change, topic: TopicCreated) -> bool:
+    return isinstance(change, ConfigSet) and (
+        (change.resource_type, change.resource) == (TOPIC_RESOURCE, topic.name)
+    )
+
+
+def _configs(operations: Iterable[Operation], reads: Iterable[Shown]) -> Iterator[Shown]:
+    """Configurations in the final phase, of topics that its other reads show, under one id."""
+    ids: dict[str, set[str]] = defaultdict(set)
+    for read in reads:
+        if read.operation is not None and read.operation.phase == "final":
+            ids[read.name].add(read.topic_id)
+    for operation in operations:
+        name, result = str(operation.key), operation.result
+        if operation.f != "describe-configs" or not operation.ok or operation.phase != "final":
+            continue
+        if isinstance(result, dict) and len(ids[name]) == 1:
+            (topic_id,) = ids[name]
+            yield Shown(name, topic_id, operation, configs=dict(result["configs"]))
+
+
+# --- the rule -----------------------------------------------------------------------------
+
+
+def _answered_otherwise(ask: Ask) -> str | None:
+    """How the create's own answer is not what was asked for, as far as it tells."""
+    answer = ask.operation.result
+    width = len(ask.assignment[0]) if ask.assignment else ask.replication
+    for what, asked in (("num_partitions", ask.partitions), ("replication_factor", width)):
+        told = answer.get(what)
+        if None not in (told, asked) and told != asked:
+            return f"has {what} {told}, not {asked}"
+    configs = answer.get("configs")
+    return None if configs is None else _configured_otherwise(ask, dict(configs))
+
+
+def _configured_otherwise(ask: Ask, configs: Configs) -> str | None:
+    if configs == ask.configs:
+        return None
+    return f"is configured to {dict(configs)}, not to {dict(ask.configs)}"
+
+
+def _difference(ask: Ask, shown: Shown) -> str | None:
+    """How a topic is not what was asked for, in words."""
+    partitions = shown.partitions or {}
+    if shown.partitions is not None and ask.partitions is not None:
+        numbers, right = set(partitions), set(range(ask.partitions))
+        if numbers != right if shown.whole else not numbers <= right:
+            return f"has the partitions {sorted(numbers)}, not 0 to {ask.partitions - 1}"
+    for number, replicas in partitions.items():
+        if replicas is None:
+            continue
+        if ask.assignment is not None:
+            if number < len(ask.assignment) and replicas != ask.assignment[number]:
+                wanted = list(ask.assignment[number])
+                return f"has partition {number} on {list(replicas)}, not on {wanted}"
+        elif ask.replication is not None and not (
+            len(replicas) == len(set(replicas)) == ask.replication
+        ):
+            return f"has partition {number} on {list(replicas)}, not on {ask.replication} brokers"
+    return None if shown.configs is None else _configured_otherwise(ask, shown.configs)
+
+
+def _finding(shown: Shown, asks: Sequence[Ask], wrong: str) -> Finding:
+    creates = [ask.operation for ask in asks]
+    who = " or ".join(str(create.index) for create in creates)
+    what = f"topic {shown.name}, id {shown.topic_id}, that operation {who} asked for, {wrong}"
+    if shown.operation is not None:
+        return finding(f"{what}: operation {shown.operation.index}", [*creates, shown.operation])
+    return finding(f"{what}: the log", creates, shown.records)
+
+
+class AskedIsMade(RunChecker):
+    name = "asked-is-made"
+    summary = (
+        "Topics have the partitions, replicas and configuration that their create asked for, by "
+        "its answer, all reads and the log"
+    )
+    requires = frozenset({"topic-operations"})
+    check_run = RunCheck(asked_is_made, evidence=(Change,), fs=FS, nemesis=True)

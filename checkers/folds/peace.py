@@ -1,0 +1,54 @@
+"""When a system owed its clients service, by the ledger alone: in peace, and under faults that
+leave most of it alone."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from framework.evidence.run_events import FaultRecord
+
+FOREVER_NS: Final = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A time in which no fault began or ended. `calm`: none held; else a majority of those who
+    vote, and of each role, was left alone and connected."""
+
+    begin_ns: int
+    end_ns: int
+    calm: bool
+
+
+def owed(faults: Sequence[FaultRecord], nodes: Mapping[str, Mapping[str, Any]]) -> list[Stretch]:
+    """The stretches in which service was owed, in order, from the run's begin on; the last one has
+    no end. `nodes`: of the plan. Of several faults at a time each takes away what it does not
+    spare."""
+    held = [
+        (each.since_ns, FOREVER_NS if each.over_ns is None else each.over_ns) for each in faults
+    ]
+    moments = sorted({0, FOREVER_NS, *(moment for pair in held for moment in pair)})
+    found = []
+    for begin, end in pairwise(moments):
+        active = [
+            fault
+            for fault, (since, over) in zip(faults, held, strict=True)
+            if since <= begin and end <= over
+        ]
+        left = set(nodes).intersection(*(fault.spared(nodes) for fault in active))
+        if not active or _most(left, nodes):
+            found.append(Stretch(begin, end, not active))
+    return found
+
+
+def _most(left: set[str], nodes: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether these are more than half of the voters, and of the nodes with each role."""
+    groups = [{name for name, node in nodes.items() if node.get("votes")} or set(nodes)]
+    for role in _roles(nodes.values()):
+        groups.append({name for name, node in nodes.items() if role in (node.get("roles") or ())})
+    return all(2 * len(group & left) > len(group) for group in groups)
+
+
+def _roles(nodes: Iterable[Mapping[str, Any]]) -> set[str]:
+    return {str(role) for node in nodes for role in node.get("roles") or ()}

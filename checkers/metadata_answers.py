@@ -1,0 +1,404 @@
+"""What clients are told of topics' partitions fits together, whoever tells it (D.2, D.13).
+
+A partition's state changes under a version, the partition epoch, which linearizable reads and ISR
+changes show; a broker's cache shows the state without it, late, but in order. Leaders show
+themselves by answering a fetch or ListOffsets in a leader epoch, for one that leads in no such
+epoch refuses. Judged from clients' operations alone, with the marks of the harness and its ledger:
+
+1. In an answer, the ISR is of the replicas, each named once, and the leader is in it.
+2. One leader epoch has one leader; one version has one state.
+3. Replicas stay those that they were.
+4. A higher version has no lower leader epoch; no linearizable read goes back.
+5. What one broker's cache shows goes back only over a restart: leader epochs, and topics, of which
+   one that has gone does not come again.
+6. Once the cluster was seen to settle, no cache shows what was over before that: an older leader
+   epoch, a topic that had gone, or another state than that of a version which held all the time.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
+
+from checkers.folds.sweeps import falls
+from checkers.folds.topic_ids import LIVES, TopicLives, topic_lives
+from framework.checking.findings import concluded, finding
+from framework.checking.keyed import Outcome
+from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.changes import NO_LEADER
+from framework.evidence.run_events import FaultRecord, RunEvents, settle_marks, settled, unhealed
+from framework.history.pairing import Operation
+from framework.plugins.checker import Finding
+
+READS: Final = ("describe", "metadata")
+FS: Final = (*READS, "alter-isr", "fetch", "list-offsets", *LIVES)
+
+Partition: TypeAlias = tuple[str, int]
+"""(topic id, partition)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What an answer shows of a partition. `version`, `isr`, `replicas`: None where it does not."""
+
+    operation: Operation
+    key: Partition
+    leader: int
+    leader_epoch: int
+    version: int | None = None
+    isr: Sequence[int] | None = None
+    replicas: Sequence[int] | None = None
+
+    @property
+    def cached(self) -> bool:
+        return self.operation.f == "metadata"
+
+    @property
+    def state(self) -> tuple[int, int, frozenset[int]]:
+        return self.leader, self.leader_epoch, frozenset(self.isr or ())
+
+    def __str__(self) -> str:
+        isr = "" if self.isr is None else f", ISR {sorted(self.isr)}"
+        return (
+            f"leader {self.leader} in leader epoch {self.leader_epoch}{isr} by operation "
+            f"{self.operation.index}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """An answer to who asked for a topic by its name: its id; None: there is none."""
+
+    operation: Operation
+    topic_id: str | None
+
+
+def metadata_answers(events: RunEvents) -> Outcome:
+    sights, topics = list(_sights(events)), list(_topics(events))
+    partitions: dict[Partition, list[Sight]] = defaultdict(list)
+    for sight in sights:
+        partitions[sight.key].append(sight)
+    lives, settled_at = Lives(events.faults), _settled_at(events)
+    findings = [*_gone_again(topics, lives), *_stale_topics(topics, settled_at)]
+    for (topic_id, number), own in sorted(partitions.items()):
+        where = f"{topic_id}/{number}"
+        findings += _within(own)
+        findings += _one_leader(where, own)
+        findings += _one_state(where, own)
+        findings += _replicas(where, own)
+        findings += _versions(where, own)
+        findings += _caches(where, own, lives)
+        findings += _stale(where, own, settled_at)
+    settled_caches = [each for each in sights if each.cached and each.operation.index > settled_at]
+    figures = {
+        "answers": len({each.operation.index for each in sights}),
+        "partitions": len(partitions),
+        "caches_after_settling": len(settled_caches),
+    }
+    return concluded(len(sights) - len(partitions), findings, figures)
+
+
+# --- what was shown -----------------------------------------------------------------------
+
+
+def _sights(events: RunEvents) -> Iterator[Sight]:
+    ids = _broker_ids(events)
+    lives = topic_lives(events.operations)
+    for operation in events.operations:
+        if not operation.ok or not isinstance(operation.result, dict):
+            continue
+        if operation.f in READS:
+            for shown in operation.result.get("partitions") or ():
+                yield _sight(operation, (operation.result["topic_id"], shown["partition"]), shown)
+        elif operation.f == "alter-isr":
+            key = (operation.value["topic_id"], operation.value["partition"])
+            yield _sight(operation, key, operation.result)
+        elif operation.f not in LIVES:
+            yield from _leads(operation, lives, ids)
+
+
+def _topics(events: RunEvents) -> Iterator[Topic]:
+    for operation in events.operations:
+        if operation.f in READS and operation.ok:
+            yield Topic(operation, (operation.result or {}).get("topic_id"))
+
+
+def _sight(operation: Operation, key: Partition, shown: Mapping[str, Any]) -> Sight:
+    return Sight(
+        operation=operation,
+        key=key,
+        leader=shown["leader"],
+        leader_epoch=shown["leader_epoch"],
+        version=shown.get("partition_epoch"),
+        isr=shown["isr"],
+        replicas=shown.get("replicas"),
+    )
+
+
+def _leads(operation: Operation, lives: TopicLives, ids: Mapping[str, int]) -> Iterator[Sight]:
+    """Who answers for a partition in an epoch leads it then."""
+    topic_id, epoch = lives.of(operation), operation.result.get("leader_epoch")
+    broker = ids.get(operation.node or "")
+    if topic_id is not None and isinstance(epoch, int) and broker is not None:
+        key = (topic_id, int(str(operation.key).rpartition("/")[2]))
+        yield Sight(operation=operation, key=key, leader=broker, leader_epoch=epoch)
+
+
+def _broker_ids(events: RunEvents) -> Mapping[str, int]:
+    specs = (events.plan.get("nodes") or {}).items()
+    return {node: spec["ids"]["broker"] for node, spec in specs if "broker" in spec["ids"]}
+
+
+# --- 1-4: whoever tells it ----------------------------------------------------------------
+
+
+def _within(sights: Iterable[Sight]) -> Iterator[Finding]:
+    for sight in sights:
+        isr, replicas = sight.isr, sight.replicas
+        if isr is None:
+            continue
+        wrong = None
+        if len(set(isr)) < len(isr) or (replicas and len(set(replicas)) < len(replicas)):
+            wrong = "names a replica twice"
+        elif replicas is not None and not set(isr) <= set(replicas):
+            wrong = f"has others in it than the replicas {list(replicas)}"
+        elif sight.leader != NO_LEADER and sight.leader not in isr:
+            wrong = "is without the leader"
+        if wrong is not None:
+            yield finding(
+                f"{sight.operation.key}: the ISR of partition {sight.key[1]} {wrong}: {sight}",
+                [sight.operation],
+            )
+
+
+def _one_leader(where: str, sights: Iterable[Sight]) -> Iterator[Finding]:
+    led = [sight for sight in sights if sight.leader != NO_LEADER]
+    for one, other in _differ(led, attrgetter("leader_epoch"), attrgetter("leader")):
+        yield finding(
+            f"{where} has two leaders in one leader epoch: {one}; {other}",
+            [one.operation, other.operation],
+        )
+
+
+def _one_state(where: str, sights: Iterable[Sight]) -> Iterator[Finding]:
+    versioned = [sight for sight in sights if sight.version is not None]
+    for one, other in _differ(versioned, attrgetter("version"), attrgetter("state")):
+        yield finding(
+            f"{where} has two states under partition epoch {one.version}: {one}; {other}",
+            [one.operation, other.operation],
+        )
+
+
+def _differ(
+    sights: Iterable[Sight], number: Callable[[Sight], int], value: Callable[[Sight], object]
+) -> Iterator[tuple[Sight, Sight]]:
+    """Of each number the first two that show it with different values."""
+    known: dict[int, Sight] = {}
+    told: set[int] = set()
+    for sight in sights:
+        other = known.setdefault(number(sight), sight)
+        if value(other) != value(sight) and number(sight) not in told:
+            told.add(number(sight))
+            yield other, sight
+
+
+def _replicas(where: str, sights: Iterable[Sight]) -> Iterator[Finding]:
+    shown = [sight for sight in sights if sight.replicas is not None]
+    for sight in shown:
+        if list(sight.replicas or ()) != list(shown[0].replicas or ()):
+            yield finding(
+                f"{where}: the replicas {list(shown[0].replicas or ())} of operation "
+                f"{shown[0].operation.index} are {list(sight.replicas or ())} by operation "
+                f"{sight.operation.index}, and nobody moved them",
+                [shown[0].operation, sight.operation],
+            )
+            return
+
+
+def _versions(where: str, sights: Iterable[Sight]) -> Iterator[Finding]:
+    """ISR changes show what they made, and are no reads."""
+    shown = [sight for sight in sights if sight.version is not None]
+    by_version = sorted(shown, key=_version)
+    for one, other in pairwise(by_version):
+        if other.leader_epoch < one.leader_epoch:
+            yield finding(
+                f"{where}: partition epoch {other.version} has a lower leader epoch than "
+                f"{one.version}: {one}; {other}",
+                [one.operation, other.operation],
+            )
+            break
+    reads = [sight for sight in shown if sight.operation.f == "describe"]
+    for one, other in falls(reads, _version):
+        yield finding(
+            f"{where}: operation {other.operation.index} read partition epoch {other.version}, "
+            f"after operation {one.operation.index} had read {one.version}",
+            [one.operation, other.operation],
+        )
+
+
+def _version(sight: Sight) -> int:
+    return -1 if sight.version is None else sight.version
+
+
+# --- 5: a broker's cache ------------------------------------------------------------------
+
+
+class Lives:
+    """Which process of a node answered, by what the harness did to it."""
+
+    def __init__(self, faults: Iterable[FaultRecord]) -> None:
+        self._ends: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        for fault in faults:
+            if fault.ends_processes is not False and isinstance(fault.victims, dict):
+                begin = float("-inf") if fault.injected_ns is None else fault.injected_ns
+                end = float("inf") if fault.healed_ns is None else fault.healed_ns
+                for node in fault.victims:
+                    self._ends[node].append((begin, end))
+
+    def of(self, operation: Operation) -> tuple[str, int] | None:
+        """(node, how often it was started anew); None: it may have been, meanwhile."""
+        begin, end = operation.invoked_ns, operation.completed_ns
+        if begin is None or end is None or operation.node is None:
+            return None
+        spans = self._ends.get(operation.node, ())
+        if any(since <= end and begin <= until for since, until in spans):
+            return None
+        return operation.node, sum(until < begin for _, until in spans)
+
+
+def _caches(where: str, sights: Iterable[Sight], lives: Lives) -> Iterator[Finding]:
+    by_life: dict[tuple[str, int], list[Sight]] = defaultdict(list)
+    for sight in sights:
+        life = lives.of(sight.operation) if sight.cached else None
+        if life is not None:
+            by_life[life].append(sight)
+    for (node, _), own in sorted(by_life.items()):
+        for before, after in falls(own, lambda sight: sight.leader_epoch):
+            yield finding(
+                f"{node}'s metadata of {where} went back, though it was not restarted: {before}; "
+                f"then {after}",
+                [before.operation, after.operation],
+            )
+
+
+def _gone_again(topics: Iterable[Topic], lives: Lives) -> Iterator[Finding]:
+    named: dict[tuple[str, tuple[str, int]], list[Topic]] = defaultdict(list)
+    for each in topics:
+        life = lives.of(each.operation) if each.operation.f == "metadata" else None
+        if life is not None:
+            named[str(each.operation.key), life].append(each)
+    for (name, (node, _)), own in sorted(named.items()):
+        for shown, gone, again in _returns(own, own, own):
+            yield finding(
+                f"{node}'s metadata of {name} went back, though it was not restarted: it showed "
+                f"{again.topic_id} in operation {again.operation.index}, which it had shown in "
+                f"{shown.operation.index}, and no longer in {gone.operation.index}",
+                [shown.operation, gone.operation, again.operation],
+            )
+
+
+def _returns(
+    first: Sequence[Topic], then: Sequence[Topic], last: Sequence[Topic]
+) -> Iterator[tuple[Topic, Topic, Topic]]:
+    """For each id an answer that shows it, a later one that does not, and one still later that
+    does again, if there are such. Ids are never used twice."""
+    ids = sorted({each.topic_id for each in last if each.topic_id is not None})
+    for topic_id in ids:
+        shown = _first_to_end(each for each in first if each.topic_id == topic_id)
+        gone = shown and _first_to_end(
+            each
+            for each in then
+            if each.topic_id != topic_id and shown.operation.precedes(each.operation)
+        )
+        for again in last:
+            if (
+                shown is not None
+                and gone is not None
+                and again.topic_id == topic_id
+                and gone.operation.precedes(again.operation)
+            ):
+                yield shown, gone, again
+                break
+
+
+def _first_to_end(topics: Iterable[Topic]) -> Topic | None:
+    return min(topics, key=lambda each: each.operation.end or 0, default=None)
+
+
+# --- 6: once settled ----------------------------------------------------------------------
+
+
+def _settled_at(events: RunEvents) -> float:
+    """The index of the mark that all nodes agreed; infinite: nobody saw that they did."""
+    if settled(events.nemesis) is not True or unhealed(events.faults):
+        return float("inf")
+    return max(each.index for each in settle_marks(events.nemesis))
+
+
+def _stale(where: str, sights: Sequence[Sight], settled_at: float) -> Iterator[Finding]:
+    earlier = [each for each in sights if (each.operation.end or 0) < settled_at]
+    if len(earlier) in (0, len(sights)):
+        return
+    newest = max(earlier, key=lambda each: each.leader_epoch)
+    held = _held(sights, earlier)
+    for cache in sights:
+        if not cache.cached or cache.operation.index < settled_at:
+            continue
+        if cache.leader_epoch < newest.leader_epoch:
+            yield _stale_finding(where, cache, newest)
+        for before, after in held:
+            if cache.operation.precedes(after.operation) and cache.state != before.state:
+                yield _stale_finding(where, cache, before)
+                break
+
+
+def _held(sights: Iterable[Sight], earlier: Iterable[Sight]) -> list[tuple[Sight, Sight]]:
+    """By version, one that showed it before the cluster settled, and the last read that did."""
+    first = {each.version: each for each in earlier if each.version is not None}
+    reads = [each for each in sights if each.operation.f == "describe"]
+    last = {each.version: each for each in sorted(reads, key=lambda each: each.operation.index)}
+    return [(first[version], last[version]) for version in first if version in last]
+
+
+def _stale_finding(where: str, cache: Sight, known: Sight) -> Finding:
+    return finding(
+        f"{cache.operation.node}'s metadata of {where} is stale after the cluster had settled: "
+        f"{cache}; before that, {known}",
+        [known.operation, cache.operation],
+    )
+
+
+def _stale_topics(topics: Sequence[Topic], settled_at: float) -> Iterator[Finding]:
+    named: dict[str, list[Topic]] = defaultdict(list)
+    for each in topics:
+        named[str(each.operation.key)].append(each)
+    for name, own in sorted(named.items()):
+        reads = [
+            each
+            for each in own
+            if each.operation.f == "describe" and (each.operation.end or 0) < settled_at
+        ]
+        caches = [
+            each
+            for each in own
+            if each.operation.f == "metadata" and each.operation.index > settled_at
+        ]
+        for shown, gone, again in _returns(own, reads, caches):
+            yield finding(
+                f"{again.operation.node}'s metadata of {name} is stale after the cluster had "
+                f"settled: it shows {again.topic_id}, which operation {shown.operation.index} had "
+                f"shown, and operation {gone.operation.index} no longer",
+                [shown.operation, gone.operation, again.operation],
+            )
+
+
+class MetadataAnswers(RunChecker):
+    name = "metadata-answers"
+    summary = (
+        "What clients are told of partitions fits together: an epoch has one leader, a version one "
+        "state, replicas stay, no broker's metadata goes back, and none is stale after settling"
+    )
+    requires = frozenset({"topic-operations"})
+    check_run = RunCheck(metadata_answers, fs=FS, nemesis=True, faults=True)

@@ -1,0 +1,341 @@
+"""What was asked is what was made."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from contract import Plants
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planted_logs import LogStory
+from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid, shown
+
+from checkers.asked_is_made import asked_is_made
+from framework.history.pairing import Operation
+from framework.verdict import Verdict
+
+ASKED = {"partitions": 2, "replication": 2, "configs": [["retention.ms", "60000"]]}
+MADE = [[4, 5], [5, 4]]
+LOST = "33333333-3333-3333-3333-333333333333"
+NEXT = "44444444-4444-4444-4444-444444444444"
+FIFTH = "55555555-5555-5555-5555-555555555555"
+PLACED = {"assignment": [[5, 4], [4, 5]]}
+
+
+def topic(*replicas: list[int], topic_id: str = TOPIC) -> dict[str, Any]:
+    """As reads show it."""
+    partitions = [
+        shown(0, each, partition=at, replicas=each, leader=each[0])
+        for at, each in enumerate(replicas)
+    ]
+    return {"topic_id": topic_id, "partitions": partitions}
+
+
+def create(story: Story, name: str, asked: Any, topic_id: str | None, **more: Any) -> Operation:
+    """Answered with the id and no more; without one: not answered."""
+    if topic_id is None:
+        return story.op("create", name, asked, type="info", error="CLIENT_TIMED_OUT")
+    return story.op("create", name, asked, {"topic_id": topic_id, **more})
+
+
+def logged(story: LogStory, name: str, topic_id: str, *replicas: list[int], **configs: str) -> None:
+    story.topic(name, topic_id)
+    for each, value in configs.items():
+        story.config(each.replace("_", "."), value, name)
+    for number, each in enumerate(replicas):
+        story.new_partition(each, number, topic_id)
+    story.record("RequestRecord", request_id=topic_id, answer="")
+
+
+def clean() -> LogStory:
+    """One by numbers, that is deleted and made anew otherwise; one by assignment; one whose create
+    has no answer. A cache lags, and may show a part."""
+    story = LogStory(readers=("c1",))
+    told = {"num_partitions": 2, "replication_factor": 2, "configs": ASKED["configs"]}
+    lost = story.invoke("create", "lost", {"partitions": 1, "replication": 1})
+    logged(story, "t", TOPIC, *MADE, retention_ms="60000")
+    create(story, "t", ASKED, TOPIC, **told)
+    logged(story, "lost", LOST, [6])
+    story.op("create", "t", {"partitions": 9}, type="fail", error="TOPIC_ALREADY_EXISTS")
+    story.op("describe", "t", None, topic(*MADE))
+    story.op("metadata", "t", None, topic(MADE[0]))
+    story.complete(lost, "info")
+    story.op("describe", "lost", None, topic([6], topic_id=LOST))
+    story.delete("t")
+    create(story, "t", PLACED, OTHER, num_partitions=2, replication_factor=2)
+    logged(story, "t", OTHER, *PLACED["assignment"])
+    story.op("metadata", "t", None, topic(*MADE))
+    story.op("describe", "t", None, topic(*PLACED["assignment"], topic_id=OTHER))
+    create(story, "u", ASKED, NEXT)
+    story.final()
+    story.op("metadata", "t", None, topic(*PLACED["assignment"], topic_id=OTHER))
+    story.op("describe", "u", None, topic(*MADE, topic_id=NEXT))
+    story.op("describe-configs", "u", None, {"configs": ASKED["configs"]})
+    story.op("describe-configs", "t", None, {"configs": []})
+    return story
+
+
+def test_clean_run_is_accepted() -> None:
+    outcome = asked_is_made(clean().run_events())
+    assert_valid(outcome)
+    assert outcome.figures == {"answers": 3, "reads": 7, "records": 3, "configs": 2}
+
+
+def test_what_nobody_shows_is_unknown() -> None:
+    """A create's own answer is an echo."""
+    story = Story()
+    create(story, "t", ASKED, TOPIC, num_partitions=2, replication_factor=2)
+    story.op("describe", "of-nobody-who-is-recorded", None, topic([4], topic_id=OTHER))
+    assert asked_is_made(story.run_events()).verdict is Verdict.UNKNOWN
+
+
+# --- clients alone ------------------------------------------------------------------------
+
+PLANTED = Plants(clean)
+
+
+@PLANTED.violation("operation 0 asked for", "partitions [0], not 0 to 5", on=Story)
+def one_partition_of_six(story: Story) -> None:
+    create(story, "t", {"partitions": 6, "replication": 3}, TOPIC, num_partitions=6)
+    story.op("describe", "t", None, topic([4, 5, 6]))
+
+
+@PLANTED.violation("partitions [0, 1, 2], not 0 to 1", on=Story)
+def more_partitions_in_a_cache(story: Story) -> None:
+    create(story, "t", ASKED, TOPIC)
+    story.op("metadata", "t", None, topic(*MADE, [4, 5]))
+
+
+@PLANTED.violation("partitions [0, 2], not 0 to 1", on=Story)
+def partitions_with_a_gap(story: Story) -> None:
+    create(story, "t", ASKED, TOPIC)
+    gap = topic(*MADE)
+    gap["partitions"][1]["partition"] = 2
+    story.op("describe", "t", None, gap)
+
+
+@PLANTED.violation("partition 1 on [5], not on 2 brokers", on=Story)
+def too_few_replicas(story: Story) -> None:
+    create(story, "t", ASKED, TOPIC)
+    story.op("metadata", "t", None, topic([4, 5], [5]))
+
+
+@PLANTED.violation("partition 0 on [4, 4], not on 2 brokers", on=Story)
+def one_broker_twice(story: Story) -> None:
+    create(story, "t", ASKED, TOPIC)
+    story.op("describe", "t", None, topic([4, 4], [4, 5]))
+
+
+@PLANTED.violation("partition 0 on [4, 5], not on [5, 4]", on=Story)
+def others_than_were_assigned(story: Story) -> None:
+    create(story, "t", PLACED, TOPIC)
+    story.op("describe", "t", None, topic(*MADE))
+
+
+@PLANTED.violation("has num_partitions 1, not 2", on=Story)
+def answer_that_says_so_itself(story: Story) -> None:
+    create(story, "t", ASKED, TOPIC, num_partitions=1)
+
+
+@PLANTED.violation("has replication_factor 1, not 2", on=Story)
+def answer_of_another_width_than_was_assigned(story: Story) -> None:
+    create(story, "t", PLACED, TOPIC, num_partitions=2, replication_factor=1)
+
+
+@PLANTED.violation("is configured to {}, not to {'retention.ms': '60000'}", on=Story)
+def answer_without_the_configuration(story: Story) -> None:
+    create(story, "t", ASKED, TOPIC, configs=[])
+
+
+@PLANTED.violation("partitions [0], not 0 to 1", on=Story)
+def cache_that_never_shows_all(story: Story) -> None:
+    create(story, "t", ASKED, TOPIC)
+    story.final()
+    story.op("metadata", "t", None, topic(MADE[0]))
+
+
+@PLANTED.violation("operation 0 or 2 asked for", "partitions [0, 1, 2], not 0 to 1", on=Story)
+def topic_of_a_lost_create_that_none_asked_for(story: Story) -> None:
+    create(story, "t", ASKED, None)
+    create(story, "t", PLACED, None)
+    story.op("describe", "t", None, topic(*MADE, [4, 5]))
+
+
+@PLANTED.violation("is configured to {}", on=Story)
+def configuration_that_was_dropped(story: Story) -> None:
+    create(story, "t", ASKED, TOPIC)
+    story.final()
+    story.op("describe", "t", None, topic(*MADE))
+    story.op("describe-configs", "t", None, {"configs": []})
+
+
+@PLANTED.violation("is configured to {'retention.ms': '1'}, not to {}", on=Story)
+def configuration_that_nobody_asked_for(story: Story) -> None:
+    create(story, "t", PLACED, TOPIC)
+    story.final()
+    story.op("describe", "t", None, topic(*PLACED["assignment"]))
+    story.op("describe-configs", "t", None, {"configs": [["retention.ms", "1"]]})
+
+
+def test_cases_of_clients_have_no_word_of_a_node() -> None:
+    blind = {name: each.story() for name, each in PLANTED.items() if "record" not in name}
+    assert len(blind) >= 13
+    assert not [name for name, story in blind.items() if story.evidence or story.events]
+
+
+# --- the log ------------------------------------------------------------------------------
+
+
+@PLANTED.violation("partitions [0], not 0 to 1: the log")
+def records_of_one_partition(story: LogStory) -> None:
+    create(story, "v", ASKED, FIFTH)
+    logged(story, "v", FIFTH, MADE[0], retention_ms="60000")
+
+
+@PLANTED.violation("partition 1 on [4], not on 2 brokers: the log")
+def records_of_too_few_replicas(story: LogStory) -> None:
+    create(story, "v", ASKED, FIFTH)
+    logged(story, "v", FIFTH, MADE[0], [4], retention_ms="60000")
+
+
+@PLANTED.violation("is configured to {}, not to", "the log")
+def records_without_the_configuration(story: LogStory) -> None:
+    create(story, "v", ASKED, FIFTH)
+    logged(story, "v", FIFTH, *MADE)
+
+
+@PLANTED.violation("partitions [0], not 0 to 1: the log")
+def records_of_a_topic_that_a_lost_create_made(story: LogStory) -> None:
+    create(story, "v", ASKED, None)
+    logged(story, "v", FIFTH, MADE[0], retention_ms="60000")
+
+
+# --- what looks alarming, and is right ----------------------------------------------------
+
+
+def test_end_of_the_log_may_be_in_the_middle_of_a_topic() -> None:
+    story = clean()
+    create(story, "v", ASKED, FIFTH)
+    story.topic("v", FIFTH)
+    story.config("retention.ms", "60000", "v")
+    story.new_partition(MADE[0], 0, FIFTH)
+    assert_valid(asked_is_made(story.run_events()))
+    story.record("NoOpRecord")
+    assert_invalid(asked_is_made(story.run_events()), "topic v")
+
+
+def test_configuration_that_is_changed_later_is_not_the_creates() -> None:
+    story = clean()
+    create(story, "v", PLACED, FIFTH)
+    logged(story, "v", FIFTH, *PLACED["assignment"])
+    story.config("retention.ms", "1", "v")
+    story.topic("w", "66666666-6666-6666-6666-666666666666")
+    story.config("retention.ms", "1", "v")
+    assert_valid(asked_is_made(story.run_events()))
+
+
+def test_topic_may_be_what_any_lost_create_asked_for() -> None:
+    """Also one that began later than another, and one that is still under way."""
+    story = Story()
+    create(story, "t", ASKED, None)
+    story.op("describe", "t", None, topic(*MADE))
+    story.invoke("create", "t", {"partitions": 1, "replication": 1})
+    story.op("describe", "t", None, topic([4], topic_id=OTHER))
+    assert_valid(asked_is_made(story.run_events()))
+
+
+def test_create_that_began_after_a_read_is_not_what_it_shows() -> None:
+    story = Story()
+    create(story, "t", {"partitions": 1, "replication": 1}, None)
+    story.op("describe", "t", None, topic(*MADE))
+    create(story, "t", ASKED, None)
+    assert_invalid(asked_is_made(story.run_events()), "operation 0 asked for")
+
+
+def test_caches_that_did_not_settle_may_lag() -> None:
+    story = Story()
+    create(story, "t", ASKED, TOPIC)
+    story.op("describe", "t", None, topic(*MADE))
+    story.final(settled=False)
+    story.op("metadata", "t", None, topic(MADE[0]))
+    story.op("describe-configs", "t", None, {"configs": []})
+    assert_valid(asked_is_made(story.run_events()))
+
+
+def test_configuration_may_be_of_a_topic_that_came_between_two_reads() -> None:
+    story = Story()
+    create(story, "t", ASKED, TOPIC)
+    story.op("delete", "t", type="info")
+    create(story, "t", PLACED, None)
+    story.final()
+    story.op("describe", "t", None, topic(*MADE))
+    story.op("describe-configs", "t", None, {"configs": []})
+    assert_valid(asked_is_made(story.run_events()))
+
+
+@pytest.mark.parametrize(
+    "asked", [None, {}, {"partitions": 1}, {"partitions": -1, "replication": 2}]
+)
+def test_what_was_not_asked_for_is_the_systems_choice(asked: Any) -> None:
+    story = Story()
+    create(story, "t", asked, TOPIC)
+    story.op("describe", "t", None, topic([4, 5]))
+    assert_valid(asked_is_made(story.run_events()))
+
+
+# --- brute force --------------------------------------------------------------------------
+
+BROKERS = (4, 5)
+Topic = dict[int, tuple[int, ...]]
+
+
+def placements(width: int) -> list[tuple[int, ...]]:
+    return list(itertools.permutations(BROKERS, width))
+
+
+def allowed(asked: dict[str, Any]) -> Iterator[Topic]:
+    """Every topic that a create may make, on these brokers."""
+    if "assignment" in asked:
+        yield {number: tuple(each) for number, each in enumerate(asked["assignment"])}
+        return
+    for made in itertools.product(placements(asked["replication"]), repeat=asked["partitions"]):
+        yield dict(enumerate(made))
+
+
+Asked = st.one_of(
+    st.fixed_dictionaries({"partitions": st.integers(1, 2), "replication": st.integers(1, 2)}),
+    st.fixed_dictionaries(
+        {"assignment": st.lists(st.sampled_from([[4], [5], [4, 5], [5, 4]]), max_size=2)}
+    ),
+)
+Seen = st.dictionaries(
+    st.integers(0, 2), st.sampled_from([(4,), (5,), (4, 5), (5, 4), (4, 4)]), max_size=3
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    creates=st.lists(st.tuples(Asked, st.sampled_from(["ok", "info", "fail"])), max_size=3),
+    seen=Seen,
+    f=st.sampled_from(["describe", "metadata"]),
+)
+def test_agrees_with_brute_force(
+    creates: list[tuple[dict[str, Any], str]], seen: Topic, f: str
+) -> None:
+    """One read of a topic; the first create that was answered made it, if any was."""
+    story = Story()
+    for number, (asked, kind) in enumerate(creates):
+        answer = {"topic_id": TOPIC if all(each[1] != "ok" for each in creates[:number]) else "x"}
+        story.op("create", "t", asked, answer if kind == "ok" else None, type=kind)
+    partitions = [{"partition": at, "replicas": list(each)} for at, each in seen.items()]
+    story.op(f, "t", None, {"topic_id": TOPIC, "partitions": partitions})
+    own = [asked for asked, kind in creates if kind == "ok"][:1]
+    makers = own or [asked for asked, kind in creates if kind == "info"]
+    fits = any(
+        seen == made or (f == "metadata" and seen.items() <= made.items())
+        for asked in makers
+        for made in allowed(asked)
+    )
+    right = Verdict.UNKNOWN if not makers else Verdict.VALID if fits else Verdict.INVALID
+    assert asked_is_made(story.run_events()).verdict is right

@@ -1,0 +1,388 @@
+"""What clients are told of partitions fits together."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from contract import Plants
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planted_runs import NODES, OTHER, TOPIC, Story, assert_valid, shown
+
+from checkers.folds.sweeps import falls
+from checkers.metadata_answers import Sight, metadata_answers
+from framework.history.pairing import Operation
+from framework.verdict import Verdict
+
+STATE = {"leader": 4, "leader_epoch": 0, "isr": [4, 5, 6]}
+
+
+class Told(Story):
+    """Answers about t/0. Nodes say nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(plan={"nodes": NODES})
+
+    def read(self, version: int, topic_id: str = TOPIC, **state: Any) -> Operation:
+        """A linearizable read."""
+        return self.describe("t", shown(version, **{**STATE, **state}), topic_id=topic_id)
+
+    def cache(self, node: str = "b1", topic_id: str | None = TOPIC, **state: Any) -> Operation:
+        result = cached(topic_id, **state) if topic_id is not None else None
+        return self.op("metadata", "t", None, result, node=node)
+
+    def led(self, node: str, epoch: int, f: str = "fetch", **more: Any) -> Operation:
+        """The node answers as the leader that it was asked for."""
+        asked = {"consumer": "a", "from": 0} if f == "fetch" else {"at": "latest"}
+        told = {"leader_epoch": epoch, "topic_id": TOPIC}
+        told |= {"records": [], "high_watermark": 0} if f == "fetch" else {"offset": 0}
+        return self.op(f, "t/0", asked, told, node=node, **more)
+
+
+def cached(topic_id: str, **state: Any) -> dict[str, Any]:
+    told = {"partition": 0, "replicas": [4, 5, 6], **STATE, **state}
+    return {"topic_id": topic_id, "partitions": [told]}
+
+
+def clean() -> Told:
+    """A leader that goes and comes back, and caches that lag."""
+    story = Told()
+    story.create("t")
+    story.read(0)
+    story.led("b1", 0)
+    story.cache("b2")
+    story.read(1, isr=[4, 5])
+    story.alter(1, [4])
+    story.read(3, leader=-1, leader_epoch=1, isr=[4])
+    story.cache("b1")
+    story.cache("b1", leader=-1, leader_epoch=1, isr=[4])
+    story.read(4, leader=4, leader_epoch=2, isr=[4])
+    story.led("b1", 2, "list-offsets")
+    story.cache("b2", leader=4, leader_epoch=2, isr=[4])
+    story.cache("b3")
+    return story
+
+
+def ended(story: Told) -> Told:
+    story.final()
+    for node in ("b1", "b2", "b3"):
+        story.cache(node, leader=4, leader_epoch=2, isr=[4])
+    story.read(4, leader=4, leader_epoch=2, isr=[4])
+    return story
+
+
+def cache_is_of_the_past(story: Told) -> None:
+    story.final()
+    story.cache("b3", leader=-1, leader_epoch=1, isr=[4])
+
+
+def cache_has_another_isr(story: Told) -> None:
+    story.final()
+    story.cache("b3", leader=4, leader_epoch=2, isr=[4, 5])
+    story.read(4, leader=4, leader_epoch=2, isr=[4])
+
+
+def cache_has_no_leader(story: Told) -> None:
+    story.final()
+    story.cache("b3", leader=-1, leader_epoch=2, isr=[4])
+    story.read(4, leader=4, leader_epoch=2, isr=[4])
+
+
+def cache_has_what_was_deleted(story: Told) -> None:
+    story.delete("t")
+    story.describe("t")
+    story.final()
+    story.cache("b3", leader=4, leader_epoch=2, isr=[4])
+
+
+def cache_has_the_earlier_topic(story: Told) -> None:
+    story.delete("t")
+    story.read(0, topic_id=OTHER)
+    story.final()
+    story.cache("b3", leader=4, leader_epoch=2, isr=[4])
+
+
+PLANTED = Plants.of(
+    lambda: ended(clean()),
+    {
+        "1: other in the isr": (
+            "t: the ISR of partition 0 has others in it than the replicas [4, 5, 6]",
+            lambda s: s.read(9, leader_epoch=2, isr=[4, 7]),
+        ),
+        "1: other in a cache's isr": (
+            "t: the ISR of partition 0 has others in it",
+            lambda s: s.cache("b2", leader_epoch=2, isr=[4, 7]),
+        ),
+        "1: leader not in the isr": (
+            "t: the ISR of partition 0 is without the leader: leader 5",
+            lambda s: s.read(9, leader=5, leader_epoch=9, isr=[4, 6]),
+        ),
+        "1: leader of a change not in the isr": (
+            "t/0: the ISR of partition 0 is without the leader",
+            lambda s: s.alter(8, [5], leader_epoch=2),
+        ),
+        "1: a replica twice": (
+            "names a replica twice",
+            lambda s: s.cache("b2", leader_epoch=2, isr=[4], replicas=[4, 5, 5]),
+        ),
+        "2: leaders by two reads": (
+            "two leaders in one leader epoch",
+            lambda s: s.read(9, leader=5, leader_epoch=2),
+        ),
+        "2: leaders by a read and a cache": (
+            "two leaders in one leader epoch",
+            lambda s: s.cache("b2", leader=6, leader_epoch=2, isr=[4, 6]),
+        ),
+        "2: leaders by their answers": (
+            f"{TOPIC}/0 has two leaders in one leader epoch: leader 4 in leader epoch 7",
+            lambda s: (s.led("b1", 7), s.led("b2", 7)),
+        ),
+        "2: leader and who answers": (
+            "two leaders in one leader epoch",
+            lambda s: s.led("b2", 2, "list-offsets"),
+        ),
+        "2: states": (
+            "two states under partition epoch 4",
+            lambda s: s.read(4, leader=4, leader_epoch=2, isr=[4, 6]),
+        ),
+        "2: leaders in one version": (
+            "two states under partition epoch 4",
+            lambda s: s.read(4, leader=5, leader_epoch=3, isr=[4, 5]),
+        ),
+        "3: replicas": (
+            "the replicas [4, 5, 6] of operation",
+            lambda s: s.read(4, leader=4, leader_epoch=2, isr=[4], replicas=[4, 5, 7]),
+        ),
+        "3: replicas in a cache": (
+            "and nobody moved them",
+            lambda s: s.cache("b3", replicas=[4, 6, 5]),
+        ),
+        "4: leader epoch falls": (
+            "partition epoch 9 has a lower leader epoch than 4",
+            lambda s: s.read(9, leader=-1, leader_epoch=1),
+        ),
+        "4: reads go back": (
+            "read partition epoch 1, after",
+            lambda s: s.read(1, isr=[4, 5]),
+        ),
+        "5: cache goes back": (
+            f"b1's metadata of {TOPIC}/0 went back",
+            lambda s: s.cache("b1"),
+        ),
+        "5: cache goes back after a restart": (
+            f"b1's metadata of {TOPIC}/0 went back",
+            lambda s: (
+                restarted(s),
+                s.cache("b1", leader=4, leader_epoch=2, isr=[4]),
+                s.cache("b1"),
+            ),
+        ),
+        "5: cache goes back after a pause": (
+            f"b1's metadata of {TOPIC}/0 went back",
+            lambda s: (
+                s.inject(fault="pause", victims={"b1": {}}, ends_processes=False),
+                s.cache("b1"),
+            ),
+        ),
+        "5: topic comes again": (
+            "b2's metadata of t went back",
+            lambda s: (
+                s.cache("b2", topic_id=None),
+                s.cache("b2", leader=4, leader_epoch=2, isr=[4]),
+            ),
+        ),
+        "5: topic before it": (
+            f"b2's metadata of t went back, though it was not restarted: it showed {TOPIC}",
+            lambda s: (
+                s.cache("b2", topic_id=OTHER),
+                s.cache("b2", leader=4, leader_epoch=2, isr=[4]),
+            ),
+        ),
+    },
+    on=clean,
+    then=ended,
+)
+PLANTED.update(
+    Plants.of(
+        clean,
+        {
+            "6: leader epoch": ("b3's metadata of", cache_is_of_the_past),
+            "6: isr": ("is stale after the cluster had settled: leader 4", cache_has_another_isr),
+            "6: no leader": ("is stale after the cluster had settled: leader -1",
+                             cache_has_no_leader),
+            "6: deleted": ("b3's metadata of t is stale", cache_has_what_was_deleted),
+            "6: another topic's": ("b3's metadata of t is stale", cache_has_the_earlier_topic),
+        },
+        on=clean,
+    )
+)  # fmt: skip
+
+
+def test_no_plant_needs_a_nodes_word() -> None:
+    assert not any(planted.story().events for planted in PLANTED.values())
+
+
+# --- what looks wrong, and is not ---------------------------------------------------------
+
+
+def restarted(story: Told) -> None:
+    story.inject(fault="kill", victims={"b1": {}}, ends_processes=True)
+    story.cache("b1")
+
+
+def restarted_some_time(story: Told) -> None:
+    """The ledger does not say when."""
+    story.inject(fault="kill", victims={"b1": {}}, ends_processes=True, injected_ns=None)
+    story.cache("b1")
+
+
+def answered_some_time(story: Told) -> None:
+    """Nor does the history, of one answer."""
+    story.cache("b1").invoked_ns = None
+    story.cache("b1").completed_ns = None
+
+
+def did_not_answer(story: Told) -> None:
+    story.op("metadata", "t", type="fail", error="CONNECTION_LOST", node="b2")
+    story.cache("b2", leader=4, leader_epoch=2, isr=[4])
+
+
+def who_led_is_not_told(story: Told) -> None:
+    told = {"topic_id": TOPIC, "offset": 0}
+    story.op("list-offsets", "t/0", {"at": "latest"}, told, node="b2")
+    story.led("b9", 2, "list-offsets")
+
+
+def lags_before_settling(story: Told) -> None:
+    story.delete("t")
+    story.describe("t")
+    story.cache("b3")
+    story.final()
+
+
+def deleted_after_settling(story: Told) -> None:
+    story.final()
+    story.delete("t")
+    story.describe("t")
+    story.cache("b3", leader=4, leader_epoch=2, isr=[4])
+
+
+def had_not_heard_of_it(story: Told) -> None:
+    story.cache("b3", topic_id=None)
+    story.final()
+    story.cache("b2", leader=4, leader_epoch=2, isr=[4])
+
+
+def being_restarted(story: Told) -> None:
+    """Nobody knows whether the old process or the new one answers."""
+    answer = story.invoke("metadata", "t", node="b1")
+    story.inject(fault="kill", victims={"b1": {}}, ends_processes=True)
+    story.complete(answer, result=cached(TOPIC))
+
+
+def stopped_for_good(story: Told) -> None:
+    story.inject(fault="kill", victims={"b1": {}}, ends_processes=True, healed_ns=None)
+    story.cache("b1")
+
+
+def may_have_ended(story: Told) -> None:
+    """A fault of somebody's package, which does not say what it does to processes."""
+    story.inject(fault="swap", victims={"b1": {}}, ends_processes=None)
+    story.cache("b1")
+
+
+def overlapping_answers(story: Told) -> None:
+    early = story.invoke("metadata", "t", node="b3")
+    story.cache("b3", leader=4, leader_epoch=2, isr=[4])
+    story.complete(early, result=cached(TOPIC))
+
+
+def settled_not(story: Told) -> None:
+    story.final(settled=False)
+    story.cache("b3")
+
+
+def not_healed(story: Told) -> None:
+    story.inject(healed=False)
+    story.final()
+    story.cache("b3")
+
+
+def changes_after_settling(story: Told) -> None:
+    """A cache that lags behind what happened after the cluster had settled."""
+    story.final()
+    story.read(5, leader=5, leader_epoch=3, isr=[5])
+    story.cache("b3", leader=4, leader_epoch=2, isr=[4])
+    story.read(5, leader=5, leader_epoch=3, isr=[5])
+
+
+def changes_meanwhile(story: Told) -> None:
+    """The version that held before the cache was asked does not hold after."""
+    story.final()
+    story.cache("b3", leader=4, leader_epoch=2, isr=[4, 5])
+    story.read(5, leader=4, leader_epoch=2, isr=[4, 5])
+
+
+def topic_made_anew(story: Told) -> None:
+    """Epochs begin again with another topic; a client takes it for the former one."""
+    story.delete("t", topic_id=None)
+    story.create("t", OTHER)
+    story.led("b2", 2)
+    story.read(0, topic_id=OTHER, leader=5, isr=[5, 6])
+    for _ in range(2):
+        story.cache("b1", topic_id=OTHER, leader=5, isr=[5, 6])
+
+
+def deleted_and_unknown_yet(story: Told) -> None:
+    story.delete("t", type="info")
+    story.cache("b2", topic_id=None)
+    story.cache("b3")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [restarted, restarted_some_time, answered_some_time, did_not_answer,
+     who_led_is_not_told, lags_before_settling, deleted_after_settling,
+     had_not_heard_of_it, being_restarted, stopped_for_good, may_have_ended,
+     overlapping_answers, settled_not, not_healed, changes_after_settling,
+     changes_meanwhile, topic_made_anew, deleted_and_unknown_yet],
+)  # fmt: skip
+def test_what_looks_wrong_and_is_not(more: Callable[[Told], None]) -> None:
+    story = clean()
+    more(story)
+    assert_valid(metadata_answers(story.run_events()))
+
+
+def test_one_answer_contradicts_nothing() -> None:
+    story = Told()
+    story.read(0)
+    assert metadata_answers(story.run_events()).verdict is Verdict.UNKNOWN
+
+
+# --- against the definition ---------------------------------------------------------------
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32))
+def test_falls_are_all_that_was_shown_better_before(seed: int) -> None:
+    draw, story = random.Random(seed), Told()
+    open_: list[Operation] = []
+    sights = []
+    for _ in range(draw.randrange(1, 9)):
+        open_.append(story.invoke("metadata", "t"))
+        while open_ and draw.random() < 0.6:
+            done = story.complete(open_.pop(draw.randrange(len(open_))))
+            epoch = draw.randrange(3)
+            sights.append(Sight(operation=done, key=(TOPIC, 0), leader=4, leader_epoch=epoch))
+    found = list(falls(sights, lambda sight: sight.leader_epoch))
+    assert sorted(after.operation.index for _, after in found) == sorted(
+        after.operation.index
+        for after in sights
+        if any(
+            before.leader_epoch > after.leader_epoch and before.operation.precedes(after.operation)
+            for before in sights
+        )
+    )
+    for before, after in found:
+        assert before.operation.precedes(after.operation)
