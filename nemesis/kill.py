@@ -49,6 +49,7 @@ class Kill(ProcessNemesis):
     name = "kill"
     act = "SIGKILL"
     injection = Killed
+    ends_processes = True
 
 
 def _kill(cluster: Cluster, node: str) -> int | None:

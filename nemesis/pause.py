@@ -34,6 +34,7 @@ class Pause(ProcessNemesis):
     name = "pause"
     act = "SIGSTOP"
     injection = Paused
+    ends_processes = False
 
 
 def _send(cluster: Cluster, node: str, number: signal.Signals) -> None:

@@ -10,10 +10,11 @@ from framework.generators import Generator
 from framework.history.event import Json
 from framework.plugins.fault import Fault, Injection, Probe
 from framework.plugins.host import Ability, HostProvider
+from framework.plugins.options import need_positive
 from framework.plugins.schedules import alternate
 from framework.plugins.system import Cluster, NodeSpec
 from framework.plugins.targets import check_targets, pick
-from nemesis.options import need_positive, targets_of
+from nemesis.options import targets_of
 
 T = TypeVar("T")
 
@@ -63,6 +64,7 @@ class ProcessFault:
     """What is done to a victim, as the ledger names it."""
     injection: MakesInjection
     options: ProcessOptions
+    ends_processes: bool
 
     def check(self, nodes: Sequence[NodeSpec]) -> None:
         check_targets(targets_of(self.options.target), nodes)
@@ -90,13 +92,16 @@ class ProcessNemesis:
     name: str
     act: str
     injection: MakesInjection
+    ends_processes: bool
 
     def __init__(self, options: ProcessOptions | None = None) -> None:
         self._options = options or ProcessOptions()
 
     @property
     def faults(self) -> Sequence[Fault]:
-        return [ProcessFault(self.name, self.act, self.injection, self._options)]
+        return [
+            ProcessFault(self.name, self.act, self.injection, self._options, self.ends_processes)
+        ]
 
     def schedule(self, interval_s: float) -> Generator:
         return alternate(self.name, self._options.interval or interval_s)

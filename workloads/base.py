@@ -8,15 +8,19 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from framework.generators import PENDING, Context, Generator, Offer, Pending, assign, op, phases
-from framework.history.event import Event, Process
+from framework.history.event import Event, Invocation, Process
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
 from workloads.kafka.client import KafkaClient
 from workloads.kafka.operations.topics import NAMES_A_TOPIC
 
 ATTEMPTS: Final = 3
+LAST: Final = 2
+"""Topics of which every broker is asked in the end."""
 LINEARIZABLE_READ: Final = "linearizable-topic-read"
 """The capability of which `describe` makes use."""
+TOPIC_CONFIGS: Final = "topic-configs"
+"""The capability of which `describe-configs` makes use."""
 
 
 class KafkaWorkload:
@@ -25,22 +29,37 @@ class KafkaWorkload:
 
     def __init__(self) -> None:
         self._named: dict[str, None] = {}
+        self._configured: dict[str, None] = {}
 
     def client(self, cluster: Cluster, thread: int) -> Client:
         """A client for any operation of ours."""
         return KafkaClient(cluster, thread, self._started)
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
-        """A read of each topic, again where it had no result. Then the last one as a broker
-        shows it: what brokers serve is judged in every run, also where clients hardly ask them."""
+        """A read of each topic, again where it had no result; of configurations, where a create
+        asked for some. Then the last ones as each broker shows them, and once more: what brokers
+        serve is judged in every run, also where clients hardly ask them, and against what held
+        before and after."""
+        brokers: list[str | None] = [spec.name for spec in options.nodes if "broker" in spec.roles]
+        read = topic_read(options)
         return phases(
-            FinalReads(names=lambda: tuple(self._named), f=topic_read(options)),
-            FinalReads(names=lambda: tuple(self._named)[-1:], f="metadata"),
+            FinalReads(names=lambda: tuple(self._named), f=read),
+            FinalReads(names=lambda: tuple(self._configured), f="describe-configs"),
+            *(
+                FinalReads(names=self._last_named, f="metadata", node=broker)
+                for broker in brokers or [None]
+            ),
+            FinalReads(names=self._last_named, f=read),
         )
 
-    def _started(self, invocation: Event) -> None:
+    def _last_named(self) -> Sequence[str]:
+        return tuple(self._named)[-LAST:]
+
+    def _started(self, invocation: Invocation) -> None:
         if invocation.f in NAMES_A_TOPIC:
             self._named[invocation.key] = None
+        if invocation.f == "create" and invocation.value.get("configs"):
+            self._configured[invocation.key] = None
 
 
 def topic_read(options: WorkloadOptions) -> str:
@@ -50,7 +69,8 @@ def topic_read(options: WorkloadOptions) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalReads:
-    """Reads each name once, and again, up to `ATTEMPTS` times, where that was not ok.
+    """Reads each name once, of one `node` where that is said, and again, up to `ATTEMPTS` times,
+    where that was not ok.
 
     `names` is asked at the first offer, when the main phase is over: the schedule as a whole is
     built before it begins.
@@ -58,6 +78,7 @@ class FinalReads:
 
     names: Callable[[], Sequence[str]]
     f: str
+    node: str | None = None
     left: tuple[tuple[str, int], ...] | None = None
     """(name, attempts left), in order; None before the first offer."""
     open: Mapping[Process, tuple[str, int]] = field(default_factory=dict)
@@ -68,7 +89,7 @@ class FinalReads:
             left = tuple((name, ATTEMPTS) for name in self.names())
         if not left:
             return Offer(PENDING, self) if self.open else None
-        chosen = assign(context.fork(len(left)), op(self.f, key=left[0][0]))
+        chosen = assign(context.fork(len(left)), op(self.f, key=left[0][0], node=self.node))
         if isinstance(chosen, Pending):
             return Offer(chosen, replace(self, left=left))
         under_way = {**self.open, chosen.process: left[0]}

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from framework.generators import Context, Generator, Offer, Pending, assign, op
-from framework.history.event import Event
+from framework.history.event import Event, Invocation
 from framework.plugins.workload import WorkloadOptions
 from workloads.base import KafkaWorkload
 from workloads.options import at_least
@@ -84,7 +84,7 @@ class IsrChanges:
             return Offer(chosen, self)
         return Offer(chosen, replace(self, taken=self.taken + 1))
 
-    def _next(self, rng: random.Random, now_ns: int) -> Event | None:
+    def _next(self, rng: random.Random, now_ns: int) -> Invocation | None:
         urgent = self.brokers.due_heartbeat(now_ns) or self.brokers.upkeep()
         if urgent is not None:
             return urgent

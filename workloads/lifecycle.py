@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from framework.generators import Context, Generator, Offer, Pending, assign, op, phases
-from framework.history.event import Event, Process
+from framework.history.event import Event, Invocation, Process
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
 from workloads.base import KafkaWorkload, topic_read
@@ -117,7 +117,7 @@ class ComingAndGoing:
             after = replace(after, busy={**self.busy, chosen.process: str(chosen.key)})
         return Offer(chosen, after)
 
-    def _next(self, rng: random.Random, now_ns: int) -> Event | Pending:
+    def _next(self, rng: random.Random, now_ns: int) -> Invocation | Pending:
         if self.created and rng.random() < READ_SHARE:
             return op(self.read, key=TOPIC)
         all_up = all(broker.up for broker in self.brokers)
@@ -154,7 +154,7 @@ class ComingAndGoing:
         return replace(after, brokers=brokers)
 
 
-def _process_operation(broker: BrokerProcess, rng: random.Random) -> Event:
+def _process_operation(broker: BrokerProcess, rng: random.Random) -> Invocation:
     if broker.up is None:
         return op("restart", key=broker.key)
     if not broker.up:

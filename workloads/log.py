@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from framework.generators import PENDING, Context, Generator, Offer, Pending, assign, op, phases
-from framework.history.event import Event, Process
+from framework.history.event import Event, Invocation, Process
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
 from workloads.base import ATTEMPTS, KafkaWorkload
@@ -112,7 +112,7 @@ class LogOperations:
             return Offer(chosen, self)
         return Offer(*self._taken(chosen))
 
-    def _create(self) -> Event | None:
+    def _create(self) -> Invocation | None:
         """The topics come first; a create that failed is tried again."""
         missing = next((topic for topic in self.options.names if topic not in self.created), None)
         if missing is None:
@@ -120,7 +120,7 @@ class LogOperations:
         topic = CreateTopic(partitions=self.options.partitions, replication=self.options.replicas)
         return op("create", key=missing, value=topic.to_json())
 
-    def _data(self, rng: random.Random) -> Event | None:
+    def _data(self, rng: random.Random) -> Invocation | None:
         keys = self.options.keys
         draw, key = rng.random(), rng.choice(keys)
         if draw < PRODUCE_SHARE:
@@ -150,7 +150,7 @@ class LogOperations:
         idempotent = acks == "all" and rng.random() < IDEMPOTENT_SHARE
         return Produce(value=self.next_value, acks=acks, idempotent=idempotent)
 
-    def _taken(self, chosen: Event) -> tuple[Event, Generator]:
+    def _taken(self, chosen: Invocation) -> tuple[Invocation, Generator]:
         after = replace(self, taken=self.taken + 1)
         if chosen.f == "produce":
             produce = replace(Produce.from_json(chosen.value), producer=f"p{chosen.process}")
@@ -199,7 +199,7 @@ class Unread:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalFetches:
     """Reads each partition from 0 to its high watermark; gives one up, unread, after `ATTEMPTS`
-    fetches in a row that failed."""
+    fetches in a row that failed or brought nothing."""
 
     left: tuple[Unread, ...]
     open: Mapping[Process, Unread] = field(default_factory=dict)
@@ -221,14 +221,19 @@ class FinalFetches:
             return self
         unread = self.open[event.process]
         rest = {process: each for process, each in self.open.items() if process != event.process}
-        left = self.left
-        if event.type == "ok":
-            fetched = Fetched.from_json(event.value)
-            if fetched.position < fetched.high_watermark:
-                left = (*left, Unread(unread.key, fetched.position))
-        elif unread.attempts > 1:
-            left = (*left, replace(unread, attempts=unread.attempts - 1))
-        return replace(self, left=left, open=rest)
+        again = _still_unread(unread, event)
+        return replace(self, left=self.left if again is None else (*self.left, again), open=rest)
+
+
+def _still_unread(before: Unread, event: Event) -> Unread | None:
+    """What is left to read after a fetch."""
+    if event.type == "ok":
+        fetched = Fetched.from_json(event.value)
+        if fetched.position >= fetched.high_watermark:
+            return None
+        if fetched.position > before.position:
+            return Unread(before.key, fetched.position)
+    return replace(before, attempts=before.attempts - 1) if before.attempts > 1 else None
 
 
 def final_fetches(keys: Sequence[str]) -> FinalFetches:

@@ -4,12 +4,11 @@ does."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final, TypeVar
 
 import tenacity
 
-from framework.history.event import Event
+from framework.history.event import Completion, Invocation
 from framework.plugins.system import Cluster
 from workloads.kafka.client import KafkaClient
 from workloads.kafka.operations.brokers import NO_EPOCH, broker_of
@@ -32,13 +31,13 @@ class ProcessClient:
     """Implements the engine's `Client`. Operations on topics go to the brokers as always."""
 
     def __init__(
-        self, cluster: Cluster, thread: int, started: Callable[[Event], None] = lambda _: None
+        self, cluster: Cluster, thread: int, started: Callable[[Invocation], None] = lambda _: None
     ) -> None:
         self._cluster = cluster
         self._system = system_of(cluster)
         self._topics = KafkaClient(cluster, thread, started)
 
-    def invoke(self, invocation: Event) -> Event:
+    def invoke(self, invocation: Invocation) -> Completion:
         """The completion, within 10 s. Info: the broker is not, or not yet, as it was to be."""
         operation = _OPERATIONS.get(invocation.f)
         if operation is None:
@@ -47,10 +46,10 @@ class ProcessClient:
         try:
             value = operation(slots).to_json()
         except TimeoutError as error:
-            return replace(
-                invocation, type="info", error=("TIMED_OUT", str(error)), node=slots[0].node
+            return invocation.completed(
+                "info", invocation.value, error=("TIMED_OUT", str(error)), node=slots[0].node
             )
-        return replace(invocation, type="ok", value=value, node=slots[0].node)
+        return invocation.completed("ok", value, node=slots[0].node)
 
     def close(self) -> None:
         """Close all connections."""

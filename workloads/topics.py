@@ -14,16 +14,19 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from framework.generators import Context, Generator, Offer, Pending, assign, op
-from framework.history.event import Event
+from framework.history.event import Event, Invocation
 from framework.plugins.workload import WorkloadOptions
-from workloads.base import KafkaWorkload, topic_read
-from workloads.kafka.operations.topics import CreateTopic
+from workloads.base import TOPIC_CONFIGS, KafkaWorkload, topic_read
+from workloads.kafka.operations.topics import Configs, CreateTopic
 from workloads.options import at_least
 
 FEWEST_OPERATIONS, MOST_OPERATIONS = 40, 60
 MOST_UNKNOWN: Final = 8
 """Operations of unknown fate after which a name retires: each of them doubles, at worst, what
 there is to search."""
+CONFIGURED_SHARE: Final = 0.5
+CONFIGS: Final = {"retention.ms": (60_000, 10**9), "max.message.bytes": (10**4, 10**6)}
+"""What creates ask for, each from least to most. Nobody produces to these topics."""
 WEIGHTS: Final = {"create": 6, "delete": 5, "describe": 6, "metadata": 3}
 
 
@@ -58,7 +61,11 @@ class Topics(KafkaWorkload):
     def generator(self, options: WorkloadOptions) -> Generator:
         unread = {"describe"} - {topic_read(options)}
         weights = {f: weight for f, weight in WEIGHTS.items() if f not in unread}
-        return RollingNames(options=self._options, weights=weights)
+        return RollingNames(
+            options=self._options,
+            weights=weights,
+            configures=TOPIC_CONFIGS in options.capabilities,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +87,11 @@ class Name:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollingNames:
-    """Endless. `next`: the number of the next name."""
+    """Endless. `next`: the number of the next name. `configures`: some creates do."""
 
     options: TopicsOptions
     weights: Mapping[str, int]
+    configures: bool = False
     live: tuple[Name, ...] = ()
     next: int = 0
     taken: int = 0
@@ -106,14 +114,22 @@ class RollingNames:
         live[slot] = replace(live[slot], left=live[slot].left - 1)
         return Offer(chosen, replace(self, live=tuple(live), next=number, taken=self.taken + 1))
 
-    def _operation(self, name: str, rng: random.Random) -> Event:
+    def _operation(self, name: str, rng: random.Random) -> Invocation:
         f = rng.choices(list(self.weights), weights=list(self.weights.values()))[0]
         if f != "create":
             return op(f, key=name)
         partitions = rng.randint(1, self.options.partitions)
         replication = rng.randint(1, self.options.replicas)
-        value = CreateTopic(partitions=partitions, replication=replication)
+        value = CreateTopic(
+            partitions=partitions, replication=replication, configs=self._configs(rng)
+        )
         return op(f, key=name, value=value.to_json())
+
+    def _configs(self, rng: random.Random) -> Configs | None:
+        if not self.configures or rng.random() >= CONFIGURED_SHARE:
+            return None
+        some = rng.sample(sorted(CONFIGS), rng.randint(1, len(CONFIGS)))
+        return tuple((each, str(rng.randint(*CONFIGS[each]))) for each in sorted(some))
 
     def update(self, context: Context, event: Event) -> Generator:
         if event.type != "info":

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from framework.generators import Context, Generator, Offer, Pending, assign
-from framework.history.event import Event
+from framework.history.event import Event, Invocation
 from framework.plugins.workload import WorkloadOptions
 from workloads.base import KafkaWorkload
 from workloads.kafka.operations.brokers import NO_EPOCH, AlterIsr, Heartbeat
@@ -103,7 +103,7 @@ class Zombies:
             return Offer(chosen, turned)
         return Offer(chosen, replace(turned, taken=self.taken + 1))
 
-    def _next(self, rng: random.Random, now_ns: int) -> Event | None:
+    def _next(self, rng: random.Random, now_ns: int) -> Invocation | None:
         urgent = self.brokers.due_heartbeat(now_ns) or self.brokers.upkeep()
         if urgent is not None:
             return urgent

@@ -11,8 +11,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from framework.checking.run_checks import RunCheck
-from framework.evidence.catalogue import concrete
+from framework.checking.run_checks import RunCheck, evidence_for
 from framework.plugins.checker import CLIENTS, LEDGER, NODES, Checker, RunTables
 
 ALL: Final = (CLIENTS, LEDGER, NODES)
@@ -27,7 +26,7 @@ def contracts_of(checker: Checker, run: RunTables) -> Sequence[str]:
     there = {
         CLIENTS: _has_operations(check, run),
         LEDGER: bool((check.nemesis and len(run.nemesis)) or (check.faults and len(run.faults))),
-        NODES: any(kind.kind in run.evidence for kind in concrete(check.evidence)),
+        NODES: any(evidence_for([check], run.evidence)),
     }
     return tuple(contract for contract in ALL if there[contract])
 

@@ -26,8 +26,8 @@ from framework.checking.runs import StoredRun, read_run, read_runs, tables
 from framework.errors import UsageError
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of
-from framework.plugins import registry
 from framework.plugins.checker import Batch, Checker, DataFrame, Tables
+from framework.plugins.options import Named, create
 
 Row = Mapping[str, Any]
 WHOLE: Final = "whole-run"
@@ -54,8 +54,9 @@ def warm_up_checkers(spark: Any, folder: Path, checkers: Sequence[str]) -> None:
     """Checks what a run has recorded so far, and forgets the outcome: the verdict comes seconds
     sooner when Spark and its Python workers have seen every checker before. Never raises."""
     with suppress(Exception):
-        plugins, _ = _load(sorted(checkers), strict=False)
-        _outcomes(tables(spark, [read_run(folder)]), plugins)
+        run = read_run(folder)
+        plugins, _ = _load(sorted(checkers), run.checker_options(()), strict=False)
+        _outcomes(tables(spark, [run]), plugins)
 
 
 def check_stored(
@@ -63,15 +64,34 @@ def check_stored(
     runs: Sequence[StoredRun],
     checkers: Sequence[str] | None = None,
     *,
+    options: Sequence[str] = (),
     budget_s: float | None = None,
 ) -> list[RunResult]:
-    """`check_runs` for runs that were read already."""
+    """`check_runs` for runs that were read already. `options` of checkers (NAME:KEY=VALUE,...) go
+    before those that a run's plan has."""
+    if budget_s is not None:
+        spark.conf.set(BUDGET_CONF, str(budget_s))
+    alike: dict[tuple[tuple[str, str], ...], list[StoredRun]] = {}
+    for run in runs:
+        alike.setdefault(tuple(sorted(run.checker_options(options).items())), []).append(run)
+    results: dict[str, RunResult] = {}
+    for given, group in alike.items():
+        found = _check_alike(spark, group, checkers, dict(given))
+        results |= {run.info.run: result for run, result in zip(group, found, strict=True)}
+    return [results[run.info.run] for run in runs]
+
+
+def _check_alike(
+    spark: Any,
+    runs: Sequence[StoredRun],
+    checkers: Sequence[str] | None,
+    options: Mapping[str, str],
+) -> list[RunResult]:
+    """Runs whose checkers have the same options, in one job."""
     began = monotonic()
     wanted = {run.info.run: _wanted(run, checkers) for run in runs}
     names = sorted(set().union(*wanted.values()))
-    if budget_s is not None:
-        spark.conf.set(BUDGET_CONF, str(budget_s))
-    plugins, broken = _load(names, strict=checkers is not None)
+    plugins, broken = _load(names, options, strict=checkers is not None)
     stored = tables(spark, runs)
     was_read = monotonic()
     rows, failed = _outcomes(stored, plugins)
@@ -94,7 +114,8 @@ def check_stored(
             else:
                 found = by_run.get((run.info.run, name), [])
                 contracts = contracts_of(plugins[name], tables_of[run.info.run])
-                judged.append(checker_result(name, summary, found, contracts))
+                given = options.get(name, "")
+                judged.append(checker_result(name, summary, found, contracts, given))
         if ended_early := run.info.plan.get("ended_early"):
             note = f"the framework itself failed: {ended_early}"
             judged.append(failed_result(WHOLE, "The run came to its end", note))
@@ -132,9 +153,7 @@ def _kept(result: RunResult) -> RunResult:
 
 
 def _wanted(run: StoredRun, checkers: Sequence[str] | None) -> set[str]:
-    if checkers is not None:
-        return set(checkers)
-    return set(run.info.plan.get("checkers") or registry.names("checkers"))
+    return run.checkers() if checkers is None else set(checkers)
 
 
 def _not_applicable(run: StoredRun, wanted: set[str]) -> dict[str, str]:
@@ -145,13 +164,15 @@ def _not_applicable(run: StoredRun, wanted: set[str]) -> dict[str, str]:
     return {name: str(reason) for name, reason in said.items() if name not in wanted}
 
 
-def _load(names: Sequence[str], *, strict: bool) -> tuple[dict[str, Checker], dict[str, str]]:
-    """The checkers, and why the others could not be loaded."""
+def _load(
+    names: Sequence[str], options: Mapping[str, str], *, strict: bool
+) -> tuple[dict[str, Checker], dict[str, str]]:
+    """The checkers with their options, and why the others could not be loaded."""
     plugins: dict[str, Checker] = {}
     broken: dict[str, str] = {}
     for name in names:
         try:
-            plugins[name] = registry.load("checkers", name)
+            plugins[name] = create("checkers", Named(name, options.get(name, "")))
         except Exception as error:
             if strict and isinstance(error, UsageError):
                 raise

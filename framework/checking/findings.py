@@ -28,6 +28,12 @@ def finding(
     return Finding(message=message, operations=named, events=shown, contracts=tuple(sorted(proved)))
 
 
+def named(operations: Iterable[Operation]) -> str:
+    """The operations that clients may have noticed something by, for the end of a message."""
+    indices = ", ".join(str(each.index) for each in operations)
+    return f"(operations: {indices or 'none recorded'})"
+
+
 def concluded(
     seen: int,
     findings: Sequence[Finding],

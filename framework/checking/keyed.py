@@ -17,6 +17,7 @@ import pyarrow as pa
 from framework.checking.workers import settle_in
 from framework.history.event import Json
 from framework.plugins.checker import OUTCOME_SCHEMA, DataFrame, Finding
+from framework.plugins.options import need_positive
 from framework.verdict import Verdict
 
 Row = dict[str, Any]
@@ -185,6 +186,20 @@ def failed(error: Exception) -> "Outcome":
 def budget_s(spark: Any) -> float:
     """Seconds that a search may spend on one key: `--budget`, through the session."""
     return float(spark.conf.get(BUDGET_CONF, str(DEFAULT_BUDGET_S)))
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """Of a checker that searches. `budget`: seconds that it may spend on one key; None: what
+    `--budget` says."""
+
+    budget: float | None = None
+
+    def __post_init__(self) -> None:
+        need_positive(budget=self.budget)
+
+    def budget_s(self, spark: Any) -> float:
+        return budget_s(spark) if self.budget is None else self.budget
 
 
 def unquoted(value: Json) -> str:

@@ -5,7 +5,6 @@ process. A bucket holds all operations of its keys, and what of the borders betw
 needs to number and close them; so one shuffle is enough.
 """
 
-import json
 import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from framework.history.borders import Border
 from framework.history.events import process_ids
 from framework.history.ingest import EVENTS, OPERATION, PART, Part, count_of, ingest
 from framework.history.ranges import Range
-from framework.history.texts import as_json, whole
 
 SHARES: Final = "shares"
 BORDERS: Final = "borders"
@@ -94,7 +92,7 @@ class ByKey:
         rest = table.slice(count)
         keyed = pa.concat_tables([table.slice(0, count), rest.filter(pc.is_valid(rest["key"]))])
         keyless = _coded(rest.filter(pc.is_null(rest["key"])))
-        for bucket, share in split(_equal_keys(keyed), "key", buckets, str(part.border.file)):
+        for bucket, share in split(keyed, "key", buckets, str(part.border.file)):
             yield bucket, _coded(share)
         for bucket in range(buckets if len(keyless) else 0):
             yield bucket, keyless
@@ -191,21 +189,6 @@ def assembled_cited(table: pa.Table, borders: Iterable[Border]) -> pa.Table:
     """The rows of `produce_cited`, of all histories, as true operations with their `file`."""
     counts = [count_of(border) for border in borders]
     return assemble(pa.concat_tables([table, *counts]))
-
-
-def _equal_keys(table: pa.Table) -> pa.Table:
-    """With one text for keys that are equal as JSON: `1.0` becomes `1`."""
-    keys = table.column("key")
-    distinct = keys.unique()
-    odd = distinct.filter(pc.match_substring_regex(distinct, r"[0-9](\.0|e\+)")).to_pylist()
-    equal = {text: as_json(whole(json.loads(text))) for text in odd}
-    changed = [text for text in odd if equal[text] != text]
-    if not changed:
-        return table
-    new = pa.array([equal[text] for text in changed], pa.string())
-    places = pc.index_in(keys, pa.array(changed, pa.string()))
-    column = pc.coalesce(new.take(places.combine_chunks()), keys.cast(pa.string()))
-    return table.set_column(table.column_names.index("key"), table.field("key"), column)
 
 
 def _coded(table: pa.Table) -> pa.Table:

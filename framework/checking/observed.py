@@ -22,6 +22,21 @@ def system_of(plan: Mapping[str, Json]) -> System:
     return system
 
 
+def with_votes(plan: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The plan with `votes` of each node. Older ones do not say it; then the system's layout does,
+    if it is installed."""
+    nodes, options = plan["nodes"], plan.get("options") or {}
+    if all("votes" in node for node in nodes.values()):
+        return plan
+    try:
+        specs = system_of(plan).layout(options.get("nodes"))
+    except UsageError:
+        return plan
+    votes = {spec.name: spec.votes for spec in specs}
+    told = {name: {"votes": votes.get(name, False), **node} for name, node in nodes.items()}
+    return {**plan, "nodes": told}
+
+
 def observed(info: RunInfo) -> dict[str, pa.Table]:
     """Kind -> its rows. Raises `UsageError` if the system is not installed, or a file of the run
     is not what its nodes write."""

@@ -47,6 +47,8 @@ class CheckerResult:
     note: str = ""
     contracts: Sequence[str] = ()
     """Which contracts the verdict rests on (`framework.plugins.checker`)."""
+    options: str = ""
+    """What it was given: `KEY=VALUE,...`."""
     figures: Mapping[str, Any] = field(default_factory=dict)
     findings: Sequence[KeyedFinding] = ()
 
@@ -74,6 +76,7 @@ def checker_result(
     summary: str,
     rows: Sequence[Mapping[str, Any]],
     contracts: Sequence[str] = (CLIENTS,),
+    options: str = "",
 ) -> CheckerResult:
     """The rows of one checker and run, added up.
 
@@ -100,6 +103,7 @@ def checker_result(
         keys=len({row["key"] for row in rows if row["key"]}),
         note="; ".join(notes),
         contracts=tuple(contracts) if seen or findings else (),
+        options=options,
         figures=_figures(rows),
         findings=findings[:MAX_FINDINGS],
     )

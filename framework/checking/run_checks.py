@@ -14,6 +14,7 @@ each run is unpacked once.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ import pyarrow.compute as pc
 
 from framework.checking.keyed import Judged, Outcome, Row, failed, keyed_together
 from framework.evidence.catalogue import KINDS, concrete
-from framework.evidence.kinds import Evidence
+from framework.evidence.kinds import DISK, Evidence
 from framework.evidence.run_events import FaultRecord, NemesisEvent, RunEvents
 from framework.evidence.schemas import rows_of
 from framework.history.event import Json
@@ -29,7 +30,8 @@ from framework.history.pairing import Operation
 from framework.history.reader import operations_of
 from framework.plugins.checker import DataFrame, RunTables, Table, Tables
 
-Rule = Callable[[RunEvents], Outcome]
+Rule = Callable[..., Outcome]
+"""Of `RunEvents`, and perhaps options."""
 
 _PLAN: Final = "plan"
 _OPERATIONS: Final = "operations"
@@ -44,10 +46,13 @@ _ROWS: Final = 65_536
 @dataclass(frozen=True, slots=True)
 class RunCheck:
     """A rule, and what it looks at beside the plan: kinds of evidence (a base stands for all that
-    are made of it), `f`s of operations (None: all), and whether nemesis events and the ledger."""
+    are made of it), kinds that were read from the nodes' disks, `f`s of operations (None: all), and
+    whether nemesis events and the ledger. What a disk tells of a kind that a rule looks at in
+    `evidence` alone is kept from it: it would see everything twice."""
 
     rule: Rule
     evidence: Sequence[type[Evidence]] = ()
+    disk: Sequence[type[Evidence]] = ()
     fs: Sequence[str] | None = ()
     nemesis: bool = False
     faults: bool = False
@@ -57,10 +62,15 @@ class RunCheck:
 
     def __call__(self, events: RunEvents) -> Judged:
         """Of a run of which more may be known than it looks at."""
-        kinds, fs = tuple(self.evidence), self.fs
+        fs = self.fs
+        told, on_disk = tuple(self.evidence), tuple(self.disk)
         seen = replace(
             events,
-            evidence=[each for each in events.evidence if isinstance(each, kinds)],
+            evidence=[
+                each
+                for each in events.evidence
+                if isinstance(each, on_disk if each.source == DISK else told)
+            ],
             operations=[each for each in events.operations if fs is None or each.f in fs],
             nemesis=events.nemesis if self.nemesis else (),
             faults=events.faults if self.faults else (),
@@ -88,13 +98,19 @@ class RunBatch:
 
 
 class RunChecker:
-    """A checker that judges whole runs by one rule."""
+    """A checker that judges whole runs by one rule. Where it has a class `Options`, the rule takes
+    an instance of it as `options`."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
     requires: ClassVar[frozenset[str]]
-    check_run: ClassVar[RunCheck]
+    check_run: RunCheck
     batch: ClassVar[RunBatch] = RunBatch()
+
+    def __init__(self, options: Any = None) -> None:
+        if options is not None:
+            rule = partial(self.check_run.rule, options=options)
+            self.check_run = replace(self.check_run, rule=rule)
 
     def check(self, tables: Tables) -> DataFrame:
         return self.batch.check(tables, {self.name: self})
@@ -129,9 +145,26 @@ def _wanted(run: RunTables, checks: Sequence[RunCheck]) -> Iterator[tuple[str, T
         yield _NEMESIS, run.nemesis
     if any(check.faults for check in checks):
         yield _FAULTS, run.faults
-    for kind in concrete(each for check in checks for each in check.evidence):
-        if kind.kind in run.evidence:
-            yield _EVIDENCE + kind.kind, run.evidence[kind.kind]
+    for kind, table in evidence_for(checks, run.evidence):
+        yield _EVIDENCE + kind, table
+
+
+def evidence_for(
+    checks: Iterable[RunCheck], evidence: Mapping[str, Table]
+) -> Iterator[tuple[str, Table]]:
+    """Kind -> the rows of it at which any of the checks looks, where there are some."""
+    checks = list(checks)
+    told = set(concrete(each for check in checks for each in check.evidence))
+    on_disk = set(concrete(each for check in checks for each in check.disk))
+    for kind in KINDS.values():
+        if kind.kind not in evidence or kind not in told | on_disk:
+            continue
+        table = evidence[kind.kind]
+        if not (kind in told and kind in on_disk):
+            from_disk = pc.equal(table.column("source"), DISK)
+            table = table.filter(from_disk if kind in on_disk else pc.invert(from_disk))
+        if len(table):
+            yield kind.kind, table
 
 
 def _json_bytes(plan: Mapping[str, Json]) -> bytes:
@@ -196,6 +229,7 @@ def _fault_record(row: Row) -> FaultRecord:
         healed_ns=row["healed_ns"],
         effective=row["effective"],
         healed=row["healed"],
+        ends_processes=row["ends_processes"],
         entries=_loads(row["entries"]) or (),
     )
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from framework.checking.columns import Columns
-from framework.checking.observed import observed
+from framework.checking.observed import observed, with_votes
 from framework.checking.results import refuse_all
 from framework.errors import UsageError
 from framework.history.assemble import process_texts
@@ -19,7 +20,10 @@ from framework.history.pairing import Operation
 from framework.history.reader import Read, read
 from framework.history.texts import as_json, as_text
 from framework.json_lines import json_lines
+from framework.plugins import registry
 from framework.plugins.checker import RunInfo, RunTables, Tables
+from framework.plugins.fault import Nemesis
+from framework.plugins.options import Named, create, options_of
 
 PLAN: Final = "plan.json"
 HISTORY: Final = "history.jsonl"
@@ -48,6 +52,7 @@ FAULTS: Final = pa.schema(
         "healed_ns": pa.int64(),
         "effective": pa.bool_(),
         "healed": pa.bool_(),
+        "ends_processes": pa.bool_(),
         "entries": pa.string(),
     }
 )
@@ -59,6 +64,16 @@ class StoredRun:
 
     info: RunInfo
     history: Read
+
+    def checkers(self) -> set[str]:
+        """Those that its plan names; all, where it names none."""
+        return set(self.info.plan.get("checkers") or registry.names("checkers"))
+
+    def checker_options(self, more: Sequence[str]) -> dict[str, str]:
+        """Checker -> its options in this run, over which go `more` (NAME:KEY=VALUE,...). Raises
+        `UsageError` where they have another form."""
+        stored = (self.info.plan.get("options") or {}).get("checker") or ()
+        return options_of("checkers", [*map(str, stored), *more])
 
 
 def find_runs(paths: Iterable[Path]) -> list[Path]:
@@ -144,7 +159,7 @@ def _of_run(run: StoredRun) -> RunTables:
         plan=run.info.plan,
         operations=run.history.operations,
         nemesis=run.history.nemesis,
-        faults=_faults(run.info),
+        faults=ledger_of(run.info),
         evidence=observed(run.info),
     )
 
@@ -189,7 +204,12 @@ def _read_plan(path: Path) -> Mapping[str, Any]:
     if missing:
         raise UsageError(f"{path}: not the plan of a run: it has no {', '.join(missing)}")
     assert isinstance(plan, dict)
-    return plan
+    nodes = plan["nodes"]
+    if not isinstance(nodes, dict) or not all(isinstance(each, dict) for each in nodes.values()):
+        raise UsageError(f"{path}: not the plan of a run: nodes is no object of objects")
+    if not isinstance(plan.get("options") or {}, dict):
+        raise UsageError(f"{path}: not the plan of a run: options is no object")
+    return with_votes(plan)
 
 
 _ENTRY: Final = {"id": int, "step": str, "fault": str, "shape": str, "time": int}
@@ -205,7 +225,8 @@ def _need(path: Path, line: Mapping[str, Any], kinds: Mapping[str, type]) -> Non
             )
 
 
-def _faults(info: RunInfo) -> pa.Table:
+def ledger_of(info: RunInfo) -> pa.Table:
+    """Its injections, `FAULTS`. Raises `UsageError`."""
     columns = Columns(FAULTS)
     path = Path(info.path) / LEDGER
     entries: dict[int, list[dict[str, Any]]] = {}
@@ -226,9 +247,26 @@ def _faults(info: RunInfo) -> pa.Table:
             _time(steps, "healed"),
             during,
             None if after is None else not after,
+            _ends_processes(lines[0]),
             as_json(lines),
         )
     return columns.table()
+
+
+def _ends_processes(planned: Mapping[str, Any]) -> bool | None:
+    """Older ledgers do not say; then the fault of this name does, if it is installed."""
+    said = planned.get("ends_processes", _effects().get(str(planned.get("fault"))))
+    return said if isinstance(said, bool) else None
+
+
+@cache
+def _effects() -> Mapping[str, bool]:
+    """Fault -> whether it ends processes, of the nemeses that are installed."""
+    found: dict[str, bool] = {}
+    for name in registry.names("nemeses"):
+        nemesis: Nemesis = create("nemeses", Named(name))
+        found |= {fault.name: fault.ends_processes for fault in nemesis.faults}
+    return found
 
 
 def _time(steps: Mapping[str, Mapping[str, Any]], step: str) -> int | None:

@@ -111,6 +111,14 @@ _Set = Annotated[
         "--set", help="[NODE-OR-ROLE:]KEY=VALUE: a setting of nodes. May be given several times."
     ),
 ]
+_Checker = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="NAME:KEY=VALUE,...: options of a checker. May be given several times. Every checker "
+        "that applies is asked, whether it is named here or not.",
+        autocompletion=completion.plugin("checkers"),
+    ),
+]
 
 
 @app.command()
@@ -164,6 +172,7 @@ def run(
         float, typer.Option(help="Time for the linearizability search of one key, s.")
     ] = 30.0,
     setting: _Set = None,
+    checker: _Checker = None,
 ) -> int:
     """Run one test: start a cluster, operate on it, break it, heal it, decide."""
     from framework.cli.run import run_command
@@ -191,6 +200,7 @@ def run(
             defect=defect,
             budget_s=budget,
             settings=tuple(setting or ()),
+            checker=tuple(checker or ()),
         )
     )
 
@@ -240,8 +250,10 @@ def check(
         Path | None, typer.Option(help="Write a page of what was found, with pictures.")
     ] = None,
     spark_master: Annotated[str | None, typer.Option(help=_MASTER_HELP)] = None,
+    checker: _Checker = None,
 ) -> int:
-    """Check stored runs again, or histories that somebody else recorded."""
+    """Check stored runs again, or histories that somebody else recorded. What --checker says goes
+    before the run's own options of checkers."""
     from framework.cli.check import check as check_command
 
     return check_command(
@@ -253,6 +265,7 @@ def check(
         junit=junit,
         report=report,
         spark_master=spark_master,
+        checker=checker or (),
     )
 
 

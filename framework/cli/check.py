@@ -36,6 +36,7 @@ from framework.history.event import Json
 from framework.history.jepsen import MODELS as JEPSEN_MODELS
 from framework.history.jepsen import our_model
 from framework.history.pairing import Operation
+from framework.plugins.options import need_options, options_of
 from framework.report.histories import draw as draw_results
 from framework.report.render import draw
 from framework.verdict import EXIT_CODE, worst
@@ -54,6 +55,7 @@ def check(
     spark_master: str | None = None,
     format: str = "jsonl",
     report: Path | None = None,
+    checker: Sequence[str] = (),
 ) -> int:
     """Checks and prints; returns the exit code of the worst verdict.
 
@@ -70,6 +72,9 @@ def check(
         need_target(junit)
     if report is not None:
         need_target(report, "--report")
+    need_options("checkers", options_of("checkers", checker))
+    if checker and (model is not None or format == "jepsen"):
+        raise UsageError("--checker is for runs; a model has no options but --budget")
     if format not in FORMATS:
         raise UsageError(f"--format is {format!r}; it must be {' or '.join(FORMATS)}")
     if format == "jepsen":
@@ -78,7 +83,7 @@ def check(
         results = _check_jepsen([Path(path) for path in paths], model, budget, spark_master)
     elif model is None:
         master = spark_master or spark_session.LOCAL_MASTER
-        results = _check_runs([Path(path) for path in paths], budget, master)
+        results = _check_runs([Path(path) for path in paths], budget, checker, master)
     else:
         results = _check_files([Path(path) for path in paths], model, budget, spark_master)
     if junit is not None:
@@ -86,13 +91,15 @@ def check(
     if report is not None and not draw_results(results, report):
         _say(f"--report {report}: it could not be written")
     for result in results:
-        print(json_line(result) if json else told(result))
+        print(json_line(result) if json else verdict_text(result))
     sys.stdout.flush()
     return EXIT_CODE[worst(result.verdict for result in results)]
 
 
-def _check_runs(paths: Sequence[Path], budget: float, master: str) -> list[RunResult]:
-    """Also draws the reports anew whose verdict is another than it was."""
+def _check_runs(
+    paths: Sequence[Path], budget: float, options: Sequence[str], master: str
+) -> list[RunResult]:
+    """Also draws the reports anew whose verdict, or whose checkers' options, may be others."""
     found = found_at(paths, runs_at)
     refused = {path: why for path, why in found.items() if why}
     read = read_each(sorted(found.keys() - refused.keys()))
@@ -100,30 +107,35 @@ def _check_runs(paths: Sequence[Path], budget: float, master: str) -> list[RunRe
     runs = [run for _, run in read if not isinstance(run, str)]
     if not runs:
         refuse_all(list(refused.values()))
+    for name in options_of("checkers", options):
+        if not any(name in run.checkers() for run in runs):
+            raise UsageError(f"checker {name} is given options, and is asked of no run here")
     before = [_stored_verdict(Path(run.info.path)) for run in runs]
     with Precompiling(_say) as precompiling, spark_session.running(master) as spark:
         precompiling.wait()
-        results = _checked_apart(spark, runs, budget)
+        results = _checked_apart(spark, runs, budget, options)
     if all(result.error for result in results):
         refuse_all([*refused.values(), *(result.error for result in results)])
     for verdict, result in zip(before, results, strict=True):
-        if not result.error and verdict != result.verdict.value:
+        if not result.error and (options or verdict != result.verdict.value):
             draw(result.path)
     results += [unread_result(path, why) for path, why in refused.items()]
     return sorted(results, key=lambda result: result.path)
 
 
-def _checked_apart(spark: Any, runs: Sequence[StoredRun], budget: float) -> list[RunResult]:
+def _checked_apart(
+    spark: Any, runs: Sequence[StoredRun], budget: float, options: Sequence[str]
+) -> list[RunResult]:
     """All in one job; where one is malformed, which is seen as its parts are read, by halves."""
     try:
-        return check_stored(spark, runs, budget_s=budget)
+        return check_stored(spark, runs, options=options, budget_s=budget)
     except UsageError as error:
         if len(runs) == 1:
             return [unread_result(Path(runs[0].info.path), str(error))]
     half = len(runs) // 2
     return [
-        *_checked_apart(spark, runs[:half], budget),
-        *_checked_apart(spark, runs[half:], budget),
+        *_checked_apart(spark, runs[:half], budget, options),
+        *_checked_apart(spark, runs[half:], budget, options),
     ]
 
 
@@ -188,6 +200,7 @@ def json_line(result: RunResult) -> str:
                 "keys": checker.keys,
                 "note": checker.note,
                 "contracts": list(checker.contracts),
+                "options": checker.options,
                 "figures": dict(checker.figures),
             }
             for checker in result.checkers
@@ -204,7 +217,7 @@ def json_line(result: RunResult) -> str:
     return json.dumps(line)
 
 
-def told(result: RunResult) -> str:
+def verdict_text(result: RunResult) -> str:
     """A result for people: a line of verdict, then what is not VALID and why."""
     if result.error:
         about = "" if str(result.path) in result.error else f"{result.path}: "
@@ -214,7 +227,8 @@ def told(result: RunResult) -> str:
     for checker in result.checkers:
         what = f"{checker.seen} observations, {checker.keys} keys"
         note = f" ({checker.note})" if checker.note else ""
-        lines.append(f"  {checker.verdict.value:8}{checker.name}: {what}{note}")
+        given = f":{checker.options}" if checker.options else ""
+        lines.append(f"  {checker.verdict.value:8}{checker.name}{given}: {what}{note}")
         for finding in checker.findings[:_FINDINGS_SHOWN]:
             lines += _told_finding(finding, result)
         if len(checker.findings) > _FINDINGS_SHOWN:

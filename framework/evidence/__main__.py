@@ -16,6 +16,9 @@ What a run leaves behind, in the words of `framework/evidence/`. Operations and 
 system's adapter yields from whatever its nodes wrote (`System.observe`); a table of a kind has its
 fields as columns. The capability of leaving a kind is `evidence:` and its name; of the records of
 the metadata log, which a system leaves all of or none, `evidence:applied`.
+
+`source` says who tells it: `event`, the node as it happened; `disk`, a file that it left. What was
+read from a disk has no incarnation and no time, and the records in a log need not be committed.
 """
 
 

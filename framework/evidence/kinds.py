@@ -12,8 +12,10 @@ from framework.history.event import Json
 
 Source: TypeAlias = Literal["client", "harness", "disk", "event"]
 """Who says so, the most trusted first."""
-BrokerState: TypeAlias = Literal["UNKNOWN", "INITIAL", "FENCED", "ACTIVE", "SHUTDOWN"]
-"""KIP-631's broker states."""
+DISK: Final = "disk"
+BrokerState: TypeAlias = Literal["starting", "active", "fenced", "leaving", "unknown"]
+"""It was not in service yet; it is; it is no more, for want of a lease; it was let go, and ends;
+nobody can tell. After KIP-631, whose words for them are a system's own."""
 Role: TypeAlias = Literal[
     "unattached", "follower", "prospective", "candidate", "leader", "resigned", "observer"
 ]
@@ -73,7 +75,8 @@ COMMON: Final = tuple(field.name for field in fields(Evidence))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Booted(Evidence):
     """A process began, and found this on its disk. Ids are None where it has no such role; saved_*
-    are None where nothing was saved yet."""
+    are None where nothing was saved yet. key: what operations on it call it, beside its node's
+    name."""
 
     kind: ClassVar[str] = "booted"
     replica_id: int | None = None
@@ -85,6 +88,7 @@ class Booted(Evidence):
     log_start: int | None = None
     log_end: int | None = None
     last_epoch: int | None = None
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,11 +111,13 @@ class Failed(Evidence):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stalled(Evidence):
-    """A part of the process did not run for so long, up to `at_ns`."""
+    """A part of the process did not run for so long, up to `at_ns`; for `delayed_ns` of that at
+    most the machine had no core for the process."""
 
     kind: ClassVar[str] = "stalled"
     part: str
     lasted_ns: int
+    delayed_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +197,7 @@ class Claimed(Evidence):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Appended(Evidence):
     """Records came into the node's log. `crcs`: one a record, of its value; `leading`: the node
-    wrote them as leader of `epoch`."""
+    wrote them as leader of `epoch`; None: that cannot be told."""
 
     kind: ClassVar[str] = "appended"
     base_offset: int
@@ -199,7 +205,7 @@ class Appended(Evidence):
     epoch: int
     control: bool
     crcs: tuple[int, ...]
-    leading: bool
+    leading: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +260,18 @@ class ImageShown(Evidence):
     kind: ClassVar[str] = "image-shown"
     offset: int
     digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogOnDisk(Evidence):
+    """The metadata log that lies on the node's disk, from its first offset to behind the last that
+    can be read. `torn`: half a batch is behind that; `wrong`: what no log may have."""
+
+    kind: ClassVar[str] = "log-on-disk"
+    start_offset: int
+    end_offset: int
+    torn: bool
+    wrong: tuple[str, ...]
 
 
 # --- snapshots ----------------------------------------------------------------------------
@@ -445,7 +463,7 @@ class ReplicaRole(Evidence):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionAppended(Evidence):
     """A batch came into a partition's log; `crc` is that of the batch. Of a batch without a
-    producer id, that is None."""
+    producer id, that is None, and so is `leading` where it cannot be told."""
 
     kind: ClassVar[str] = "partition-appended"
     topic_id: str
@@ -454,7 +472,7 @@ class PartitionAppended(Evidence):
     end_offset: int
     epoch: int
     crc: int
-    leading: bool
+    leading: bool | None
     producer_id: int | None
     base_sequence: int | None
 
@@ -500,7 +518,7 @@ def same_fact(one: Evidence, other: Evidence) -> bool:
     )
 
 
-def told(evidence: Evidence) -> str:
+def described(evidence: Evidence) -> str:
     """What it says, for people."""
     said = {name: _plain(getattr(evidence, name)) for name in own_fields(type(evidence))}
     return f"{evidence.kind} {json.dumps(said)}"

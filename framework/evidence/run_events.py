@@ -30,7 +30,8 @@ class NemesisEvent:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultRecord:
     """One injection of the fault ledger. `effective`: a probe saw that it held while it should;
-    `healed`: that it held no more afterwards; None: nobody could tell."""
+    `healed`: that it held no more afterwards. `ends_processes`: of its victims, and healing starts
+    them again. None: nobody could tell."""
 
     id: int
     fault: str
@@ -40,7 +41,27 @@ class FaultRecord:
     healed_ns: int | None = None
     effective: bool | None = None
     healed: bool | None = None
+    ends_processes: bool | None = None
     entries: Sequence[Mapping[str, Json]] = ()
+
+    @property
+    def since_ns(self) -> int:
+        """It may hold from the moment at which it was planned."""
+        times = [entry.get("time") for entry in self.entries]
+        return min((each for each in times if isinstance(each, int)), default=self.injected_ns or 0)
+
+    @property
+    def over_ns(self) -> int | None:
+        """From when on it is the system's own affair what does not work; None: it may still hold.
+        A process that was started again and does not live is no fault any more."""
+        return None if self.healed is False and not self.ends_processes else self.healed_ns
+
+    def spared(self, nodes: Iterable[str]) -> set[str]:
+        """Of these nodes, those that it leaves alone and that reach each other."""
+        told = next((each["spared"] for each in self.entries if "spared" in each), None)
+        if isinstance(told, Sequence):
+            return set(nodes) & set(told)
+        return set(nodes) - set(self.victims) if isinstance(self.victims, Mapping) else set()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +114,17 @@ def phase_ns(nemesis: Iterable[NemesisEvent], phase: str) -> int | None:
 
 def settled(nemesis: Iterable[NemesisEvent]) -> bool | None:
     """Whether the cluster was seen to agree after the faults; None: nobody looked."""
-    answers = [
-        bool(each.value["settled"])
+    marks = settle_marks(nemesis)
+    return bool(marks[-1].value["settled"]) if marks else None
+
+
+def settle_marks(nemesis: Iterable[NemesisEvent]) -> list[NemesisEvent]:
+    """The events that say whether all nodes agree, in order."""
+    return [
+        each
         for each in nemesis
         if each.f == "settle" and isinstance(each.value, Mapping) and "settled" in each.value
     ]
-    return answers[-1] if answers else None
 
 
 def unhealed(faults: Iterable[FaultRecord]) -> list[FaultRecord]:

@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeAlias
 
 from framework.errors import EngineError
 from framework.generators.randomness import mix64
-from framework.history.event import NEMESIS, Event, Process
+from framework.history.event import NEMESIS, Event, Invocation, Process
 
 Thread: TypeAlias = int | str
 """0, 1, ... for clients; "nemesis" for the nemesis."""
@@ -94,7 +94,7 @@ class Offer:
     taken.
     """
 
-    op: Event | Pending
+    op: Invocation | Pending
     after: Generator
 
 
@@ -111,12 +111,12 @@ class Generator(Protocol):
         but still under the process that the event names."""
 
 
-Source: TypeAlias = Generator | Event
+Source: TypeAlias = Generator | Invocation
 """What combinators take: a generator, or an operation as `op` makes it, which stands for itself
 once."""
 
 
-def thread_for(context: Context, op: Event) -> Thread:
+def thread_for(context: Context, op: Invocation) -> Thread:
     """The free thread that an offered operation goes to. Raises `GeneratorError` where the
     operation is not one that can be invoked."""
     if op.type != "invoke":

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from framework.generators.base import Context, Generator, Offer, Pending, Source
 from framework.generators.sources import NS_PER_S, lift
 from framework.generators.wrapper import Wrapper
-from framework.history.event import Event, Process
+from framework.history.event import Event, Invocation, Process
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Limit(Wrapper):
     def offer(self, context: Context) -> Offer | None:
         return Wrapper.offer(self, context) if self.left > 0 else None
 
-    def emit(self, context: Context, op: Event, after: Generator) -> Offer:
+    def emit(self, context: Context, op: Invocation, after: Generator) -> Offer:
         return Offer(op, Limit(after, self.left - 1))
 
 
@@ -57,7 +57,7 @@ class ProcessLimit(Wrapper):
     most: int
     seen: frozenset[Process] = frozenset()
 
-    def emit(self, context: Context, op: Event, after: Generator) -> Offer | None:
+    def emit(self, context: Context, op: Invocation, after: Generator) -> Offer | None:
         processes = (context.processes[thread] for thread in context.threads)
         seen = self.seen.union(process for process in processes if isinstance(process, int))
         return Offer(op, ProcessLimit(after, self.most, seen)) if len(seen) <= self.most else None
@@ -73,7 +73,7 @@ class UntilOk(Wrapper):
     def offer(self, context: Context) -> Offer | None:
         return None if self.done else Wrapper.offer(self, context)
 
-    def emit(self, context: Context, op: Event, after: Generator) -> Offer:
+    def emit(self, context: Context, op: Invocation, after: Generator) -> Offer:
         return Offer(op, UntilOk(after, self.open | {op.process}))
 
     def update(self, context: Context, event: Event) -> UntilOk:
@@ -87,9 +87,9 @@ class UntilOk(Wrapper):
 class MapOps(Wrapper):
     """Every operation changed by a function."""
 
-    function: Callable[[Event], Event]
+    function: Callable[[Invocation], Invocation]
 
-    def emit(self, context: Context, op: Event, after: Generator) -> Offer:
+    def emit(self, context: Context, op: Invocation, after: Generator) -> Offer:
         return Offer(self.function(op), self.around(after))
 
 
@@ -97,9 +97,9 @@ class MapOps(Wrapper):
 class FilterOps(Wrapper):
     """Only the operations that a predicate holds for."""
 
-    keep: Callable[[Event], bool]
+    keep: Callable[[Invocation], bool]
 
-    def emit(self, context: Context, op: Event, after: Generator) -> Offer | None:
+    def emit(self, context: Context, op: Invocation, after: Generator) -> Offer | None:
         while not self.keep(op):
             offer = after.offer(context)
             if offer is None:
@@ -117,7 +117,7 @@ def limit(count: int, source: Source) -> Generator:
 
 def once(source: Source) -> Generator:
     """The first operation of `source`, and no more."""
-    return lift(source) if isinstance(source, Event) else limit(1, source)
+    return lift(source) if isinstance(source, Invocation) else limit(1, source)
 
 
 def time_limit(seconds: float, source: Source) -> Generator:
@@ -137,12 +137,12 @@ def until_ok(source: Source) -> Generator:
     return UntilOk(lift(source))
 
 
-def map_ops(function: Callable[[Event], Event], source: Source) -> Generator:
+def map_ops(function: Callable[[Invocation], Invocation], source: Source) -> Generator:
     """Operations changed by a pure function that leaves type, process and time alone."""
     return MapOps(lift(source), function)
 
 
-def filter_ops(keep: Callable[[Event], bool], source: Source) -> Generator:
+def filter_ops(keep: Callable[[Invocation], bool], source: Source) -> Generator:
     """Only operations for which `keep` holds. One that never holds, on an endless source, never
     returns."""
     return FilterOps(lift(source), keep)

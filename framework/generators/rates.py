@@ -8,13 +8,13 @@ from framework.generators.base import Context, Generator, Offer, Pending, Source
 from framework.generators.randomness import unit
 from framework.generators.sources import NS_PER_S, lift
 from framework.generators.wrapper import Wrapper
-from framework.history.event import Event
+from framework.history.event import Invocation
 
 _GAP = 0x676170
 """Label of the draws of gaps."""
 
 
-def _at(op: Event, due: int) -> Event:
+def _at(op: Invocation, due: int) -> Invocation:
     return replace(op, time=due)
 
 
@@ -26,7 +26,7 @@ class Stagger(Wrapper):
     due: int | None = None
     taken: int = 0
 
-    def emit(self, context: Context, op: Event, after: Generator) -> Offer:
+    def emit(self, context: Context, op: Invocation, after: Generator) -> Offer:
         now = context.time
         due = now if self.due is None else self.due
         if due > now:
@@ -45,7 +45,7 @@ class Delay(Wrapper):
     gap: int
     due: int | None = None
 
-    def emit(self, context: Context, op: Event, after: Generator) -> Offer:
+    def emit(self, context: Context, op: Invocation, after: Generator) -> Offer:
         due = context.time if self.due is None else self.due
         if due > context.time:
             return Offer(Pending(due), self)

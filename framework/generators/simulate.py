@@ -3,7 +3,7 @@
     >>> simulate(limit(3, repeat(op("read"))), threads=2, completion=quick)
 
 The answer is the history of such a run. Clients that answer at once, late, never or wrongly are
-played by a `Completion`.
+played by an `Answer`.
 """
 
 from __future__ import annotations
@@ -23,16 +23,21 @@ from framework.generators.base import (
     thread_for,
 )
 from framework.generators.sources import NS_PER_S, lift
-from framework.history.event import NEMESIS, Event, EventType, Process
+from framework.history.event import NEMESIS, Completion, CompletionType, Event, Invocation, Process
 
-Completion: TypeAlias = Callable[[Event, int], tuple[int, Event]]
+Answer: TypeAlias = Callable[[Invocation, int], tuple[int, Completion]]
 """(invocation, how many came before it) -> (ns until it completes, the completion)."""
 
 
-def completes(*types: EventType, after_s: float) -> Completion:
+def completes(*types: CompletionType, after_s: float) -> Answer:
     """Operations complete as these types in turn, `after_s` seconds later."""
     latency = round(after_s * NS_PER_S)
-    return lambda op, n: (latency, replace(op, type=types[n % len(types)]))
+
+    def answer(op: Invocation, n: int) -> tuple[int, Completion]:
+        type = types[n % len(types)]
+        return latency, op.completed(type, op.value, node=op.node, ext=op.ext)
+
+    return answer
 
 
 quick = completes("ok", after_s=0)
@@ -50,7 +55,7 @@ def simulate(
     *,
     threads: int = 3,
     seed: int = 0,
-    completion: Completion = perfect,
+    completion: Answer = perfect,
     max_ops: int = 1000,
 ) -> list[Event]:
     """The history of `generator` on `threads` client threads and a nemesis.
@@ -64,7 +69,7 @@ def simulate(
 
 class _Simulation:
     def __init__(
-        self, generator: Generator, threads: int, seed: int, completion: Completion, max_ops: int
+        self, generator: Generator, threads: int, seed: int, completion: Answer, max_ops: int
     ) -> None:
         self.generator = generator
         self.clients = threads
@@ -76,7 +81,7 @@ class _Simulation:
         self.processes[NEMESIS] = NEMESIS
         self.threads = frozenset(self.processes)
         self.free = self.threads
-        self.under_way: list[tuple[int, int, Thread, Event]] = []
+        self.under_way: list[tuple[int, int, Thread, Completion]] = []
         """(time of completion, index of invocation, thread, completion), a heap"""
         self.history: list[Event] = []
         self.invoked = 0
@@ -122,7 +127,7 @@ class _Simulation:
         else:
             self.time = max(self.time, until)
 
-    def _invoke(self, thread: Thread, op: Event) -> None:
+    def _invoke(self, thread: Thread, op: Invocation) -> None:
         op = replace(op, index=len(self.history), time=self.time)
         latency, completion = self.completion(op, self.invoked)
         if thread == NEMESIS:

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias, cast
 
 from framework.generators.base import PENDING, Context, Generator, Offer, Pending, Source
 from framework.generators.randomness import below
-from framework.history.event import NEMESIS, Event, Json, Process
+from framework.history.event import NEMESIS, Event, Invocation, Json, Process
 
 UNASSIGNED: Final = -1
 """The process of an operation that no thread has been chosen for."""
@@ -20,9 +20,9 @@ _THREAD: Final = 0x7468726561
 NS_PER_S: Final = 1_000_000_000
 
 
-def op(f: str, key: Json = None, value: Json = None, *, node: str | None = None) -> Event:
+def op(f: str, key: Json = None, value: Json = None, *, node: str | None = None) -> Invocation:
     """An operation to be: its thread and time are chosen when it is offered."""
-    return Event(type="invoke", process=UNASSIGNED, f=f, key=key, value=value, node=node)
+    return Invocation(process=UNASSIGNED, f=f, key=key, value=value, node=node)
 
 
 def free_process(context: Context) -> Process | None:
@@ -40,13 +40,12 @@ def free_process(context: Context) -> Process | None:
     return context.processes[threads[below(context.seed, _THREAD, len(threads))]]
 
 
-def assign(context: Context, template: Event) -> Event | Pending:
+def assign(context: Context, template: Invocation) -> Invocation | Pending:
     """`template` for a free process, due now; pending where nobody is free."""
     process = free_process(context)
     if process is None:
         return PENDING
-    return Event(
-        type="invoke",
+    return Invocation(
         process=process,
         f=template.f,
         time=context.time,
@@ -75,7 +74,7 @@ NOTHING: Final = Nothing()
 class Once:
     """One operation."""
 
-    template: Event
+    template: Invocation
 
     def offer(self, context: Context) -> Offer | None:
         if not context.threads:
@@ -89,7 +88,7 @@ class Once:
 
 def lift(source: Source) -> Generator:
     """A generator from whatever combinators take."""
-    return Once(source) if isinstance(source, Event) else source
+    return Once(source) if isinstance(source, Invocation) else source
 
 
 @dataclass(frozen=True, slots=True)

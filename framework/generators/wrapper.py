@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from framework.generators.base import Context, Generator, Offer, Pending
-from framework.history.event import Event
+from framework.history.event import Event, Invocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Wrapper:
 
     gen: Generator
 
-    def emit(self, context: Context, op: Event, after: Generator) -> Offer | None:
+    def emit(self, context: Context, op: Invocation, after: Generator) -> Offer | None:
         """The answer where the inner generator offered `op`."""
         return Offer(op, self.around(after))
 

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 CAPABILITIES: Final[Mapping[str, str]] = {
     "kafka-topics": "topics that Kafka's protocol creates, deletes and lists",
+    "topic-configs": "topics that are created with a configuration, which brokers show",
     "linearizable-topic-read": "a read of a topic that shows all that was acknowledged before",
     "synthetic-brokers": "brokers that a client can play",
     "extra-brokers": "brokers as further processes on the cluster's hosts",

@@ -78,8 +78,8 @@ class Tables:
         invoked_ns, completed_ns (null: none), phase ("main" or "final"). Client operations only.
     nemesis: run, index, time_ns, type, f, value (JSON).
     faults: run, id, fault, shape, victims (JSON), started_ns, injected_ns, healed_ns,
-        effective (bool, null unknown), healed (bool, null unknown), entries (JSON list of the
-        ledger's lines).
+        effective (bool, null unknown), healed (bool, null unknown), ends_processes (bool, null
+        unknown), entries (JSON list of the ledger's lines).
     """
 
     spark: Any
@@ -92,7 +92,9 @@ class Tables:
 
 
 class Checker(Protocol):
-    """Entry-point group `framework.checkers`. Built with no arguments."""
+    """Entry-point group `framework.checkers`. Built without arguments, or with an instance of its
+    `Options` where it has such a class: a frozen dataclass with defaults, filled from
+    `--checker NAME:KEY=VALUE` (`framework.plugins.options`)."""
 
     name: str
     summary: str

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from framework.history.event import Event
+from framework.history.event import Invocation
 from framework.plugins.outcomes import Answer, OutcomeTable
 
 Request = TypeVar("Request")
@@ -26,8 +26,8 @@ class Exchange(Generic[Request, Response]):
     behalf, perhaps more than once."""
 
     at: str
-    request: Callable[[Event], Request]
-    answer: Callable[[Event, Response], Answer]
+    request: Callable[[Invocation], Request]
+    answer: Callable[[Invocation, Response], Answer]
     forwarded: bool = False
 
 

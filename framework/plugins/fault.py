@@ -5,13 +5,13 @@ an `Injection` is a fault with its victims, written down before anything is done
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, Self
+from typing import Literal, Protocol, Self, runtime_checkable
 
 from framework.generators.base import Generator
 from framework.generators.sources import op
-from framework.history.event import Event, Json
+from framework.history.event import Invocation, Json
 from framework.plugins.host import Ability, HostProvider
 from framework.plugins.system import Cluster, NodeSpec
 
@@ -28,7 +28,7 @@ class FaultOp:
         """As the history names it."""
         return f"{self.verb}-{self.fault}"
 
-    def op(self) -> Event:
+    def op(self) -> Invocation:
         """The operation, for generators."""
         return op(self.f)
 
@@ -72,12 +72,27 @@ class Injection(Protocol):
         healing (must not)."""
 
 
+@runtime_checkable
+class Sparing(Protocol):
+    """An injection that leaves others alone than those that `to_json` does not name, as a cut does:
+    the one node behind it and the others all drop packets, and most of them still work together.
+    What the ledger says of it decides which silence of the system a fault excuses."""
+
+    def spares(self, cluster: Cluster) -> Collection[str]:
+        """Nodes that work on, and reach each other."""
+
+
 class Fault(Protocol):
     """A kind of fault."""
 
     @property
     def name(self) -> str:
         """In the ledger, and after `start-` and `stop-` in the history."""
+
+    @property
+    def ends_processes(self) -> bool:
+        """Its victims' processes end, and healing starts them again. Rules go by it: a process that
+        ends for no such reason is a finding."""
 
     def check(self, nodes: Sequence[NodeSpec]) -> None:
         """Raises `UsageError` for a cluster that is too small for it, or that has not whom it
@@ -101,7 +116,7 @@ class Fault(Protocol):
 class Nemesis(Protocol):
     """A package of faults (entry-point group `framework.nemeses`). Built without arguments, or
     with an instance of its `Options` where it has such a class: a frozen dataclass with defaults,
-    filled from `--nemesis NAME:KEY=VALUE` (`framework.run.plugin_options`)."""
+    filled from `--nemesis NAME:KEY=VALUE` (`framework.plugins.options`)."""
 
     name: str
 

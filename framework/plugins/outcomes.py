@@ -5,10 +5,10 @@ nobody knows. Each system owns its table; clients look up every answer, and ever
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from framework.history.event import Event, EventType, Json
+from framework.history.event import Completion, CompletionType, Invocation, Json
 
 CONNECTION_FAILED: Final = "CONNECTION_FAILED"
 """No connection, or it broke before the first byte of the request was handed over."""
@@ -43,7 +43,7 @@ Answer: TypeAlias = Ok | Refused
 class Failure:
     """How an operation without a result completes. `asserts`: what it saw all the same."""
 
-    type: EventType
+    type: CompletionType
     error: tuple[str, str]
     asserts: str | None = None
 
@@ -85,9 +85,9 @@ class OutcomeTable:
         return Failure("info" if sent and f not in self.reads else "fail", (code, message))
 
 
-def completion(op: Event, result: Ok | Failure, node: str | None) -> Event:
+def completion(op: Invocation, result: Ok | Failure, node: str | None) -> Completion:
     """The event that ends `op`, which was asked of `node`."""
     if isinstance(result, Ok):
-        return replace(op, type="ok", value=result.value, node=node, ext=result.ext)
+        return op.completed("ok", result.value, node=node, ext=result.ext)
     ext = {"asserts": result.asserts} if result.asserts is not None else None
-    return replace(op, type=result.type, value=None, error=result.error, node=node, ext=ext)
+    return op.completed(result.type, error=result.error, node=node, ext=ext)

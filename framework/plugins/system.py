@@ -1,14 +1,17 @@
 """A system under test: how to lay it out, install, start, find and stop it."""
 
+import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
+from framework.errors import UsageError
 from framework.evidence.kinds import Evidence
 from framework.history.event import Json
 from framework.plugins.host import Fleet, Host, Image
 
+RECOVERY_S: Final = 30.0
 PID_FILE: Final = "node.pid"
 """In a node's workdir: the pid of its main process, as it was started last."""
 
@@ -97,12 +100,16 @@ class NodeState:
 
 
 class System(Protocol):
-    """A kind of system (entry-point group `framework.systems`). Built with no arguments."""
+    """A kind of system (entry-point group `framework.systems`). Built with no arguments.
+
+    What has a body here is right for most of those that nobody wrote for this framework; a class
+    that names this one as its base has it so.
+    """
 
     name: str
-    defects: Mapping[str, str]
+    defects: Mapping[str, str] = {}
     """Switchable defects: name -> one line on what is wrong then."""
-    capabilities: frozenset[str]
+    capabilities: frozenset[str] = frozenset()
     """What workloads and checkers may require of it (`framework.plugins.capabilities`)."""
 
     def layout(self, nodes: str | None) -> Sequence[NodeSpec]:
@@ -115,11 +122,22 @@ class System(Protocol):
         self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]
     ) -> None:
         """Raises `UsageError` for settings (node -> key -> value) that these nodes would not
-        start with: unknown keys, values that cannot be. Nothing has been started yet."""
+        start with: unknown keys, values that cannot be. Nothing has been started yet. By itself a
+        system has no settings."""
+        for key in sorted({key for each in settings.values() for key in each}):
+            raise UsageError(f"--set {key}: system {self.name} has no settings")
+
+    def recovery_s(
+        self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]
+    ) -> float:
+        """How long, by its time-outs, every kind of operation may fail once no fault is left, or
+        none but of a minority: what fails for longer is stuck. By itself `RECOVERY_S`."""
+        return RECOVERY_S
 
     def install(self, cluster: Cluster, node: str) -> None:
         """Put configuration on the node's host: the system's own, and over it what
-        `cluster.settings` says of the node."""
+        `cluster.settings` says of the node. By itself nothing."""
+        return
 
     def start(self, cluster: Cluster, node: str) -> int:
         """Start the node's process; its pid on its host. Also restarts after a kill."""
@@ -131,15 +149,21 @@ class System(Protocol):
         """None once all nodes agree and serve; else what is still missing, in a few words."""
 
     def stop(self, cluster: Cluster, node: str, pid: int) -> None:
-        """End the process, politely first."""
+        """End the process, politely first. By itself SIGTERM."""
+        cluster.host(node).signal(pid, signal.SIGTERM)
 
     def environment(self, cluster: Cluster) -> Mapping[str, str]:
-        """Variables for commands that run inside (`up`), e.g. BOOTSTRAP_SERVERS."""
+        """Variables for commands that run inside (`up`), e.g. BOOTSTRAP_SERVERS. By itself none."""
+        return {}
 
     def artifacts(self, cluster: Cluster, node: str) -> Sequence[str]:
-        """Directories on the host to collect, each fetched under nodes/<node>/."""
+        """Directories on the host to collect, each fetched under nodes/<node>/. By itself the
+        node's workdir."""
+        return [cluster.host(node).workdir]
 
     def observe(self, folder: Path, plan: Mapping[str, Json]) -> Iterable[Evidence]:
         """What the nodes of a stored run left behind below its folder, in the framework's words
-        (`framework.evidence`), each incarnation's in order. Raises `UsageError` for files that
-        are not what nodes write. Older runs, too."""
+        (`framework.evidence`), each incarnation's in order; what was read from the files that they
+        keep has the source `disk`. Raises `UsageError` for files that are not what nodes write.
+        Older runs, too. By itself nothing: a black box."""
+        return ()

@@ -1,12 +1,12 @@
 """A workload: what clients do, and who does it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from framework.generators.base import Generator
-from framework.history.event import Event
-from framework.plugins.system import Cluster
+from framework.history.event import Completion, Invocation
+from framework.plugins.system import Cluster, NodeSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,12 +20,14 @@ class WorkloadOptions:
     """Operations a second, all its threads together."""
     capabilities: frozenset[str] = frozenset()
     """Of the system: what may be used beyond what the workload requires."""
+    nodes: Sequence[NodeSpec] = ()
+    """Of the cluster, by `--nodes`: how many, their names, roles and who votes."""
 
 
 class Client(Protocol):
     """One process's connection to the system. Used by one thread at a time."""
 
-    def invoke(self, op: Event) -> Event:
+    def invoke(self, op: Invocation) -> Completion:
         """Do it and wait. Returns the completion: same process, f and key, type ok, fail or
         info. Anything raised becomes an info. Must return within 10 s."""
 
@@ -36,7 +38,7 @@ class Client(Protocol):
 class Workload(Protocol):
     """Entry-point group `framework.workloads`. Built without arguments, or with an instance of its
     `Options` where it has such a class: a frozen dataclass with defaults, filled from
-    `--workload NAME:KEY=VALUE` (`framework.run.plugin_options`)."""
+    `--workload NAME:KEY=VALUE` (`framework.plugins.options`)."""
 
     name: str
     requires: frozenset[str]

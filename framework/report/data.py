@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from framework.checking.observed import system_of
 from framework.errors import UsageError
-from framework.evidence.kinds import Evidence
+from framework.evidence.kinds import DISK, Evidence
 from framework.history.event import Json
 from framework.history.pairing import PHASE, Operation
 from framework.history.reader import History, read_history
@@ -179,7 +179,7 @@ def _spans(folder: Path, plan: Mapping[str, Any], missing: list[str]) -> list[Sp
     except (OSError, UsageError, LookupError, TypeError, ValueError) as error:
         missing.append(f"of what the nodes left behind not all can be read: {error}")
         return list(spans(found))
-    known = {each.node for each in found}
+    known = {each.node for each in found if each.source != DISK}
     silent = [node for node in plan.get("nodes") or {} if node not in known]
     if silent and gives_evidence(system.capabilities):
         missing.append(f"no events of {', '.join(silent)}: these nodes' logs were not collected")

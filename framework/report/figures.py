@@ -38,17 +38,16 @@ STATE_COLOUR: Final[Mapping[str, str]] = {
     "observer": "#a9bcd3",
     "resigned": "#b79a6a",
     "unattached": "#b5b5b5",
-    "ACTIVE": "#137a4b",
-    "FENCED": "#c8442f",
-    "INITIAL": "#d9c27a",
-    "SHUTDOWN": "#7d7d8a",
-    "UNKNOWN": "#b5b5b5",
+    "active": "#137a4b",
+    "fenced": "#c8442f",
+    "leaving": "#7d7d8a",
+    "unknown": "#b5b5b5",
     STARTING: "#d9c27a",
     DOWN: "#3c3c46",
 }
 """Of the states in `framework.evidence.kinds`; others are plain."""
 _PLAIN: Final = "#9a9aa5"
-_WHITE_ON: Final = {"leader", "ACTIVE", "FENCED", "SHUTDOWN", DOWN}
+_WHITE_ON: Final = {"leader", "active", "fenced", "leaving", DOWN}
 _GRID: Final = "rgba(128,128,128,0.22)"
 _BOTTOM_PX: Final = 74
 _SYMBOLS: Final = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon", "x")

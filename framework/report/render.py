@@ -171,6 +171,7 @@ def checker_rows(
                 "seen": entry.get("seen", 0),
                 "keys": entry.get("keys"),
                 "contracts": entry.get("contracts") or (),
+                "options": entry.get("options") or "",
                 "note": entry.get("note") or "",
                 "figures": entry.get("figures") or {},
                 "total": len(all_findings),

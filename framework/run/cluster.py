@@ -109,6 +109,7 @@ def describe(fleet: Fleet, specs: Sequence[NodeSpec]) -> dict[str, dict[str, obj
             "roles": sorted(spec.roles),
             "ports": dict(spec.ports),
             "ids": dict(spec.ids),
+            "votes": spec.votes,
             "address": fleet.hosts[spec.name].address,
         }
         for spec in specs

@@ -5,14 +5,14 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import tenacity
 
 from framework.errors import EngineError
-from framework.history.event import Event, Json
-from framework.plugins.fault import Fault, FaultOp, Injection, Probe
+from framework.history.event import Completion, Invocation, Json
+from framework.plugins.fault import Fault, FaultOp, Injection, Probe, Sparing
 from framework.plugins.system import Cluster, NodeState
 from framework.run.ledger import Entry, Ledger
 from framework.seeds import stream
@@ -106,11 +106,11 @@ class FaultDriver:
         """One act at a time: who ends a run early waits for an injection under way, and then
         heals it."""
 
-    def invoke(self, op: Event) -> Event:
+    def invoke(self, op: Invocation) -> Completion:
         """Carry out one operation. Never raises for a fault that failed: the ledger says so."""
-        return replace(op, type="info", value=self._done(op))
+        return op.completed("info", self._done(op))
 
-    def _done(self, op: Event) -> Json:
+    def _done(self, op: Invocation) -> Json:
         fault_op = FaultOp.parse(op.f)
         if fault_op is not None:
             with self._lock:
@@ -153,7 +153,8 @@ class FaultDriver:
         rng = stream(self._cluster.seed, "nemesis", name, self._drawn[name])
         self._drawn[name] += 1
         injection = fault.plan(self._cluster, self._targets, find_leader(self._cluster), rng)
-        active = Active(injection, self._ledger.plan(name, injection))
+        spared = injection.spares(self._cluster) if isinstance(injection, Sparing) else None
+        active = Active(injection, self._ledger.plan(fault, injection, spared))
         self._active[name] = active
         self._look(active, "probed-before")
         try:

@@ -36,7 +36,7 @@ from framework.generators.base import (
     thread_for,
 )
 from framework.generators.sources import NOTHING, NS_PER_S, lift
-from framework.history.event import NEMESIS, Event, Process
+from framework.history.event import NEMESIS, Completion, Event, Invocation, Process
 from framework.run.workers import (
     ClientWorker,
     NemesisActor,
@@ -145,7 +145,7 @@ class _Scheduler:
     free: frozenset[Thread] = field(init=False)
     workers: dict[Thread, Worker] = field(init=False)
     outbox: Outbox = field(default_factory=SimpleQueue)
-    open: dict[Thread, Event] = field(default_factory=dict)
+    open: dict[Thread, Invocation] = field(default_factory=dict)
     """Operations under way, the oldest first."""
     completed: dict[str, int] = field(default_factory=lambda: {"ok": 0, "fail": 0, "info": 0})
     given_up: int = 0
@@ -262,11 +262,10 @@ class _Scheduler:
 
     # -- events
 
-    def _invoke(self, thread: Thread, op: Event, after: Generator) -> None:
-        event = Event(
+    def _invoke(self, thread: Thread, op: Invocation, after: Generator) -> None:
+        event = Invocation(
             index=self.journal.next_index,
             time=self.clock(),
-            type="invoke",
             process=op.process,
             f=op.f,
             key=op.key,
@@ -297,7 +296,7 @@ class _Scheduler:
             self._complete(worker.owner, completion)
         return True  # a worker that was given up answers too late: that one is dropped
 
-    def _complete(self, thread: Thread, completion: Event) -> None:
+    def _complete(self, thread: Thread, completion: Completion) -> None:
         op = self.open.pop(thread)
         event = self._record(op, completion)
         self.completed[event.type] += 1
@@ -309,8 +308,8 @@ class _Scheduler:
             if event.type == "info" and isinstance(op.process, int):
                 self.processes = {**self.processes, thread: op.process + self.clients}
 
-    def _record(self, op: Event, completion: Event) -> Event:
-        event = Event(
+    def _record(self, op: Invocation, completion: Completion) -> Completion:
+        event = Completion(
             index=self.journal.next_index,
             time=self.clock(),
             type=completion.type,

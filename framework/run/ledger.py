@@ -6,13 +6,13 @@ harness having lived through the injection.
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from framework.history.event import Json
-from framework.plugins.fault import Injection, Probe
+from framework.plugins.fault import Fault, Injection, Probe
 
 
 class Ledger:
@@ -23,11 +23,14 @@ class Ledger:
         self._clock = clock
         self._count = 0
 
-    def plan(self, fault: str, injection: Injection) -> "Entry":
-        """Write a plan down; the entry that its other lines belong to."""
+    def plan(
+        self, fault: Fault, injection: Injection, spared: Collection[str] | None = None
+    ) -> "Entry":
+        """Write a plan down; the entry that its other lines belong to. `spared`: the nodes that it
+        leaves alone, where that are not just those that are no victims."""
         self._count += 1
-        entry = Entry(self._count, fault, injection.shape, injection.to_json(), self._write)
-        entry.step("planned")
+        entry = Entry(self._count, fault.name, injection.shape, injection.to_json(), self._write)
+        entry.planned(fault.ends_processes, spared)
         return entry
 
     def close(self) -> None:
@@ -51,8 +54,13 @@ class Entry:
     victims: Mapping[str, Json]
     write: Callable[[Mapping[str, Any]], None]
 
+    def planned(self, ends_processes: bool, spared: Collection[str] | None) -> None:
+        """The first line: before anything is done."""
+        known = {} if spared is None else {"spared": sorted(spared)}
+        self._line("planned", ends_processes=ends_processes, **known)
+
     def step(self, step: str) -> None:
-        """`step`: "planned", "injected" or "healed"."""
+        """`step`: "injected" or "healed"."""
         self._line(step)
 
     def probed(self, step: str, probe: Probe) -> None:

@@ -164,6 +164,7 @@ def _plan(test: Test, argv: list[str]) -> dict[str, Any]:
             "system": test.system_name,
         },
         "settings": {node: dict(each) for node, each in test.settings.items()},
+        "recovery_s": test.system.recovery_s(test.specs, test.settings),
         "threads": test.threads,
         "nodes": {},
         "time_zero_ns": None,

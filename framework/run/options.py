@@ -14,10 +14,10 @@ from framework.plugins.capabilities import FAULTS, Applicable, applicable, unmet
 from framework.plugins.checker import Checker
 from framework.plugins.fault import Fault, Nemesis
 from framework.plugins.host import HostProvider
+from framework.plugins.options import Named, create, named, need_options, options_of
 from framework.plugins.system import NodeSpec, System
 from framework.plugins.targets import check_targets
 from framework.plugins.workload import Workload
-from framework.run.plugin_options import create, named
 from framework.run.settings import node_settings
 
 
@@ -48,6 +48,8 @@ class Options:
     budget_s: float = 30.0
     settings: tuple[str, ...] = ()
     """`--set`: [NODE-OR-ROLE:]KEY=VALUE."""
+    checker: tuple[str, ...] = ()
+    """Options of checkers: NAME:KEY=VALUE,..."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +108,7 @@ def resolve(options: Options) -> Test:
         raise UsageError(f"unknown defect: {options.defect!r} (known: {known})")
     specs = system.layout(options.nodes)
     workloads, left_out = _workloads(options.workload, system, specs)
-    checking = _checking(system, workloads, nemeses)
+    checking = _checking(system, workloads, nemeses, options_of("checkers", options.checker))
     targets = [item.strip() for item in options.targets.split(",") if item.strip()]
     check_targets(targets, specs)
     _check_faults(nemeses, specs)
@@ -173,11 +175,16 @@ def _too_few(workload: Workload, specs: Sequence[NodeSpec]) -> str | None:
 
 
 def _checking(
-    system: System, workloads: Sequence[Workload], nemeses: Mapping[str, Nemesis]
+    system: System,
+    workloads: Sequence[Workload],
+    nemeses: Mapping[str, Nemesis],
+    given: Mapping[str, str],
 ) -> Applicable:
-    """What is checked. Raises `UsageError` where nothing of the system would be."""
+    """What is checked. Raises `UsageError` where nothing of the system would be, or not what is
+    given options."""
+    need_options("checkers", given)
     checkers: dict[str, Checker] = {
-        name: registry.load("checkers", name) for name in registry.names("checkers")
+        name: create("checkers", Named(name)) for name in registry.names("checkers")
     }
     observed = [each for workload in workloads for each in workload.provides]
     faults = [FAULTS] if nemeses else []
@@ -186,6 +193,10 @@ def _checking(
         raise UsageError(
             f"there is nothing to check: no checker applies to system {system.name} with "
             f"{', '.join(workload.name for workload in workloads)}"
+        )
+    for name in given.keys() & found.not_applicable.keys():
+        raise UsageError(
+            f"checker {name} is given options, and does not apply: {found.not_applicable[name]}"
         )
     return found
 
@@ -263,8 +274,9 @@ def from_json(stored: Mapping[str, Any]) -> Options:
     for key in ("results", "junit", "inventory"):
         if key in known:
             known[key] = Path(known[key])
-    if "settings" in known:
-        known["settings"] = tuple(known["settings"])
+    for key in ("settings", "checker"):
+        if key in known:
+            known[key] = tuple(known[key])
     return Options(**known)
 
 

@@ -47,6 +47,7 @@ def _options(test: Test, index: int) -> WorkloadOptions:
         threads=threads,
         rate=test.options.rate * threads / test.threads,
         capabilities=test.system.capabilities,
+        nodes=test.specs,
     )
 
 

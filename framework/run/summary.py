@@ -55,12 +55,17 @@ def _table(checkers: Sequence[Mapping[str, Any]]) -> Table:
             note = f"{count} finding{'s' * (count > 1)}. {note}".strip()
         table.add_row(
             Text(said, VERDICT_STYLE.get(said, "")),
-            Text(str(each.get("name", ""))),
+            Text(str(each.get("name", ""))).append(_given(each), "dim"),
             Text(", ".join(each.get("contracts") or ()), "dim"),
             f"{int(each.get('seen') or 0):,}",
             Text(note),
         )
     return table
+
+
+def _given(checker: Mapping[str, Any]) -> str:
+    """A checker's options, as they are typed after its name."""
+    return f":{checker['options']}" if checker.get("options") else ""
 
 
 def _not_applicable(reasons: Mapping[str, str]) -> list[RenderableType]:

@@ -5,42 +5,41 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from queue import SimpleQueue
 from typing import Final, Protocol, TypeAlias
 
 from framework.generators.base import Thread
-from framework.history.event import NEMESIS, Event, EventType, Process
+from framework.history.event import NEMESIS, Completion, CompletionType, Event, Invocation, Process
 from framework.plugins.workload import Client
 
 log: Final = logging.getLogger(__name__)
 
-Outbox: TypeAlias = "SimpleQueue[tuple[Worker, Event]]"
+Outbox: TypeAlias = "SimpleQueue[tuple[Worker, Completion]]"
 OpenClient: TypeAlias = Callable[[int], Client]
 """Thread -> a new client. May raise: then the operation failed without effect."""
 
-CLIENT_TYPES: Final[tuple[EventType, ...]] = ("ok", "fail", "info")
-NEMESIS_TYPES: Final[tuple[EventType, ...]] = ("info",)
+CLIENT_TYPES: Final[tuple[CompletionType, ...]] = ("ok", "fail", "info")
+NEMESIS_TYPES: Final[tuple[CompletionType, ...]] = ("info",)
 
 
 class NemesisActor(Protocol):
     """Who carries out the nemesis's operations."""
 
-    def invoke(self, op: Event) -> Event:
+    def invoke(self, op: Invocation) -> Completion:
         """Do it; the completion, of type info."""
 
 
-def crashed(op: Event, code: str, message: str) -> Event:
+def crashed(op: Invocation, code: str, message: str) -> Completion:
     """The completion of an operation of which nobody knows whether it took effect."""
-    return replace(op, type="info", value=None, node=None, ext=None, error=(code, message))
+    return op.completed("info", error=(code, message))
 
 
-def validated(op: Event, completion: object, types: tuple[EventType, ...]) -> Event:
+def validated(op: Invocation, completion: object, types: tuple[CompletionType, ...]) -> Completion:
     """`completion` where it can complete `op`, else an info that says what is wrong with it."""
     if not isinstance(completion, Event):
         return crashed(op, "INVALID_COMPLETION", f"not an event: {completion!r:.200}")
     problems = []
-    if completion.type not in types:
+    if completion.type == "invoke" or completion.type not in types:
         problems.append(f"type {completion.type!r} is none of {', '.join(types)}")
     if completion.process != op.process:
         problems.append(f"process {completion.process!r} is not {op.process!r}")
@@ -50,9 +49,15 @@ def validated(op: Event, completion: object, types: tuple[EventType, ...]) -> Ev
         problems.append(f"key {completion.key!r} is not {op.key!r}")
     if completion.error is not None and not _is_error(completion.error):
         problems.append(f"error {completion.error!r:.200} is not (code, message)")
-    if problems:
+    if problems or completion.type == "invoke":
         return crashed(op, "INVALID_COMPLETION", "; ".join(problems))
-    return completion
+    return op.completed(
+        completion.type,
+        completion.value,
+        error=completion.error,
+        node=completion.node,
+        ext=completion.ext,
+    )
 
 
 def _is_error(error: object) -> bool:
@@ -71,9 +76,9 @@ class Worker(threading.Thread):
         super().__init__(name=f"worker-{owner}", daemon=True)
         self.owner = owner
         self._outbox = outbox
-        self._inbox: SimpleQueue[Event | None] = SimpleQueue()
+        self._inbox: SimpleQueue[Invocation | None] = SimpleQueue()
 
-    def give(self, op: Event) -> None:
+    def give(self, op: Invocation) -> None:
         """Have `op` done. Only to a worker that has reported all it was given."""
         self._inbox.put(op)
 
@@ -91,11 +96,11 @@ class Worker(threading.Thread):
             self.reported(completion)
         self.closed()
 
-    def complete(self, op: Event) -> Event:
+    def complete(self, op: Invocation) -> Completion:
         """Do `op`. Whatever is raised becomes an info."""
         raise NotImplementedError
 
-    def reported(self, completion: Event) -> None:
+    def reported(self, completion: Completion) -> None:
         """Called after each report."""
 
     def closed(self) -> None:
@@ -112,7 +117,7 @@ class ClientWorker(Worker):
         self._client: Client | None = None
         self._process: Process | None = None
 
-    def complete(self, op: Event) -> Event:
+    def complete(self, op: Invocation) -> Completion:
         if self._client is None or self._process != op.process:
             self.closed()
             try:
@@ -120,11 +125,13 @@ class ClientWorker(Worker):
             except BaseException as error:
                 message = f"{type(error).__name__}: {error}"
                 log.info("no client for process %s: %s", op.process, message)
-                return replace(op, type="fail", error=("NO_CLIENT", message))
+                return op.completed(
+                    "fail", op.value, error=("NO_CLIENT", message), node=op.node, ext=op.ext
+                )
             self._process = op.process
         return validated(op, self._client.invoke(op), CLIENT_TYPES)
 
-    def reported(self, completion: Event) -> None:
+    def reported(self, completion: Completion) -> None:
         if completion.type == "info":
             self.closed()
 
@@ -144,5 +151,5 @@ class NemesisWorker(Worker):
         super().__init__(NEMESIS, outbox)
         self._actor = actor
 
-    def complete(self, op: Event) -> Event:
+    def complete(self, op: Invocation) -> Completion:
         return validated(op, self._actor.invoke(op), NEMESIS_TYPES)

@@ -11,13 +11,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import tenacity
 
 from framework.generators import Source, op, repeat
-from framework.history.event import Event
+from framework.history.event import Completion, Event, Invocation
 from framework.history.jsonl import encode
 from framework.plugins.workload import Client
 from framework.run.interpreter import RunSummary, run
@@ -49,7 +49,7 @@ class Memory:
 class Clients:
     """Opens clients that answer through a function, and counts what becomes of them."""
 
-    answer: Callable[[Event], Event]
+    answer: Callable[[Invocation], Completion]
     opened: list[int] = field(default_factory=list)
     closed: list[int] = field(default_factory=list)
     refuse: Callable[[int], bool] = lambda count: False
@@ -71,7 +71,7 @@ class OneClient:
     thread: int
     busy: bool = False
 
-    def invoke(self, op: Event) -> Event:
+    def invoke(self, op: Invocation) -> Completion:
         assert not self.busy, "one operation at a time"
         self.busy = True
         try:
@@ -86,18 +86,18 @@ class OneClient:
 class Idle:
     """A nemesis that does nothing, well."""
 
-    def invoke(self, op: Event) -> Event:
-        return replace(op, type="info")
+    def invoke(self, op: Invocation) -> Completion:
+        return op.completed("info", op.value)
 
 
-def ok(op: Event) -> Event:
+def ok(op: Invocation) -> Completion:
     """It was done."""
-    return replace(op, type="ok")
+    return op.completed("ok", op.value)
 
 
 def interpret(
     generator: Source,
-    answer: Callable[[Event], Event] | Clients = ok,
+    answer: Callable[[Invocation], Completion] | Clients = ok,
     *,
     threads: int = 3,
     nemesis: NemesisActor | None = None,

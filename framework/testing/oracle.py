@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
-from framework.history.pairing import CompletionType, Operation
+from framework.history.event import CompletionType
+from framework.history.pairing import Operation
 
 State = TypeVar("State")
 Spec: TypeAlias = Callable[[State, Operation], Iterable[State]]

@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from framework.evidence.kinds import Evidence
 from framework.evidence.run_events import FaultRecord, NemesisEvent, RunEvents
-from framework.history.event import Json
-from framework.history.pairing import CompletionType, Operation, Phase
+from framework.history.event import CompletionType, Json
+from framework.history.pairing import Operation, Phase
 
 MS: Final = 1_000_000
 Kind = TypeVar("Kind", bound=Evidence)

@@ -14,10 +14,11 @@ from framework.generators import Generator
 from framework.history.event import Json
 from framework.plugins.fault import Fault, Probe
 from framework.plugins.host import Ability, HostProvider
+from framework.plugins.options import need_positive
 from framework.plugins.schedules import alternate
 from framework.plugins.system import Cluster, NodeSpec
 from framework.plugins.targets import check_targets, pick
-from nemesis.options import need_positive, targets_of
+from nemesis.options import targets_of
 from nemesis.partition import grudges, reach, rules
 from nemesis.partition.grudges import Grudge
 
@@ -66,6 +67,10 @@ class Cut:
             for node, sources in self.drops.items()
         }
 
+    def spares(self, cluster: Cluster) -> Sequence[str]:
+        """See `framework.plugins.fault.Sparing`."""
+        return grudges.together(self.drops, cluster.nodes, cluster.voters())
+
     def inject(self, cluster: Cluster) -> None:
         self._each(
             lambda node: rules.drop(
@@ -90,6 +95,7 @@ class PartitionFault:
     """See `framework.plugins.fault.Fault`."""
 
     name = "partition"
+    ends_processes = False
 
     def __init__(self, options: PartitionOptions) -> None:
         self._options = options

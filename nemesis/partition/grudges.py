@@ -6,7 +6,7 @@ closed: see `majorities_ring`.
 """
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 Grudge: TypeAlias = dict[str, list[str]]
@@ -99,3 +99,23 @@ def majorities_ring(core: Sequence[str], rest: Sequence[str], rng: random.Random
         for source in places
         if (node in ring or source in ring) and not hears(places[node], places[source])
     )
+
+
+def together(
+    grudge: Mapping[str, Sequence[str]], nodes: Iterable[str], voters: Collection[str]
+) -> list[str]:
+    """Nodes of which each hears each, sorted: with as many voters as one finds who begins with each
+    node in turn and takes in whoever fits, voters and those who miss few before the others."""
+    apart = {frozenset((node, source)) for node, sources in grudge.items() for source in sources}
+    names = list(nodes)
+    missed = {name: sum(name in pair for pair in apart) for name in names}
+    order = sorted(names, key=lambda name: (name not in voters, missed[name], name))
+    groups = []
+    for first in names:
+        group = [first]
+        for name in order:
+            if name != first and all(frozenset((name, each)) not in apart for each in group):
+                group.append(name)
+        groups.append(group)
+    best = max(groups, key=lambda group: (sum(name in voters for name in group), len(group)))
+    return sorted(best)

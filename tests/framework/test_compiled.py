@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from framework import compiled
+
 KERNEL = """
 from framework.compiled import compiled
 from sample.part import twice
@@ -62,3 +64,10 @@ def test_another_place(tmp_path: Path) -> None:
     assert [run(tmp_path, kept), run(tmp_path, kept)] == ["11 0", "11 1"]
     assert (kept / "kernels").is_dir()
     assert not (tmp_path / "sample/__pycache__/kernels").exists()
+
+
+def test_kernels_of_the_engine_that_others_call_are_watched() -> None:
+    """And no other file of the engine."""
+    sources = compiled._sources("checkers.kafka_log.records")
+    engine = {name for name in sources if name.startswith("framework.")}
+    assert engine == {"framework.history.json_columns", "framework.history.json_walk"}

@@ -10,7 +10,7 @@ from framework.errors import UsageError
 from framework.generators import nemesis as on_nemesis
 from framework.generators import simulate, time_limit
 from framework.plugins.fault import Injection, Nemesis
-from framework.run.plugin_options import create, named
+from framework.plugins.options import create, named
 
 
 def nemesis(text: str) -> Nemesis:

@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Callable
+from itertools import combinations
 
 import pytest
 from echoes import on_paper, specs
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from framework.errors import UsageError
-from framework.plugins.fault import Fault, Injection, Nemesis
+from framework.plugins.fault import Fault, Injection, Nemesis, Sparing
 from framework.plugins.system import Cluster
 from framework.plugins.targets import resolve
 from nemesis.kill import Kill
@@ -81,6 +82,36 @@ def test_partitions_matter_to_the_control_plane(
     assert any(voters & set(pair) for pair in touched)
     if len(voters) > 1:
         assert any(voters >= set(pair) for pair in touched)
+
+
+@given(situation=situations())
+def test_partition_says_who_still_hears_each_other(situation: Situation) -> None:
+    """As many voters as there are in any such group."""
+    cluster = situation[0]
+    plan = draw_plan(Partition, situation)
+    assert isinstance(plan, Sparing)
+    cut = {frozenset((node, source)) for node, v in plan.to_json().items() for source in v["drops"]}
+    spared = plan.spares(cluster)
+    assert set(spared) <= set(cluster.nodes)
+    assert not any(frozenset(pair) in cut for pair in combinations(spared, 2))
+    voters = cluster.voters()
+    most = max(
+        size
+        for size in range(len(voters) + 1)
+        for group in combinations(voters, size)
+        if not any(frozenset(pair) in cut for pair in combinations(group, 2))
+    )
+    assert sum(node in voters for node in spared) == most
+
+
+def test_cut_of_one_node_spares_all_others() -> None:
+    """Though every one of them drops packets."""
+    cluster = on_paper(specs(3, 3))
+    for node in cluster.nodes:
+        plan = fault(Partition).plan(cluster, [node], None, random.Random(1))
+        assert set(plan.to_json()) == set(cluster.nodes)
+        assert isinstance(plan, Sparing)
+        assert set(plan.spares(cluster)) == set(cluster.nodes) - {node}
 
 
 @given(size=st.integers(2, 9), rest=st.integers(0, 6), seed=st.integers(0, 2**32))

@@ -1,16 +1,21 @@
+import select
 import socket
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from loopback_server import CLOSE, HANG, LoopbackServer
 
+from nodes.kraft.security.tls import TlsSettings, client_context, server_context
 from nodes.kraft.wire.codec import encode_response, frame
 from nodes.kraft.wire.debug import DescribeNodeRequest, DescribeNodeResponse
+from tests.nodes.kraft.certificates import Authority, common_name
 from workloads.kafka import connection as module
 from workloads.kafka.codec import Codec
 from workloads.kafka.connection import Connection, FateUnknown, NotSent
 
+HERE = "127.0.0.1"
 REQUEST = DescribeNodeRequest()
 CODEC = Codec({DescribeNodeRequest: DescribeNodeResponse})
 
@@ -69,6 +74,37 @@ def test_no_answer_before_the_deadline_is_indefinite() -> None:
             Connection(server.open, "test", CODEC).call(REQUEST, soon(0.2))
         assert caught.value.code == "CLIENT_TIMED_OUT"
         assert time.monotonic() - begun >= 0.2
+
+
+class TlsServer(LoopbackServer):
+    """The same with TLS."""
+
+    def __init__(self, answer: Any, folder: Path) -> None:
+        authority = Authority(folder)
+        keystore = authority.keystore(common_name("node"))
+        self._tls = TlsSettings(keystore=keystore, truststore=authority.truststore)
+        self.opened: list[socket.socket] = []
+        super().__init__(answer)
+
+    def open(self, timeout_s: float) -> socket.socket:
+        context = client_context(self._tls)
+        self.opened.append(context.wrap_socket(super().open(timeout_s), server_hostname=HERE))
+        return self.opened[-1]
+
+    def _serve(self, connection: socket.socket) -> None:
+        super()._serve(server_context(self._tls).wrap_socket(connection, server_side=True))
+
+
+def test_what_tls_sends_of_its_own_accord_ends_no_connection(tmp_path: Path) -> None:
+    """Tickets come after the handshake, and nobody read them yet where no answer was awaited."""
+    answers = iter((HANG, DescribeNodeResponse(state="{}")))
+    with TlsServer(lambda _: next(answers), tmp_path) as server:
+        connection = Connection(server.open, "test", CODEC)
+        connection.send(REQUEST, soon())
+        assert select.select(server.opened, (), (), 60)[0], "the tickets are here"
+        assert connection.call(REQUEST, soon()) == DescribeNodeResponse(state="{}")
+        assert len(server.opened) == 1
+        connection.close()
 
 
 def test_a_late_answer_is_never_taken_for_the_next_one() -> None:

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from kio.schema.alter_partition.v3 import response as alter
 from kio.schema.create_topics.v7 import response as create
 from kio.schema.delete_topics.v6 import response as delete
+from kio.schema.describe_configs.v4 import response as configs
 from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v12 import response as metadata
 from kio.schema.types import BrokerId, TopicName
-from kio.static.primitive import i32
+from kio.static.primitive import i8, i16, i32
 
-from framework.history.event import Event
+from framework.history.event import Invocation
 from framework.plugins.dialect import UnexpectedResponse
 from framework.plugins.outcomes import Ok, Refused
 from nodes.kraft.controller.answers import NO_THROTTLE
@@ -34,11 +35,11 @@ ALTER = {
 }
 
 
-def op(f: str, key: str = "t", value: Any = None) -> Event:
-    return Event(type="invoke", process=0, f=f, key=key, value=value)
+def op(f: str, key: str = "t", value: Any = None) -> Invocation:
+    return Invocation(process=0, f=f, key=key, value=value)
 
 
-def sent(operation: Event) -> Any:
+def sent(operation: Invocation) -> Any:
     """The request as a node reads it."""
     return received(EXCHANGES[operation.f].request(operation))
 
@@ -63,6 +64,21 @@ def test_create_by_assignment() -> None:
         0: (101, 102),
         1: (102, 101),
     }
+
+
+def test_create_with_a_configuration() -> None:
+    value = {"partitions": 1, "replication": 1, "configs": [["retention.ms", "7"], ["a", "b"]]}
+    (topic,) = sent(op("create", value=value)).topics
+    assert [(each.name, each.value) for each in topic.configs] == [
+        ("retention.ms", "7"),
+        ("a", "b"),
+    ]
+
+
+def test_configurations_of_one_topic_are_asked_for_all_together() -> None:
+    (topic,) = sent(op("describe-configs")).resources
+    assert (topic.resource_type, topic.resource_name) == (2, "t")
+    assert topic.configuration_keys is None
 
 
 def test_delete_is_by_name() -> None:
@@ -100,19 +116,71 @@ def test_alter_isr_carries_every_epoch(members: list[tuple[int, int]], version: 
 # --- results
 
 
-def created(name: str, code: int, message: str | None = None) -> Any:
+def created(name: str, code: int, message: str | None = None, **more: Any) -> Any:
     result = create.CreatableTopicResult(
         name=TopicName(name),
         topic_id=TOPIC_ID,
         error_code=ErrorCode(code),
         error_message=message,
-        configs=None,
+        **{"configs": None, **more},
     )
     return create.CreateTopicsResponse(throttle_time=NO_THROTTLE, topics=(result,))
 
 
 def test_created() -> None:
     assert messages.create_answer(op("create"), created("t", 0)) == Ok({"topic_id": str(TOPIC_ID)})
+
+
+def test_created_tells_what_was_made() -> None:
+    values = [("retention.ms", "7", 1), ("cleanup.policy", "delete", 5)]
+    told = tuple(
+        create.CreatableTopicConfigs(
+            name=name, value=value, config_source=i8(source), read_only=False, is_sensitive=False
+        )
+        for name, value, source in values
+    )
+    answer = created("t", 0, num_partitions=i32(3), replication_factor=i16(2), configs=told)
+    assert messages.create_answer(op("create"), answer) == Ok(
+        {
+            "topic_id": str(TOPIC_ID),
+            "num_partitions": 3,
+            "replication_factor": 2,
+            "configs": [["retention.ms", "7"]],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (0, Ok({"configs": [["retention.ms", "7"]]})),
+        (3, Ok(None)),
+        (29, Refused("TOPIC_AUTHORIZATION_FAILED")),
+    ],
+)
+def test_configured(code: int, expected: object) -> None:
+    values = [("retention.ms", "7", 1), ("cleanup.policy", "delete", 5)]
+    found = tuple(
+        configs.DescribeConfigsResourceResult(
+            name=name,
+            value=value,
+            config_source=i8(source),
+            read_only=False,
+            is_sensitive=False,
+            synonyms=(),
+            documentation=None,
+        )
+        for name, value, source in values
+    )
+    result = configs.DescribeConfigsResult(
+        error_code=ErrorCode(code),
+        error_message=None,
+        resource_type=i8(2),
+        resource_name="t",
+        configs=found if code == 0 else (),
+    )
+    response = configs.DescribeConfigsResponse(throttle_time=NO_THROTTLE, results=(result,))
+    assert messages.configs_answer(op("describe-configs"), response) == expected
 
 
 def test_not_created() -> None:

@@ -19,7 +19,7 @@ from kio.static.primitive import i16, i32, i64
 from loopback_server import CLOSE, LoopbackServer
 
 from framework.generators import clients, simulate
-from framework.history.event import Event, EventType
+from framework.history.event import Completion, CompletionType, Invocation
 from framework.plugins.system import Cluster, NodeSpec
 from framework.plugins.workload import WorkloadOptions
 from framework.testing.loopback import cluster_of
@@ -79,8 +79,8 @@ def cluster(servers: dict[str, LoopbackServer]) -> Cluster:
     return cluster_of(servers, nodes, KraftSystem())
 
 
-def op(f: str, key: str, value: Any = None) -> Event:
-    return Event(type="invoke", process=3, f=f, key=key, value=value)
+def op(f: str, key: str, value: Any = None) -> Invocation:
+    return Invocation(process=3, f=f, key=key, value=value)
 
 
 CREATE = {"partitions": 1, "replication": 1}
@@ -90,7 +90,7 @@ def test_completions(cluster: Cluster, servers: dict[str, LoopbackServer]) -> No
     client = Topics().client(cluster, 0)
     made = client.invoke(op("create", "t", CREATE))
     assert (made.type, made.process, made.f, made.key, made.node) == ("ok", 3, "create", "t", "b1")
-    assert made.value == {"topic_id": str(uuid.UUID(int=7))}
+    assert made.value == {"topic_id": str(uuid.UUID(int=7)), "configs": []}
     there = client.invoke(op("create", "u", CREATE))
     assert (there.type, there.node, there.value) == ("fail", "b2", None)
     assert there.error == ("TOPIC_ALREADY_EXISTS", "")
@@ -105,7 +105,7 @@ def without_request_ids(cluster: Cluster, **exchanges: Any) -> Cluster:
     """The cluster of a system that answers as the node does, but tags no retries."""
     outcomes = replace(OUTCOMES, tags_retries=False, static=frozenset({"INVALID_PARTITIONS"}))
     dialect = replace(DIALECT, outcomes=outcomes, exchanges={**DIALECT.exchanges, **exchanges})
-    system: Any = SimpleNamespace(dialect=lambda: dialect)
+    system: Any = SimpleNamespace(dialect=lambda: dialect, connect=KraftSystem().connect)
     return replace(cluster, system=system)
 
 
@@ -156,13 +156,35 @@ def test_final_reads_are_of_every_topic_that_was_named(cluster: Cluster) -> None
     client = workload.client(cluster, 0)
     for name in ("t", "u", "t"):
         client.invoke(op("create", name, CREATE))
+    client.invoke(op("create", "t", CREATE | {"configs": [["retention.ms", "7"]]}))
     client.invoke(op("describe", "v"))
     history = simulate(final, threads=2)
     asked = [event for event in history if event.type == "invoke"]
-    described, shown = asked[:3], asked[3:]
+    described, configured, shown, again = asked[:3], asked[3], asked[4:6], asked[6:]
     assert sorted(event.key for event in described) == ["t", "u", "v"]
     assert {event.f for event in described} == {"describe"}
-    assert [(event.f, event.key) for event in shown] == [("metadata", "v")]
+    assert (configured.f, configured.key) == ("describe-configs", "t")
+    assert sorted((event.f, event.key) for event in shown) == [("metadata", "u"), ("metadata", "v")]
+    assert sorted((event.f, event.key) for event in again) == [("describe", "u"), ("describe", "v")]
+
+
+def test_in_the_end_every_broker_is_asked_and_is_the_one_that_answers(
+    cluster: Cluster, servers: dict[str, LoopbackServer]
+) -> None:
+    workload = Topics()
+    client = workload.client(cluster, 0)
+    client.invoke(op("create", "t", CREATE))
+    specs = [
+        NodeSpec(name=name, roles=frozenset({role}), ports={})
+        for name, role in (("b2", "broker"), ("c1", "controller"), ("b1", "broker"))
+    ]
+    final = clients(workload.final_generator(replace(OPTIONS, nodes=specs)))
+    asked = [each for each in simulate(final, threads=2) if each.f == "metadata"]
+    asked = [each for each in asked if each.type == "invoke"]
+    assert [each.node for each in asked] == ["b2", "b1"]
+    for _ in range(2):
+        assert client.invoke(replace(op("metadata", "t"), node="b1")).node == "b1"
+    assert isinstance(servers["b1"].seen[-1], MetadataRequest)
 
 
 def test_where_no_read_is_linearizable_topics_are_read_as_brokers_show_them(
@@ -175,21 +197,21 @@ def test_where_no_read_is_linearizable_topics_are_read_as_brokers_show_them(
     options = replace(OPTIONS, capabilities=frozenset())
     final = simulate(clients(workload.final_generator(options)), threads=2)
     asked = [(event.f, event.key) for event in final if event.type == "invoke"]
-    assert sorted(asked) == [("metadata", "t"), ("metadata", "u"), ("metadata", "u")]
+    assert sorted(asked) == [("metadata", "t")] * 3 + [("metadata", "u")] * 3
 
 
 def test_final_reads_are_tried_again(cluster: Cluster) -> None:
     workload = Topics()
     workload.client(cluster, 0).invoke(op("create", "t", CREATE))
-    types: Iterator[EventType] = iter(("fail", "info", "ok", "fail", "ok"))
+    types: Iterator[CompletionType] = iter(("fail", "info", "ok", "fail", "ok", "ok"))
 
-    def completion(invoked: Event, n: int) -> tuple[int, Event]:
-        return 10, Event(type=next(types), process=invoked.process, f=invoked.f, key=invoked.key)
+    def completion(invoked: Invocation, n: int) -> tuple[int, Completion]:
+        return 10, invoked.completed(next(types))
 
     history = simulate(clients(workload.final_generator(OPTIONS)), threads=2, completion=completion)
     ends = [(event.f, event.type) for event in history if event.type != "invoke"]
     assert ends[:3] == [("describe", "fail"), ("describe", "info"), ("describe", "ok")]
-    assert ends[3:] == [("metadata", "fail"), ("metadata", "ok")]
+    assert ends[3:] == [("metadata", "fail"), ("metadata", "ok"), ("describe", "ok")]
 
 
 def test_nothing_named_nothing_read() -> None:

@@ -9,6 +9,7 @@ from histories import pairs
 from framework.generators import clients, simulate, stagger
 from framework.history.event import Event
 from framework.plugins.workload import WorkloadOptions
+from workloads.base import ATTEMPTS
 from workloads.log import FINAL_CONSUMER, Log, LogOperations, LogOptions, final_fetches
 
 MOST_RECORDS = 10
@@ -154,6 +155,24 @@ def test_the_final_reads_end_though_nothing_can_be_read() -> None:
         clients(final_fetches(KEYS)), threads=3, completion=ReferenceLog(lose=1.0), max_ops=10**4
     )
     assert 0 < len(history) <= 2 * 3 * len(KEYS)
+
+
+def test_the_final_reads_end_though_they_do_not_get_on() -> None:
+    """A leader says that there is more, and gives nothing."""
+    log = ReferenceLog()
+    run(log)
+
+    def completion(invoked: Event, n: int) -> tuple[int, Event]:
+        latency, end = log(invoked, n)
+        start = invoked.value["from"]
+        return latency, replace(end, value={**end.value, "records": [], "position": start})
+
+    history = simulate(
+        clients(final_fetches(KEYS)), threads=3, seed=1, completion=completion, max_ops=10**4
+    )
+    tries = Counter(str(end.key) for _, end in pairs(history))
+    assert tries == {key: ATTEMPTS if log.logs[key] else 1 for key in KEYS}
+    assert any(log.logs.values())
 
 
 def test_the_seed_fixes_the_schedule() -> None:

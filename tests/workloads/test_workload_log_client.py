@@ -17,7 +17,7 @@ from kio.schema.types import BrokerId, ProducerId, TopicName
 from kio.static.primitive import i16, i32, i64
 from loopback_server import CLOSE, LoopbackServer
 
-from framework.history.event import Event
+from framework.history.event import Invocation
 from framework.plugins.system import NodeSpec
 from framework.testing.loopback import cluster_of
 from nodes.kraft.adapter.system import KraftSystem
@@ -27,6 +27,7 @@ from workloads.kafka.log_client import LogClient
 from workloads.log import LogOptions
 
 KEY = "t/0"
+TOPIC_ID = uuid.UUID(int=9)
 TOPICS = LogOptions().names
 PARTITIONS, REPLICAS = LogOptions().partitions, LogOptions().replicas
 
@@ -64,7 +65,7 @@ class Broker:
             metadata.MetadataResponseTopic,
             error_code=ErrorCode.none,
             name=TopicName("t"),
-            topic_id=uuid.UUID(int=9),
+            topic_id=TOPIC_ID,
             partitions=(partition,),
         )
         return metadata.MetadataResponse(
@@ -80,7 +81,7 @@ class Broker:
         topic = make(
             created.CreatableTopicResult,
             name=request.topics[0].name,
-            topic_id=uuid.UUID(int=9),
+            topic_id=TOPIC_ID,
             error_code=ErrorCode.none,
             error_message=None,
             configs=(),
@@ -181,13 +182,13 @@ def client(broker: Broker) -> Iterator[LogClient]:
         made.close()
 
 
-def produce(value: int, *, acks: str = "all", idempotent: bool = False) -> Event:
+def produce(value: int, *, acks: str = "all", idempotent: bool = False) -> Invocation:
     asked = {"value": value, "acks": acks, "idempotent": idempotent, "producer": "p0"}
-    return Event(type="invoke", process=0, f="produce", key=KEY, value=asked)
+    return Invocation(process=0, f="produce", key=KEY, value=asked)
 
 
-def read(f: str, **value: Any) -> Event:
-    return Event(type="invoke", process=0, f=f, key=KEY, value=value)
+def read(f: str, **value: Any) -> Invocation:
+    return Invocation(process=0, f=f, key=KEY, value=value)
 
 
 @pytest.mark.parametrize("brokers", [1, 3, 4])
@@ -199,9 +200,7 @@ def test_partitions_are_on_the_clusters_own_brokers(brokers: int) -> None:
         client = make_client()
         for topic in TOPICS:
             value = {"partitions": PARTITIONS, "replication": REPLICAS}
-            done = client.invoke(
-                Event(type="invoke", process=0, f="create", key=topic, value=value)
-            )
+            done = client.invoke(Invocation(process=0, f="create", key=topic, value=value))
             assert (done.type, done.key) == ("ok", topic)
         client.close()
     asked = [topic for broker in every for topic in broker.created]
@@ -218,7 +217,7 @@ def test_partitions_are_on_the_clusters_own_brokers(brokers: int) -> None:
 def test_a_produce_tells_its_offset(client: LogClient, broker: Broker) -> None:
     done = client.invoke(produce(41))
     assert (done.type, done.node, done.value["offset"]) == ("ok", "b1", 0)
-    assert done.value["topic_id"] == str(uuid.UUID(int=9)) and done.value["value"] == 41
+    assert done.value["topic_id"] == str(TOPIC_ID) and done.value["value"] == 41
     assert values_in(broker.batches[0], 0) == [(0, 41)]
 
 
@@ -272,6 +271,7 @@ def test_a_fetch_reads_and_says_how_far_it_is(client: LogClient) -> None:
         "log_start": 0,
         "position": 1,
         "leader_epoch": 3,
+        "topic_id": str(TOPIC_ID),
     }
 
 
@@ -284,7 +284,8 @@ def test_a_fetch_looks_for_the_leader_again(client: LogClient, broker: Broker) -
 
 
 def test_list_offsets_and_seek(client: LogClient) -> None:
-    assert client.invoke(read("list-offsets", at="latest")).value == {"offset": 5}
+    told = {"offset": 5, "leader_epoch": 3, "topic_id": str(TOPIC_ID)}
+    assert client.invoke(read("list-offsets", at="latest")).value == told
     sought = client.invoke(read("seek", consumer="a", to=3))
     assert (sought.type, sought.value) == ("ok", {"consumer": "a", "to": 3})
 

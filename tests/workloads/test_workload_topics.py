@@ -5,7 +5,7 @@ from histories import assert_encodable, invocations, pairs, run
 from reference_controller import ReferenceController
 
 from framework.history.event import Event
-from workloads.topics import MOST_OPERATIONS, MOST_UNKNOWN, Topics, TopicsOptions
+from workloads.topics import CONFIGS, MOST_OPERATIONS, MOST_UNKNOWN, Topics, TopicsOptions
 
 LIVE_NAMES = TopicsOptions().live_names
 
@@ -32,6 +32,19 @@ def test_every_operation_is_a_request_that_a_node_can_read() -> None:
 def test_without_a_linearizable_read_the_cache_is_read() -> None:
     history = run(Topics(), ReferenceController(), seconds=20, capabilities=frozenset())
     assert {event.f for event in history} == {"create", "delete", "metadata"}
+
+
+def test_some_creates_ask_for_a_configuration_where_brokers_show_it() -> None:
+    asked = [event.value for event in invocations(run(Topics(), ReferenceController()), "create")]
+    assert not [each for each in asked if "configs" in each]
+    able = frozenset({"linearizable-topic-read", "topic-configs"})
+    history = run(Topics(), ReferenceController(), capabilities=able)
+    configured = [event.value.get("configs") for event in invocations(history, "create")]
+    assert [{**event.value, "configs": 0} for event in invocations(history, "create")] == [
+        {**each, "configs": 0} for each in asked
+    ]
+    assert {name for each in configured for name, _ in each or ()} == set(CONFIGS)
+    assert len(configured) / 4 < configured.count(None) < len(configured) * 3 / 4
 
 
 def test_names_are_few_at_a_time_and_retire() -> None:

@@ -12,8 +12,8 @@ DEADLINE_S: Final = 3.0
 
 
 class BrokerClient:
-    """Asks the brokers in turn, once each: what one answers, or fails to, is the operation's
-    result. For one thread at a time."""
+    """Asks the brokers in turn, or one of them, once: what it answers, or fails to, is the
+    operation's result. For one thread at a time."""
 
     def __init__(self, connections: Mapping[str, Connection], first: int = 0) -> None:
         """`connections`: a broker's name to a connection to its client listener. `first`: the
@@ -22,10 +22,13 @@ class BrokerClient:
         self._names = list(connections)
         self._position = first % len(self._names)
 
-    def call(self, request: RequestPayload, *, deadline_s: float = DEADLINE_S) -> tuple[str, Any]:
+    def call(
+        self, request: RequestPayload, *, node: str | None = None, deadline_s: float = DEADLINE_S
+    ) -> tuple[str, Any]:
         """(node, response). Raises `NotSent`, `FateUnknown`."""
-        name = self._names[self._position]
-        self._position = (self._position + 1) % len(self._names)
+        name = node or self._names[self._position]
+        if node is None:
+            self._position = (self._position + 1) % len(self._names)
         try:
             return name, self._connections[name].call(request, time.monotonic() + deadline_s)
         except Breakdown as error:

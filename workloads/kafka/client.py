@@ -6,7 +6,7 @@ from typing import Any
 
 from kio.static.protocol import RequestPayload
 
-from framework.history.event import Event
+from framework.history.event import Completion, Invocation
 from framework.plugins.dialect import Exchange, UnexpectedResponse
 from framework.plugins.outcomes import MALFORMED_RESPONSE, Failure, Ok, Refused, completion
 from framework.plugins.system import Cluster
@@ -22,7 +22,7 @@ class KafkaClient:
     """One process's connections, made when first used. Implements the engine's `Client`."""
 
     def __init__(
-        self, cluster: Cluster, thread: int, started: Callable[[Event], None] = lambda _: None
+        self, cluster: Cluster, thread: int, started: Callable[[Invocation], None] = lambda _: None
     ) -> None:
         """`thread` spreads clients over the nodes. `started` hears of every operation before it
         is sent."""
@@ -36,7 +36,7 @@ class KafkaClient:
         self._controller = ControllerClient(self._controllers, dialect.outcomes, thread)
         self._broker = BrokerClient(self._brokers, thread)
 
-    def invoke(self, invocation: Event) -> Event:
+    def invoke(self, invocation: Invocation) -> Completion:
         """The completion, within about 3 s."""
         exchange = self._exchanges[invocation.f]
         request = exchange.request(invocation)
@@ -44,7 +44,7 @@ class KafkaClient:
         node: str | None = None
         result: Ok | Refused | Failure
         try:
-            node, response = self._call(invocation.f, exchange.at, request)
+            node, response = self._call(invocation, exchange.at, request)
             result = exchange.answer(invocation, response)
         except Breakdown as error:
             node = error.node
@@ -64,10 +64,10 @@ class KafkaClient:
         for connection in (*self._controllers.values(), *self._brokers.values()):
             connection.close()
 
-    def _call(self, f: str, at: str, request: RequestPayload) -> tuple[str, Any]:
+    def _call(self, invocation: Invocation, at: str, request: RequestPayload) -> tuple[str, Any]:
         if at == "broker":
-            return self._broker.call(request)
-        return self._controller.call(request, read=f in self._outcomes.reads)
+            return self._broker.call(request, node=invocation.node)
+        return self._controller.call(request, read=invocation.f in self._outcomes.reads)
 
 
 def connections(
@@ -76,11 +76,8 @@ def connections(
     """A connection, not yet open, to that listener of each node with the role that has it."""
     return {
         node: Connection(
-            partial(cluster.fleet.connect, cluster.host(node).address, spec.ports[listener]),
-            client_id,
-            codec,
+            partial(system_of(cluster).connect, cluster, node, listener), client_id, codec
         )
         for node in cluster.with_role(role)
-        for spec in (cluster.nodes[node],)
-        if listener in spec.ports
+        if listener in cluster.nodes[node].ports
     }

@@ -5,8 +5,8 @@ cannot have seen the request) and `FateUnknown` (it may have). After either the 
 so that a late answer can never be taken for the answer to a later request.
 """
 
-import select
 import socket
+import ssl
 import struct
 import time
 from collections.abc import Callable
@@ -124,9 +124,14 @@ def _gone(connected: socket.socket) -> bool:
     """Whether an idle connection was closed by its peer: then, and only then, is there
     something to read. Seen before sending, this keeps a restarted node from turning the next
     request's fate unknown."""
-    poller = select.poll()
-    poller.register(connected, select.POLLIN)
-    return bool(poller.poll(0))
+    try:
+        connected.setblocking(False)
+        connected.recv(1)
+    except (BlockingIOError, ssl.SSLWantReadError):
+        return False  # with TLS there may have been something, but no data
+    except OSError:
+        return True
+    return True
 
 
 def _left(deadline: float) -> float:

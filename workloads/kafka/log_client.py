@@ -16,7 +16,7 @@ import tenacity
 from kio.schema.errors import ErrorCode
 from kio.static.protocol import RequestPayload
 
-from framework.history.event import Event
+from framework.history.event import Completion, Invocation
 from framework.plugins import outcomes
 from framework.plugins.dialect import UnexpectedResponse
 from framework.plugins.outcomes import Failure, Ok, Refused, completion
@@ -104,7 +104,7 @@ class LogClient:
     """One process's producer and consumers. Implements the engine's `Client`."""
 
     def __init__(
-        self, cluster: Cluster, thread: int, started: Callable[[Event], None] = lambda _: None
+        self, cluster: Cluster, thread: int, started: Callable[[Invocation], None] = lambda _: None
     ) -> None:
         self._topics = KafkaClient(cluster, thread, started)
         self._outcomes = system_of(cluster).dialect().outcomes
@@ -115,10 +115,10 @@ class LogClient:
         self._ids = sorted(names)
         self._producer: Producer | None = None
 
-    def invoke(self, invocation: Event) -> Event:
+    def invoke(self, invocation: Invocation) -> Completion:
         """The completion, within about 5 s."""
         if invocation.f == "seek":
-            return replace(invocation, type="ok")
+            return invocation.completed("ok", invocation.value)
         if invocation.f == "create":
             return self._topics.invoke(
                 replace(invocation, value=self._placed(invocation).to_json())
@@ -144,7 +144,7 @@ class LogClient:
         for connection in self._brokers.values():
             connection.close()
 
-    def _placed(self, invocation: Event) -> CreateTopic:
+    def _placed(self, invocation: Invocation) -> CreateTopic:
         """Replicas on the cluster's own brokers, who lead by turns: controllers would choose among
         all that are registered, and the synthetic ones of other workloads hold no data."""
         ids, asked = self._ids, CreateTopic.from_json(invocation.value)
@@ -154,7 +154,7 @@ class LogClient:
         placed = [tuple((ids[turn:] + ids[:turn])[: asked.replication]) for turn in turns]
         return CreateTopic(assignment=tuple(placed))
 
-    def _attempt(self, invocation: Event, memory: Memory) -> Attempt:
+    def _attempt(self, invocation: Invocation, memory: Memory) -> Attempt:
         try:
             leader = self._leaders.find(invocation.key)
             request = self._request(invocation, leader, memory)
@@ -171,7 +171,7 @@ class LogClient:
         memory.unknown = memory.unknown or not harmless
         return Attempt(result, leader.node, again=harmless or idempotent)
 
-    def _request(self, invocation: Event, leader: Leader, memory: Memory) -> RequestPayload:
+    def _request(self, invocation: Invocation, leader: Leader, memory: Memory) -> RequestPayload:
         if invocation.f == "fetch":
             return fetch_request(invocation, leader.epoch)
         if invocation.f == "list-offsets":
@@ -185,7 +185,7 @@ class LogClient:
         return produce_request(invocation, memory.batch)
 
     def _exchanged(
-        self, invocation: Event, leader: Leader, request: RequestPayload
+        self, invocation: Invocation, leader: Leader, request: RequestPayload
     ) -> Ok | Failure:
         """What one attempt alone says. That there were others before, `_settle` knows."""
         try:
@@ -200,7 +200,7 @@ class LogClient:
         return answer
 
     def _exchange(
-        self, invocation: Event, leader: Leader, request: RequestPayload
+        self, invocation: Invocation, leader: Leader, request: RequestPayload
     ) -> Ok | Refused | Failure:
         deadline = time.monotonic() + ATTEMPT_S
         connection = self._brokers[leader.node]
@@ -211,8 +211,8 @@ class LogClient:
         if invocation.f == "produce":
             return produce_answer(invocation, response, leader.topic_id)
         if invocation.f == "fetch":
-            return fetch_answer(invocation, response, leader.epoch)
-        return list_offsets_answer(invocation, response)
+            return fetch_answer(invocation, response, leader.epoch, leader.topic_id)
+        return list_offsets_answer(invocation, response, leader.epoch, leader.topic_id)
 
     # --- the idempotent producer ----------------------------------------------------------
 
@@ -228,7 +228,7 @@ class LogClient:
             self._producer = Producer(identity, {})
         return self._producer
 
-    def _settle(self, invocation: Event, result: Ok | Failure, memory: Memory) -> Ok | Failure:
+    def _settle(self, invocation: Invocation, result: Ok | Failure, memory: Memory) -> Ok | Failure:
         """What a produce's attempts together say; the producer's books are brought up to date."""
         if isinstance(result, Failure) and memory.unknown:
             # An earlier attempt may have been appended, whatever the last one was answered.

@@ -13,10 +13,10 @@ from kio.schema.list_offsets.v7 import request as offsets
 from kio.schema.list_offsets.v7 import response as listed
 from kio.schema.produce.v9 import request as produce
 from kio.schema.produce.v9 import response as produced
-from kio.schema.types import ProducerId, TopicName
-from kio.static.primitive import Records, i16, i32, i32Timedelta, i64
+from kio.schema.types import BrokerId, ProducerId, TopicName
+from kio.static.primitive import Records, i8, i16, i32, i32Timedelta, i64
 
-from framework.history.event import Event
+from framework.history.event import Invocation
 from framework.plugins.dialect import UnexpectedResponse
 from framework.plugins.outcomes import Answer, Ok
 from workloads.kafka.batches import values_in
@@ -42,7 +42,7 @@ def _ms(count: int) -> i32Timedelta:
     return i32Timedelta.parse(datetime.timedelta(milliseconds=count))
 
 
-def produce_request(invocation: Event, batch: bytes) -> produce.ProduceRequest:
+def produce_request(invocation: Invocation, batch: bytes) -> produce.ProduceRequest:
     """One batch to one partition, with the operation's acks."""
     topic, number = partition_of(invocation.key)
     data = produce.PartitionProduceData(index=i32(number), records=Records(batch))
@@ -54,7 +54,7 @@ def produce_request(invocation: Event, batch: bytes) -> produce.ProduceRequest:
 
 
 def produce_answer(
-    invocation: Event, response: produced.ProduceResponse, topic_id: str | None
+    invocation: Invocation, response: produced.ProduceResponse, topic_id: str | None
 ) -> Answer:
     """Ok: the invocation's value with "offset" and "topic_id"."""
     name, number = partition_of(invocation.key)
@@ -74,7 +74,7 @@ def produce_answer(
     return Ok(done.to_json())
 
 
-def fetch_request(invocation: Event, leader_epoch: int) -> fetch.FetchRequest:
+def fetch_request(invocation: Invocation, leader_epoch: int) -> fetch.FetchRequest:
     """Of one partition, from the operation's "from", fenced by the leader epoch."""
     topic, number = partition_of(invocation.key)
     partition = fetch.FetchPartition(
@@ -92,7 +92,12 @@ def fetch_request(invocation: Event, leader_epoch: int) -> fetch.FetchRequest:
     )
 
 
-def fetch_answer(invocation: Event, response: fetched.FetchResponse, leader_epoch: int) -> Answer:
+def fetch_answer(
+    invocation: Invocation,
+    response: fetched.FetchResponse,
+    leader_epoch: int,
+    topic_id: str | None = None,
+) -> Answer:
     """Ok: what was read, and how far the partition goes."""
     if response.error_code != 0:
         return refused(response.error_code)
@@ -112,11 +117,12 @@ def fetch_answer(invocation: Event, response: fetched.FetchResponse, leader_epoc
         log_start=int(answer.log_start_offset),
         position=records[-1][0] + 1 if records else start,
         leader_epoch=leader_epoch,
+        topic_id=topic_id,
     )
     return Ok(done.to_json())
 
 
-def list_offsets_request(invocation: Event, leader_epoch: int) -> offsets.ListOffsetsRequest:
+def list_offsets_request(invocation: Invocation, leader_epoch: int) -> offsets.ListOffsetsRequest:
     """Where the partition begins or ends."""
     topic, number = partition_of(invocation.key)
     partition = offsets.ListOffsetsPartition(
@@ -125,20 +131,25 @@ def list_offsets_request(invocation: Event, leader_epoch: int) -> offsets.ListOf
         timestamp=i64(TIMESTAMPS[ListOffsets.from_json(invocation.value).at]),
     )
     return offsets.ListOffsetsRequest(
-        replica_id=-1,  # type: ignore[arg-type]
-        isolation_level=0,  # type: ignore[arg-type]
+        replica_id=BrokerId(-1),
+        isolation_level=i8(0),
         topics=(offsets.ListOffsetsTopic(name=TopicName(topic), partitions=(partition,)),),
     )
 
 
-def list_offsets_answer(invocation: Event, response: listed.ListOffsetsResponse) -> Answer:
-    """Ok: {"offset": ...}."""
+def list_offsets_answer(
+    invocation: Invocation,
+    response: listed.ListOffsetsResponse,
+    leader_epoch: int | None = None,
+    topic_id: str | None = None,
+) -> Answer:
+    """Ok: {"offset": ...}, and by which leader."""
     name, number = partition_of(invocation.key)
     topic = the_one(response.topics, lambda each: each.name == name)
     answer = the_one(topic.partitions, lambda each: each.partition_index == number)
     if answer.error_code != 0:
         return refused(answer.error_code)
-    return Ok(Offset(int(answer.offset)).to_json())
+    return Ok(Offset(int(answer.offset), leader_epoch, topic_id).to_json())
 
 
 def producer_id_request() -> InitProducerIdRequest:

@@ -6,7 +6,7 @@ of an ok, or the code of a refusal. Shapes of keys and values: `workloads.kafka.
 
 import datetime
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from kio.schema.alter_partition.v3 import request as alter
@@ -15,21 +15,33 @@ from kio.schema.create_topics.v7 import request as create
 from kio.schema.create_topics.v7 import response as created
 from kio.schema.delete_topics.v6 import request as delete
 from kio.schema.delete_topics.v6 import response as deleted
+from kio.schema.describe_configs.v4 import request as configs
+from kio.schema.describe_configs.v4 import response as configured
 from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v12 import request as metadata
 from kio.schema.metadata.v12 import response as cached
 from kio.schema.types import BrokerId, TopicName
-from kio.static.primitive import i16, i32, i32Timedelta, i64
+from kio.static.primitive import i8, i16, i32, i32Timedelta, i64
 
-from framework.history.event import Event
+from framework.history.event import Invocation
 from framework.plugins.dialect import Exchange, UnexpectedResponse
 from framework.plugins.outcomes import Answer, Ok, Refused
 from workloads.kafka.operations.brokers import AlterIsr, IsrState
-from workloads.kafka.operations.topics import CreateTopic, PartitionState, TopicState
+from workloads.kafka.operations.topics import (
+    Configs,
+    CreatedTopic,
+    CreateTopic,
+    PartitionState,
+    TopicConfigs,
+    TopicState,
+)
 
 REQUEST_TIMEOUT_MS: Final = 2000
 DEFAULT: Final = -1
 """Instead of a number of partitions or replicas: the system's own, or as assigned."""
+TOPIC_RESOURCE: Final = 2
+OF_THE_TOPIC: Final = 1
+"""Where a configuration's value comes from, by Kafka's numbers: the topic's own."""
 _TIMEOUT: Final = i32Timedelta.parse(datetime.timedelta(milliseconds=REQUEST_TIMEOUT_MS))
 
 T = TypeVar("T")
@@ -51,7 +63,7 @@ def refused(code: int, message: str | None = None) -> Refused:
 # --- requests -----------------------------------------------------------------------------
 
 
-def create_request(invocation: Event) -> create.CreateTopicsRequest:
+def create_request(invocation: Invocation) -> create.CreateTopicsRequest:
     """By numbers or by assignment."""
     asked = CreateTopic.from_json(invocation.value)
     topic = create.CreatableTopic(
@@ -64,18 +76,21 @@ def create_request(invocation: Event) -> create.CreateTopicsRequest:
             )
             for number, replicas in enumerate(asked.assignment or ())
         ),
-        configs=(),
+        configs=tuple(
+            create.CreatableTopicConfig(name=name, value=value)
+            for name, value in asked.configs or ()
+        ),
     )
     return create.CreateTopicsRequest(topics=(topic,), timeout=_TIMEOUT)
 
 
-def delete_request(invocation: Event) -> delete.DeleteTopicsRequest:
+def delete_request(invocation: Invocation) -> delete.DeleteTopicsRequest:
     """By name."""
     topic = delete.DeleteTopicState(name=TopicName(invocation.key), topic_id=None)
     return delete.DeleteTopicsRequest(topics=(topic,), timeout=_TIMEOUT)
 
 
-def metadata_request(invocation: Event) -> metadata.MetadataRequest:
+def metadata_request(invocation: Invocation) -> metadata.MetadataRequest:
     """One topic by name, never created by being asked for."""
     topic = metadata.MetadataRequestTopic(topic_id=None, name=TopicName(invocation.key))
     return metadata.MetadataRequest(
@@ -85,7 +100,15 @@ def metadata_request(invocation: Event) -> metadata.MetadataRequest:
     )
 
 
-def alter_request(invocation: Event) -> alter.AlterPartitionRequest:
+def configs_request(invocation: Invocation) -> configs.DescribeConfigsRequest:
+    """All of one topic's."""
+    topic = configs.DescribeConfigsResource(
+        resource_type=i8(TOPIC_RESOURCE), resource_name=invocation.key, configuration_keys=None
+    )
+    return configs.DescribeConfigsRequest(resources=(topic,))
+
+
+def alter_request(invocation: Invocation) -> alter.AlterPartitionRequest:
     """One partition, with the broker epochs of its members."""
     asked = AlterIsr.from_json(invocation.value)
     members = tuple(
@@ -109,15 +132,21 @@ def alter_request(invocation: Event) -> alter.AlterPartitionRequest:
 # --- answers ------------------------------------------------------------------------------
 
 
-def create_answer(invocation: Event, response: created.CreateTopicsResponse) -> Answer:
-    """Ok: {"topic_id": ...}."""
+def create_answer(invocation: Invocation, response: created.CreateTopicsResponse) -> Answer:
+    """Ok: the id, and what else the answer tells of the topic."""
     topic = the_one(response.topics, lambda each: each.name == invocation.key)
     if topic.error_code != 0:
         return refused(topic.error_code, topic.error_message)
-    return Ok({"topic_id": str(topic.topic_id)})
+    made = CreatedTopic(
+        topic_id=str(topic.topic_id),
+        num_partitions=None if topic.num_partitions < 0 else int(topic.num_partitions),
+        replication_factor=None if topic.replication_factor < 0 else int(topic.replication_factor),
+        configs=None if topic.configs is None else _own_configs(topic.configs),
+    )
+    return Ok(made.to_json())
 
 
-def delete_answer(invocation: Event, response: deleted.DeleteTopicsResponse) -> Answer:
+def delete_answer(invocation: Invocation, response: deleted.DeleteTopicsResponse) -> Answer:
     """Ok: {"topic_id": ...}, or null where the answer does not tell it."""
     topic = the_one(response.responses, lambda each: each.name == invocation.key)
     if topic.error_code != 0:
@@ -125,7 +154,7 @@ def delete_answer(invocation: Event, response: deleted.DeleteTopicsResponse) -> 
     return Ok(None if topic.topic_id is None else {"topic_id": str(topic.topic_id)})
 
 
-def metadata_answer(invocation: Event, response: cached.MetadataResponse) -> Answer:
+def metadata_answer(invocation: Invocation, response: cached.MetadataResponse) -> Answer:
     """Ok: null (absent) or the topic, as the broker's cache has it."""
     topic = the_one(response.topics, lambda each: each.name == invocation.key)
     if topic.error_code == ErrorCode.unknown_topic_or_partition:
@@ -146,7 +175,21 @@ def metadata_answer(invocation: Event, response: cached.MetadataResponse) -> Ans
     return Ok(TopicState(topic_id=str(topic.topic_id), partitions=partitions).to_json())
 
 
-def alter_answer(invocation: Event, response: altered.AlterPartitionResponse) -> Answer:
+def configs_answer(invocation: Invocation, response: configured.DescribeConfigsResponse) -> Answer:
+    """Ok: null (absent) or the topic's own configuration, as the broker's cache has it."""
+    topic = the_one(response.results, lambda each: each.resource_name == invocation.key)
+    if topic.error_code == ErrorCode.unknown_topic_or_partition:
+        return Ok(None)
+    if topic.error_code != ErrorCode.none:
+        return refused(topic.error_code, topic.error_message)
+    return Ok(TopicConfigs(configs=_own_configs(topic.configs)).to_json())
+
+
+def _own_configs(told: Iterable[Any]) -> Configs:
+    return tuple((each.name, each.value) for each in told if each.config_source == OF_THE_TOPIC)
+
+
+def alter_answer(invocation: Invocation, response: altered.AlterPartitionResponse) -> Answer:
     """Ok: the partition after the change."""
     asked = AlterIsr.from_json(invocation.value)
     if response.error_code != 0:
@@ -175,6 +218,7 @@ EXCHANGES: Final[Mapping[str, Exchange[Any, Any]]] = {
     "create": Exchange(at="broker", request=create_request, answer=create_answer, forwarded=True),
     "delete": Exchange(at="broker", request=delete_request, answer=delete_answer, forwarded=True),
     "metadata": Exchange(at="broker", request=metadata_request, answer=metadata_answer),
+    "describe-configs": Exchange(at="broker", request=configs_request, answer=configs_answer),
     "alter-isr": Exchange(at="controller", request=alter_request, answer=alter_answer),
 }
 """Operations in Kafka's own messages. Systems add theirs (`workloads.kafka.system`)."""

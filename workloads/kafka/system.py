@@ -4,6 +4,7 @@ Roles are `broker`, with port `client` and a numeric id, and, where its exchange
 `controller`, with port `controller`.
 """
 
+import socket
 from typing import Protocol, cast
 
 from framework.plugins.dialect import Dialect
@@ -58,6 +59,12 @@ class KafkaSystem(Protocol):
     def dialect(self) -> Dialect:
         """What it says otherwise than Kafka, or alone, and what its answers mean. Its exchanges
         come before those of `workloads.kafka.messages`."""
+
+    def connect(
+        self, cluster: Cluster, node: str, listener: str, timeout_s: float
+    ) -> socket.socket:
+        """A connection to that port of the node on which requests can be sent: whatever its
+        listener asks for before that, as TLS or a login, is done. Raises `OSError`."""
 
     def extra_broker(
         self, cluster: Cluster, *, broker_id: int, number: int, slot: int

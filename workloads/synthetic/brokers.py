@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from framework.generators import op
-from framework.history.event import Event, Process
+from framework.history.event import Event, Invocation, Process
 from workloads.kafka.operations.brokers import AlterIsr, Heartbeat, IsrState, broker_key
 from workloads.kafka.operations.topics import CreateTopic, TopicState
 from workloads.synthetic.broker import Broker, heartbeat, learn
@@ -50,7 +50,7 @@ class SyntheticBrokers:
 
     # --- what could be done ---------------------------------------------------------------
 
-    def due_heartbeat(self, now_ns: int) -> Event | None:
+    def due_heartbeat(self, now_ns: int) -> Invocation | None:
         """The heartbeat that is due longest."""
         waiting = [each for each in self.by_id.values() if not each.asking]
         broker = min(waiting, key=lambda each: each.due_ns, default=None)
@@ -63,7 +63,7 @@ class SyntheticBrokers:
         """When the next heartbeat is due; None: all are under way."""
         return min((each.due_ns for each in self.by_id.values() if not each.asking), default=None)
 
-    def upkeep(self) -> Event | None:
+    def upkeep(self) -> Invocation | None:
         """The topic's creation, or a read where its state is in doubt."""
         topic = self.topic
         if self._under_way("create", topic.name) or self._under_way("describe", topic.name):
@@ -75,11 +75,11 @@ class SyntheticBrokers:
             return self.describe()
         return None
 
-    def describe(self) -> Event:
+    def describe(self) -> Invocation:
         """A linearizable read of the topic."""
         return op("describe", key=self.topic.name)
 
-    def alter(self, rng: random.Random, *, rival: bool) -> Event | None:
+    def alter(self, rng: random.Random, *, rival: bool) -> Invocation | None:
         """An ISR change by a leader with the epochs and the version that it knows. `rival`:
         beside one that is under way with the same version, where there is one; else where none
         is under way, if possible."""
@@ -104,7 +104,7 @@ class SyntheticBrokers:
             for each in self.open.values()
         )
 
-    def _create(self) -> Event:
+    def _create(self) -> Invocation:
         value = CreateTopic(assignment=self.assignment).to_json()
         return op("create", key=self.topic.name, value=value)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from framework.generators import op
-from framework.history.event import Event
+from framework.history.event import Event, Invocation
 from workloads.kafka.operations.brokers import (
     NO_EPOCH,
     AlterIsr,
@@ -65,11 +65,11 @@ MOST_CHANGES: Final = 24
 
 def stale_request(
     log: ReplayLog, brokers: SyntheticBrokers, rng: random.Random, now_ns: int
-) -> Event | None:
+) -> Invocation | None:
     """A request that is certainly stale now, of a kind drawn among those that can be made."""
     stale = [each for each in log.fenced if each.surely_stale(brokers)]
     fenced = rng.choice(stale) if stale else None
-    kinds: list[Callable[[], Event | None]] = [
+    kinds: list[Callable[[], Invocation | None]] = [
         lambda: _stale_version(brokers, rng),
         lambda: _stale_leader_epoch(brokers, rng),
         lambda: _replayed_change(log.changes, rng),
@@ -89,7 +89,7 @@ def stale_request(
 # --- of fenced incarnations ---------------------------------------------------------------
 
 
-def _heartbeat(fenced: FencedIncarnation, target: str, now_ns: int) -> Event:
+def _heartbeat(fenced: FencedIncarnation, target: str, now_ns: int) -> Invocation:
     request = Heartbeat(
         broker_id=fenced.broker_id,
         broker_epoch=fenced.epoch,
@@ -102,18 +102,18 @@ def _heartbeat(fenced: FencedIncarnation, target: str, now_ns: int) -> Event:
     return _stale_heartbeat(request, fenced.why)
 
 
-def _replayed_heartbeat(fenced: FencedIncarnation) -> Event | None:
+def _replayed_heartbeat(fenced: FencedIncarnation) -> Invocation | None:
     return None if fenced.granted is None else _stale_heartbeat(fenced.granted, REPLAY)
 
 
-def _stale_heartbeat(request: Heartbeat, why: str) -> Event:
+def _stale_heartbeat(request: Heartbeat, why: str) -> Invocation:
     value = replace(request, zombie=why, stale=("broker_epoch",)).to_json()
     return op("heartbeat", key=broker_key(request.broker_id), value=value)
 
 
 def _stale_leader(
     fenced: FencedIncarnation, brokers: SyntheticBrokers, rng: random.Random
-) -> Event | None:
+) -> Invocation | None:
     """An ISR change by the former incarnation of a broker, if possible of one that leads again:
     then nothing but the broker epoch is wrong with it."""
     everywhere = list(brokers.topic.partitions.values())
@@ -129,7 +129,7 @@ def _stale_leader(
 # --- recorded before things moved on ------------------------------------------------------
 
 
-def _replayed_change(changes: Sequence[Event], rng: random.Random) -> Event | None:
+def _replayed_change(changes: Sequence[Event], rng: random.Random) -> Invocation | None:
     """An accepted change once more: its success made its version stale."""
     if not changes:
         return None
@@ -137,7 +137,7 @@ def _replayed_change(changes: Sequence[Event], rng: random.Random) -> Event | No
     return _stale_change(change.key, AlterIsr.from_json(change.value), REPLAY, "partition_epoch")
 
 
-def _stale_leader_epoch(brokers: SyntheticBrokers, rng: random.Random) -> Event | None:
+def _stale_leader_epoch(brokers: SyntheticBrokers, rng: random.Random) -> Invocation | None:
     """By the leader, with the version as it is, but in an epoch that is over."""
     partition = _led(brokers, rng, lambda each: each.leader_epoch > 0)
     if partition is None:
@@ -147,7 +147,7 @@ def _stale_leader_epoch(brokers: SyntheticBrokers, rng: random.Random) -> Event 
     return _stale_change(partition.key, change, REPLAY, "leader_epoch")
 
 
-def _stale_version(brokers: SyntheticBrokers, rng: random.Random) -> Event | None:
+def _stale_version(brokers: SyntheticBrokers, rng: random.Random) -> Invocation | None:
     """By the leader in its epoch, but with a version that is over."""
     partition = _led(brokers, rng, lambda each: each.partition_epoch > 0)
     if partition is None:
@@ -175,6 +175,6 @@ def _honest(partition: Partition, brokers: SyntheticBrokers, rng: random.Random)
     return alter(partition, isr, members, members.get(partition.leader, NO_EPOCH))
 
 
-def _stale_change(key: str, change: AlterIsr, why: str, number: str) -> Event:
+def _stale_change(key: str, change: AlterIsr, why: str, number: str) -> Invocation:
     value = replace(change, zombie=why, stale=(number,)).to_json()
     return op("alter-isr", key=key, value=value)

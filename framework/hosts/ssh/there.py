@@ -6,6 +6,7 @@ without anything of ours being there.
     python3 -c SOURCE remove FOLDER LABEL FILTER_TABLE
 """
 
+import fcntl
 import json
 import os
 import shutil
@@ -14,6 +15,8 @@ import subprocess
 import sys
 import sysconfig
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 MARKER = "run.json"
@@ -37,14 +40,16 @@ def look(workdir: str) -> None:
 def prepare(folder: str, marker: str) -> None:
     """Make a run's folder with its marker in it; the marker says which parents were made too.
     Then look: of two runs that come at once, each finds the other."""
-    made = [str(parent) for parent in Path(folder).parents if not parent.exists()]
-    Path(folder).mkdir(parents=True)
-    (Path(folder) / MARKER).write_text(json.dumps({**json.loads(marker), "made": made}))
+    with _alone():
+        made = [str(parent) for parent in Path(folder).parents if not parent.exists()]
+        Path(folder).mkdir(parents=True)
+        (Path(folder) / MARKER).write_text(json.dumps({**json.loads(marker), "made": made}))
     look(str(Path(folder).parent))
 
 
 def remove(folder: str, label: str, table: str) -> None:
-    """End all processes of a run, and remove its packet-filter table and its folder."""
+    """End all processes of a run, and remove its packet-filter table and its folder. Where another
+    run has the machine, the table is that one's: this run was not let in."""
     while pids := _marked(label):
         for pid in pids:
             try:
@@ -52,17 +57,42 @@ def remove(folder: str, label: str, table: str) -> None:
             except ProcessLookupError:
                 continue
         time.sleep(0.02)
-    if shutil.which("nft"):
-        commands = f"table inet {table}\ndelete table inet {table}\n"
-        subprocess.run(["nft", "-f", "-"], input=commands.encode(), check=False)
-    marker = Path(folder) / MARKER
-    made = json.loads(marker.read_text())["made"] if marker.exists() else []
-    shutil.rmtree(folder, ignore_errors=True)
-    for parent in made:
-        try:
-            Path(parent).rmdir()
-        except OSError:
-            break
+    with _alone():
+        marker = Path(folder) / MARKER
+        made = json.loads(marker.read_text())["made"] if marker.exists() else []
+        shutil.rmtree(folder, ignore_errors=True)
+        others = list(Path(folder).parent.glob(f"*/{MARKER}"))
+        if others:
+            _hand_over(made, others[0])
+            return
+        if shutil.which("nft"):
+            commands = f"table inet {table}\ndelete table inet {table}\n"
+            subprocess.run(["nft", "-f", "-"], input=commands.encode(), check=False)
+        for parent in made:
+            try:
+                Path(parent).rmdir()
+            except OSError:
+                break
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One of these commands at a time on this machine. A lock of the root folder leaves no file."""
+    root = os.open("/", os.O_RDONLY)
+    try:
+        fcntl.flock(root, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(root)
+
+
+def _hand_over(made: list[str], marker: Path) -> None:
+    """The parents that this run made are the other's to remove: it is still in them."""
+    try:
+        theirs = json.loads(marker.read_text())
+    except ValueError:
+        return
+    marker.write_text(json.dumps({**theirs, "made": [*theirs.get("made", []), *made]}))
 
 
 def _marked(label: str) -> list[int]:

@@ -94,6 +94,8 @@ GOOD = {
         ("q", "dequeue", None, "fail", None),
     ],
 }
+SEES = {"register": 6, "kv": 2, "topics": 7, "set": 5, "queue": 3}
+"""Of those, the operations that saw something."""
 BAD = {
     "register": [("x", "write", 1, "ok", None), ("x", "read", None, "ok", True)],
     "kv": [("x", "append", "a", "ok", None), ("x", "read", None, "ok", "")],
@@ -124,7 +126,7 @@ def test_models(
     assert check([good, bad], model, json=True, spark_master=master) == 1
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
     assert (first["path"], first["verdict"], first["findings"]) == (str(good), "VALID", [])
-    assert first["seen"] == sum(call[3] != "info" for call in GOOD[model])
+    assert first["seen"] == SEES[model]
     assert (second["path"], second["verdict"]) == (str(bad), "INVALID")
     assert 2 * (len(BAD[model]) - 1) in second["findings"][0]["operations"]
 
@@ -142,6 +144,59 @@ def test_keys_are_compared_as_json(tmp_path: Path, capsys: pytest.CaptureFixture
     )
     assert check([save(tmp_path / "h.jsonl", calls)], "register") == 0
     assert "5 keys" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("wrote", "shown", "code"),
+    [
+        ("9007199254740992", "9007199254740993", 1),
+        ("9007199254740992", "9007199254740993.0", 1),
+        ("9007199254740992", "9007199254740992.0", 0),
+        ("1e23", "100000000000000000000000", 0),
+        ("1e400", "2e400", 1),
+        ("1e400", "10e399", 0),
+        ("[1]", "[1.0]", 0),
+    ],
+)
+def test_whole_numbers_are_exact(wrote: str, shown: str, code: int, tmp_path: Path) -> None:
+    event = '{{"process":0,"f":"{}","key":"x","type":"{}","value":{}}}\n'.format
+    lines = [
+        event("write", "invoke", wrote),
+        event("write", "ok", wrote),
+        event("read", "invoke", "null"),
+        event("read", "ok", shown),
+    ]
+    path = tmp_path / "h.jsonl"
+    path.write_text("".join(lines))
+    assert check([path], "register") == code
+
+
+def test_number_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "h.jsonl"
+    path.write_text('{"process":0,"f":"write","type":"invoke","value":1e4001}\n')
+    with pytest.raises(UsageError, match="1e4001 has more than 4000 digits"):
+        check([path], "register")
+
+
+SEES_NOTHING = {
+    "register": [("x", "write", 1, "ok", None), ("x", "write", 2, "ok", None)],
+    "kv": [("x", "append", "a", "ok", None), ("x", "read", None, "fail", None)],
+    "topics": [("t", "create", None, "info", None)],
+    "set": [("e", "contains", None, "fail", None)],
+    "queue": [("q", "enqueue", 1, "ok", None), ("q", "dequeue", None, "info", None)],
+}
+
+
+@pytest.mark.parametrize("model", sorted(SEES_NOTHING))
+def test_what_nothing_could_contradict_is_unknown(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = save(tmp_path / "h.jsonl", events(*SEES_NOTHING[model]))
+    assert check([path], model) == 2
+    assert "nothing to check was seen" in capsys.readouterr().out
+    a_read = ("of another key", *GOOD[model][0][1:])
+    path = save(tmp_path / "seen.jsonl", events(*SEES_NOTHING[model], a_read))
+    assert check([path], model) == 0
 
 
 @pytest.mark.parametrize("key", ["\x1b[31m", "a\nVALID", "\ud800", "\u202e", "12", "", "null"])
@@ -258,3 +313,15 @@ def test_without_java_it_says_what_to_install(tmp_path: Path) -> None:
     path = save(tmp_path / "h.jsonl", events(*GOOD["register"]))
     done = alone(path, tmp_path, "local[*]", str(tmp_path))
     assert "apt-get install openjdk-17-jre-headless" in done.stdout
+
+
+@pytest.mark.parametrize(("ext", "code"), [({}, 0), ({"asserts": "differs"}, 1)])
+def test_a_runs_own_history_is_read_as_its_checker_reads_it(
+    tmp_path: Path, ext: dict[str, Any], code: int
+) -> None:
+    """A cas that was turned away saw no other value."""
+    read = ("x", "read", None, "ok", None)
+    lines = events(read, ("x", "write", 1, "ok", None), ("x", "cas", [1, 2], "fail", None))
+    lines[-1] |= {"error": ["NO_LEADER", "nobody leads"], "node": "n1", "ext": ext}
+    history = save(tmp_path / "history.jsonl", lines)
+    assert check([history], model="register") == code

@@ -3,17 +3,19 @@
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.cloudpickle import register_pickle_by_value
 
-from framework.checking import engine
-from framework.checking.engine import check_runs
+from framework.checking.engine import check_runs, check_stored
 from framework.checking.keyed import Outcome, budget_s, judged, keyed
-from framework.checking.runs import find_runs, read_runs, tables
+from framework.checking.runs import find_runs, ledger_of, read_run, read_runs, tables
 from framework.errors import UsageError
+from framework.plugins import registry
 from framework.plugins.checker import DataFrame, Finding, Tables
 from framework.verdict import Verdict
 
@@ -42,22 +44,31 @@ def call(process: int, key: str, value: Any = None) -> list[dict[str, Any]]:
     ]
 
 
+@dataclass(frozen=True)
+class NinesOptions:
+    nine: int = 9
+
+
 class NoNines:
     """No result is 9. Counts what it looked at."""
 
     name = "no-nines"
     summary = "no result is 9"
+    Options = NinesOptions
+
+    def __init__(self, options: NinesOptions) -> None:
+        self.kernel = partial(no_nines, nine=str(options.nine))
 
     def check(self, tables: Tables) -> DataFrame:
         return keyed(
-            tables.operations, checker=self.name, by=["key"], order=["op"], kernel=no_nines
+            tables.operations, checker=self.name, by=["key"], order=["op"], kernel=self.kernel
         )
 
 
-def no_nines(rows: list[dict[str, Any]]) -> Outcome:
+def no_nines(rows: list[dict[str, Any]], nine: str = "9") -> Outcome:
     if rows[0]["key"] == '"odd"':
         raise ValueError("an odd key")
-    nines = [row["op"] for row in rows if row["result"] == "9"]
+    nines = [row["op"] for row in rows if row["result"] == nine]
     found = [Finding(message="a nine", operations=nines)] if nines else []
     return judged(len(rows), found, {"rows": len(rows), "max_op": max(row["op"] for row in rows)})
 
@@ -93,16 +104,16 @@ class BreaksLate:
 def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = {plugin.name: plugin for plugin in (NoNines, Silent, BreaksEarly, BreaksLate)}
 
-    real = engine.registry.load
+    real = registry.find
 
-    def load(group: str, name: str) -> Any:
+    def find(group: str, name: str) -> Any:
         if group != "checkers":
             return real(group, name)
         if name not in ours:
             raise UsageError(f"unknown {group}: {name!r} (known: {', '.join(ours)})")
-        return ours[name]()
+        return ours[name]
 
-    monkeypatch.setattr(engine.registry, "load", load)
+    monkeypatch.setattr(registry, "find", find)
 
 
 def test_many_runs_in_one_go(spark: Any, tmp_path: Path) -> None:
@@ -176,6 +187,28 @@ def test_the_plan_says_which_checkers(spark: Any, tmp_path: Path) -> None:
         check_runs(spark, [one], ["gone"])
 
 
+def test_options_are_those_of_each_plan_and_those_given_go_before(
+    spark: Any, tmp_path: Path
+) -> None:
+    folders = [
+        make_run(tmp_path / "n" / name, *call(0, "x", 8), checkers=["no-nines"], options=options)
+        for name, options in (
+            ("a", {"checker": ["no-nines:nine=8"]}),
+            ("b", {}),
+            ("c", {"checker": ["no-nines:eight=8"]}),
+        )
+    ]
+    results = check_runs(spark, folders)
+    assert [result.verdict.value for result in results] == ["INVALID", "VALID", "UNKNOWN"]
+    assert "checker no-nines has no option 'eight'" in results[2].checkers[0].note
+    written = json.loads((folders[0] / "verdict.json").read_text())
+    assert written["checkers"][0]["options"] == "nine=8"
+
+    results = check_stored(spark, read_runs(folders[:2]), options=["no-nines:nine=7"])
+    assert [result.verdict.value for result in results] == ["VALID", "VALID"]
+    assert [result.checkers[0].options for result in results] == ["nine=7", "nine=7"]
+
+
 def test_the_budget_reaches_checkers(spark: Any, tmp_path: Path) -> None:
     run = make_run(tmp_path / "n" / "a", *call(0, "x", 1))
     check_runs(spark, [run], ["no-nines"], budget_s=1.5)
@@ -244,6 +277,27 @@ def test_a_file_of_something_else(tmp_path: Path, spark: Any, file: str, line: A
     (run / file).write_text(lines(line))
     with pytest.raises(UsageError, match=file):
         tables(spark, read_runs([run]))
+
+
+def test_what_older_runs_do_not_say_their_system_and_faults_do(tmp_path: Path) -> None:
+    """Which nodes vote, and which faults end processes."""
+    nodes = {"c1": {"roles": ["controller"]}, "b1": {"roles": ["broker"]}}
+    run = make_run(tmp_path / "n" / "a", nodes=nodes, system="kraft", options={"nodes": "1+1"})
+    faults = ["kill", "partition", "of-somebody", "kill"]
+    said = [{}, {}, {}, {"ends_processes": False}]
+    (run / "faults.jsonl").write_text(
+        lines(
+            *(
+                {"id": number, "step": "planned", "fault": fault, "victims": {}, **more}
+                for number, (fault, more) in enumerate(zip(faults, said, strict=True))
+            )
+        )
+    )
+    stored = read_run(run)
+    votes = {name: node["votes"] for name, node in stored.info.plan["nodes"].items()}
+    assert votes == {"c1": True, "b1": False}
+    ends = ledger_of(stored.info).column("ends_processes").to_pylist()
+    assert ends == [True, False, None, False]
 
 
 def test_finds_runs(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from framework.checking.junit import write_junit
 from framework.checking.results import RunResult, checker_result, run_result, verdict_document
-from framework.cli.check import json_line, told
+from framework.cli.check import json_line, verdict_text
 from framework.run.summary import summary
 from framework.verdict import Verdict
 
@@ -46,7 +46,7 @@ def test_verdict_json_has_the_reasons(tmp_path: Path) -> None:
 
 
 def test_check_says_so(tmp_path: Path) -> None:
-    assert f"NOT APPLICABLE snapshots: {WHY}" in told(a_result(tmp_path))
+    assert f"NOT APPLICABLE snapshots: {WHY}" in verdict_text(a_result(tmp_path))
     assert json.loads(json_line(a_result(tmp_path)))["not_applicable"] == {"snapshots": WHY}
 
 

@@ -69,6 +69,33 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         (("replay", "/nonexistent"), "not a stored run"),
         (("check", "/nonexistent"), "/nonexistent"),
         (("check", "--model", "bank", "/tmp"), "bank"),
+        (
+            ("run", "--checker", "luck:a=b"),
+            "unknown checker: 'luck' (known: acknowledged-never-lost",
+        ),
+        (("check", "--checker", "luck:a=b", "/tmp"), "unknown checker: 'luck'"),
+        (("run", "--checker", "availability"), "availability is given no option"),
+        (
+            ("run", "--checker", "availability:soon=1"),
+            "checker availability has no option 'soon' (it has: recovery, a number)",
+        ),
+        (
+            ("check", "--checker", "availability:recovery=soon", "/tmp"),
+            "checker availability: recovery=soon is not a number",
+        ),
+        (
+            ("run", "--checker", "availability:recovery=0"),
+            "checker availability: recovery=0 is not above 0",
+        ),
+        (("run", "--checker", "one-vote:a=b"), "checker one-vote has no options"),
+        (
+            ("run", "--checker", "faults-bit:least=2"),
+            "faults-bit is given options, and does not apply: the run has no faults",
+        ),
+        (
+            ("check", "--model", "register", "--checker", "availability:recovery=9", "/tmp"),
+            "--checker is for runs",
+        ),
     ],
 )
 def test_arguments_that_cannot_be(

@@ -32,7 +32,7 @@ from framework.generators import (
     with_key,
 )
 from framework.generators.base import Generator, Source
-from framework.generators.simulate import Completion, completes
+from framework.generators.simulate import Answer, completes
 from framework.history.event import NEMESIS, Event
 
 S = 1_000_000_000
@@ -80,7 +80,7 @@ COMPLETIONS = st.sampled_from(
 
 
 def history_of(
-    source: Source, threads: int, seed: int, completion: Completion, max_ops: int = 60
+    source: Source, threads: int, seed: int, completion: Answer, max_ops: int = 60
 ) -> list[Event]:
     try:
         return simulate(source, threads=threads, seed=seed, completion=completion, max_ops=max_ops)
@@ -91,7 +91,7 @@ def history_of(
 @settings(max_examples=150, deadline=None)
 @given(SOURCES, st.integers(1, 5), st.integers(0, 2**64), COMPLETIONS)
 def test_a_seed_fixes_the_schedule(
-    source: Source, threads: int, seed: int, completion: Completion
+    source: Source, threads: int, seed: int, completion: Answer
 ) -> None:
     first = history_of(source, threads, seed, completion)
     assert first == history_of(source, threads, seed, completion)
@@ -100,7 +100,7 @@ def test_a_seed_fixes_the_schedule(
 @settings(max_examples=150, deadline=None)
 @given(SOURCES, st.integers(1, 5), st.integers(0, 9), COMPLETIONS)
 def test_histories_are_well_formed(
-    source: Source, threads: int, seed: int, completion: Completion
+    source: Source, threads: int, seed: int, completion: Answer
 ) -> None:
     """Dense indices, time that goes on, one operation open a process, none after an info."""
     history = history_of(source, threads, seed, completion)
@@ -153,7 +153,7 @@ def test_asking_changes_nothing(source: Source, threads: int, seed: int) -> None
 @settings(max_examples=100, deadline=None)
 @given(SOURCES, st.integers(0, 20), st.integers(1, 4), st.integers(0, 9), COMPLETIONS)
 def test_limit_bounds(
-    source: Source, count: int, threads: int, seed: int, completion: Completion
+    source: Source, count: int, threads: int, seed: int, completion: Answer
 ) -> None:
     whole = invocations(history_of(source, threads, seed, completion, 10_000))
     limited = invocations(history_of(limit(count, source), threads, seed, completion, 10_000))
@@ -163,7 +163,7 @@ def test_limit_bounds(
 @settings(max_examples=100, deadline=None)
 @given(SOURCES, st.floats(0.01, 3), st.integers(1, 4), st.integers(0, 9), COMPLETIONS)
 def test_time_limit_bounds(
-    source: Source, seconds: float, threads: int, seed: int, completion: Completion
+    source: Source, seconds: float, threads: int, seed: int, completion: Answer
 ) -> None:
     times = [
         event.time or 0
@@ -177,7 +177,7 @@ def test_time_limit_bounds(
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 30), st.integers(1, 4), st.integers(0, 9), COMPLETIONS)
-def test_process_limit_bounds(count: int, threads: int, seed: int, completion: Completion) -> None:
+def test_process_limit_bounds(count: int, threads: int, seed: int, completion: Answer) -> None:
     history = history_of(process_limit(count, repeat(op("a"))), threads, seed, completion)
     assert len({event.process for event in history}) <= count
 
@@ -190,7 +190,7 @@ def test_process_limit_bounds(count: int, threads: int, seed: int, completion: C
     COMPLETIONS,
 )
 def test_reserve_never_crosses_its_ranges(
-    sizes: list[int], spare: int, seed: int, completion: Completion
+    sizes: list[int], spare: int, seed: int, completion: Answer
 ) -> None:
     threads = sum(sizes) + spare
     parts = [(size, random_op(str(i))) for i, size in enumerate(sizes)]

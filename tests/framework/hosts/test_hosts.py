@@ -3,7 +3,6 @@
 import re
 import signal
 import socket
-import time
 from pathlib import Path
 
 import pytest
@@ -54,10 +53,8 @@ def test_run(fleet: Fleet) -> None:
 
 
 def test_run_is_over_in_time(fleet: Fleet) -> None:
-    began = time.monotonic()
     with pytest.raises(CommandFailed, match=r"no end after 0\.3 s"):
-        fleet.hosts["a"].run(["sleep", "20"], timeout_s=0.3)
-    assert time.monotonic() - began < 5
+        fleet.hosts["a"].run(["sleep", "1000000"], timeout_s=0.3)
 
 
 def test_much_output_on_both_streams(fleet: Fleet) -> None:
@@ -148,10 +145,8 @@ def test_connections_that_cannot_be(fleet: Fleet) -> None:
     with pytest.raises(ConnectionRefusedError):
         fleet.connect(host.address, 7999, 2.0)
     nobody = host.address.rpartition(".")[0] + ".250"
-    began = time.monotonic()
     with pytest.raises(OSError):
         fleet.connect(nobody, 7999, 0.3)
-    assert time.monotonic() - began < 4
 
 
 def test_a_connection_keeps_its_timeout(fleet: Fleet) -> None:

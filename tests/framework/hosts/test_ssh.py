@@ -4,8 +4,10 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,9 @@ def test_a_killed_run_is_cleaned_up_and_a_living_one_is_not_touched(
         busy = [ability for ability in machines.abilities() if not ability.works]
         assert [ability.name for ability in busy] == ["machine a", "machine b"]
         assert f"run {run_id} has the machine" in busy[0].detail
+        line = refused(capsys, tmp_path, "--inventory", str(lab.in_order()))
+        assert f"machine a: run {run_id} has the machine" in line
+        assert left_on(lab, "a") and living.poll() is None
         living.send_signal(signal.SIGKILL)
         living.wait()
     assert all(ability.works for ability in machines.abilities()), "what is dead is in no way"
@@ -111,6 +116,7 @@ def test_a_run_by_somebody_elses_harness_is_nobodys_to_remove(
     folder = "/var/tmp/kraft-proof/theirs"
     marker = json.dumps({"run_id": "theirs", "label": "theirs", "harness": "7:1@elsewhere"})
     lab.on("c", f"mkdir -p {folder}; echo '{marker}' >{folder}/run.json")
+    lab.on("c", f"nft add table inet {FILTER_TABLE}")
     machines = SshProvider().with_inventory(lab.in_order())
     try:
         (ability,) = [each for each in machines.abilities() if not each.works]
@@ -123,8 +129,35 @@ def test_a_run_by_somebody_elses_harness_is_nobodys_to_remove(
         assert {left_on(lab, name) for name in "ab"} == {""}
         assert not machines.clean()
         assert lab.on("c", f"cat {folder}/run.json").strip() == marker
+        assert FILTER_TABLE in lab.on("c", "nft list tables"), "their faults hold"
     finally:
-        lab.on("c", "rm -r /var/tmp/kraft-proof")
+        lab.on("c", f"rm -r /var/tmp/kraft-proof; nft delete table inet {FILTER_TABLE}")
+
+
+def test_two_harnesses_at_once_never_share_a_machine(lab: Machines, tmp_path: Path) -> None:
+    """Each finds the other, or finds nobody yet and is found: never do both have them."""
+    machines = SshProvider().with_inventory(lab.in_order())
+    together = threading.Barrier(2, timeout=120)
+
+    def harness_in_a_thread(name: str) -> str | None:
+        """Why it does not get them; None: it does."""
+        refusal = None
+        with ExitStack() as stack:
+            together.wait()
+            try:
+                stack.enter_context(machines.fleet(name, ["x", "y"], tmp_path / name, image()))
+            except EngineError as error:
+                refusal = str(error)
+            together.wait()
+        return refusal
+
+    names = ("one", "other")
+    with ThreadPoolExecutor(2) as pool:
+        refusals = dict(zip(names, pool.map(harness_in_a_thread, names), strict=True))
+    for name, other in (names, names[::-1]):
+        assert refusals[name] is None or f"run {other} has the machine" in refusals[name]
+    assert any(refusals.values()), "both had them"
+    assert {name: left_on(lab, name) for name in "ab"} == {"a": "", "b": ""}
 
 
 def refused(capsys: pytest.CaptureFixture[str], tmp_path: Path, *arguments: str) -> str:
@@ -215,7 +248,7 @@ def test_a_run_with_faults_leaves_nothing_behind(lab: Machines, tmp_path: Path) 
     command = [
         *(sys.executable, "-m", "framework", "run", "--hosts", "ssh", "--nodes", "3"),
         *("--inventory", str(lab.in_order()), "--results", str(tmp_path), "--name", "ssh"),
-        *("--nemesis", "partition,kill", "--time-limit", "12", "--interval", "2", "--seed", "7"),
+        *("--nemesis", "partition,kill", "--time-limit", "16", "--interval", "2", "--seed", "7"),
         *("--workload", "topics"),
     ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)

@@ -12,7 +12,7 @@ import pytest
 from checkers.linearizability.decision import Decision
 from checkers.linearizability.evidence.explain import explain
 from framework.checking.results import CheckerResult, RunResult, checker_result, run_result
-from framework.cli.check import check, json_line, told
+from framework.cli.check import check, json_line, verdict_text
 from framework.errors import UsageError
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
@@ -222,7 +222,7 @@ def test_the_report_of_a_run_shows_the_picture(tmp_path: Path) -> None:
 
 
 def test_told_with_line_breaks() -> None:
-    lines = told(results(found(picture=STALE))).splitlines()
+    lines = verdict_text(results(found(picture=STALE))).splitlines()
     assert lines[2:] == ["    x: wrong", "      because", "        of this"]
 
 

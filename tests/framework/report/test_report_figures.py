@@ -145,8 +145,8 @@ def test_lanes_have_roles_and_epochs() -> None:
     run = run_of(
         spans=[
             Span(node="c1", lane="role", state="leader", epoch=3, start_s=-1.0, end_s=4.0),
-            Span(node="b1", lane="broker", state="FENCED", epoch=88, start_s=1.0, end_s=2.0),
-            Span(node="b1", lane="broker", state="ACTIVE", epoch=88, start_s=-3.0, end_s=-1.0),
+            Span(node="b1", lane="broker", state="fenced", epoch=88, start_s=1.0, end_s=2.0),
+            Span(node="b1", lane="broker", state="active", epoch=88, start_s=-3.0, end_s=-1.0),
         ],
         injections=[fault(1, 1.0, 2.0)],
     )
@@ -155,8 +155,8 @@ def test_lanes_have_roles_and_epochs() -> None:
     by_name = {trace["name"]: trace for trace in figure["data"]}
     assert by_name["leader"]["text"] == ["leader e3"]
     assert (by_name["leader"]["base"], by_name["leader"]["x"]) == ([0.0], [4.0])
-    assert by_name["FENCED"]["text"] == ["FENCED e88"]
-    assert "ACTIVE" not in by_name  # over before the run began
+    assert by_name["fenced"]["text"] == ["fenced e88"]
+    assert "active" not in by_name  # over before the run began
 
 
 def known(at_s: float, incarnation: str = "a", node: str = "c1") -> dict[str, Any]:
@@ -188,13 +188,13 @@ def test_spans_of_a_broker_end_with_the_last_that_is_known_of_it() -> None:
     found = spans(
         [
             kinds.BrokerStateChanged(
-                **known(1.0), before="FENCED", after="ACTIVE", broker_epoch=None, lease_ended=False
+                **known(1.0), before="fenced", after="active", broker_epoch=None, lease_ended=False
             ),
             kinds.Ticked(**known(3.0)),
         ]
     )
     assert [(span.lane, span.state, span.epoch, span.end_s) for span in found] == [
-        ("broker", "ACTIVE", None, 3.0)
+        ("broker", "active", None, 3.0)
     ]
 
 

@@ -235,7 +235,7 @@ def test_many_findings_are_capped_on_the_page(tmp_path: Path) -> None:
 def test_processes_beside_a_node_have_lanes_of_their_own(tmp_path: Path) -> None:
     """A workload's own brokers run on the nodes' hosts; their lives are not the nodes'."""
     write_run(tmp_path / "run")
-    beside = tmp_path / "run/nodes/b1/guests/301a"
+    beside = tmp_path / "run/nodes/b1/extra/301a"
     beside.mkdir(parents=True)
     lines = (tmp_path / "run/nodes/b1/events.jsonl").read_text().splitlines()
     guest = [json.dumps({**json.loads(line), "node": "g301a"}) for line in lines]

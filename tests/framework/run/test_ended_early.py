@@ -52,7 +52,7 @@ def a_test(results: Path) -> Any:
         seed=1,
         name="x",
         system_name="none",
-        system=None,
+        system=SimpleNamespace(recovery_s=lambda *_: 30.0),
         provider=SimpleNamespace(name="nowhere", clean=list),
         hosts_reason="",
         specs=[],

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from framework.errors import EngineError, UsageError
-from framework.history.event import Event, Json
+from framework.history.event import Invocation, Json
 from framework.plugins.fault import Probe
 from framework.plugins.host import Ability, HostProvider
 from framework.plugins.system import Cluster, NodeSpec
@@ -22,6 +22,8 @@ from framework.run.ledger import Ledger
 
 class Paper:
     """A fault that holds from inject to heal, and is aimed at one node."""
+
+    ends_processes = False
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -93,7 +95,7 @@ def driver_of(
 
 
 def do(driver: FaultDriver, f: str) -> Any:
-    return driver.invoke(Event(type="invoke", process="nemesis", f=f)).value
+    return driver.invoke(Invocation(process="nemesis", f=f)).value
 
 
 def steps(folder: Path) -> list[tuple[str, str]]:
@@ -112,6 +114,26 @@ def test_victims_of_a_fault_do_not_depend_on_when_others_come(tmp_path: Path) ->
     other = victims("other", "start-b", "start-a", "stop-a", "start-a")
     assert one == other
     assert len({str(each) for _, each in one}) == 3
+
+
+@dataclass(frozen=True)
+class SparingInjection(PaperInjection):
+    def spares(self, cluster: Cluster) -> list[str]:
+        return ["n3", "n1"]
+
+
+def test_whom_an_injection_spares_is_in_the_ledger_where_it_says_so(tmp_path: Path) -> None:
+    def plan(*_: Any) -> SparingInjection:
+        return SparingInjection(fault, "n2")
+
+    fault = Paper("a")
+    driver, _ = driver_of(tmp_path, fault, Paper("b"))
+    do(driver, "start-b")
+    fault.plan = plan  # type: ignore[method-assign, assignment]
+    do(driver, "start-a")
+    lines = map(json.loads, (tmp_path / "faults.jsonl").read_text().splitlines())
+    planned = [line.get("spared") for line in lines if line["step"] == "planned"]
+    assert planned == [None, ["n1", "n3"]]
 
 
 def test_a_disk_that_is_full_keeps_no_fault_from_being_healed(

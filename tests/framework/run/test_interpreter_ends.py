@@ -177,7 +177,7 @@ def test_a_generator_that_raises_on_an_event_is_named_with_it() -> None:
                 raise KeyError("unknown")
             return self
 
-    with pytest.raises(GeneratorError, match=r"KeyError: 'unknown' when asked about Event"):
+    with pytest.raises(GeneratorError, match=r"KeyError: 'unknown' when asked about Completion"):
         interpret(clients(Touchy()), threads=1)
 
 

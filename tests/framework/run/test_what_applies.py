@@ -7,10 +7,14 @@ from typing import Any
 import pytest
 
 from framework.errors import UsageError
+from framework.generators import op
+from framework.history.event import Event
 from framework.plugins import registry
 from framework.plugins.host import Image
 from framework.plugins.system import NodeSpec
+from framework.plugins.workload import WorkloadOptions
 from framework.run.options import Options, Test, resolve
+from framework.run.schedule import schedule
 
 PLUGINS: Mapping[str, Mapping[str, Any]] = {
     "systems": {
@@ -112,3 +116,17 @@ def test_a_run_of_which_nothing_would_be_checked_is_refused() -> None:
     """What judges the run alone does not count."""
     with pytest.raises(UsageError, match="nothing to check: no checker applies to system shelf"):
         resolved(workload="crowd", nodes="5", nemesis="rain")
+
+
+def test_a_generator_knows_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    test = resolved(workload="book", nodes="4")
+    known: list[WorkloadOptions] = []
+
+    def generator(options: WorkloadOptions) -> Event:
+        known.append(options)
+        return op("open")
+
+    for phase in ("generator", "final_generator"):
+        monkeypatch.setattr(test.workloads[0], phase, generator, raising=False)
+    schedule(test)
+    assert [[spec.name for spec in each.nodes] for each in known] == [["m0", "m1", "m2", "m3"]] * 2

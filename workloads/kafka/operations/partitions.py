@@ -49,13 +49,14 @@ class Fetch(Value):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched(Value):
     """`records`: (offset, value). `position`: where the next fetch goes on. `leader_epoch`: the
-    one by which the leader was asked."""
+    one by which the leader was asked. `topic_id`: of whose leader that was the epoch."""
 
     records: tuple[tuple[int, ...], ...]
     high_watermark: int
     log_start: int
     position: int
     leader_epoch: int
+    topic_id: str | None = omitted()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,11 @@ class ListOffsets(Value):
 
 @dataclass(frozen=True, slots=True)
 class Offset(Value):
-    """The result of that."""
+    """The result of that; `leader_epoch` and `topic_id` as `Fetched` has them."""
 
     offset: int
+    leader_epoch: int | None = omitted()
+    topic_id: str | None = omitted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

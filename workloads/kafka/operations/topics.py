@@ -1,13 +1,18 @@
-"""Topics: `create`, `delete`, `describe`, `metadata`. The key is the topic's name."""
+"""Topics: `create`, `delete`, `describe`, `metadata`, `describe-configs`. The key is the topic's
+name."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from workloads.kafka.operations.value import Value, omitted
 
 NAMES_A_TOPIC: Final = frozenset({"create", "delete", "describe", "metadata"})
+
+
+Configs: TypeAlias = tuple[tuple[str, str], ...]
+"""Names and values of a topic's own configuration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +22,17 @@ class CreateTopic(Value):
     partitions: int | None = omitted()
     replication: int | None = omitted()
     assignment: tuple[tuple[int, ...], ...] | None = omitted()
+    configs: tuple[tuple[str, str], ...] | None = omitted()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedTopic(Value):
+    """What a create's answer tells of what it made; None: that is not told."""
+
+    topic_id: str
+    num_partitions: int | None = omitted()
+    replication_factor: int | None = omitted()
+    configs: tuple[tuple[str, str], ...] | None = omitted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +53,10 @@ class TopicState(Value):
 
     topic_id: str
     partitions: tuple[PartitionState, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicConfigs(Value):
+    """What a topic itself is configured to, without what holds by default."""
+
+    configs: Configs

@@ -2,11 +2,13 @@
 
 Items are separated by commas; an item KEY=VALUE without a plug-in's name belongs to the plug-in
 before it. A plug-in with options has a class `Options`, a frozen dataclass whose fields all have
-defaults: str, int, float, bool, a Literal of strings, or one of these or None.
+defaults: str, int, float, bool, a Literal of strings, or one of these or None. Nemeses and
+workloads are chosen by being named (`named`); checkers run anyhow, and are given options
+(`options_of`).
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -16,7 +18,7 @@ from framework.plugins import registry
 
 T = TypeVar("T")
 
-SINGULAR: Final = {"nemeses": "nemesis", "workloads": "workload"}
+SINGULAR: Final = {"nemeses": "nemesis", "workloads": "workload", "checkers": "checker"}
 _WORDS: Final = {"true": True, "yes": True, "false": False, "no": False}
 
 
@@ -48,6 +50,34 @@ def named(group: str, text: str) -> list[Named]:
         if item != once[item.name]:
             raise UsageError(f"{what} {item.name} is named twice, with different options")
     return list(once.values())
+
+
+def options_of(group: str, texts: Iterable[str]) -> dict[str, str]:
+    """Plug-in -> the options that it is given, from texts of `NAME:KEY=VALUE,...`. Of two values
+    for one key the later counts. Raises `UsageError` for a form that is not this one; whether
+    there is such a plug-in, and such an option, `need_options` tells."""
+    given: dict[str, dict[str, str | None]] = {}
+    what = SINGULAR[group]
+    for item in (each for text in texts for each in _items(text, what)):
+        if not item.options:
+            raise UsageError(
+                f"{what} {item.name} is given no option: it is {item.name}:KEY=VALUE,... "
+                f"(every {what} that applies is asked anyhow)"
+            )
+        given.setdefault(item.name, {}).update(_pairs(item.options))
+    return {
+        name: ",".join(key if value is None else f"{key}={value}" for key, value in pairs.items())
+        for name, pairs in given.items()
+    }
+
+
+def need_options(group: str, options: Mapping[str, str]) -> None:
+    """Raises `UsageError` for a plug-in or an option that there is not."""
+    what, known = SINGULAR[group], registry.names(group)
+    for name, text in options.items():
+        if name not in known:
+            raise UsageError(f"unknown {what}: {name!r} (known: {', '.join(known)})")
+        create(group, Named(name, text))
 
 
 def _items(text: str, what: str) -> list[Named]:
@@ -83,9 +113,8 @@ def parse_options(cls: type[T], text: str, what: str) -> T:
     what there is; so does a `ValueError` of its own checks."""
     hints = get_type_hints(cls)
     given: dict[str, object] = {}
-    for item in filter(None, (each.strip() for each in text.split(","))):
-        key, equals, value = (part.strip() for part in item.partition("="))
-        if not equals or key not in hints:
+    for key, value in _pairs(text):
+        if value is None or key not in hints:
             raise UsageError(f"{what} has no option {key!r} (it has: {_described(cls)})")
         try:
             given[key] = _value(hints[key], value)
@@ -96,6 +125,21 @@ def parse_options(cls: type[T], text: str, what: str) -> T:
         return cls(**given)
     except ValueError as error:
         raise UsageError(f"{what}: {error}") from None
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str | None]]:
+    """Keys and values; None where no `=` follows the key."""
+    for item in filter(None, (each.strip() for each in text.split(","))):
+        key, equals, value = (part.strip() for part in item.partition("="))
+        yield key, value if equals else None
+
+
+def need_positive(**options: float | None) -> None:
+    """For the checks of a class of options: raises `ValueError` that names the one that is not
+    above 0."""
+    for name, value in options.items():
+        if value is not None and not 0 < value < 1e9:
+            raise ValueError(f"{name}={value:g} is not above 0")
 
 
 def _value(hint: Any, text: str) -> object:

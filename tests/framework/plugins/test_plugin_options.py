@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from framework.errors import UsageError
 from framework.plugins import registry
-from framework.run.plugin_options import Named, create, named, parse_options
+from framework.plugins.options import Named, create, named, options_of, parse_options
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,19 @@ def test_lists_that_cannot_be(text: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         named("nemeses", text)
     assert says in str(caught.value)
+
+
+def test_options_alone_choose_nothing_and_the_later_value_counts() -> None:
+    texts = ["availability:recovery=10,other=1", "b:c=d,availability:recovery=20", "b:flag"]
+    assert options_of("checkers", texts) == {
+        "availability": "recovery=20,other=1",
+        "b": "c=d,flag",
+    }
+    assert options_of("checkers", []) == {}
+    with pytest.raises(UsageError, match="checker availability is given no option"):
+        options_of("checkers", ["availability"])
+    with pytest.raises(UsageError, match="'a=b' is an option of no checker"):
+        options_of("checkers", ["a=b"])
 
 
 def test_options_have_the_types_of_their_fields() -> None:

@@ -1,0 +1,73 @@
+"""What disks tell is kept from rules that do not ask for it."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from framework.checking.keyed import Outcome, judged
+from framework.checking.observed import tables_by_kind
+from framework.checking.run_checks import RunCheck, packed, unpacked
+from framework.checking.runs import FAULTS, NEMESIS
+from framework.evidence.kinds import Appended, Elected, SnapshotFile
+from framework.evidence.run_events import RunEvents
+from framework.plugins.checker import RunTables
+
+LOG: dict[str, Any] = {
+    "base_offset": 0,
+    "end_offset": 1,
+    "epoch": 1,
+    "control": False,
+    "crcs": (1,),
+    "leading": None,
+}
+TOLD = Appended(node="c1", seq=0, **LOG)
+LIES = Appended(node="c1", seq=1, source="disk", **LOG)
+FILE = SnapshotFile(node="c1", seq=2, source="disk", end_offset=1, epoch=1, records=0, wrong=())
+ELECTED = Elected(node="c1", seq=3, epoch=1, votes=())
+ALL = [TOLD, LIES, FILE, ELECTED]
+
+
+def rule(_: RunEvents) -> Outcome:
+    return judged(1)
+
+
+CHECKS = [
+    (RunCheck(rule, evidence=(Appended,)), [TOLD]),
+    (RunCheck(rule, disk=(Appended,)), [LIES]),
+    (RunCheck(rule, evidence=(Appended,), disk=(Appended, SnapshotFile)), [TOLD, LIES, FILE]),
+    (RunCheck(rule, evidence=(SnapshotFile, Elected)), [ELECTED]),
+]
+
+
+def seen(check: RunCheck, events: RunEvents) -> list[Any]:
+    found: list[Any] = []
+
+    def note(seen: RunEvents) -> Outcome:
+        found.extend(seen.evidence)
+        return judged(1)
+
+    RunCheck(note, evidence=check.evidence, disk=check.disk)(events)
+    return found
+
+
+@pytest.mark.parametrize(("check", "expected"), CHECKS)
+def test_rule_sees_of_disks_what_it_asks_for(check: RunCheck, expected: list[Any]) -> None:
+    assert seen(check, RunEvents(evidence=ALL)) == expected
+
+
+@pytest.mark.parametrize(("check", "expected"), CHECKS)
+def test_workers_are_sent_what_is_asked_for(check: RunCheck, expected: list[Any]) -> None:
+    run = RunTables(
+        run="r",
+        plan={},
+        operations=pa.table({"f": pa.array([], pa.string())}),
+        nemesis=NEMESIS.empty_table(),
+        faults=FAULTS.empty_table(),
+        evidence=tables_by_kind(ALL),
+    )
+    rows = [row for row in packed(run, [check]) if row["source"].startswith("evidence/")]
+    assert unpacked(rows).evidence == expected
+    shared = list(packed(run, [check for check, _ in CHECKS]))
+    rows = [row for row in shared if row["source"].startswith("evidence/")]
+    assert seen(check, unpacked(rows)) == expected
