@@ -57,8 +57,8 @@ def cell(
     if plant in ("phantom", "stale"):
         _plant_read(call, ret, kind, a, b, at, plant)
     numbers = _Numbers(int(max(a.max(), b.max())) + 2)
-    told = np.where(((kind == WRITE) | (kind == CAS)) & (ret != NEVER), place, NOWHERE)
-    return EncodedHistory(call, ret, kind, a, b, 0, numbers, told if placed else None)
+    logged = np.where(((kind == WRITE) | (kind == CAS)) & (ret != NEVER), place, NOWHERE)
+    return EncodedHistory(call, ret, kind, a, b, 0, numbers, logged if placed else None)
 
 
 def queue(

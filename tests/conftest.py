@@ -35,9 +35,9 @@ FIRST = ("clusters", "spark")
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Groups for `--dist loadgroup`: tests that start hosts follow one another in one worker, as
-    some of them clean up what dead runs left; so do those that use Spark, so that there is one
-    session; other files may go anywhere. (xdist reads the marks as soon as all is collected,
-    before any hook of ours that changes the list.)"""
+    some of them clean up what dead runs left, and nodes need time of the machine; so do those that
+    use Spark, so that there is one session; other files may go anywhere. (xdist reads the marks as
+    soon as all is collected, before any hook of ours that changes the list.)"""
     where = item.path.relative_to(Path(__file__).parent).as_posix()
     if where.startswith(CLUSTERS):
         group = "clusters"

@@ -18,6 +18,8 @@ PLANTED: Final = {
     "plugins": ("nemesis/kill.py", "import nodes.kraft.config"),
     "node": ("nodes/kraft/raft/core.py", "import framework.errors"),
     "adapter": ("nodes/kraft/server.py", "import nodes.kraft.adapter.system"),
+    "files": ("nodes/kafka_files/batches.py", "import nodes.kraft.wire.batches"),
+    "readers": ("nodes/kraft/storage/log.py", "import nodes.kafka_files.batches"),
     "decisions": ("nodes/kraft/controller/core.py", "import time"),
     "layers": ("framework/history/event.py", "import framework.run.options"),
 }

@@ -1,4 +1,4 @@
-"""Every switchable defect ends in INVALID with evidence; the same without it is VALID.
+"""Every switchable defect ends in INVALID with evidence; runs without one are VALID.
 
 All runs are recorded first, two at a time, then checked in one Spark job.
 """
@@ -51,11 +51,20 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
         {"topic-linearizability", "acknowledged-never-lost"},
     ),
 }
-HEALTHY: Final = {
-    # A node that is killed cannot be paused: each fault has victims of its own.
-    "nemesis": "partition,pause:target=controllers,kill:target=brokers",
-    "time_limit_s": 20,
-    "interval_s": 4,
+HEALTHY: Final[Mapping[str, dict[str, Any]]] = {
+    "all faults": {
+        # A node that is killed cannot be paused: each fault has victims of its own.
+        "nemesis": "partition,pause:target=controllers,kill:target=brokers",
+        "time_limit_s": 20,
+        "interval_s": 4,
+    },
+    "shared roles": {
+        "nodes": "3",
+        "nemesis": "pause",
+        "concurrency": "4n",
+        "time_limit_s": 15,
+        "interval_s": 3,
+    },
 }
 SEED: Final = 11
 AT_ONCE: Final = 2
@@ -64,14 +73,16 @@ AT_ONCE: Final = 2
 
 @pytest.fixture(scope="module")
 def results(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunResult]:
-    """What came of each run, by the defect's name; "" is the healthy one."""
+    """What came of each run, by the name of its defect, or of what is healthy in it."""
     into = tmp_path_factory.mktemp("defects")
 
     def record(name: str) -> Path:
-        options, label = (RUNS[name][0], name) if name else (HEALTHY, "healthy")
-        return recorded(into / label, label, defect=name or None, seed=SEED, **options)
+        label = name.replace(" ", "-")
+        if name in HEALTHY:
+            return recorded(into / label, label, seed=SEED, **HEALTHY[name])
+        return recorded(into / label, label, defect=name, seed=SEED, **RUNS[name][0])
 
-    names = [*RUNS, ""]
+    names = [*RUNS, *HEALTHY]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         folders = list(pool.map(record, names))
     return dict(zip(names, check_runs(spark, folders), strict=True))
@@ -93,7 +104,8 @@ def test_a_defect_is_found_and_proved(results: dict[str, RunResult], name: str) 
             assert finding.operations or finding.events
 
 
-def test_without_a_defect_the_run_is_valid(results: dict[str, RunResult]) -> None:
-    result = results[""]
+@pytest.mark.parametrize("name", HEALTHY)
+def test_without_a_defect_a_run_is_valid(results: dict[str, RunResult], name: str) -> None:
+    result = results[name]
     told = {each.name: (each.verdict, each.note, each.findings[:2]) for each in result.checkers}
     assert result.verdict is Verdict.VALID, told

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from framework.evidence.changes import Change
+from framework.evidence.kinds import PartitionAppended, same_fact
+from nodes.kraft.adapter.evidence import observe
 from tests.end_to_end.runs import verdict_of
 
 
@@ -84,6 +87,7 @@ def test_a_partition_in_containers_is_survived(tmp_path: Path) -> None:
     assert {path.name for path in (folder / "nodes").iterdir()} == {
         *("b1", "b2", "b3", "c1", "c2", "c3")
     }
+    assert_disks_agree(folder)
     assert "<testsuite" in (tmp_path / "junit.xml").read_text()
     label = '{{.Label "kraft-proof.run"}}'
     left = subprocess.run(
@@ -97,13 +101,23 @@ def test_a_partition_in_containers_is_survived(tmp_path: Path) -> None:
     assert json.loads(line)["verdict"] == "VALID"
 
 
-def test_a_shared_role_cluster_survives_a_pause(tmp_path: Path) -> None:
-    done = framework(
-        *("run", "--hosts", "namespaces", "--nodes", "3", "--nemesis", "pause"),
-        *("--concurrency", "4n", "--time-limit", "15", "--interval", "3"),
-        *("--results", str(tmp_path), "--seed", "4"),
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+def assert_disks_agree(folder: Path) -> None:
+    """Records and batches that lie on the nodes' disks are what the nodes told of them."""
+    evidence = list(observe(folder, json.loads((folder / "plan.json").read_text())))
+    told = [each for each in evidence if each.source == "event"]
+    left = [each for each in evidence if each.source == "disk"]
+    applied = {each.offset: each for each in told if isinstance(each, Change)}
+    records = [each for each in left if isinstance(each, Change) and each.offset in applied]
+    assert {each.node for each in records} >= {each.name for each in (folder / "nodes").iterdir()}
+    assert all(same_fact(each, applied[each.offset]) for each in records)
+    batches = [each for each in left if isinstance(each, PartitionAppended)]
+    appended = {fact_of(each) for each in told if isinstance(each, PartitionAppended)}
+    assert batches and appended.issuperset(map(fact_of, batches))
+
+
+def fact_of(batch: PartitionAppended) -> tuple[object, ...]:
+    place = (batch.node, batch.topic_id, batch.partition, batch.base_offset, batch.end_offset)
+    return *place, batch.epoch, batch.crc, batch.producer_id, batch.base_sequence
 
 
 def test_a_killed_harness_leaves_a_history_that_checks(
@@ -123,7 +137,9 @@ def test_a_killed_harness_leaves_a_history_that_checks(
     assert node_processes(scratch) == set()
 
 
-def test_ctrl_c_heals_collects_and_checks(started: subprocess.Popen[str], tmp_path: Path) -> None:
+def test_ctrl_c_heals_collects_and_checks(
+    started: subprocess.Popen[str], tmp_path: Path, scratch: Path
+) -> None:
     os.killpg(started.pid, signal.SIGINT)  # as a terminal does: to the whole group
     output, _ = started.communicate()
     assert started.returncode in (0, 2), output
@@ -153,18 +169,30 @@ def test_up_runs_a_command_where_the_cluster_can_be_reached() -> None:
     assert done.returncode == 7, done.stdout + done.stderr
 
 
-def test_a_replay_has_the_same_plan(tmp_path: Path) -> None:
+def test_a_replay_has_the_same_plan_but_for_what_is_set_anew(tmp_path: Path) -> None:
     first = framework(
         *("run", "--hosts", "namespaces", "--workload", "topics", "--time-limit", "3"),
         *("--results", str(tmp_path), "--seed", "8", "--name", "once"),
     )
     assert first.returncode == 0, first.stdout + first.stderr
     original = only_run(tmp_path)
-    second = framework("replay", str(original))
+    wanted = {
+        "listener.security.protocol.map": "CLIENT:SSL,CONTROLLER:SSL",
+        "ssl.client.auth": "required",
+        "authorizer.enabled": "true",
+    }
+    anew = [word for key, value in wanted.items() for word in ("--set", f"{key}={value}")]
+    second = framework("replay", str(original), *anew)
     assert second.returncode == 0, second.stdout + second.stderr
     repeated = only_run(tmp_path)
     assert repeated != original
     assert _schedule(repeated) == _schedule(original)
+    plan = json.loads((repeated / "plan.json").read_text())
+    assert plan["settings"] == dict.fromkeys(plan["nodes"], wanted)
+    assert json.loads((original / "plan.json").read_text())["settings"] == {}
+    for node in plan["nodes"]:
+        lines = (repeated / "nodes" / node / "server.properties").read_text().splitlines()
+        assert {f"{key}={value}" for key, value in wanted.items()} <= set(lines)
 
 
 def _schedule(folder: Path) -> list[tuple[str, str]]:

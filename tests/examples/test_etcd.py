@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from framework.errors import UsageError
-from framework.history.event import Event
+from framework.history.event import Invocation
 from framework.plugins.system import NodeSpec
 from framework.testing.loopback import LoopbackServer, Silence, cluster_of
 from tests.examples.pages import ROOT, blocks, shell
@@ -92,7 +92,7 @@ class Member:
 
     def do(self, f: str, value: Any = None) -> tuple[str, Any, str | None]:
         """Type, value and error code of the completion."""
-        op = Event(type="invoke", process=0, f=f, key="x", value=value)
+        op = Invocation(process=0, f=f, key="x", value=value)
         done = self.client.invoke(op)
         assert (done.f, done.key, done.node) == (f, "x", "n1")
         assert (done.ext == {"asserts": "differs"}) == (done.error == ("VALUE_DIFFERS", ""))

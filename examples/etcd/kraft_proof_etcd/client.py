@@ -4,7 +4,7 @@ from base64 import b64decode
 from functools import partial
 from typing import Final
 
-from framework.history.event import Event, Json
+from framework.history.event import Completion, Invocation, Json
 from framework.plugins import outcomes
 from framework.plugins.outcomes import Failure, Ok, OutcomeTable, Refused
 from framework.plugins.system import Cluster
@@ -29,14 +29,14 @@ class RegisterClient:
         self._node, self._serializable = node, serializable
         self._ask = partial(ask, cluster, node, timeout_s=TIMEOUT_S)
 
-    def invoke(self, op: Event) -> Event:
+    def invoke(self, op: Invocation) -> Completion:
         """Read, write, or cas `[from, to]`; null is the value of a key that is not there."""
         return outcomes.completion(op, self._result(op), self._node)
 
     def close(self) -> None:
         """Nothing: no connection outlives its answer."""
 
-    def _result(self, op: Event) -> Ok | Failure:
+    def _result(self, op: Invocation) -> Ok | Failure:
         try:
             done = self._do(op)
         except AnsweredError as error:
@@ -51,7 +51,7 @@ class RegisterClient:
         # Neither this client nor a member sends a request again.
         return OUTCOMES.refused(op.f, done, retried=False) if isinstance(done, Refused) else done
 
-    def _do(self, op: Event) -> Ok | Refused:
+    def _do(self, op: Invocation) -> Ok | Refused:
         key = encoded(op.key)
         if op.f == "read":
             answer = self._ask("kv/range", {"key": key, "serializable": self._serializable})

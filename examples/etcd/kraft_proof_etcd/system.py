@@ -1,15 +1,11 @@
-"""etcd: how members are laid out, started, asked and stopped."""
+"""etcd: how members are laid out, started and asked."""
 
-import signal
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from framework.errors import UsageError
-from framework.evidence.kinds import Evidence
-from framework.history.event import Json
 from framework.plugins.host import Image
-from framework.plugins.system import Cluster, NodeSpec, NodeState
+from framework.plugins.system import Cluster, NodeSpec, NodeState, System
 from kraft_proof_etcd.gateway import BROKEN, PORT, AnsweredError, NotSentError, ask
 
 PEER_PORT: Final = 2380
@@ -17,12 +13,11 @@ SETTINGS: Final = ("heartbeat-interval", "election-timeout", "snapshot-count", "
 """Flags that `--set` may give."""
 
 
-class Etcd:
+class Etcd(System):
     """As Debian's package `etcd-server` has it. Nothing of it is ours, and nothing is changed."""
 
     name = "etcd"
     capabilities = frozenset({"etcd-kv"})
-    defects: Mapping[str, str] = {}
 
     def layout(self, nodes: str | None) -> Sequence[NodeSpec]:
         count = nodes or "3"
@@ -42,9 +37,6 @@ class Etcd:
     ) -> None:
         for key in {key for each in settings.values() for key in each} - set(SETTINGS):
             raise UsageError(f"--set {key}: etcd can be given {', '.join(SETTINGS)}")
-
-    def install(self, cluster: Cluster, node: str) -> None:
-        """Nothing: flags say it all."""
 
     def start(self, cluster: Cluster, node: str) -> int:
         """After a kill, too: a member that finds its data does not look at `initial-cluster`."""
@@ -85,15 +77,6 @@ class Etcd:
         seen = {(state.term, state.fields["leader"]) for state in led}
         return None if len(seen) == 1 else "members differ in leader or term"
 
-    def stop(self, cluster: Cluster, node: str, pid: int) -> None:
-        cluster.host(node).signal(pid, signal.SIGTERM)
-
     def environment(self, cluster: Cluster) -> Mapping[str, str]:
         urls = [f"http://{cluster.host(node).address}:{PORT}" for node in cluster.nodes]
         return {"ETCDCTL_API": "3", "ETCDCTL_ENDPOINTS": ",".join(urls)}
-
-    def artifacts(self, cluster: Cluster, node: str) -> Sequence[str]:
-        return [cluster.host(node).workdir]
-
-    def observe(self, folder: Path, plan: Mapping[str, Json]) -> Iterable[Evidence]:
-        return ()
