@@ -12,6 +12,7 @@ from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import BrokerRegistered, Change, PartitionState
 from framework.evidence.clocks import Moment, moment_of, surely_before, surely_not_after
+from framework.evidence.ids import LeaderEpoch
 from framework.evidence.kinds import (
     Booted,
     Committed,
@@ -141,8 +142,8 @@ def _within_incarnation(tally: Tally, life: list[Evidence]) -> None:
 def _leaders_watermarks(tally: Tally, watermarks: Iterable[Committed]) -> None:
     """A leader commits nothing before a record of its own epoch, which stands above all that
     earlier leaders committed: so its first high watermark is above all of theirs."""
-    lowest: dict[int, Committed] = {}
-    highest: dict[int, Committed] = {}
+    lowest: dict[LeaderEpoch, Committed] = {}
+    highest: dict[LeaderEpoch, Committed] = {}
     for each in watermarks:
         if not each.leading:
             continue

@@ -5,7 +5,7 @@ say whom they follow, what was saved of the quorum's state, the records that beg
 epoch, and the epochs that clients were shown by the controller that answered them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from framework.checking.findings import concluded, finding
@@ -94,7 +94,7 @@ def sightings(events: RunEvents) -> Iterator[Sighting]:
     yield from _shown_to_clients(events, ids)
 
 
-def _shown_to_clients(events: RunEvents, ids: dict[str, int]) -> Iterator[Sighting]:
+def _shown_to_clients(events: RunEvents, ids: Mapping[str, int]) -> Iterator[Sighting]:
     """A describe that a voter answers is answered by the active controller itself, after a read
     barrier."""
     nodes = events.plan.get("nodes") or {}

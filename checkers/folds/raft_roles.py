@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from framework.checking.findings import finding
+from framework.evidence.ids import LeaderEpoch
 from framework.evidence.kinds import Booted, Elected, EpochSaved, Evidence, Exited, Role, RoleTaken
 from framework.plugins.checker import Finding
 
@@ -122,7 +123,7 @@ def _trigger(taken: RoleTaken, life: Sequence[Evidence], boot: Booted) -> Iterat
                 )
         case "candidate":
             saved = [(each.epoch, each.vote) for each in life if isinstance(each, EpochSaved)]
-            saved.append((boot.saved_epoch or 0, boot.saved_vote))
+            saved.append((boot.saved_epoch or LeaderEpoch(0), boot.saved_vote))
             if (epoch, me) not in saved:
                 yield finding(
                     f"{taken.node} is a candidate of epoch {epoch}, and has saved no vote for "

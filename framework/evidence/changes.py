@@ -7,9 +7,17 @@ changes nothing that rules look at is an `OtherChange`.
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from framework.evidence.ids import (
+    BrokerEpoch,
+    BrokerId,
+    LeaderEpoch,
+    Offset,
+    PartitionEpoch,
+    ReplicaId,
+)
 from framework.evidence.kinds import Evidence
 
-NO_LEADER: Final = -1
+NO_LEADER: Final = BrokerId(-1)
 """A partition that nobody leads, as histories have it."""
 
 
@@ -18,8 +26,8 @@ class Change(Evidence):
     """A node applied the committed record at `offset`, of leader epoch `epoch`."""
 
     family: ClassVar[str] = "applied"
-    offset: int
-    epoch: int
+    offset: Offset
+    epoch: LeaderEpoch
 
 
 # --- the quorum and the cluster -----------------------------------------------------------
@@ -30,7 +38,7 @@ class LeaderAnnounced(Change):
     """The record that begins a leader's epoch."""
 
     kind: ClassVar[str] = "leader-announced"
-    leader: int
+    leader: ReplicaId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +88,8 @@ class BrokerRegistered(Change):
     that its process chose."""
 
     kind: ClassVar[str] = "broker-registered"
-    broker_id: int
-    broker_epoch: int
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch
     process: str | None = None
     end_points: tuple[EndPoint, ...] = ()
     rack: str | None = None
@@ -92,8 +100,8 @@ class BrokerFenced(Change):
     """The broker of this epoch is out of service."""
 
     kind: ClassVar[str] = "broker-fenced"
-    broker_id: int
-    broker_epoch: int
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +109,8 @@ class BrokerUnfenced(Change):
     """The broker of this epoch is in service."""
 
     kind: ClassVar[str] = "broker-unfenced"
-    broker_id: int
-    broker_epoch: int
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,8 +118,8 @@ class ProducerIdsGiven(Change):
     """A block of producer ids, up to but not including `next_producer_id`, went to a broker."""
 
     kind: ClassVar[str] = "producer-ids-given"
-    broker_id: int
-    broker_epoch: int
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch
     next_producer_id: int
 
 
@@ -150,10 +158,10 @@ class PartitionState(Change):
 
     topic_id: str
     partition: int
-    isr: tuple[int, ...]
-    leader: int
-    leader_epoch: int
-    partition_epoch: int
+    isr: tuple[BrokerId, ...]
+    leader: BrokerId
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch
 
     @property
     def key(self) -> tuple[str, int]:
@@ -165,9 +173,9 @@ class PartitionCreated(PartitionState):
     """A partition came to be, or its replicas changed."""
 
     kind: ClassVar[str] = "partition-created"
-    replicas: tuple[int, ...] = ()
-    removing: tuple[int, ...] = ()
-    adding: tuple[int, ...] = ()
+    replicas: tuple[BrokerId, ...] = ()
+    removing: tuple[BrokerId, ...] = ()
+    adding: tuple[BrokerId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,14 @@ import json
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
+from framework.evidence.ids import (
+    BrokerEpoch,
+    BrokerId,
+    LeaderEpoch,
+    Offset,
+    PartitionEpoch,
+    ReplicaId,
+)
 from framework.history.event import Json
 
 Source: TypeAlias = Literal["client", "harness", "disk", "event"]
@@ -79,15 +87,15 @@ class Booted(Evidence):
     name."""
 
     kind: ClassVar[str] = "booted"
-    replica_id: int | None = None
-    broker_id: int | None = None
-    voters: tuple[int, ...] = ()
-    saved_epoch: int | None = None
-    saved_leader: int | None = None
-    saved_vote: int | None = None
-    log_start: int | None = None
-    log_end: int | None = None
-    last_epoch: int | None = None
+    replica_id: ReplicaId | None = None
+    broker_id: BrokerId | None = None
+    voters: tuple[ReplicaId, ...] = ()
+    saved_epoch: LeaderEpoch | None = None
+    saved_leader: ReplicaId | None = None
+    saved_vote: ReplicaId | None = None
+    log_start: Offset | None = None
+    log_end: Offset | None = None
+    last_epoch: LeaderEpoch | None = None
     key: str | None = None
 
 
@@ -146,9 +154,9 @@ class EpochSaved(Evidence):
     """A voter's epoch, leader and vote are durable; None: none."""
 
     kind: ClassVar[str] = "epoch-saved"
-    epoch: int
-    leader: int | None
-    vote: int | None
+    epoch: LeaderEpoch
+    leader: ReplicaId | None
+    vote: ReplicaId | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,8 +165,8 @@ class RoleTaken(Evidence):
 
     kind: ClassVar[str] = "role-taken"
     role: Role
-    epoch: int
-    leader: int | None
+    epoch: LeaderEpoch
+    leader: ReplicaId | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,8 +174,8 @@ class Voted(Evidence):
     """A voter answered a candidate. Logs are told as (epoch of the last record, end offset)."""
 
     kind: ClassVar[str] = "voted"
-    epoch: int
-    candidate: int
+    epoch: LeaderEpoch
+    candidate: ReplicaId
     granted: bool
     candidate_log: tuple[int, ...]
     own_log: tuple[int, ...] | None
@@ -178,8 +186,8 @@ class Elected(Evidence):
     """The node won an election, with the votes of these."""
 
     kind: ClassVar[str] = "elected"
-    epoch: int
-    votes: tuple[int, ...]
+    epoch: LeaderEpoch
+    votes: tuple[ReplicaId, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,8 +195,8 @@ class Claimed(Evidence):
     """The node became the active controller of its epoch."""
 
     kind: ClassVar[str] = "claimed"
-    epoch: int
-    end_offset: int
+    epoch: LeaderEpoch
+    end_offset: Offset
 
 
 # --- the metadata log ---------------------------------------------------------------------
@@ -200,9 +208,9 @@ class Appended(Evidence):
     wrote them as leader of `epoch`; None: that cannot be told."""
 
     kind: ClassVar[str] = "appended"
-    base_offset: int
-    end_offset: int
-    epoch: int
+    base_offset: Offset
+    end_offset: Offset
+    epoch: LeaderEpoch
     control: bool
     crcs: tuple[int, ...]
     leading: bool | None
@@ -213,7 +221,7 @@ class Flushed(Evidence):
     """The log is durable below `end_offset`."""
 
     kind: ClassVar[str] = "flushed"
-    end_offset: int
+    end_offset: Offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +229,7 @@ class Truncated(Evidence):
     """The log was cut back to `end_offset`."""
 
     kind: ClassVar[str] = "truncated"
-    end_offset: int
+    end_offset: Offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +238,7 @@ class LogBegan(Evidence):
     with it, for a snapshot that came from another node."""
 
     kind: ClassVar[str] = "log-began"
-    offset: int
+    offset: Offset
     dropped: bool
 
 
@@ -239,8 +247,8 @@ class Committed(Evidence):
     """The node's high watermark rose to `offset`, in `epoch`, as leader or not."""
 
     kind: ClassVar[str] = "committed"
-    offset: int
-    epoch: int
+    offset: Offset
+    epoch: LeaderEpoch
     leading: bool
 
 
@@ -249,7 +257,7 @@ class ImageDigest(Evidence):
     """The digest of the node's metadata image below `offset`."""
 
     kind: ClassVar[str] = "image-digest"
-    offset: int
+    offset: Offset
     digest: str
 
 
@@ -258,7 +266,7 @@ class ImageShown(Evidence):
     """The image below `offset`, with this digest, is what the node's clients see from now on."""
 
     kind: ClassVar[str] = "image-shown"
-    offset: int
+    offset: Offset
     digest: str
 
 
@@ -268,8 +276,8 @@ class LogOnDisk(Evidence):
     can be read. `torn`: half a batch is behind that; `wrong`: what no log may have."""
 
     kind: ClassVar[str] = "log-on-disk"
-    start_offset: int
-    end_offset: int
+    start_offset: Offset
+    end_offset: Offset
     torn: bool
     wrong: tuple[str, ...]
 
@@ -282,12 +290,12 @@ class SnapshotWritten(Evidence):
     """A snapshot of the state below `end_offset` is durable. `digest`: of the image in it."""
 
     kind: ClassVar[str] = "snapshot-written"
-    end_offset: int
-    epoch: int
+    end_offset: Offset
+    epoch: LeaderEpoch
     digest: str
     bytes: int
     records: int | None
-    high_watermark: int
+    high_watermark: Offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,8 +303,8 @@ class SnapshotLoaded(Evidence):
     """A snapshot became the node's image. `fetched`: it came from another node."""
 
     kind: ClassVar[str] = "snapshot-loaded"
-    end_offset: int
-    epoch: int
+    end_offset: Offset
+    epoch: LeaderEpoch
     digest: str
     fetched: bool
 
@@ -306,8 +314,8 @@ class SnapshotFile(Evidence):
     """A snapshot that lies on the node's disk; `wrong`: what no snapshot may have."""
 
     kind: ClassVar[str] = "snapshot-file"
-    end_offset: int
-    epoch: int
+    end_offset: Offset
+    epoch: LeaderEpoch
     records: int
     wrong: tuple[str, ...]
 
@@ -334,11 +342,11 @@ class Decided(Evidence):
     f: str | None
     accepted: bool
     code: str
-    as_of: int
-    records: tuple[int, ...]
-    epoch: int
-    broker_id: int | None = None
-    broker_epoch: int | None = None
+    as_of: Offset
+    records: tuple[Offset, ...]
+    epoch: LeaderEpoch
+    broker_id: BrokerId | None = None
+    broker_epoch: BrokerEpoch | None = None
     target: BrokerState | None = None
     topics: tuple[str, ...] = ()
 
@@ -355,17 +363,17 @@ class IsrDecided(Evidence):
     kind: ClassVar[str] = "isr-decided"
     request: str
     api: str
-    broker_id: int
-    broker_epoch: int | None
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch | None
     topic_id: str
     partition: int
-    leader_epoch: int
-    partition_epoch: int
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch
     accepted: bool | None
     code: str | None
-    as_of: int
-    records: tuple[int, ...]
-    epoch: int
+    as_of: Offset
+    records: tuple[Offset, ...]
+    epoch: LeaderEpoch
 
     @property
     def key(self) -> tuple[str, int]:
@@ -382,8 +390,8 @@ class Answered(Evidence):
     api: str
     f: str | None
     accepted: bool
-    high_watermark: int
-    epoch: int
+    high_watermark: Offset
+    epoch: LeaderEpoch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -397,7 +405,7 @@ class Served(Evidence):
     success: bool
     code: str
     state: BrokerState | None
-    broker_epoch: int | None
+    broker_epoch: BrokerEpoch | None
     topic: str | None
 
 
@@ -411,7 +419,7 @@ class BrokerStateChanged(Evidence):
     kind: ClassVar[str] = "broker-state"
     before: BrokerState
     after: BrokerState
-    broker_epoch: int | None
+    broker_epoch: BrokerEpoch | None
     lease_ended: bool
 
 
@@ -421,8 +429,8 @@ class LeaseGranted(Evidence):
     comparing them with what the same node did needs no other clock."""
 
     kind: ClassVar[str] = "lease-granted"
-    broker_id: int
-    broker_epoch: int
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch
     start_ns: int
     end_ns: int
 
@@ -434,13 +442,13 @@ class HeartbeatAnswered(Evidence):
     its epoch is another's."""
 
     kind: ClassVar[str] = "heartbeat-answered"
-    broker_id: int
-    broker_epoch: int | None
+    broker_id: BrokerId
+    broker_epoch: BrokerEpoch | None
     target: BrokerState
     accepted: bool
     stale: bool
     next_state: BrokerState
-    answered_epoch: int | None
+    answered_epoch: BrokerEpoch | None
 
 
 # --- partitions ---------------------------------------------------------------------------
@@ -455,9 +463,9 @@ class ReplicaRole(Evidence):
     topic_id: str
     partition: int
     role: Literal["leader", "follower", "none"]
-    leader_epoch: int
-    partition_epoch: int
-    isr: tuple[int, ...]
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch
+    isr: tuple[BrokerId, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -468,9 +476,9 @@ class PartitionAppended(Evidence):
     kind: ClassVar[str] = "partition-appended"
     topic_id: str
     partition: int
-    base_offset: int
-    end_offset: int
-    epoch: int
+    base_offset: Offset
+    end_offset: Offset
+    epoch: LeaderEpoch
     crc: int
     leading: bool | None
     producer_id: int | None
@@ -484,7 +492,7 @@ class PartitionTruncated(Evidence):
     kind: ClassVar[str] = "partition-truncated"
     topic_id: str
     partition: int
-    end_offset: int
+    end_offset: Offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -494,8 +502,8 @@ class PartitionCommitted(Evidence):
     kind: ClassVar[str] = "partition-committed"
     topic_id: str
     partition: int
-    offset: int
-    leader_epoch: int
+    offset: Offset
+    leader_epoch: LeaderEpoch
 
 
 # --- of kinds -----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from framework.evidence.ids import ReplicaId
 from framework.evidence.kinds import Booted, Evidence
 from framework.history.event import Json
 from framework.history.pairing import Operation
@@ -93,13 +94,13 @@ def incarnations(evidence: Iterable[Kind]) -> dict[str, list[list[Kind]]]:
     return dict(nodes)
 
 
-def node_ids(events: RunEvents) -> dict[str, int]:
+def node_ids(events: RunEvents) -> dict[str, ReplicaId]:
     """Node -> its id in the quorum, from its boots, else from the plan, where it has but one."""
-    ids: dict[str, int] = {}
+    ids: dict[str, ReplicaId] = {}
     for node, spec in (events.plan.get("nodes") or {}).items():
         named = set((spec.get("ids") or {}).values())
         if len(named) == 1:
-            ids[node] = int(named.pop())
+            ids[node] = ReplicaId(int(named.pop()))
     for boot in events.of(Booted):
         if boot.replica_id is not None:
             ids[boot.node] = boot.replica_id

@@ -8,7 +8,17 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from operator import attrgetter
-from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Final,
+    Literal,
+    NewType,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import pyarrow as pa
 
@@ -95,12 +105,11 @@ def _column(name: str, hint: Any) -> _Column:
     null = get_origin(hint) in (Union, types.UnionType) and type(None) in get_args(hint)
     if null:
         (hint,) = (each for each in get_args(hint) if each is not type(None))
-    if get_origin(hint) is Literal:
-        hint = str
+    hint = _plain_type(hint)
     if hint in _PLAIN:
         return _Column(name, _PLAIN[hint], null, None, None)
     if get_origin(hint) is tuple and get_args(hint)[1:] == (Ellipsis,):
-        item = get_args(hint)[0]
+        item = _plain_type(get_args(hint)[0])
         if item in _PLAIN:
             return _Column(name, pa.list_(_PLAIN[item]), null, None, _tuple)
         if is_dataclass(item) and isinstance(item, type):
@@ -108,11 +117,18 @@ def _column(name: str, hint: Any) -> _Column:
     raise TypeError(f"{name}: {hint} has no place in a table")
 
 
+def _plain_type(hint: Any) -> Any:
+    """What a value of this type is at run time."""
+    while isinstance(hint, NewType):
+        hint = hint.__supertype__
+    return str if get_origin(hint) is Literal else hint
+
+
 def _struct_list(name: str, item: type[Any], null: bool) -> _Column:
     """A tuple of small dataclasses with plain fields."""
     hints = get_type_hints(item)
     names = [each.name for each in fields(item)]
-    struct = pa.struct([pa.field(each, _PLAIN[hints[each]]) for each in names])
+    struct = pa.struct([pa.field(each, _PLAIN[_plain_type(hints[each])]) for each in names])
 
     def to_arrow(values: Iterable[Any] | None) -> list[dict[str, Any]] | None:
         if values is None:

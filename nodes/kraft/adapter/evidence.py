@@ -9,12 +9,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from framework.errors import UsageError
 from framework.evidence import kinds
 from framework.evidence.catalogue import KINDS
 from framework.evidence.clocks import Clocks
+from framework.evidence.ids import Offset
 from framework.evidence.kinds import Evidence, evidence_of
 from framework.history.event import Json
 from framework.json_lines import json_lines
@@ -138,7 +139,10 @@ class Line:
 Make = Callable[[Line], Iterable[Evidence]]
 
 
-def known(number: int | None) -> int | None:
+Number = TypeVar("Number", bound=int)
+
+
+def known(number: Number | None) -> Number | None:
     """An id or epoch, unless it says that there is none."""
     return None if number is None or number < 0 else number
 
@@ -343,7 +347,7 @@ def _isr_decisions(line: Line, asked: Fields) -> Iterator[Evidence]:
 
 
 def _isr_decision(
-    line: Line, asked: Fields, item: Fields, code: int | None, records: Iterable[int]
+    line: Line, asked: Fields, item: Fields, code: int | None, records: Iterable[Offset]
 ) -> Evidence:
     says = line.says
     return kinds.IsrDecided(

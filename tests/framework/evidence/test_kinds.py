@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, NewType, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -23,6 +23,8 @@ def example(kind: type[Evidence], *, empty: bool) -> Evidence:
 
 
 def value_of(hint: Any, empty: bool) -> Any:
+    if isinstance(hint, NewType):
+        return value_of(hint.__supertype__, empty)
     args = get_args(hint)
     if type(None) in args:
         return None if empty else value_of(next(a for a in args if a is not type(None)), empty)
