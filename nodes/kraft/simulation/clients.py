@@ -10,7 +10,7 @@ import datetime
 import json
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kio.schema.create_topics.v7 import request as create
 from kio.schema.create_topics.v7.response import CreateTopicsResponse
@@ -22,7 +22,7 @@ from kio.static.primitive import i16, i32, i32Timedelta
 from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.broker import view
-from nodes.kraft.simulation.histories import history_check
+from nodes.kraft.simulation.histories import Row, history_check
 from nodes.kraft.simulation.machine import Machine
 from nodes.kraft.simulation.replica import REQUEST_TIMEOUT_MS
 from nodes.kraft.simulation.schedule import Operation
@@ -115,7 +115,7 @@ class Clients:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.rows: list[dict[str, Any]] = []
+        self.rows: list[Row] = []
         self._index = 0
         self._processes = 0
         self._busy: set[int] = set()
@@ -187,10 +187,10 @@ class Clients:
         self._index += 1
         return self._index
 
-    def _invoke(self, operation: Operation, machine: Machine) -> tuple[dict[str, Any], Reply]:
+    def _invoke(self, operation: Operation, machine: Machine) -> tuple[Row, Reply]:
         client = operation.client
         self._busy.add(client)
-        row: dict[str, Any] = {
+        row: Row = {
             "op": self._next(),
             "end": None,
             "process": client,
@@ -235,7 +235,9 @@ class Clients:
                 raise Violation("linearizability", f"topic {name}: {outcome.findings[0].message}")
 
 
-def _outcome(f: str, response: ResponsePayload | None) -> tuple[str, Any, str | None]:
+def _outcome(
+    f: str, response: ResponsePayload | None
+) -> tuple[str, dict[str, str] | None, str | None]:
     """(type, result, error code) of a completion; the table of docs/checking.md."""
     if response is None:
         return ("fail" if f == "describe" else "info"), None, "TIMEOUT"

@@ -4,10 +4,10 @@
 topic-history = "package.module:check_name"
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Any, Final, Protocol
+from typing import Final, Protocol, TypedDict
 
 GROUP: Final = "nodes.kraft.simulation"
 NAME: Final = "topic-history"
@@ -32,10 +32,27 @@ class Judged(Protocol):
     def findings(self) -> Sequence[Finding]: ...
 
 
+class Row(TypedDict):
+    """An operation: `op` and `end` are its events' places in the history, `key`, `value` and
+    `result` JSON texts. `end` None: nobody knows when it ended, if it did."""
+
+    op: int
+    end: int | None
+    process: int
+    f: str
+    key: str
+    value: str
+    type: str
+    result: str
+    error_code: str | None
+    error_message: str | None
+    node: str
+
+
 class HistoryCheck(Protocol):
     """Judges the operations on one topic's name, a row each (docs/checking.md, paired)."""
 
-    def __call__(self, rows: Sequence[Mapping[str, Any]], *, budget_s: float) -> Judged: ...
+    def __call__(self, rows: Sequence[Row], *, budget_s: float) -> Judged: ...
 
 
 @cache

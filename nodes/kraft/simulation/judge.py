@@ -7,24 +7,45 @@ all that was committed when it was asked.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from kio.schema.allocate_producer_ids.v0.response import AllocateProducerIdsResponse
+from kio.schema.alter_partition.v3.response import AlterPartitionResponse
+from kio.schema.create_topics.v7.response import CreateTopicsResponse
+from kio.schema.delete_topics.v6.response import DeleteTopicsResponse
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.controller import reads, steps
+from nodes.kraft.controller.core import ControllerState
+from nodes.kraft.controller.partitions import AlterPartitionRequest
+from nodes.kraft.ids import PartitionIndex
 from nodes.kraft.metadata.image import Image
+from nodes.kraft.simulation.fold import TopicId
 from nodes.kraft.simulation.violation import Violation
-from nodes.kraft.wire.heartbeats import BrokerState
+from nodes.kraft.wire.debug import ReadTopicsRequest, ReadTopicsResponse
+from nodes.kraft.wire.heartbeats import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerState,
+)
 from nodes.kraft.wire.records import FenceBrokerRecord, IsrChangeRecord
 
 if TYPE_CHECKING:
     from nodes.kraft.simulation.machine import Control, Machine
     from nodes.kraft.simulation.world import World
 
-CREATE_TOPICS: Final = 19
-DELETE_TOPICS: Final = 20
-BROKER_HEARTBEAT: Final = 50
-ALLOCATE_PRODUCER_IDS: Final = 67
-ALTER_PARTITION: Final = 56
-READ_TOPICS: Final = 10000
+JUDGED: Final = frozenset(
+    int(each.__api_key__)
+    for each in (
+        ReadTopicsResponse,
+        CreateTopicsResponse,
+        DeleteTopicsResponse,
+        BrokerHeartbeatResponse,
+        AlterPartitionResponse,
+        AllocateProducerIdsResponse,
+    )
+)
+"""Requests whose answers are judged."""
 EDGES: Final = frozenset(
     {
         (BrokerState.INITIAL, BrokerState.ACTIVE),
@@ -48,7 +69,7 @@ class Judge:
         self._fences: dict[tuple[int, int], tuple[Machine, FenceBrokerRecord]] = {}
         self._blocks: list[tuple[int, int]] = []
         self._active: dict[tuple[int, int], int] = {}
-        self._versions: set[tuple[Any, int, int]] = set()
+        self._versions: set[tuple[TopicId, int, int]] = set()
 
     def _key(self, control: Control, token: int) -> tuple[int, int, int]:
         return control.machine.key, control.machine.incarnation, token
@@ -59,7 +80,11 @@ class Judge:
     # --- decisions ------------------------------------------------------------------------
 
     def decided(
-        self, control: Control, before: Any, event: steps.Input, effects: list[steps.Effect]
+        self,
+        control: Control,
+        before: ControllerState,
+        event: steps.Input,
+        effects: list[steps.Effect],
     ) -> None:
         place = None
         for number, effect in enumerate(effects):
@@ -67,13 +92,14 @@ class Judge:
                 place = number
                 self._records[self._key(control, effect.token)] = effect.records
                 if isinstance(event, steps.ControllerRequest) and effect.verdict == 0:
+                    assert before.leadership is not None
                     accepted = self._changed(effects[number:])
                     self._fencing(control, before.leadership.speculative, event.request, accepted)
         for effect in effects[: len(effects) if place is None else place]:
             if isinstance(effect, steps.Propose):
                 self._expired(control, effect)
 
-    def _changed(self, effects: list[steps.Effect]) -> set[tuple[Any, int]]:
+    def _changed(self, effects: list[steps.Effect]) -> set[tuple[TopicId, PartitionIndex]]:
         """The partitions whose ISR these effects change."""
         values = [
             value
@@ -83,26 +109,38 @@ class Judge:
         ]
         records = map(self.world.ledger.states.record, values)
         changes = (each for each in records if isinstance(each, IsrChangeRecord))
-        return {(each.topic_id, int(each.partition_id)) for each in changes}
+        return {(each.topic_id, PartitionIndex(each.partition_id)) for each in changes}
 
     def _fencing(
-        self, control: Control, image: Image, request: Any, accepted: set[tuple[Any, int]]
+        self,
+        control: Control,
+        image: Image,
+        request: RequestPayload,
+        accepted: set[tuple[TopicId, PartitionIndex]],
     ) -> None:
         """D.10: what was accepted named the newest generations that the controller knew."""
-        key = int(request.__api_key__)
-        if key not in (ALTER_PARTITION, BROKER_HEARTBEAT) or request.broker_epoch < 0:
+        if not isinstance(request, AlterPartitionRequest | BrokerHeartbeatRequest):
+            return
+        if request.broker_epoch < 0:
             return
         broker = image.brokers.get(request.broker_id)
         if broker is None or broker.epoch != request.broker_epoch:
             raise Violation("fencing", f"{control.machine} accepts {request} of {broker}")
-        if key == ALTER_PARTITION:
+        if isinstance(request, AlterPartitionRequest):
             for topic in request.topics:
+                if topic.topic_id is None:
+                    continue  # refused
                 for asked in topic.partitions:
-                    if (topic.topic_id, asked.partition_index) not in accepted:
+                    place = topic.topic_id, PartitionIndex(asked.partition_index)
+                    if place not in accepted:
                         continue
-                    now = image.partitions[topic.topic_id, asked.partition_index]
-                    newest = (now.leader, now.leader_epoch, now.partition_epoch)
-                    named = (request.broker_id, asked.leader_epoch, asked.partition_epoch)
+                    now = image.partitions[place]
+                    newest = (now.leader, int(now.leader_epoch), int(now.partition_epoch))
+                    named = (
+                        request.broker_id,
+                        int(asked.leader_epoch),
+                        int(asked.partition_epoch),
+                    )
                     if newest != named:
                         raise Violation("fencing", f"{control.machine}: {named}, not {newest}")
 
@@ -165,34 +203,56 @@ class Judge:
 
     # --- answers --------------------------------------------------------------------------
 
-    def answered(self, control: Control, token: int, request: Any, response: Any) -> None:
+    def answered(
+        self, control: Control, token: int, request: RequestPayload, response: ResponsePayload
+    ) -> None:
         asked_at = self._asked.pop(self._key(control, token))
         records = self._records.pop(self._key(control, token), ())
         self.answers += 1
-        key = int(request.__api_key__)
-        if key == READ_TOPICS:
-            if int(response.error_code) == 0:
-                self._read(control, request, response, asked_at)
-        elif key == CREATE_TOPICS:
-            succeeded = [each for each in response.topics if int(each.error_code) == 0]
-            for topic in succeeded:
-                if self.world.ledger.fold.facts.created.get(topic.topic_id) != topic.name:
-                    raise Violation("uncommitted", f"{control.machine} answers {topic}")
-            self._committed(control, records if succeeded else ())
-        elif key == DELETE_TOPICS:
-            succeeded = [each for each in response.responses if int(each.error_code) == 0]
-            for topic in succeeded:
-                if topic.topic_id not in self.world.ledger.fold.facts.removed:
-                    raise Violation("uncommitted", f"{control.machine} answers {topic}")
-            self._committed(control, records if succeeded else ())
-        elif key == BROKER_HEARTBEAT and int(response.error_code) == 0:
-            self._committed(control, records)
-            self._heartbeat(control, request, response)
-        elif key == ALTER_PARTITION and int(response.error_code) == 0:
-            self._isr(control, response)
-        elif key == ALLOCATE_PRODUCER_IDS and int(response.error_code) == 0:
-            self._committed(control, records)
-            self._block(control, int(response.producer_id_start), int(response.producer_id_len))
+        match response:
+            case ReadTopicsResponse():
+                assert isinstance(request, ReadTopicsRequest)
+                if int(response.error_code) == 0:
+                    self._read(control, request, response, asked_at)
+            case CreateTopicsResponse():
+                self._created(control, response, records)
+            case DeleteTopicsResponse():
+                self._deleted(control, response, records)
+            case BrokerHeartbeatResponse():
+                assert isinstance(request, BrokerHeartbeatRequest)
+                if int(response.error_code) == 0:
+                    self._committed(control, records)
+                    self._heartbeat(control, request, response)
+            case AlterPartitionResponse():
+                if int(response.error_code) == 0:
+                    self._isr(control, response)
+            case AllocateProducerIdsResponse():
+                if int(response.error_code) == 0:
+                    self._committed(control, records)
+                    start, length = response.producer_id_start, response.producer_id_len
+                    self._block(control, int(start), int(length))
+            case _:
+                # Of another version than clients here speak, it would pass unjudged.
+                assert int(request.__api_key__) not in JUDGED
+
+    def _created(
+        self, control: Control, response: CreateTopicsResponse, records: tuple[int, ...]
+    ) -> None:
+        succeeded = [each for each in response.topics if int(each.error_code) == 0]
+        created = self.world.ledger.fold.facts.created
+        for topic in succeeded:
+            if topic.topic_id is None or created.get(topic.topic_id) != topic.name:
+                raise Violation("uncommitted", f"{control.machine} answers {topic}")
+        self._committed(control, records if succeeded else ())
+
+    def _deleted(
+        self, control: Control, response: DeleteTopicsResponse, records: tuple[int, ...]
+    ) -> None:
+        succeeded = [each for each in response.responses if int(each.error_code) == 0]
+        for topic in succeeded:
+            if topic.topic_id not in self.world.ledger.fold.facts.removed:
+                raise Violation("uncommitted", f"{control.machine} answers {topic}")
+        self._committed(control, records if succeeded else ())
 
     def _committed(self, control: Control, records: tuple[int, ...]) -> None:
         """The records of a success are on the log that is committed, there and nowhere else."""
@@ -202,7 +262,13 @@ class Judge:
         if end > ledger.end or control.machine.disk.digest(end) != ledger.digests[end]:
             raise Violation("uncommitted", f"{control.machine} answers for {end} of {ledger.end}")
 
-    def _read(self, control: Control, request: Any, response: Any, asked_at: int) -> None:
+    def _read(
+        self,
+        control: Control,
+        request: ReadTopicsRequest,
+        response: ReadTopicsResponse,
+        asked_at: int,
+    ) -> None:
         ledger, offset = self.world.ledger, int(response.offset)
         if offset < asked_at:
             raise Violation("stale-read", f"{control.machine} reads {offset}, after {asked_at}")
@@ -212,7 +278,9 @@ class Judge:
         if truth != response:
             raise Violation("uncommitted", f"{control.machine} reads another state at {offset}")
 
-    def _heartbeat(self, control: Control, request: Any, response: Any) -> None:
+    def _heartbeat(
+        self, control: Control, request: BrokerHeartbeatRequest, response: BrokerHeartbeatResponse
+    ) -> None:
         """D.9, D.19: the epoch told is committed, and this process's own."""
         facts, epoch = self.world.ledger.fold.facts, int(response.broker_epoch)
         if epoch < 0 and BrokerState(response.next_state) == BrokerState.FENCED:
@@ -242,7 +310,7 @@ class Judge:
                 raise Violation("identity", f"{control.machine} gives producer ids {start} again")
         self._blocks.append((start, start + length))
 
-    def _isr(self, control: Control, response: Any) -> None:
+    def _isr(self, control: Control, response: AlterPartitionResponse) -> None:
         """D.2: each ok answer is one committed record, and no two of them the same one."""
         versions = self.world.ledger.fold.facts.versions
         for topic in response.topics:

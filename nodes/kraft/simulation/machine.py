@@ -9,12 +9,12 @@ Where the runtime writes an event, this checks a rule.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kio.static.primitive import i16, i32, i64
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.broker import lifecycle
 from nodes.kraft.config import SnapshotPolicy
@@ -29,9 +29,16 @@ from nodes.kraft.raft import steps
 from nodes.kraft.simulation.disk import Disk
 from nodes.kraft.simulation.partitions import Partitions, Stored
 from nodes.kraft.simulation.replica import REQUEST_TIMEOUT_MS, Replica
-from nodes.kraft.wire.heartbeats import ControllerHeartbeatRequest, SupportedFeature
+from nodes.kraft.wire.heartbeats import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    ControllerHeartbeatRequest,
+    ControllerHeartbeatResponse,
+    SupportedFeature,
+)
 
 if TYPE_CHECKING:
+    from nodes.kraft.simulation.network import Answer
     from nodes.kraft.simulation.schedule import Crash, Profile
     from nodes.kraft.simulation.world import World
 
@@ -233,10 +240,13 @@ class Control:
                 controller_ids=frozenset(profile.voter_keys),
             )
         )
-        self._waiting: dict[int, tuple[Any, Callable[[Any], None]]] = {}
+        self._waiting: dict[int, tuple[RequestPayload, Answer[ResponsePayload]]] = {}
 
     def ask(
-        self, request: Any, answer: Callable[[Any], None], request_id: bytes | None = None
+        self,
+        request: RequestPayload,
+        answer: Answer[ResponsePayload],
+        request_id: bytes | None = None,
     ) -> None:
         assert self.machine.replica is not None
         token = self.machine.replica.next_token()
@@ -315,13 +325,14 @@ class Member:
                     machine.world.exited(machine, why)
                     return
 
-    def _heartbeat(self, request: Any) -> None:
+    def _heartbeat(self, request: BrokerHeartbeatRequest) -> None:
         assert self.machine.replica is not None
         known = self.machine.replica.state.leader_id
         voters = self.machine.world.profile.voter_keys
         target = known if known >= 0 else voters[self._guess % len(voters)]
 
-        def settle(response: Any | None, sent: bool) -> None:
+        def settle(response: ResponsePayload | None, sent: bool) -> None:
+            assert response is None or isinstance(response, BrokerHeartbeatResponse)
             if response is None or int(response.error_code) == 41:
                 self._guess += 1
             self.feed(lifecycle.HeartbeatAnswered(request, response))
@@ -400,7 +411,8 @@ class Snapshots:
             writing=report.writing,
         )
 
-        def settle(response: Any | None, sent: bool) -> None:
+        def settle(response: ResponsePayload | None, sent: bool) -> None:
+            assert response is None or isinstance(response, ControllerHeartbeatResponse)
             self._asking = False
             if response is not None and int(response.error_code) == 0 and response.start_snapshot:
                 self.start()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from nodes.kraft.simulation.schedule import Mishap, Schedule
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from nodes.kraft.simulation.machine import Machine
     from nodes.kraft.simulation.world import World
 
-Answer: TypeAlias = Callable[[Any], None]
-Handler: TypeAlias = Callable[["Machine", Answer], None]
-Settle: TypeAlias = Callable[[Any | None, bool], None]
+Reply = TypeVar("Reply")
+Answer: TypeAlias = Callable[[Reply], None]
+Handler: TypeAlias = Callable[["Machine", Answer[Reply]], None]
+Settle: TypeAlias = Callable[[Reply | None, bool], None]
 """Called once with the reply, or None; and whether the request may have arrived."""
 
 Link: TypeAlias = tuple[int, int]
@@ -54,8 +55,8 @@ class Network:
         self,
         caller: Machine,
         callee: Machine,
-        handle: Handler,
-        settle: Settle,
+        handle: Handler[Reply],
+        settle: Settle[Reply],
         *,
         timeout_ms: int,
         may_repeat: bool = False,
@@ -65,13 +66,13 @@ class Network:
         done = False
         incarnation = caller.incarnation
 
-        def finish(reply: Any | None, sent: bool) -> None:
+        def finish(reply: Reply | None, sent: bool) -> None:
             nonlocal done
             if not done and caller.incarnation == incarnation and caller.up:
                 done = True
                 settle(reply, sent)
 
-        def answer(reply: Any) -> None:
+        def answer(reply: Reply) -> None:
             self._carry(callee, caller, lambda: finish(reply, True), repeat=False)
 
         def arrive() -> None:

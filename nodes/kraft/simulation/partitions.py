@@ -12,10 +12,13 @@ synced one by one, here as in Kafka, and a machine that loses them loses what on
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from kio.schema.alter_partition.v3.response import AlterPartitionResponse
 from kio.schema.errors import ErrorCode
+from kio.static.protocol import ResponsePayload
 
 from nodes.kraft.ids import NO_EPOCH, BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch
 from nodes.kraft.metadata.image import EMPTY, Image, PartitionKey
@@ -37,6 +40,7 @@ from nodes.kraft.simulation.violation import Violation
 
 if TYPE_CHECKING:
     from nodes.kraft.simulation.machine import Machine
+    from nodes.kraft.simulation.network import Answer
     from nodes.kraft.simulation.world import World
 
 LAG_MS: Final = 600
@@ -47,6 +51,8 @@ PRODUCE_TIMEOUT_MS: Final = 1500
 
 Position = tuple[LeaderEpoch, int, int]
 """(leader epoch, offset, epoch of the last record)."""
+Replies = dict[PartitionKey, steps.Input]
+"""What a leader answers, as what the follower makes of it."""
 
 
 @dataclass
@@ -149,7 +155,7 @@ class Partitions:
         self._fetching: set[int] = set()
         self._later(TICK_MS, self._tick)
 
-    def _later(self, delay: int, action: Any) -> None:
+    def _later(self, delay: int, action: Callable[[], object]) -> None:
         self.world.at_machine(self.machine, delay, action)
 
     def _now(self) -> int:
@@ -293,7 +299,8 @@ class Partitions:
         sent = dict(self._proposals)
         request = _request(self._image, self.broker_id, epoch, sent)
 
-        def settle(response: Any | None, _: bool) -> None:
+        def settle(response: ResponsePayload | None, _: bool) -> None:
+            assert response is None or isinstance(response, AlterPartitionResponse)
             if response is None or response.error_code != ErrorCode.none:
                 self._later(RETRY_MS, self._again)
             else:
@@ -311,7 +318,7 @@ class Partitions:
         self._sending = False
         self._send_proposals()
 
-    def _take(self, sent: dict[PartitionKey, Proposal], response: Any) -> bool:
+    def _take(self, sent: dict[PartitionKey, Proposal], response: AlterPartitionResponse) -> bool:
         left = set(sent)
         for topic in response.topics:
             for told in topic.partitions:
@@ -346,11 +353,11 @@ class Partitions:
             return
         epoch = self._epoch()
 
-        def handle(callee: Machine, answer: Any) -> None:
+        def handle(callee: Machine, answer: Answer[Replies]) -> None:
             assert callee.partitions is not None
             answer(callee.partitions.serve(self.broker_id, epoch, asked))
 
-        def settle(replies: dict[PartitionKey, steps.Input] | None, _: bool) -> None:
+        def settle(replies: Replies | None, _: bool) -> None:
             more = False
             for key, event in (replies or {}).items():
                 hosted = self.hosted.get(key)
@@ -371,10 +378,10 @@ class Partitions:
 
     def serve(
         self, replica_id: BrokerId, broker_epoch: BrokerEpoch, asked: dict[PartitionKey, Position]
-    ) -> dict[PartitionKey, steps.Input]:
+    ) -> Replies:
         """What each partition's leader answers, as what the follower makes of it; nothing of
         those that are refused."""
-        said: dict[PartitionKey, steps.Input] = {}
+        said: Replies = {}
         for key, (leader_epoch, offset, last_epoch) in asked.items():
             hosted = self.hosted.get(key)
             if hosted is None or not self._note(key, hosted, replica_id, broker_epoch, asked[key]):

@@ -10,7 +10,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.metadata.snapshot import image_of, records_of
@@ -45,7 +45,7 @@ class Replica:
         self._pumping = False
         self._proposed: deque[int] = deque()
         self._tokens = itertools.count(1)
-        self._waiting: dict[int, tuple[messages.Request, Callable[[Any], None]]] = {}
+        self._waiting: dict[int, tuple[messages.Request, Answer[messages.Reply]]] = {}
         self._claim: tuple[int, int] | None = None  # waits for a snapshot that loads
         self._writing = False
         self._download = bytearray()
@@ -109,7 +109,7 @@ class Replica:
         self._proposed.append(base_offset)
         self.feed(steps.Propose(epoch, records))
 
-    def ask(self, request: messages.Request, answer: Callable[[Any], None]) -> None:
+    def ask(self, request: messages.Request, answer: Answer[messages.Reply]) -> None:
         token = next(self._tokens)
         self._waiting[token] = (request, answer)
         self.feed(steps.RequestReceived(token, request))
@@ -193,11 +193,11 @@ class Replica:
         if isinstance(request, messages.Fetch):
             timeout_ms += FETCH_WAIT_MS
 
-        def ask(callee: Machine, answer: Answer) -> None:
+        def ask(callee: Machine, answer: Answer[messages.Reply]) -> None:
             assert callee.replica is not None
             callee.replica.ask(request, answer)
 
-        def settle(reply: Any | None, sent: bool) -> None:
+        def settle(reply: messages.Reply | None, sent: bool) -> None:
             self.feed(steps.Replied(peer, request, reply))
 
         self.world.network.call(

@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from nodes.kraft.simulation.schedule import Item, Profile, Schedule
 from nodes.kraft.simulation.violation import Violation
@@ -26,6 +27,7 @@ from nodes.kraft.simulation.world import World
 
 SEED: Final = 1
 """Of delays and election timeouts, which are drawn in a scenario as well."""
+_quiet: Final[Callable[..., Profile]] = partial(Profile, snapshot_records=1000, batches_a_fetch=100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +81,11 @@ def scenario(
     *items: Item,
     seed: int = SEED,
     broken: Callable[[], AbstractContextManager[object]] = nullcontext,
-    **profile: Any,
+    **profile: float,
 ) -> Run:
     """Play the items. `profile`: fields of `Profile`. `broken`: a variant's, to see a rule
     break."""
-    quiet = {"snapshot_records": 1000, "batches_a_fetch": 100}
-    schedule = Schedule(seed, Profile(**{**quiet, **profile}), tuple(items))
+    schedule = Schedule(seed, _quiet(**profile), tuple(items))
     events: list[Event] = []
     violation = None
     with broken():

@@ -12,7 +12,7 @@ from kio.schema.create_partitions.v3 import request as create_partitions
 from kio.schema.incremental_alter_configs.v1 import request as configs
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i8, i32, i32Timedelta, i64
-from kio.static.protocol import RequestPayload
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.ids import BrokerEpoch
 from nodes.kraft.metadata.image import Image, Partition
@@ -147,12 +147,16 @@ def _earlier_epoch(world: World, broker_id: int, pick: int) -> int:
 def _send(world: World, machine: Machine, request: RequestPayload) -> None:
     assert machine.replica is not None
     leader = machine.replica.state.leader_id
+
+    def ignore(response: ResponsePayload | None, sent: bool) -> None:
+        """Nobody waits for it."""
+
     if leader in world.machines:
         world.network.call(
             machine,
             world.machines[leader],
             lambda callee, answer: callee.controller.ask(request, answer),
-            lambda reply, sent: None,
+            ignore,
             timeout_ms=REQUEST_TIMEOUT_MS,
             may_repeat=request.__api_key__ in REPEATED,
         )

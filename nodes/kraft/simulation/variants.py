@@ -4,35 +4,44 @@ Each variant patches the healthy code from outside while it runs, as nodes/kraft
 and names the rules whose breach shows it. `profile` is where it shows soon.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 from unittest.mock import patch
+from uuid import UUID
 
 from immutables import Map
-from kio.static.primitive import i64
+from kio.static.primitive import i32, i64
+from kio.static.protocol import ResponsePayload
 
 from nodes.kraft.broker import lifecycle
 from nodes.kraft.controller import core, membership, partitions
-from nodes.kraft.controller.answers import ALTER_PARTITION, BROKER_HEARTBEAT
-from nodes.kraft.controller.steps import Commit, Propose
-from nodes.kraft.ids import BrokerId
+from nodes.kraft.controller.members import Members
+from nodes.kraft.controller.record_batch import RecordBatchBuilder
+from nodes.kraft.controller.steps import Commit, ControllerRequest, Effect, Input, Propose
+from nodes.kraft.ids import BrokerEpoch, BrokerId
 from nodes.kraft.metadata import snapshot
+from nodes.kraft.metadata.image import Broker, Image, Partition
 from nodes.kraft.partition import leader
-from nodes.kraft.partition.state import Leading
+from nodes.kraft.partition.state import Leading, PartitionState
+from nodes.kraft.partition.steps import Effect as PartitionEffect
 from nodes.kraft.raft import barrier, replication
 from nodes.kraft.raft import core as raft
+from nodes.kraft.raft.config import RaftConfig
+from nodes.kraft.raft.log_index import LogIndex
 from nodes.kraft.raft.messages import SnapshotId
-from nodes.kraft.raft.state import NO_VOTE, QuorumState
+from nodes.kraft.raft.state import NO_VOTE, QuorumState, RaftState
 from nodes.kraft.raft.steps import Append
+from nodes.kraft.raft.steps import Effect as RaftEffect
 from nodes.kraft.simulation import replica
 from nodes.kraft.simulation.disk import Snapshot
 from nodes.kraft.simulation.raft_variants import advance_over_older_epochs, counts_itself_unflushed
 from nodes.kraft.simulation.replica import Replica
 from nodes.kraft.simulation.schedule import Profile
-from nodes.kraft.wire.records import FenceBrokerRecord
+from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest
+from nodes.kraft.wire.records import EndPoint, FenceBrokerRecord
 
 HARSH: Final = Profile(
     voters=3,
@@ -71,7 +80,9 @@ def _forget_vote() -> AbstractContextManager[object]:
     """A restart finds the epoch, and not whom it voted for."""
     healthy = raft.initial
 
-    def initial(config: Any, quorum: QuorumState | None, log: Any, now_ms: int) -> Any:
+    def initial(
+        config: RaftConfig, quorum: QuorumState | None, log: LogIndex, now_ms: int
+    ) -> RaftState:
         forgotten = None if quorum is None else replace(quorum, voted_id=NO_VOTE)
         return healthy(config, forgotten, log, now_ms)
 
@@ -85,7 +96,9 @@ def _answer_before_commit() -> AbstractContextManager[object]:
     """What is appended counts as committed."""
     healthy = core.step
 
-    def step(state: Any, event: Any, now_ms: int) -> Any:
+    def step(
+        state: core.ControllerState, event: Input, now_ms: int
+    ) -> tuple[core.ControllerState, list[Effect]]:
         after, effects = healthy(state, event, now_ms)
         if after.leadership is not None and any(isinstance(each, Propose) for each in effects):
             appended = Commit(after.leadership.end_offset, after.leadership.speculative)
@@ -99,8 +112,10 @@ def _answer_before_commit() -> AbstractContextManager[object]:
 def _ignore_leader_epoch() -> AbstractContextManager[object]:
     healthy = partitions.check_epochs
 
-    def check_epochs(partition: Any, broker_id: BrokerId, asked: Any) -> None:
-        healthy(partition, broker_id, replace(asked, leader_epoch=partition.leader_epoch))
+    def check_epochs(
+        partition: Partition, broker_id: BrokerId, asked: partitions.PartitionChange
+    ) -> None:
+        healthy(partition, broker_id, replace(asked, leader_epoch=i32(partition.leader_epoch)))
 
     return patch.object(partitions, "check_epochs", check_epochs)
 
@@ -108,27 +123,36 @@ def _ignore_leader_epoch() -> AbstractContextManager[object]:
 def _ignore_broker_epoch() -> AbstractContextManager[object]:
     healthy = core._decide
 
-    def decide(config: Any, leadership: Any, draft: Any, ask: Any, *rest: Any) -> Any:
-        request = getattr(ask, "request", ask)
-        if request.__api_key__ in (ALTER_PARTITION, BROKER_HEARTBEAT) and request.broker_epoch >= 0:
-            broker = draft.image.brokers.get(request.broker_id)
-            if broker is not None:
+    def decide(
+        state: core.ControllerState,
+        leadership: core.Leadership,
+        builder: RecordBatchBuilder,
+        asked: ControllerRequest,
+        now_ms: int,
+    ) -> tuple[core.Leadership, ResponsePayload | None]:
+        request = asked.request
+        if isinstance(request, partitions.AlterPartitionRequest | BrokerHeartbeatRequest):
+            broker = builder.image.brokers.get(request.broker_id)
+            if broker is None or request.broker_epoch < 0:
+                pass
+            elif isinstance(request, BrokerHeartbeatRequest):
+                request = replace(request, broker_epoch=broker.epoch)
+            else:
                 request = replace(request, broker_epoch=i64(broker.epoch))
-        ask = replace(ask, request=request) if hasattr(ask, "request") else request
-        return healthy(config, leadership, draft, ask, *rest)
+        return healthy(state, leadership, builder, replace(asked, request=request), now_ms)
 
     return patch.object(core, "_decide", decide)
 
 
-def _short_leases(image: Any, now_ms: int, lease_ms: int) -> Any:
+def _short_leases(image: Image, now_ms: int, lease_ms: int) -> Members:
     return _fresh_leases(image, now_ms, lease_ms // 8)
 
 
 _fresh_leases = membership.fresh_leases
 
 
-def _fence_alone(draft: Any, members: Any, broker: Any) -> None:
-    draft.add(FenceBrokerRecord(broker_id=broker.broker_id, broker_epoch=broker.epoch))
+def _fence_alone(builder: RecordBatchBuilder, members: Members, broker: Broker) -> None:
+    builder.add(FenceBrokerRecord(broker_id=broker.broker_id, broker_epoch=broker.epoch))
 
 
 def _epochs_of_committed_state() -> AbstractContextManager[object]:
@@ -137,14 +161,19 @@ def _epochs_of_committed_state() -> AbstractContextManager[object]:
 
     healthy = membership._Decision._record
 
-    def record(self: Any, *arguments: Any, **named: Any) -> int:
+    def record(
+        self: membership._Decision,
+        incarnation_id: UUID,
+        rack: str | None,
+        end_points: tuple[EndPoint, ...],
+    ) -> BrokerEpoch:
         epochs = (broker.epoch for broker in self.committed.image.brokers.values())
-        epoch = max(epochs, default=-1) + 1
+        epoch = BrokerEpoch(max(epochs, default=-1) + 1)
         add = self.builder.add
         with patch.object(
             self.builder, "add", lambda made: add(replace(made, broker_epoch=i64(epoch)))
         ):
-            healthy(self, *arguments, **named)
+            healthy(self, incarnation_id, rack, end_points)
         return epoch
 
     return patch.object(membership._Decision, "_record", record)
@@ -158,7 +187,7 @@ def _apply_uncommitted() -> Iterator[None]:
     """A broker serves from whatever it has fetched."""
     healthy = Replica.carry_out
 
-    def carry_out(self: Replica, effect: Any) -> None:
+    def carry_out(self: Replica, effect: RaftEffect) -> None:
         healthy(self, effect)
         if isinstance(effect, Append) and self.machine.controller_id is None:
             self._advance(effect.batch.end_offset)
@@ -167,8 +196,8 @@ def _apply_uncommitted() -> Iterator[None]:
         yield
 
 
-def _serves_for_good(state: Any, now_ms: int) -> bool:
-    return bool(state.epoch >= 0)
+def _serves_for_good(state: lifecycle.LifecycleState, now_ms: int) -> bool:
+    return state.epoch >= 0
 
 
 # --- snapshots ----------------------------------------------------------------------------
@@ -194,7 +223,7 @@ def _twice_in_a_snapshot() -> AbstractContextManager[object]:
     """The first entity stands in it two times."""
     healthy = Snapshot.of.__func__  # type: ignore[attr-defined]
 
-    def of(id: SnapshotId, digest: int, records: Any) -> Snapshot:
+    def of(id: SnapshotId, digest: int, records: Iterable[bytes]) -> Snapshot:
         values = list(records)
         return healthy(Snapshot, id, digest, [*values, *values[:1]])  # type: ignore[no-any-return]
 
@@ -205,7 +234,7 @@ def _snapshot_without_requests() -> AbstractContextManager[object]:
     """Remembered requests are not in it: a retry would be done again."""
     healthy = snapshot.records_of
 
-    def records_of(image: Any) -> Any:
+    def records_of(image: Image) -> Iterator[bytes]:
         return healthy(replace(image, requests=Map(), request_order=Map()))
 
     return patch.object(replica, "records_of", records_of)
@@ -214,11 +243,13 @@ def _snapshot_without_requests() -> AbstractContextManager[object]:
 # --- partitions ---------------------------------------------------------------------------
 
 
-def _advance_alone(state: Any) -> Any:
+def _advance_alone(state: PartitionState) -> tuple[PartitionState, list[PartitionEffect]]:
     """A leader takes its own log for replicated."""
-    role = replace(state.role, followers=Map())
-    after, effects = _advance(replace(state, role=role))
-    return replace(after, role=replace(after.role, followers=state.role.followers)), effects
+    role = state.role
+    assert isinstance(role, Leading)
+    after, effects = _advance(replace(state, role=replace(role, followers=Map())))
+    assert isinstance(after.role, Leading)
+    return replace(after, role=replace(after.role, followers=role.followers)), effects
 
 
 _advance = leader.advance

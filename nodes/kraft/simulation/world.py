@@ -13,9 +13,9 @@ import heapq
 import itertools
 import random
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from nodes.kraft.broker import lifecycle
 from nodes.kraft.raft import steps
@@ -95,11 +95,14 @@ class World:
         for item in schedule.items:
             self.later(item.at, lambda item=item: self._do(item))  # type: ignore[misc]
 
-    def _add(self, key: int, **ids: Any) -> Machine:
+    def _add(
+        self, key: int, *, controller_id: int | None = None, broker_id: int | None = None
+    ) -> Machine:
         drift = self.profile.drift_ppm
         clock = Clock(self, self._rng.randrange(10_000), self._rng.randint(-drift, drift))
-        self.machines[key] = Machine(self, key, clock, **ids)
-        return self.machines[key]
+        machine = Machine(self, key, clock, controller_id=controller_id, broker_id=broker_id)
+        self.machines[key] = machine
+        return machine
 
     def brokers(self, broker_id: int) -> list[Machine]:
         """The machines whose processes claim this broker id."""
@@ -172,7 +175,7 @@ class World:
                 touched.clear()
         self.now = time
 
-    def stepped(self, machine: Machine, event: Any, effects: list[Any]) -> None:
+    def stepped(self, machine: Machine, event: object, effects: Sequence[object]) -> None:
         """A core took a step. `digest` is that of all of them so far."""
         self.steps += 1
         self.touched.add(machine.key)
