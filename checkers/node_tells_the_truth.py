@@ -23,8 +23,10 @@ from framework.evidence.kinds import (
     Committed,
     Evidence,
     Exited,
+    LogBegan,
     LogOnDisk,
     SnapshotFile,
+    Truncated,
     evidence_of,
 )
 from framework.evidence.run_events import RunEvents, incarnations
@@ -35,11 +37,27 @@ from framework.verdict import Verdict
 
 @dataclass(slots=True)
 class Disk:
-    """What lies on a node's disk. `snapshot_end`: of the newest snapshot."""
+    """What lies on a node's disk at the end. `snapshot_end`: of the newest snapshot."""
 
     log: LogOnDisk | None = None
     batches: list[Appended] = field(default_factory=list)
     snapshot_end: int = 0
+
+    def feed(self, each: Evidence) -> None:
+        """What became of it, in order."""
+        match each:
+            case LogBegan(dropped=True):
+                self.batches = []
+            case LogBegan(offset=start):
+                self.batches = [batch for batch in self.batches if batch.base_offset >= start]
+            case Truncated(end_offset=end):
+                self.batches = [batch for batch in self.batches if batch.base_offset < end]
+            case Appended():
+                self.batches.append(each)
+            case LogOnDisk():
+                self.log = each
+            case SnapshotFile():
+                self.snapshot_end = max(self.snapshot_end, each.end_offset)
 
     def gone_below(self) -> int:
         """What is below this a snapshot may have taken the place of."""
@@ -103,16 +121,10 @@ def node_tells_the_truth(events: RunEvents) -> Outcome:
 
 
 def _disks(evidence: Iterable[Evidence]) -> dict[str, Disk]:
+    """Over all processes of each node; `seq` goes on from one to the next."""
     disks: dict[str, Disk] = {}
-    for each in evidence:
-        disk = disks.setdefault(each.node, Disk())
-        match each:
-            case Appended():
-                disk.batches.append(each)
-            case LogOnDisk():
-                disk.log = each
-            case SnapshotFile():
-                disk.snapshot_end = max(disk.snapshot_end, each.end_offset)
+    for each in sorted(evidence, key=lambda each: each.seq):
+        disks.setdefault(each.node, Disk()).feed(each)
     return disks
 
 
@@ -258,5 +270,5 @@ class NodeTellsTheTruth(RunChecker):
     check_run = RunCheck(
         node_tells_the_truth,
         evidence=(*KINDS, Committed, Exited),
-        disk=(Appended, LogOnDisk, SnapshotFile),
+        disk=(Appended, Truncated, LogBegan, LogOnDisk, SnapshotFile),
     )

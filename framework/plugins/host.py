@@ -80,6 +80,11 @@ class Host(Protocol):
     def alive(self, pid: int) -> bool:
         """True while the process runs (stopped counts, zombie does not)."""
 
+    def exit_code(self, pid: int) -> int | None:
+        """That of a process that `start` started and that has ended, negative: minus the signal
+        that ended it. None: it runs, or nobody can tell. By itself nobody can."""
+        return None
+
     def write(self, path: str, data: bytes) -> None:
         """Write a file, its parents made as needed."""
 

@@ -10,6 +10,7 @@ from framework.errors import UsageError
 from framework.evidence.kinds import Evidence
 from framework.history.event import Json
 from framework.plugins.host import Fleet, Host, Image
+from framework.plugins.kept import keep
 
 RECOVERY_S: Final = 30.0
 PID_FILE: Final = "node.pid"
@@ -72,10 +73,19 @@ class Cluster:
         return pid is not None and self.host(node).alive(pid)
 
     def start(self, node: str) -> int:
-        """Start the node's process, also after a kill; its pid."""
+        """Start the node's process; its pid. After a kill, what the former one left is kept."""
+        self.keep(node)
         pid = self.system.start(self, node)
         self.host(node).write(self.pid_file(node), f"{pid}\n".encode())
         return pid
+
+    def keep(self, node: str) -> None:
+        """Copy what the node's process, which has ended, left on its disk: to be called before
+        that changes (`framework.plugins.kept`). A node that was never started left nothing."""
+        pid = self.pid(node)
+        if pid is not None:
+            host = self.host(node)
+            keep(host, host.workdir, self.system.keeps(self, node), pid)
 
     def stop(self, node: str) -> None:
         """End the node's process, politely first. One that does not run is left alone."""
@@ -160,6 +170,12 @@ class System(Protocol):
         """Directories on the host to collect, each fetched under nodes/<node>/. By itself the
         node's workdir."""
         return [cluster.host(node).workdir]
+
+    def keeps(self, cluster: Cluster, node: str) -> Sequence[str]:
+        """Patterns, below the node's workdir, of the files that say what it stored, what matters
+        most first: they are copied whenever a process of it has ended and another one is about to
+        change them. By itself none."""
+        return ()
 
     def observe(self, folder: Path, plan: Mapping[str, Json]) -> Iterable[Evidence]:
         """What the nodes of a stored run left behind below its folder, in the framework's words

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 from framework.errors import EngineError
 from framework.plugins.host import Fleet, HostProvider
+from framework.plugins.kept import conclude
 from framework.plugins.system import Cluster, NodeSpec, System
 from framework.run.faults import await_settled
 
@@ -93,6 +94,10 @@ def collect(cluster: Cluster, into: Callable[[str], Path]) -> None:
     """Copy what nodes wrote. Failures are logged: a verdict never hangs on them."""
 
     def collect_one(node: str) -> None:
+        try:
+            conclude(cluster.host(node), cluster.host(node).workdir, cluster.pid(node))
+        except Exception as error:
+            log.warning("how %s ended cannot be told: %s", node, error)
         for directory in cluster.system.artifacts(cluster, node):
             try:
                 cluster.host(node).fetch(directory, into(node))

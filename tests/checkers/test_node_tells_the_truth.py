@@ -1,6 +1,8 @@
 """What nodes tell, held against their disks."""
 
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 from contract import Plants
@@ -31,6 +33,8 @@ class DiskStory(Story):
     wrong: dict[str, str] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
     """Nodes whose disk was not collected."""
+    copies: dict[str, list[tuple[int, list[list[Any]]]]] = field(default_factory=dict)
+    """Node -> where the log began and what it held whenever a process had ended."""
 
     # --- what is on disk ------------------------------------------------------------------
 
@@ -68,6 +72,8 @@ class DiskStory(Story):
     def boot(self, node: str, *given: Any, **more: Any) -> NodeEvent:
         """Finds what is on disk."""
         log = self.logs.get(node)
+        if log is not None:
+            self.copies.setdefault(node, []).append((self.starts.get(node, 0), deepcopy(log)))
         told = {
             "log_end": self.end(node),
             "last_epoch": log[-1][1] if log else 0,
@@ -87,18 +93,30 @@ class DiskStory(Story):
         if node in self.lost:
             return []
         common = {"node": node, "source": "disk", "within_ns": UNKNOWN_NS, "ref": f"{node}/log"}
-        found: list[Evidence] = [
-            kinds.Appended(
-                **common,
-                base_offset=base,
-                end_offset=base + len(crcs),
-                epoch=epoch,
-                control=False,
-                crcs=tuple(crcs),
-                leading=None,
+        found: list[Evidence] = []
+        start, held = 0, list[list[Any]]()
+        for begin, log in (*self.copies.get(node, ()), (self.starts.get(node, 0), self.logs[node])):
+            left = [each for each in held if each[0] >= begin]
+            if begin != start:
+                found.append(kinds.LogBegan(**common, offset=begin, dropped=not left))
+            same = sum(
+                1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, log, strict=False))
             )
-            for base, epoch, crcs in self.logs[node]
-        ]
+            if same < len(left):
+                found.append(kinds.Truncated(**common, end_offset=left[same][0]))
+            found += [
+                kinds.Appended(
+                    **common,
+                    base_offset=base,
+                    end_offset=base + len(crcs),
+                    epoch=epoch,
+                    control=False,
+                    crcs=tuple(crcs),
+                    leading=None,
+                )
+                for base, epoch, crcs in log[same:]
+            ]
+            start, held = begin, log
         found.append(
             kinds.LogOnDisk(
                 **common,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import tenacity
 
-from framework.plugins.system import Cluster, NodeSpec
+from framework.plugins.system import Cluster, NodeSpec, System
 
 PORT: Final = 7000
 
@@ -23,7 +23,7 @@ Server(("", {PORT}), Echo).serve_forever()
 """
 
 
-class EchoSystem:
+class EchoSystem(System):
     """A node that echoes: as much of a system as faults against processes need."""
 
     name = "echo"

@@ -21,6 +21,8 @@ from framework.hosts.namespaces.messages import Directory, Fields, receive, send
 from framework.hosts.processes import status
 
 READY: Final = "ready"
+REAPED_S: Final = 5.0
+"""Within this time a process is reaped that has ended."""
 
 
 class Children:
@@ -63,10 +65,14 @@ class Children:
                 pid, code = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 return False
-            ended = self._exits.pop(pid, None)
-        if ended is not None:
+            ended = self._exits.get(pid)
+        if ended is not None and not ended.done():
             ended.set_result(os.waitstatus_to_exitcode(code))
         return pid != 0
+
+    def exit_of(self, pid: int) -> Future[int] | None:
+        """The exit code of the last one that was started under this pid."""
+        return self._exits.get(pid)
 
 
 class Agent:
@@ -127,6 +133,12 @@ class Agent:
             return {"alive": status(fields["pid"])[0] not in "ZX"}, b""
         except ProcessLookupError:
             return {"alive": False}, b""
+
+    def do_exit_code(self, fields: Fields, body: bytes) -> tuple[Fields, bytes]:
+        """Of one that is gone; the reaper may be a moment behind."""
+        ended = self._children.exit_of(fields["pid"])
+        gone = ended is not None and not self.do_alive(fields, body)[0]["alive"]
+        return {"code": ended.result(REAPED_S) if ended and gone else None}, b""
 
     def do_write(self, fields: Fields, body: bytes) -> tuple[Fields, bytes]:
         path = Path(fields["path"])

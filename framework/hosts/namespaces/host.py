@@ -65,6 +65,10 @@ class NamespaceHost:
     def alive(self, pid: int) -> bool:
         return bool(self._ask({"op": "alive", "pid": pid})[0]["alive"])
 
+    def exit_code(self, pid: int) -> int | None:
+        code = self._ask({"op": "exit_code", "pid": pid})[0]["code"]
+        return None if code is None else int(code)
+
     def write(self, path: str, data: bytes) -> None:
         self._ask({"op": "write", "path": path}, data)
 
@@ -73,8 +77,25 @@ class NamespaceHost:
 
     def fetch(self, remote: str, local: Path) -> None:
         local.mkdir(parents=True, exist_ok=True)
-        # The node may still write: what vanishes while it is copied is not missed.
-        shutil.copytree(remote, local, dirs_exist_ok=True, copy_function=_copy_if_there)
+        copied: dict[tuple[int, int], str] = {}
+
+        def copy(source: str, target: str) -> str:
+            """The node may still write: what vanishes while it is copied is not missed. What is
+            one file there is one here."""
+            try:
+                found = Path(source).stat()
+                known = copied.get((found.st_dev, found.st_ino))
+                if known is None or Path(target).exists():
+                    shutil.copy2(source, target)
+                else:
+                    os.link(known, target)
+            except FileNotFoundError:
+                return target
+            if found.st_nlink > 1:
+                copied[found.st_dev, found.st_ino] = target
+            return target
+
+        shutil.copytree(remote, local, dirs_exist_ok=True, copy_function=copy)
 
     def _ask(
         self, fields: Fields, body: bytes = b"", timeout_s: float = ANSWER_TIMEOUT_S
@@ -84,13 +105,6 @@ class NamespaceHost:
             answer, data = receive(peer)
         raise_error(answer)
         return answer, data
-
-
-def _copy_if_there(source: str, target: str) -> str:
-    try:
-        return shutil.copy2(source, target)
-    except FileNotFoundError:
-        return target
 
 
 @dataclass(slots=True, kw_only=True)

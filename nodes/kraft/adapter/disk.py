@@ -1,12 +1,17 @@
 """What Python KRaft nodes left on their disks, as the evidence that their events give, too.
 
-`source` is `disk`, `ref` the file and the byte. Which process wrote it, and when, nobody can tell.
-A record that is in a log need not be committed. Whatever is wrong with a file is evidence as well:
-nothing here raises for it.
+`source` is `disk`, `ref` the file and the byte, `incarnation` the number of the process that left
+it: of each process that was followed by another one the harness keeps a copy (`kept/<n>`), and the
+last one's files are the node's own. What a process left is told as what came of what the former
+one had left: what is there no more was cut off, what is there now was appended. When, nobody can
+tell. A record that is in a log need not be committed. Whatever is wrong with a file is evidence as
+well: nothing here raises for it.
 """
 
+import hashlib
 import json
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -26,13 +31,24 @@ from nodes.kafka_files.quorum_state import read_quorum_state
 from nodes.kafka_files.reading import contents
 from nodes.kafka_files.records import records
 from nodes.kafka_files.snapshots import read_snapshot
+from nodes.kraft.adapter.growth import Growth
 from nodes.kraft.adapter.records import change_of
 from nodes.kraft.adapter.snapshot_files import wrong_records
 from nodes.kraft.metadata.describe import as_json
 from nodes.kraft.metadata.records import decode_record
 from nodes.kraft.raft.leader_change import decode_leader_change
 
-METADATA: Final = "nodes/*/**/__kafka_metadata-0"
+METADATA: Final = "data/__kafka_metadata-0"
+PARTITIONS: Final = "data/partitions"
+KEPT: Final = (
+    f"{METADATA}/quorum-state",
+    f"{METADATA}/*.log",
+    f"{METADATA}/*.checkpoint",
+    f"{PARTITIONS}/*checkpoint",
+    f"{PARTITIONS}/*/*checkpoint",
+    f"{PARTITIONS}/*/*.log",
+)
+"""In a process's directory, the files that are copied before another process changes them."""
 Row: TypeAlias = Mapping[str, Any]
 Kind = TypeVar("Kind", bound=Evidence)
 _CACHED: Final = 20_000
@@ -40,33 +56,54 @@ _CACHED: Final = 20_000
 
 def left_on_disk(folder: Path) -> Iterator[Evidence]:
     """Of all processes below a run's folder."""
-    for directory in sorted(folder.glob(METADATA)):
-        disk = Disk(folder, directory.parent)
-        yield from disk.metadata_log(directory)
-        yield from disk.quorum_state(directory / "quorum-state")
-        for path in sorted(directory.glob("*.checkpoint")):
-            yield from disk.snapshot(path)
-        for partition in sorted((disk.data / "partitions").glob("*-*")):
-            yield from disk.partition_log(partition)
-        yield from disk.node_log(disk.home / "node.log")
+    for home, kept in sorted(_homes(folder).items()):
+        disk = Disk(folder, home)
+        for number in sorted(kept):
+            yield from disk.left(home / "kept" / str(number), str(number))
+        yield from disk.left(home, str(max(kept) + 1) if kept else "")
+        yield from disk.node_log(home / "node.log")
+
+
+def _homes(folder: Path) -> dict[Path, list[int]]:
+    """The processes' directories, and the numbers of the copies that each has."""
+    found: dict[Path, list[int]] = defaultdict(list)
+    for path in folder.glob(f"nodes/*/**/{METADATA}"):
+        home = path.parents[1]
+        if home.parent.name == "kept" and home.name.isdecimal():
+            found[home.parents[1]].append(int(home.name))
+        else:
+            found[home]
+    return found
 
 
 @dataclass(slots=True)
 class Disk:
-    """A process's directory: its data, and beside that its configuration and its log."""
+    """A node's directory, and what is known of it so far: `metadata` and `partitions` by what the
+    former process left, `snapshots` that were told of."""
 
     folder: Path
-    data: Path
+    home: Path
     node: str = field(init=False)
+    process: str = ""
     told: int = 0
+    metadata: Growth = field(default_factory=Growth)
+    partitions: dict[str, Growth] = field(default_factory=lambda: defaultdict(Growth))
+    snapshots: set[tuple[str, bytes]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         properties = read_properties(contents(self.home / "server.properties")[0])
         self.node = properties.get("node.name", self.home.name)
 
-    @property
-    def home(self) -> Path:
-        return self.data.parent
+    def left(self, root: Path, process: str) -> Iterator[Evidence]:
+        """What one process left; `root`: its own directory, or the copy of it."""
+        self.process = process
+        directory = root / METADATA
+        yield from self.metadata_log(directory)
+        yield from self.quorum_state(directory / "quorum-state")
+        for path in sorted(directory.glob("*.checkpoint")):
+            yield from self.snapshot(path)
+        for partition in sorted((root / PARTITIONS).glob("*-*")):
+            yield from self.partition_log(partition)
 
     def _tell(self, kind: Callable[..., Kind], path: Path, at: object, **fields: Any) -> Kind:
         """`at`: the place in the file, None: all of it."""
@@ -74,6 +111,7 @@ class Disk:
         self.told += 1
         return kind(
             node=self.node,
+            incarnation=self.process,
             seq=self.told - 1,
             within_ns=UNKNOWN_NS,
             source=DISK,
@@ -87,14 +125,15 @@ class Disk:
         """What can be read of it, and where that ends."""
         log = read_log(directory)
         wrong: list[str] = []
-        for segment in log.readable():
-            found = records(segment.batches)
-            wrong += [f"{segment.path.name} is {each}" for each in found.unreadable]
-            rows: dict[int, list[Row]] = {}
-            for row in found.table.select(("position", "offset", "value")).to_pylist():
-                rows.setdefault(row["position"], []).append(row)
-            for batch in segment.batches.sound.to_pylist():
-                yield from self._batch(segment.path, batch, rows.get(batch["position"], []), wrong)
+        grown = self.metadata.to(log)
+        if grown.began is not None:
+            yield self._tell(
+                kinds.LogBegan, directory, None, offset=grown.began, dropped=grown.dropped
+            )
+        if grown.cut is not None:
+            yield self._tell(kinds.Truncated, directory, None, end_offset=grown.cut)
+        for segment in grown.appended:
+            yield from self._appended(segment, wrong)
         last = log.segments[-1].batches.stop if log.segments else None
         torn = last is not None and last.why == "torn"
         wrong += _all_but_torn(log) if torn else log.wrong()
@@ -107,6 +146,16 @@ class Disk:
             torn=torn,
             wrong=tuple(wrong),
         )
+
+    def _appended(self, segment: Segment, wrong: list[str]) -> Iterator[Evidence]:
+        """A batch that cannot be read, or is none of this node's, is in `wrong`."""
+        found = records(segment.batches)
+        wrong += [f"{segment.path.name} is {each}" for each in found.unreadable]
+        rows: dict[int, list[Row]] = {}
+        for row in found.table.select(("position", "offset", "value")).to_pylist():
+            rows.setdefault(row["position"], []).append(row)
+        for batch in segment.batches.sound.to_pylist():
+            yield from self._batch(segment.path, batch, rows.get(batch["position"], []), wrong)
 
     def _batch(
         self, path: Path, batch: Row, rows: list[Row], wrong: list[str]
@@ -150,7 +199,10 @@ class Disk:
             )
 
     def snapshot(self, path: Path) -> Iterator[Evidence]:
-        found = read_snapshot(path)
+        """One that was not told of before."""
+        known = (path.name, hashlib.blake2b(contents(path)[0]).digest())
+        found = None if known in self.snapshots else read_snapshot(path)
+        self.snapshots.add(known)
         if found is not None:
             wrong = found.wrong or tuple(wrong_records(found.records))
             yield self._tell(
@@ -168,14 +220,19 @@ class Disk:
         topic_id, _, number = directory.name.rpartition("-")
         if not (number.isdecimal() and _is_uuid(topic_id)):
             return
-        for segment in read_log(directory).readable():
+        names = {"topic_id": topic_id, "partition": int(number)}
+        grown = self.partitions[directory.name].to(read_log(directory))
+        if grown.cut is not None:
+            yield self._tell(
+                kinds.PartitionTruncated, directory, None, **names, end_offset=grown.cut
+            )
+        for segment in grown.appended:
             for batch in segment.batches.sound.to_pylist():
                 yield self._tell(
                     kinds.PartitionAppended,
                     segment.path,
                     batch["position"],
-                    topic_id=topic_id,
-                    partition=int(number),
+                    **names,
                     base_offset=batch["base_offset"],
                     end_offset=batch["end_offset"],
                     epoch=batch["leader_epoch"],

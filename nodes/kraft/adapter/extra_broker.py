@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final
 import tenacity
 
 from framework.plugins.host import Host
+from framework.plugins.kept import keep
 from framework.plugins.system import Cluster
+from nodes.kraft.adapter.disk import KEPT
 
 if TYPE_CHECKING:
     from nodes.kraft.adapter.system import KraftSystem
@@ -66,7 +68,10 @@ class KraftExtraBroker:
     # --- the process ----------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start a process; what an earlier one left in the slot is its own to find."""
+        """Start a process; what an earlier one left in the slot is its own to find, and kept."""
+        former = self._former()
+        if former is not None:
+            keep(self.host, self.directory, KEPT, former)
         properties = f"{self.directory}/server.properties"
         settings = "".join(f"{key}={value}\n" for key, value in self._settings().items())
         self.host.write(properties, settings.encode())
@@ -92,11 +97,15 @@ class KraftExtraBroker:
         return self._pid() is not None
 
     def _pid(self) -> int | None:
+        pid = self._former()
+        return pid if pid is not None and self.host.alive(pid) else None
+
+    def _former(self) -> int | None:
+        """Of the process that was started last."""
         try:
-            pid = int(self.host.read(f"{self.directory}/pid"))
+            return int(self.host.read(f"{self.directory}/pid"))
         except FileNotFoundError:
             return None
-        return pid if self.host.alive(pid) else None
 
     def kill(self) -> None:
         """SIGKILL, and wait until the process has gone. Raises `TimeoutError`."""

@@ -20,6 +20,7 @@ from framework.plugins.system import Cluster, NodeSpec, NodeState
 from nodes.kraft.adapter import image, security
 from nodes.kraft.adapter.connecting import connect, exchange
 from nodes.kraft.adapter.dialect import DIALECT
+from nodes.kraft.adapter.disk import KEPT
 from nodes.kraft.adapter.evidence import EVIDENCE, observe
 from nodes.kraft.adapter.extra_broker import KraftExtraBroker
 from nodes.kraft.adapter.settings import check, node_settings
@@ -226,6 +227,7 @@ class KraftSystem:
         )
         if ended(host.alive, pid):
             host.signal(pid, signal.SIGKILL)
+            ended(host.alive, pid)
 
     def environment(self, cluster: Cluster) -> Mapping[str, str]:
         broker = cluster.with_role("broker")[0]
@@ -240,6 +242,9 @@ class KraftSystem:
 
     def artifacts(self, cluster: Cluster, node: str) -> Sequence[str]:
         return [cluster.host(node).workdir]
+
+    def keeps(self, cluster: Cluster, node: str) -> Sequence[str]:
+        return KEPT
 
     def dialect(self) -> Dialect:
         """What clients of Kafka's protocol must know to speak with these nodes."""

@@ -129,6 +129,30 @@ def test_files(fleet: Fleet, tmp_path: Path) -> None:
     assert (tmp_path / "here/short").read_bytes() == b"no"
 
 
+def test_one_file_of_two_names_is_one_here(fleet: Fleet, tmp_path: Path) -> None:
+    host = fleet.hosts["a"]
+    host.write(f"{host.workdir}/linked/one", b"same")
+    host.run(["ln", f"{host.workdir}/linked/one", f"{host.workdir}/linked/two"])
+    host.fetch(f"{host.workdir}/linked", tmp_path / "here")
+    one, two = (tmp_path / "here" / name for name in ("one", "two"))
+    assert two.read_bytes() == b"same" and one.stat().st_ino == two.stat().st_ino
+
+
+def test_exit_codes(fleet: Fleet) -> None:
+    host = fleet.hosts["a"]
+    told = fleet.kind == "namespaces"  # the others have nobody who waits for processes
+    pid = host.start(["sh", "-c", "exit 3"], log=f"{host.workdir}/log")
+    patiently(_assert_ended_with)(host, pid, 3 if told else None)
+    pid = host.start(["sleep", "1000"], log=f"{host.workdir}/log")
+    assert host.exit_code(pid) is None
+    host.signal(pid, signal.SIGKILL)
+    patiently(_assert_ended_with)(host, pid, -9 if told else None)
+
+
+def _assert_ended_with(host: Host, pid: int, code: int | None) -> None:
+    assert not host.alive(pid) and host.exit_code(pid) == code
+
+
 def test_nodes_reach_each_other(fleet: Fleet) -> None:
     a, b = fleet.hosts["a"], fleet.hosts["b"]
     start_greeter(b, 7002)

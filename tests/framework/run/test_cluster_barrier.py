@@ -1,5 +1,6 @@
 """A cluster that does not come up: why, at once, and with what its nodes wrote."""
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from framework.errors import EngineError
-from framework.plugins.system import NodeSpec
+from framework.plugins.system import NodeSpec, System
 from framework.run import cluster as clusters
 
 SPECS = [NodeSpec(name=name, roles=frozenset({"node"}), ports={}) for name in ("n1", "n2")]
@@ -28,7 +29,12 @@ class Host:
         self.files[path] = data
 
     def read(self, path: str) -> bytes:
+        if path not in self.files:
+            raise FileNotFoundError(path)
         return self.files[path]
+
+    def exit_code(self, pid: int) -> int | None:
+        return None if self._alive else 3
 
     def alive(self, pid: int) -> bool:
         assert pid == 7
@@ -37,6 +43,7 @@ class Host:
     def fetch(self, remote: str, local: Path) -> None:
         local.mkdir(parents=True)
         (local / "node.log").write_text(remote)
+        (local / "process.json").write_bytes(self.files[f"{remote}/process.json"])
 
 
 class Provider:
@@ -50,7 +57,7 @@ class Provider:
         yield SimpleNamespace(hosts={name: Host(name not in self._dead) for name in names})
 
 
-class Mute:
+class Mute(System):
     """A system whose nodes never answer."""
 
     def image(self) -> None: ...
@@ -93,6 +100,8 @@ def test_a_node_that_ended_is_not_waited_for(tmp_path: Path) -> None:
     told = failure(["n2"], tmp_path)
     assert told.startswith("n2 ended at the start")
     assert str(tmp_path) in told and (tmp_path / "n2" / "node.log").exists()
+    ended = json.loads((tmp_path / "n2" / "process.json").read_text())
+    assert ended == {"pid": 7, "exit_code": 3}
 
 
 def test_nodes_that_live_have_their_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

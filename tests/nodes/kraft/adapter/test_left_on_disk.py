@@ -1,6 +1,7 @@
 """What nodes left on their disks, as evidence."""
 
 import json
+import shutil
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from framework.evidence import changes, kinds
 from framework.evidence.kinds import Evidence
+from nodes.kafka_files.log_directory import Log, read_log
 from nodes.kraft.adapter.disk import left_on_disk
 from nodes.kraft.adapter.evidence import observe
 from nodes.kraft.events import EventLog
@@ -183,6 +185,181 @@ def test_process_of_a_workload_has_the_name_it_was_given(home: Path) -> None:
     assert {each.node for each in evidence(home, kinds.LogOnDisk)} == {"c1", "301a"}
     (guest / "server.properties").write_text("node.name=g301a\nprocess.roles=broker\n")
     assert {each.node for each in evidence(home, kinds.LogOnDisk)} == {"c1", "g301a"}
+
+
+# --- what several processes left ----------------------------------------------------------
+
+
+def copy(home: Path, number: int) -> None:
+    """As the harness does when a process has ended."""
+    shutil.copytree(home / "data", home / "kept" / str(number) / "data")
+
+
+def batch(offset: int, epoch: int, records: int = 1) -> Batch:
+    return Batch(offset, epoch, (encode_record(RECORDS[2]),) * records)
+
+
+def test_second_process_left_what_it_added(home: Path) -> None:
+    copy(home, 1)
+    log = MetadataLog(metadata(home))
+    log.append(batch(9, 3))
+    log.close()
+    found = evidence(home, kinds.Appended)
+    assert [(each.incarnation, each.base_offset) for each in found] == [
+        *(("1", offset) for offset in (0, 1, 4, 5, 6, 7, 8)),
+        ("2", 9),
+    ]
+    assert found[0].ref.startswith("nodes/c1/kept/1/data/")
+    assert [each.end_offset for each in evidence(home, kinds.LogOnDisk)] == [9, 10]
+    assert not evidence(home, kinds.Truncated) and not evidence(home, kinds.LogBegan)
+
+
+def test_what_a_later_process_cut_off_is_still_told(home: Path) -> None:
+    copy(home, 1)
+    log = MetadataLog(metadata(home), segment_bytes=200)
+    log.truncate(6)
+    log.append(batch(6, 3))
+    log.close()
+    (cut,) = evidence(home, kinds.Truncated)
+    assert (cut.incarnation, cut.end_offset) == ("2", 6)
+    entries = {
+        (each.incarnation, each.base_offset, each.epoch) for each in evidence(home, kinds.Appended)
+    }
+    assert {("1", 8, 2), ("2", 6, 3)} <= entries and ("2", 5, 2) not in entries
+
+
+def test_log_that_begins_later_had_what_was_below(home: Path) -> None:
+    copy(home, 1)
+    min(metadata(home).glob("*.log")).unlink()
+    (began,) = evidence(home, kinds.LogBegan)
+    assert began.offset > 0 and not began.dropped and began.incarnation == "2"
+    assert not [each for each in evidence(home, kinds.Appended) if each.incarnation == "2"]
+
+
+def test_log_of_another_node_took_the_place_of_all(home: Path) -> None:
+    copy(home, 1)
+    log = MetadataLog(metadata(home))
+    log.restart(SnapshotId(20, 3))
+    log.append(batch(20, 3))
+    log.close()
+    (began,) = evidence(home, kinds.LogBegan)
+    assert (began.offset, began.dropped) == (20, True)
+    assert evidence(home, kinds.Appended)[-1].base_offset == 20
+
+
+def test_wiped_disk_lost_all(home: Path) -> None:
+    copy(home, 1)
+    shutil.rmtree(home / "data")
+    (cut,) = evidence(home, kinds.Truncated)
+    assert (cut.incarnation, cut.end_offset) == ("2", 0)
+
+
+def test_last_process_has_a_number_where_its_forerunners_are_known(home: Path) -> None:
+    assert {each.incarnation for each in evidence(home)} == {""}
+    for number in (1, 2, 10):
+        copy(home, number)
+    assert [each.incarnation for each in evidence(home, kinds.LogOnDisk)] == ["1", "2", "10", "11"]
+
+
+def test_snapshot_is_told_of_once(home: Path) -> None:
+    store = SnapshotStore(metadata(home))
+    store.write(SnapshotId(4, 1), [], timestamp_ms=1, high_watermark=9, digest="")
+    copy(home, 1)
+    store.write(SnapshotId(5, 1), [], timestamp_ms=1, high_watermark=9, digest="")
+    found = [(each.incarnation, each.end_offset) for each in evidence(home, kinds.SnapshotFile)]
+    assert found == [("1", 4), ("2", 5)]
+
+
+def test_saved_epochs_of_all_processes(home: Path) -> None:
+    for number, vote in enumerate((2, 3), 1):
+        QuorumStateFile(metadata(home) / "quorum-state", "x").save(QuorumState(number, -1, vote))
+        copy(home, number)
+    found = evidence(home, kinds.EpochSaved)
+    assert [(each.incarnation, each.epoch, each.vote) for each in found] == [
+        ("1", 1, 2),
+        ("2", 2, 3),
+        ("3", 2, 3),
+    ]
+
+
+def test_partition_log_that_was_cut_back(home: Path) -> None:
+    directory = home / "data" / "partitions" / f"{TOPIC}-3"
+    directory.mkdir(parents=True)
+    first, second, *_ = sorted(metadata(home).glob("*.log"))
+    for path in (first, second):
+        (directory / path.name).write_bytes(path.read_bytes())
+    copy(home, 1)
+    (directory / second.name).unlink()
+    (cut,) = evidence(home, kinds.PartitionTruncated)
+    assert cut.end_offset == int(second.stem) and (cut.topic_id, cut.partition) == (str(TOPIC), 3)
+    assert {each.incarnation for each in evidence(home, kinds.PartitionAppended)} == {"1"}
+
+
+Step = tuple[str, int]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["append", "truncate", "trim", "restart", "copy"]), st.integers(0, 9)
+        ),
+        max_size=25,
+    )
+)
+def test_what_came_of_each_copy_is_the_next_one(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[Step]
+) -> None:
+    home = tmp_path_factory.mktemp("run") / "nodes" / "c1"
+    log = MetadataLog(metadata(home), segment_bytes=200)
+    epoch = copies = 1
+    wanted: list[list[tuple[int, int]]] = []
+    for what, number in [*steps, ("copy", 0)]:
+        match what:
+            case "append":
+                log.append(batch(log.end_offset, epoch, 1 + number % 3))
+            case "truncate" | "trim":
+                place = boundary(log, number)
+                if what == "truncate":
+                    log.truncate(place)
+                    epoch += 1
+                elif place > log.start_offset:
+                    last = log.index.epoch_at(place - 1)
+                    log.trim(SnapshotId(place, last))
+            case "restart":
+                epoch += 1
+                log.restart(SnapshotId(log.end_offset + number, epoch))
+            case "copy":
+                copy(home, copies)
+                copies += 1
+                wanted.append(held(read_log(metadata(home))))
+    log.close()
+    fold: list[tuple[int, int]] = []
+    found: dict[str, list[tuple[int, int]]] = {}
+    for each in evidence(home):
+        match each:
+            case kinds.LogBegan(offset=start, dropped=dropped):
+                fold = [] if dropped else [entry for entry in fold if entry[0] >= start]
+            case kinds.Truncated(end_offset=end):
+                fold = [entry for entry in fold if entry[0] < end]
+            case kinds.Appended(base_offset=base, epoch=of):
+                fold.append((base, of))
+            case kinds.LogOnDisk():
+                found[each.incarnation] = list(fold)
+    assert [found[str(number)] for number in range(1, copies)] == wanted
+    assert found[str(copies)] == wanted[-1]
+
+
+def held(log: Log) -> list[tuple[int, int]]:
+    rows = log.table().select(("base_offset", "leader_epoch")).to_pylist()
+    return [(row["base_offset"], row["leader_epoch"]) for row in rows]
+
+
+def boundary(log: MetadataLog, number: int) -> int:
+    """Where a batch begins, or the end."""
+    data = [offset for offset, _ in held(read_log(log._directory)) if offset >= log.start_offset]
+    places = [*data, log.end_offset]
+    return places[number % len(places)]
 
 
 def files(home: Path) -> Iterator[Path]:
