@@ -23,7 +23,12 @@ from framework.history.event import Json
 from framework.history.pairing import Operation
 from framework.plugins.checker import LEDGER, Finding
 from framework.plugins.options import need_positive
-from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST
+from framework.plugins.outcomes import (
+    CLIENT_TIMED_OUT,
+    CONNECTION_FAILED,
+    CONNECTION_LOST,
+    OF_THE_ASKER,
+)
 from framework.plugins.system import RECOVERY_S
 from framework.verdict import Verdict
 
@@ -337,7 +342,8 @@ def _stuck(
 
 def _succeeded(operation: Operation) -> bool:
     """It was done, or refused for a reason that says what is: that it exists already, say."""
-    return operation.ok or (operation.failed and "asserts" in (operation.ext or {}))
+    said = operation.asserts
+    return operation.ok or (operation.failed and said is not None and said not in OF_THE_ASKER)
 
 
 def _heard(operation: Operation) -> bool:

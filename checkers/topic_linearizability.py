@@ -2,9 +2,10 @@
 
 The object of one name is absent, or present with an id. A create that succeeds installs an id
 that no create installed before; a delete that succeeds ends the life of the id that it names.
-TOPIC_ALREADY_EXISTS on create and UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID on delete and
-describe are reads as well as failures; any other failure says only that nothing happened. Retries
-below the client carry a request id, so that no client sees the echo of its own request.
+A failed create that asserts that the topic is there, and a failed delete or describe that asserts
+that it is not, are reads as well as failures; any other failure says only that nothing happened.
+What a refusal asserts is the system's to say (`framework.plugins.outcomes`): where a client may see
+the echo of its own request, that request has not failed.
 Names are independent of each other (Herlihy & Wing 1990), hence checked one by one. Answers from
 a broker's cache promise no recency and are left out.
 

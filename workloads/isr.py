@@ -15,6 +15,7 @@ from typing import Final
 
 from framework.generators import Context, Generator, Offer, Pending, assign, op
 from framework.history.event import Event, Invocation
+from framework.plugins.outcomes import ABSENT
 from framework.plugins.workload import WorkloadOptions
 from workloads.base import KafkaWorkload
 from workloads.options import at_least
@@ -111,5 +112,4 @@ class IsrChanges:
 
 
 def _is_gone(deletion: Event) -> bool:
-    absent = deletion.error is not None and deletion.error[0] == "UNKNOWN_TOPIC_OR_PARTITION"
-    return deletion.type == "ok" or absent
+    return deletion.type == "ok" or deletion.asserts == ABSENT

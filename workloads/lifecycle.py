@@ -14,6 +14,7 @@ from typing import Final
 
 from framework.generators import Context, Generator, Offer, Pending, assign, op, phases
 from framework.history.event import Event, Invocation, Process
+from framework.plugins.outcomes import PRESENT
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
 from workloads.base import KafkaWorkload, topic_read
@@ -145,7 +146,7 @@ class ComingAndGoing:
         rest = {process: key for process, key in self.busy.items() if process != event.process}
         after = replace(self, busy=rest)
         if event.key == TOPIC:
-            exists = event.type == "ok" or (event.error or ("",))[0] == "TOPIC_ALREADY_EXISTS"
+            exists = event.type == "ok" or event.asserts == PRESENT
             return replace(after, created=self.created or exists)
         brokers = tuple(
             _after(broker, event, context.time) if broker.key == event.key else broker

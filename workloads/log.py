@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from framework.generators import PENDING, Context, Generator, Offer, Pending, assign, op, phases
 from framework.history.event import Event, Invocation, Process
+from framework.plugins.outcomes import OUT_OF_RANGE, PRESENT
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
 from workloads.base import ATTEMPTS, KafkaWorkload
@@ -34,7 +35,6 @@ FINAL_CONSUMER: Final = "final"
 ACKS: Final = {"all": 80, "1": 15, "0": 5}
 IDEMPOTENT_SHARE: Final = 0.7
 PRODUCE_SHARE, LIST_SHARE, SEEK_SHARE = 0.5, 0.06, 0.02
-OUT_OF_RANGE: Final = "OFFSET_OUT_OF_RANGE"
 
 Reader: TypeAlias = tuple[str, str]
 """(consumer, key)"""
@@ -165,7 +165,7 @@ class LogOperations:
         if event.type == "invoke":
             return self
         if event.f == "create":
-            exists = event.type == "ok" or (event.error or ("",))[0] == "TOPIC_ALREADY_EXISTS"
+            exists = event.type == "ok" or event.asserts == PRESENT
             return replace(self, created=self.created | {event.key}) if exists else self
         if event.process not in self.reading:
             return self
@@ -175,7 +175,7 @@ class LogOperations:
         if event.type == "ok":
             positions = {**self.positions, reader: _position(event)}
             return replace(after, positions=positions, lost=self.lost - {reader})
-        if event.error is not None and event.error[0] == OUT_OF_RANGE:
+        if event.asserts == OUT_OF_RANGE:
             return replace(after, lost=self.lost | {reader})
         return after
 

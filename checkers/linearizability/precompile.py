@@ -20,6 +20,7 @@ from framework.checking.columns import Columns
 from framework.checking.runs import add_operation
 from framework.history.columns import OPERATIONS
 from framework.history.pairing import Operation
+from framework.plugins.outcomes import ABSENT, PRESENT
 
 _CELLS: Final = (Kind.READ, Kind.DIFFERS, Kind.WRITE, Kind.CAS, Kind.CHANGE)
 _REGISTER: Final = _CELLS[:4]
@@ -66,7 +67,8 @@ def _topic(
         fails = not takes_effect and (f != "describe" or held is None)
         unseen = takes_effect and f == "delete" and rng.random() < 0.1
         made = f"{name}-{at}" if f == "create" else held
-        code = "TOPIC_ALREADY_EXISTS" if f == "create" else "UNKNOWN_TOPIC_OR_PARTITION"
+        saw = {"asserts": PRESENT if f == "create" else ABSENT}
+        place = {"epoch": 1, "offset": at} if placed else None
         yield Operation(
             index=index[at, -1],
             end=index[at, 1],
@@ -75,8 +77,8 @@ def _topic(
             key=name,
             type="info" if unseen else "fail" if fails else "ok",
             result=None if unseen or fails else {"topic_id": made},
-            error=(code, "") if fails else None,
-            ext={"epoch": 1, "offset": at} if placed and takes_effect and not unseen else None,
+            error=("REFUSED", "") if fails else None,
+            ext=saw if fails else place if takes_effect and not unseen else None,
         )
         if takes_effect:
             held = made if f == "create" else None

@@ -37,6 +37,15 @@ def with_votes(plan: Mapping[str, Json]) -> Mapping[str, Json]:
     return {**plan, "nodes": told}
 
 
+def restated(plan: Mapping[str, Json], operations: pa.Table) -> pa.Table:
+    """A stored run's operations in today's words, which its system knows, if it is installed."""
+    try:
+        system = system_of(plan)
+    except UsageError:
+        return operations
+    return system.restated(operations)
+
+
 def observed(info: RunInfo) -> dict[str, pa.Table]:
     """Kind -> its rows. Raises `UsageError` if the system is not installed, or a file of the run
     is not what its nodes write."""

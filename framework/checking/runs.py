@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from framework.checking.columns import Columns
-from framework.checking.observed import observed, with_votes
+from framework.checking.observed import observed, restated, with_votes
 from framework.checking.results import refuse_all
 from framework.errors import UsageError
 from framework.history.assemble import process_texts
@@ -107,6 +107,7 @@ def read_run(folder: Path) -> StoredRun:
         raise UsageError(f"{folder / PLAN}: time_zero_ns is no whole number: the run never began")
     run = "/".join(folder.parts[-2:])
     history = read([folder / HISTORY], allow_empty=True)
+    history = replace(history, operations=restated(plan, history.operations))
     return StoredRun(info=RunInfo(run=run, path=str(folder), plan=plan), history=history)
 
 

@@ -39,6 +39,17 @@ class Event:
     node: str | None = None
     ext: Mapping[str, Json] | None = None
 
+    @property
+    def asserts(self) -> str | None:
+        """What a fail or info saw all the same (`framework.plugins.outcomes`)."""
+        return asserted(self.ext)
+
+
+def asserted(ext: Mapping[str, Json] | None) -> str | None:
+    """What the `ext` of a completion without a result says that it saw."""
+    said = None if ext is None else ext.get("asserts")
+    return said if isinstance(said, str) else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation(Event):

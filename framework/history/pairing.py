@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from framework.history.event import NEMESIS, CompletionType, Event, Json, Process
+from framework.history.event import NEMESIS, CompletionType, Event, Json, Process, asserted
 from framework.history.texts import as_json
 
 Phase: TypeAlias = Literal["main", "final"]
@@ -47,6 +47,11 @@ class Operation:
     @property
     def error_code(self) -> str | None:
         return None if self.error is None else self.error[0]
+
+    @property
+    def asserts(self) -> str | None:
+        """As of its completion."""
+        return asserted(self.ext)
 
     def precedes(self, other: "Operation") -> bool:
         """It had ended before the other was invoked."""

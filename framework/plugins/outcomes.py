@@ -19,6 +19,16 @@ CLIENT_TIMED_OUT: Final = "CLIENT_TIMED_OUT"
 MALFORMED_RESPONSE: Final = "MALFORMED_RESPONSE"
 """Answered with bytes that are no response to the request."""
 
+PRESENT: Final = "present"
+ABSENT: Final = "absent"
+"""A refusal saw that the object is there, or that it is not."""
+STALE: Final = "stale"
+"""A refusal of whoever asks: his epoch is over."""
+OUT_OF_RANGE: Final = "out-of-range"
+"""A refusal of a place from which to read: nothing is there, or nothing any more."""
+OF_THE_ASKER: Final = frozenset({STALE, OUT_OF_RANGE})
+"""They say what is wrong with the request; others, how the object is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ok:
@@ -41,7 +51,8 @@ Answer: TypeAlias = Ok | Refused
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """How an operation without a result completes. `asserts`: what it saw all the same."""
+    """How an operation without a result completes. `asserts`: what it saw all the same; of an
+    info, perhaps what it did itself."""
 
     type: CompletionType
     error: tuple[str, str]
@@ -53,8 +64,9 @@ class OutcomeTable:
     """What each answer of one system means.
 
     `fails`: codes of refusals without effect; every other one is info. `asserts`: (f, code) of
-    refusals that are observations, and what they saw. `reads`: the f of operations that have no
-    effect: without a result they are fail.
+    refusals that are observations, and what they saw, in words that systems share (`PRESENT`, ...)
+    or that those who read them agree upon: clients of all systems, and checkers, know no codes.
+    `reads`: the f of operations that have no effect: without a result they are fail.
 
     `tags_retries`: every attempt of a request carries the id of the one request, and is told
     what the first one did. Without that a request that may have been sent again, by the client
@@ -72,13 +84,10 @@ class OutcomeTable:
     def refused(self, f: str, answer: Refused, *, retried: bool) -> Failure:
         """The completion of operation `f` that was answered so. `retried`: another attempt of
         it may have been made before the one that was answered."""
-        error = (answer.code, answer.message)
-        if f in self.reads:
-            return Failure("fail", error)
         masked = retried and not self.tags_retries and answer.code not in self.static
-        if masked or answer.code not in self.fails:
-            return Failure("info", error)
-        return Failure("fail", error, self.asserts.get((f, answer.code)))
+        fails = f in self.reads or (answer.code in self.fails and not masked)
+        error = (answer.code, answer.message)
+        return Failure("fail" if fails else "info", error, self.asserts.get((f, answer.code)))
 
     def unanswered(self, f: str, code: str, message: str, *, sent: bool) -> Failure:
         """The completion of operation `f` that got no answer. `sent`: some of it was."""

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from framework.errors import UsageError
 from framework.evidence.kinds import Evidence
 from framework.history.event import Json
+from framework.plugins.checker import Table
 from framework.plugins.host import Fleet, Host, Image
 from framework.plugins.kept import keep
 
@@ -176,6 +177,12 @@ class System(Protocol):
         most first: they are copied whenever a process of it has ended and another one is about to
         change them. By itself none."""
         return ()
+
+    def restated(self, operations: Table) -> Table:
+        """The operations of a stored run (`framework.history.columns.OPERATIONS`, without `run`) in
+        today's words, where an older release of workloads or of this adapter recorded them in
+        others. By itself as they are."""
+        return operations
 
     def observe(self, folder: Path, plan: Mapping[str, Json]) -> Iterable[Evidence]:
         """What the nodes of a stored run left behind below its folder, in the framework's words

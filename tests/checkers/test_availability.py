@@ -265,6 +265,16 @@ def test_what_is_refused_for_what_is_there_was_answered() -> None:
     assert_valid(availability(story.run_events()))
 
 
+@pytest.mark.parametrize("asserts", ["stale", "out-of-range"])
+def test_what_is_refused_for_who_asks_was_not_done(asserts: str) -> None:
+    story = peaceful()
+    story.op("alter-isr", "t/0")
+    for _ in range(80):
+        ask(story, 0.25, works=["read"])
+        story.op("alter-isr", "t/0", type="fail", error="NO", ext={"asserts": asserts})
+    assert_invalid(availability(story.run_events()), "no alter-isr succeeded")
+
+
 def test_what_is_always_refused_is_not_stuck_but_shows_nothing() -> None:
     """Maybe the system cannot do it, and says so; or nobody may."""
     story = peaceful()

@@ -14,24 +14,21 @@ from framework.checking.results import CheckerResult, checker_result
 from framework.checking.runs import OPERATIONS, add_operation
 from framework.history.pairing import Operation
 from framework.plugins.checker import RunInfo, Tables
+from framework.plugins.outcomes import ABSENT, PRESENT
 from framework.testing.oracle import linearizable, random_history
 from framework.verdict import Verdict
 
-EXISTS, UNKNOWN, UNKNOWN_ID = (
-    "TOPIC_ALREADY_EXISTS",
-    "UNKNOWN_TOPIC_OR_PARTITION",
-    "UNKNOWN_TOPIC_ID",
-)
-
 
 def op(f: str, op: int, end: int | None, outcome: str = "", *, name: str = "t") -> Operation:
-    """`outcome`: "" (ok, nothing shown), "=id" (ok), "info", or the code of a fail."""
+    """`outcome`: "" (ok, nothing shown), "=id" (ok), "info", what a fail asserts, or its code."""
     operation = Operation(index=op, end=end, process=op, f=f, key=name)
     if end is None or outcome == "info":
         return operation
     operation.type = "ok" if outcome == "" or outcome.startswith("=") else "fail"
     if outcome.startswith("="):
         operation.result = {"topic_id": outcome[1:], "partitions": []}
+    elif outcome in (PRESENT, ABSENT):
+        operation.error, operation.ext = ("REFUSED", "said the node"), {"asserts": outcome}
     elif outcome:
         operation.error = (outcome, "said the node")
     return operation
@@ -50,9 +47,9 @@ HONEST = {
         op("describe", 0, 1),
         op("create", 2, 3, "=A"),
         op("describe", 4, 5, "=A"),
-        op("create", 6, 7, EXISTS),
+        op("create", 6, 7, PRESENT),
         op("delete", 8, 9, "=A"),
-        op("delete", 10, 11, UNKNOWN),
+        op("delete", 10, 11, ABSENT),
         op("create", 12, 13, "=B"),
         op("describe", 14, 15, "=B"),
     ],
@@ -60,7 +57,7 @@ HONEST = {
         op("create", 0, 1, "info"),
         op("describe", 2, 3),
         op("describe", 4, 5, "=X"),
-        op("create", 6, 7, EXISTS),
+        op("create", 6, 7, PRESENT),
     ],
     "a pending create that never did": [op("create", 0, None), op("describe", 1, 2)],
     "a pending delete explains an absence": [
@@ -82,6 +79,13 @@ HONEST = {
         op("describe", 6, 7, "NOT_CONTROLLER"),
         op("describe", 8, 9, "=A"),
     ],
+    "a code is no observation": [
+        op("create", 0, 1, "TOPIC_ALREADY_EXISTS"),
+        op("describe", 2, 3),
+        op("create", 4, 5, "=A"),
+        op("delete", 6, 7, "UNKNOWN_TOPIC_OR_PARTITION"),
+        op("describe", 8, 9, "=A"),
+    ],
     "two pending creates, a delete of each": [
         op("create", 0, None),
         op("create", 1, None),
@@ -89,7 +93,7 @@ HONEST = {
         op("delete", 4, 5, "=X"),
         op("describe", 6, 7, "=Y"),
         op("delete", 8, 9),
-        op("delete", 10, 11, UNKNOWN_ID),
+        op("delete", 10, 11, ABSENT),
     ],
 }
 
@@ -139,14 +143,14 @@ PLANTED = {
     ],
     "dirty read": [op("describe", 0, 1, "=Z")],
     "read before its create": [op("describe", 0, 1, "=A"), op("create", 2, 3, "=A")],
-    "wrong 36": [op("create", 0, 1, EXISTS)],
-    "wrong 36 after a delete": [
+    "wrong presence": [op("create", 0, 1, PRESENT)],
+    "wrong presence after a delete": [
         op("create", 0, 1, "=A"),
         op("delete", 2, 3, "=A"),
-        op("create", 4, 5, EXISTS),
+        op("create", 4, 5, PRESENT),
     ],
-    "wrong 3": [op("create", 0, 1, "=A"), op("delete", 2, 3, UNKNOWN)],
-    "wrong 3 of a describe": [op("create", 0, 1, "=A"), op("describe", 2, 3, UNKNOWN)],
+    "wrong absence": [op("create", 0, 1, "=A"), op("delete", 2, 3, ABSENT)],
+    "wrong absence of a describe": [op("create", 0, 1, "=A"), op("describe", 2, 3, ABSENT)],
     "delete names another id": [op("create", 0, 1, "=A"), op("delete", 2, 3, "=B")],
 }
 
@@ -155,10 +159,7 @@ PLANTED = {
 def test_accepts(name: str) -> None:
     outcome = check_name(rows(HONEST[name]), budget_s=10)
     assert outcome.verdict is Verdict.VALID, outcome.findings
-    silent = {"NOT_CONTROLLER", "INVALID_REQUEST"}
-    assert outcome.seen == sum(
-        o.type != "info" and o.error_code not in silent for o in HONEST[name]
-    )
+    assert outcome.seen == sum(o.ok or o.asserts is not None for o in HONEST[name])
 
 
 @pytest.mark.parametrize("name", PLANTED)
@@ -188,7 +189,6 @@ def explain(state: Any, operation: Operation, ids: Sequence[str]) -> Iterable[An
     present, used = state
     result = operation.result
     shown = result.get("topic_id") if isinstance(result, dict) else None
-    code = operation.error[0] if operation.error else ""
     match operation.f, operation.type:
         case "create", "ok" | "info":
             fresh = [i for i in ([shown] if shown else ids) if i not in used]
@@ -203,9 +203,9 @@ def explain(state: Any, operation: Operation, ids: Sequence[str]) -> Iterable[An
             if not result:
                 return [] if present else [state]
             return [state] if present and shown in (None, present) else []
-    if code == EXISTS:
+    if operation.asserts == PRESENT:
         return [state] if present else []
-    if code in (UNKNOWN, UNKNOWN_ID):
+    if operation.asserts == ABSENT:
         return [] if present else [state]
     return [state]
 
@@ -217,8 +217,9 @@ def test_agrees_with_brute_force() -> None:
         operations = random_history("topics", rng)
         for number, operation in enumerate(operations):
             if operation.type == "fail":
-                code = EXISTS if operation.f == "create" else UNKNOWN
-                operation.error = (code if rng.random() < 0.8 else "NOT_CONTROLLER", "")
+                saw = PRESENT if operation.f == "create" else ABSENT
+                operation.error = ("REFUSED", "")
+                operation.ext = {"asserts": saw} if rng.random() < 0.8 else None
             # Mostly unique ids, as they should be.
             elif operation.f == "create" and operation.result and rng.random() < 0.3:
                 operation.result = {"topic_id": f"own{number}"}

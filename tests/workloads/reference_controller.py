@@ -2,18 +2,27 @@
 
 Small on purpose, and written from the protocol, not from the node. `ignore` makes it blind to
 one of the fences ("broker_epoch", "leader_epoch", "partition_epoch"); `lose` is the share of
-operations whose answer is lost, half of them after they took effect.
+operations whose answer is lost, half of them after they took effect. `spelt`: its own names of what
+it refuses for, which are told to workloads by what they assert alone.
 """
 
 import random
 import uuid
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from framework.history.event import Event
+from framework.plugins.outcomes import ABSENT, PRESENT, STALE
 
 LEASE_MS = 5000
+
+
+ASSERTS = {
+    "TOPIC_ALREADY_EXISTS": PRESENT,
+    "UNKNOWN_TOPIC_OR_PARTITION": ABSENT,
+    "STALE_BROKER_EPOCH": STALE,
+}
 
 
 class Refused(Exception):
@@ -46,10 +55,18 @@ class Topic:
 class ReferenceController:
     """Callable as the completion function of `framework.generators.simulate`."""
 
-    def __init__(self, seed: int = 0, *, ignore: Collection[str] = (), lose: float = 0.0) -> None:
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        ignore: Collection[str] = (),
+        lose: float = 0.0,
+        spelt: Callable[[str], str] = str,
+    ) -> None:
         self.rng = random.Random(seed)
         self.ignore = ignore
         self.lose = lose
+        self.spelt = spelt
         self.offset = 0
         self.brokers: dict[int, Registered] = {}
         self.topics: dict[str, Topic] = {}
@@ -68,7 +85,9 @@ class ReferenceController:
             value, ext = getattr(self, op.f.replace("-", "_"))(op)
             done = replace(op, type="ok", value=value, ext=ext)
         except Refused as refused:
-            done = replace(op, type="fail", value=None, error=(str(refused), ""))
+            code = str(refused)
+            ext = {"asserts": ASSERTS[code]} if code in ASSERTS else None
+            done = replace(op, type="fail", value=None, error=(self.spelt(code), ""), ext=ext)
         return (3_000_000_000, self._lost(op)) if lost else (latency_ns, done)
 
     def _lost(self, op: Event) -> Event:

@@ -1,11 +1,15 @@
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import pytest
 from histories import assert_encodable, invocations, pairs, run
 from reference_controller import ReferenceController
 
 from framework.history.event import Event
+from framework.plugins.workload import Workload
 from workloads.isr import CHANGES_A_TOPIC, Isr, IsrOptions
+from workloads.topics import Topics
+from workloads.zombie import Zombie
 
 BROKER_IDS = (101, 102, 103)
 PARTITIONS = IsrOptions().partitions
@@ -35,6 +39,23 @@ def test_brokers_register_become_active_and_keep_their_leases() -> None:
             assert op.time - last[op.key] < 2.5e9
         last[op.key] = op.time
     assert last.keys() == {f"broker-{broker_id}" for broker_id in BROKER_IDS}
+
+
+@pytest.mark.parametrize(
+    ("workload", "heard"),
+    [(Isr, {"absent"}), (Topics, {"present", "absent"}), (Zombie, {"stale"})],
+)
+def test_how_a_system_spells_its_refusals_changes_nothing(
+    workload: type[Workload], heard: set[str]
+) -> None:
+    as_kafka, otherwise = (
+        run(workload(), ReferenceController(lose=0.1, spelt=spelt))
+        for spelt in (str, lambda code: f"E{len(code)}")
+    )
+    assert heard <= {end.asserts for _, end in pairs(as_kafka)}
+    assert [replace(each, error=None) for each in otherwise] == [
+        replace(each, error=None) for each in as_kafka
+    ]
 
 
 def test_first_heartbeats_register_a_process_of_its_own() -> None:

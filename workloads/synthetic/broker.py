@@ -1,9 +1,9 @@
 """One synthetic broker id, and the incarnation (process) that honestly claims it now.
 
-It registers with epoch -1 and its own incarnation id, is given an epoch, asks for ACTIVE under
-it, and renews its lease before it ends. Where it is refused as stale (STALE_BROKER_EPOCH) it
-asks anew with epoch -1, naming the epoch that it had; where that is refused, too, somebody else
-holds the id, and it starts as a new process (KIP-631, broker epochs).
+It registers with epoch -1 and its own incarnation id, is given an epoch, asks to be active under
+it, and renews its lease before it ends. Where it is refused as stale it asks anew with epoch -1,
+naming the epoch that it had; where that is refused, too, somebody else holds the id, and it starts
+as a new process (KIP-631, broker epochs).
 """
 
 import uuid
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from framework.history.event import Event
+from framework.plugins.outcomes import STALE
 from framework.seeds import stream
 from workloads.kafka.operations.brokers import NO_EPOCH, Heartbeat, Lease
 
@@ -79,7 +80,7 @@ def learn(
     broker = replace(broker, asking=False, due_ns=now_ns + RETRY_NS)
     if lease is not None:
         return _granted(broker, lease, now_ns, period_ns)
-    if event.error is not None and event.error[0] == "STALE_BROKER_EPOCH":
+    if event.asserts == STALE:
         return _refused(broker, asked, now_ns)
     return broker
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from framework.generators import op
 from framework.history.event import Event, Invocation, Process
+from framework.plugins.outcomes import PRESENT, STALE
 from workloads.kafka.operations.brokers import AlterIsr, Heartbeat, IsrState, broker_key
 from workloads.kafka.operations.topics import CreateTopic, TopicState
 from workloads.synthetic.broker import Broker, heartbeat, learn
@@ -137,7 +138,7 @@ class SyntheticBrokers:
             case "alter-isr":
                 return after._altered(AlterIsr.from_json(asked.value), event, now_ns), asked
             case "create" if asked.key == self.topic.name:
-                maybe = event.type != "fail" or _code(event) == "TOPIC_ALREADY_EXISTS"
+                maybe = event.type != "fail" or event.asserts == PRESENT
                 return after.with_topic(replace(self.topic, created=maybe)), asked
             case "describe" if asked.key == self.topic.name and event.type == "ok":
                 state = None if event.value is None else TopicState.from_json(event.value)
@@ -187,7 +188,7 @@ class SyntheticBrokers:
             return self  # it was to be refused
         after = self
         broker = self.by_id[asked.broker_id]
-        if _code(event) == "STALE_BROKER_EPOCH" and broker.epoch == asked.broker_epoch:
+        if event.asserts == STALE and broker.epoch == asked.broker_epoch:
             after = self.with_broker(replace(broker, due_ns=now_ns))  # a heartbeat will show it
         if known.partition_epoch > asked.partition_epoch:
             return after  # what is known now is newer than what was refused
@@ -204,10 +205,6 @@ class SyntheticBrokers:
     def _with_partition(self, partition: Partition) -> SyntheticBrokers:
         partitions = {**self.topic.partitions, partition.number: partition}
         return self.with_topic(replace(self.topic, partitions=partitions))
-
-
-def _code(event: Event) -> str | None:
-    return None if event.error is None else event.error[0]
 
 
 def synthetic_brokers(

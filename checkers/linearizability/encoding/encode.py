@@ -260,28 +260,31 @@ def _outcomes(spec: Model, table: pa.Table) -> tuple[Strings, Codes]:
     names, types = numbered(table["type"])
     outcomes = names.to_pylist()
     failed = _one_of(names, types, ["fail"])
-    if not failed.any() or "error_code" not in table.column_names:
+    if not failed.any():
         return names, types
-    types = types.astype(np.int32)
-    if not spec.codes:
-        types[_turned_away(table, np.flatnonzero(failed))] = len(outcomes)
-        return pa.array([*outcomes, TURNED_AWAY], pa.string()), types
-    texts, codes = numbered(table["error_code"])
-    for number, text in enumerate(texts.to_pylist()):
-        if text in spec.codes:
-            types[failed & (codes == number)] = len(outcomes)
-            outcomes.append(spec.codes[text])
+    types, rows = types.astype(np.int32), np.flatnonzero(failed)
+    for said in spec.asserted:
+        types[rows[_asserts(table, rows, f'"asserts":"{said}"')]] = len(outcomes)
+        outcomes.append(said)
+    if not spec.asserted and "error_code" in table.column_names:
+        types[_turned_away(table, rows)] = len(outcomes)
+        outcomes.append(TURNED_AWAY)
     return pa.array(outcomes, pa.string()), types
 
 
 def _turned_away(table: pa.Table, failed: Ints) -> Ints:
     """The failed rows that say nothing of the object: with an error, and without `asserts`."""
     rows: Ints = failed[pc.not_equal(strings(table["error_code"], failed), NULL).to_numpy(False)]
-    if "ext" not in table.column_names:
-        return rows
-    saw: Mask = pc.match_substring(strings(table["ext"], rows), '"asserts":"').to_numpy(False)
-    silent: Ints = rows[~saw]
+    silent: Ints = rows[~_asserts(table, rows, '"asserts":"')]
     return silent
+
+
+def _asserts(table: pa.Table, rows: Ints, text: str) -> Mask:
+    """Which of the rows have this text in their `ext`."""
+    if "ext" not in table.column_names:
+        return np.zeros(len(rows), dtype=bool)
+    said: Mask = pc.match_substring(strings(table["ext"], rows), text).to_numpy(False)
+    return said
 
 
 def _says(

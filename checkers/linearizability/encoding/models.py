@@ -6,8 +6,8 @@ A failure with an error is none of the object's answers, unless its `ext` says w
 Pending operations (`info`) are written as what they do if they take effect.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from checkers.linearizability.encoded import Kind
 from checkers.linearizability.encoding.texts import ANY, NULL, Mask, Strings, pairs, shown_ids
+from framework.plugins.outcomes import ABSENT, PRESENT
 
 
 class Source(Enum):
@@ -61,8 +62,8 @@ class Model:
     words: Mapping[tuple[str, str], Says]
     fs: Sequence[str]
     rules: Sequence[Rule] = ()
-    codes: Mapping[str, str] = field(default_factory=dict)
-    """Error codes that are an outcome of their own. Others are `fail`."""
+    asserted: Collection[str] = ()
+    """Of what failures assert, that which is an outcome of its own. Others are then `fail`."""
 
 
 TURNED_AWAY: Final = "turned away"
@@ -161,18 +162,14 @@ KAFKA_TOPICS: Final = Model(
     fs=("create", "delete", "describe"),
     words={
         **_HAS_ID,
-        ("create", "present"): Says(Kind.DIFFERS, a=NULL),
-        ("delete", "absent"): Says(Kind.READ, a=NULL),
-        ("describe", "absent"): Says(Kind.READ, a=NULL),
+        ("create", PRESENT): Says(Kind.DIFFERS, a=NULL),
+        ("delete", ABSENT): Says(Kind.READ, a=NULL),
+        ("describe", ABSENT): Says(Kind.READ, a=NULL),
     },
     rules=_ANSWERS,
-    codes={
-        "TOPIC_ALREADY_EXISTS": "present",
-        "UNKNOWN_TOPIC_OR_PARTITION": "absent",
-        "UNKNOWN_TOPIC_ID": "absent",
-    },
+    asserted=(PRESENT, ABSENT),
 )
-"""`topics` as Kafka has them: failures are read by their codes, and an id is given once ever."""
+"""`topics` as Kafka has them: a failure says what it asserts, and an id is given once ever."""
 
 _OUT, _IN = "false", "true"
 SET: Final = Model(

@@ -15,7 +15,7 @@ from typing import Final
 
 from kio.schema.errors import ErrorCode
 
-from framework.plugins.outcomes import OutcomeTable
+from framework.plugins.outcomes import ABSENT, OUT_OF_RANGE, PRESENT, STALE, OutcomeTable
 
 
 def name_of(code: int) -> str:
@@ -56,8 +56,11 @@ _FAILS: Final = (
 OUTCOMES: Final = OutcomeTable(
     fails=frozenset(map(name_of, _FAILS)),
     asserts={
-        ("create", name_of(ErrorCode.topic_already_exists)): "present",
-        ("delete", name_of(ErrorCode.unknown_topic_or_partition)): "absent",
+        ("create", name_of(ErrorCode.topic_already_exists)): PRESENT,
+        ("delete", name_of(ErrorCode.unknown_topic_or_partition)): ABSENT,
+        ("heartbeat", name_of(ErrorCode.stale_broker_epoch)): STALE,
+        ("alter-isr", name_of(ErrorCode.stale_broker_epoch)): STALE,
+        ("fetch", name_of(ErrorCode.offset_out_of_range)): OUT_OF_RANGE,
     },
     reads=frozenset({"describe", "describe-configs", "metadata", "fetch", "list-offsets"}),
     tags_retries=True,

@@ -14,6 +14,7 @@ import tenacity
 from framework.errors import UsageError
 from framework.evidence.kinds import Evidence
 from framework.history.event import Json
+from framework.plugins.checker import Table
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
 from framework.plugins.system import Cluster, NodeSpec, NodeState
@@ -23,6 +24,7 @@ from nodes.kraft.adapter.dialect import DIALECT
 from nodes.kraft.adapter.disk import KEPT
 from nodes.kraft.adapter.evidence import EVIDENCE, observe
 from nodes.kraft.adapter.extra_broker import KraftExtraBroker
+from nodes.kraft.adapter.older import restated
 from nodes.kraft.adapter.settings import check, node_settings
 from nodes.kraft.config import timing
 from nodes.kraft.defects.catalogue import DEFECTS
@@ -239,6 +241,9 @@ class KraftSystem:
 
     def observe(self, folder: Path, plan: Mapping[str, Json]) -> Iterable[Evidence]:
         return observe(folder, plan)
+
+    def restated(self, operations: Table) -> Table:
+        return restated(operations)
 
     def artifacts(self, cluster: Cluster, node: str) -> Sequence[str]:
         return [cluster.host(node).workdir]

@@ -111,15 +111,22 @@ def said(encoded: EncodedHistory) -> list[Said]:
         ("kafka topics", op("create", outcome="fail", code="NOT_CONTROLLER"), []),
         (
             "kafka topics",
-            op("create", outcome="fail", code="TOPIC_ALREADY_EXISTS"),
+            op("create", outcome="fail", code="REFUSED", ext={"asserts": "present"}),
             [("DIFFERS", None, None)],
         ),
         (
             "kafka topics",
-            op("describe", outcome="fail", code="UNKNOWN_TOPIC_ID"),
+            op("describe", outcome="fail", code="REFUSED", ext={"asserts": "absent", "x": 1}),
             [("READ", None, None)],
         ),
-        ("kafka topics", op("create", outcome="fail", code="UNKNOWN_TOPIC_ID"), []),
+        ("kafka topics", op("create", outcome="fail", code="R", ext={"asserts": "absent"}), []),
+        ("kafka topics", op("create", outcome="fail", code="R", ext={"asserts": "stale"}), []),
+        ("kafka topics", op("create", outcome="fail", code="TOPIC_ALREADY_EXISTS"), []),
+        (
+            "kafka topics",
+            op("delete", outcome="info", ext={"asserts": "absent"}),
+            [("CHANGE", None, None)],
+        ),
     ],
 )
 def test_what_an_operation_says(model: str, operation: Operation, expected: list[Said]) -> None:

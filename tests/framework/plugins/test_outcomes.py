@@ -32,7 +32,7 @@ def test_without_tags_a_retry_may_be_refused_for_its_own_first_attempt(
     once = UNTAGGED.refused(f, answer, retried=False)
     assert (once.type, once.asserts) == ("fail", asserts)
     again = UNTAGGED.refused(f, answer, retried=True)
-    assert again == Failure("info", (answer.code, answer.message), None)
+    assert again == Failure("info", (answer.code, answer.message), asserts)
 
 
 def test_without_tags_what_the_request_says_is_refused_however_often_it_was_sent() -> None:
@@ -46,9 +46,12 @@ def test_a_code_that_is_not_in_the_table_says_nothing(table: OutcomeTable, retri
     assert table.refused("create", Refused("LATER"), retried=retried).type == "info"
 
 
-@pytest.mark.parametrize("code", ["EXISTS", "LATER"])
-def test_a_read_that_was_refused_has_failed(code: str) -> None:
-    assert UNTAGGED.refused("read", Refused(code), retried=True).type == "fail"
+@pytest.mark.parametrize("code, asserts", [("EXISTS", None), ("LATER", None), ("GONE", "absent")])
+def test_a_read_that_was_refused_has_failed(code: str, asserts: str | None) -> None:
+    table = replace(UNTAGGED, asserts={**UNTAGGED.asserts, ("read", "GONE"): "absent"})
+    assert table.refused("read", Refused(code), retried=True) == Failure(
+        "fail", (code, ""), asserts
+    )
 
 
 @pytest.mark.parametrize(

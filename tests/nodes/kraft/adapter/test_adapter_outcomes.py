@@ -43,11 +43,19 @@ def test_names_are_those_of_kafka() -> None:
     assert name_of(9999) == "UNKNOWN_CODE_9999"
 
 
-@pytest.mark.parametrize("f", ["create", "delete", "heartbeat", "alter-isr"])
-def test_two_failures_are_observations(f: str) -> None:
+ASSERTS = {
+    ("create", 36): "present",
+    ("delete", 3): "absent",
+    ("heartbeat", 77): "stale",
+    ("alter-isr", 77): "stale",
+    ("fetch", 1): "out-of-range",
+}
+
+
+@pytest.mark.parametrize("f", ["create", "delete", "heartbeat", "alter-isr", "fetch", "describe"])
+def test_what_failures_say_in_words_of_all_systems(f: str) -> None:
     for code in set(ErrorCode) - {ErrorCode.none}:
-        expected = {("create", 36): "present", ("delete", 3): "absent"}.get((f, int(code)))
-        assert refused(f, code).asserts == expected
+        assert refused(f, code).asserts == ASSERTS.get((f, int(code)))
 
 
 @pytest.mark.parametrize("f", ["describe", "metadata", "fetch", "list-offsets"])

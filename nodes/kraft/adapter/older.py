@@ -1,0 +1,46 @@
+"""Histories of older releases in today's words. What was recorded otherwise is known here alone."""
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from framework.history.texts import as_json
+from framework.plugins.outcomes import ABSENT, PRESENT
+
+ASSERTED: Final[Mapping[tuple[str, str], str]] = {
+    ("create", "TOPIC_ALREADY_EXISTS"): PRESENT,
+    ("delete", "UNKNOWN_TOPIC_OR_PARTITION"): ABSENT,
+    ("delete", "UNKNOWN_TOPIC_ID"): ABSENT,
+    ("describe", "UNKNOWN_TOPIC_OR_PARTITION"): ABSENT,
+    ("describe", "UNKNOWN_TOPIC_ID"): ABSENT,
+}
+"""(f, code) of failures that were read by their codes, and what they saw."""
+
+
+def restated(operations: pa.Table) -> pa.Table:
+    """`framework.plugins.system.System.restated`."""
+    return with_asserts(operations)
+
+
+def with_asserts(operations: pa.Table) -> pa.Table:
+    """With what failures saw in their `ext`, where they do not say it."""
+    said = pc.fill_null(pc.match_substring(operations["ext"], '"asserts":'), False)
+    mute = pc.and_(pc.equal(operations["type"], "fail"), pc.invert(said))
+    coded = pc.is_in(operations["error_code"], pa.array(sorted({code for _, code in ASSERTED})))
+    rows = pc.indices_nonzero(pc.and_(mute, coded))
+    if not len(rows):
+        return operations
+    ext = operations["ext"].to_pylist()
+    some = operations.select(["f", "error_code", "ext"]).take(rows).to_pylist()
+    for row, each in zip(rows.to_pylist(), some, strict=True):
+        saw = ASSERTED.get((each["f"], each["error_code"]))
+        if saw is not None:
+            ext[row] = as_json({**json.loads(each["ext"] or "{}"), "asserts": saw})
+    return _with(operations, "ext", pa.array(ext, pa.string()))
+
+
+def _with(operations: pa.Table, name: str, column: pa.Array) -> pa.Table:
+    return operations.set_column(operations.column_names.index(name), name, column)

@@ -1,0 +1,107 @@
+"""Histories of older releases: read once more, they get the verdict of today's."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from checkers.topic_linearizability import check_names
+from framework.checking.runs import OPERATIONS, read_run
+from framework.history.reader import read_history
+from nodes.kraft.adapter.older import ASSERTED, restated
+
+PLAN = {"system": "kraft", "seed": 1, "workloads": [], "nodes": {}, "time_zero_ns": 0}
+CREATED = {"topic_id": "A"}
+
+
+def history(*operations: dict[str, Any]) -> bytes:
+    """One operation after another."""
+    lines = []
+    for number, end in enumerate(operations):
+        invoked = {"f": end["f"], "key": end.get("key", "t"), "process": 0}
+        times = [{"index": at, "time": at} for at in (2 * number, 2 * number + 1)]
+        value = {"value": end["asked"]} if "asked" in end else {}
+        lines += [
+            {**times[0], "type": "invoke", **invoked, **value},
+            {
+                **times[1],
+                **invoked,
+                **{name: each for name, each in end.items() if name != "asked"},
+            },
+        ]
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def stored(folder: Path, *operations: dict[str, Any], system: str = "kraft") -> pa.Table:
+    """The operations of a run that is read as `check` reads it."""
+    (folder / "plan.json").write_text(json.dumps({**PLAN, "system": system}))
+    (folder / "history.jsonl").write_bytes(history(*operations))
+    return read_run(folder).history.operations
+
+
+def failed(f: str, code: str, **fields: Any) -> dict[str, Any]:
+    return {"f": f, "type": "fail", "error": [code, "said the node"], **fields}
+
+
+def verdict(operations: pa.Table) -> str:
+    table = operations.append_column("run", pa.array(["r"] * len(operations)))
+    (row,) = check_names(table.select(OPERATIONS.names), budget_s=10).to_pylist()
+    return str(row["verdict"])
+
+
+@pytest.mark.parametrize(("f", "code"), ASSERTED)
+def test_a_failure_that_was_read_by_its_code_asserts_it(f: str, code: str, tmp_path: Path) -> None:
+    bare, placed = stored(tmp_path, failed(f, code), failed(f, code, ext={"epoch": 1})).to_pylist()
+    assert json.loads(bare["ext"]) == {"asserts": ASSERTED[f, code]}
+    assert json.loads(placed["ext"]) == {"asserts": ASSERTED[f, code], "epoch": 1}
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        failed("create", "NOT_CONTROLLER"),
+        failed("create", "UNKNOWN_TOPIC_ID"),
+        failed("write", "TOPIC_ALREADY_EXISTS"),
+        {"f": "create", "type": "info", "error": ["TOPIC_ALREADY_EXISTS", ""]},
+        {"f": "create", "type": "ok", "value": CREATED, "ext": {"epoch": 1, "offset": 2}},
+        failed("create", "TOPIC_ALREADY_EXISTS", ext={"asserts": "stale"}),
+    ],
+)
+def test_others_stay_as_they_are(operation: dict[str, Any], tmp_path: Path) -> None:
+    (row,) = stored(tmp_path, operation).to_pylist()
+    assert (None if row["ext"] is None else json.loads(row["ext"])) == operation.get("ext")
+
+
+PRESENT_THEN = failed("create", "TOPIC_ALREADY_EXISTS")
+ABSENT_THEN = failed("delete", "UNKNOWN_TOPIC_OR_PARTITION")
+MADE = {"f": "create", "type": "ok", "value": CREATED}
+GONE = {"f": "delete", "type": "ok", "value": CREATED}
+
+
+@pytest.mark.parametrize(
+    ("operations", "expected"),
+    [
+        ([MADE, PRESENT_THEN, GONE, ABSENT_THEN], "VALID"),
+        ([MADE, GONE, PRESENT_THEN], "INVALID"),
+        ([MADE, ABSENT_THEN], "INVALID"),
+        ([MADE, failed("describe", "UNKNOWN_TOPIC_ID")], "INVALID"),
+    ],
+)
+def test_an_older_run_gets_the_verdict_that_it_had(
+    operations: list[dict[str, Any]], expected: str, tmp_path: Path
+) -> None:
+    assert verdict(stored(tmp_path, *operations)) == expected
+
+
+def test_codes_are_no_words_of_other_systems(tmp_path: Path) -> None:
+    (tmp_path / "history.jsonl").write_bytes(history(PRESENT_THEN))
+    (only,) = read_history(tmp_path / "history.jsonl").operations
+    assert only.asserts is None
+    assert stored(tmp_path, PRESENT_THEN, system="not installed").to_pylist()[0]["ext"] is None
+
+
+def test_a_history_of_today_is_not_touched(tmp_path: Path) -> None:
+    table = stored(tmp_path, MADE, failed("create", "TOPIC_ALREADY_EXISTS", ext={"asserts": "x"}))
+    assert restated(table) is table
