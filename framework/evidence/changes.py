@@ -35,10 +35,13 @@ class Change(Evidence):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderAnnounced(Change):
-    """The record that begins a leader's epoch."""
+    """The record that begins a leader's epoch. `votes`: who voted for it, `voters`: who may; both
+    are empty where that is not told."""
 
     kind: ClassVar[str] = "leader-announced"
     leader: ReplicaId
+    votes: tuple[ReplicaId, ...] = ()
+    voters: tuple[ReplicaId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,6 +109,17 @@ class Exited(Evidence):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessEnded(Evidence):
+    """The harness saw that a node's process ended: the how manieth, from 1, of those that it
+    started (None: not counted), and with which exit code, negative: minus the signal that ended it
+    (None: nobody could tell)."""
+
+    kind: ClassVar[str] = "process-ended"
+    process: int | None
+    exit_code: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Failed(Evidence):
     """An exception that nothing handled."""
 
@@ -311,13 +322,15 @@ class SnapshotLoaded(Evidence):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotFile(Evidence):
-    """A snapshot that lies on the node's disk; `wrong`: what no snapshot may have."""
+    """A snapshot that lies on the node's disk; `wrong`: what no snapshot may have; `digest`: of the
+    image in it (None: it cannot be told)."""
 
     kind: ClassVar[str] = "snapshot-file"
     end_offset: Offset
     epoch: LeaderEpoch
     records: int
     wrong: tuple[str, ...]
+    digest: str | None = None
 
 
 # --- requests -----------------------------------------------------------------------------
@@ -504,6 +517,41 @@ class PartitionCommitted(Evidence):
     partition: int
     offset: Offset
     leader_epoch: LeaderEpoch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochStart:
+    """A leader epoch, and the first offset that was written in it."""
+
+    epoch: LeaderEpoch
+    start_offset: Offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionLogOnDisk(Evidence):
+    """A partition's log that lies on the node's disk, as `LogOnDisk`. `epochs`: what is written
+    down of leader epochs beside it; None: nothing is, or it cannot be read."""
+
+    kind: ClassVar[str] = "partition-log-on-disk"
+    topic_id: str
+    partition: int
+    start_offset: Offset
+    end_offset: Offset
+    torn: bool
+    wrong: tuple[str, ...]
+    epochs: tuple[EpochStart, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionOffsetSaved(Evidence):
+    """An offset of a partition that is written down on the node's disk: its high watermark, where
+    recovery begins after a crash (all below is flushed), or where its log begins."""
+
+    kind: ClassVar[str] = "partition-offset-saved"
+    topic_id: str
+    partition: int
+    what: Literal["high-watermark", "recovery-point", "log-start"]
+    offset: Offset
 
 
 # --- of kinds -----------------------------------------------------------------------------

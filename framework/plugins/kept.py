@@ -46,6 +46,8 @@ def keep(
 
 
 def conclude(host: Host, home: str, pid: int | None) -> None:
-    """Write beside the files how the last process ended, as `process.json` of a copy has it."""
-    told = {"pid": pid, "exit_code": None if pid is None else host.exit_code(pid)}
+    """Write beside the files whether and how the last process ended, as `process.json`."""
+    ended = pid is not None and not host.alive(pid)
+    code = host.exit_code(pid) if pid is not None and ended else None
+    told = {"pid": pid, "ended": ended, "exit_code": code}
     host.write(f"{home}/{kept_there.PROCESS}", (json.dumps(told) + "\n").encode())

@@ -12,8 +12,8 @@ import hashlib
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
@@ -24,6 +24,7 @@ from framework.evidence import kinds
 from framework.evidence.clocks import UNKNOWN_NS
 from framework.evidence.kinds import DISK, Evidence
 from nodes.kafka_files.batches import Batches
+from nodes.kafka_files.checkpoints import read_epochs, read_offsets
 from nodes.kafka_files.log_directory import Log, Segment, read_log
 from nodes.kafka_files.node_logs import read_node_log
 from nodes.kafka_files.properties import read_properties
@@ -35,7 +36,9 @@ from nodes.kraft.adapter.growth import Growth
 from nodes.kraft.adapter.records import change_of
 from nodes.kraft.adapter.snapshot_files import wrong_records
 from nodes.kraft.metadata.describe import as_json
+from nodes.kraft.metadata.digest import digest
 from nodes.kraft.metadata.records import decode_record
+from nodes.kraft.metadata.snapshot import image_of
 from nodes.kraft.raft.leader_change import decode_leader_change
 
 METADATA: Final = "data/__kafka_metadata-0"
@@ -49,6 +52,12 @@ KEPT: Final = (
     f"{PARTITIONS}/*/*.log",
 )
 """In a process's directory, the files that are copied before another process changes them."""
+_OFFSETS: Final = {
+    "replication-offset-checkpoint": "high-watermark",
+    "recovery-point-offset-checkpoint": "recovery-point",
+    "log-start-offset-checkpoint": "log-start",
+}
+"""The file in which each is written down."""
 Row: TypeAlias = Mapping[str, Any]
 Kind = TypeVar("Kind", bound=Evidence)
 _CACHED: Final = 20_000
@@ -79,7 +88,7 @@ def _homes(folder: Path) -> dict[Path, list[int]]:
 @dataclass(slots=True)
 class Disk:
     """A node's directory, and what is known of it so far: `metadata` and `partitions` by what the
-    former process left, `snapshots` that were told of."""
+    former process left; what was told of `partition_logs` and `snapshots`."""
 
     folder: Path
     home: Path
@@ -88,6 +97,7 @@ class Disk:
     told: int = 0
     metadata: Growth = field(default_factory=Growth)
     partitions: dict[str, Growth] = field(default_factory=lambda: defaultdict(Growth))
+    partition_logs: dict[str, Row] = field(default_factory=dict)
     snapshots: set[tuple[str, bytes]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -104,6 +114,8 @@ class Disk:
             yield from self.snapshot(path)
         for partition in sorted((root / PARTITIONS).glob("*-*")):
             yield from self.partition_log(partition)
+        yield from self.partition_offsets(root / PARTITIONS)
+        yield from self.ended(root / "process.json")
 
     def _tell(self, kind: Callable[..., Kind], path: Path, at: object, **fields: Any) -> Kind:
         """`at`: the place in the file, None: all of it."""
@@ -134,9 +146,8 @@ class Disk:
             yield self._tell(kinds.Truncated, directory, None, end_offset=grown.cut)
         for segment in grown.appended:
             yield from self._appended(segment, wrong)
-        last = log.segments[-1].batches.stop if log.segments else None
-        torn = last is not None and last.why == "torn"
-        wrong += _all_but_torn(log) if torn else log.wrong()
+        torn, more = _state_of(log)
+        wrong += more
         yield self._tell(
             kinds.LogOnDisk,
             directory,
@@ -213,6 +224,7 @@ class Disk:
                 epoch=found.epoch,
                 records=len(found.records),
                 wrong=wrong,
+                digest=None if wrong else _digest(found.records["value"].to_pylist()),
             )
 
     def partition_log(self, directory: Path) -> Iterator[Evidence]:
@@ -221,7 +233,8 @@ class Disk:
         if not (number.isdecimal() and _is_uuid(topic_id)):
             return
         names = {"topic_id": topic_id, "partition": int(number)}
-        grown = self.partitions[directory.name].to(read_log(directory))
+        log = read_log(directory)
+        grown = self.partitions[directory.name].to(log)
         if grown.cut is not None:
             yield self._tell(
                 kinds.PartitionTruncated, directory, None, **names, end_offset=grown.cut
@@ -241,6 +254,53 @@ class Disk:
                     producer_id=_known(batch["producer_id"]),
                     base_sequence=_known(batch["base_sequence"]),
                 )
+        torn, wrong = _state_of(log)
+        now: Row = {
+            "start_offset": log.start_offset,
+            "end_offset": log.end_offset,
+            "torn": torn,
+            "wrong": tuple(wrong),
+            "epochs": _epochs(directory / "leader-epoch-checkpoint"),
+        }
+        if self.partition_logs.get(directory.name) != now:
+            self.partition_logs[directory.name] = now
+            yield self._tell(kinds.PartitionLogOnDisk, directory, None, **names, **now)
+
+    def partition_offsets(self, directory: Path) -> Iterator[Evidence]:
+        """What is written down of offsets beside all logs."""
+        for name, what in _OFFSETS.items():
+            path = directory / name
+            for line, row in enumerate(read_offsets(contents(path)[0]).table.to_pylist(), 3):
+                if _is_uuid(row["topic"]):
+                    yield self._tell(
+                        kinds.PartitionOffsetSaved,
+                        path,
+                        line,
+                        topic_id=row["topic"],
+                        partition=row["partition"],
+                        what=what,
+                        offset=row["offset"],
+                    )
+
+    def ended(self, path: Path) -> Iterator[Evidence]:
+        """How the process ended, as the harness wrote it down."""
+        try:
+            told = json.loads(contents(path)[0])
+            code, ended = told["exit_code"], told.get("ended", True)
+        except (ValueError, TypeError, LookupError, AttributeError):
+            return
+        if ended is not True:
+            return
+        yield replace(
+            self._tell(
+                kinds.ProcessEnded,
+                path,
+                None,
+                process=int(self.process) if self.process else None,
+                exit_code=code if type(code) is int else None,
+            ),
+            source="harness",
+        )
 
     def node_log(self, path: Path) -> Iterator[Evidence]:
         """Errors, tracebacks and last words in what the process wrote for people."""
@@ -249,6 +309,20 @@ class Disk:
             message = ": ".join([row["message"], *lines[-1:]])
             where = row["logger"] or path.name
             yield self._tell(kinds.Failed, path, row["line"], where=where, message=message)
+
+
+def _state_of(log: Log) -> tuple[bool, list[str]]:
+    """Whether half a batch is at the end of a log, and what else is wrong with it."""
+    last = log.segments[-1].batches.stop if log.segments else None
+    torn = last is not None and last.why == "torn"
+    return torn, _all_but_torn(log) if torn else list(log.wrong())
+
+
+def _epochs(path: Path) -> tuple[kinds.EpochStart, ...] | None:
+    found = read_epochs(contents(path)[0])
+    if found.wrong is not None:
+        return None
+    return tuple(kinds.EpochStart(**row) for row in found.table.to_pylist())
 
 
 def _all_but_torn(log: Log) -> list[str]:
@@ -282,8 +356,25 @@ def _decoded(value: bytes, control: bool) -> tuple[str, Row] | None:
     """A record's name and fields; None: it is none of this node's."""
     try:
         if control:
-            return "LeaderChange", {"leader_id": int(decode_leader_change(value).leader_id)}
+            return "LeaderChange", _leader_change(value)
         record = decode_record(value)
         return type(record).__name__, json.loads(as_json(record))
+    except Exception:  # whatever a decoder makes of bytes that are none of ours
+        return None
+
+
+def _leader_change(value: bytes) -> Row:
+    found = decode_leader_change(value)
+    return {
+        "leader_id": int(found.leader_id),
+        "voters": [int(each.voter_id) for each in found.voters],
+        "granting_voters": [int(each.voter_id) for each in found.granting_voters],
+    }
+
+
+def _digest(values: Iterable[bytes | None]) -> str | None:
+    """Of the image in a snapshot."""
+    try:
+        return digest(image_of(value or b"" for value in values))
     except Exception:  # whatever a decoder makes of bytes that are none of ours
         return None

@@ -24,7 +24,12 @@ def change_of(head: Fields, kind: str, record: object, says: Fields) -> Evidence
 
 
 def _leader_change(head: Fields, record: Fields) -> Evidence:
-    return changes.LeaderAnnounced(**head, leader=record["leader_id"])
+    return changes.LeaderAnnounced(
+        **head,
+        leader=record["leader_id"],
+        votes=tuple(record.get("granting_voters") or ()),
+        voters=tuple(record.get("voters") or ()),
+    )
 
 
 def _broker(head: Fields, record: Fields) -> Evidence:

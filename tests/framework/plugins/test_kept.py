@@ -24,12 +24,15 @@ class Machine:
     name = "n1"
     python = sys.executable
 
-    def __init__(self, home: Path, code: int | None = -9) -> None:
+    def __init__(self, home: Path, alive: bool = False) -> None:
         self.workdir = str(home)
-        self._code = code
+        self._alive = alive
 
     def exit_code(self, pid: int) -> int | None:
-        return self._code
+        return -9
+
+    def alive(self, pid: int) -> bool:
+        return self._alive
 
     def run(self, argv: list[str]) -> Completed:
         done = subprocess.run(argv, capture_output=True, text=True)
@@ -115,8 +118,20 @@ def test_machine_does_it_by_itself(home: Path) -> None:
     keep(machine, str(home), PATTERNS, 7)
     assert copied(home, 1) == {"data/a.log": "aa", "data/state": "one"}
     assert told(home, 1)["exit_code"] == -9
-    conclude(machine, str(home), 7)
-    assert json.loads((home / "process.json").read_text()) == {"pid": 7, "exit_code": -9}
+
+
+@pytest.mark.parametrize(
+    ("pid", "alive", "expected"),
+    [
+        (7, False, {"pid": 7, "ended": True, "exit_code": -9}),
+        (7, True, {"pid": 7, "ended": False, "exit_code": None}),
+        (None, False, {"pid": None, "ended": False, "exit_code": None}),
+    ],
+)
+def test_end_of_the_last_process(home: Path, pid: int, alive: bool, expected: object) -> None:
+    machine: Any = Machine(home, alive=alive)
+    conclude(machine, str(home), pid)
+    assert json.loads((home / "process.json").read_text()) == expected
 
 
 def test_no_node_stays_down_for_it(home: Path, caplog: pytest.LogCaptureFixture) -> None:

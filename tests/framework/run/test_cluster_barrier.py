@@ -101,7 +101,7 @@ def test_a_node_that_ended_is_not_waited_for(tmp_path: Path) -> None:
     assert told.startswith("n2 ended at the start")
     assert str(tmp_path) in told and (tmp_path / "n2" / "node.log").exists()
     ended = json.loads((tmp_path / "n2" / "process.json").read_text())
-    assert ended == {"pid": 7, "exit_code": 3}
+    assert ended == {"pid": 7, "ended": True, "exit_code": 3}
 
 
 def test_nodes_that_live_have_their_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

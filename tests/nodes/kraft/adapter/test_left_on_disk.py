@@ -18,7 +18,9 @@ from nodes.kafka_files.log_directory import Log, read_log
 from nodes.kraft.adapter.disk import left_on_disk
 from nodes.kraft.adapter.evidence import observe
 from nodes.kraft.events import EventLog
+from nodes.kraft.metadata.digest import digest
 from nodes.kraft.metadata.records import encode_record
+from nodes.kraft.metadata.snapshot import image_of
 from nodes.kraft.raft.leader_change import encode_leader_change
 from nodes.kraft.raft.messages import Batch, SnapshotId
 from nodes.kraft.raft.state import QuorumState
@@ -87,7 +89,8 @@ def test_disk_says_what_events_say(home: Path) -> None:
 
 def test_records_are_changes(home: Path) -> None:
     leader, topic, config, other, *rest = evidence(home, changes.Change)
-    assert isinstance(leader, changes.LeaderAnnounced) and leader.leader == 1
+    assert isinstance(leader, changes.LeaderAnnounced)
+    assert (leader.leader, leader.votes, leader.voters) == (1, (1,), (1, 2))
     assert isinstance(topic, changes.TopicCreated)
     assert (topic.name, topic.topic_id, topic.offset, topic.epoch) == ("t", str(TOPIC), 1, 1)
     assert isinstance(config, changes.ConfigSet) and config.value == "1"
@@ -161,7 +164,7 @@ def test_what_lies_beside_the_log(home: Path) -> None:
     assert (saved.epoch, saved.leader, saved.vote) == (4, 2, None)
     (snapshot,) = evidence(home, kinds.SnapshotFile)
     assert (snapshot.end_offset, snapshot.epoch, snapshot.records) == (4, 1, 2)
-    assert snapshot.wrong == ()
+    assert snapshot.wrong == () and snapshot.digest == digest(image_of(entities))
     (failed,) = evidence(home, kinds.Failed)
     assert (failed.where, failed.message) == ("asyncio", "oh: KeyError: 1")
     assert failed.ref == "nodes/c1/node.log:1"
@@ -177,6 +180,59 @@ def test_partition_logs(home: Path) -> None:
     assert {(each.topic_id, each.partition) for each in found} == {(str(TOPIC), 3)}
     assert (first.base_offset, first.end_offset, first.epoch) == (0, 1, 1)
     assert first.producer_id is None and first.base_sequence is None
+
+
+def test_state_of_partition_logs(home: Path) -> None:
+    partition = home / "data" / "partitions" / f"{TOPIC}-3"
+    partition.mkdir(parents=True)
+    path = partition / f"{0:020d}.log"
+    path.write_bytes(min(metadata(home).glob("*.log")).read_bytes())
+    (whole,) = evidence(home, kinds.PartitionLogOnDisk)
+    assert (whole.topic_id, whole.partition, whole.start_offset) == (str(TOPIC), 3, 0)
+    assert whole.end_offset == 1 and not whole.torn and not whole.wrong and whole.epochs is None
+    copy(home, 1)
+    assert len(evidence(home, kinds.PartitionLogOnDisk)) == 1, "nothing came of it"
+    (partition / "leader-epoch-checkpoint").write_text("0\n2\n1 0\n4 2\n")
+    path.write_bytes(path.read_bytes() + b"\0" * 9)
+    _, torn = evidence(home, kinds.PartitionLogOnDisk)
+    assert torn.incarnation == "2" and torn.torn and not torn.wrong
+    assert [(each.epoch, each.start_offset) for each in torn.epochs] == [(1, 0), (4, 2)]
+    (partition / "leader-epoch-checkpoint").write_text("0\n9\n1 0\n4 2\n")
+    assert evidence(home, kinds.PartitionLogOnDisk)[-1].epochs is None
+    path.write_bytes(b"\1" * 80)
+    assert evidence(home, kinds.PartitionLogOnDisk)[-1].wrong
+
+
+def test_offsets_that_were_written_down(home: Path) -> None:
+    partitions = home / "data" / "partitions"
+    partitions.mkdir()
+    for name, offset in (("replication", 7), ("recovery-point", 5), ("log-start", 2)):
+        (partitions / f"{name}-offset-checkpoint").write_text(f"0\n1\n{TOPIC} 3 {offset}\n")
+    found = evidence(home, kinds.PartitionOffsetSaved)
+    assert {(each.what, each.offset) for each in found} == {
+        ("high-watermark", 7),
+        ("recovery-point", 5),
+        ("log-start", 2),
+    }
+    assert {(each.topic_id, each.partition) for each in found} == {(str(TOPIC), 3)}
+    (partitions / "log-start-offset-checkpoint").write_text("0\n1\nno-id 3 2\n")
+    assert len(evidence(home, kinds.PartitionOffsetSaved)) == 2
+
+
+def test_how_processes_ended(home: Path) -> None:
+    copy(home, 1)
+    (home / "kept" / "1" / "process.json").write_text('{"process": 1, "exit_code": -9}')
+    last = home / "process.json"
+    last.write_text('{"pid": 7, "ended": true, "exit_code": null}')
+    assert [(each.process, each.exit_code) for each in ended(home)] == [(1, -9), (2, None)]
+    for text in ('{"ended": false, "exit_code": null}', "[]", "{", '{"pid": 7}'):
+        last.write_text(text)
+        assert [each.process for each in ended(home)] == [1]
+    assert {each.source for each in ended(home)} == {"harness"}
+
+
+def ended(home: Path) -> list[kinds.ProcessEnded]:
+    return [each for each in left_on_disk(home.parents[1]) if isinstance(each, kinds.ProcessEnded)]
 
 
 def test_process_of_a_workload_has_the_name_it_was_given(home: Path) -> None:
@@ -367,6 +423,8 @@ def files(home: Path) -> Iterator[Path]:
     yield metadata(home) / "quorum-state"
     yield metadata(home) / "00000000000000000004-0000000001.checkpoint"
     yield home / "data" / "partitions" / f"{TOPIC}-0" / f"{0:020d}.log"
+    yield home / "data" / "partitions" / f"{TOPIC}-0" / "leader-epoch-checkpoint"
+    yield home / "data" / "partitions" / "replication-offset-checkpoint"
     yield from (home / name for name in ("node.log", "server.properties"))
 
 
