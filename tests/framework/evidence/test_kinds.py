@@ -38,10 +38,10 @@ def value_of(hint: Any, empty: bool) -> Any:
         return None if empty else value_of(next(a for a in args if a is not type(None)), empty)
     if get_origin(hint) is tuple:
         return () if empty else (value_of(args[0], empty),)
-        if hint is EndPoint:
-            return EndPoint(name="n", host="h", port=1, protocol=0)
-        if hint is EpochStart:
-            return EpochStart(epoch=LeaderEpoch(1), start_offset=Offset(2))
+    if hint is EndPoint:
+        return EndPoint(name="n", host="h", port=1, protocol=0)
+    if hint is EpochStart:
+        return EpochStart(epoch=LeaderEpoch(1), start_offset=Offset(2))
     if args:
         return args[0]  # a literal
     return {int: 7, str: "text", bool: True, float: 0.5}[hint]
