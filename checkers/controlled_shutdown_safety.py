@@ -38,7 +38,7 @@ from framework.evidence.kinds import (
 )
 from framework.evidence.run_events import FaultRecord, RunEvents, incarnations
 from framework.history.pairing import Operation
-from framework.plugins.checker import NODES, Finding
+from framework.plugins.checker import EVENTS, Finding
 from framework.plugins.options import need_positive
 
 FS: Final = ("heartbeat", "produce")
@@ -177,7 +177,7 @@ def _unlogged(grant: Grant, log: CommittedLog) -> Iterator[Finding]:
         yield finding(
             f"{grant.name} was let go under epoch {grant.epoch}, and no committed record fences it",
             *grant.witnesses(),
-            by=[NODES],
+            by=[EVENTS],
         )
 
 

@@ -26,7 +26,7 @@ from framework.evidence.clocks import Moment, moment_of, surely_before
 from framework.evidence.kinds import IsrDecided
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
-from framework.plugins.checker import NODES, Finding
+from framework.plugins.checker import EVENTS, Finding
 
 FS: Final = ("alter-isr", "describe")
 _FAR: Final = 2**62
@@ -397,7 +397,7 @@ def _recorded(changes: Iterable[Operation], links: list[Link]) -> Iterator[Findi
                 f"{what} is {len(places)} committed records, not one",
                 [change],
                 [links[at].change for at in places],
-                by=[NODES],
+                by=[EVENTS],
             )
             continue
         link = links[places[0]]

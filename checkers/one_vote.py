@@ -4,11 +4,12 @@ What a voter gave is known from its own votes, what it saved and what it booted 
 incarnations, and from the winners, who name their voters.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from checkers.folds.node_log import LogFold
-from framework.checking.findings import concluded, finding
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.kinds import (
@@ -23,7 +24,7 @@ from framework.evidence.kinds import (
     evidence_of,
 )
 from framework.evidence.run_events import RunEvents, incarnations, node_ids
-from framework.plugins.checker import Finding
+from framework.plugins.checker import DISKS, EVENTS, Clause, Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +37,41 @@ class Grant:
     witness: Evidence
 
 
+ONE_CANDIDATE: Final = Clause(
+    name="one-candidate",
+    says="A voter gives its vote in an epoch to one candidate, over all its restarts",
+    compares="mentions of a vote beside another of the same voter and epoch",
+    floor=2,
+    because="a vote that is mentioned once has nothing to differ from",
+    sources=(DISKS, EVENTS),
+    blind="a vote that the voter tells nobody of, and that its candidate does not win by",
+)
+LONG_ENOUGH: Final = Clause(
+    name="long-enough-log",
+    says="A voter votes for no candidate whose log is behind its own",
+    compares="votes held against the voter's own log",
+    floor=2,
+    because="each election that is won has at least one vote of another; two are two elections, or "
+    "two voters",
+    sources=(EVENTS,),
+    blind="the candidate's log is what it said, not what it had",
+)
+
+
 def one_vote(events: RunEvents) -> Outcome:
-    seen = 0
     first: dict[tuple[int | str, int], dict[int | str, Grant]] = {}
+    mentions = 0
     for grant in grants(events):
-        seen += 1
+        mentions += 1
         first.setdefault((grant.voter, grant.epoch), {}).setdefault(grant.candidate, grant)
     findings = [
         _two_votes(voter, epoch, list(given.values()))
         for (voter, epoch), given in sorted(first.items(), key=lambda item: str(item[0]))
         if len(given) > 1
     ]
-    findings += _to_shorter_logs(events)
-    return concluded(seen, findings, {"grants": len(first)})
+    compared, shorter = _to_shorter_logs(events)
+    counts = {ONE_CANDIDATE.name: mentions - len(first), LONG_ENOUGH.name: compared}
+    return weighed(counts, [*findings, *shorter], {"grants": len(first)})
 
 
 def _two_votes(voter: int | str, epoch: int, given: list[Grant]) -> Finding:
@@ -56,6 +79,7 @@ def _two_votes(voter: int | str, epoch: int, given: list[Grant]) -> Finding:
     return finding(
         f"voter {voter} voted for candidates {candidates} in epoch {epoch}",
         evidence=[grant.witness for grant in given],
+        clause=ONE_CANDIDATE.name,
     )
 
 
@@ -75,24 +99,34 @@ def grants(events: RunEvents) -> Iterator[Grant]:
                     yield Grant(voter, epoch, me, each)
 
 
-def _to_shorter_logs(events: RunEvents) -> Iterator[Finding]:
+def _to_shorter_logs(events: RunEvents) -> tuple[int, list[Finding]]:
     """The candidate's (last epoch, end offset) must not be below the voter's: as the voter says
-    itself, and as its appends and truncations up to then add up to."""
+    itself, and as its appends and truncations up to then add up to. Also how many were compared."""
+    compared, findings = 0, []
     for lives in incarnations(events.evidence).values():
         log = LogFold()
         for each in (each for life in lives for each in life):
             log.feed(each)
             if not isinstance(each, Voted) or not each.granted:
                 continue
-            for own, source in ((each.own_log, "said"), (log.last, "written")):
-                if own is not None and each.candidate_log < own:
-                    yield finding(
-                        f"{each.node} voted in epoch {each.epoch} for candidate "
-                        f"{each.candidate}, whose log ends at (epoch, offset) "
-                        f"{each.candidate_log}, before its own {own} ({source})",
-                        evidence=[each],
-                    )
-                    break
+            logs = {"said": each.own_log, "written": log.last}
+            compared += any(own is not None for own in logs.values())
+            findings += _to_a_shorter_log(each, logs)[:1]
+    return compared, findings
+
+
+def _to_a_shorter_log(vote: Voted, logs: Mapping[str, tuple[int, ...] | None]) -> list[Finding]:
+    """`logs`: by who says so, where the voter's own ended."""
+    return [
+        finding(
+            f"{vote.node} voted in epoch {vote.epoch} for candidate {vote.candidate}, whose log "
+            f"ends at (epoch, offset) {vote.candidate_log}, before its own {own} ({source})",
+            evidence=[vote],
+            clause=LONG_ENOUGH.name,
+        )
+        for source, own in logs.items()
+        if own is not None and vote.candidate_log < own
+    ]
 
 
 class OneVote(RunChecker):
@@ -102,6 +136,7 @@ class OneVote(RunChecker):
         "none to a candidate whose log is behind its own"
     )
     requires = evidence_of(Voted)
+    clauses = (ONE_CANDIDATE, LONG_ENOUGH)
     check_run = RunCheck(
         one_vote,
         evidence=(Booted, EpochSaved, Voted, Elected, Appended, Truncated, LogBegan),

@@ -32,7 +32,7 @@ from framework.evidence.kinds import (
 )
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
-from framework.plugins.checker import NODES, Finding
+from framework.plugins.checker import EVENTS, Finding
 
 FS: Final = ("create", "describe", "metadata", "heartbeat", "alter-isr")
 
@@ -172,7 +172,7 @@ def _read(operation: Operation, made: EverTrue) -> tuple[int, list[Finding]]:
             f"operation {operation.index} ({operation.f} of {operation.key}) was shown {what}, "
             f"which no committed record made",
             [operation],
-            by=[NODES],
+            by=[EVENTS],
         )
         for what in dirty
     ]

@@ -1,5 +1,5 @@
 """Which contracts a verdict rests on: what clients saw, what the harness did and saw, what nodes
-left behind.
+left on their disks, what they said of themselves.
 
 A verdict from clients alone needs no word of the system's own. Each finding says what proved it;
 what a checker looked at in a run, and was there, is what its verdict rests on.
@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from framework.checking.run_checks import RunCheck, evidence_for
-from framework.plugins.checker import CLIENTS, LEDGER, NODES, Checker, RunTables
+from framework.evidence.kinds import DISK
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Checker, RunTables
 
-ALL: Final = (CLIENTS, LEDGER, NODES)
+ALL: Final = (CLIENTS, LEDGER, DISKS, EVENTS)
 
 
 def contracts_of(checker: Checker, run: RunTables) -> Sequence[str]:
@@ -23,10 +24,13 @@ def contracts_of(checker: Checker, run: RunTables) -> Sequence[str]:
     check = getattr(checker, "check_run", None)
     if not isinstance(check, RunCheck):
         return (CLIENTS,)
+    evidence = [table.column("source") for _, table in evidence_for([check], run.evidence)]
+    from_disk = [pc.equal(column, DISK) for column in evidence]
     there = {
         CLIENTS: _has_operations(check, run),
         LEDGER: bool((check.nemesis and len(run.nemesis)) or (check.faults and len(run.faults))),
-        NODES: any(evidence_for([check], run.evidence)),
+        DISKS: any(pc.any(each).as_py() for each in from_disk),
+        EVENTS: not all(pc.all(each).as_py() for each in from_disk),
     }
     return tuple(contract for contract in ALL if there[contract])
 

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from framework.checking.clauses import clauses_of
 from framework.checking.contracts import contracts_of
 from framework.checking.keyed import BUDGET_CONF
 from framework.checking.results import (
@@ -115,7 +116,8 @@ def _check_alike(
                 found = by_run.get((run.info.run, name), [])
                 contracts = contracts_of(plugins[name], tables_of[run.info.run])
                 given = options.get(name, "")
-                judged.append(checker_result(name, summary, found, contracts, given))
+                clauses = clauses_of(plugins[name])
+                judged.append(checker_result(name, summary, found, contracts, given, clauses))
         if ended_early := run.info.plan.get("ended_early"):
             note = f"the framework itself failed: {ended_early}"
             judged.append(failed_result(WHOLE, "The run came to its end", note))
@@ -240,9 +242,11 @@ def _passes(stored: Tables, plugins: Members) -> list[Members]:
 def _frame(stored: Tables, members: Members) -> DataFrame:
     if len(members) == 1:
         ((name, checker),) = members.items()
-        return checker.check(stored).selectExpr(f"'{name}' as checker", *_COLUMNS)
+        frame = checker.check(stored)
+        counted = "clauses" if "clauses" in frame.columns else "cast(null as string) as clauses"
+        return frame.selectExpr(f"'{name}' as checker", *_COLUMNS, counted)
     batch: Batch = getattr(next(iter(members.values())), "batch")  # noqa: B009 - optional
-    return batch.check(stored, members).selectExpr("checker", *_COLUMNS)
+    return batch.check(stored, members).selectExpr("checker", *_COLUMNS, "clauses")
 
 
 _MAX_PASSES: Final = 4

@@ -1,12 +1,13 @@
 """Findings of rules over evidence, in a form and number that a reader can use."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from framework.checking.keyed import Outcome, judged
-from framework.evidence.kinds import Evidence
+from framework.evidence.kinds import DISK, Evidence
 from framework.history.pairing import Operation
-from framework.plugins.checker import CLIENTS, NODES, Finding
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Count, Finding
 from framework.verdict import Verdict
 
 MAX_FINDINGS: Final = 25
@@ -18,14 +19,22 @@ def finding(
     operations: Iterable[Operation] = (),
     evidence: Iterable[Evidence] = (),
     *,
+    clause: str = "",
     by: Iterable[str] = (),
 ) -> Finding:
-    """A finding with its witnesses, which say which contracts proved it; `by`: those that did
-    although no witness shows it, as where something is missing."""
+    """A finding of a clause with its witnesses, which say which contracts proved it; `by`: those
+    that did although no witness shows it, as where something is missing."""
     named = tuple(sorted({each.index for each in operations}))
-    shown = tuple(each.as_json() for each in evidence)
-    proved = {*by, *([CLIENTS] if named else []), *([NODES] if shown else [])}
-    return Finding(message=message, operations=named, events=shown, contracts=tuple(sorted(proved)))
+    shown = tuple(evidence)
+    sources = {DISKS if each.source == DISK else EVENTS for each in shown}
+    proved = {*by, *sources, *([CLIENTS] if named else [])}
+    return Finding(
+        message=message,
+        operations=named,
+        events=tuple(each.as_json() for each in shown),
+        contracts=tuple(sorted(proved)),
+        clause=clause,
+    )
 
 
 def named(operations: Iterable[Operation]) -> str:
@@ -54,3 +63,18 @@ def concluded(
     if part and not seen and not ordered:
         return Outcome(verdict=Verdict.VALID, seen=0, figures=numbers)
     return judged(seen, ordered[:MAX_FINDINGS], numbers)
+
+
+def weighed(
+    clauses: Mapping[str, Count],
+    findings: Sequence[Finding],
+    figures: Mapping[str, float] | None = None,
+    *,
+    part: bool = False,
+) -> Outcome:
+    """What a rule found, and how much it compared for each of its clauses: whether that is enough
+    is for the engine to say, which adds up all parts of a run. The rest as in `concluded`."""
+    counts = [each for each in clauses.values() if not isinstance(each, str)]
+    seen = sum(each if isinstance(each, int) else each[0] for each in counts)
+    found = concluded(seen, findings, figures, part=part)
+    return replace(found, clauses=clauses)

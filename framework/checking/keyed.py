@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from framework.checking.workers import settle_in
 from framework.history.event import Json
-from framework.plugins.checker import OUTCOME_SCHEMA, DataFrame, Finding
+from framework.plugins.checker import OUTCOME_SCHEMA, Count, DataFrame, Finding
 from framework.plugins.options import need_positive
 from framework.verdict import Verdict
 
@@ -27,6 +27,7 @@ T = TypeVar("T")
 BUDGET_CONF: Final = "kraftproof.budget_s"
 DEFAULT_BUDGET_S: Final = 30.0
 
+NOTHING: Final = "nothing to check was seen"
 _PLAIN: Final = re.compile(r'"(?!(?:true|false|null|NaN|Infinity)")([A-Za-z_][A-Za-z0-9_.:/-]*)"')
 """A string that is no other key without its quotes; most are."""
 _BUCKET: Final = "_bucket"
@@ -36,7 +37,10 @@ _TABLES_PER_PARTITION: Final = 4
 OUTCOME_ARROW: Final = pa.schema(
     [
         (name, pa.int64() if name == "seen" else pa.string())
-        for name in ("run", "checker", "key", "verdict", "seen", "findings", "figures", "note")
+        for name in (
+            *("run", "checker", "key", "verdict", "seen"),
+            *("findings", "figures", "note", "clauses"),
+        )
     ]
 )
 """`OUTCOME_SCHEMA` in Arrow's words."""
@@ -52,6 +56,8 @@ class Outcome:
     figures: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
     """Why UNKNOWN."""
+    clauses: Mapping[str, Count] | None = None
+    """By clause, what was compared. None: `seen`, of the only clause."""
 
 
 Judged: TypeAlias = Outcome | Mapping[str, Outcome]
@@ -67,7 +73,7 @@ def judged(
     elif seen:
         verdict, note = Verdict.VALID, ""
     else:
-        verdict, note = Verdict.UNKNOWN, "nothing to check was seen"
+        verdict, note = Verdict.UNKNOWN, NOTHING
     return Outcome(verdict=verdict, seen=seen, findings=findings, figures=figures or {}, note=note)
 
 
@@ -84,6 +90,7 @@ def outcome_row(run: str, checker: str, key: str, outcome: Outcome) -> Row:
         else "[]",
         "figures": json.dumps(dict(outcome.figures)),
         "note": outcome.note,
+        "clauses": None if outcome.clauses is None else json.dumps(dict(outcome.clauses)),
     }
 
 

@@ -143,7 +143,7 @@ def _malformed(operations: pa.Table, malformed: FindsMalformed) -> pa.Table:
         for run in sorted(operations.column("run").unique().to_pylist()):
             found = malformed(operations.filter(pc.equal(operations.column("run"), run)))
             if found is not None:
-                rows.append((run, "", "", MALFORMED, found[0], "", "", found[1]))
+                rows.append((run, "", "", MALFORMED, found[0], "", "", found[1], None))
     names = OUTCOME_ARROW.names
     return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], OUTCOME_ARROW)
 

@@ -7,10 +7,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from framework.checking.clauses import (
+    ClauseResult,
+    clauses_of,
+    held_against_floors,
+    nothing_seen,
+    too_little,
+)
+from framework.checking.keyed import NOTHING
 from framework.errors import UsageError
 from framework.history.event import Json
 from framework.history.pairing import Operation
-from framework.plugins.checker import CLIENTS
+from framework.plugins.checker import CLIENTS, Clause
 from framework.verdict import Verdict, worst
 
 VERDICT_FILE: Final = "verdict.json"
@@ -33,6 +41,7 @@ class KeyedFinding:
     events: Sequence[Mapping[str, Json]] = ()
     contracts: Sequence[str] = ()
     picture: Mapping[str, Json] | None = None
+    clause: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +60,7 @@ class CheckerResult:
     """What it was given: `KEY=VALUE,...`."""
     figures: Mapping[str, Any] = field(default_factory=dict)
     findings: Sequence[KeyedFinding] = ()
+    clauses: Sequence[ClauseResult] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,22 +87,28 @@ def checker_result(
     rows: Sequence[Mapping[str, Any]],
     contracts: Sequence[str] = (CLIENTS,),
     options: str = "",
+    clauses: Sequence[Clause] = (),
 ) -> CheckerResult:
     """The rows of one checker and run, added up.
 
-    The worst verdict counts; one that saw nothing is UNKNOWN. Figures of several rows are
-    added, but for names that begin with `max_` or `min_`.
+    The worst verdict counts, of the rows and of the clauses. One that saw nothing is UNKNOWN.
+    Figures of several rows are added, but for names that begin with `max_` or `min_`.
     """
     rows = sorted(rows, key=lambda row: row["key"])
     seen = sum(row["seen"] for row in rows)
+    findings = _findings(rows, contracts)
+    clauses = clauses or clauses_of(None, name, summary)
+    held = held_against_floors(clauses, rows, (each.clause for each in findings))
     verdict = worst(map(Verdict, {row["verdict"] for row in rows}))
     notes = _notes(rows)
+    if seen and (few := too_little(held)):
+        verdict = worst([verdict, Verdict.UNKNOWN])
+        notes += few
     if len(notes) > _MAX_NOTES:
         notes[_MAX_NOTES:] = [f"and {len(notes) - _MAX_NOTES} more"]
     if not seen and verdict is not Verdict.INVALID:
         verdict = Verdict.UNKNOWN
-        notes = notes or ["nothing to check was seen"]
-    findings = _findings(rows, contracts)
+        notes = [each for each in notes if not each.endswith(NOTHING)] or [nothing_seen(held)]
     if len(findings) > MAX_FINDINGS:
         notes.append(f"{len(findings)} findings, of which the first {MAX_FINDINGS} are kept")
     return CheckerResult(
@@ -106,6 +122,7 @@ def checker_result(
         options=options,
         figures=_figures(rows),
         findings=findings[:MAX_FINDINGS],
+        clauses=held,
     )
 
 
@@ -168,7 +185,13 @@ def verdict_document(result: RunResult) -> dict[str, Json]:
 
 
 def _checker_document(checker: CheckerResult) -> dict[str, Json]:
-    document = asdict(checker) | {"verdict": checker.verdict.value}
+    document = asdict(checker) | {
+        "verdict": checker.verdict.value,
+        "clauses": [
+            asdict(each) | {"verdict": None if each.verdict is None else each.verdict.value}
+            for each in checker.clauses
+        ],
+    }
     for finding in document["findings"]:
         if finding["picture"] is None:
             del finding["picture"]
@@ -221,6 +244,7 @@ def _findings(rows: Iterable[Mapping[str, Any]], contracts: Sequence[str]) -> li
             events=finding.get("events") or [],
             contracts=finding.get("contracts") or contracts,
             picture=finding.get("picture"),
+            clause=finding.get("clause") or "",
         )
         for row in rows
         if row["findings"] not in _NO_FINDINGS

@@ -28,7 +28,7 @@ from framework.evidence.schemas import rows_of
 from framework.history.event import Json
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of
-from framework.plugins.checker import DataFrame, RunTables, Table, Tables
+from framework.plugins.checker import Clause, DataFrame, RunTables, Table, Tables
 
 Rule = Callable[..., Outcome]
 """Of `RunEvents`, and perhaps options."""
@@ -104,6 +104,7 @@ class RunChecker:
     name: ClassVar[str]
     summary: ClassVar[str]
     requires: ClassVar[frozenset[str]]
+    clauses: ClassVar[Sequence[Clause]] = ()
     check_run: RunCheck
     batch: ClassVar[RunBatch] = RunBatch()
 

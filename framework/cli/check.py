@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from framework.checking import spark as spark_session
+from framework.checking.clauses import share
 from framework.checking.engine import check_stored
 from framework.checking.foreign import (
     LARGE,
@@ -200,10 +201,11 @@ def json_line(result: RunResult) -> str:
                 "keys": checker.keys,
                 "note": checker.note,
                 "contracts": list(checker.contracts),
+                "clauses": clauses,
                 "options": checker.options,
                 "figures": dict(checker.figures),
             }
-            for checker in result.checkers
+            for checker, clauses in zip(result.checkers, _clauses(result), strict=True)
         },
         "findings": [
             {"checker": checker["name"], **finding}
@@ -217,6 +219,11 @@ def json_line(result: RunResult) -> str:
     return json.dumps(line)
 
 
+def _clauses(result: RunResult) -> list[list[dict[str, Any]]]:
+    """Of each checker, as verdict.json has them."""
+    return [checker["clauses"] for checker in verdict_document(result)["checkers"]]
+
+
 def verdict_text(result: RunResult) -> str:
     """A result for people: a line of verdict, then what is not VALID and why."""
     if result.error:
@@ -224,8 +231,8 @@ def verdict_text(result: RunResult) -> str:
         return f"error  {about}{result.error}"
     lines = [f"{result.verdict.value}  {result.path}"]
     lines += [f"  note: {note}" for note in result.notes]
-    for checker in result.checkers:
-        what = f"{checker.seen} observations, {checker.keys} keys"
+    for checker, clauses in zip(result.checkers, _clauses(result), strict=True):
+        what = f"{share(clauses)} clauses, {checker.seen} observations, {checker.keys} keys"
         note = f" ({checker.note})" if checker.note else ""
         given = f":{checker.options}" if checker.options else ""
         lines.append(f"  {checker.verdict.value:8}{checker.name}{given}: {what}{note}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from framework.history.event import Json
 
@@ -13,18 +13,52 @@ DataFrame = Any
 
 OUTCOME_SCHEMA: Final = (
     "run string, checker string, key string, verdict string, seen long, "
-    "findings string, figures string, note string"
+    "findings string, figures string, note string, clauses string"
 )
 """A row says what one checker found for one key of one run. `seen`: how many observations it
-had; `findings`: JSON list of `Finding`; `figures`: JSON object of numbers; `note`: why UNKNOWN."""
+had; `findings`: JSON list of `Finding`; `figures`: JSON object of numbers; `note`: why UNKNOWN;
+`clauses`: JSON object of `Count`s by the clause's name, null where `seen` is the count of the only
+clause."""
 
 
 CLIENTS: Final = "clients"
 """Contract: what clients asked for and were answered."""
 LEDGER: Final = "ledger"
 """Contract: what the harness did and saw: faults, phases, whether the cluster settled."""
-NODES: Final = "nodes"
-"""Contract: what nodes left behind (`framework.evidence`)."""
+DISKS: Final = "disks"
+"""Contract: what nodes left on their disks (`framework.evidence`, `source` disk)."""
+EVENTS: Final = "events"
+"""Contract: what nodes said of themselves as it happened. The weakest: a node that lies says so
+here."""
+
+Count: TypeAlias = int | tuple[int, int] | str
+"""Of a clause in one run: how many comparisons were made, each of which could have broken it; with
+a second number, how many this run must have, as where every node of the plan has to be heard; or
+why the run gave no occasion to make one. That must rest on what clients, the plan or the ledger
+say: a silent node is no occasion missed, it is a count of 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clause:
+    """One sentence of what a checker promises. Where no finding names it, it is VALID if at least
+    `floor` comparisons could have broken it, and else UNKNOWN.
+
+    name: two or three words with hyphens, unique in its checker.
+    says: what holds, as a sentence.
+    compares: what is counted, as words that follow a number: "votes in an epoch".
+    floor: so many of them at least; never 1, for nothing is shown by one sighting.
+    because: why so many, and no more.
+    sources: the contracts that it is judged by, the most trusted first.
+    blind: what would break it and is not seen; empty if nothing is known.
+    """
+
+    name: str
+    says: str
+    compares: str
+    floor: int
+    because: str
+    sources: Sequence[str]
+    blind: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +72,11 @@ class Finding:
     events: Sequence[Mapping[str, Json]] = ()
     """Node events that prove it, as in events.jsonl."""
     contracts: Sequence[str] = ()
-    """Which contracts proved it: `CLIENTS`, `LEDGER`, `NODES`. Empty: all that its checker used."""
+    """Which contracts proved it. Empty: all that its checker used."""
     picture: Mapping[str, Json] | None = None
     """What the report draws beside it, as `framework.report.linearization` reads it."""
+    clause: str = ""
+    """The clause that it breaks; may be empty where its checker has but one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,10 +138,12 @@ class Checker(Protocol):
     requires: frozenset[str]
     """Capabilities and observations (`framework.plugins.capabilities`) without which it is NOT
     APPLICABLE. One that requires nothing, or faults alone, judges the run, not the system."""
+    clauses: Sequence[Clause]
+    """What it promises, sentence by sentence. The engine holds their floors."""
 
     def check(self, tables: Tables) -> DataFrame:
         """Rows of `OUTCOME_SCHEMA`. Lazy: the engine unions all checkers' rows and runs one
-        job. A run without rows, or with `seen` 0 in all, is UNKNOWN for this checker."""
+        job. A run without rows, or below the floor of a clause, is UNKNOWN for this checker."""
 
 
 class Batch(Protocol):

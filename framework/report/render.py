@@ -15,6 +15,7 @@ import jinja2
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from framework.checking.clauses import share
 from framework.history.pairing import Operation
 from framework.report import figures
 from framework.report.data import NS, Injection, Run, read_run
@@ -171,6 +172,8 @@ def checker_rows(
                 "seen": entry.get("seen", 0),
                 "keys": entry.get("keys"),
                 "contracts": entry.get("contracts") or (),
+                "clauses": entry.get("clauses") or (),
+                "share": share(entry.get("clauses") or ()),
                 "options": entry.get("options") or "",
                 "note": entry.get("note") or "",
                 "figures": entry.get("figures") or {},

@@ -9,6 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from framework.checking.clauses import share
+
 OUTCOME_STYLE: Final = {"ok": "green", "fail": "magenta", "info": "yellow"}
 VERDICT_STYLE: Final = {"VALID": "bold green", "INVALID": "bold red", "UNKNOWN": "bold yellow"}
 MEANING: Final = {
@@ -45,6 +47,7 @@ def _table(checkers: Sequence[Mapping[str, Any]]) -> Table:
     table.add_column("verdict", no_wrap=True)
     table.add_column("checker", no_wrap=True)
     table.add_column("proved by", no_wrap=True)
+    table.add_column("clauses", justify="right", no_wrap=True)
     table.add_column("saw", justify="right", no_wrap=True)
     table.add_column("note", overflow="fold")
     for each in checkers:
@@ -57,6 +60,7 @@ def _table(checkers: Sequence[Mapping[str, Any]]) -> Table:
             Text(said, VERDICT_STYLE.get(said, "")),
             Text(str(each.get("name", ""))).append(_given(each), "dim"),
             Text(", ".join(each.get("contracts") or ()), "dim"),
+            share(each.get("clauses") or ()),
             f"{int(each.get('seen') or 0):,}",
             Text(note),
         )

@@ -13,6 +13,7 @@ import pytest
 from contract import Plants
 from planted_runs import Story
 
+from framework.checking.contracts import ALL as CONTRACTS
 from framework.checking.keyed import Outcome, outcome_row
 from framework.checking.results import CheckerResult, checker_result
 from framework.checking.run_checks import RunChecker
@@ -52,7 +53,7 @@ def case(name: str) -> Case:
         found = checker.check_run(story.run_events())
         parts = {"": found} if isinstance(found, Outcome) else found
         rows = [outcome_row("r", name, key, outcome) for key, outcome in parts.items()]
-        return checker_result(name, "", rows)
+        return checker_result(name, "", rows, clauses=checker.clauses)
 
     return Case(
         judge=judge,
@@ -102,6 +103,42 @@ def test_planted_violation_is_found(name: str, violation: str) -> None:
     for finding in result.findings:
         assert finding.operations or finding.events, "a finding without evidence"
         json.dumps(finding.events)
+
+
+# --- clauses ------------------------------------------------------------------------------
+
+WITH_CLAUSES = [name for name in NAMES if getattr(loaded(name), "clauses", ())]
+
+
+@pytest.mark.parametrize("name", WITH_CLAUSES)
+def test_every_clause_says_what_is_enough(name: str) -> None:
+    clauses = loaded(name).clauses
+    assert len({each.name for each in clauses}) == len(clauses)
+    for each in clauses:
+        assert each.floor >= 2, f"{each.name} is VALID on one sighting"
+        assert each.says and each.compares and each.because
+        assert each.sources and set(each.sources) <= set(CONTRACTS)
+
+
+@pytest.mark.parametrize("name", WITH_CLAUSES)
+def test_every_clause_holds_where_all_is_clean(name: str) -> None:
+    it = case(name)
+    for each in it.judge(it.clean).clauses:
+        assert each.verdict is Verdict.VALID, f"{each.name}: {each.compared}, {each.note}"
+
+
+@pytest.mark.parametrize("name", WITH_CLAUSES)
+def test_every_clause_has_a_planted_violation(name: str) -> None:
+    it = case(name)
+    broken: set[str] = set()
+    for _, story in it.planted.values():
+        result = it.judge(story())
+        broken |= {each.name for each in result.clauses if each.verdict is it.verdict}
+        if len(result.clauses) > 1:
+            assert {each.clause for each in result.findings} <= {
+                each.name for each in result.clauses
+            }
+    assert broken == {each.name for each in loaded(name).clauses}
 
 
 # --- clocks -------------------------------------------------------------------------------

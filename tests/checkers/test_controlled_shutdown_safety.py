@@ -9,7 +9,7 @@ from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC, Story, assert_valid
 
 from checkers.controlled_shutdown_safety import controlled_shutdown_safety
-from framework.plugins.checker import CLIENTS, NODES
+from framework.plugins.checker import CLIENTS, EVENTS
 from framework.verdict import Verdict
 
 
@@ -241,4 +241,4 @@ def test_fence_that_is_missing_is_the_nodes_word() -> None:
     answer = {"broker_epoch": story.epochs[4], "next_state": "SHUTDOWN"}
     story.op("heartbeat", "broker-4", value, answer)
     (found,) = controlled_shutdown_safety(story.run_events()).findings
-    assert found.contracts == (CLIENTS, NODES)
+    assert found.contracts == (CLIENTS, EVENTS)

@@ -11,7 +11,7 @@ from planted_runs import TOPIC, Story, accepted, assert_invalid, assert_valid, c
 from checkers.isr_linearizability import isr_linearizability as judge
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
-from framework.plugins.checker import CLIENTS, NODES
+from framework.plugins.checker import CLIENTS, EVENTS
 from framework.verdict import Verdict
 
 SOURCE = {"broker_id": 4, "broker_epoch": 7, "topic_id": TOPIC, "partition": 0}
@@ -445,4 +445,4 @@ def test_record_that_is_missing_is_the_nodes_word() -> None:
     story.alter(4, [4, 5], leader_epoch=1)
     findings = judge(story.run_events()).findings
     (found,) = (each for each in findings if "0 committed records" in each.message)
-    assert (list(found.events), found.contracts) == ([], (CLIENTS, NODES))
+    assert (list(found.events), found.contracts) == ([], (CLIENTS, EVENTS))

@@ -63,7 +63,8 @@ def remove(folder: str, label: str, table: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         others = list(Path(folder).parent.glob(f"*/{MARKER}"))
         if others:
-            _hand_over(made, others[0])
+            if made:
+                _hand_over(made, others[0])
             return
         if shutil.which("nft"):
             commands = f"table inet {table}\ndelete table inet {table}\n"

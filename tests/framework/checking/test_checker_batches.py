@@ -14,6 +14,7 @@ class Frame:
 
     names: list[str]
     broken: bool = False
+    columns: tuple[str, ...] = ()
 
     def selectExpr(self, *_: str) -> "Frame":
         return self

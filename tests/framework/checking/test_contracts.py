@@ -15,7 +15,7 @@ from framework.checking.runs import FAULTS, NEMESIS
 from framework.evidence.kinds import Elected, Voted
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
-from framework.plugins.checker import CLIENTS, LEDGER, NODES, RunTables
+from framework.plugins.checker import CLIENTS, EVENTS, LEDGER, RunTables
 
 ELECTED = Elected(node="c1", epoch=1, votes=())
 
@@ -58,7 +58,7 @@ def rule(events: RunEvents) -> Outcome:
         (
             RunCheck(rule, fs=None, faults=True, evidence=(Elected,)),
             run(fs=("read",), faults=1, evidence=[ELECTED]),
-            (CLIENTS, LEDGER, NODES),
+            (CLIENTS, LEDGER, EVENTS),
         ),
     ],
 )
@@ -71,17 +71,17 @@ def test_verdict_rests_on_what_was_looked_at_and_was_there(
 def test_finding_says_what_proved_it() -> None:
     operation = Operation(index=3)
     assert finding("m", [operation]).contracts == (CLIENTS,)
-    assert finding("m", [], [ELECTED]).contracts == (NODES,)
-    assert finding("m", [operation], [ELECTED]).contracts == (CLIENTS, NODES)
-    assert finding("m", [operation], by=[NODES]).contracts == (CLIENTS, NODES)
+    assert finding("m", [], [ELECTED]).contracts == (EVENTS,)
+    assert finding("m", [operation], [ELECTED]).contracts == (CLIENTS, EVENTS)
+    assert finding("m", [operation], by=[EVENTS]).contracts == (CLIENTS, EVENTS)
 
 
 def test_result_and_each_finding_name_their_contracts() -> None:
     findings = [finding("a", [Operation(index=3)]), finding("b")]
     row = outcome_row("r", "c", "", judged(2, findings))
-    result = checker_result("c", "", [row], (CLIENTS, NODES))
-    assert result.contracts == (CLIENTS, NODES)
-    assert [tuple(each.contracts) for each in result.findings] == [(CLIENTS, NODES), (CLIENTS,)]
+    result = checker_result("c", "", [row], (CLIENTS, EVENTS))
+    assert result.contracts == (CLIENTS, EVENTS)
+    assert [tuple(each.contracts) for each in result.findings] == [(CLIENTS, EVENTS), (CLIENTS,)]
 
 
 def test_nothing_seen_proves_nothing() -> None:
