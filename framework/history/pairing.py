@@ -114,8 +114,8 @@ class Pairing:
             )
         if event.f != operation.f or not _repeats(event.key, operation.key):
             raise PairingError(
-                f"{event.type} of {event.f!r} on key {as_json(event.key)} by process {process}, whose "
-                f"open operation (index {operation.index}) is {operation.f!r} on key "
+                f"{event.type} of {event.f!r} on key {as_json(event.key)} by process {process}, "
+                f"whose open operation (index {operation.index}) is {operation.f!r} on key "
                 f"{as_json(operation.key)}; a completion repeats f and key of its invocation"
             )
         assert event.type != "invoke"
