@@ -15,11 +15,16 @@ from dataclasses import dataclass
 from typing import Any, Final, Self, TypeAlias
 
 from checkers.folds.committed_log import CommittedLog, committed_log
-from checkers.folds.replay import TOPIC_RESOURCE
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.changes import Change, ConfigSet, PartitionCreated, TopicCreated
+from framework.evidence.changes import (
+    TOPIC_RESOURCE,
+    Change,
+    ConfigSet,
+    PartitionCreated,
+    TopicCreated,
+)
 from framework.evidence.run_events import RunEvents, settled
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding

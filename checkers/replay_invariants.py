@@ -2,8 +2,8 @@
 
 Each change is held against the state below it. What takes several - fencing a broker and moving
 what it leads, deleting a topic, creating one with its partitions - has to be contiguous and
-complete, so it is judged at the first change that is no part of it. Nodes' own digests of their
-state have to be the replay's.
+complete, so it is judged at the first change that is no part of it. Where it is known how nodes
+make the digests of their states (`ImageForm`), those have to be the replay's.
 """
 
 from collections import defaultdict
@@ -13,12 +13,13 @@ from typing import Any, Final, TypeAlias
 
 from checkers.folds.committed_log import CommittedLog, committed_log
 from checkers.folds.metadata_digest import Digest
-from checkers.folds.replay import TOPIC_RESOURCE, Key, Partition, Replay, states
+from checkers.folds.replay import Key, Partition, Replay, states
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import (
     NO_LEADER,
+    TOPIC_RESOURCE,
     BrokerFenced,
     BrokerRegistered,
     BrokerUnfenced,
@@ -31,7 +32,14 @@ from framework.evidence.changes import (
     TopicDeletionBegun,
     TopicRemoved,
 )
-from framework.evidence.kinds import Decided, Evidence, ImageDigest, ImageShown, evidence_of
+from framework.evidence.kinds import (
+    Decided,
+    Evidence,
+    ImageDigest,
+    ImageForm,
+    ImageShown,
+    evidence_of,
+)
 from framework.evidence.run_events import RunEvents
 from framework.plugins.checker import Finding
 from framework.verdict import Verdict
@@ -47,8 +55,10 @@ def replay_invariants(events: RunEvents) -> Outcome:
     for change in log.records:
         fold.feed(change)
     findings = [*log.conflicts, *fold.findings, *_whole(decisions, log)]
-    digests: list[ImageDigest | ImageShown] = list(events.of(ImageDigest, ImageShown))
-    findings += _digests(digests, log)
+    digests: list[ImageDigest | ImageShown] = []
+    if form := next(events.of(ImageForm), None):
+        digests += events.of(ImageDigest, ImageShown)
+        findings += _digests(digests, log, form)
     figures = {"records": len(log.records), "decisions": len(decisions), "digests": len(digests)}
     if log.gap is not None and not findings:
         note = f"nobody tells of the record at offset {log.gap}: not replayed beyond it"
@@ -309,14 +319,16 @@ def _whole(decisions: Iterable[Decided], log: CommittedLog) -> Iterator[Finding]
             )
 
 
-def _digests(told: Iterable[ImageDigest | ImageShown], log: CommittedLog) -> Iterator[Finding]:
+def _digests(
+    told: Iterable[ImageDigest | ImageShown], log: CommittedLog, form: ImageForm
+) -> Iterator[Finding]:
     """A node's state below an offset is what the records below it make: what a removed topic
     was configured to is gone, and nothing that is in no record is there."""
     by_offset: dict[int, dict[str, ImageDigest | ImageShown]] = defaultdict(dict)
     for each in told:
         by_offset[each.offset].setdefault(each.digest, each)
-    digest = Digest()
-    for offset, state in states(log, by_offset):
+    digest = Digest(form)
+    for offset, state in states(log, by_offset, form):
         right = digest.of(state)
         for wrong, each in sorted(by_offset[offset].items()):
             if wrong != right:
@@ -333,5 +345,7 @@ class ReplayInvariants(RunChecker):
         "Replayed record by record, the metadata log keeps every invariant of brokers, "
         "topics, partitions and ISRs, and nodes' states are what it makes"
     )
-    requires = evidence_of(Change, Decided)
-    check_run = RunCheck(replay_invariants, evidence=(Change, Decided, ImageDigest, ImageShown))
+    requires = frozenset({"strict-metadata-log"}) | evidence_of(Change, Decided)
+    check_run = RunCheck(
+        replay_invariants, evidence=(Change, Decided, ImageForm, ImageDigest, ImageShown)
+    )

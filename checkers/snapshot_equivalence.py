@@ -5,6 +5,9 @@ the records below its end; its epoch is that of the last of them; it has no more
 the state has entities, in its file as well, where no entity has two, and header and footer are
 there; it was not above the high watermark when it was written. One id is one
 state, on all nodes. A log that begins above 0 begins where a snapshot of that node ends.
+
+What stands in a snapshot is the system's to say (`ImageForm`): of one that does not, states and
+sizes are not held against the log.
 """
 
 from collections import defaultdict
@@ -23,6 +26,7 @@ from framework.evidence.kinds import (
     Booted,
     Committed,
     Evidence,
+    ImageForm,
     LogBegan,
     SnapshotFile,
     SnapshotLoaded,
@@ -50,14 +54,15 @@ class Expected:
 def snapshot_equivalence(events: RunEvents) -> Outcome:
     snapshots: list[Snapshot] = list(events.of(SnapshotWritten, SnapshotLoaded))
     files = list(events.of(SnapshotFile))
-    log = committed_log(events.of(Change))
+    log, form = committed_log(events.of(Change)), next(events.of(ImageForm), None)
     findings = [
         *_one_state(snapshots),
-        *_states(snapshots, log),
+        *(_states(snapshots, log, form) if form else ()),
         *_epochs(snapshots, log),
         *_above_watermark(events),
         *_log_starts(events),
-        *_files(files, log),
+        *_files(files),
+        *(_sizes(files, log, form) if form else ()),
     ]
     written = [each for each in snapshots if isinstance(each, SnapshotWritten)]
     judged = sum(each.end_offset <= len(log.records) for each in snapshots)
@@ -94,13 +99,13 @@ def _one_state(snapshots: Iterable[Snapshot]) -> Iterator[Finding]:
             )
 
 
-def _states(snapshots: Iterable[Snapshot], log: CommittedLog) -> Iterator[Finding]:
+def _states(snapshots: Iterable[Snapshot], log: CommittedLog, form: ImageForm) -> Iterator[Finding]:
     by_end: dict[int, list[Snapshot]] = defaultdict(list)
     for each in snapshots:
         by_end[each.end_offset].append(each)
-    digest = Digest()
-    for end, state in states(log, by_end):
-        expected = Expected(digest.of(state), state.entities())
+    digest = Digest(form)
+    for end, state in states(log, by_end, form):
+        expected = Expected(digest.of(state), digest.entities)
         for each in by_end[end]:
             yield from _state(each, expected)
 
@@ -210,19 +215,27 @@ def _goes_on(evidence: Evidence, start: int, rest: Iterable[Evidence]) -> bool:
     return False
 
 
-def _files(files: Iterable[SnapshotFile], log: CommittedLog) -> Iterator[Finding]:
-    """The files that the run left, against themselves and the log."""
-    by_end: dict[int, list[SnapshotFile]] = defaultdict(list)
+def _files(files: Iterable[SnapshotFile]) -> Iterator[Finding]:
+    """The files that the run left, against themselves."""
     for each in files:
-        by_end[each.end_offset].append(each)
         for wrong in each.wrong:
             yield finding(f"snapshot {each.ref} {wrong}", evidence=[each])
-    for end, state in states(log, by_end):
+
+
+def _sizes(files: Iterable[SnapshotFile], log: CommittedLog, form: ImageForm) -> Iterator[Finding]:
+    """And against the log."""
+    by_end: dict[int, list[SnapshotFile]] = defaultdict(list)
+    for each in files:
+        if not each.wrong:
+            by_end[each.end_offset].append(each)
+    digest = Digest(form)
+    for end, state in states(log, by_end, form):
+        digest.of(state)
         for each in by_end[end]:
-            if each.records != state.entities() and not each.wrong:
+            if each.records != digest.entities:
                 yield finding(
                     f"snapshot {each.ref} has {each.records} records; the state "
-                    f"below {end} has {state.entities()} entities",
+                    f"below {end} has {digest.entities} entities",
                     evidence=[each],
                 )
 
@@ -239,6 +252,7 @@ class SnapshotEquivalence(RunChecker):
         snapshot_equivalence,
         evidence=(
             Change,
+            ImageForm,
             SnapshotWritten,
             SnapshotLoaded,
             LogBegan,

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from checkers.folds.committed_log import CommittedLog
 from framework.evidence.changes import (
+    TOPIC_RESOURCE,
     AccessRule,
     AccessRuleAdded,
     AccessRuleRemoved,
@@ -29,12 +30,7 @@ from framework.evidence.changes import (
     TopicDeletionBegun,
     TopicRemoved,
 )
-
-TOPIC_RESOURCE: Final = 2
-REMEMBERED_REQUESTS: Final = 10_000
-REMEMBERED_BYTES: Final = 8 * 2**20
-"""Answers of requests are remembered up to these bounds, the newest one always."""
-NIL: Final = "00000000-0000-0000-0000-000000000000"
+from framework.evidence.kinds import ImageForm
 
 Key: TypeAlias = tuple[str, int]
 """(topic id, partition)."""
@@ -50,7 +46,7 @@ class Broker:
     """A registration. `activated`: it was unfenced under this epoch, now or earlier."""
 
     epoch: int
-    incarnation: str
+    process: str | None
     end_points: Sequence[EndPoint]
     rack: str | None
     fenced: bool = True
@@ -77,10 +73,12 @@ class Partition:
 
 @dataclass(slots=True)
 class Replay:
-    """State below `end`. `requests`: id -> (number, answer in hex), oldest first, of
+    """State below `end`. `form`: how the nodes' images are made; where that is not known, answers
+    of requests are not kept. `requests`: id -> (number, answer in hex), oldest first, of
     `request_bytes` in all. `configs`: (resource type, name) -> values. `touched`: the entities
     that may have changed since somebody cleared it."""
 
+    form: ImageForm | None = None
     end: int = 0
     brokers: dict[int, Broker] = field(default_factory=dict)
     topics: dict[str, Topic] = field(default_factory=dict)
@@ -94,19 +92,6 @@ class Replay:
     request_bytes: int = 0
     last_request: int = -1
     touched: set[EntityKey] = field(default_factory=set)
-
-    def entities(self) -> int:
-        """How many records the smallest snapshot of this state has (A.1.38): one an entity."""
-        return (
-            len(self.brokers)
-            + len(self.topics)
-            + len(self.partitions)
-            + sum(len(values) for values in self.configs.values())
-            + len(self.rules)
-            + len(self.features)
-            + bool(self.next_producer_id)
-            + len(self.requests)
-        )
 
     def live(self, broker_id: int) -> bool:
         """Registered, and not fenced."""
@@ -125,7 +110,7 @@ def _register(state: Replay, change: BrokerRegistered) -> None:
     state.touched.add(("broker", change.broker_id))
     state.brokers[change.broker_id] = Broker(
         epoch=change.broker_epoch,
-        incarnation=change.process or NIL,
+        process=change.process,
         end_points=change.end_points,
         rack=change.rack,
     )
@@ -252,12 +237,15 @@ def _producer_ids(state: Replay, change: ProducerIdsGiven) -> None:
 
 
 def _request(state: Replay, change: RequestRemembered) -> None:
+    if state.form is None:
+        return
     state.last_request += 1
     state.requests[change.request_id] = (state.last_request, change.answer)
     state.request_bytes += len(change.answer) // 2
     state.touched.add(("request", change.request_id))
     while len(state.requests) > 1 and (
-        len(state.requests) > REMEMBERED_REQUESTS or state.request_bytes > REMEMBERED_BYTES
+        len(state.requests) > state.form.remembered
+        or state.request_bytes > state.form.remembered_bytes
     ):
         oldest = next(iter(state.requests))
         state.request_bytes -= len(state.requests.pop(oldest)[1]) // 2
@@ -282,10 +270,12 @@ _TAKES: Final[Mapping[type[Change], Callable[[Replay, Any], None]]] = {
 }
 
 
-def states(log: CommittedLog, offsets: Iterable[int]) -> Iterator[tuple[int, Replay]]:
+def states(
+    log: CommittedLog, offsets: Iterable[int], form: ImageForm | None = None
+) -> Iterator[tuple[int, Replay]]:
     """The state at each of these end offsets that the log reaches, in order. It is one object
     that goes on changing: look at it before asking for the next."""
-    state = Replay()
+    state = Replay(form=form)
     for offset in sorted(set(offsets)):
         if offset > len(log.records):
             return

@@ -47,7 +47,7 @@ def _fields(kind: type[Evidence]) -> Iterator[str]:
 
 def _type(arrow: str) -> str:
     names = {"int64": "int", "string": "text", "bool": "bool", "double": "float"}
-    if arrow.startswith("list<struct"):
+    if "struct<" in arrow:
         return "[...]"
     if arrow.startswith("list<"):
         inner = arrow.removesuffix(">").rpartition(" ")[2]

@@ -17,6 +17,8 @@ from framework.evidence.ids import (
 )
 from framework.evidence.kinds import Evidence
 
+TOPIC_RESOURCE: Final = 2
+"""The `resource_type` of a topic."""
 NO_LEADER: Final = BrokerId(-1)
 """A partition that nobody leads, as histories have it."""
 
@@ -193,7 +195,8 @@ class PartitionChanged(PartitionState):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigSet(Change):
-    """A configuration value of a resource; None removes it. `resource_type`: Kafka's number."""
+    """A configuration value of a resource; None removes it. `resource_type`: as Kafka numbers them,
+    `TOPIC_RESOURCE` among them."""
 
     kind: ClassVar[str] = "config-set"
     resource_type: int

@@ -21,6 +21,7 @@ from framework.history.event import Json
 Source: TypeAlias = Literal["client", "harness", "disk", "event"]
 """Who says so, the most trusted first."""
 DISK: Final = "disk"
+HARNESS: Final = "harness"
 BrokerState: TypeAlias = Literal["starting", "active", "fenced", "leaving", "unknown"]
 """It was not in service yet; it is; it is no more, for want of a lease; it was let go, and ends;
 nobody can tell. After KIP-631, whose words for them are a system's own."""
@@ -155,6 +156,32 @@ class Promised(Evidence):
 
     kind: ClassVar[str] = "promised"
     promise: Literal["exclusive-broker-ids"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Covered:
+    """A field of an entity for which a digest stands."""
+
+    entity: str
+    field: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageForm(Evidence):
+    """How the system's nodes make the digests of their metadata images, so that others can make
+    them from the log.
+
+    A digest is the sum, modulo 2^256, in 64 hexadecimal digits, of the SHA-256 of a line for each
+    entity of the kinds in `covers`: the JSON array, without blanks and in ASCII, of the entity's
+    kind and of its fields that `covers` names, in that order. A snapshot has a record for each of
+    them. remembered, remembered_bytes: so many answers of requests at most, of so many bytes, are
+    in the image; the newest one always is.
+    """
+
+    kind: ClassVar[str] = "image-form"
+    covers: tuple[Covered, ...]
+    remembered: int = 0
+    remembered_bytes: int = 0
 
 
 # --- the quorum ---------------------------------------------------------------------------

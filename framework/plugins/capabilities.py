@@ -18,6 +18,8 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "data-plane": "partitions that are produced to and fetched from",
     "groups": "consumer groups",
     "metadata-log": "a replicated log of metadata records",
+    "strict-metadata-log": "a metadata log in which what belongs together stands together, "
+    "and epochs and versions rise one by one",
     "snapshots": "snapshots of the metadata",
 }
 """Capability of a system -> what it is, as in the reason why something is not applicable."""

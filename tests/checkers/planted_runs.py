@@ -6,11 +6,13 @@ from typing import Any, ClassVar
 
 from framework.checking.keyed import Outcome
 from framework.evidence.clocks import Clocks
+from framework.evidence.kinds import Evidence
 from framework.evidence.run_events import FaultRecord, RunEvents
 from framework.history.pairing import Operation
 from framework.testing.story import Story as PlainStory
 from framework.verdict import Verdict
 from nodes.kraft.adapter.evidence import promises, translated
+from nodes.kraft.adapter.image_form import IMAGE_FORM
 
 MS = 1_000_000
 TOPIC = "11111111-1111-1111-1111-111111111111"
@@ -71,6 +73,8 @@ class Story(PlainStory):
     events: list[NodeEvent] = field(default_factory=list)
     ahead_ns: dict[str, int] = field(default_factory=dict)
     """Node -> by how much its clock is ahead of the harness's."""
+    system: tuple[Evidence, ...] = (IMAGE_FORM,)
+    """What is known of it beside what it tells."""
     _lives: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     # --- operations -----------------------------------------------------------------------
@@ -322,6 +326,7 @@ class Story(PlainStory):
         return RunEvents(
             operations=self.operations,
             evidence=[
+                *self.system,
                 *promises(self.plan),
                 *(
                     evidence

@@ -1,9 +1,12 @@
 """What holds at every offset of the metadata log (D.23)."""
 
+import hashlib
+import json
 import random
 import uuid
 from typing import Any
 
+import pytest
 from contract import Plants
 from controller_cores import decided_log
 from hypothesis import given, settings
@@ -12,11 +15,14 @@ from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC, assert_invalid, assert_valid
 
 from checkers.folds.committed_log import committed_log
-from checkers.folds.metadata_digest import digest
+from checkers.folds.metadata_digest import Digest, digest
 from checkers.folds.replay import Replay
 from checkers.replay_invariants import replay_invariants
 from framework.evidence.changes import Change
+from framework.evidence.kinds import Covered, ImageForm
 from framework.verdict import Verdict
+from nodes.kraft.adapter.image_form import IMAGE_FORM, REMEMBERED, REMEMBERED_BYTES
+from nodes.kraft.metadata import image
 
 
 def clean() -> LogStory:
@@ -150,16 +156,70 @@ def test_wish_to_shut_down_is_over_once_the_broker_says_so_or_its_controller_goe
 def test_configuration_of_a_removed_topic_is_gone() -> None:
     """By the digest: a node that kept it has another state."""
     story = clean()
-    state = Replay()
+    state = Replay(form=IMAGE_FORM)
     for event in committed_log(story.run_events().of(Change)).records:
         state.feed(event)
-    story.state("b1", story.offset, digest(state))
+    story.state("b1", story.offset, digest(state, IMAGE_FORM))
     assert_valid(replay_invariants(story.run_events()))
     state.configs[2, "t"] = {"retention.ms": "1"}
     state.touched.add(("config", 2, "t", "retention.ms"))
-    assert digest(state) != digest(Replay())
-    story.state("b2", story.offset, digest(state))
+    assert digest(state, IMAGE_FORM) != digest(Replay(form=IMAGE_FORM), IMAGE_FORM)
+    story.state("b2", story.offset, digest(state, IMAGE_FORM))
     assert_invalid(replay_invariants(story.run_events()), "b2's state", "digest")
+
+
+def test_how_a_digest_is_made_is_the_systems_to_say() -> None:
+    story = clean()
+    story.state("b2", story.offset, "aa")
+    assert_invalid(replay_invariants(story.run_events()), "b2's state", "digest")
+    story.system = ()
+    outcome = replay_invariants(story.run_events())
+    assert_valid(outcome)
+    assert outcome.figures["digests"] == 0
+
+
+def names_alone(*fields: str) -> ImageForm:
+    """Of a system whose digests stand for less, in another order."""
+    covers = tuple(Covered(entity="topic", field=each) for each in fields)
+    return ImageForm(node="", covers=covers)
+
+
+def test_another_system_s_digests_stand_for_what_it_says() -> None:
+    story = clean()
+    line = json.dumps(["topic", "t", OTHER], separators=(",", ":"))
+    right = hashlib.sha256(line.encode()).hexdigest()
+    story.state("b2", story.offset, right)
+    assert_invalid(replay_invariants(story.run_events()), "b2's state", "digest")
+    story.system = (names_alone("name", "id"),)
+    assert_valid(replay_invariants(story.run_events()))
+    story.system = (names_alone("id", "name"),)
+    assert_invalid(replay_invariants(story.run_events()), "b2's state", "digest")
+    story.system = (names_alone("name", "colour"),)
+    with pytest.raises(ValueError, match="'colour' of 'topic'"):
+        replay_invariants(story.run_events())
+
+
+@pytest.mark.parametrize(
+    ("remembered", "size", "kept"), [(2, 99, "bc"), (1, 99, "c"), (3, 99, "abc"), (3, 3, "bc")]
+)
+def test_so_many_answers_are_remembered_as_the_system_says(
+    remembered: int, size: int, kept: str
+) -> None:
+    covers = (Covered(entity="request", field="id"),)
+    form = ImageForm(node="", covers=covers, remembered=remembered, remembered_bytes=size)
+    story = LogStory()
+    for name, answer in (("a", "00"), ("b", "00"), ("c", "0000")):
+        story.record("RequestRecord", request_id=name, answer=answer)
+    state, followed = Replay(form=form), Digest(form)
+    for change in committed_log(story.run_events().of(Change)).records:
+        state.feed(change)
+        followed.of(state)
+    assert list(state.requests) == list(kept)
+    assert followed.entities == len(kept)
+
+
+def test_limits_are_the_nodes_own() -> None:
+    assert (REMEMBERED, REMEMBERED_BYTES) == (image.REMEMBERED_REQUESTS, image.REMEMBERED_BYTES)
 
 
 @settings(max_examples=25, deadline=None)
@@ -219,7 +279,6 @@ def _right(story: LogStory) -> bool:
 
 def test_digest_is_the_nodes_own() -> None:
     """Kinds of entities that no controller test makes: features, producer ids, access rules."""
-    from nodes.kraft.metadata import image
     from nodes.kraft.metadata.describe import describe
     from nodes.kraft.metadata.digest import digest as nodes_digest
     from nodes.kraft.wire import records as wire
@@ -245,14 +304,14 @@ def test_digest_is_the_nodes_own() -> None:
         wire.RemoveAccessControlRecord(**rule),
         wire.RequestRecord(request_id=uuid.uuid4(), answer=b""),
     ]
-    state, current = Replay(), image.EMPTY
+    state, current = Replay(form=IMAGE_FORM), image.EMPTY
     story = LogStory(readers=("c1",))
     for offset, record in enumerate(made):
         current = image.apply(current, record, offset)
         described = describe(record)
         story.apply("c1", offset, described.pop("kind"), **described)
         state.feed(list(story.run_events().of(Change))[-1])
-        assert digest(state) == nodes_digest(current), record
+        assert digest(state, IMAGE_FORM) == nodes_digest(current), record
         state.touched = {("feature", "metadata.version"), *_all_keys(state)}
 
 

@@ -16,7 +16,7 @@ from planted_logs import LogStory
 from planted_runs import TOPIC, assert_invalid, assert_valid
 
 from checkers.folds.committed_log import committed_log
-from checkers.folds.metadata_digest import digest
+from checkers.folds.metadata_digest import Digest, digest
 from checkers.folds.replay import Replay
 from checkers.snapshot_equivalence import snapshot_equivalence
 from framework.evidence.changes import Change
@@ -24,13 +24,14 @@ from framework.evidence.kinds import SnapshotFile
 from framework.evidence.run_events import RunEvents
 from framework.verdict import Verdict
 from nodes.kraft.adapter.disk import left_on_disk
+from nodes.kraft.adapter.image_form import IMAGE_FORM
 from nodes.kraft.metadata.records import encode_record
 from nodes.kraft.wire import records as wire
 from nodes.kraft.wire.snapshots import encode_snapshot
 
 
 def replayed(story: LogStory, end: int) -> Replay:
-    state = Replay()
+    state = Replay(form=IMAGE_FORM)
     for event in committed_log(story.run_events().of(Change)).records[:end]:
         state.feed(event)
     return state
@@ -39,20 +40,21 @@ def replayed(story: LogStory, end: int) -> Replay:
 def written(story: LogStory, node: str = "c1", **wrong: Any) -> Any:
     """A snapshot of all that was applied, but for what is wrong with it."""
     end = wrong.get("end_offset", story.offset)
-    state = replayed(story, end)
+    made = Digest(IMAGE_FORM)
+    told = made.of(replayed(story, end))
     fields = {
         "end_offset": end,
         "epoch": story.epoch,
         "bytes": 100,
-        "records": state.entities(),
-        "digest": digest(state),
+        "records": made.entities,
+        "digest": told,
         "high_watermark": end,
     }
     return story.event(node, "snap_write", **{**fields, **wrong})
 
 
 def loaded(story: LogStory, node: str, end: int, **wrong: Any) -> Any:
-    fields = {"end_offset": end, "epoch": 1, "digest": digest(replayed(story, end))}
+    fields = {"end_offset": end, "epoch": 1, "digest": digest(replayed(story, end), IMAGE_FORM)}
     return story.event(node, "snap_load", **{**fields, "source": "fetched", **wrong})
 
 
@@ -112,6 +114,22 @@ PLANTED = Plants.of(
         ),
     },
 )
+
+
+UNKNOWN_FORM = {
+    "digest": lambda story: written(story, digest="bb"),
+    "size": lambda story: written(story, records=99),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN_FORM)
+def test_what_is_in_a_snapshot_is_the_systems_to_say(name: str) -> None:
+    story = clean()
+    story.hw("c1", story.offset, 1)
+    UNKNOWN_FORM[name](story)
+    assert snapshot_equivalence(story.run_events()).verdict is Verdict.INVALID
+    story.system = ()
+    assert_valid(snapshot_equivalence(story.run_events()))
 
 
 def begins_without(story: LogStory, node: str, type: str, **fields: Any) -> None:
@@ -175,8 +193,7 @@ def test_agrees_with_the_states_of_the_real_controller(seed: int) -> None:
     }
     end, told = draw.choice(sorted(digests)), draw.choice(sorted(digests))
     story.hw("c1", end, 1)
-    entities = replayed(story, end).entities()
-    written(story, end_offset=end, digest=digests[told], records=entities)
+    written(story, end_offset=end, digest=digests[told])
     judged = snapshot_equivalence(story.run_events()).verdict is Verdict.VALID
     assert judged == (digests[end] == digests[told])
 

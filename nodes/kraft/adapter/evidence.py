@@ -20,6 +20,7 @@ from framework.evidence.kinds import Evidence, evidence_of
 from framework.history.event import Json
 from framework.json_lines import json_lines
 from nodes.kraft.adapter.disk import left_on_disk
+from nodes.kraft.adapter.image_form import IMAGE_FORM
 from nodes.kraft.adapter.records import change_of
 
 EVENTS: Final = "nodes/*/**/events.jsonl"
@@ -67,6 +68,7 @@ def observe(folder: Path, plan: Mapping[str, Json]) -> Iterator[Evidence]:
     """All that the nodes of a run tell, and what lies on their disks. Raises `UsageError` where an
     event log is not what nodes write."""
     clocks = Clocks.of(plan)
+    yield IMAGE_FORM
     yield from promises(plan)
     for path in sorted(folder.glob(EVENTS)):
         ref = str(path.relative_to(folder))

@@ -9,6 +9,8 @@ from framework.evidence.kinds import Evidence
 
 NONE: Final = -1
 """No broker, no epoch."""
+NIL: Final = "00000000-0000-0000-0000-000000000000"
+"""The process of a broker that named none."""
 
 Fields = Mapping[str, Any]
 
@@ -46,7 +48,7 @@ def _broker(head: Fields, record: Fields) -> Evidence:
         **head,
         broker_id=record["broker_id"],
         broker_epoch=record["broker_epoch"],
-        process=record.get("incarnation_id"),
+        process=record.get("incarnation_id") or NIL,
         end_points=points,
         rack=record.get("rack"),
     )

@@ -53,6 +53,7 @@ class KraftSystem:
                 "data-plane",
                 "groups",
                 "metadata-log",
+                "strict-metadata-log",
                 "snapshots",
             }
         )

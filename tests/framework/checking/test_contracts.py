@@ -12,11 +12,12 @@ from framework.checking.observed import tables_by_kind
 from framework.checking.results import checker_result
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.checking.runs import FAULTS, NEMESIS
-from framework.evidence.kinds import Elected, Voted
+from framework.evidence.kinds import Elected, ImageForm, Voted
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, EVENTS, LEDGER, RunTables
 
+FORM = ImageForm(node="", source="harness", covers=())
 ELECTED = Elected(node="c1", epoch=1, votes=())
 
 
@@ -55,6 +56,8 @@ def rule(events: RunEvents) -> Outcome:
         (RunCheck(rule, faults=True), run(fs=("read",), faults=1), (LEDGER,)),
         (RunCheck(rule), run(faults=1, evidence=[ELECTED]), ()),
         (RunCheck(rule, evidence=(Voted,)), run(evidence=[ELECTED]), ()),
+        (RunCheck(rule, evidence=(ImageForm,)), run(evidence=[FORM]), ()),
+        (RunCheck(rule, evidence=(ImageForm, Elected)), run(evidence=[FORM, ELECTED]), (EVENTS,)),
         (
             RunCheck(rule, fs=None, faults=True, evidence=(Elected,)),
             run(fs=("read",), faults=1, evidence=[ELECTED]),

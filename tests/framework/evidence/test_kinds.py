@@ -11,6 +11,7 @@ from framework.evidence.catalogue import KINDS, concrete
 from framework.evidence.changes import Change, EndPoint
 from framework.evidence.ids import LeaderEpoch, Offset
 from framework.evidence.kinds import (
+    Covered,
     Elected,
     EpochStart,
     Evidence,
@@ -42,6 +43,8 @@ def value_of(hint: Any, empty: bool) -> Any:
         return EndPoint(name="n", host="h", port=1, protocol=0)
     if hint is EpochStart:
         return EpochStart(epoch=LeaderEpoch(1), start_offset=Offset(2))
+    if hint is Covered:
+        return Covered(entity="e", field="f")
     if args:
         return args[0]  # a literal
     return {int: 7, str: "text", bool: True, float: 0.5}[hint]
