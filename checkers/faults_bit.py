@@ -1,11 +1,11 @@
 """A fault that was not seen to bite is not a fault; one not seen to end still holds.
 
-Each kind that was asked for has to bite at least once (`least`). Never INVALID: it says what the
-other verdicts are worth.
+Each kind that was asked for has to bite in half of its injections, and `least` times at all. Never
+INVALID: it says what the other verdicts are worth.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,10 +14,39 @@ from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.run_events import FaultRecord, RunEvents
 from framework.history.event import Json
 from framework.plugins.capabilities import FAULTS
+from framework.plugins.checker import LEDGER, Clause, Count
 from framework.plugins.options import need_positive
 from framework.verdict import Verdict
 
 NO_FAULTS: Final = "no faults asked"
+
+PROBED: Final = Clause(
+    name="probed-before",
+    says="Each injection was looked at before it was made, so that what is seen in it is its doing",
+    compares="looks before an injection and in it",
+    floor=2,
+    because="each injection has both; this run needs those of all",
+    sources=(LEDGER,),
+    blind="what a probe does not look at",
+)
+BIT: Final = Clause(
+    name="bit",
+    says="Each kind that was asked for was seen to bite, in half of its injections at least",
+    compares="looks, before and in it, of injections that bit",
+    floor=2,
+    because="two of each injection; this run needs those of half of each kind's, or of `least`",
+    sources=(LEDGER,),
+    blind="a fault that ends between its probe and its healing",
+)
+OVER: Final = Clause(
+    name="over",
+    says="Each injection was seen to be over after it was healed",
+    compares="looks, in it and after it, of injections that were over",
+    floor=2,
+    because="two of each injection; this run needs those of all",
+    sources=(LEDGER,),
+)
+CLAUSES: Final = (PROBED, BIT, OVER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,30 +63,73 @@ def faults_bit(events: RunEvents, options: FaultsBitOptions = FaultsBitOptions()
     injections = sorted(events.faults, key=lambda each: each.id)
     asked = _asked(events.plan)
     if not asked and not injections:
-        return Outcome(verdict=Verdict.VALID, seen=1, note=NO_FAULTS)
+        none: dict[str, Count] = {each.name: NO_FAULTS for each in CLAUSES}
+        return Outcome(verdict=Verdict.VALID, seen=1, note=NO_FAULTS, clauses=none)
     bit = [each for each in injections if _bit(each)]
-    open_ended = [each for each in injections if each.healed is not True]
-    notes = []
-    if not injections:
-        notes.append(f"faults were asked for ({', '.join(asked)}), and none was injected")
-    elif not bit:
-        notes.append("faults were injected, and none was seen to bite")
-    else:
-        notes += _too_few(asked, bit, options.least)
-    if open_ended:
-        notes.append(f"not seen to be healed: {_names(open_ended)}")
+    over = [each for each in injections if each.healed is True]
+    looked = [each for each in injections if _held_before(each) is not None]
+    due = _due(asked, injections, options.least)
+    notes = list(_wanting(asked, injections, due))
+    notes += _named("not looked at before", injections, looked)
+    notes += _named("not seen to be healed", injections, over)
     verdict = Verdict.UNKNOWN if notes else Verdict.VALID
-    dull = [each for each in injections if not _bit(each)]
-    if bit and dull:
-        notes.append(f"not seen to bite: {_names(dull)}")
+    if bit:
+        notes += _named("not seen to bite", injections, bit)
+    times = _times(bit)
     figures: dict[str, float] = {
         "injections": len(injections),
         "bit": len(bit),
-        "healed": len(injections) - len(open_ended),
+        "healed": len(over),
+        **{f"bit.{fault}": count for fault, count in sorted(times.items())},
     }
-    for fault in sorted({each.fault for each in bit}):
-        figures[f"bit.{fault}"] = sum(each.fault == fault for each in bit)
-    return Outcome(verdict=verdict, seen=len(injections), figures=figures, note="; ".join(notes))
+    enough = sum(min(times[fault], least) for fault, least in due.items())
+    counts: dict[str, Count] = {
+        PROBED.name: (2 * len(looked), 2 * len(injections)),
+        BIT.name: (2 * enough, 2 * due.total()),
+        OVER.name: (2 * len(over), 2 * len(injections)),
+    }
+    return Outcome(
+        verdict=verdict,
+        seen=len(injections),
+        figures=figures,
+        note="; ".join(notes),
+        clauses=counts,
+    )
+
+
+def _due(asked: Iterable[str], injections: Iterable[FaultRecord], least: int) -> Counter[str]:
+    """How often each kind has to bite. What nobody asked for by name needs to in half of its
+    injections, too."""
+    made = _times(injections)
+    due = Counter({fault: -(-count // 2) for fault, count in made.items()})
+    for fault in asked:
+        due[fault] = max(due[fault], least)
+    return due
+
+
+def _wanting(
+    asked: Iterable[str], injections: Sequence[FaultRecord], due: Mapping[str, int]
+) -> Iterator[str]:
+    """Which kinds bit less often than they have to."""
+    made, times = _times(injections), _times(each for each in injections if _bit(each))
+    if not injections:
+        yield f"faults were asked for ({', '.join(asked)}), and none was injected"
+        return
+    if not times:
+        yield "faults were injected, and none was seen to bite"
+        return
+    if idle := sorted(fault for fault in due if not times[fault]):
+        yield f"never seen to bite: {', '.join(idle)}"
+    for fault, least in sorted(due.items()):
+        if 0 < times[fault] < least:
+            yield (
+                f"{fault} was seen to bite {times[fault]} times in {made[fault]} injections, "
+                f"{least} are asked for"
+            )
+
+
+def _times(injections: Iterable[FaultRecord]) -> Counter[str]:
+    return Counter(each.fault for each in injections)
 
 
 def _asked(plan: Mapping[str, Json]) -> list[str]:
@@ -67,29 +139,30 @@ def _asked(plan: Mapping[str, Json]) -> list[str]:
     return [str(name) for name in named if name != "none"]
 
 
-def _too_few(asked: Sequence[str], bit: Sequence[FaultRecord], least: int) -> Iterator[str]:
-    """Which kinds bit less often than they have to."""
-    times = Counter(each.fault for each in bit)
-    if idle := sorted(fault for fault in set(asked) if not times[fault]):
-        yield f"never seen to bite: {', '.join(idle)}"
-    for fault in sorted(fault for fault in set(asked) if 0 < times[fault] < least):
-        yield f"{fault} was seen to bite {times[fault]} times, {least} are asked for"
-
-
 def _bit(injection: FaultRecord) -> bool:
     """It was seen to hold, and had not held before."""
-    return injection.effective is True and _probed(injection.entries, "probed-before") is not True
+    return injection.effective is True and _held_before(injection) is False
 
 
-def _probed(entries: Sequence[Mapping[str, Json]], step: str) -> bool | None:
-    for entry in entries:
-        if entry.get("step") == step:
+def _held_before(injection: FaultRecord) -> bool | None:
+    """None: nobody looked, or could not tell."""
+    for entry in injection.entries:
+        if entry.get("step") == "probed-before":
             return (entry.get("probe") or {}).get("bites")
     return None
 
 
-def _names(injections: Sequence[FaultRecord]) -> str:
-    return ", ".join(f"{each.fault} {each.shape} (injection {each.id})" for each in injections)
+def _named(
+    what: str, injections: Iterable[FaultRecord], right: Sequence[FaultRecord]
+) -> Iterator[str]:
+    """Which injections are not among the right ones, if some are not."""
+    others = [
+        f"{each.fault} {each.shape} (injection {each.id})"
+        for each in injections
+        if each not in right
+    ]
+    if others:
+        yield f"{what}: {', '.join(others)}"
 
 
 class FaultsBit(RunChecker):
@@ -99,5 +172,6 @@ class FaultsBit(RunChecker):
         "over after they were healed"
     )
     requires = frozenset({FAULTS})
+    clauses = CLAUSES
     Options = FaultsBitOptions
     check_run = RunCheck(faults_bit, faults=True)

@@ -54,8 +54,35 @@ HELD_BEFORE = {"entries": [{"step": "probed-before", "probe": {"bites": True}}]}
 @PLANTED.violation(
     "not seen to be healed", on=injected(healed=None, healed_ns=None), name="it never ended"
 )
+@PLANTED.violation("not looked at before: partition", on=injected(entries=[]), name="no look")
+@PLANTED.violation(
+    "not looked at before: partition",
+    on=injected(entries=[{"step": "probed-before", "probe": {"bites": None}}]),
+    name="a look that failed",
+)
 def it_did_not_bite(story: Story) -> None:
     """As it is."""
+
+
+@PLANTED.violation("partition was seen to bite 1 times in 3 injections, 2 are asked for")
+def few_of_them_bit(story: Story) -> None:
+    story.inject(2, effective=False)
+    story.inject(3, effective=False)
+
+
+@PLANTED.violation("kill was seen to bite 1 times in 3 injections, 2 are asked for")
+def few_of_a_kind_bit_and_all_of_another(story: Story) -> None:
+    """Together most of them did."""
+    for number in (2, 3, 4):
+        story.inject(number)
+    for number in (5, 6, 7):
+        story.inject(number, fault="kill", effective=number == 5)
+
+
+@PLANTED.violation("not looked at before: partition halves (injection 3)")
+def one_of_many_was_not_looked_at_before(story: Story) -> None:
+    story.inject(2)
+    story.inject(3, entries=[])
 
 
 def test_some_dull_injections_among_sharp_ones_are_named() -> None:
