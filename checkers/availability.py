@@ -19,7 +19,7 @@ from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.kinds import Elected
 from framework.evidence.run_events import FaultRecord, RunEvents
-from framework.history.event import Json
+from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.checker import LEDGER, Finding
 from framework.plugins.options import need_positive
@@ -94,7 +94,7 @@ def availability(
     return outcome
 
 
-def _bound_s(plan: Mapping[str, Json], options: AvailabilityOptions) -> float:
+def _bound_s(plan: Mapping[str, Recorded], options: AvailabilityOptions) -> float:
     told = options.recovery or plan.get("recovery_s")
     return float(told) if isinstance(told, int | float) and told > 0 else RECOVERY_S
 

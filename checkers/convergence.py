@@ -33,7 +33,7 @@ from framework.evidence.kinds import (
     evidence_of,
 )
 from framework.evidence.run_events import RunEvents, phase_ns, settled, unhealed
-from framework.history.event import Json
+from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.checker import LEDGER, Finding
 from framework.plugins.options import need_positive
@@ -103,7 +103,7 @@ def _cannot_tell(events: RunEvents) -> str | None:
     return None
 
 
-def _nodes_of(plan: Mapping[str, Json]) -> list[str]:
+def _nodes_of(plan: Mapping[str, Recorded]) -> list[str]:
     return sorted(plan.get("nodes") or {})
 
 
@@ -150,7 +150,9 @@ def _not_settled(events: RunEvents) -> Iterator[Finding]:
     )
 
 
-def _nodes(before: list[Evidence], plan: Mapping[str, Json], ending: Ending) -> Iterator[Finding]:
+def _nodes(
+    before: list[Evidence], plan: Mapping[str, Recorded], ending: Ending
+) -> Iterator[Finding]:
     """Each node's last digest stands at the offset of the last one anywhere, or at least its
     high watermark reached what had been committed some time before the end."""
     last: dict[str, ImageDigest] = {}
@@ -185,7 +187,9 @@ def _nodes(before: list[Evidence], plan: Mapping[str, Json], ending: Ending) -> 
 # --- brokers and partitions ---------------------------------------------------------------
 
 
-def _brokers(before: list[Evidence], plan: Mapping[str, Json], ending: Ending) -> Iterator[Finding]:
+def _brokers(
+    before: list[Evidence], plan: Mapping[str, Recorded], ending: Ending
+) -> Iterator[Finding]:
     """By their last state that clocks tell to be before the end, if there is no later one that
     may be, too. A node that never tells a state is no broker."""
     last: dict[str, Booted | BrokerStateChanged] = {}

@@ -12,7 +12,7 @@ from typing import Final
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.run_events import FaultRecord, RunEvents
-from framework.history.event import Json
+from framework.history.event import Recorded
 from framework.plugins.capabilities import FAULTS
 from framework.plugins.checker import LEDGER, Clause, Count
 from framework.plugins.options import need_positive
@@ -132,7 +132,7 @@ def _times(injections: Iterable[FaultRecord]) -> Counter[str]:
     return Counter(each.fault for each in injections)
 
 
-def _asked(plan: Mapping[str, Json]) -> list[str]:
+def _asked(plan: Mapping[str, Recorded]) -> list[str]:
     """The faults of the nemeses that were asked for. Older plans name the nemeses alone, of which
     each had one fault, called as itself."""
     named = plan.get("faults") or plan.get("nemeses") or ()

@@ -30,7 +30,7 @@ from framework.evidence.kinds import (
     evidence_of,
 )
 from framework.evidence.run_events import RunEvents, incarnations
-from framework.history.event import Json
+from framework.history.event import Recorded
 from framework.plugins.checker import Finding
 from framework.verdict import Verdict
 
@@ -128,7 +128,7 @@ def _disks(evidence: Iterable[Evidence]) -> dict[str, Disk]:
     return disks
 
 
-def _may_run(plan: Mapping[str, Json], node: str) -> bool:
+def _may_run(plan: Mapping[str, Recorded], node: str) -> bool:
     """Whether a process may have been left running: what a workload started is not stopped."""
     kept = bool((plan.get("options") or {}).get("keep"))
     return kept or node not in (plan.get("nodes") or {node: None})

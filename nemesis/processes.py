@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from framework.generators import Generator
-from framework.history.event import Json
+from framework.history.event import Json, Recorded
 from framework.plugins.fault import Fault, Injection, Probe
 from framework.plugins.host import Ability, HostProvider
 from framework.plugins.options import need_positive
@@ -80,7 +80,7 @@ class ProcessFault:
             nodes = sorted(rng.sample(nodes, self.options.count))
         return self.injection(shape, self.act, {node: cluster.pid_file(node) for node in nodes})
 
-    def from_json(self, shape: str, victims: Mapping[str, Json]) -> Injection:
+    def from_json(self, shape: str, victims: Mapping[str, Recorded]) -> Injection:
         files = {node: str(victim["pid_file"]) for node, victim in victims.items()}
         return self.injection(shape, self.act, files)
 

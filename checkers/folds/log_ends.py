@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from framework.checking.findings import finding
-from framework.history.event import Json
+from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
 
@@ -104,7 +104,7 @@ def _binds(before: LimitAnswer, after: LimitAnswer) -> bool:
 
 
 def hidden(
-    answers: Iterable[LimitAnswer], operations: Iterable[Operation], plan: Mapping[str, Json]
+    answers: Iterable[LimitAnswer], operations: Iterable[Operation], plan: Mapping[str, Recorded]
 ) -> Iterator[Finding]:
     """The first answer by which the log begins where nothing that was asked for can have brought
     it. What moves it by itself is a setting, of the run or of a topic."""
@@ -123,7 +123,7 @@ def hidden(
             return
 
 
-def may_remove(plan: Mapping[str, Json], operations: Iterable[Operation]) -> bool:
+def may_remove(plan: Mapping[str, Recorded], operations: Iterable[Operation]) -> bool:
     """Whether the run or a create set something by which brokers remove records. (What they do
     where nobody sets anything takes days.)"""
     asked = [each.value for each in operations if each.f == "create"]

@@ -103,7 +103,9 @@ def _broker(state: Replay, broker_id: int) -> Values | None:
     broker = state.brokers.get(broker_id)
     if broker is None:
         return None
-    points = [[point.name, point.host, point.port, point.protocol] for point in broker.end_points]
+    points: list[Json] = [
+        [point.name, point.host, point.port, point.protocol] for point in broker.end_points
+    ]
     return (
         broker_id,
         broker.epoch,

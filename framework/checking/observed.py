@@ -9,20 +9,20 @@ from framework.errors import UsageError
 from framework.evidence.catalogue import KINDS
 from framework.evidence.kinds import Evidence
 from framework.evidence.schemas import table_of
-from framework.history.event import Json
+from framework.history.event import Recorded
 from framework.plugins import registry
 from framework.plugins.checker import RunInfo
 from framework.plugins.system import System
 
 
-def system_of(plan: Mapping[str, Json]) -> System:
+def system_of(plan: Mapping[str, Recorded]) -> System:
     """The system that a run tested; the default one where its plan does not say."""
     name = plan.get("system")
     system: System = registry.load("systems", str(name or registry.default("systems")))
     return system
 
 
-def with_votes(plan: Mapping[str, Json]) -> Mapping[str, Json]:
+def with_votes(plan: Mapping[str, Recorded]) -> Mapping[str, Recorded]:
     """The plan with `votes` of each node. Older ones do not say it; then the system's layout does,
     if it is installed."""
     nodes, options = plan["nodes"], plan.get("options") or {}
@@ -37,7 +37,7 @@ def with_votes(plan: Mapping[str, Json]) -> Mapping[str, Json]:
     return {**plan, "nodes": told}
 
 
-def restated(plan: Mapping[str, Json], operations: pa.Table) -> pa.Table:
+def restated(plan: Mapping[str, Recorded], operations: pa.Table) -> pa.Table:
     """A stored run's operations in today's words, which its system knows, if it is installed."""
     try:
         system = system_of(plan)

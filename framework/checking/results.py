@@ -16,7 +16,7 @@ from framework.checking.clauses import (
 )
 from framework.checking.keyed import NOTHING
 from framework.errors import UsageError
-from framework.history.event import Json
+from framework.history.event import Json, Recorded
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, Clause
 from framework.verdict import Verdict, worst
@@ -172,7 +172,7 @@ def run_result(
     )
 
 
-def verdict_document(result: RunResult) -> dict[str, Json]:
+def verdict_document(result: RunResult) -> dict[str, Recorded]:
     """`verdict.json`."""
     return {
         "verdict": result.verdict.value,
@@ -184,7 +184,7 @@ def verdict_document(result: RunResult) -> dict[str, Json]:
     }
 
 
-def _checker_document(checker: CheckerResult) -> dict[str, Json]:
+def _checker_document(checker: CheckerResult) -> dict[str, Recorded]:
     document = asdict(checker) | {
         "verdict": checker.verdict.value,
         "clauses": [
@@ -213,7 +213,7 @@ def write_verdict(result: RunResult) -> None:
     draft.replace(target)
 
 
-def _written(target: Path) -> dict[str, Json]:
+def _written(target: Path) -> dict[str, Recorded]:
     try:
         document = json.loads(target.read_text())
     except (OSError, ValueError):

@@ -25,7 +25,7 @@ from framework.evidence.catalogue import KINDS, concrete
 from framework.evidence.kinds import DISK, Evidence
 from framework.evidence.run_events import FaultRecord, NemesisEvent, RunEvents
 from framework.evidence.schemas import rows_of
-from framework.history.event import Json
+from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of
 from framework.plugins.checker import Clause, DataFrame, RunTables, Table, Tables
@@ -168,7 +168,7 @@ def evidence_for(
             yield kind.kind, table
 
 
-def _json_bytes(plan: Mapping[str, Json]) -> bytes:
+def _json_bytes(plan: Mapping[str, Recorded]) -> bytes:
     return json.dumps(dict(plan), default=str).encode()
 
 
@@ -182,7 +182,7 @@ def _stream(table: Table) -> bytes:
 
 def unpacked(rows: Iterable[Row]) -> RunEvents:
     """What a run's packed rows say."""
-    plan: Mapping[str, Json] = {}
+    plan: Mapping[str, Recorded] = {}
     operations: list[Operation] = []
     nemesis: list[NemesisEvent] = []
     faults: list[FaultRecord] = []
@@ -235,5 +235,5 @@ def _fault_record(row: Row) -> FaultRecord:
     )
 
 
-def _loads(text: str | None) -> Json:
+def _loads(text: str | None) -> Recorded:
     return None if text is None else json.loads(text)

@@ -33,7 +33,7 @@ from framework.checking.results import (
 )
 from framework.checking.runs import StoredRun, read_each, runs_at
 from framework.errors import UsageError
-from framework.history.event import Json
+from framework.history.event import Json, Recorded
 from framework.history.jepsen import MODELS as JEPSEN_MODELS
 from framework.history.jepsen import our_model
 from framework.history.pairing import Operation
@@ -144,7 +144,7 @@ def _say(line: str) -> None:
     print(f"framework: {line}", file=sys.stderr, flush=True)
 
 
-def _stored_verdict(folder: Path) -> Json:
+def _stored_verdict(folder: Path) -> Recorded:
     """The verdict that a run has so far; None: none that can be read."""
     try:
         return json.loads((folder / VERDICT_FILE).read_text())["verdict"]

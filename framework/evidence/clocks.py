@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from framework.evidence.kinds import Evidence
-from framework.history.event import Json
+from framework.history.event import Recorded
 
 UNKNOWN_NS: Final = 1 << 62
 """How far off a clock may be of which nothing is known: no two times are ever so far apart."""
@@ -28,7 +28,7 @@ class Clock:
     within_ns: int = 0
 
     @classmethod
-    def of(cls, told: Mapping[str, Json]) -> "Clock":
+    def of(cls, told: Mapping[str, Recorded]) -> "Clock":
         """From all that was measured: no measurement says that the offset was outside of this, so
         a clock that runs faster than the other, or slower, only widens it."""
         if told.get("shared"):
@@ -48,7 +48,7 @@ class Clocks:
     others: Clock = Clock()
 
     @classmethod
-    def of(cls, plan: Mapping[str, Json]) -> "Clocks":
+    def of(cls, plan: Mapping[str, Recorded]) -> "Clocks":
         zero_ns = int(plan["time_zero_ns"])
         told = plan.get("clocks")
         if isinstance(told, Mapping):

@@ -6,7 +6,7 @@ the Arrow schema of each kind follows from its fields (`schemas`).
 
 import json
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from framework.evidence.ids import (
     BrokerEpoch,
@@ -16,7 +16,7 @@ from framework.evidence.ids import (
     PartitionEpoch,
     ReplicaId,
 )
-from framework.history.event import Json
+from framework.history.event import Json, Recorded
 
 Source: TypeAlias = Literal["client", "harness", "disk", "event"]
 """Who says so, the most trusted first."""
@@ -612,9 +612,10 @@ def evidence_of(*kinds: type[Evidence]) -> frozenset[str]:
     return frozenset(CAPABILITY + (each.family or each.kind) for each in kinds)
 
 
-def _plain(value: Any) -> Json:
+def _plain(value: Recorded) -> Json:
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
     if hasattr(value, "__dataclass_fields__"):
         return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
-    return value
+    plain: Json = value
+    return plain

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from framework.evidence.ids import ReplicaId
 from framework.evidence.kinds import Booted, Evidence
-from framework.history.event import Json
+from framework.history.event import Recorded
 from framework.history.pairing import Operation
 
 Kind = TypeVar("Kind", bound=Evidence)
@@ -25,7 +25,7 @@ class NemesisEvent:
     time_ns: int
     type: str
     f: str
-    value: Json = None
+    value: Recorded = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +37,13 @@ class FaultRecord:
     id: int
     fault: str
     shape: str = ""
-    victims: Json = None
+    victims: Recorded = None
     injected_ns: int | None = None
     healed_ns: int | None = None
     effective: bool | None = None
     healed: bool | None = None
     ends_processes: bool | None = None
-    entries: Sequence[Mapping[str, Json]] = ()
+    entries: Sequence[Mapping[str, Recorded]] = ()
 
     @property
     def since_ns(self) -> int:
@@ -74,7 +74,7 @@ class RunEvents:
     evidence: Sequence[Evidence] = ()
     nemesis: Sequence[NemesisEvent] = ()
     faults: Sequence[FaultRecord] = ()
-    plan: Mapping[str, Json] = field(default_factory=dict)
+    plan: Mapping[str, Recorded] = field(default_factory=dict)
 
     def of(self, *kinds: type[Kind]) -> Iterator[Kind]:
         """The evidence of these kinds, or of any that they are the base of."""

@@ -5,14 +5,15 @@ event has none.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from framework.history.event import Json, Recorded
 from framework.history.jsonl import compact
 
 SCHEMA: Final = pa.schema(
@@ -54,7 +55,7 @@ OPERATIONS: Final = pa.schema(
 BATCH_ROWS: Final = 16_384
 
 
-def row(fields: dict[str, Any]) -> dict[str, Any]:
+def row(fields: Mapping[str, Recorded]) -> dict[str, Json]:
     """The row of an event's JSON object, as our own journal writes it."""
     code, message = fields.get("error") or (None, None)
     return {
@@ -72,7 +73,7 @@ def row(fields: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _json(value: Any) -> str | None:
+def _json(value: Json) -> str | None:
     return None if value is None else compact(value)
 
 
@@ -88,5 +89,5 @@ def write_parquet(lines: Iterable[bytes], path: Path) -> int:
     return written
 
 
-def _rows(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+def _rows(lines: Iterable[bytes]) -> Iterator[dict[str, Json]]:
     return (row(json.loads(line)) for line in lines if line.endswith(b"\n"))

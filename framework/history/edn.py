@@ -23,10 +23,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
+from enum import Enum, auto
 from fractions import Fraction
 from functools import partial
 from math import isfinite
-from typing import Any, Final
+from typing import Final, Literal, TypeAlias, final
 from uuid import UUID
 
 from framework.history.event import Json
@@ -42,18 +43,27 @@ class EdnError(ValueError):
         """The text ends within its last line: its writer was killed."""
 
 
+class _Mark(Enum):
+    """What is no form."""
+
+    CLOSING = auto()
+    NOTHING = auto()
+    """A comment, or a form that is discarded."""
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class _Opening:
     """What begins a form that is built of others: of all up to `close`, or of the next `count`."""
 
-    build: Callable[[list[Json]], Json]
+    build: Callable[[list[Json]], Json | Literal[_Mark.NOTHING]]
     close: str = ""
     count: int = -1
 
 
-_CLOSING: Final = object()
-_NOTHING: Final = object()
-"""What a comment is, and a form that is discarded."""
+_Atom: TypeAlias = Json | _Mark | _Opening
+_CLOSING: Final = _Mark.CLOSING
+_NOTHING: Final = _Mark.NOTHING
 _TOP: Final = _Opening(list, count=1)
 _DEPTH: Final = 200
 _NOT_CLOSED: Final = "it is not closed"
@@ -178,8 +188,9 @@ def _map(items: list[Json]) -> Json:
 
 
 def _set(items: list[Json]) -> Json:
-    if all(type(item) is int for item in items):
-        return {"#set": sorted(set(items))}
+    numbers = [item for item in items if type(item) is int]
+    if len(numbers) == len(items):
+        return {"#set": sorted(set(numbers))}
     by_text = {_json(item): item for item in items}
     return {"#set": [by_text[text] for text in sorted(by_text)]}
 
@@ -191,8 +202,10 @@ def _tagged(tag: str, items: list[Json]) -> Json:
     (form,) = items
     if tag in _KNOWN:
         try:
+            if not isinstance(form, str):
+                raise ValueError
             form = _KNOWN[tag](form)
-        except (ValueError, TypeError, AttributeError):
+        except ValueError:
             raise ValueError(f"{tag} of {form!r:.40} is malformed") from None
     return {tag: form}
 
@@ -225,7 +238,7 @@ def _qualified(key: str, name: str) -> str:
 
 
 _CLOSERS: Final = ("}", "]", ")")
-_SYNTAX: Final[dict[str, Any]] = {
+_SYNTAX: Final[dict[str, _Atom]] = {
     "{": _Opening(_map, "}"),
     "#{": _Opening(_set, "}"),
     "[": _Opening(list, "]"),
@@ -263,13 +276,13 @@ _KEPT: Final = 1 << 17
 _string: Final = json.JSONDecoder(strict=False).decode
 
 
-class _Atoms(dict[str, Any]):
+class _Atoms(dict[str, _Atom]):
     """What each token says; a first share of them is kept."""
 
     def __init__(self) -> None:
         super().__init__(_SYNTAX)
 
-    def __missing__(self, token: str) -> Any:
+    def __missing__(self, token: str) -> _Atom:
         found = _atom(token)
         kept = type(found) in (str, _Opening) and len(token) <= 24
         if (kept or (type(found) is int and len(token) <= 6)) and len(self) < _KEPT:
@@ -277,7 +290,7 @@ class _Atoms(dict[str, Any]):
         return found
 
 
-def _atom(token: str) -> Any:
+def _atom(token: str) -> _Atom:
     """Raises `ValueError` or `ArithmeticError`."""
     if _INTEGER.fullmatch(token):
         return int(token.removesuffix("N"), 0)

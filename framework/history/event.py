@@ -1,12 +1,15 @@
 """One event of a history, and its line in `history.jsonl`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-Json: TypeAlias = Any
-"""Whatever `json` reads and writes: histories of others hold anything. Workloads of ours have types
-for it, of which `to_json` and `from_json` are the border."""
+Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
+"""What JSON can say: all that is written, and what is read before anybody knows what it is."""
+Recorded: TypeAlias = Any
+"""`Json` of a recorded run or history, which may be somebody else's: workloads, outcome tables and
+rules each know what theirs has to be, check it there (`from_json`, `isinstance`), and refuse or
+pass over what is not. mypy cannot: to it every step into `Json` is a union of seven."""
 
 EventType: TypeAlias = Literal["invoke", "ok", "fail", "info"]
 CompletionType: TypeAlias = Literal["ok", "fail", "info"]
@@ -33,8 +36,8 @@ class Event:
     f: str
     index: int = -1
     time: int | None = None
-    key: Json = None
-    value: Json = None
+    key: Recorded = None
+    value: Recorded = None
     error: tuple[str, str] | None = None
     node: str | None = None
     ext: Mapping[str, Json] | None = None

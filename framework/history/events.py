@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from framework.history import scan
 from framework.history.columns import SCHEMA
-from framework.history.event import EVENT_TYPES, NEMESIS, Event
+from framework.history.event import EVENT_TYPES, NEMESIS, Event, Json
 from framework.history.json_columns import Texts, forms, in_form, texts
 from framework.history.json_walk import ABSENT, CANONICAL
 from framework.history.lines import HalfLine, Malformed, decode, error_of, event_of, parse
@@ -224,13 +224,13 @@ def objects(column: pa.Array) -> pa.Array:
     return column
 
 
-def _each(texts: pa.Array, change: Callable[[str], Any]) -> pa.Array:
+def _each(texts: pa.Array, change: Callable[[str], str | None]) -> pa.Array:
     """Another text for each, computed once for equal ones."""
     known = coded(texts)
     return _replaced(known, [change(text) for text in known.dictionary.to_pylist()])
 
 
-def _recoded(known: pa.DictionaryArray, change: Callable[[str], Any]) -> pa.DictionaryArray:
+def _recoded(known: pa.DictionaryArray, change: Callable[[str], str | None]) -> pa.DictionaryArray:
     """The same, as a dictionary."""
     new = _texts_of([change(text) for text in known.dictionary.to_pylist()])
     return coded(pa.DictionaryArray.from_arrays(known.indices, new))
@@ -268,7 +268,7 @@ def _read(chunk: bytes) -> Events:
 
 
 def _columns(found: Sequence[Event], base: int, lines: int, half: bool) -> Events:
-    def jsons(values: Sequence[Any]) -> pa.Array:
+    def jsons(values: Sequence[Json]) -> pa.Array:
         return pa.array(
             [None if value is None else as_json(value) for value in values], pa.string()
         )

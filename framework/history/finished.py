@@ -5,15 +5,16 @@ from; rows are in the order of `op`. Columns that say nothing may be missing.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from framework.history.borders import Before, Border, Call
 from framework.history.columns import OPERATIONS
-from framework.history.event import NEMESIS
+from framework.history.event import NEMESIS, Recorded
 from framework.history.events import (
     NEMESIS_ID,
     NotThis,
@@ -77,7 +78,7 @@ def from_operations(source: Range, table: pa.Table) -> tuple[dict[str, pa.Array]
     return {name: column for name, column in columns.items() if column is not None}, border
 
 
-def _typed(table: pa.Table) -> dict[str, Any]:
+def _typed(table: pa.Table) -> dict[str, pa.Array]:
     fields = {field.name: field for field in OPERATIONS}
     try:
         return {
@@ -89,7 +90,9 @@ def _typed(table: pa.Table) -> dict[str, Any]:
         raise NotThis from None
 
 
-def _turns(processes: pa.Array, op: Any, end: Any) -> tuple[dict[str, int], dict[str, Call]]:
+def _turns(
+    processes: pa.Array, op: NDArray[np.int64], end: NDArray[np.int64]
+) -> tuple[dict[str, int], dict[str, Call]]:
     """When each process begins, and until when its last operation is open. Raises `NotThis`
     where a process has two open at once."""
     coded = processes.dictionary_encode()
@@ -105,7 +108,7 @@ def _turns(processes: pa.Array, op: Any, end: Any) -> tuple[dict[str, int], dict
     return begin, {names[code[row]]: (int(end[row]), "", "") for row in tails}
 
 
-def what_is_wrong(rows: Iterator[dict[str, Any]], before: Before) -> tuple[int, str] | None:
+def what_is_wrong(rows: Iterator[dict[str, Recorded]], before: Before) -> tuple[int, str] | None:
     """The first row that is no operation, or that cannot follow the ones before it: its number,
     from 1, and what is wrong."""
     now = before.now
@@ -118,7 +121,7 @@ def what_is_wrong(rows: Iterator[dict[str, Any]], before: Before) -> tuple[int, 
     return None
 
 
-def _wrong(row: dict[str, Any], now: int | None, busy: dict[str, int]) -> str:
+def _wrong(row: dict[str, Recorded], now: int | None, busy: dict[str, int]) -> str:
     op, end = row["op"], row["end"]
     if type(op) is not int or op < 0:
         return f"op is {op!r}; it must be the index of the invocation, from 0"
@@ -149,11 +152,11 @@ def _wrong(row: dict[str, Any], now: int | None, busy: dict[str, int]) -> str:
     return ""
 
 
-def _name(row: dict[str, Any]) -> str:
+def _name(row: dict[str, Recorded]) -> str:
     return process_id(str(row["process"]))
 
 
-def _read(text: Any) -> Any:
+def _read(text: Recorded) -> Recorded:
     """What a JSON text says, or `_NO_JSON`."""
     try:
         return decode(text)

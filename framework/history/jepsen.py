@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import BinaryIO, Final, cast
 
 from framework.errors import UsageError
 from framework.history import edn
@@ -28,7 +28,7 @@ MODELS: Final = tuple(READINGS)
 _FILES: Final = ("history.edn", "history.edn.gz")
 """What a folder is searched for; other EDN files of a test are no histories."""
 _EXAMPLE: Final = "{:index 0, :type :invoke, :process 0, :f :read, :value nil}"
-_TYPES: Final[dict[Json, EventType]] = {
+_TYPES: Final[dict[str, EventType]] = {
     ":invoke": "invoke",
     ":ok": "ok",
     ":fail": "fail",
@@ -235,7 +235,7 @@ def _error(given: Json) -> tuple[str, str]:
     return _text(given), ""
 
 
-def _text(given: Any) -> str:
+def _text(given: Json) -> str:
     return given.removeprefix(":") if isinstance(given, str) else shown(given)
 
 
@@ -259,8 +259,8 @@ def _numbered_anew(operations: Sequence[Operation]) -> bool:
 
 
 def _number_as_jepsen(operations: Sequence[Operation], raw: _Raw) -> None:
-    indices = raw.indices
-    if any(type(index) is not int or not 0 <= index < 2**62 for index in indices):
+    indices = [index for index in raw.indices if type(index) is int and 0 <= index < 2**62]
+    if len(indices) != len(raw.indices):
         return
     if any(after <= before for before, after in pairwise(indices)):
         return

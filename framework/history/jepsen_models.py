@@ -8,10 +8,10 @@ docs/checking.md and docs/checking.md have them.
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from framework.history.edn import key_of
-from framework.history.event import Json
+from framework.history.event import Json, Recorded
 from framework.history.pairing import Operation
 
 Read: TypeAlias = tuple[list[Operation], list[str]]
@@ -68,7 +68,7 @@ def _untagged(operation: Operation) -> Operation:
     return operation
 
 
-def _tuple(value: Json) -> Json:
+def _tuple(value: Recorded) -> Recorded:
     """A tagged pair as the plain pair."""
     if type(value) is dict and len(value) == 1:
         ((tag, inner),) = value.items()
@@ -264,7 +264,7 @@ def _micro_operation(operation: Operation, step: Json) -> Json:
     )
 
 
-def _is_records(records: Any) -> bool:
+def _is_records(records: Json) -> bool:
     return isinstance(records, list) and all(map(_is_pair, records))
 
 

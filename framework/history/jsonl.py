@@ -1,16 +1,16 @@
 """An event as one line of `history.jsonl`."""
 
 import json
-from typing import Any, Final
+from typing import Final
 
-from framework.history.event import Event
+from framework.history.event import Event, Json
 
 _ENCODER: Final = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
 )
 
 
-def compact(value: Any) -> str:
+def compact(value: Json) -> str:
     """JSON without spaces. Raises `TypeError`, `ValueError` or `RecursionError` for what is not
     JSON (NaN is not)."""
     return _ENCODER.encode(value)
@@ -19,7 +19,7 @@ def compact(value: Any) -> str:
 def encode(event: Event) -> bytes:
     """The line, newline included: only the fields that are set, in the order of the format's
     description. Raises as `compact` does."""
-    fields: dict[str, Any] = {}
+    fields: dict[str, Json] = {}
     if event.index >= 0:
         fields["index"] = event.index
     if event.time is not None:

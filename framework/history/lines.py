@@ -2,7 +2,7 @@
 
 import json
 from decimal import Decimal
-from typing import Any, Final, NoReturn, cast
+from typing import Final, NoReturn
 
 from framework.history.event import EVENT_TYPES, Event, Json
 from framework.history.texts import as_text
@@ -48,7 +48,7 @@ decode: Final = json.JSONDecoder(parse_constant=_no_constant, parse_float=_numbe
 whole numbers are exact, however large."""
 
 
-def parse(line: bytes) -> dict[str, Any]:
+def parse(line: bytes) -> dict[str, Json]:
     """The object of a line. Raises `Malformed`, or `HalfLine`."""
     try:
         parsed = decode(line.decode())
@@ -64,7 +64,7 @@ def parse(line: bytes) -> dict[str, Any]:
     return parsed
 
 
-def event_of(fields: dict[str, Any], index: int, now: int | None) -> Event:
+def event_of(fields: dict[str, Json], index: int, now: int | None) -> Event:
     """A validated event. `index` is its position, `now` the time of the one before. Raises
     `Malformed`."""
     get = fields.get
@@ -83,7 +83,7 @@ def event_of(fields: dict[str, Any], index: int, now: int | None) -> Event:
     if ext is not None and not isinstance(ext, dict):
         raise Malformed(f"ext is {_shown(fields, 'ext')}; it must be an object")
     return Event(
-        type=cast(Any, kind),
+        type=kind,
         process=process,
         f=as_text(f) or f,
         index=index,
@@ -96,7 +96,7 @@ def event_of(fields: dict[str, Any], index: int, now: int | None) -> Event:
     )
 
 
-def _check_index(fields: dict[str, Any], index: int) -> None:
+def _check_index(fields: dict[str, Json], index: int) -> None:
     given = fields.get("index")
     if given is not None and (given != index or isinstance(given, bool | float)):
         raise Malformed(
@@ -104,8 +104,8 @@ def _check_index(fields: dict[str, Any], index: int) -> None:
         )
 
 
-def _check_time(fields: dict[str, Any], now: int | None) -> int | None:
-    time: Json = fields.get("time")
+def _check_time(fields: dict[str, Json], now: int | None) -> int | None:
+    time = fields.get("time")
     if time is None:
         return None
     if not isinstance(time, int) or isinstance(time, bool):
@@ -130,7 +130,7 @@ def _text(given: Json) -> str:
     return as_text(given) or "" if isinstance(given, str) else json.dumps(given)
 
 
-def _shown(fields: dict[str, Any], name: str) -> str:
+def _shown(fields: dict[str, Json], name: str) -> str:
     return json.dumps(fields[name])[:80] if name in fields else "missing"
 
 

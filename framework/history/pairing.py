@@ -4,7 +4,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from framework.history.event import NEMESIS, CompletionType, Event, Json, Process, asserted
+from framework.history.event import (
+    NEMESIS,
+    CompletionType,
+    Event,
+    Json,
+    Process,
+    Recorded,
+    asserted,
+)
 from framework.history.texts import as_json
 
 Phase: TypeAlias = Literal["main", "final"]
@@ -24,14 +32,14 @@ class Operation:
     index: int
     process: Process = ""
     f: str = ""
-    key: Json = None
-    value: Json = None
+    key: Recorded = None
+    value: Recorded = None
     type: CompletionType = "info"
     end: int | None = None
-    result: Json = None
+    result: Recorded = None
     error: tuple[str, str] | None = None
     node: str | None = None
-    ext: Mapping[str, Json] | None = None
+    ext: Mapping[str, Recorded] | None = None
     invoked_ns: int | None = None
     completed_ns: int | None = None
     phase: Phase = "main"

@@ -10,19 +10,19 @@ again, event by event, to say what is wrong.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
 from framework.errors import EngineError, UsageError
 from framework.history.assemble import assemble, indexed
 from framework.history.borders import Before, Border, first_refused
-from framework.history.event import Event, Json
+from framework.history.event import Event, Json, Recorded
 from framework.history.events import process_id
 from framework.history.finished import what_is_wrong
 from framework.history.ingest import Part, ingest
@@ -188,7 +188,7 @@ def _wrong_row(table: pa.Table, before: Before) -> tuple[int, str] | None:
 
 
 def _wrong_event(
-    objects: Iterable[tuple[int, dict[str, Any] | None]], before: Before
+    objects: Iterable[tuple[int, dict[str, Json] | None]], before: Before
 ) -> tuple[int, str] | None:
     """The number of the first line that no history could go on with, and what is wrong."""
     pairing = Pairing(
@@ -213,7 +213,7 @@ def _wrong_event(
         now = now if event.time is None else event.time
 
 
-def _fields(row: dict[str, Any]) -> dict[str, Any]:
+def _fields(row: Mapping[str, Recorded]) -> dict[str, Json]:
     """A row of `SCHEMA` as the object that a line has."""
     fields = {name: row[name] for name in ("index", "time", "node") if row.get(name) is not None}
     fields |= {name: row[name] for name in ("type", "f") if row[name] is not None}
@@ -232,5 +232,5 @@ def _nemesis(parts: Sequence[Part]) -> pa.Table:
     return pa.concat_tables([part.nemesis for part in parts])
 
 
-def _json(text: str | None) -> Json:
+def _json(text: str | None) -> Recorded:
     return None if text is None else json.loads(text)

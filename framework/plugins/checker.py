@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
-from framework.history.event import Json
+from framework.history.event import Json, Recorded
 
 Table = Any
 """A `pyarrow.Table`."""
@@ -85,7 +85,7 @@ class RunInfo:
 
     run: str
     path: str
-    plan: Mapping[str, Json]
+    plan: Mapping[str, Recorded]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class RunTables:
     """
 
     run: str
-    plan: Mapping[str, Json]
+    plan: Mapping[str, Recorded]
     operations: Table
     nemesis: Table
     faults: Table

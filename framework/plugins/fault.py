@@ -11,7 +11,7 @@ from typing import Literal, Protocol, Self, runtime_checkable
 
 from framework.generators.base import Generator
 from framework.generators.sources import op
-from framework.history.event import Invocation, Json
+from framework.history.event import Invocation, Json, Recorded
 from framework.plugins.host import Ability, HostProvider
 from framework.plugins.system import Cluster, NodeSpec
 
@@ -109,7 +109,7 @@ class Fault(Protocol):
         (`framework.plugins.targets`; empty: anybody). Never without victims: where the cluster
         is too small for a shape, another shape is taken; where none fits, raises `UsageError`."""
 
-    def from_json(self, shape: str, victims: Mapping[str, Json]) -> Injection:
+    def from_json(self, shape: str, victims: Mapping[str, Recorded]) -> Injection:
         """The injection that the ledger holds."""
 
 

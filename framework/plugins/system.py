@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from framework.errors import UsageError
 from framework.evidence.kinds import Evidence
-from framework.history.event import Json
+from framework.history.event import Json, Recorded
 from framework.plugins.checker import Table
 from framework.plugins.host import Fleet, Host, Image
 from framework.plugins.kept import keep
@@ -184,7 +184,7 @@ class System(Protocol):
         others. By itself as they are."""
         return operations
 
-    def observe(self, folder: Path, plan: Mapping[str, Json]) -> Iterable[Evidence]:
+    def observe(self, folder: Path, plan: Mapping[str, Recorded]) -> Iterable[Evidence]:
         """What the nodes of a stored run left behind below its folder, in the framework's words
         (`framework.evidence`), each incarnation's in order; what was read from the files that they
         keep has the source `disk`. Raises `UsageError` for files that are not what nodes write.

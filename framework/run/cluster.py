@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from framework.errors import EngineError
+from framework.history.event import Json
 from framework.plugins.host import Fleet, HostProvider
 from framework.plugins.kept import conclude
 from framework.plugins.system import Cluster, NodeSpec, System
@@ -107,7 +108,7 @@ def collect(cluster: Cluster, into: Callable[[str], Path]) -> None:
     on_all(cluster, collect_one)
 
 
-def describe(fleet: Fleet, specs: Sequence[NodeSpec]) -> dict[str, dict[str, object]]:
+def describe(fleet: Fleet, specs: Sequence[NodeSpec]) -> dict[str, dict[str, Json]]:
     """Nodes as plan.json has them."""
     return {
         spec.name: {

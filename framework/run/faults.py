@@ -119,7 +119,8 @@ class FaultDriver:
         match op.f:
             case "phase":
                 self._on_phase(str(op.value))
-                return op.value
+                phase: Json = op.value
+                return phase
             case "heal":
                 return self.heal_all()
             case "settle":
@@ -136,7 +137,7 @@ class FaultDriver:
     def heal_all(self) -> Json:
         """Heal every active fault; what came of each. A ledger that cannot be written, on a full
         disk, keeps none from being healed."""
-        found = []
+        found: list[Json] = []
         with self._lock:
             for fault in list(self._active):
                 try:

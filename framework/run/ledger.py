@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from framework.history.event import Json
 from framework.plugins.fault import Fault, Injection, Probe
@@ -38,7 +37,7 @@ class Ledger:
         os.close(self._file)
         self._file = -1  # the number may soon be another file's
 
-    def _write(self, line: Mapping[str, Any]) -> None:
+    def _write(self, line: Mapping[str, Json]) -> None:
         stamped = {"id": line["id"], "time": self._clock(), **line}
         text = json.dumps(stamped, separators=(",", ":"), default=str)
         os.write(self._file, text.encode() + b"\n")
@@ -52,7 +51,7 @@ class Entry:
     fault: str
     shape: str
     victims: Mapping[str, Json]
-    write: Callable[[Mapping[str, Any]], None]
+    write: Callable[[Mapping[str, Json]], None]
 
     def planned(self, ends_processes: bool, spared: Collection[str] | None) -> None:
         """The first line: before anything is done."""
@@ -71,7 +70,7 @@ class Entry:
         """An act or a look that went wrong."""
         self._line("failed", error=f"{type(error).__name__}: {error}")
 
-    def _line(self, step: str, **more: Any) -> None:
+    def _line(self, step: str, **more: Json) -> None:
         self.write(
             {
                 "id": self.id,

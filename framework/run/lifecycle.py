@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ from framework.checking.junit import write_junit
 from framework.checking.precompile import Precompiling
 from framework.checking.results import verdict_document
 from framework.checking.spark import Background, Step, warm_up
-from framework.history.event import Event
+from framework.history.event import Event, Json, Recorded
 from framework.history.journal import Journal
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client
@@ -70,7 +70,7 @@ class Timings:
         return found
 
 
-def run_test(test: Test, argv: list[str], progress: Progress) -> tuple[dict[str, Any], Path]:
+def run_test(test: Test, argv: list[str], progress: Progress) -> tuple[dict[str, Recorded], Path]:
     """Run, check and draw: the verdict as in verdict.json, and the run's folder.
 
     Raises `UsageError`, `EngineError`.
@@ -144,9 +144,9 @@ def record(
     return folder
 
 
-def _plan(test: Test, argv: list[str]) -> dict[str, Any]:
+def _plan(test: Test, argv: Sequence[str]) -> dict[str, Json]:
     return {
-        "argv": argv,
+        "argv": list(argv),
         "seed": test.seed,
         "name": test.name,
         "hosts": test.provider.name,
@@ -177,7 +177,7 @@ def _plan(test: Test, argv: list[str]) -> dict[str, Any]:
 def _run_cluster(
     test: Test,
     folder: store.RunFolder,
-    plan: dict[str, Any],
+    plan: dict[str, Json],
     progress: Progress,
     timings: Timings,
     stop: threading.Event,
@@ -205,12 +205,12 @@ def _run_cluster(
                 )
             )
             plan["nodes"] = clusters.describe(cluster.fleet, test.specs)
-            plan["time_zero_ns"] = time.monotonic_ns()
-            with measured(cluster.fleet, plan["time_zero_ns"]) as plan["clocks"]:
+            plan["time_zero_ns"] = zero_ns = time.monotonic_ns()
+            with measured(cluster.fleet, zero_ns) as plan["clocks"]:
                 folder.write_plan(plan)
                 ready(folder)
                 try:
-                    _interpret(test, cluster, folder, plan["time_zero_ns"], progress, timings, stop)
+                    _interpret(test, cluster, folder, zero_ns, progress, timings, stop)
                 except Exception as error:
                     if not folder.history.exists():
                         raise
@@ -233,7 +233,7 @@ def _run_cluster(
 
 
 def _ended_early(
-    folder: store.RunFolder, plan: dict[str, Any], progress: Progress, error: Exception
+    folder: store.RunFolder, plan: dict[str, Json], progress: Progress, error: Exception
 ) -> None:
     """The framework's own failure is said, and kept in plan.json: such a run is never VALID."""
     log.info("the run ended early", exc_info=error)

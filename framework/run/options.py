@@ -5,9 +5,10 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, get_args, get_origin, get_type_hints
+from typing import Final, get_args, get_origin, get_type_hints
 
 from framework.errors import UsageError
+from framework.history.event import Json, Recorded
 from framework.hosts.choose import choose
 from framework.plugins import registry
 from framework.plugins.capabilities import FAULTS, Applicable, applicable, unmet
@@ -252,7 +253,7 @@ def _positive(name: str, value: float) -> None:
         raise UsageError(f"{name} {value:g}: it is a number above 0")
 
 
-def as_json(options: Options) -> dict[str, Any]:
+def as_json(options: Options) -> dict[str, Json]:
     """Options as plan.json keeps them; `from_json` reads them back for `replay`."""
     return {
         name: str(value) if isinstance(value, Path) else value
@@ -261,7 +262,7 @@ def as_json(options: Options) -> dict[str, Any]:
     }
 
 
-def from_json(stored: Mapping[str, Any]) -> Options:
+def from_json(stored: Mapping[str, Recorded]) -> Options:
     """The inverse of `as_json`; settings that this version does not know are passed over.
 
     Raises `UsageError` for a value that no such option can have.
@@ -284,7 +285,7 @@ _STORED: Final[Mapping[type, tuple[type, ...]]] = {Path: (str,), float: (float, 
 """What JSON makes of an option's type, where that is another one."""
 
 
-def _fits(value: object, hint: Any) -> bool:
+def _fits(value: object, hint: object) -> bool:
     if get_origin(hint) is tuple:
         return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
     kinds = get_args(hint) or (hint,)

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from framework.errors import UsageError
+from framework.history.event import Json
 
 LATEST: Final = "latest"
 
@@ -30,7 +31,7 @@ class RunFolder:
     def node(self, name: str) -> Path:
         return self.path / "nodes" / name
 
-    def write_plan(self, plan: Mapping[str, Any]) -> None:
+    def write_plan(self, plan: Mapping[str, Json]) -> None:
         """Write plan.json whole: a reader sees the old one or the new one."""
         write_json(self.path / "plan.json", plan)
 
@@ -51,7 +52,7 @@ def create(results: Path, name: str, seed: int) -> RunFolder:
     return RunFolder(path)
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Json) -> None:
     """Write JSON through a temporary file and a rename."""
     temporary = path.with_name(path.name + ".tmp")
     temporary.write_text(json.dumps(value, indent=1, default=str) + "\n")

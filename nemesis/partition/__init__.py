@@ -7,11 +7,11 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from framework.errors import UsageError
 from framework.generators import Generator
-from framework.history.event import Json
+from framework.history.event import Json, Recorded
 from framework.plugins.fault import Fault, Probe
 from framework.plugins.host import Ability, HostProvider
 from framework.plugins.options import need_positive
@@ -129,7 +129,7 @@ class PartitionFault:
         }
         return Cut(shape, grudge, addresses)
 
-    def from_json(self, shape: str, victims: Mapping[str, Any]) -> Cut:
+    def from_json(self, shape: str, victims: Mapping[str, Recorded]) -> Cut:
         drops = {node: list(victim["drops"]) for node, victim in victims.items()}
         addresses = {
             source: address

@@ -16,7 +16,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import paramiko
 
@@ -96,7 +96,7 @@ def _machine(given: Json, document: Mapping[str, Json], folder: Path) -> Machine
     if not isinstance(given, dict):
         raise _Wrong("a machine is a table with an address")
     name = given.get("name", given.get("address", "?"))
-    merged = {key: document[key] for key in _FOR_ALL if key in document} | given
+    merged: dict[str, Any] = {key: document[key] for key in _FOR_ALL if key in document} | given
     for key, value in merged.items():
         if key not in _FIELDS:
             raise _Wrong(f"machine {name}: unknown field: {key} (known: {_names(_FIELDS)})")

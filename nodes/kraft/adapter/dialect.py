@@ -10,7 +10,7 @@ from typing import Final
 
 from kio.static.primitive import i8, i16, i64, u16
 
-from framework.history.event import Invocation
+from framework.history.event import Invocation, Json
 from framework.plugins.dialect import Dialect, Exchange, UnexpectedResponse
 from framework.plugins.outcomes import Answer, Ok, Refused
 from nodes.kraft.adapter.outcomes import OUTCOMES, name_of
@@ -76,7 +76,7 @@ def describe_answer(invocation: Invocation, response: ReadTopicsResponse) -> Ans
         return Ok(None, ext)
     if topic.error_code != 0:
         return Refused(name_of(topic.error_code))
-    partitions = [
+    partitions: list[Json] = [
         {
             "partition": int(each.partition_id),
             "leader": int(each.leader),

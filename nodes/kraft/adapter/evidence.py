@@ -17,7 +17,7 @@ from framework.evidence.catalogue import KINDS
 from framework.evidence.clocks import Clocks
 from framework.evidence.ids import Offset
 from framework.evidence.kinds import Evidence, evidence_of
-from framework.history.event import Json
+from framework.history.event import Recorded
 from framework.json_lines import json_lines
 from nodes.kraft.adapter.disk import left_on_disk
 from nodes.kraft.adapter.image_form import IMAGE_FORM
@@ -64,7 +64,7 @@ _HEAD: Final[Mapping[str, type]] = {
 Fields = Mapping[str, Any]
 
 
-def observe(folder: Path, plan: Mapping[str, Json]) -> Iterator[Evidence]:
+def observe(folder: Path, plan: Mapping[str, Recorded]) -> Iterator[Evidence]:
     """All that the nodes of a run tell, and what lies on their disks. Raises `UsageError` where an
     event log is not what nodes write."""
     clocks = Clocks.of(plan)
@@ -77,7 +77,7 @@ def observe(folder: Path, plan: Mapping[str, Json]) -> Iterator[Evidence]:
     yield from left_on_disk(folder)
 
 
-def promises(plan: Mapping[str, Json]) -> Iterator[Evidence]:
+def promises(plan: Mapping[str, Recorded]) -> Iterator[Evidence]:
     """What every node's settings promise. Runs of before `--set` had none."""
     settings = plan.get("settings") or {}
     nodes = plan.get("nodes") or settings

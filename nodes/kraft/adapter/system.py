@@ -13,7 +13,7 @@ import tenacity
 
 from framework.errors import UsageError
 from framework.evidence.kinds import Evidence
-from framework.history.event import Json
+from framework.history.event import Recorded
 from framework.plugins.checker import Table
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
@@ -240,7 +240,7 @@ class KraftSystem:
             **security.environment(cluster.settings.get(broker, {}), "client", cluster.seed),
         }
 
-    def observe(self, folder: Path, plan: Mapping[str, Json]) -> Iterable[Evidence]:
+    def observe(self, folder: Path, plan: Mapping[str, Recorded]) -> Iterable[Evidence]:
         return observe(folder, plan)
 
     def restated(self, operations: Table) -> Table:

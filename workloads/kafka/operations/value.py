@@ -9,7 +9,7 @@ from functools import cache
 from types import NoneType
 from typing import Any, Self, get_args, get_origin, get_type_hints
 
-from framework.history.event import Json
+from framework.history.event import Json, Recorded
 
 
 class Value:
@@ -20,7 +20,7 @@ class Value:
     def to_json(self) -> Json:
         """As it stands in a history."""
         kind: type = type(self)
-        found = {}
+        found: dict[str, Json] = {}
         for member in _members(kind):
             value = getattr(self, member.attribute)
             if value is not None or not member.omitted:
@@ -28,7 +28,7 @@ class Value:
         return found
 
     @classmethod
-    def from_json(cls, value: Json) -> Self:
+    def from_json(cls, value: Recorded) -> Self:
         """The inverse; members that the type does not have are passed over."""
         kind: type = cls
         known = [member for member in _members(kind) if member.name in value]
@@ -50,7 +50,7 @@ class _Member:
     attribute: str
     name: str
     omitted: bool
-    read: Callable[[Json], Any]
+    read: Callable[[Recorded], Recorded]
 
 
 @cache
@@ -67,7 +67,7 @@ def _members(cls: Any) -> Sequence[_Member]:
     ]
 
 
-def _reader(hint: Any) -> Callable[[Json], Any]:
+def _reader(hint: Any) -> Callable[[Recorded], Recorded]:
     parts = get_args(hint)
     if NoneType in parts:
         read = _reader(next(each for each in parts if each is not NoneType))
@@ -80,7 +80,8 @@ def _reader(hint: Any) -> Callable[[Json], Any]:
     return lambda value: value
 
 
-def _plain(value: Any) -> Json:
+def _plain(value: Recorded) -> Json:
     if isinstance(value, Value):
         return value.to_json()
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+    plain: Json = [_plain(each) for each in value] if isinstance(value, tuple) else value
+    return plain
