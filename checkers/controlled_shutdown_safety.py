@@ -139,7 +139,7 @@ def _to_synthetic_brokers(operations: Iterable[Operation]) -> Iterator[Grant]:
         value, result = operation.value, operation.result
         if operation.f != "heartbeat" or not operation.ok or not isinstance(result, dict):
             continue
-        if value.get("target") == "SHUTDOWN" and result.get("next_state") == "SHUTDOWN":
+        if value.get("target") == result.get("next_state") == "leaving":
             yield Grant(
                 value["broker_id"],
                 value["broker_epoch"],

@@ -307,7 +307,7 @@ def _leaving(operations: Iterable[Operation], by_ns: int) -> set[int]:
         for each in operations
         if each.f == "heartbeat"
         and not each.failed
-        and each.value.get("target", "ACTIVE") != "ACTIVE"
+        and each.value.get("target", "active") != "active"
         and (each.invoked_ns or 0) <= by_ns
     }
 

@@ -87,7 +87,7 @@ def _drain(slots: Sequence[ExtraBroker]) -> Drained:
     running = [slot for slot in slots if slot.running()]
     for slot in running[:-1]:
         state = _state(slot)
-        if state is None or state.broker_state != "ACTIVE":
+        if state is None or state.broker_state != "active":
             slot.kill()
     return Drained(_used(slots).drain(EXIT_S))
 
@@ -151,7 +151,7 @@ def _active(slot: ExtraBroker) -> ProcessState:
 
     def serving() -> ProcessState | None:
         state = _state(slot)
-        return state if state is not None and state.broker_state == "ACTIVE" else None
+        return state if state is not None and state.broker_state == "active" else None
 
     return _until(serving, ACTIVE_S, "active")
 

@@ -116,7 +116,7 @@ class Story(PlainStory):
         value = {
             "broker_id": broker,
             "broker_epoch": epoch,
-            "target": "ACTIVE",
+            "target": "active",
             "incarnation": "i",
             "offset": 0,
             "zombie": zombie,

@@ -134,8 +134,8 @@ def fenced_later(story: LogStory) -> None:
 def player(story: LogStory) -> None:
     """A broker that a workload plays."""
     let_go(story)
-    value = {"broker_id": 4, "broker_epoch": story.epochs[4], "target": "SHUTDOWN"}
-    answer = {"broker_epoch": story.epochs[4], "next_state": "SHUTDOWN"}
+    value = {"broker_id": 4, "broker_epoch": story.epochs[4], "target": "leaving"}
+    answer = {"broker_epoch": story.epochs[4], "next_state": "leaving"}
     story.op("heartbeat", "broker-4", value, answer)
 
 
@@ -237,8 +237,8 @@ def test_agrees_with_brute_force(seed: int) -> None:
 def test_fence_that_is_missing_is_the_nodes_word() -> None:
     """Also where the broker that was let go is a synthetic one."""
     story = begun()
-    value = {"broker_id": 4, "broker_epoch": story.epochs[4], "target": "SHUTDOWN"}
-    answer = {"broker_epoch": story.epochs[4], "next_state": "SHUTDOWN"}
+    value = {"broker_id": 4, "broker_epoch": story.epochs[4], "target": "leaving"}
+    answer = {"broker_epoch": story.epochs[4], "next_state": "leaving"}
     story.op("heartbeat", "broker-4", value, answer)
     (found,) = controlled_shutdown_safety(story.run_events()).findings
     assert found.contracts == (CLIENTS, EVENTS)

@@ -208,7 +208,7 @@ def test_members_that_are_out_of_service_or_leave_it_are_taken_away() -> None:
     played_partition(story)
     story.fence(6)
     story.isr([4, 5], 4, topic_id=THIRD)
-    leaves = {"broker_id": 5, "broker_epoch": 9, "target": "SHUTDOWN", "incarnation": "i"}
+    leaves = {"broker_id": 5, "broker_epoch": 9, "target": "leaving", "incarnation": "i"}
     story.op("heartbeat", "broker-5", leaves, type="info")
     story.isr([4], 4, topic_id=THIRD)
     asked = story.invoke("alter-isr", "u/0", change(2, [4, 5], topic_id=THIRD))

@@ -101,13 +101,13 @@ class ReferenceController:
 
     def _expire(self) -> None:
         for broker_id, broker in self.brokers.items():
-            if broker.state == "ACTIVE" and broker.lease_end_ms < self.now_ms:
+            if broker.state == "active" and broker.lease_end_ms < self.now_ms:
                 self.fence(broker_id)
 
     def fence(self, broker_id: int) -> None:
         self.fenced += 1
         self._next()
-        self.brokers[broker_id].state = "FENCED"
+        self.brokers[broker_id].state = "fenced"
         for topic in self.topics.values():
             for each in topic.partitions:
                 if broker_id in each.isr:
@@ -132,7 +132,7 @@ class ReferenceController:
                     each.version += 1
 
     def _active(self, broker_id: int) -> bool:
-        return broker_id in self.brokers and self.brokers[broker_id].state == "ACTIVE"
+        return broker_id in self.brokers and self.brokers[broker_id].state == "active"
 
     def _current(self, broker_id: int, epoch: int) -> bool:
         if broker_id not in self.brokers:
@@ -146,23 +146,23 @@ class ReferenceController:
         if asked["broker_epoch"] == -1:
             if broker is not None and broker.incarnation == asked["incarnation"]:
                 return self._grant(broker, asked)
-            if asked["previous_epoch"] != -1 and broker is not None and broker.state == "ACTIVE":
+            if asked["previous_epoch"] != -1 and broker is not None and broker.state == "active":
                 raise Refused("STALE_BROKER_EPOCH")
-            if broker is not None and broker.state == "ACTIVE":
+            if broker is not None and broker.state == "active":
                 self.fence(broker_id)
-            broker = Registered(self._next(), asked["incarnation"], "INITIAL", 0)
+            broker = Registered(self._next(), asked["incarnation"], "starting", 0)
             self.brokers[broker_id] = broker
             return self._grant(broker, asked)
         if not self._current(broker_id, asked["broker_epoch"]):
             raise Refused("STALE_BROKER_EPOCH")
         assert broker is not None
-        if asked["target"] == "SHUTDOWN":
+        if asked["target"] == "leaving":
             self.fence(broker_id)
-            broker.state = "SHUTDOWN"
-        elif asked["offset"] >= broker.epoch and broker.state != "ACTIVE":
-            if broker.state == "FENCED":
+            broker.state = "leaving"
+        elif asked["offset"] >= broker.epoch and broker.state != "active":
+            if broker.state == "fenced":
                 broker.epoch = self._next()
-            broker.state = "ACTIVE"
+            broker.state = "active"
             self._return()
         return self._grant(broker, asked)
 

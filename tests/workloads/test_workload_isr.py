@@ -127,7 +127,7 @@ def test_brokers_that_were_fenced_come_back_under_a_new_epoch() -> None:
     controller = Fencing()
     history = run(Isr(), controller)
     assert codes(history, "heartbeat")["STALE_BROKER_EPOCH"] >= 1
-    assert [controller.brokers[each].state for each in BROKER_IDS] == ["ACTIVE"] * 3
+    assert [controller.brokers[each].state for each in BROKER_IDS] == ["active"] * 3
     refused = codes(history, "alter-isr")
     assert refused.keys() & {"STALE_BROKER_EPOCH", "FENCED_LEADER_EPOCH", "INELIGIBLE_REPLICA"}
     late = [op for op, end in pairs(history) if op.f == "alter-isr" and end.type == "ok"][-50:]

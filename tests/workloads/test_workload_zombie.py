@@ -32,10 +32,10 @@ ALL_KINDS = {
     *(
         ("heartbeat", why, "broker_epoch", target)
         for why in ("replaced", "killed", "paused")
-        for target in ("ACTIVE", "SHUTDOWN")
+        for target in ("active", "leaving")
     ),
     *(("alter-isr", why, "broker_epoch", "") for why in ("replaced", "killed", "paused")),
-    ("heartbeat", "replay", "broker_epoch", "ACTIVE"),
+    ("heartbeat", "replay", "broker_epoch", "active"),
     ("alter-isr", "replay", "leader_epoch", ""),
     ("alter-isr", "replay", "partition_epoch", ""),
 }

@@ -7,6 +7,7 @@ Roles are `broker`, with port `client` and a numeric id, and, where its exchange
 import socket
 from typing import Protocol, cast
 
+from framework.evidence.kinds import BrokerState
 from framework.plugins.dialect import Dialect
 from framework.plugins.system import Cluster
 
@@ -18,8 +19,8 @@ class ProcessDescription(Protocol):
     def incarnation(self) -> str: ...
 
     @property
-    def broker_state(self) -> str:
-        """ACTIVE: it holds its id and serves."""
+    def broker_state(self) -> BrokerState:
+        """`active`: it holds its id and serves."""
 
     @property
     def broker_epoch(self) -> int:

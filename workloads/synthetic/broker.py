@@ -60,7 +60,7 @@ def heartbeat(broker: Broker, seed: int, now_ns: int) -> Heartbeat:
         broker_id=broker.broker_id,
         broker_epoch=broker.epoch,
         previous_epoch=broker.previous if registers else NO_EPOCH,
-        target="ACTIVE",
+        target="active",
         incarnation=broker.incarnation(seed),
         offset=OFFSET,
         lease_start_ms=now_ns // NS_PER_MS,
@@ -86,14 +86,14 @@ def learn(
 
 
 def _granted(broker: Broker, lease: Lease, now_ns: int, period_ns: int) -> Broker:
-    if lease.next_state == "SHUTDOWN":
+    if lease.next_state == "leaving":
         return broker.restarted(now_ns)
-    wait_ns = {"ACTIVE": period_ns, "INITIAL": 0}.get(lease.next_state, RETRY_NS)
+    wait_ns = {"active": period_ns, "starting": 0}.get(lease.next_state, RETRY_NS)
     return replace(
         broker,
         epoch=lease.broker_epoch,
         previous=lease.broker_epoch,
-        active=lease.next_state == "ACTIVE",
+        active=lease.next_state == "active",
         due_ns=now_ns + wait_ns,
         lease_end_ns=lease.lease_end_ms * NS_PER_MS,
     )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from framework.evidence.kinds import BrokerState
 from framework.generators import op
 from framework.history.event import Event, Invocation
 from workloads.kafka.operations.brokers import (
@@ -76,8 +77,8 @@ def stale_request(
     ]
     if fenced is not None:
         kinds += [
-            lambda: _heartbeat(fenced, "ACTIVE", now_ns),
-            lambda: _heartbeat(fenced, "SHUTDOWN", now_ns),
+            lambda: _heartbeat(fenced, "active", now_ns),
+            lambda: _heartbeat(fenced, "leaving", now_ns),
             lambda: _replayed_heartbeat(fenced),
             lambda: _stale_leader(fenced, brokers, rng),
         ]
@@ -89,7 +90,7 @@ def stale_request(
 # --- of fenced incarnations ---------------------------------------------------------------
 
 
-def _heartbeat(fenced: FencedIncarnation, target: str, now_ns: int) -> Invocation:
+def _heartbeat(fenced: FencedIncarnation, target: BrokerState, now_ns: int) -> Invocation:
     request = Heartbeat(
         broker_id=fenced.broker_id,
         broker_epoch=fenced.epoch,

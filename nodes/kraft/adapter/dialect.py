@@ -14,6 +14,7 @@ from framework.history.event import Invocation, Json
 from framework.plugins.dialect import Dialect, Exchange, UnexpectedResponse
 from framework.plugins.outcomes import Answer, Ok, Refused
 from nodes.kraft.adapter.outcomes import OUTCOMES, name_of
+from nodes.kraft.adapter.states import NAMES, STATES
 from nodes.kraft.ids import BrokerEpoch, BrokerId
 from nodes.kraft.wire.debug import ReadTopicsRequest, ReadTopicsResponse
 from nodes.kraft.wire.heartbeats import (
@@ -35,7 +36,7 @@ def heartbeat_request(invocation: Invocation) -> BrokerHeartbeatRequest:
     """Registration and lease renewal are one message."""
     value = invocation.value
     return BrokerHeartbeatRequest(
-        target_state=i8(BrokerState[value["target"]]),
+        target_state=i8(BrokerState[NAMES[value["target"]]]),
         broker_id=BrokerId(value["broker_id"]),
         broker_epoch=BrokerEpoch(value["broker_epoch"]),
         lease_start_time_ms=i64(value["lease_start_ms"]),
@@ -53,7 +54,7 @@ def heartbeat_answer(invocation: Invocation, response: BrokerHeartbeatResponse) 
     return Ok(
         {
             "broker_epoch": int(response.broker_epoch),
-            "next_state": BrokerState(response.next_state).name,
+            "next_state": STATES[BrokerState(response.next_state).name],
             "lease_end_ms": int(response.lease_end_time_ms),
         }
     )

@@ -22,6 +22,7 @@ from framework.json_lines import json_lines
 from nodes.kraft.adapter.disk import left_on_disk
 from nodes.kraft.adapter.image_form import IMAGE_FORM
 from nodes.kraft.adapter.records import change_of
+from nodes.kraft.adapter.states import STATES
 
 EVENTS: Final = "nodes/*/**/events.jsonl"
 TAKEOVER: Final = "broker.takeover"
@@ -43,14 +44,6 @@ OF_THE_PROCESS: Final = frozenset({"DescribeNode", "ApiVersions"})
 OF_TOPICS: Final = frozenset({"Produce", "Fetch", "ListOffsets", "OffsetForLeaderEpoch"})
 UNKNOWN_TOPIC: Final = 3
 STALE_BROKER_EPOCH: Final = 77
-
-STATES: Final[Mapping[str, kinds.BrokerState]] = {
-    "UNKNOWN": "unknown",
-    "INITIAL": "starting",
-    "ACTIVE": "active",
-    "FENCED": "fenced",
-    "SHUTDOWN": "leaving",
-}
 
 _HEAD: Final[Mapping[str, type]] = {
     "node": str,

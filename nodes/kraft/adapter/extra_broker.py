@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 import tenacity
 
+from framework.evidence.kinds import BrokerState
 from framework.plugins.host import Host
 from framework.plugins.kept import keep
 from framework.plugins.system import Cluster
 from nodes.kraft.adapter.disk import KEPT
+from nodes.kraft.adapter.states import STATES
 
 if TYPE_CHECKING:
     from nodes.kraft.adapter.system import KraftSystem
@@ -29,7 +31,7 @@ class Description:
     """What the process says of itself. `broker_epoch` -1: it does not hold its id."""
 
     incarnation: str
-    broker_state: str
+    broker_state: BrokerState
     broker_epoch: int
 
 
@@ -139,7 +141,8 @@ class KraftExtraBroker:
         found = self.system.describe(self.cluster, self.node, "client", port=self.port)
         if found is None:
             return None
-        return Description(found["incarnation"], found["broker_state"], found["broker_epoch"])
+        state = STATES[found["broker_state"]]
+        return Description(found["incarnation"], state, found["broker_epoch"])
 
     def _exit_reason(self) -> str | None:
         """In the last `exit` event of the slot's processes."""

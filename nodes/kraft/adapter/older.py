@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from framework.history.texts import as_json
 from framework.plugins.outcomes import ABSENT, PRESENT
+from nodes.kraft.adapter.states import STATES
 
 ASSERTED: Final[Mapping[tuple[str, str], str]] = {
     ("create", "TOPIC_ALREADY_EXISTS"): PRESENT,
@@ -18,11 +19,15 @@ ASSERTED: Final[Mapping[tuple[str, str], str]] = {
     ("describe", "UNKNOWN_TOPIC_ID"): ABSENT,
 }
 """(f, code) of failures that were read by their codes, and what they saw."""
+OF_BROKERS: Final = ("heartbeat", "start", "restart", "bounce", "replace")
+"""Operations whose values had the node's own words for states."""
+_ANY: Final = "(?:" + "|".join(STATES) + ")"
+_STATE: Final = rf'"(target|next_state|broker_state)":"{_ANY}"'
 
 
 def restated(operations: pa.Table) -> pa.Table:
     """`framework.plugins.system.System.restated`."""
-    return with_asserts(operations)
+    return with_states(with_asserts(operations))
 
 
 def with_asserts(operations: pa.Table) -> pa.Table:
@@ -40,6 +45,21 @@ def with_asserts(operations: pa.Table) -> pa.Table:
         if saw is not None:
             ext[row] = as_json({**json.loads(each["ext"] or "{}"), "asserts": saw})
     return _with(operations, "ext", pa.array(ext, pa.string()))
+
+
+def with_states(operations: pa.Table) -> pa.Table:
+    """With the states of brokers in the words of all systems. Texts are canonical."""
+    of_brokers = pc.is_in(operations["f"], pa.array(OF_BROKERS))
+    for name in ("value", "result"):
+        found = pc.match_substring_regex(operations[name], _STATE)
+        older = pc.and_(of_brokers, pc.fill_null(found, False))
+        if pc.any(older).as_py():
+            texts = operations[name]
+            for word, state in STATES.items():
+                pattern = _STATE.replace(_ANY, word)
+                texts = pc.replace_substring_regex(texts, pattern, rf'"\1":"{state}"')
+            operations = _with(operations, name, pc.if_else(older, texts, operations[name]))
+    return operations
 
 
 def _with(operations: pa.Table, name: str, column: pa.Array) -> pa.Table:

@@ -174,8 +174,8 @@ def _kind(thread: int, rng: random.Random) -> tuple[str, str, Any, Any]:
     if thread < 10:
         value = {"topic_id": ident, "partition": 0, "broker_id": 4, "isr": [4, 5, 6]}
         return "alter-isr", f"{topic}/0", value, {"leader": 4, "isr": [4, 5, 6]}
-    value = {"broker_id": 5, "broker_epoch": 118, "target": "ACTIVE", "zombie": "paused"}
-    return "heartbeat", "broker-5", value, {"broker_epoch": 118, "next_state": "ACTIVE"}
+    value = {"broker_id": 5, "broker_epoch": 118, "target": "active", "zombie": "paused"}
+    return "heartbeat", "broker-5", value, {"broker_epoch": 118, "next_state": "active"}
 
 
 def _events(

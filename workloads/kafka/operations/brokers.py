@@ -1,6 +1,7 @@
 """What a broker asks of controllers: `heartbeat` (the key is `broker-<id>`) and `alter-isr`
 (`<topic>/<partition>`).
 
+States are those of `framework.evidence.kinds.BrokerState`: a system has its own words for them.
 The value is the whole request: the same value is the same request, which makes a replay one.
 Requests that must be refused say so: `zombie` is how the incarnation that sends one ended
 (replaced, killed, paused), or replay; `stale` lists the numbers that are over. Honest ones have
@@ -12,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from framework.evidence.kinds import BrokerState
 from workloads.kafka.operations.value import Value, omitted
 
 NO_EPOCH: Final = -1
@@ -36,7 +38,7 @@ class Heartbeat(Value):
     broker_id: int
     broker_epoch: int
     previous_epoch: int
-    target: str
+    target: BrokerState
     incarnation: str
     offset: int
     lease_start_ms: int
@@ -49,7 +51,7 @@ class Lease(Value):
     """A heartbeat's result; `lease_end_ms` is on the same clock as its start."""
 
     broker_epoch: int
-    next_state: str
+    next_state: BrokerState
     lease_end_ms: int
 
 

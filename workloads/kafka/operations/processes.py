@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from framework.evidence.kinds import BrokerState
 from workloads.kafka.operations.value import Value
 
 
@@ -13,7 +14,7 @@ class ProcessState(Value):
     """What a broker's process says of itself."""
 
     incarnation: str
-    broker_state: str
+    broker_state: BrokerState
     broker_epoch: int
 
 

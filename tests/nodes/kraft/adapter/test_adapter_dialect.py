@@ -21,7 +21,7 @@ HEARTBEAT = {
     "broker_id": 101,
     "broker_epoch": 12,
     "previous_epoch": -1,
-    "target": "SHUTDOWN",
+    "target": "leaving",
     "incarnation": str(uuid.UUID(int=9)),
     "offset": 99,
     "lease_start_ms": 1234,
@@ -107,7 +107,7 @@ def test_heartbeat_granted() -> None:
         error_code=i16(0), next_state=i8(3), broker_epoch=i64(12), lease_end_time_ms=i64(6234)
     )
     assert dialect.heartbeat_answer(op("heartbeat", value=HEARTBEAT), response) == Ok(
-        {"broker_epoch": 12, "next_state": "ACTIVE", "lease_end_ms": 6234}
+        {"broker_epoch": 12, "next_state": "active", "lease_end_ms": 6234}
     )
 
 

@@ -11,6 +11,7 @@ from checkers.topic_linearizability import check_names
 from framework.checking.runs import OPERATIONS, read_run
 from framework.history.reader import read_history
 from nodes.kraft.adapter.older import ASSERTED, restated
+from nodes.kraft.adapter.states import STATES
 
 PLAN = {"system": "kraft", "seed": 1, "workloads": [], "nodes": {}, "time_zero_ns": 0}
 CREATED = {"topic_id": "A"}
@@ -104,4 +105,56 @@ def test_codes_are_no_words_of_other_systems(tmp_path: Path) -> None:
 
 def test_a_history_of_today_is_not_touched(tmp_path: Path) -> None:
     table = stored(tmp_path, MADE, failed("create", "TOPIC_ALREADY_EXISTS", ext={"asserts": "x"}))
+    assert restated(table) is table
+
+
+# --- states of brokers --------------------------------------------------------------------
+
+BEAT = {"broker_id": 4, "broker_epoch": 7, "target": "SHUTDOWN", "incarnation": "i"}
+GRANTED = {"broker_epoch": 7, "next_state": "SHUTDOWN", "lease_end_ms": 9}
+
+
+@pytest.mark.parametrize(("word", "state"), STATES.items())
+def test_states_are_in_the_words_of_all_systems(word: str, state: str, tmp_path: Path) -> None:
+    asked, granted = {**BEAT, "target": word}, {**GRANTED, "next_state": word}
+    process = {"incarnation": "i", "broker_state": word, "broker_epoch": 7}
+    replaced = {"first": process, "second": {**process, "broker_state": "ACTIVE"}}
+    beat, swapped = stored(
+        tmp_path,
+        {"f": "heartbeat", "type": "ok", "key": "broker-4", "asked": asked, "value": granted},
+        {"f": "replace", "type": "ok", "key": "broker-4", "value": replaced},
+    ).to_pylist()
+    assert json.loads(beat["value"]) == {**BEAT, "target": state}
+    assert json.loads(beat["result"]) == {**GRANTED, "next_state": state}
+    assert json.loads(swapped["result"]) == {
+        "first": {**process, "broker_state": state},
+        "second": {**process, "broker_state": "active"},
+    }
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"f": "write", "type": "ok", "asked": BEAT, "value": GRANTED},
+        {"f": "heartbeat", "type": "ok", "asked": {**BEAT, "target": "ELSEWHERE"}},
+        {"f": "heartbeat", "type": "ok", "asked": {**BEAT, "target": "active", "by": "ACTIVE"}},
+        {"f": "heartbeat", "type": "info"},
+    ],
+)
+def test_other_words_stay(operation: dict[str, Any], tmp_path: Path) -> None:
+    (row,) = stored(tmp_path, operation).to_pylist()
+    assert json.loads(row["value"]) == operation.get("asked")
+    assert json.loads(row["result"]) == operation.get("value")
+
+
+def test_one_old_word_changes_no_other_operation(tmp_path: Path) -> None:
+    other = {"f": "write", "type": "ok", "asked": BEAT}
+    table = stored(tmp_path, {"f": "heartbeat", "type": "ok", "asked": BEAT}, other)
+    targets = [json.loads(value)["target"] for value in table["value"].to_pylist()]
+    assert targets == ["leaving", "SHUTDOWN"]
+
+
+def test_a_state_of_today_is_not_touched(tmp_path: Path) -> None:
+    today = {**BEAT, "target": "leaving"}
+    table = stored(tmp_path, {"f": "heartbeat", "type": "ok", "asked": today})
     assert restated(table) is table
