@@ -28,11 +28,19 @@ def contracts_of(checker: Checker, run: RunTables) -> Sequence[str]:
     sources = {source for column in evidence for source in pc.unique(column).to_pylist()}
     there = {
         CLIENTS: _has_operations(check, run),
-        LEDGER: bool((check.nemesis and len(run.nemesis)) or (check.faults and len(run.faults))),
+        LEDGER: _has_ledger(check, run),
         DISKS: DISK in sources,
         EVENTS: bool(sources - {DISK, HARNESS}),
     }
     return tuple(contract for contract in ALL if there[contract])
+
+
+def _has_ledger(check: RunCheck, run: RunTables) -> bool:
+    return bool(
+        (check.nemesis and len(run.nemesis))
+        or (check.faults and len(run.faults))
+        or (check.observations and len(run.observations))
+    )
 
 
 def _has_operations(check: RunCheck, run: RunTables) -> bool:

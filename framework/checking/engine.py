@@ -139,7 +139,7 @@ def _cited(run: StoredRun, judged: Sequence[CheckerResult]) -> list[Operation]:
     ops = {op for checker in judged for found in checker.findings for op in found.operations}
     if not ops:
         return []
-    table = run.history.operations
+    table = pa.concat_tables([run.history.operations, run.history.observations])
     chosen = pc.is_in(table.column("op"), value_set=pa.array(sorted(ops), pa.int64()))
     return operations_of(table.filter(chosen))
 

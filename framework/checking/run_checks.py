@@ -35,6 +35,7 @@ Rule = Callable[..., Outcome]
 
 _PLAN: Final = "plan"
 _OPERATIONS: Final = "operations"
+_OBSERVATIONS: Final = "observations"
 _NEMESIS: Final = "nemesis"
 _FAULTS: Final = "faults"
 _EVIDENCE: Final = "evidence/"
@@ -46,14 +47,15 @@ _ROWS: Final = 65_536
 @dataclass(frozen=True, slots=True)
 class RunCheck:
     """A rule, and what it looks at beside the plan: kinds of evidence (a base stands for all that
-    are made of it), kinds that were read from the nodes' disks, `f`s of operations (None: all), and
-    whether nemesis events and the ledger. What a disk tells of a kind that a rule looks at in
-    `evidence` alone is kept from it: it would see everything twice."""
+    are made of it), kinds that were read from the nodes' disks, `f`s of clients' operations (None:
+    all), and whether observers', nemesis events and the ledger. What a disk tells of a kind that a
+    rule looks at in `evidence` alone is kept from it: it would see everything twice."""
 
     rule: Rule
     evidence: Sequence[type[Evidence]] = ()
     disk: Sequence[type[Evidence]] = ()
     fs: Sequence[str] | None = ()
+    observations: bool = False
     nemesis: bool = False
     faults: bool = False
     parts: Callable[[RunEvents], Mapping[str, RunEvents]] | None = None
@@ -72,6 +74,7 @@ class RunCheck:
                 if isinstance(each, on_disk if each.source == DISK else told)
             ],
             operations=[each for each in events.operations if fs is None or each.f in fs],
+            observations=events.observations if self.observations else (),
             nemesis=events.nemesis if self.nemesis else (),
             faults=events.faults if self.faults else (),
         )
@@ -142,6 +145,8 @@ def _wanted(run: RunTables, checks: Sequence[RunCheck]) -> Iterator[tuple[str, T
         wanted = pc.is_in(operations.column("f"), value_set=pa.array(fs, pa.string()))
         operations = operations.filter(wanted)
     yield _OPERATIONS, operations
+    if any(check.observations for check in checks):
+        yield _OBSERVATIONS, run.observations
     if any(check.nemesis for check in checks):
         yield _NEMESIS, run.nemesis
     if any(check.faults for check in checks):
@@ -184,6 +189,7 @@ def unpacked(rows: Iterable[Row]) -> RunEvents:
     """What a run's packed rows say."""
     plan: Mapping[str, Recorded] = {}
     operations: list[Operation] = []
+    observations: list[Operation] = []
     nemesis: list[NemesisEvent] = []
     faults: list[FaultRecord] = []
     evidence: list[Evidence] = []
@@ -195,6 +201,8 @@ def unpacked(rows: Iterable[Row]) -> RunEvents:
         table = pa.ipc.open_stream(row["rows"]).read_all()
         if source == _OPERATIONS:
             operations += operations_of(table)
+        elif source == _OBSERVATIONS:
+            observations += operations_of(table)
         elif source == _NEMESIS:
             nemesis += map(_nemesis_event, table.to_pylist())
         elif source == _FAULTS:
@@ -203,6 +211,7 @@ def unpacked(rows: Iterable[Row]) -> RunEvents:
             evidence += rows_of(KINDS[source.removeprefix(_EVIDENCE)], table)
     return RunEvents(
         operations=sorted(operations, key=lambda each: each.index),
+        observations=sorted(observations, key=lambda each: each.index),
         evidence=sorted(evidence, key=lambda each: each.place),
         nemesis=nemesis,
         faults=faults,

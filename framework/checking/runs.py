@@ -159,6 +159,7 @@ def _of_run(run: StoredRun) -> RunTables:
         run=run.info.run,
         plan=run.info.plan,
         operations=run.history.operations,
+        observations=run.history.observations,
         nemesis=run.history.nemesis,
         faults=ledger_of(run.info),
         evidence=observed(run.info),

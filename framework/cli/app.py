@@ -159,6 +159,10 @@ def run(
     interval: Annotated[
         float, typer.Option(help="Mean time between a fault's start and its end, s.")
     ] = 5.0,
+    observe: Annotated[
+        float,
+        typer.Option(help="Time from asking all nodes what they tell to the next, s; 0: never."),
+    ] = 2.0,
     seed: Annotated[int | None, typer.Option(help="Fixes the schedule; drawn if absent.")] = None,
     name: Annotated[str | None, typer.Option(help="Folder under results.")] = None,
     results: Annotated[Path, typer.Option(help="Where runs are stored.")] = Path("results"),
@@ -191,6 +195,7 @@ def run(
             concurrency=concurrency,
             time_limit_s=time_limit,
             interval_s=interval,
+            observe_s=observe,
             seed=seed,
             name=name,
             results=results,

@@ -67,10 +67,12 @@ class FaultRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvents:
-    """All that a rule is given of one run, or of one key of it. `operations` in the order of their
-    invocations, `evidence` by node, incarnation and `seq`."""
+    """All that a rule is given of one run, or of one key of it. `operations`, of clients, and
+    `observations`, of observers, in the order of their invocations; `evidence` by node, incarnation
+    and `seq`."""
 
     operations: Sequence[Operation] = ()
+    observations: Sequence[Operation] = ()
     evidence: Sequence[Evidence] = ()
     nemesis: Sequence[NemesisEvent] = ()
     faults: Sequence[FaultRecord] = ()

@@ -14,10 +14,10 @@ from typing import Final, Protocol, TypeAlias
 
 from framework.errors import EngineError
 from framework.generators.randomness import mix64
-from framework.history.event import NEMESIS, Event, Invocation, Process
+from framework.history.event import NEMESIS, Event, Invocation, Process, is_observer
 
 Thread: TypeAlias = int | str
-"""0, 1, ... for clients; "nemesis" for the nemesis."""
+"""0, 1, ... for clients; the others have the name of their process: the nemesis and observers."""
 
 
 class GeneratorError(EngineError):
@@ -33,7 +33,8 @@ class Context:
     threads: frozenset[Thread]
     free: frozenset[Thread]
     processes: Mapping[Thread, Process]
-    """The process that each thread is now. Never restricted: it always lists the whole run."""
+    """The process that each client and the nemesis are now. Never restricted: it always lists
+    the whole run."""
     seed: int
 
     def fork(self, label: int) -> Context:
@@ -65,6 +66,8 @@ class Context:
             clients = len(processes) - (NEMESIS in processes)
             if clients and processes.get(process % clients) == process:
                 return process % clients
+        elif is_observer(process):
+            return process
         return next((thread for thread, p in processes.items() if p == process), None)
 
     def rng(self, label: int = 0) -> random.Random:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from framework.history.borders import Border
-from framework.history.events import process_text
+from framework.history.events import OBSERVER_IDS, process_text
 from framework.history.ingest import COMPLETION, EVENTS, OPERATION
 
 
@@ -65,6 +65,14 @@ def process_texts(table: pa.Table) -> pa.Table:
         return table
     names = _each_text(table.column("process"))
     return table.set_column(table.column_names.index("process"), "process", names)
+
+
+def without_observers(table: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The operations of clients, and those of observers."""
+    observed = pc.starts_with(table.column("process"), OBSERVER_IDS)
+    if not pc.any(observed).as_py():
+        return table, table.slice(0, 0)
+    return table.filter(pc.invert(observed)), table.filter(observed)
 
 
 def _places(parts: pa.Table) -> NDArray[np.int64]:

@@ -14,11 +14,22 @@ pass over what is not. mypy cannot: to it every step into `Json` is a union of s
 EventType: TypeAlias = Literal["invoke", "ok", "fail", "info"]
 CompletionType: TypeAlias = Literal["ok", "fail", "info"]
 Process: TypeAlias = int | str
-"""A logical single thread: `NEMESIS` for the nemesis; for a client an int, or, in a history that
-somebody else recorded, any other name."""
+"""A logical single thread: `NEMESIS` for the nemesis, `observer_of` each node; for a client an int,
+or, in a history that somebody else recorded, any other name."""
 
 NEMESIS: Final = "nemesis"
+_OBSERVER: Final = "observer:"
 EVENT_TYPES: Final[tuple[EventType, ...]] = ("invoke", "ok", "fail", "info")
+
+
+def observer_of(node: str) -> str:
+    """The process that asks one node what it would tell anybody."""
+    return _OBSERVER + node
+
+
+def is_observer(process: Process) -> bool:
+    """Whether it is one of those processes: no client of the system's."""
+    return isinstance(process, str) and process.startswith(_OBSERVER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 
 from framework.history import scan
 from framework.history.columns import SCHEMA
-from framework.history.event import EVENT_TYPES, NEMESIS, Event, Json
+from framework.history.event import EVENT_TYPES, NEMESIS, Event, Json, observer_of
 from framework.history.json_columns import Texts, forms, in_form, texts
 from framework.history.json_walk import ABSENT, CANONICAL
 from framework.history.lines import HalfLine, Malformed, decode, error_of, event_of, parse
 from framework.history.texts import as_json, as_text
 
 NEMESIS_ID: Final = json.dumps(NEMESIS)
+OBSERVER_IDS: Final = json.dumps(observer_of("")).removesuffix('"')
+"""How they all begin."""
 _NEWLINE: Final = ord("\n")
 _TYPES: Final = {kind: number for number, kind in enumerate(EVENT_TYPES)}
 

@@ -20,7 +20,7 @@ from typing import Final
 import pyarrow as pa
 
 from framework.errors import EngineError, UsageError
-from framework.history.assemble import assemble, indexed
+from framework.history.assemble import assemble, indexed, without_observers
 from framework.history.borders import Before, Border, first_refused
 from framework.history.event import Event, Json, Recorded
 from framework.history.events import process_id
@@ -44,6 +44,8 @@ class History:
     """Events of the nemesis."""
     notes: Sequence[str]
     """What was forgiven."""
+    observations: Sequence[Operation] = ()
+    """As `operations`, of observers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,10 @@ class Read:
     """A history as columns."""
 
     operations: pa.Table
-    """`OPERATIONS`, but for `run`; and `file`. A process is a JSON text: `process_texts`."""
+    """`OPERATIONS`, but for `run`; and `file`. Of clients. A process is a JSON text:
+    `process_texts`."""
+    observations: pa.Table
+    """The same of observers."""
     nemesis: pa.Table
     """index, time_ns, type, f, value."""
     notes: Sequence[str]
@@ -68,8 +73,11 @@ def read(
     sources = ranges(paths, file, size)
     parts = [part for source in sources for part in ingest(source)]
     notes = settled(sources, [part.border for part in parts], allow_empty=allow_empty)
+    whole = assemble(pa.concat_tables([part.operations for part in parts]))
+    operations, observations = without_observers(whole)
     return Read(
-        operations=assemble(pa.concat_tables([part.operations for part in parts])),
+        operations=operations,
+        observations=observations,
         nemesis=indexed(_nemesis(parts), [part.border for part in parts]),
         notes=notes,
     )
@@ -81,6 +89,7 @@ def read_history(path: Path, *, allow_empty: bool = False) -> History:
     return History(
         path=path,
         operations=operations_of(found.operations),
+        observations=operations_of(found.observations),
         named=[
             Event(
                 type=row["type"],

@@ -17,6 +17,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "extra-brokers": "brokers as further processes on the cluster's hosts",
     "data-plane": "partitions that are produced to and fetched from",
     "groups": "consumer groups",
+    "kafka-descriptions": "nodes that tell anybody of the cluster in Kafka's protocol",
     "metadata-log": "a replicated log of metadata records",
     "strict-metadata-log": "a metadata log in which what belongs together stands together, "
     "and epochs and versions rise one by one",
@@ -32,11 +33,13 @@ OBSERVATIONS: Final[Mapping[str, str]] = {
     "broker-life-cycles": "brokers that were started, drained and replaced",
     "register-operations": "reads, writes and compare-and-sets of registers",
     "faults": "faults",
+    "node-answers": "answers of nodes to an observer",
 }
-"""What a run observes -> what that is. `faults` where a nemesis was asked for, the others where
-a workload provides them."""
+"""What a run observes -> what that is. `faults` where a nemesis was asked for, `node-answers` where
+an observer asks the system's nodes, the others where a workload provides them."""
 
 FAULTS: Final = "faults"
+NODE_ANSWERS: Final = "node-answers"
 _EVIDENCE: Final = "evidence:"
 
 
@@ -51,7 +54,7 @@ def gives_evidence(capabilities: Iterable[str]) -> bool:
 
 
 class Needs(Protocol):
-    """What requires something: a workload or a checker."""
+    """What requires something: a workload, an observer or a checker."""
 
     @property
     def requires(self) -> frozenset[str]: ...

@@ -1,9 +1,10 @@
 """A checker: one property, over any number of runs at once, on Spark."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
 
+from framework.history.columns import OPERATIONS
 from framework.history.event import Json, Recorded
 
 Table = Any
@@ -24,7 +25,8 @@ clause."""
 CLIENTS: Final = "clients"
 """Contract: what clients asked for and were answered."""
 LEDGER: Final = "ledger"
-"""Contract: what the harness did and saw: faults, phases, whether the cluster settled."""
+"""Contract: what the harness did and saw: faults, phases, whether the cluster settled, what nodes
+told its observer."""
 DISKS: Final = "disks"
 """Contract: what nodes left on their disks (`framework.evidence`, `source` disk)."""
 EVENTS: Final = "events"
@@ -93,6 +95,7 @@ class RunTables:
     """One run as Arrow tables on the driver, for checkers that judge whole runs.
 
     operations, nemesis, faults: as in `Tables`, without `run`; processes are JSON.
+    observations: what observers asked and were answered, as `operations`.
     evidence: kind -> the rows of that kind (`framework.evidence`), for kinds that there are.
     """
 
@@ -102,6 +105,7 @@ class RunTables:
     nemesis: Table
     faults: Table
     evidence: Mapping[str, Table]
+    observations: Table = field(default_factory=OPERATIONS.empty_table)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,13 +63,15 @@ class Run:
     injections: Sequence[Injection]
     spans: Sequence[Span]
     missing: Sequence[str]
+    observations: Sequence[Operation] = ()
+    """What observers asked; `operations` are clients'."""
     end_s: float = field(init=False)
     """The last moment of which anything is known; at least 1."""
 
     def __post_init__(self) -> None:
         times = [1.0, *(time for _, time in self.phases), *(span.end_s for span in self.spans)]
         times.extend(time for each in self.injections for time in each.steps.values())
-        for op in self.operations:
+        for op in (*self.operations, *self.observations):
             times.extend(ns / NS for ns in (op.invoked_ns, op.completed_ns) if ns is not None)
         object.__setattr__(self, "end_s", max(times))
 
@@ -92,6 +94,7 @@ def read_run(folder: Path) -> Run:
         plan=plan or {},
         verdict=verdict,
         operations=history.operations if history else (),
+        observations=history.observations if history else (),
         phases=_phases(history) if history else (),
         injections=_injections(folder / "faults.jsonl", missing),
         spans=_spans(folder, plan or {}, missing),

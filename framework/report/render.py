@@ -141,6 +141,7 @@ def _facts(run: Run) -> list[tuple[str, Any]]:
         ("length", f"{run.end_s:.1f} s"),
         ("operations", f"{len(run.operations):,}"),
         *((name, f"{count:,}") for name, count in outcomes.items()),
+        ("nodes asked", f"{len(run.observations):,} times" if run.observations else None),
         ("system", plan.get("system")),
         ("hosts", plan.get("hosts")),
         ("nodes", ", ".join(plan.get("nodes") or {})),
@@ -188,8 +189,9 @@ def checker_rows(
 
 def _by_index(run: Run) -> dict[int, Operation]:
     """Operations by the index of either of their events."""
-    found = {op.end: op for op in run.operations if op.end is not None}
-    return found | {op.index: op for op in run.operations}
+    known = (*run.operations, *run.observations)
+    found = {op.end: op for op in known if op.end is not None}
+    return found | {op.index: op for op in known}
 
 
 def _named(run: Run) -> frozenset[int]:

@@ -11,7 +11,7 @@ What makes the history sound:
 - Completions are taken before new operations are asked for. Otherwise an operation would be
   recorded as concurrent with one that had ended.
 - After an info nobody knows when, or whether, the operation takes effect: its process never acts
-  again, and the thread goes on as process + threads.
+  again, and the thread goes on as process + threads. Observers only read, and stay who they are.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Final, Protocol
@@ -36,7 +37,15 @@ from framework.generators.base import (
     thread_for,
 )
 from framework.generators.sources import NOTHING, NS_PER_S, lift
-from framework.history.event import NEMESIS, Completion, Event, Invocation, Process
+from framework.history.event import (
+    NEMESIS,
+    Completion,
+    Event,
+    Invocation,
+    Process,
+    observer_of,
+)
+from framework.plugins.workload import Client
 from framework.run.workers import (
     ClientWorker,
     NemesisActor,
@@ -71,9 +80,9 @@ class RunSummary:
     """How a run went."""
 
     invoked: int
-    """Operations invoked, the nemesis's included."""
+    """Operations invoked, the nemesis's and observers' included."""
     completed: Mapping[str, int]
-    """Type -> completions, the nemesis's included."""
+    """Type -> completions, the same included."""
     given_up: int
     """Operations of clients whose worker did not answer in time."""
     stopped: bool
@@ -97,13 +106,14 @@ def run(
     op_timeout_s: float = 10.0,
     grace_s: float = 5.0,
     processes: Mapping[int, int] | None = None,
+    observers: Mapping[str, Callable[[], Client]] | None = None,
 ) -> RunSummary:
     """Run `generator` until it is exhausted, or `stop` is set, and everything has completed.
 
     `clock` is ns since the run began. A client operation that takes longer than `op_timeout_s`
     is an info, and its thread gets a new worker. Once `stop` is set nothing new is invoked;
     what is under way gets `grace_s` to complete, then is an info. `on_event` sees each event
-    after it was journaled.
+    after it was journaled. `observers`: node -> opens the client of the thread that asks it.
 
     Raises `GeneratorError` where the generator raises or offers nonsense, after what was under
     way was awaited as for `stop`; and what `journal` raises when it cannot write.
@@ -121,6 +131,7 @@ def run(
         op_timeout_ns=round(op_timeout_s * NS_PER_S),
         grace_s=grace_s,
         processes={t: t if processes is None else processes[t] for t in range(threads)},
+        observers={observer_of(node): opens for node, opens in (observers or {}).items()},
     ).run()
 
 
@@ -141,6 +152,8 @@ class _Scheduler:
     grace_s: float
     processes: Mapping[Thread, Process]
     """Never changed in place: contexts share it."""
+    observers: Mapping[Thread, Callable[[], Client]]
+    """Thread -> opens its client."""
     threads: frozenset[Thread] = field(init=False)
     free: frozenset[Thread] = field(init=False)
     workers: dict[Thread, Worker] = field(init=False)
@@ -152,8 +165,8 @@ class _Scheduler:
 
     def __post_init__(self) -> None:
         self.processes = {**self.processes, NEMESIS: NEMESIS}
-        self.threads = self.free = frozenset(self.processes)
-        self.workers = {t: self._client_worker(t) for t in range(self.clients)}
+        self.threads = self.free = frozenset((*self.processes, *self.observers))
+        self.workers = {t: self._client_worker(t) for t in (*range(self.clients), *self.observers)}
         self.workers[NEMESIS] = NemesisWorker(self.outbox, self.nemesis)
 
     def run(self) -> RunSummary:
@@ -342,8 +355,11 @@ class _Scheduler:
 
     # -- workers that do not answer
 
-    def _client_worker(self, thread: int) -> Worker:
-        return ClientWorker(thread, self.outbox, self.open_client)
+    def _client_worker(self, thread: Thread) -> Worker:
+        opens = (
+            partial(self.open_client, thread) if isinstance(thread, int) else self.observers[thread]
+        )
+        return ClientWorker(thread, self.outbox, opens)
 
     def _give_up_overdue(self) -> None:
         latest = self.clock() - self.op_timeout_ns
@@ -359,7 +375,7 @@ class _Scheduler:
         stuck = self.workers[thread]
         log.warning("giving up %s: %s", self.open[thread], message)
         stuck.dismiss()
-        if isinstance(thread, int):
+        if thread != NEMESIS:
             worker = self._client_worker(thread)
             worker.start()
             self.workers[thread] = worker

@@ -13,10 +13,11 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -153,6 +154,7 @@ def _plan(test: Test, argv: Sequence[str]) -> dict[str, Json]:
         "system": test.system_name,
         "workloads": [workload.name for workload in test.workloads],
         "nemeses": list(test.nemeses),
+        "observer": None if test.observer is None else test.observer.name,
         "faults": [fault.name for fault in test.faults],
         "left_out": dict(test.left_out),
         "checkers": list(test.checkers),
@@ -258,7 +260,7 @@ def _interpret(
         return time.monotonic_ns() - time_zero_ns
 
     def on_event(event: Event) -> None:
-        if event.process != "nemesis":
+        if isinstance(event.process, int):
             timings.first_operation = timings.first_operation or time.monotonic()
             timings.last_operation = time.monotonic()
         progress.event(event)
@@ -284,6 +286,7 @@ def _interpret(
             clock=clock,
             stop=stop,
             on_event=on_event,
+            observers=_observers(test, cluster),
         )
     finally:
         if driver.active:  # cut short before the schedule came to it
@@ -291,6 +294,12 @@ def _interpret(
             driver.heal_all()
         ledger.close()
         journal.seal()
+
+
+def _observers(test: Test, cluster: Cluster) -> Mapping[str, Callable[[], Client]]:
+    if test.observer is None:
+        return {}
+    return {spec.name: partial(test.observer.client, cluster, spec.name) for spec in test.specs}
 
 
 def _client_factory(test: Test, cluster: Cluster) -> Callable[[int], Client]:

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, get_args, get_origin, get_type_hints
@@ -11,10 +11,11 @@ from framework.errors import UsageError
 from framework.history.event import Json, Recorded
 from framework.hosts.choose import choose
 from framework.plugins import registry
-from framework.plugins.capabilities import FAULTS, Applicable, applicable, unmet
+from framework.plugins.capabilities import FAULTS, NODE_ANSWERS, Applicable, applicable, unmet
 from framework.plugins.checker import Checker
 from framework.plugins.fault import Fault, Nemesis
 from framework.plugins.host import HostProvider
+from framework.plugins.observer import Observer
 from framework.plugins.options import Named, create, named, need_options, options_of
 from framework.plugins.system import NodeSpec, System
 from framework.plugins.targets import check_targets
@@ -39,6 +40,8 @@ class Options:
     """None: twice the number of nodes, or more where the workloads need more."""
     time_limit_s: float = 60.0
     interval_s: float = 5.0
+    observe_s: float = 2.0
+    """How often every node is asked what it would tell anybody; 0: never."""
     seed: int | None = None
     name: str | None = None
     results: Path = Path("results")
@@ -68,6 +71,7 @@ class Test:
     hosts_reason: str
     specs: Sequence[NodeSpec]
     workloads: Sequence[Workload]
+    observer: Observer | None
     left_out: Mapping[str, str]
     """Workloads of `--workload all` that this system or cluster cannot have, and why."""
     nemeses: Mapping[str, Nemesis]
@@ -97,6 +101,8 @@ def resolve(options: Options) -> Test:
     _positive("--time-limit", options.time_limit_s)
     _positive("--interval", options.interval_s)
     _positive("--budget", options.budget_s)
+    if not 0 <= options.observe_s < 1e9:
+        raise UsageError(f"--observe {options.observe_s:g}: it is a number of s, or 0 for never")
     if options.seed is not None and options.seed < 0:
         raise UsageError(f"--seed {options.seed}: it is a whole number from 0 up")
     system_name = options.system or registry.default("systems")
@@ -109,7 +115,9 @@ def resolve(options: Options) -> Test:
         raise UsageError(f"unknown defect: {options.defect!r} (known: {known})")
     specs = system.layout(options.nodes)
     workloads, left_out = _workloads(options.workload, system, specs)
-    checking = _checking(system, workloads, nemeses, options_of("checkers", options.checker))
+    observer = _observer(system) if options.observe_s else None
+    asked = options_of("checkers", options.checker)
+    checking = _checking(system, _observed(workloads, nemeses, observer), workloads, asked)
     targets = [item.strip() for item in options.targets.split(",") if item.strip()]
     check_targets(targets, specs)
     _check_faults(nemeses, specs)
@@ -129,6 +137,7 @@ def resolve(options: Options) -> Test:
         hosts_reason=reason,
         specs=specs,
         workloads=workloads,
+        observer=observer,
         left_out=left_out,
         nemeses=nemeses,
         targets=targets,
@@ -175,10 +184,27 @@ def _too_few(workload: Workload, specs: Sequence[NodeSpec]) -> str | None:
     return None
 
 
+def _observer(system: System) -> Observer | None:
+    """The first installed one that this system's nodes have answers for."""
+    known: list[Observer] = [
+        registry.load("observers", name) for name in registry.names("observers")
+    ]
+    return next((each for each in known if each.requires <= system.capabilities), None)
+
+
+def _observed(
+    workloads: Sequence[Workload], nemeses: Mapping[str, Nemesis], observer: Observer | None
+) -> set[str]:
+    """What the run observes."""
+    found = {each for workload in workloads for each in workload.provides}
+    found |= {FAULTS} if nemeses else set()
+    return found | {NODE_ANSWERS} if observer is not None else found
+
+
 def _checking(
     system: System,
+    observed: Set[str],
     workloads: Sequence[Workload],
-    nemeses: Mapping[str, Nemesis],
     given: Mapping[str, str],
 ) -> Applicable:
     """What is checked. Raises `UsageError` where nothing of the system would be, or not what is
@@ -187,9 +213,7 @@ def _checking(
     checkers: dict[str, Checker] = {
         name: create("checkers", Named(name)) for name in registry.names("checkers")
     }
-    observed = [each for workload in workloads for each in workload.provides]
-    faults = [FAULTS] if nemeses else []
-    found = applicable(checkers, [*system.capabilities, *observed, *faults])
+    found = applicable(checkers, system.capabilities | observed)
     if not any(checkers[name].requires - {FAULTS} for name in found.checkers):
         raise UsageError(
             f"there is nothing to check: no checker applies to system {system.name} with "

@@ -17,18 +17,19 @@ from framework.generators import (
     time_limit,
 )
 from framework.plugins.workload import WorkloadOptions
+from framework.run.observing import observed
 from framework.run.options import Test
 
 FINAL_READS_LIMIT_S: Final = 30.0
 
 
 def schedule(test: Test) -> Generator:
-    """Main phase with faults, then heal, settle and final reads."""
+    """Main phase with faults, then heal, settle and final reads; the observer beside all of it."""
     faults = [
         nemesis(package.schedule(test.options.interval_s)) for package in test.nemeses.values()
     ]
     main = time_limit(test.options.time_limit_s, any_of(*_clients(test), *faults))
-    return phases(
+    whole = phases(
         nemesis(op("phase", value="main")),
         main,
         nemesis(op("phase", value="heal")),
@@ -38,6 +39,10 @@ def schedule(test: Test) -> Generator:
         nemesis(op("phase", value="final")),
         time_limit(FINAL_READS_LIMIT_S, clients(any_of(*_final(test)))),
     )
+    if test.observer is None:
+        return whole
+    questions = {spec.name: test.observer.questions(test.system, spec) for spec in test.specs}
+    return observed(whole, questions, test.options.observe_s)
 
 
 def _options(test: Test, index: int) -> WorkloadOptions:

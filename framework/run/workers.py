@@ -110,10 +110,9 @@ class Worker(threading.Thread):
 class ClientWorker(Worker):
     """Does operations through a client, which lives as long as a process."""
 
-    def __init__(self, owner: int, outbox: Outbox, open_client: OpenClient) -> None:
+    def __init__(self, owner: Thread, outbox: Outbox, opens: Callable[[], Client]) -> None:
         super().__init__(owner, outbox)
-        self._thread = owner
-        self._open_client = open_client
+        self._opens = opens
         self._client: Client | None = None
         self._process: Process | None = None
 
@@ -121,7 +120,7 @@ class ClientWorker(Worker):
         if self._client is None or self._process != op.process:
             self.closed()
             try:
-                self._client = self._open_client(self._thread)
+                self._client = self._opens()
             except BaseException as error:
                 message = f"{type(error).__name__}: {error}"
                 log.info("no client for process %s: %s", op.process, message)
@@ -141,7 +140,7 @@ class ClientWorker(Worker):
             try:
                 client.close()
             except BaseException as error:
-                log.warning("a client of thread %s could not be closed: %s", self._thread, error)
+                log.warning("a client of thread %s could not be closed: %s", self.owner, error)
 
 
 class NemesisWorker(Worker):

@@ -15,13 +15,14 @@ import signal
 import threading
 import time
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 from kio.schema.envelope.v0.request import EnvelopeRequest
 from kio.static.protocol import RequestPayload
 
 from nodes.kraft.broker import view
 from nodes.kraft.config import Config, Endpoint
+from nodes.kraft.controller.answers import DESCRIBE_QUORUM
 from nodes.kraft.controller.core import ControllerConfig
 from nodes.kraft.events import ErrorEvents, EventLog
 from nodes.kraft.metadata.digest import digest
@@ -47,6 +48,9 @@ from nodes.kraft.wire.apis import CONTROL_APIS
 from nodes.kraft.wire.codec import API_VERSIONS
 from nodes.kraft.wire.debug import DescribeNodeResponse
 from nodes.kraft.wire.quorum import QuorumRequest
+
+if TYPE_CHECKING:
+    from nodes.kraft.wire.requests import DescribeQuorumRequest
 
 log: Final = logging.getLogger(__name__)
 
@@ -348,6 +352,8 @@ class Node(Watcher):
             self.replica.ask(request, context.answer)
         elif isinstance(request, EnvelopeRequest):
             self.control.envelope(context, request)
+        elif key == DESCRIBE_QUORUM:
+            context.answer(self.replica.describe_quorum(cast("DescribeQuorumRequest", request)))
         else:
             self.control.ask(request, context.answer)
 

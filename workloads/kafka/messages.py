@@ -161,7 +161,12 @@ def metadata_answer(invocation: Invocation, response: cached.MetadataResponse) -
         return Ok(None)
     if topic.error_code != ErrorCode.none:
         return refused(topic.error_code)
-    partitions = tuple(
+    return Ok(TopicState(topic_id=str(topic.topic_id), partitions=partitions_of(topic)).to_json())
+
+
+def partitions_of(topic: cached.MetadataResponseTopic) -> tuple[PartitionState, ...]:
+    """Its partitions, as the broker's cache has them."""
+    return tuple(
         PartitionState(
             partition=int(each.partition_index),
             leader=int(each.leader_id),
@@ -172,7 +177,6 @@ def metadata_answer(invocation: Invocation, response: cached.MetadataResponse) -
         )
         for each in sorted(topic.partitions, key=lambda each: each.partition_index)
     )
-    return Ok(TopicState(topic_id=str(topic.topic_id), partitions=partitions).to_json())
 
 
 def configs_answer(invocation: Invocation, response: configured.DescribeConfigsResponse) -> Answer:

@@ -5,6 +5,7 @@ Values of operations are JSON here, in the form that docs/operating.md describes
 reads them is no part of the node's.
 """
 
+import json
 import uuid
 from typing import Final
 
@@ -16,7 +17,12 @@ from framework.plugins.outcomes import Answer, Ok, Refused
 from nodes.kraft.adapter.outcomes import OUTCOMES, name_of
 from nodes.kraft.adapter.states import NAMES, STATES
 from nodes.kraft.ids import BrokerEpoch, BrokerId
-from nodes.kraft.wire.debug import ReadTopicsRequest, ReadTopicsResponse
+from nodes.kraft.wire.debug import (
+    DescribeNodeRequest,
+    DescribeNodeResponse,
+    ReadTopicsRequest,
+    ReadTopicsResponse,
+)
 from nodes.kraft.wire.heartbeats import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -91,14 +97,38 @@ def describe_answer(invocation: Invocation, response: ReadTopicsResponse) -> Ans
     return Ok({"topic_id": str(topic.topic_id), "partitions": partitions}, ext)
 
 
+def node_request(invocation: Invocation) -> DescribeNodeRequest:
+    """What a node says of itself."""
+    return DescribeNodeRequest()
+
+
+def node_answer(invocation: Invocation, response: DescribeNodeResponse) -> Answer:
+    """Ok: the quorum as the node sees it."""
+    try:
+        told = json.loads(response.state)
+        view = {name: int(told[key]) for name, key in _VIEW.items()}
+    except (ValueError, KeyError, TypeError) as error:
+        raise UnexpectedResponse(f"{response.state!r:.300}") from error
+    return Ok(view)
+
+
+_VIEW: Final = {
+    "leader": "leader_id",
+    "leader_epoch": "epoch",
+    "high_watermark": "high_watermark",
+}
+
+
 DIALECT: Final = Dialect(
     outcomes=OUTCOMES,
     exchanges={
         "heartbeat": Exchange(at="controller", request=heartbeat_request, answer=heartbeat_answer),
+        "describe-node": Exchange(at="controller", request=node_request, answer=node_answer),
         "describe": Exchange(at="controller", request=describe_request, answer=describe_answer),
     },
     messages={
         BrokerHeartbeatRequest: BrokerHeartbeatResponse,
         ReadTopicsRequest: ReadTopicsResponse,
+        DescribeNodeRequest: DescribeNodeResponse,
     },
 )

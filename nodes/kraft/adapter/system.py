@@ -46,6 +46,7 @@ class KraftSystem:
         frozenset(
             {
                 "kafka-topics",
+                "kafka-descriptions",
                 "topic-configs",
                 "linearizable-topic-read",
                 "synthetic-brokers",

@@ -44,6 +44,7 @@ CONTROL_APIS: Final[dict[int, tuple[int, int]]] = {
     52: (1, 2),  # Vote
     53: (1, 1),  # BeginQuorumEpoch
     54: (1, 1),  # EndQuorumEpoch
+    55: (0, 2),  # DescribeQuorum
     56: (3, 3),  # AlterPartition
     58: (0, 0),  # Envelope
     59: (1, 1),  # FetchSnapshot

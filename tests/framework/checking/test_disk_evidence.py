@@ -1,16 +1,21 @@
-"""What disks tell is kept from rules that do not ask for it."""
+"""What disks and observers tell is kept from rules that do not ask for it."""
 
+import json
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from framework.checking.columns import Columns
 from framework.checking.keyed import Outcome, judged
 from framework.checking.observed import tables_by_kind
 from framework.checking.run_checks import RunCheck, packed, unpacked
-from framework.checking.runs import FAULTS, NEMESIS
+from framework.checking.runs import FAULTS, NEMESIS, OPERATIONS, add_operation
 from framework.evidence.kinds import Appended, Elected, SnapshotFile
 from framework.evidence.run_events import RunEvents
+from framework.history.pairing import Operation
 from framework.plugins.checker import RunTables
 
 LOG: dict[str, Any] = {
@@ -71,3 +76,46 @@ def test_workers_are_sent_what_is_asked_for(check: RunCheck, expected: list[Any]
     shared = list(packed(run, [check for check, _ in CHECKS]))
     rows = [row for row in shared if row["source"].startswith("evidence/")]
     assert seen(check, unpacked(rows)) == expected
+
+
+def test_observations_are_for_rules_that_ask_for_them() -> None:
+    """Also for one that looks at all operations: those of observers are no clients'."""
+    client, observer = (
+        Operation(index=2 * at, process=process, f="what", end=2 * at + 1)
+        for at, process in enumerate((0, "observer:n1"))
+    )
+    run = RunTables(
+        run="r",
+        plan={},
+        operations=table_of([client]),
+        observations=table_of([observer]),
+        nemesis=NEMESIS.empty_table(),
+        faults=FAULTS.empty_table(),
+        evidence={},
+    )
+    keen, old = RunCheck(rule, fs=None, observations=True), RunCheck(rule, fs=None)
+    shared = unpacked(packed(run, [keen, old]))
+    assert (shared.operations, shared.observations) == ([client], [observer])
+    assert unpacked(packed(run, [old])).observations == []
+    assert [told(check, shared) for check in (keen, old)] == [([0], [2]), ([0], [])]
+
+
+def table_of(operations: Sequence[Operation]) -> pa.Table:
+    columns = Columns(OPERATIONS)
+    for each in operations:
+        add_operation(columns, "r", each)
+    table = columns.table()
+    processes = pa.array([json.dumps(each.process) for each in operations])
+    return table.set_column(table.column_names.index("process"), "process", processes)
+
+
+def told(check: RunCheck, events: RunEvents) -> tuple[list[int], list[int]]:
+    found: list[tuple[list[int], list[int]]] = []
+
+    def note(seen: RunEvents) -> Outcome:
+        clients, observers = seen.operations, seen.observations
+        found.append(([each.index for each in clients], [each.index for each in observers]))
+        return judged(1)
+
+    replace(check, rule=note)(events)
+    return found[0]

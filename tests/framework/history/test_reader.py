@@ -21,6 +21,29 @@ def write(path: Path, *lines: Any, end: str = "\n") -> Path:
     return path
 
 
+def test_what_observers_asked_is_no_clients(tmp_path: Path) -> None:
+    """Also where an operation crashed: who only reads goes on as who it is. A client that somebody
+    else named so is none of ours."""
+    path = write(
+        tmp_path / "h.jsonl",
+        event(process="observer:n1", f="what"),
+        event(process=0),
+        event(type="ok", process="observer:n1", f="what", value=1),
+        event(type="ok", process=0, value=2),
+        event(process="observer:n1", f="what"),
+        event(type="info", process="observer:n1", f="what"),
+        event(process="observer", f="what"),
+        event(process="observer:n1", f="what"),
+    )
+    history = read_history(path)
+    assert [(each.process, each.result) for each in history.operations] == [
+        (0, 2),
+        ("observer", None),
+    ]
+    assert [each.index for each in history.observations] == [0, 4, 7]
+    assert {each.process for each in history.observations} == {"observer:n1"}
+
+
 def test_pairs_each_process_by_itself(tmp_path: Path) -> None:
     path = write(
         tmp_path / "h.jsonl",

@@ -57,6 +57,7 @@ def a_test(results: Path) -> Any:
         hosts_reason="",
         specs=[],
         workloads=[],
+        observer=None,
         left_out={},
         nemeses={},
         targets=[],

@@ -52,7 +52,16 @@ PLUGINS: Mapping[str, Mapping[str, Any]] = {
             ("topic-order", ["topic-operations"]),
             ("bitten", ["faults"]),
             ("speed", []),
+            ("told", ["node-answers"]),
         )
+    },
+    "observers": {
+        name: SimpleNamespace(
+            name=name,
+            requires=frozenset({needs}),
+            questions=lambda system, node: [op("what", node=node.name)],
+        )
+        for name, needs in (("deaf", "topics"), ("keen", "shelves"))
     },
     "nemeses": {
         "rain": SimpleNamespace(name="rain", faults=[]),
@@ -75,8 +84,8 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "names", some)
 
 
-def resolved(**options: str) -> Test:
-    return resolve(Options(system="shelf", hosts="namespaces", **options))  # type: ignore[arg-type]
+def resolved(**options: Any) -> Test:
+    return resolve(Options(system="shelf", hosts="namespaces", **options))
 
 
 def test_of_all_workloads_those_remain_that_the_system_can_have() -> None:
@@ -104,18 +113,35 @@ def test_a_workload_that_was_named_must_be_had(workload: str, says: str) -> None
 
 def test_checkers_run_where_their_needs_are_met() -> None:
     test = resolved()
-    assert test.checkers == ["registers", "speed", "votes"]
+    assert test.checkers == ["registers", "speed", "told", "votes"]
     assert test.not_applicable == {
         "bitten": "the run has no faults",
         "topic-order": "the run has no creates, deletes and reads of topics",
     }
-    assert resolved(nemesis="rain").checkers == ["bitten", "registers", "speed", "votes"]
+    assert resolved(nemesis="rain").checkers == ["bitten", "registers", "speed", "told", "votes"]
 
 
 def test_a_run_of_which_nothing_would_be_checked_is_refused() -> None:
     """What judges the run alone does not count."""
     with pytest.raises(UsageError, match="nothing to check: no checker applies to system shelf"):
-        resolved(workload="crowd", nodes="5", nemesis="rain")
+        resolved(workload="crowd", nodes="5", nemesis="rain", observe_s=0.0)
+
+
+def test_nodes_are_asked_by_the_observer_that_fits() -> None:
+    test = resolved()
+    assert test.observer is not None and test.observer.name == "keen"
+
+
+def test_without_an_observer_nothing_can_be_checked_of_what_nodes_tell() -> None:
+    test = resolved(observe_s=0.0)
+    assert test.observer is None
+    assert test.not_applicable["told"] == "the run has no answers of nodes to an observer"
+
+
+@pytest.mark.parametrize("often", [-1.0, float("nan"), float("inf")])
+def test_how_often_nodes_are_asked_is_a_time(often: float) -> None:
+    with pytest.raises(UsageError, match="--observe"):
+        resolved(observe_s=often)
 
 
 def test_a_generator_knows_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:

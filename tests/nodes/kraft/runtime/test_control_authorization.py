@@ -199,3 +199,14 @@ def test_the_quorum_needs_describe_on_the_cluster(
     assert list(codes(told)) == [31]
     (answer,) = send(node, envelope(request, Principal("User", "admin"), b""), NODE)
     assert int(answer.error_code) == 41
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_a_controller_is_asked_of_the_quorum_directly(node: Node, version: int) -> None:
+    """KIP-836: NOT_LEADER_OR_FOLLOWER by one that does not lead, whose answer none would rest on;
+    in each version that it lists."""
+    request = blank(request_schema(55, version))
+    (answer,) = send(node, request, NODE)
+    assert (answer.__version__, list(codes(answer))) == (version, [6])
+    (answer,) = send(node, request, ALICE)
+    assert (answer.__version__, list(codes(answer))) == (version, [31])

@@ -1,0 +1,74 @@
+"""What a node tells anybody of its cluster: `describe-quorum`, `describe-node`, `describe-cluster`,
+`describe-topics`, `log-ends`. They have no key and ask for no value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workloads.kafka.operations.topics import PartitionState
+from workloads.kafka.operations.value import Value, omitted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumView(Value):
+    """The quorum as a node sees it (`describe-node`), or as its leader does, whoever was asked for
+    that (`describe-quorum`). -1: it knows none. `voters`: (id, end of its log, -1: not known) of
+    each, by their leader."""
+
+    leader: int
+    leader_epoch: int
+    high_watermark: int
+    voters: tuple[tuple[int, ...], ...] | None = omitted()
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAddress(Value):
+    """Where clients find a broker."""
+
+    id: int
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView(Value):
+    """Those that a broker says can be used (`describe-cluster`)."""
+
+    brokers: tuple[BrokerAddress, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedTopic(Value):
+    """A topic as `metadata` shows it, and its name."""
+
+    name: str
+    topic_id: str
+    partitions: tuple[PartitionState, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicsView(Value):
+    """Of a broker's metadata (`describe-topics`): the brokers, and the first topics by name.
+    `others`: how many more there were."""
+
+    brokers: tuple[BrokerAddress, ...]
+    topics: tuple[NamedTopic, ...]
+    others: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEnd(Value):
+    """What `list-offsets` at `latest` told of a partition, of whose leader by whose metadata it was
+    asked."""
+
+    key: str
+    offset: int
+    leader_epoch: int
+    topic_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnds(Value):
+    """Of partitions that a broker leads (`log-ends`), without those of which it would not tell."""
+
+    ends: tuple[LogEnd, ...]
