@@ -1,12 +1,14 @@
-"""The committed metadata log, put together from what nodes applied."""
+"""The committed metadata log, put together from what nodes applied and what lies on their disks."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from checkers.folds.disk_logs import committed_on_disks
 from framework.checking.findings import finding
-from framework.evidence.changes import Change
-from framework.evidence.clocks import earliest_ns, latest_ns
-from framework.evidence.kinds import same_fact
+from framework.evidence.changes import Change, LeaderAnnounced
+from framework.evidence.clocks import UNKNOWN_NS, earliest_ns, latest_ns
+from framework.evidence.kinds import DISK, same_fact
+from framework.evidence.run_events import RunEvents
 from framework.plugins.checker import Finding
 
 
@@ -21,6 +23,8 @@ class CommittedLog:
     by_ns: Sequence[int]
     gap: int | None
     conflicts: Sequence[Finding]
+    on_disk: int = 0
+    """So many of `records` lie on disks as well, committed for good."""
 
     def at(self, offset: int) -> Change | None:
         return self.records[offset] if 0 <= offset < len(self.records) else None
@@ -29,6 +33,45 @@ class CommittedLog:
         """The record there, if a leader of that epoch appended it."""
         found = self.at(offset)
         return found if found is not None and found.epoch == epoch else None
+
+
+def known_log(events: RunEvents) -> CommittedLog:
+    """By disks, for a rule that asks for `disk_logs.DISK_KINDS` of them, and by what nodes told
+    that they applied. Where both do, the disks have the last word, and that they differ is a
+    finding; when, only nodes tell."""
+    told = committed_log(each for each in events.of(Change) if each.source != DISK)
+    left: dict[int, Change] = {each.offset: each for each in committed_on_disks(events).records}
+    records, conflicts = list(told.records), list(told.conflicts)
+    not_before_ns, by_ns = list(told.not_before_ns), list(told.by_ns)
+    for offset, record in enumerate(records):
+        on_disk = left.get(offset)
+        if on_disk is None:
+            continue
+        records[offset] = on_disk
+        if not _same(record, on_disk):
+            conflicts.append(
+                finding(
+                    f"{record.node} applied {_named(record)} at offset {offset}, where the disks "
+                    f"of all who could lead have {_named(on_disk)}",
+                    evidence=[record, on_disk],
+                )
+            )
+    while (following := left.get(len(records))) is not None:
+        records.append(following)
+        not_before_ns.append(-UNKNOWN_NS)
+        by_ns.append(UNKNOWN_NS)
+    beyond = told.gap is not None and told.gap >= len(records)
+    beyond = beyond or any(offset > len(records) for offset in left)
+    on_both = sum(1 for offset in range(len(records)) if offset in left)
+    gap = len(records) if beyond else None
+    return CommittedLog(records, not_before_ns, by_ns, gap, conflicts, on_both)
+
+
+def _same(told: Change, left: Change) -> bool:
+    """Who voted for a leader its record says, and an event need not."""
+    if isinstance(left, LeaderAnnounced) and isinstance(told, LeaderAnnounced):
+        told = replace(told, votes=left.votes, voters=left.voters)
+    return same_fact(told, left)
 
 
 def committed_log(changes: Iterable[Change]) -> CommittedLog:

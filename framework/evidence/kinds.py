@@ -31,6 +31,7 @@ Role: TypeAlias = Literal[
 """KIP-595's roles of a replica, with KIP-996's prospective."""
 
 CAPABILITY: Final = "evidence:"
+ON_DISK: Final = "disk:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -610,6 +611,17 @@ def described(evidence: Evidence) -> str:
 def evidence_of(*kinds: type[Evidence]) -> frozenset[str]:
     """The capabilities of leaving evidence of these kinds."""
     return frozenset(CAPABILITY + (each.family or each.kind) for each in kinds)
+
+
+def disk_of(*kinds: type[Evidence]) -> frozenset[str]:
+    """The capabilities of leaving evidence of these kinds on disk."""
+    return frozenset(ON_DISK + (each.family or each.kind) for each in kinds)
+
+
+def either_of(*kinds: type[Evidence]) -> frozenset[str]:
+    """Requirements that each of these kinds is told, or left on disk."""
+    names = {each.family or each.kind for each in kinds}
+    return frozenset(f"{CAPABILITY}{name}|{ON_DISK}{name}" for name in names)
 
 
 def _plain(value: Recorded) -> Json:

@@ -40,12 +40,20 @@ an observer asks the system's nodes, the others where a workload provides them."
 
 FAULTS: Final = "faults"
 NODE_ANSWERS: Final = "node-answers"
+OR: Final = "|"
+"""Between names in a requirement that any of them meets."""
 _EVIDENCE: Final = "evidence:"
+_DISK: Final = "disk:"
 
 
 def evidence(*kinds: str) -> frozenset[str]:
     """The capabilities of giving these kinds of evidence (`framework.evidence`)."""
     return frozenset(_EVIDENCE + kind for kind in kinds)
+
+
+def disk_evidence(*kinds: str) -> frozenset[str]:
+    """The capabilities of leaving these kinds of evidence on disk."""
+    return frozenset(_DISK + kind for kind in kinds)
 
 
 def gives_evidence(capabilities: Iterable[str]) -> bool:
@@ -62,7 +70,8 @@ class Needs(Protocol):
 
 def unmet(requires: Iterable[str], available: Iterable[str]) -> str | None:
     """Why something that requires this is not applicable, in a few words; None: it is."""
-    missing = sorted(set(requires) - set(available))
+    have = set(available)
+    missing = sorted(each for each in set(requires) if not have.intersection(each.split(OR)))
     if not missing:
         return None
     system = [_prose(name) for name in missing if name not in OBSERVATIONS]
@@ -74,6 +83,10 @@ def unmet(requires: Iterable[str], available: Iterable[str]) -> str | None:
 
 
 def _prose(name: str) -> str:
+    if OR in name:
+        return " or ".join(map(_prose, name.split(OR)))
+    if name.startswith(_DISK):
+        return f"{name.removeprefix(_DISK)} on its nodes' disks"
     if name.startswith(_EVIDENCE):
         return f"evidence of kind {name.removeprefix(_EVIDENCE)}"
     return CAPABILITIES.get(name) or OBSERVATIONS.get(name) or name

@@ -138,6 +138,12 @@ class System(Protocol):
         for key in sorted({key for each in settings.values() for key in each}):
             raise UsageError(f"--set {key}: system {self.name} has no settings")
 
+    def capabilities_with(
+        self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]
+    ) -> frozenset[str]:
+        """Of `capabilities` those that it has with these settings. By itself all."""
+        return self.capabilities
+
     def recovery_s(
         self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]
     ) -> float:

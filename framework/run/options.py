@@ -115,14 +115,15 @@ def resolve(options: Options) -> Test:
         raise UsageError(f"unknown defect: {options.defect!r} (known: {known})")
     specs = system.layout(options.nodes)
     workloads, left_out = _workloads(options.workload, system, specs)
+    settings = node_settings(options.settings, specs)
+    system.check_settings(specs, settings)
     observer = _observer(system) if options.observe_s else None
+    available = system.capabilities_with(specs, settings) | _observed(workloads, nemeses, observer)
     asked = options_of("checkers", options.checker)
-    checking = _checking(system, _observed(workloads, nemeses, observer), workloads, asked)
+    checking = _checking(system.name, available, workloads, asked)
     targets = [item.strip() for item in options.targets.split(",") if item.strip()]
     check_targets(targets, specs)
     _check_faults(nemeses, specs)
-    settings = node_settings(options.settings, specs)
-    system.check_settings(specs, settings)
     threads = _threads(options.concurrency, len(specs), workloads)
     _check_threads(workloads, threads)
     provider, reason = choose(options.hosts, system.image(), len(specs), options.inventory)
@@ -202,8 +203,8 @@ def _observed(
 
 
 def _checking(
-    system: System,
-    observed: Set[str],
+    system: str,
+    available: Set[str],
     workloads: Sequence[Workload],
     given: Mapping[str, str],
 ) -> Applicable:
@@ -213,10 +214,10 @@ def _checking(
     checkers: dict[str, Checker] = {
         name: create("checkers", Named(name)) for name in registry.names("checkers")
     }
-    found = applicable(checkers, system.capabilities | observed)
+    found = applicable(checkers, available)
     if not any(checkers[name].requires - {FAULTS} for name in found.checkers):
         raise UsageError(
-            f"there is nothing to check: no checker applies to system {system.name} with "
+            f"there is nothing to check: no checker applies to system {system} with "
             f"{', '.join(workload.name for workload in workloads)}"
         )
     for name in given.keys() & found.not_applicable.keys():

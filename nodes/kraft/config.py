@@ -94,7 +94,7 @@ class Config:
     controller_id: int | None
     cluster_id: str
     log_dir: Path
-    events_file: Path
+    events_file: Path | None
     voters: tuple[Voter, ...]
     client_listeners: tuple[Endpoint, ...]
     controller_listeners: tuple[Endpoint, ...]
@@ -206,7 +206,7 @@ def from_settings(settings: Mapping[str, str]) -> Config:
         controller_id=controller_id,
         cluster_id=_required(settings, "cluster.id"),
         log_dir=Path(log_dir),
-        events_file=Path(settings.get("events.file") or f"{log_dir}/events.jsonl"),
+        events_file=_events_file(settings.get("events.file"), log_dir),
         voters=known,
         client_listeners=client,
         controller_listeners=control,
@@ -411,6 +411,13 @@ def _deferred_takeover(settings: Mapping[str, str]) -> bool:
     if text not in ("immediate", "deferred"):
         raise ConfigError(f"broker.takeover={text}: it is immediate or deferred")
     return text == "deferred"
+
+
+def _events_file(named: str | None, log_dir: str) -> Path | None:
+    """Empty: none is written."""
+    if named == "":
+        return None
+    return Path(named or f"{log_dir}/events.jsonl")
 
 
 def _id(settings: Mapping[str, str], key: str) -> int:

@@ -22,11 +22,13 @@ class EventLog:
 
     def __init__(
         self,
-        path: Path,
+        path: Path | None,
         node: str,
         tap: Callable[[str, Mapping[str, Any]], None] = lambda *_: None,
     ) -> None:
-        """`tap` hears each event's type and fields (JSON), on the thread that emits it."""
+        """`path` None: nothing is written down. `tap` hears each event's type and fields (JSON), on
+        the thread that emits it."""
+        path = path or Path(os.devnull)
         path.parent.mkdir(parents=True, exist_ok=True)
         self.incarnation = uuid.uuid4()
         self._who = _dumps({"node": node, "incarnation": self.incarnation})[1:-1]

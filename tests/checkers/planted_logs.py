@@ -3,18 +3,19 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from planted_runs import TOPIC, NodeEvent, Story
+from planted_runs import RECORDS, TOPIC, NodeEvent, Story
 
 END_POINT = {"name": "CLIENT", "host": "h", "port": 9092, "security_protocol": 0}
 
 
 @dataclass
 class LogStory(Story):
-    """Each record is applied by `readers`, at once."""
+    """Each record is applied by `readers`, at once, and lies on the disks of `keepers`."""
 
     offset: int = 0
     epoch: int = 1
     readers: tuple[str, ...] = ("c1", "b1")
+    keepers: tuple[str, ...] = ()
     epochs: dict[int, int] = field(default_factory=dict)
     versions: dict[tuple[str, int], tuple[int, int, int]] = field(default_factory=dict)
 
@@ -23,6 +24,8 @@ class LogStory(Story):
         at = self.offset
         for node in self.readers:
             self.apply(node, at, kind, self.epoch, **record)
+        for node in self.keepers:
+            self.disks.write(node, self.epoch, kind, base=at, **(RECORDS.get(kind, {}) | record))
         self.offset += 1
         return at
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from planted_disks import Disks
+
 from framework.checking.keyed import Outcome
 from framework.evidence.clocks import Clocks
 from framework.evidence.kinds import Evidence
@@ -75,6 +77,7 @@ class Story(PlainStory):
     """Node -> by how much its clock is ahead of the harness's."""
     system: tuple[Evidence, ...] = (IMAGE_FORM,)
     """What is known of it beside what it tells."""
+    disks: Disks = field(default_factory=Disks)
     _lives: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     # --- operations -----------------------------------------------------------------------
@@ -339,6 +342,7 @@ class Story(PlainStory):
                         clocks,
                     )
                 ),
+                *self.disks.all(),
             ],
             nemesis=self.nemesis,
             faults=self.faults,

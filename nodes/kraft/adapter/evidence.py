@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from framework.errors import UsageError
-from framework.evidence import kinds
+from framework.evidence import changes, kinds
 from framework.evidence.catalogue import KINDS
 from framework.evidence.clocks import Clocks
 from framework.evidence.ids import Offset
-from framework.evidence.kinds import Evidence, evidence_of
+from framework.evidence.kinds import Evidence, disk_of, evidence_of
 from framework.history.event import Recorded
 from framework.json_lines import json_lines
 from nodes.kraft.adapter.disk import left_on_disk
@@ -28,6 +28,21 @@ EVENTS: Final = "nodes/*/**/events.jsonl"
 TAKEOVER: Final = "broker.takeover"
 EVIDENCE: Final = evidence_of(*KINDS.values())
 """What this node is capable of: it leaves evidence of every kind."""
+ON_DISK: Final = disk_of(
+    changes.Change,
+    kinds.Appended,
+    kinds.EpochSaved,
+    kinds.Failed,
+    kinds.LogBegan,
+    kinds.LogOnDisk,
+    kinds.PartitionAppended,
+    kinds.PartitionLogOnDisk,
+    kinds.PartitionOffsetSaved,
+    kinds.PartitionTruncated,
+    kinds.SnapshotFile,
+    kinds.Truncated,
+)
+"""What of it lies on its disks, also where it writes no events."""
 
 HEARTBEAT, ALTER_PARTITION = "BrokerHeartbeat", "AlterPartition"
 ASKS_FOR: Final[Mapping[str, str]] = {

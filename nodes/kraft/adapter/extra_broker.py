@@ -15,6 +15,7 @@ from framework.plugins.host import Host
 from framework.plugins.kept import keep
 from framework.plugins.system import Cluster
 from nodes.kraft.adapter.disk import KEPT
+from nodes.kraft.adapter.settings import EVENTS
 from nodes.kraft.adapter.states import STATES
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class KraftExtraBroker:
             "broker.id": str(self.broker_id),
             "listeners": f"CLIENT://{self.host.address}:{self.port}",
             "log.dirs": f"{self.directory}/data",
-            "events.file": f"{self.directory}/events.jsonl",
+            EVENTS: settings[EVENTS] and f"{self.directory}/events.jsonl",
         }
 
     def running(self) -> bool:

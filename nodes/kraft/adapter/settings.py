@@ -20,7 +20,6 @@ FIXED: Final = frozenset(
         "controller.id",
         "controller.listeners",
         "controller.quorum.voters",
-        "events.file",
         "listeners",
         "log.dirs",
         "node.name",
@@ -29,6 +28,7 @@ FIXED: Final = frozenset(
 )
 """What the layout decides: another value would be another cluster than the run's plan says."""
 
+EVENTS: Final = "events.file"
 PROTOCOLS: Final = "listener.security.protocol.map"
 
 
@@ -73,7 +73,7 @@ def _own(
         "controller.listeners": "CONTROLLER",
         "controller.quorum.voters": ",".join(voters),
         "log.dirs": f"{workdir}/data",
-        "events.file": f"{workdir}/events.jsonl",
+        EVENTS: f"{workdir}/events.jsonl",
         "metrics.listener": f"{addresses[node]}:{METRICS_PORT}",
         "random.seed": str(seed),
         # Often, so that even a short run sees restarts from snapshots.
@@ -102,6 +102,8 @@ def check(nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]) 
         wanted = settings.get(node, {})
         if fixed := sorted(FIXED & wanted.keys()):
             raise UsageError(f"--set {fixed[0]}: the layout of the cluster decides that (--nodes)")
+        if wanted.get(EVENTS):
+            raise UsageError(f"--set {EVENTS}: a run decides where it is; empty, nodes write none")
         if made := sorted(security.MADE & wanted.keys()):
             raise UsageError(f"--set {made[0]}: runs make their keys and logins themselves")
         try:

@@ -22,10 +22,10 @@ from nodes.kraft.adapter import image, security
 from nodes.kraft.adapter.connecting import connect, exchange
 from nodes.kraft.adapter.dialect import DIALECT
 from nodes.kraft.adapter.disk import KEPT
-from nodes.kraft.adapter.evidence import EVIDENCE, observe
+from nodes.kraft.adapter.evidence import EVIDENCE, ON_DISK, observe
 from nodes.kraft.adapter.extra_broker import KraftExtraBroker
 from nodes.kraft.adapter.older import restated
-from nodes.kraft.adapter.settings import check, node_settings
+from nodes.kraft.adapter.settings import EVENTS, check, node_settings
 from nodes.kraft.config import timing
 from nodes.kraft.defects.catalogue import DEFECTS
 from nodes.kraft.wire.codec import MalformedRequest
@@ -59,6 +59,7 @@ class KraftSystem:
             }
         )
         | EVIDENCE
+        | ON_DISK
     )
 
     def layout(self, nodes: str | None) -> Sequence[NodeSpec]:
@@ -128,6 +129,13 @@ class KraftSystem:
         self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]
     ) -> None:
         check(nodes, settings)
+
+    def capabilities_with(
+        self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]
+    ) -> frozenset[str]:
+        """Where no node writes events, disks alone give evidence."""
+        mute = all(settings.get(spec.name, {}).get(EVENTS) == "" for spec in nodes)
+        return self.capabilities - EVIDENCE if mute else self.capabilities
 
     def recovery_s(
         self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from framework.evidence.changes import Change, TopicCreated
+from framework.evidence.kinds import Voted, disk_of, either_of
 from framework.plugins import registry
 from framework.plugins.capabilities import CAPABILITIES, OBSERVATIONS, applicable, evidence, unmet
 
@@ -35,6 +37,19 @@ def test_an_unknown_need_is_named_as_it_is() -> None:
 
 def test_what_is_met_has_no_reason() -> None:
     assert unmet({"faults"}, {"faults", "snapshots"}) is None
+
+
+def test_one_of_several_is_enough() -> None:
+    (needed,) = either_of(Voted)
+    assert unmet({needed}, {"evidence:voted"}) is None
+    assert unmet({needed}, disk_of(Voted)) is None
+    assert unmet({needed}, {"evidence:elected", "disk:elected"}) == (
+        "the system has no evidence of kind voted or voted on its nodes' disks"
+    )
+
+
+def test_changes_of_the_log_are_one_capability() -> None:
+    assert either_of(Change, TopicCreated) == {"evidence:applied|disk:applied"}
 
 
 def test_nothing_is_both_a_capability_and_an_observation() -> None:

@@ -28,6 +28,9 @@ PLUGINS: Mapping[str, Mapping[str, Any]] = {
                 for number in range(int(nodes or 3))
             ],
             check_settings=lambda nodes, settings: None,
+            capabilities_with=lambda nodes, settings: frozenset(
+                {"shelves"} if settings else {"shelves", "evidence:voted"}
+            ),
         )
     },
     "workloads": {
@@ -156,3 +159,9 @@ def test_a_generator_knows_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(test.workloads[0], phase, generator, raising=False)
     schedule(test)
     assert [[spec.name for spec in each.nodes] for each in known] == [["m0", "m1", "m2", "m3"]] * 2
+
+
+def test_settings_may_take_a_capability_away() -> None:
+    test = resolve(Options(system="shelf", hosts="namespaces", settings=["mute=1"]))
+    assert "votes" not in test.checkers
+    assert test.not_applicable["votes"] == "the system has no evidence of kind voted"

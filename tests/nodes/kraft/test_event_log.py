@@ -47,3 +47,11 @@ def test_for_who_listens_to_single_events() -> None:
     emit_many = one_by_one(lambda type, **fields: told.append((type, fields)))
     emit_many("many", ['"offset":1,"record":{"a":[1,2]}', '"offset":2'])
     assert told == [("many", {"offset": 1, "record": {"a": [1, 2]}}), ("many", {"offset": 2})]
+
+
+def test_nothing_is_written_where_no_file_is_wanted() -> None:
+    told: list[str] = []
+    log = EventLog(None, "c1", lambda type, fields: told.append(type))
+    log.emit("one")
+    log.emit_many("many", ['"offset":1'])
+    assert told == ["one"]

@@ -59,6 +59,12 @@ def test_a_combined_process_has_two_ids_and_separate_listeners() -> None:
     assert config.advertised[0].host == "public.example"
 
 
+def test_events_are_written_where_that_is_not_refused() -> None:
+    assert from_settings(CONTROLLER).events_file == Path("/tmp/x/events.jsonl")
+    assert from_settings({**CONTROLLER, "events.file": "/e"}).events_file == Path("/e")
+    assert from_settings({**CONTROLLER, "events.file": ""}).events_file is None
+
+
 def test_the_lease_is_ten_heartbeat_intervals() -> None:
     """A.1.52."""
     config = from_settings({**BROKER, "broker.heartbeat.interval.ms": "3000"})

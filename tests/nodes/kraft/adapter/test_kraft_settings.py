@@ -4,6 +4,7 @@ import pytest
 
 from framework.errors import UsageError
 from framework.run.settings import node_settings
+from nodes.kraft.adapter.evidence import EVIDENCE
 from nodes.kraft.adapter.settings import node_settings as settings_of
 from nodes.kraft.adapter.system import KraftSystem
 from nodes.kraft.config import from_settings
@@ -36,6 +37,7 @@ def test_settings_that_runs_are_made_with(nodes: str) -> None:
         ("b2:metadata.max.fetch.records=none", "node b2: metadata.max.fetch.records=none"),
         ("process.roles=broker", "process.roles: the layout of the cluster decides that"),
         ("c1:listeners=CONTROLLER://:1", "listeners: the layout of the cluster decides that"),
+        ("events.file=/x", "events.file: a run decides where it is; empty, nodes write none"),
         ("c1:ssl.keystore.location=/key.pem", "runs make their keys and logins themselves"),
         ("sasl.password=secret", "runs make their keys and logins themselves"),
         ("sasl.enabled.mechanisms=GSSAPI", "it is one of PLAIN, SCRAM-SHA-256"),
@@ -106,3 +108,18 @@ def test_time_to_recover_follows_from_the_slowest_nodes_timeouts() -> None:
     assert system.recovery_s(specs, {}) == 15
     items = ("b2:broker.lease.ms=20000", "controller.quorum.election.timeout.ms=100")
     assert system.recovery_s(specs, node_settings(items, specs)) == 26
+
+
+def test_nodes_without_events_leave_what_is_on_their_disks() -> None:
+    system = KraftSystem()
+    specs = system.layout("3+3")
+
+    def capabilities(*items: str) -> frozenset[str]:
+        settings = node_settings(items, specs)
+        system.check_settings(specs, settings)
+        return system.capabilities_with(specs, settings)
+
+    assert capabilities() == capabilities("controller:events.file=") == system.capabilities
+    mute = capabilities("events.file=")
+    assert system.capabilities - mute == EVIDENCE
+    assert {"disk:appended", "disk:applied", "metadata-log"} <= mute

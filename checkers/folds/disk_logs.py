@@ -1,0 +1,140 @@
+"""Metadata logs as they lie on the nodes' disks, and what of them is committed for good.
+
+Of what lies on a disk nobody tells whether it was committed. But what every voter has that could
+still win an election - a majority has no later log, by epoch of the last record and end - no leader
+will ever cut off (Raft, section 5.4.1), and whatever was committed is among it (leader
+completeness). So the common beginning of their logs is the committed log, at the end of the run:
+what was committed is in it, and what is in it stays.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from checkers.folds.node_log import Entry
+from framework.evidence.changes import Change
+from framework.evidence.kinds import (
+    DISK,
+    Appended,
+    Evidence,
+    LogBegan,
+    LogOnDisk,
+    SnapshotFile,
+    Truncated,
+)
+from framework.evidence.run_events import RunEvents
+
+DISK_KINDS: Final = (Appended, Change, Truncated, LogBegan, LogOnDisk, SnapshotFile)
+"""What a rule has to ask of disks (`RunCheck(disk=...)`)."""
+
+
+@dataclass(slots=True)
+class DiskLog:
+    """Feed it what is told of a node's disk, in order: it is the log that its last process left.
+    What a snapshot took the place of stays known where the rest of the log went on."""
+
+    entries: dict[int, Entry] = field(default_factory=dict)
+    batches: dict[int, Appended] = field(default_factory=dict)
+    """By the offset of each record, the batch that it came with."""
+    changes: dict[int, Change] = field(default_factory=dict)
+    snapshots: dict[int, SnapshotFile] = field(default_factory=dict)
+    """By the offset at which they end."""
+    end: int = 0
+    found: LogOnDisk | None = None
+
+    @property
+    def last(self) -> tuple[int, int] | None:
+        """(epoch of the last record, end): of two, the later log. None: it cannot be told, or not
+        all of the log can be read."""
+        if self.found is None or self.found.wrong:
+            return None
+        if self.end - 1 in self.entries:
+            return self.entries[self.end - 1][0], self.end
+        if self.end in self.snapshots:
+            return self.snapshots[self.end].epoch, self.end
+        return None if self.end else (0, 0)
+
+    def feed(self, each: Evidence) -> None:
+        match each:
+            case Appended():
+                for offset, crc in enumerate(each.crcs, each.base_offset):
+                    self.entries[offset] = (each.epoch, crc)
+                    self.batches[offset] = each
+                self.end = each.end_offset
+            case Change():
+                self.changes[each.offset] = each
+            case Truncated(end_offset=end):
+                self._cut(end)
+            case LogBegan(offset=start, dropped=dropped):
+                if dropped:
+                    self._cut(0)
+                self.end = max(self.end, start)
+            case SnapshotFile():
+                self.snapshots[each.end_offset] = each
+            case LogOnDisk():
+                self.found = each
+
+    def _cut(self, end: int) -> None:
+        for offset in range(end, self.end):
+            for known in (self.entries, self.batches, self.changes):
+                known.pop(offset, None)
+        self.end = min(self.end, end)
+
+
+def disk_logs(evidence: Iterable[Evidence]) -> dict[str, DiskLog]:
+    """Node -> its log; `seq` goes on from one of its processes to the next."""
+    logs: dict[str, DiskLog] = {}
+    on_disk = (each for each in evidence if each.source == DISK and isinstance(each, DISK_KINDS))
+    for each in sorted(on_disk, key=lambda each: (each.node, each.seq)):
+        logs.setdefault(each.node, DiskLog()).feed(each)
+    return {node: log for node, log in logs.items() if log.found is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOnDisks:
+    """What is committed for good lies below `end`. `records`: all that is known of it, by offset,
+    and `entries` likewise. `why`: nothing is sure, for this reason."""
+
+    end: int = 0
+    records: Sequence[Change] = ()
+    entries: dict[int, Entry] = field(default_factory=dict)
+    why: str = ""
+
+
+def committed_on_disks(events: RunEvents) -> CommittedOnDisks:
+    """Of all voters' disks: one that was not read may have a log that all others will follow."""
+    nodes = events.plan.get("nodes") or {}
+    voters = sorted(node for node, spec in nodes.items() if spec.get("votes"))
+    if not voters:
+        return CommittedOnDisks(why="nothing says who votes")
+    if (events.plan.get("options") or {}).get("keep"):
+        return CommittedOnDisks(why="the nodes went on while their disks were read")
+    logs = disk_logs(events.evidence)
+    lasts = {node: logs[node].last for node in voters if node in logs}
+    known = {node: last for node, last in lasts.items() if last is not None}
+    if unread := sorted(set(voters) - set(known)):
+        return CommittedOnDisks(why=f"the log of {', '.join(unread)} cannot be read whole")
+    majority = len(voters) // 2 + 1
+    return _common(
+        [
+            logs[node]
+            for node, last in known.items()
+            if sum(other <= last for other in known.values()) >= majority
+        ]
+    )
+
+
+def _common(leaders: Sequence[DiskLog]) -> CommittedOnDisks:
+    """`leaders`: the logs of all who could still win an election."""
+    end = min(log.end for log in leaders)
+    records, entries = [], dict[int, Entry]()
+    for offset in range(end):
+        held = {log.entries[offset] for log in leaders if offset in log.entries}
+        if len(held) > 1:
+            end = offset
+            break
+        entries |= dict.fromkeys([offset], *held) if held else {}
+        record = next((log.changes[offset] for log in leaders if offset in log.changes), None)
+        if record is not None:
+            records.append(record)
+    return CommittedOnDisks(end, records, entries)
