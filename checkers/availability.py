@@ -3,13 +3,14 @@
 `stuck`: operations of a kind, or on a partition, or at a node, were tried again and again, and
 failed for longer than the system's own time-outs allow. That is judged on what clients saw and on
 what the ledger says of faults; no node is asked. Floors: a run in which hardly anything succeeded
-shows nothing, and is UNKNOWN. The other figures are for the report.
+shows nothing, nor does one in which something never succeeded again after the first fault, though
+too soon to be stuck: both are UNKNOWN. The other figures are for the report.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from checkers.folds.operations import is_zombie
@@ -21,7 +22,7 @@ from framework.evidence.kinds import Elected
 from framework.evidence.run_events import FaultRecord, RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
-from framework.plugins.checker import LEDGER, Finding
+from framework.plugins.checker import CLIENTS, LEDGER, Clause, Count, Finding
 from framework.plugins.options import need_positive
 from framework.plugins.outcomes import (
     CLIENT_TIMED_OUT,
@@ -48,6 +49,39 @@ that were asked for will do, so many at most: some are asked for once or twice i
 creation of what is worked on, and of others most are refused for good reasons."""
 TRIES: Final = 3
 """What was tried fewer times may have met a bad moment each time."""
+
+KINDS: Final = Clause(
+    name="kinds",
+    says="No kind of operation is stuck, nor all of them together",
+    compares="signs that kinds work, one that enough succeeded and one that it did again after the "
+    "first fault",
+    floor=4,
+    because="two of each kind, and two of all together; this run needs those of all that were "
+    "asked for",
+    sources=(CLIENTS, LEDGER),
+    blind="what recovers just within the bound, however often; kinds that nobody asks for while "
+    "they are out",
+)
+PARTITIONS: Final = Clause(
+    name="partitions",
+    says="No partition is stuck, where produces or fetches succeed on others",
+    compares="kinds of use of a partition that succeeded",
+    floor=2,
+    because="with one alone it is the kind that is stuck; this run needs all that were tried in "
+    "peace, and more than twice",
+    sources=(CLIENTS, LEDGER),
+    blind="partitions that nobody asks in peace",
+)
+NODES: Final = Clause(
+    name="nodes",
+    says="No node that clients ask is silent",
+    compares="nodes that answered",
+    floor=2,
+    because="with one alone all is stuck; this run needs all that were asked in peace, and more "
+    "than twice",
+    sources=(CLIENTS, LEDGER),
+    blind="nodes that no client asks, as most of those that vote",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +119,16 @@ def availability(
     for window in windows:
         figures |= _recovery(operations, window, elections)
     findings, stuck = _stuck(operations, events, _bound_s(events.plan, options))
+    signs, few = _signs(operations, events.faults)
     outcome = concluded(len(operations), findings, {**figures, **stuck})
-    too_little = _below_floors(operations)
-    if outcome.verdict is Verdict.VALID and too_little:
-        return Outcome(
-            verdict=Verdict.UNKNOWN, seen=outcome.seen, figures=outcome.figures, note=too_little
-        )
-    return outcome
+    if outcome.verdict is Verdict.VALID and few:
+        outcome = replace(outcome, verdict=Verdict.UNKNOWN, note="; ".join(few))
+    counts = {
+        KINDS.name: signs,
+        PARTITIONS.name: _partitions(operations, events),
+        NODES.name: _nodes(operations, events),
+    }
+    return replace(outcome, clauses=counts)
 
 
 def _bound_s(plan: Mapping[str, Recorded], options: AvailabilityOptions) -> float:
@@ -182,13 +219,13 @@ def _recovery(
 # --- floors -------------------------------------------------------------------------------
 
 
-def _below_floors(operations: Sequence[Operation]) -> str:
-    """What too little was seen of to judge anything; empty: enough."""
-    main = [
-        each
-        for each in operations
-        if each.phase == "main" and each.f not in PROCESS_FS and not is_zombie(each)
-    ]
+def _signs(
+    operations: Sequence[Operation], faults: Iterable[FaultRecord]
+) -> tuple[Count, list[str]]:
+    """Two of each kind of operation, of what is done to processes, and of all together: that enough
+    succeeded, and again after the first fault. Also what too little was seen of."""
+    clients = [each for each in operations if each.f not in PROCESS_FS and not is_zombie(each)]
+    main = [each for each in clients if each.phase == "main"]
     asked = Counter(each.f for each in main)
     succeeded = Counter(each.f for each in main if _succeeded(each))
     few = []
@@ -201,7 +238,75 @@ def _below_floors(operations: Sequence[Operation]) -> str:
     processes = [each for each in operations if each.f in PROCESS_FS]
     if processes and not any(each.ok for each in processes):
         few.append(f"0 of {len(processes)} that start and end processes (1 at least)")
-    return f"too little succeeded to judge the run: {', '.join(few)}" if few else ""
+    gone = list(_never_again(clients, faults))
+    notes = [f"too little succeeded to judge the run: {', '.join(few)}"] if few else []
+    notes += [f"never again after the first fault: {', '.join(gone)}"] if gone else []
+    due = 2 * (len(asked) + bool(asked) + bool(processes))
+    return (due - len(few) - len(gone), due), notes
+
+
+def _never_again(operations: Sequence[Operation], faults: Iterable[FaultRecord]) -> Iterator[str]:
+    """What was tried in vain from the first fault on, to the end: all of it, or else kinds. Whether
+    it is stuck is another question, for which the run may be too short."""
+    first_ns = min((each.since_ns for each in faults), default=None)
+    if first_ns is None:
+        return
+    after = [each for each in operations if (each.invoked_ns or 0) >= first_ns]
+    if len(after) >= TRIES and not any(map(_succeeded, after)):
+        yield f"all of {len(after)} operations"
+        return
+    for f, own in _grouped(after, lambda each: each.f):
+        if len(own) >= TRIES and not any(map(_succeeded, own)):
+            yield f"{f}, of which {len(own)} were tried"
+
+
+def _partitions(operations: Iterable[Operation], events: RunEvents) -> Count:
+    """Of kinds of use of a partition, so many as succeeded, of those that were tried in peace."""
+    uses: dict[tuple[str, str], list[Operation]] = defaultdict(list)
+    for each in operations:
+        if each.f in PARTITION_FS and not is_zombie(each):
+            uses[each.f, str(each.key)].append(each)
+    if not uses:
+        return "nobody asked for a partition"
+    peace = Peace(events)
+    worked = {use for use, own in uses.items() if any(map(_succeeded, own))}
+    tried = {use for use, own in uses.items() if peace.held_in(own) >= TRIES}
+    return len(worked), len(worked | tried)
+
+
+def _nodes(operations: Iterable[Operation], events: RunEvents) -> Count:
+    """So many nodes as answered, of those that were asked in peace."""
+    nodes = events.plan.get("nodes") or {}
+    if len(nodes) < 2:
+        return "no nodes that could be told apart"
+    asked: dict[str, list[Operation]] = defaultdict(list)
+    for each in operations:
+        if each.node in nodes and each.f not in PROCESS_FS:
+            asked[each.node].append(each)
+    if not asked:
+        return "clients do not say whom they ask"
+    peace = Peace(events)
+    heard = {node for node, own in asked.items() if any(map(_heard, own))}
+    tried = {node for node, own in asked.items() if peace.held_in(own) >= TRIES}
+    return len(heard), len(heard | tried)
+
+
+class Peace:
+    """The stretches of a run in which no fault held."""
+
+    def __init__(self, events: RunEvents) -> None:
+        stretches = owed(events.faults, events.plan.get("nodes") or {})
+        self._calm = [each for each in stretches if each.calm]
+        self._begins = [each.begin_ns for each in self._calm]
+
+    def held_in(self, operations: Iterable[Operation]) -> int:
+        """How many of them began and ended in one of those."""
+        return sum(map(self._holds, operations))
+
+    def _holds(self, operation: Operation) -> bool:
+        at = bisect_right(self._begins, operation.invoked_ns or 0) - 1
+        ended_ns = operation.completed_ns
+        return at >= 0 and ended_ns is not None and ended_ns <= self._calm[at].end_ns
 
 
 # --- stuck --------------------------------------------------------------------------------
@@ -281,7 +386,7 @@ class Judge:
     def is_stuck(self, streak: Streak) -> bool:
         return len(streak.tried) >= TRIES and streak.owed_ns >= self.bound_s * 1e9
 
-    def stuck(self, streak: Streak, what: str) -> Iterator[Finding]:
+    def stuck(self, streak: Streak, what: str, clause: Clause = KINDS) -> Iterator[Finding]:
         """The finding, if it is stuck."""
         if not self.is_stuck(streak):
             return
@@ -292,6 +397,7 @@ class Judge:
             f"fault stood in the way, and {self.bound_s:g} s are enough; {len(streak.tried)} were "
             f"tried, the last one {last.type} {last.error_code or 'without an answer'}",
             streak.tried[:10],
+            clause=clause.name,
             by=[LEDGER],
         )
 
@@ -333,10 +439,11 @@ def _stuck(
             of_f = _telling([each for each in honest if each.f == f])
             for key, mine in _grouped(of_f, lambda each: str(each.key)):
                 worst_of_key = judge.worst(mine, calm, _succeeded)
-                found += judge.stuck(worst_of_key, f"no {f} on {key} succeeded")
+                found += judge.stuck(worst_of_key, f"no {f} on {key} succeeded", PARTITIONS)
     for node, mine in _grouped(clients, lambda each: each.node or ""):
         if node in nodes:
-            found += judge.stuck(judge.worst(mine, calm, _heard), f"{node} answered nobody")
+            worst = judge.worst(mine, calm, _heard)
+            found += judge.stuck(worst, f"{node} answered nobody", NODES)
     return found, figures
 
 
@@ -379,5 +486,6 @@ class Availability(RunChecker):
         "each fault: by the system's own time-outs, or what recovery says"
     )
     requires = frozenset[str]()
+    clauses = (KINDS, PARTITIONS, NODES)
     Options = AvailabilityOptions
     check_run = RunCheck(availability, evidence=(Elected,), fs=None, faults=True)

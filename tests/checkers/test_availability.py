@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_runs import PLAN, Story, assert_invalid, assert_valid
 
-from checkers.availability import FLOOR, Judge, availability
+from checkers.availability import FLOOR, Availability, Judge, availability
 from checkers.folds.peace import FOREVER_NS, Stretch, owed
+from framework.checking.keyed import outcome_row
+from framework.checking.results import CheckerResult, checker_result
 from framework.evidence.run_events import FaultRecord
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, LEDGER
@@ -106,7 +108,18 @@ def test_clean_availability_has_figures() -> None:
     assert figures["elections"] == 1
 
 
-PLANTED = Plants(busy)
+def clean() -> Story:
+    """A run in which partitions are used, too, of more than one node."""
+    story = busy()
+    for _ in range(20):
+        story.wait(240)
+        for node in ("b1", "b2"):
+            story.op("produce", "log-0/0", node=node)
+            story.op("fetch", "log-0/1", node=node)
+    return story
+
+
+PLANTED = Plants(clean)
 
 
 @PLANTED.violation(
@@ -191,7 +204,7 @@ def nothing_can_be_read_in_the_end(story: Story) -> None:
 )
 def test_what_is_stuck_is_proved_without_a_word_of_the_nodes(planted: str) -> None:
     events = PLANTED[planted].story().run_events()
-    assert not events.evidence
+    events = replace(events, evidence=())
     (found,) = availability(events).findings
     assert found.contracts == (CLIENTS, LEDGER)
 
@@ -322,13 +335,13 @@ def test_refusals_under_a_fault_may_be_right_unless_all_is_refused() -> None:
 def test_cut_whose_healing_did_not_take_still_excuses() -> None:
     story = peaceful()
     fault(story, lambda: ask(story, 2, fails=BOTH), healed=False)
-    assert_valid(availability(ask(story, 60, fails=BOTH).run_events()))
+    assert not availability(ask(story, 60, fails=BOTH).run_events()).findings
 
 
 def test_fault_that_was_never_healed_excuses_to_the_end() -> None:
     story = peaceful()
     fault(story, lambda: ask(story, 60, fails=BOTH), healed_ns=None, healed=None)
-    assert_valid(availability(story.run_events()))
+    assert not availability(story.run_events()).findings
 
 
 def test_refused_zombies_are_no_unavailability() -> None:
@@ -351,6 +364,89 @@ def test_systems_own_bound_goes_before_ours_and_an_option_before_both() -> None:
 
 
 # --- floors -------------------------------------------------------------------------------
+
+
+def judged(story: Story) -> CheckerResult:
+    """As the engine has it."""
+    row = outcome_row("r", "availability", "", availability(story.run_events()))
+    return checker_result("availability", "", [row], clauses=Availability.clauses)
+
+
+def clauses_of(story: Story) -> dict[str, tuple[int, int]]:
+    return {each.name: (each.compared, each.floor) for each in judged(story).clauses}
+
+
+def hushed(story: Story, *fails: str) -> Story:
+    """A fault of two s, and three in which these never succeed again: too short to be stuck."""
+    works = [f for f in BOTH if f not in fails]
+    fault(story, lambda: ask(story, 2, works=works, fails=fails))
+    return ask(story, 3, works=works, fails=fails)
+
+
+@pytest.mark.parametrize(
+    ("fails", "said"), [(["create"], "create, of which 20 were tried"), (BOTH, "all of 40 opera")]
+)
+def test_what_never_succeeds_again_after_the_first_fault_is_unknown(
+    fails: list[str], said: str
+) -> None:
+    result = judged(hushed(peaceful(), *fails))
+    assert result.verdict is Verdict.UNKNOWN
+    assert f"never again after the first fault: {said}" in result.note
+
+
+def test_one_success_after_the_first_fault_shows_enough() -> None:
+    story = ask(hushed(peaceful(), *BOTH), 0.25, works=BOTH)
+    assert availability(story.run_events()).verdict is Verdict.VALID
+    story.op("create", "t")
+    more = hushed(story, *BOTH)
+    assert clauses_of(more)["kinds"] == (6, 6), "after the first one it did succeed"
+
+
+def test_two_tries_after_the_first_fault_show_nothing() -> None:
+    story = peaceful()
+    fault(story, lambda: ask(story, 0.5, works=["read"], fails=["create"]))
+    assert_valid(availability(ask(story, 3, works=["read"]).run_events()))
+
+
+def test_partition_that_was_never_served_is_unknown() -> None:
+    """Too soon to be stuck."""
+    story = clean()
+    for _ in range(3):
+        story.op("fetch", "log-0/2", type="info", error="CLIENT_TIMED_OUT", node="b1")
+    assert clauses_of(story)["partitions"] == (2, 3)
+    assert judged(story).verdict is Verdict.UNKNOWN
+    story.op("fetch", "log-0/2", node="b1")
+    assert judged(story).verdict is Verdict.VALID
+
+
+def test_node_that_never_answered_is_unknown() -> None:
+    story = clean()
+    for _ in range(3):
+        story.op("read", "t", type="info", error="CLIENT_TIMED_OUT", node="b3")
+    assert clauses_of(story)["nodes"] == (3, 4)
+    assert judged(story).verdict is Verdict.UNKNOWN
+    story.op("read", "t", type="fail", error="NOT_LEADER", node="b3")
+    assert clauses_of(story)["nodes"] == (4, 4)
+
+
+def test_what_was_tried_under_faults_alone_need_not_have_worked() -> None:
+    story = clean()
+
+    def asked() -> None:
+        for _ in range(3):
+            story.op("fetch", "log-0/2", type="info", error="CLIENT_TIMED_OUT", node="b3")
+
+    fault(story, asked)
+    found = clauses_of(story)
+    assert (found["partitions"], found["nodes"]) == ((2, 2), (3, 3))
+
+
+def test_system_without_partitions_or_nodes_gives_no_occasion() -> None:
+    story = busy()
+    story.plan = {}
+    result = judged(story)
+    assert result.verdict is Verdict.VALID
+    assert [each.verdict for each in result.clauses] == [Verdict.VALID, None, None]
 
 
 def test_no_operations_are_nothing_seen() -> None:
