@@ -281,7 +281,7 @@ def _nodes(operations: Iterable[Operation], events: RunEvents) -> Count:
         return "no nodes that could be told apart"
     asked: dict[str, list[Operation]] = defaultdict(list)
     for each in operations:
-        if each.node in nodes and each.f not in PROCESS_FS:
+        if each.node is not None and each.node in nodes and each.f not in PROCESS_FS:
             asked[each.node].append(each)
     if not asked:
         return "clients do not say whom they ask"
