@@ -6,16 +6,16 @@ import importlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pytest
 from contract import Plants
+from judging import judged
 from planted_runs import Story
 
 from framework.checking.contracts import ALL as CONTRACTS
-from framework.checking.keyed import Outcome, outcome_row
-from framework.checking.results import CheckerResult, checker_result
+from framework.checking.results import CheckerResult
 from framework.checking.run_checks import RunChecker
 from framework.plugins import registry
 from framework.verdict import Verdict
@@ -49,14 +49,8 @@ def case(name: str) -> Case:
         return made
     plants: Plants = module.PLANTED
 
-    def judge(story: Story) -> CheckerResult:
-        found = checker.check_run(story.run_events())
-        parts = {"": found} if isinstance(found, Outcome) else found
-        rows = [outcome_row("r", name, key, outcome) for key, outcome in parts.items()]
-        return checker_result(name, "", rows, clauses=checker.clauses)
-
     return Case(
-        judge=judge,
+        judge=partial(judged, checker),
         clean=plants.clean(),
         planted={each: (planted.words, planted.story) for each, planted in plants.items()},
         nothing=Story(),
