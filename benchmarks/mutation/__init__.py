@@ -1,0 +1,1 @@
+"""Mutation testing of checkers: `python -m benchmarks.mutation`."""

@@ -1,0 +1,42 @@
+"""Mutants that somebody has looked at: those that change nothing, and those that survive."""
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks.mutation.mutants import Key, Mutant
+
+FILE: Final = Path(__file__).with_name("known.toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Reasons. `equivalent`: no test can tell them from the code as it is, so that they count
+    nowhere. `survivors`: a test could, and there is none."""
+
+    equivalent: Mapping[Key, str]
+    survivors: Mapping[Key, str]
+
+    @classmethod
+    def read(cls, path: Path = FILE) -> "Known":
+        content = tomllib.loads(path.read_text())
+        return cls(
+            {_key(each): each["reason"] for each in content.get("equivalent", ())},
+            {_key(each): each["reason"] for each in content.get("survivor", ())},
+        )
+
+    def complaints(self, made: Iterable[Mutant], survived: Iterable[Mutant]) -> Iterator[str]:
+        """About entries of the mutants' modules that are no longer so."""
+        every, alive = list(made), {each.key for each in survived}
+        keys, modules = {each.key for each in every}, {each.module.name for each in every}
+        for key in [*self.equivalent, *self.survivors]:
+            if key[0] in modules and key not in keys:
+                yield f"known.toml: there is no such mutant any more: {' | '.join(key)}"
+            elif key in keys and key not in alive:
+                yield f"known.toml: a test kills this: {' | '.join(key)}"
+
+
+def _key(entry: Mapping[str, str]) -> Key:
+    return entry["module"], entry["function"], entry["line"], entry["change"]

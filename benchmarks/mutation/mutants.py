@@ -1,0 +1,132 @@
+"""All mutants of a module: each with one thing changed."""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+from typing import Final, TypeAlias
+
+from benchmarks.mutation.operators import OPERATORS, Context
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """`name` as it is imported."""
+
+    name: str
+    path: Path
+
+
+Key: TypeAlias = tuple[str, str, str, str]
+"""Module, function, line, change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """`function` is the outermost one, or `Class.method`, or what there is outside of functions;
+    `line` the source's, without indentation; `change` says what is otherwise there, and which of
+    several it is."""
+
+    module: Module
+    function: str
+    number: int
+    line: str
+    change: str
+    code: CodeType
+
+    @property
+    def key(self) -> Key:
+        """By which it is known wherever it stands in its file."""
+        return self.module.name, self.function, self.line, self.change
+
+
+def mutants(module: Module) -> Iterator[Mutant]:
+    source = module.path.read_text()
+    tree = ast.parse(source)
+    lines = source.splitlines()
+    known: Counter[tuple[str, ...]] = Counter()
+    for place in _places(tree, None, ""):
+        node = place.node
+        for operator in OPERATORS:
+            for other in operator(node, place.context):
+                place.put(ast.fix_missing_locations(ast.copy_location(other, node)))
+                try:
+                    code = compile(tree, str(module.path), "exec")
+                except SyntaxError:  # a case behind one that takes everything
+                    continue
+                finally:
+                    place.put(node)
+                line, change = lines[place.line - 1].strip(), _change(node, other)
+                known[key := (place.function, line, change)] += 1
+                again = f" ({known[key]})" if known[key] > 1 else ""
+                yield Mutant(module, place.function, place.line, line, change + again, code)
+
+
+LONGEST: Final = 160
+
+
+def _change(node: ast.AST, other: ast.AST) -> str:
+    """Of a node with a part less, that part is told."""
+    for field in ("values", "elts", "patterns", "cases"):
+        before, after = getattr(node, field, ()), getattr(other, field, ())
+        if isinstance(after, list) and len(after) == len(before) - 1 and type(node) is type(other):
+            return f"without {_text(next(each for each in before if each not in after))}"
+    if isinstance(node, ast.For):
+        return f"for {_text(node.target)} in {_text(node.iter)} -> in ()"
+    return f"{_text(node)} -> {_text(other)}"
+
+
+def _text(node: ast.AST) -> str:
+    """On one line; of a block its head."""
+    if isinstance(node, ast.match_case):
+        node = node.pattern
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a node hangs in the tree."""
+
+    node: ast.AST
+    index: int | None
+    function: str
+    context: Context
+    line: int
+
+    def put(self, node: ast.AST) -> None:
+        at = self.context
+        if self.index is None:
+            setattr(at.parent, at.field, node)
+        else:
+            getattr(at.parent, at.field)[self.index] = node
+
+
+_NOT_CODE: Final = {"annotation", "returns", "decorator_list", "type_comment", "bases"}
+"""Fields that say what a thing is, rather than what is done."""
+_NOT_JUDGED: Final = (ast.JoinedStr, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)
+"""Nodes whose parts stay: messages, errors, what holds for the reader's sake."""
+
+
+def _places(
+    parent: ast.AST, function: ast.FunctionDef | None, name: str, line: int = 1
+) -> Iterator[_Place]:
+    """`function` is the innermost, `name` that of the outermost or of the class."""
+    for field, value in ast.iter_fields(parent):
+        if field in _NOT_CODE or isinstance(parent, _NOT_JUDGED):
+            continue
+        many = isinstance(value, list)
+        for index, node in enumerate(value if many else [value]):
+            if not isinstance(node, ast.AST):
+                continue
+            at = getattr(node, "lineno", line)
+            context = Context(parent, field, function)
+            yield _Place(node, index if many else None, name, context, at)
+            inner, below = function, name
+            if isinstance(node, ast.FunctionDef):
+                inner = node
+            if function is None and isinstance(node, ast.FunctionDef | ast.ClassDef):
+                below = f"{name}.{node.name}".lstrip(".")
+            yield from _places(node, inner, below, at)

@@ -1,0 +1,312 @@
+"""Runs a target's tests against each of its mutants.
+
+The tests are collected once, in a child. For each mutant it forks one more, in which the functions
+of the module get the mutant's code, and those tests run, the quickest first, that were seen to call
+the function: so a mutant costs what a test does. What is not in a function, or survives in one that
+was called before the tests ran, is asked in a child that imports the mutant in the module's place.
+"""
+
+import importlib
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import process_time
+from types import FrameType
+from typing import Any, Final, TypedDict
+
+import pytest
+
+from benchmarks.mutation.children import Ended, each_in_a_child
+from benchmarks.mutation.in_place import Change, Import, functions_of
+from benchmarks.mutation.mutants import Module, Mutant, mutants
+
+TIMES: Final = 5
+"""And so many times as long as without a mutant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """`tests` are files or folders below `root`; of files in `shared`, which go through all
+    checkers, cases of `checkers` alone. `without`: parts of names of tests that are left out."""
+
+    name: str
+    modules: tuple[Module, ...]
+    tests: tuple[str, ...]
+    root: Path
+    shared: tuple[str, ...] = ()
+    checkers: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    least_s: float = 10
+    """What the tests of a mutant may take at least, of processor time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of all mutants of a target. `ran_out`: of those killed, as they took too long."""
+
+    mutants: Sequence[Mutant]
+    ran_out: int
+    survived: Sequence[Mutant]
+
+
+class CleanRunFailed(Exception):
+    """Without any mutant the tests have to pass."""
+
+
+def run(target: Target, jobs: int) -> Outcome:
+    """Raises `CleanRunFailed`."""
+    made = [mutant for module in target.modules for mutant in mutants(module)]
+    collected = _Collected(target, made, jobs)
+    collected.import_others()
+    left = [place for place in range(len(made)) if place not in collected.ended]
+    imported = _imported(target, [made[place] for place in left], jobs, collected.clean_s)
+    ended = collected.ended | dict(zip(left, imported, strict=True))
+    survived = [mutant for place, mutant in enumerate(made) if ended[place].code == 0]
+    return Outcome(made, sum(each.ran_out for each in ended.values()), survived)
+
+
+def _pytest(target: Target, *plugins: object) -> int:
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:timeout", "-W", "ignore"]
+    files = [str(target.root / each) for each in (*target.shared, *target.tests)]
+    return pytest.main([*options, f"--rootdir={target.root}", *files], [_Chosen(target), *plugins])
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """Which tests are run: those of the target that need no Spark."""
+
+    target: Target
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = sorted(filter(self._is_wanted, items), key=_is_random)
+
+    def _is_wanted(self, item: pytest.Item) -> bool:
+        target = self.target
+        if "spark" in getattr(item, "fixturenames", ()):
+            return False
+        if any(each in item.nodeid for each in target.without):
+            return False
+        if item.path.relative_to(target.root).as_posix() not in target.shared:
+            return True
+        call = getattr(item, "callspec", None)
+        return call is not None and call.params.get("name") in target.checkers
+
+
+def _is_random(item: pytest.Item) -> bool:
+    return bool(getattr(getattr(item, "obj", None), "is_hypothesis_test", False))
+
+
+# --- imported -----------------------------------------------------------------------------
+
+
+def _imported(target: Target, made: Sequence[Mutant], jobs: int, clean_s: float) -> Iterator[Ended]:
+    """How the tests ended where they import the mutant, in order."""
+
+    def task(mutant: Mutant) -> Callable[[], int]:
+        def imported() -> int:
+            Import(mutant).put()
+            return _pytest(target)
+
+        return imported
+
+    limit_s = 3 * target.least_s + TIMES * clean_s
+    tasks = [lambda: _pytest(target), *map(task, made)] if made else []
+    ended = dict(each_in_a_child(tasks, jobs, limit_s))
+    if made and ended[0].code:
+        raise CleanRunFailed(f"{target.name}: in a process of its own ({ended[0]})")
+    return (ended[place] for place in range(1, len(tasks)))
+
+
+# --- collected once -----------------------------------------------------------------------
+
+
+class _Calls(TypedDict):
+    """Of a test: the functions that it calls, as `file:name`, and what it takes."""
+
+    called: list[str]
+    cpu_s: float
+
+
+class _Found(TypedDict):
+    """What the collecting process says."""
+
+    failed: str
+    clean_s: float
+    ended: list[tuple[int, int, float]]
+    others: list[str]
+
+
+class _Collected:
+    """The tests of a target, collected, against all mutants that are changes of functions."""
+
+    def __init__(self, target: Target, made: Sequence[Mutant], jobs: int) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            server = _Server(target, made, jobs, Path(folder))
+            ((_, ended),) = each_in_a_child([lambda: _pytest(target, server)], 1)
+            if not server.path.exists():
+                raise CleanRunFailed(f"{target.name}: tests cannot be collected ({ended})")
+            self._found: _Found = json.loads(server.path.read_text())
+        if self._found["failed"]:
+            raise CleanRunFailed(f"{target.name}: {self._found['failed']}")
+        self.clean_s = self._found["clean_s"]
+        self.ended = {place: Ended(*how) for place, *how in self._found["ended"]}
+        """Of mutants, by their place, how their tests ended: of all whose end is sure."""
+
+    def import_others(self) -> None:
+        """What the tests need beside the modules, once for all children that are to come."""
+        for name in self._found["others"]:
+            with suppress(Exception):
+                importlib.import_module(name)
+
+
+@dataclass
+class _Server:
+    """In the collecting process: instead of running the tests."""
+
+    target: Target
+    made: Sequence[Mutant]
+    jobs: int
+    folder: Path
+    asked: bool = False
+    early: set[str] = field(default_factory=set)
+    """Functions that were called while tests were collected."""
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "found"
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self) -> Iterator[Any]:
+        with _called(_files(self.target), self.early):
+            return (yield)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        if self.asked:
+            return None  # pytest's own loop, in a child
+        self.asked = True
+        watch, clean = self._clean_run(session)
+        found: _Found = {
+            "failed": "\n".join(watch.failed) or ("" if clean.code == 0 else str(clean)),
+            "clean_s": clean.cpu_s,
+            "ended": [] if clean.code else list(self._ended(session, watch, clean.cpu_s)),
+            "others": list(_others(self.target)),
+        }
+        self.path.write_text(json.dumps(found))
+        return True
+
+    def _clean_run(self, session: pytest.Session) -> tuple["_Watch", Ended]:
+        watch = _Watch(_files(self.target))
+        kept = self.folder / "calls"
+
+        def task() -> int:
+            session.config.pluginmanager.register(watch)
+            code = _tested(session)
+            kept.write_text(json.dumps([watch.calls, watch.failed]))
+            return code
+
+        ((_, ended),) = each_in_a_child([task], 1)
+        if kept.exists():
+            watch.calls, watch.failed = json.loads(kept.read_text())
+        return watch, ended
+
+    def _ended(
+        self, session: pytest.Session, watch: "_Watch", clean_s: float
+    ) -> Iterator[tuple[int, int, float]]:
+        functions = {each: functions_of(each.path) for each in self.target.modules}
+        changes = [Change.of(each, functions[each.module]) for each in self.made]
+        asked = [place for place, change in enumerate(changes) if change is not None]
+
+        def task(place: int) -> Callable[[], int]:
+            def changed() -> int:
+                change, mutant = changes[place], self.made[place]
+                assert change is not None
+                session.items[:] = watch.callers(session.items, mutant)
+                change.put()
+                return _tested(session)
+
+            return changed
+
+        limit_s = self.target.least_s + TIMES * clean_s
+        tasks = [task(place) for place in asked]
+        for at, ended in each_in_a_child(tasks, self.jobs, limit_s):
+            if ended.code or _function(self.made[asked[at]]) not in self.early:
+                yield asked[at], ended.code, ended.cpu_s
+
+
+def _tested(session: pytest.Session) -> int:
+    try:
+        session.config.hook.pytest_runtestloop(session=session)
+    except (session.Failed, session.Interrupted):
+        return 1
+    return 1 if session.testsfailed else 0
+
+
+def _others(target: Target) -> Iterator[str]:
+    """Modules that are imported here, but for the folders of what is changed, and of its tests."""
+    paths = [
+        *(each.path for each in target.modules),
+        *(target.root / each for each in target.tests),
+    ]
+    own = {target.root / each.relative_to(target.root).parts[0] for each in paths}
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file and not any(Path(file).is_relative_to(folder) for folder in own):
+            yield name
+
+
+def _files(target: Target) -> frozenset[str]:
+    return frozenset(str(each.path) for each in target.modules)
+
+
+def _function(mutant: Mutant) -> str:
+    return f"{mutant.module.path}:{mutant.function}"
+
+
+@contextmanager
+def _called(files: frozenset[str], found: set[str]) -> Iterator[None]:
+    """Adds the functions of files that are called, by file and name."""
+
+    def profile(frame: FrameType, event: str, arg: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename in files:
+            found.add(f"{code.co_filename}:{code.co_qualname.partition('.<locals>')[0]}")
+
+    sys.setprofile(profile)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+
+
+@dataclass
+class _Watch:
+    """What each test calls of some files."""
+
+    files: frozenset[str]
+    calls: dict[str, _Calls] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
+        called: set[str] = set()
+        began = process_time()
+        with _called(self.files, called):
+            done = yield
+        self.calls[item.nodeid] = {"called": list(called), "cpu_s": process_time() - began}
+        return done
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.append(f"{report.nodeid}: {report.longreprtext[-400:]}")
+
+    def callers(self, items: Sequence[pytest.Item], mutant: Mutant) -> list[pytest.Item]:
+        """Those that call its function, the quickest first."""
+        function = _function(mutant)
+        found = [each for each in items if function in self.calls[each.nodeid]["called"]]
+        return sorted(found, key=lambda each: self.calls[each.nodeid]["cpu_s"])

@@ -1,0 +1,102 @@
+"""What is mutated, and which tests have to see it: a checker's file goes with its own tests and its
+cases of the contract, a fold with those of all checkers that use it."""
+
+import re
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Final
+
+from benchmarks.mutation.mutants import Module
+from benchmarks.mutation.run import Target
+
+ROOT: Final = Path(__file__).parents[2]
+TESTS: Final = "tests/checkers"
+OF_ALL: Final = (f"{TESTS}/test_contract.py", f"{TESTS}/test_checker_options.py")
+_IMPORTS: Final = re.compile(r"^from (checkers\.[\w.]+) import", re.MULTILINE)
+_OF_COMPILING: Final = ("precompile",)
+
+
+def targets() -> list[Target]:
+    return [*_checkers(), *_folds(), _kafka_log(), *_linearizability()]
+
+
+def _names() -> dict[str, str]:
+    """Module -> checker."""
+    points = entry_points(group="framework.checkers")
+    return {each.module: each.name for each in sorted(points, key=lambda each: each.name)}
+
+
+def _module(path: Path) -> Module:
+    return Module(".".join(path.relative_to(ROOT).with_suffix("").parts), path)
+
+
+def _path(module: str) -> Path:
+    return ROOT / Path(*module.split(".")).with_suffix(".py")
+
+
+def _tests_of(module: str) -> str:
+    return f"{TESTS}/test_{module.rpartition('.')[2]}.py"
+
+
+def _checkers() -> Iterator[Target]:
+    for module, name in _names().items():
+        path = _path(module)
+        if path.parent.name == "checkers":
+            yield Target(name, (_module(path),), (_tests_of(module),), ROOT, OF_ALL, (name,))
+
+
+def _folds() -> Iterator[Target]:
+    names = _names()
+    for path in sorted((ROOT / "checkers/folds").glob("[!_]*.py")):
+        module = _module(path)
+        users = sorted(each for each in _users(module.name) if each in names)
+        own = [_tests_of(each) for each in (module.name, *users)]
+        tests = tuple(each for each in own if (ROOT / each).exists())
+        checkers = tuple(names[each] for each in users)
+        yield Target(f"folds/{path.stem}", (module,), tests, ROOT, OF_ALL, checkers)
+
+
+def _users(module: str) -> set[str]:
+    """Modules of checkers/ that import it, or what imports it."""
+    imports = {
+        _module(path).name: set(_IMPORTS.findall(path.read_text()))
+        for path in (ROOT / "checkers").rglob("*.py")
+    }
+    found = {module}
+    while more := {each for each, names in imports.items() if names & found} - found:
+        found |= more
+    return found - {module}
+
+
+def _kafka_log() -> Target:
+    paths = sorted((ROOT / "checkers/kafka_log").glob("[!_]*.py"))
+    modules = tuple(_module(each) for each in paths if each.stem != "precompile")
+    tests = (f"{TESTS}/kafka_log",)
+    return Target("kafka-log", modules, tests, ROOT, OF_ALL, ("kafka-log",), _OF_COMPILING)
+
+
+def _linearizability() -> Iterator[Target]:
+    """A target a method, with its own tests and those that all methods have; and a target for each
+    part of what they share, with all tests."""
+    home = ROOT / "checkers/linearizability"
+    for path in sorted((home / "methods").glob("[!_]*")):
+        own = f"{TESTS}/linearizability/test_{path.stem}.py"
+        if (ROOT / own).exists():
+            tests = (own, *(f"{TESTS}/linearizability/test_{each}.py" for each in _OF_ALL_METHODS))
+            yield Target(_short(path), _below(path), tests, ROOT, without=_OF_COMPILING)
+    for name in ("arrays", "encoding", "evidence"):
+        tests = (f"{TESTS}/linearizability",)
+        yield Target(_short(home / name), _below(home / name), tests, ROOT, without=_OF_COMPILING)
+
+
+_OF_ALL_METHODS: Final = ("planted", "against_brute_force")
+
+
+def _short(path: Path) -> str:
+    return f"linearizability/{path.stem}"
+
+
+def _below(path: Path) -> tuple[Module, ...]:
+    paths = sorted(path.glob("[!_]*.py")) if path.is_dir() else [path]
+    return tuple(map(_module, paths))

@@ -1,0 +1,214 @@
+"""Mutants of a toy are run for real: who is killed, who survives, and what is known of them."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.mutation.known import Known
+from benchmarks.mutation.mutants import Key, Module, mutants
+from benchmarks.mutation.run import CleanRunFailed, Outcome, Target, run
+from benchmarks.mutation.table import Measured, measured, share, table
+from benchmarks.mutation.targets import targets
+
+TOY = """
+LIMIT = 3
+TABLE = ("a", "b")
+
+
+def too_many(count: int) -> bool:
+    return count > LIMIT
+
+
+def longer(one: str, other: str) -> str:
+    return one if len(one) > len(other) else other
+
+
+def until_end(count: int) -> int:
+    while count < 5:
+        count += 1
+    return count
+
+
+NAMES = {each: longer(each, "") for each in TABLE}
+"""
+TESTS = """
+from pytest import mark
+
+import toy
+
+
+def test_too_many():
+    assert toy.too_many(4)
+    assert not toy.too_many(3)
+
+
+def test_longer():
+    assert toy.longer("aa", "b") == "aa"
+    assert toy.longer("b", "aa") == "aa"
+
+
+def test_until_end():
+    assert toy.until_end(0) == 5
+
+
+def test_names():
+    assert toy.NAMES["a"] == "a"
+
+
+def test_that_needs_spark(spark):
+    raise AssertionError
+"""
+EQUAL_LENGTHS = "len(one) > len(other) -> len(one) >= len(other)"
+
+
+def toy(folder: Path, module: str = TOY, tests: str = TESTS) -> Target:
+    (folder / "code").mkdir()
+    (folder / "tests").mkdir()
+    (folder / "code/toy.py").write_text(module)
+    (folder / "tests/test_toy.py").write_text(tests)
+    (folder / "tests/conftest.py").write_text(f"import sys\nsys.path.insert(0, '{folder}/code')\n")
+    return Target("toy", (Module("toy", folder / "code/toy.py"),), ("tests",), folder, least_s=1)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Target, Outcome]:
+    target = toy(tmp_path_factory.mktemp("toy"))
+    return target, run(target, jobs=2)
+
+
+def changes(outcome: Outcome, function: str) -> set[str]:
+    return {each.change for each in outcome.survived if each.function == function}
+
+
+def test_what_tests_see_is_killed(ran: tuple[Target, Outcome]) -> None:
+    _, outcome = ran
+    made = {each.change for each in outcome.mutants if each.function == "too_many"}
+    assert made == {
+        "count > LIMIT -> count >= LIMIT",
+        "count > LIMIT -> count <= LIMIT",
+        "return count > LIMIT -> return not count > LIMIT",
+    }
+    assert not changes(outcome, "too_many")
+
+
+def test_what_no_test_sees_survives(ran: tuple[Target, Outcome]) -> None:
+    _, outcome = ran
+    assert changes(outcome, "longer") == {EQUAL_LENGTHS}
+
+
+def test_what_never_ends_is_killed_as_it_takes_too_long(ran: tuple[Target, Outcome]) -> None:
+    _, outcome = ran
+    assert outcome.ran_out == 3  # count -= 1, pass, 1 -> 0
+    assert changes(outcome, "until_end") == set()
+
+
+def test_what_is_outside_of_functions_is_changed_too(ran: tuple[Target, Outcome]) -> None:
+    _, outcome = ran
+    made = {each.change for each in outcome.mutants if each.function == ""}
+    assert {"3 -> 4", "3 -> 2", "without 'a'", "without 'b'"} <= made
+    assert changes(outcome, "") == {"without 'b'"}
+
+
+def test_what_is_called_on_import_is_seen_as_well(tmp_path: Path) -> None:
+    module = "def one() -> int:\n    return 1\n\n\nONE = one()\n"
+    tests = "import toy\n\n\ndef test_one():\n    assert toy.one and toy.ONE == 1\n"
+    outcome = run(toy(tmp_path, module, tests), jobs=1)
+    assert len(outcome.mutants) == 2 and not outcome.survived
+
+
+def test_without_a_mutant_tests_have_to_pass(tmp_path: Path) -> None:
+    with pytest.raises(CleanRunFailed, match="test_wrong"):
+        run(toy(tmp_path, TOY, "def test_wrong():\n    assert False\n"), jobs=1)
+
+
+def test_the_checkout_is_not_touched(ran: tuple[Target, Outcome]) -> None:
+    target, outcome = ran
+    assert target.modules[0].path.read_text() == TOY
+    assert len({each.key for each in outcome.mutants}) == len(outcome.mutants)
+
+
+# --- known --------------------------------------------------------------------------------
+
+
+def known(folder: Path, *entries: tuple[str, Key]) -> Known:
+    path = folder / "known.toml"
+    names = ("module", "function", "line", "change")
+    path.write_text(
+        "".join(
+            f"[[{kind}]]\nreason = 'for a reason'\n"
+            + "".join(f'{name} = """{text}"""\n' for name, text in zip(names, key, strict=True))
+            for kind, key in entries
+        )
+    )
+    return Known.read(path)
+
+
+def test_equivalent_mutants_count_nowhere(ran: tuple[Target, Outcome], tmp_path: Path) -> None:
+    target, outcome = ran
+    (alive,) = [each for each in outcome.survived if each.change == EQUAL_LENGTHS]
+    said = known(tmp_path, ("equivalent", alive.key))
+    assert not list(said.complaints(outcome.mutants, outcome.survived))
+    found = measured(target, outcome, said)
+    assert found["equivalent"] == 1
+    assert found["mutants"] - found["equivalent"] - found["killed"] == 1  # without 'b'
+    assert share(found) == found["killed"] / (found["mutants"] - 1) < 1
+
+
+def test_an_entry_that_matches_nothing_is_an_error(
+    ran: tuple[Target, Outcome], tmp_path: Path
+) -> None:
+    _, outcome = ran
+    key = outcome.survived[0].key
+    said = known(tmp_path, ("equivalent", (*key[:2], "another line", key[3])))
+    (complaint,) = said.complaints(outcome.mutants, outcome.survived)
+    assert "no such mutant" in complaint and "another line" in complaint
+
+
+@pytest.mark.parametrize("kind", ["equivalent", "survivor"])
+def test_an_entry_of_what_is_killed_is_an_error(
+    ran: tuple[Target, Outcome], tmp_path: Path, kind: str
+) -> None:
+    _, outcome = ran
+    killed = next(each for each in outcome.mutants if each not in outcome.survived)
+    (complaint,) = known(tmp_path, (kind, killed.key)).complaints(outcome.mutants, outcome.survived)
+    assert "a test kills this" in complaint
+
+
+def test_entries_of_other_modules_are_left_alone(
+    ran: tuple[Target, Outcome], tmp_path: Path
+) -> None:
+    _, outcome = ran
+    said = known(tmp_path, ("equivalent", ("another", "f", "line", "1 -> 2")))
+    assert not list(said.complaints(outcome.mutants, outcome.survived))
+
+
+# --- of this repository -------------------------------------------------------------------
+
+
+def test_every_entry_is_of_a_mutant_that_there_is() -> None:
+    said = Known.read()
+    modules = {each[0] for each in (*said.equivalent, *said.survivors)}
+    every = {each.name: each for target in targets() for each in target.modules}
+    keys = {each.key for name in modules for each in mutants(every[name])}
+    assert {*said.equivalent, *said.survivors} <= keys
+    assert not {*said.equivalent} & {*said.survivors}
+
+
+def test_targets_are_all_checkers_and_their_tests_are_there() -> None:
+    every = targets()
+    assert len({each.name for each in every}) == len(every) > 40
+    for target in every:
+        assert target.modules and all(each.path.is_file() for each in target.modules)
+        assert target.tests and all((target.root / each).exists() for each in target.tests)
+
+
+def test_the_table_says_what_was_measured_and_what_was_not(
+    ran: tuple[Target, Outcome],
+) -> None:
+    target, outcome = ran
+    found = measured(target, outcome, Known({}, {}))
+    few: Measured = {**found, "killed": 1}
+    assert "not measured" in list(table([target], {}))[-1]
+    assert list(table([target], {"toy": found}))[-1].endswith("|  |")
+    assert "too few" in list(table([target], {"toy": few}))[-1]
+    assert "changed since" in list(table([target], {"toy": {**found, "digest": "another"}}))[-1]
