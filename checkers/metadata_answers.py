@@ -3,7 +3,8 @@
 A partition's state changes under a version, the partition epoch, which linearizable reads and ISR
 changes show; a broker's cache shows the state without it, late, but in order. Leaders show
 themselves by answering a fetch or ListOffsets in a leader epoch, for one that leads in no such
-epoch refuses. Judged from clients' operations alone, with the marks of the harness and its ledger:
+epoch refuses. Judged from answers to clients and to the harness's observer, with the marks of the
+harness and its ledger:
 
 1. In an answer, the ISR is of the replicas, each named once, and the leader is in it.
 2. One leader epoch has one leader; one version has one state.
@@ -22,13 +23,15 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
+from checkers.folds.lives import Lives
+from checkers.folds.observations import with_observations
 from checkers.folds.sweeps import falls
 from checkers.folds.topic_ids import LIVES, TopicLives, topic_lives
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import NO_LEADER
-from framework.evidence.run_events import FaultRecord, RunEvents, settle_marks, settled, unhealed
+from framework.evidence.run_events import RunEvents, settle_marks, settled, unhealed
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
 
@@ -76,6 +79,7 @@ class Topic:
 
 
 def metadata_answers(events: RunEvents) -> Outcome:
+    events = with_observations(events)
     sights, topics = list(_sights(events)), list(_topics(events))
     partitions: dict[Partition, list[Sight]] = defaultdict(list)
     for sight in sights:
@@ -245,29 +249,6 @@ def _version(sight: Sight) -> int:
 # --- 5: a broker's cache ------------------------------------------------------------------
 
 
-class Lives:
-    """Which process of a node answered, by what the harness did to it."""
-
-    def __init__(self, faults: Iterable[FaultRecord]) -> None:
-        self._ends: dict[str, list[tuple[float, float]]] = defaultdict(list)
-        for fault in faults:
-            if fault.ends_processes is not False and isinstance(fault.victims, dict):
-                begin = float("-inf") if fault.injected_ns is None else fault.injected_ns
-                end = float("inf") if fault.healed_ns is None else fault.healed_ns
-                for node in fault.victims:
-                    self._ends[node].append((begin, end))
-
-    def of(self, operation: Operation) -> tuple[str, int] | None:
-        """(node, how often it was started anew); None: it may have been, meanwhile."""
-        begin, end = operation.invoked_ns, operation.completed_ns
-        if begin is None or end is None or operation.node is None:
-            return None
-        spans = self._ends.get(operation.node, ())
-        if any(since <= end and begin <= until for since, until in spans):
-            return None
-        return operation.node, sum(until < begin for _, until in spans)
-
-
 def _caches(where: str, sights: Iterable[Sight], lives: Lives) -> Iterator[Finding]:
     by_life: dict[tuple[str, int], list[Sight]] = defaultdict(list)
     for sight in sights:
@@ -401,4 +382,4 @@ class MetadataAnswers(RunChecker):
         "state, replicas stay, no broker's metadata goes back, and none is stale after settling"
     )
     requires = frozenset({"topic-operations"})
-    check_run = RunCheck(metadata_answers, fs=FS, nemesis=True, faults=True)
+    check_run = RunCheck(metadata_answers, fs=FS, observations=True, nemesis=True, faults=True)

@@ -29,11 +29,13 @@ from itertools import pairwise, takewhile
 from typing import Any, Final
 
 from checkers.folds.log_ends import answered_limits, goes_back, hidden
+from checkers.folds.observations import with_observations
 from checkers.folds.topic_ids import LIVES, by_topic_id, topic_lives, topic_of
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome, unquoted
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.run_events import RunEvents, settled, unhealed
+from framework.history.event import is_observer
 from framework.history.jsonl import compact
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
@@ -68,10 +70,16 @@ class Claim:
 
 
 def by_partition(events: RunEvents) -> Mapping[str, RunEvents]:
-    """The operations on each partition, by its key, with those that make and remove its topic."""
+    """The operations on each partition, by its key, with those that make and remove its topic. What
+    an observer was told counts where clients work on a partition, too."""
     keys: dict[str, list[Operation]] = defaultdict(list)
     topics: dict[str, list[Operation]] = defaultdict(list)
-    for operation in events.operations:
+    worked_on = {each.key for each in events.operations if each.f in DATA}
+    for operation in with_observations(events).operations:
+        if is_observer(operation.process) and (
+            operation.f not in DATA or operation.key not in worked_on
+        ):
+            continue
         found = topics if operation.f in LIVES else keys
         found[unquoted(compact(operation.key))].append(operation)
     lives = topic_lives(events.operations)
@@ -417,4 +425,11 @@ class PartitionData(RunChecker):
         "was acknowledged can be read, and neither end of a log goes back"
     )
     requires = frozenset({"log-operations"})
-    check_run = RunCheck(partition_data, fs=FS, nemesis=True, faults=True, parts=by_partition)
+    check_run = RunCheck(
+        partition_data,
+        fs=FS,
+        observations=True,
+        nemesis=True,
+        faults=True,
+        parts=by_partition,
+    )

@@ -6,8 +6,9 @@ from typing import Final
 
 from framework.checking.keyed import Outcome, judged
 from framework.evidence.kinds import DISK, Evidence
+from framework.history.event import is_observer
 from framework.history.pairing import Operation
-from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Count, Finding
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Count, Finding
 from framework.verdict import Verdict
 
 MAX_FINDINGS: Final = 25
@@ -24,15 +25,15 @@ def finding(
 ) -> Finding:
     """A finding of a clause with its witnesses, which say which contracts proved it; `by`: those
     that did although no witness shows it, as where something is missing."""
-    named = tuple(sorted({each.index for each in operations}))
+    asked = tuple(operations)
     shown = tuple(evidence)
     sources = {DISKS if each.source == DISK else EVENTS for each in shown}
-    proved = {*by, *sources, *([CLIENTS] if named else [])}
+    askers = {LEDGER if is_observer(each.process) else CLIENTS for each in asked}
     return Finding(
         message=message,
-        operations=named,
+        operations=tuple(sorted({each.index for each in asked})),
         events=tuple(each.as_json() for each in shown),
-        contracts=tuple(sorted(proved)),
+        contracts=tuple(sorted({*by, *sources, *askers})),
         clause=clause,
     )
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from framework.evidence.kinds import Evidence
 from framework.evidence.run_events import FaultRecord, NemesisEvent, RunEvents
-from framework.history.event import CompletionType, Json
+from framework.history.event import CompletionType, Json, observer_of
 from framework.history.pairing import Operation, Phase
 
 MS: Final = 1_000_000
@@ -31,6 +31,7 @@ class Story:
     index: int = 0
     now_ns: int = 0
     operations: list[Operation] = field(default_factory=list)
+    observations: list[Operation] = field(default_factory=list)
     evidence: list[Evidence] = field(default_factory=list)
     nemesis: list[NemesisEvent] = field(default_factory=list)
     faults: list[FaultRecord] = field(default_factory=list)
@@ -98,6 +99,24 @@ class Story:
         """Invoked and completed, with nothing between."""
         return self.complete(self.invoke(f, key, value, node=node), type, result, error, ext)
 
+    # --- observers
+
+    def ask(
+        self,
+        node: str,
+        f: str,
+        result: Json = None,
+        *,
+        type: CompletionType = "ok",
+        error: str | None = None,
+    ) -> Operation:
+        """The node's observer asks, and is answered, with nothing between."""
+        asked = self.op(f, None, None, result, type=type, error=error, node=node)
+        self.operations.remove(asked)
+        asked = replace(asked, process=observer_of(node))
+        self.observations.append(asked)
+        return asked
+
     # --- nodes
 
     def tell(self, kind: type[Kind], node: str, **fields: Any) -> Kind:
@@ -151,6 +170,7 @@ class Story:
         """The run as a rule is given it."""
         return RunEvents(
             operations=sorted(self.operations, key=lambda operation: operation.index),
+            observations=list(self.observations),
             evidence=sorted(self.evidence, key=lambda told: told.place),
             nemesis=list(self.nemesis),
             faults=list(self.faults),

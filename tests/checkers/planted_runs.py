@@ -328,6 +328,7 @@ class Story(PlainStory):
         clocks = Clocks.of({"time_zero_ns": ZERO_NS, **self.plan})
         return RunEvents(
             operations=self.operations,
+            observations=self.observations,
             evidence=[
                 *self.system,
                 *promises(self.plan),
