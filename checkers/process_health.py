@@ -1,10 +1,13 @@
 """Processes run until they are told to stop, and never stand still (D.22).
 
-An exception that nothing handled, an exit with a fatal reason (B.2 rules 6 and 11 among them),
-a process that ended although nothing was done to it, a node that fell silent, a part of one
-that stood still for longer than `stall`: each is a finding. Stalls while the process was
-paused, and those that processes share because the machine itself had no time, are not; nor is
-the time for which the kernel says that it had no core for the process.
+An exception that nothing handled, as the process tells or as its log has it, an exit with a fatal
+reason (B.2 rules 6 and 11 among them) or with an exit code, a process that ended although nothing
+was done to it, a node that fell silent, a part of one that stood still for longer than `stall`:
+each is a finding. Stalls while the process was paused, and those that processes share because the
+machine itself had no time, are not; nor is the time for which the kernel says that it had no core
+for the process. Time in which other nodes of the machine stood still is no silence, either.
+
+Each clause wants to have heard of every node of the plan.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,11 +16,12 @@ from itertools import pairwise
 from typing import Final
 
 from checkers.folds.peace import FOREVER_NS
-from framework.checking.findings import concluded, finding
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.clocks import ON_ONE_MACHINE, earliest_ns, latest_ns
 from framework.evidence.kinds import (
+    DISK,
     Booted,
     Committed,
     Evidence,
@@ -25,12 +29,13 @@ from framework.evidence.kinds import (
     Failed,
     ImageDigest,
     LeaseGranted,
+    ProcessEnded,
     Stalled,
     Ticked,
     evidence_of,
 )
 from framework.evidence.run_events import FaultRecord, RunEvents, incarnations
-from framework.plugins.checker import Finding
+from framework.plugins.checker import DISKS, EVENTS, LEDGER, Clause, Finding
 from framework.plugins.options import need_positive
 from framework.verdict import Verdict
 
@@ -40,6 +45,48 @@ FS: Final = ("drain", "bounce", "replace", "restart", "start")
 """Operations that end or start processes; their key names the process, or its node."""
 SETTLING_NS: Final = 1_000_000_000
 """What was done to a process shows within this time."""
+BY_REQUEST: Final = frozenset({2, 9, 15})
+"""Signals that people and the harness end processes with."""
+SHELL: Final = 128
+"""A program may turn a signal into an exit code, which is then this much more."""
+EVERY_NODE: Final = "all of the plan's, for of one that tells nothing nothing is known"
+
+UNBROKEN: Final = Clause(
+    name="unbroken",
+    says="No process meets an error that nothing handles, gives up, or ends with an exit code",
+    compares="nodes of the plan whose processes told of themselves",
+    floor=2,
+    because=EVERY_NODE,
+    sources=(LEDGER, DISKS, EVENTS),
+    blind="an error that is neither told nor logged, of a process that goes on",
+)
+ENDS: Final = Clause(
+    name="explained-ends",
+    says="No process ends to which nothing was done, and one that is started again comes back",
+    compares="nodes of the plan whose processes were followed",
+    floor=2,
+    because=EVERY_NODE,
+    sources=(LEDGER, EVENTS),
+    blind="a process that ends and is followed by none before the run is over",
+)
+SILENCE: Final = Clause(
+    name="never-silent",
+    says="No process stops telling that it lives while nothing holds it",
+    compares="nodes of the plan that tell that they live",
+    floor=2,
+    because=EVERY_NODE,
+    sources=(LEDGER, EVENTS),
+    blind="silences shorter than three times what lies between two signs of life",
+)
+STALLS: Final = Clause(
+    name="never-still",
+    says="No part of a process stands still for long while it has a core and nothing holds it",
+    compares="nodes of the plan that watch their own parts",
+    floor=2,
+    because=EVERY_NODE,
+    sources=(LEDGER, EVENTS),
+    blind="a stall that the process does not tell of, and whose parts nobody waits for",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +111,29 @@ def process_health(
     findings = [
         *_errors(events.of(Failed)),
         *_fatal(events.of(Exited)),
+        *_exit_codes(events.of(ProcessEnded)),
         *_stalls(stalls, events, long_ns),
         *_unexplained(events),
         *_silent(events, options.silence),
         *_never_back(events, options.boot),
     ]
-    processes = sum(1 for _ in events.of(Booted))
-    longest = max((each.lasted_ns / 1e6 for each in events.of(Stalled)), default=0.0)
+    longest = max((each.lasted_ns / 1e6 for each in stalls), default=0.0)
     figures = {
-        "processes": processes,
+        "processes": sum(1 for _ in events.of(Booted)),
         "stalls": sum(each.lasted_ns - each.delayed_ns >= long_ns for each in stalls),
         "max_stall_ms": round(longest, 1),
     }
-    outcome = concluded(processes, findings, figures)
-    told = {each.node for each in events.of(Booted)}
-    missing = sorted(set(events.plan.get("nodes") or ()) - told)
+    planned = set(events.plan.get("nodes") or ())
+    booted = {each.node for each in events.of(Booted)} & planned
+    ticking = {each.node for each in events.of(Ticked)} & planned
+    counts = {
+        UNBROKEN.name: (len(booted), len(planned)),
+        ENDS.name: (len(booted), len(planned)),
+        SILENCE.name: (len(ticking), len(planned)),
+        STALLS.name: (len(ticking), len(planned)),
+    }
+    outcome = weighed(counts, findings, figures)
+    missing = sorted(planned - booted)
     if outcome.verdict is not Verdict.VALID or not missing:
         return outcome
     return replace(
@@ -86,18 +141,39 @@ def process_health(
     )
 
 
+def _told(events: RunEvents) -> Iterator[Evidence]:
+    """What shows that a process lived, and when: what is on its disk says only that it did."""
+    return (each for each in events.of(*LIFE) if each.source != DISK)
+
+
 def _errors(errors: Iterable[Failed]) -> Iterator[Finding]:
     for each in errors:
         yield finding(
             f"{each.node}: nothing handled an error in {each.where}: {each.message}",
             evidence=[each],
+            clause=UNBROKEN.name,
         )
 
 
 def _fatal(exits: Iterable[Exited]) -> Iterator[Finding]:
     for each in exits:
         if each.fatal:
-            yield finding(f"{each.node} gave up: {each.reason}", evidence=[each])
+            yield finding(
+                f"{each.node} gave up: {each.reason}", evidence=[each], clause=UNBROKEN.name
+            )
+
+
+def _exit_codes(ends: Iterable[ProcessEnded]) -> Iterator[Finding]:
+    for each in ends:
+        code = each.exit_code
+        if code and (-code if code < 0 else code - SHELL) not in BY_REQUEST:
+            how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+            yield finding(
+                f"a process of {each.node} ended {how}",
+                evidence=[each],
+                clause=UNBROKEN.name,
+                by=[LEDGER],
+            )
 
 
 # --- stalls -------------------------------------------------------------------------------
@@ -116,6 +192,7 @@ def _stalls(stalls: Iterable[Stalled], events: RunEvents, long_ns: int) -> Itera
             yield finding(
                 f"{each.node}'s {each.part} stood still for {each.lasted_ns / 1e6:.0f} ms",
                 evidence=[each],
+                clause=STALLS.name,
             )
 
 
@@ -140,7 +217,7 @@ def _acted_on(faults: Iterable[FaultRecord], node: str, begin: int, end: int) ->
 def _unexplained(events: RunEvents) -> Iterator[Finding]:
     """A process that said nothing of its end, followed by another one, that nothing killed."""
     deadly = [each for each in events.faults if each.ends_processes is not False]
-    for node, lives in incarnations(events.of(*LIFE)).items():
+    for node, lives in incarnations(_told(events)).items():
         for life, following in pairwise(lives):
             if any(isinstance(each, Exited) for each in life):
                 continue
@@ -153,6 +230,7 @@ def _unexplained(events: RunEvents) -> Iterator[Finding]:
                 yield finding(
                     f"a process of {node} ended without a word, and nothing had been done to it",
                     evidence=[last, boot],
+                    clause=ENDS.name,
                 )
 
 
@@ -172,12 +250,12 @@ def _asked_for(events: RunEvents, first: Evidence, begin: int, end: int) -> bool
 def _silent(events: RunEvents, silence_s: float) -> Iterator[Finding]:
     """A process that told nothing for long, though such processes tick: between two things that it
     told, or from the last one to the last that the harness did. Time in which a fault held its node
-    does not count."""
+    or the machine had no time does not count."""
     if next(events.of(Ticked), None) is None:
         return
     end_ns = max((each.time_ns for each in events.nemesis), default=0)
-    for node, lives in incarnations(events.of(*LIFE)).items():
-        held = _held(events.faults, node)
+    for node, lives in incarnations(_told(events)).items():
+        held = [*_held(events.faults, node), *_starved(events, node)]
         for life in lives:
             following = [earliest_ns(each) for each in life[1:]]
             if life is lives[-1] and not isinstance(life[-1], Exited):
@@ -191,7 +269,19 @@ def _silent(events: RunEvents, silence_s: float) -> Iterator[Finding]:
                     f"{node} fell silent {since_ns / 1e9:.0f} s after the run began, for "
                     f"{silent_ns / 1e9:.0f} s in which nothing was done to it",
                     evidence=[last],
+                    clause=SILENCE.name,
                 )
+
+
+def _starved(events: RunEvents, node: str) -> Iterator[tuple[int, int]]:
+    """When the machine had no time for others of its nodes, to which nothing was done: it need not
+    have had any for this one, which cannot tell."""
+    if events.plan.get("hosts", "auto") not in ON_ONE_MACHINE:
+        return
+    for each in events.of(Stalled):
+        begin, end = earliest_ns(each) - each.lasted_ns, latest_ns(each)
+        if each.node != node and not _acted_on(events.faults, each.node, begin, end):
+            yield begin, end
 
 
 def _held(faults: Iterable[FaultRecord], node: str) -> list[tuple[int, int]]:
@@ -205,8 +295,8 @@ def _held(faults: Iterable[FaultRecord], node: str) -> list[tuple[int, int]]:
 
 def _never_back(events: RunEvents, boot_s: float) -> Iterator[Finding]:
     """A node that was killed and started again, and did not come as far as its boot."""
-    last_ns = max((each.at_ns for each in events.of(*LIFE)), default=0)
-    for node, lives in incarnations(events.of(*LIFE)).items():
+    last_ns = max((each.at_ns for each in _told(events)), default=0)
+    for node, lives in incarnations(_told(events)).items():
         last = lives[-1][-1]
         killed = [
             each
@@ -214,13 +304,17 @@ def _never_back(events: RunEvents, boot_s: float) -> Iterator[Finding]:
             if each.ends_processes and isinstance(each.victims, Mapping) and node in each.victims
         ]
         since = max(killed, key=lambda each: each.since_ns, default=None)
-        if since is None or since.healed_ns is None or last_ns - since.healed_ns < boot_s * 1e9:
+        if since is None or since.healed_ns is None:
+            continue
+        starved_ns = _covered_ns(since.healed_ns, last_ns, _starved(events, node))
+        if last_ns - since.healed_ns - starved_ns < boot_s * 1e9:
             continue
         if latest_ns(lives[-1][0]) < since.since_ns and latest_ns(last) < since.healed_ns:
             yield finding(
                 f"{node} was killed and started again {(last_ns - since.healed_ns) / 1e9:.0f} s "
                 f"before the end, and did not boot",
                 evidence=[last],
+                clause=ENDS.name,
             )
 
 
@@ -232,4 +326,12 @@ class ProcessHealth(RunChecker):
     )
     requires = evidence_of(Booted)
     Options = ProcessHealthOptions
-    check_run = RunCheck(process_health, evidence=LIFE, fs=FS, nemesis=True, faults=True)
+    clauses = (UNBROKEN, ENDS, SILENCE, STALLS)
+    check_run = RunCheck(
+        process_health,
+        evidence=(*LIFE, ProcessEnded),
+        disk=(Failed,),
+        fs=FS,
+        nemesis=True,
+        faults=True,
+    )

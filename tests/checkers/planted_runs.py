@@ -332,6 +332,7 @@ class Story(PlainStory):
             evidence=[
                 *self.system,
                 *promises(self.plan),
+                *self.evidence,
                 *(
                     evidence
                     for number, event in self._numbered()

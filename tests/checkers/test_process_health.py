@@ -6,9 +6,11 @@ import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judging import assert_unknown, silent
 from planted_runs import NODES, Story, assert_invalid, assert_valid
 
-from checkers.process_health import process_health
+from checkers.process_health import ProcessHealth, process_health
+from framework.evidence.kinds import DISK, Failed, ProcessEnded
 from framework.verdict import Verdict
 
 
@@ -55,7 +57,7 @@ def test_no_process_is_unknown() -> None:
     assert process_health(Story().run_events()).verdict is Verdict.UNKNOWN
 
 
-def silent(story: Story) -> None:
+def gone_quiet(story: Story) -> None:
     """One node, before the final phase; the others tick."""
     for _ in range(3):
         story.wait(20_000)
@@ -98,6 +100,11 @@ def stalls_while_another_is_paused(story: Story) -> None:
     stalled(story, "b1", 1_500)
 
 
+def ended(story: Story, exit_code: int | None) -> None:
+    """As the harness saw it."""
+    story.tell(ProcessEnded, "b1", source="harness", process=1, exit_code=exit_code)
+
+
 PLANTED = Plants.of(
     clean,
     {
@@ -111,12 +118,17 @@ PLANTED = Plants.of(
         "b1's data loop stood still for 3000 ms": lambda story: stalled(
             story, ms=3_000, delayed_ms=1_900
         ),
+        "nothing handled an error in node.log: KeyError: 4": lambda story: story.tell(
+            Failed, "b1", source=DISK, where="node.log", message="KeyError: 4"
+        ),
+        "a process of b1 ended with exit code 1": lambda story: ended(story, 1),
+        "a process of b1 ended by signal 11": lambda story: ended(story, -11),
         "a process of b1 ended without a word": lambda story: (
             story.wait(5_000),
             story.event("b1", "state", offset=1, digest="d"),
             story.boot("b1"),
         ),
-        "b2 fell silent": silent,
+        "b2 fell silent": gone_quiet,
         "silence of all": ("c3 fell silent", all_silent),
         "silence within a life": ("b2 fell silent", silent_between),
         "silence between pauses": ("b2 fell silent", silent_though_paused_before),
@@ -132,6 +144,37 @@ PLANTED = Plants.of(
         ),
     },
 )
+
+
+@pytest.mark.parametrize("exit_code", [None, 0, -9, -15, 143])
+def test_process_that_was_ended_did_not_break(exit_code: int | None) -> None:
+    story = clean()
+    ended(story, exit_code)
+    assert_valid(process_health(story.run_events()))
+
+
+@pytest.mark.parametrize(
+    ("left_out", "clauses"),
+    [
+        ((), [each.name for each in ProcessHealth.clauses]),
+        (("clock",), ["never-silent", "never-still"]),
+    ],
+)
+def test_node_that_leaves_events_out_is_unknown(
+    left_out: tuple[str, ...], clauses: list[str]
+) -> None:
+    story = silent(clean(), *left_out, node="b3")
+    assert_unknown(ProcessHealth(), story, *clauses)
+
+
+def test_machine_that_starves_a_node_starves_its_start() -> None:
+    """It was to boot, and others of the machine stood still for most of that time."""
+    story = clean()
+    story.inject(3, fault="kill", victims={"b1": {}})
+    story.wait(12_000)
+    stalled(story, "c1", 5_000)
+    stalled(story, "c2", 5_000)
+    assert_valid(process_health(story.run_events()))
 
 
 def test_pause_and_partition_end_no_process() -> None:
