@@ -2,17 +2,46 @@
 
 (a) One (epoch, offset) is one record, on every node that ever held it, also where it was
 truncated later. (b) Logs that agree at an (epoch, offset) agree at every offset below.
+
+What a node held is known from its disk, as each of its processes left it, and from what it told.
 """
 
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
 
-from checkers.folds.node_log import KINDS, LogFold, log_at
-from framework.checking.findings import concluded, finding
+from checkers.folds.node_log import KINDS, ON_DISK, Account, LogFold, accounts, log_at
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.kinds import Appended, Evidence, evidence_of
-from framework.evidence.run_events import RunEvents, incarnations
-from framework.plugins.checker import Finding
+from framework.evidence.kinds import Appended, either_of
+from framework.evidence.run_events import RunEvents, voters
+from framework.plugins.checker import DISKS, EVENTS, Clause, Count, Finding
+
+ONE_RECORD: Final = Clause(
+    name="one-record",
+    says="An (epoch, offset) is one record on all nodes that ever held it",
+    compares="nodes that have ten entries or more in common with others",
+    floor=2,
+    because="it takes two to differ, and each voter of the plan has to be among them; ten entries "
+    "are what a quorum writes in the first seconds",
+    sources=(DISKS, EVENTS),
+    blind="what was written and cut off again between two kills, by nodes that do not tell of it",
+)
+SAME_BELOW: Final = Clause(
+    name="same-below",
+    says="Logs that agree at an (epoch, offset) agree at all offsets below",
+    compares="nodes that have ten such entries in common with others, and all below is known",
+    floor=2,
+    because="as above",
+    sources=(DISKS, EVENTS),
+    blind="what lies below a snapshot that came from another node",
+)
+
+ENOUGH: Final = 10
+Place: TypeAlias = tuple[int, int]
+"""Epoch and offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,69 +51,91 @@ class Holder:
     crc: int
     prefix: bytes | None
     append: Appended
+    account: Account
+
+
+@dataclass(slots=True)
+class Held:
+    """All entries that anybody held. `nodes`: who has each; `known`: who has it with all below."""
+
+    first: dict[Place, Holder] = field(default_factory=dict)
+    nodes: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
+    known: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
+    findings: list[Finding] = field(default_factory=list)
+    said: set[tuple[str, str, str]] = field(default_factory=set)
+
+    def add(self, place: Place, mine: Holder) -> None:
+        node = mine.account.node
+        self.nodes[place].add(node)
+        if mine.prefix is not None:
+            self.known[place].add(node)
+        other = self.first.setdefault(place, mine)
+        if other.crc != mine.crc:
+            self._differ(ONE_RECORD, place, other, mine)
+        elif None not in (other.prefix, mine.prefix) and other.prefix != mine.prefix:
+            self._differ(SAME_BELOW, place, other, mine)
+        elif other.prefix is None and mine.prefix is not None:
+            self.first[place] = mine  # a known prefix is worth more than an unknown one
+
+    def _differ(self, clause: Clause, place: Place, one: Holder, other: Holder) -> None:
+        """One finding a clause and pair of nodes: what follows the first is its echo."""
+        pair = (clause.name, one.account.node, other.account.node)
+        if pair not in self.said:
+            self.said.add(pair)
+            describe = _two_records if clause is ONE_RECORD else _two_prefixes
+            self.findings.append(
+                finding(
+                    describe(place, one, other),
+                    evidence=[one.append, other.append],
+                    clause=clause.name,
+                )
+            )
 
 
 def log_matching(events: RunEvents) -> Outcome:
-    histories = {
-        node: [each for life in lives for each in life]
-        for node, lives in incarnations(events.evidence).items()
-    }
-    held: dict[tuple[int, int], Holder] = {}
-    told: set[tuple[str, str, str]] = set()
-    findings: list[Finding] = []
-    seen = 0
-    for node, history in histories.items():
+    held = Held()
+    found = accounts(events)
+    for account in found:
         log = LogFold(hashing=True)
-        for each in history:
+        for each in account.history:
             log.feed(each)
-            if not isinstance(each, Appended):
-                continue
-            base, epoch = each.base_offset, each.epoch
-            for offset in range(base, log.end):
-                seen += 1
-                mine = Holder(each.crcs[offset - base], log.prefixes[offset], each)
-                other = held.setdefault((epoch, offset), mine)
-                if other.crc != mine.crc:
-                    kind = "record"
-                elif _prefixes_differ(other, mine):
-                    kind = "prefix"
-                else:
-                    # A known prefix is worth more than an unknown one.
-                    if other.prefix is None and mine.prefix is not None:
-                        held[epoch, offset] = mine
-                    continue
-                # One finding a kind and pair of nodes: what follows the first is its echo.
-                if (kind, other.append.node, node) not in told:
-                    told.add((kind, other.append.node, node))
-                    describe = _two_records if kind == "record" else _two_prefixes
-                    findings.append(describe(epoch, offset, other, mine, histories))
-    return concluded(seen, findings, {"entries": len(held), "nodes": len(histories)})
+            if isinstance(each, Appended):
+                for offset, crc in enumerate(each.crcs, each.base_offset):
+                    mine = Holder(crc, log.prefixes[offset], each, account)
+                    held.add((each.epoch, offset), mine)
+    who = set(voters(events.plan))
+    counts = {
+        ONE_RECORD.name: _compared(held.nodes, who),
+        SAME_BELOW.name: _compared(held.known, who),
+    }
+    figures = {"entries": len(held.first), "nodes": len({account.node for account in found})}
+    return weighed(counts, held.findings, figures)
 
 
-def _prefixes_differ(one: Holder, other: Holder) -> bool:
-    return None not in (one.prefix, other.prefix) and one.prefix != other.prefix
+def _compared(holders: Mapping[Place, set[str]], who: set[str]) -> Count:
+    """Nodes that share enough entries with others, and how many those and the voters are."""
+    shared: Counter[str] = Counter()
+    for nodes in holders.values():
+        if len(nodes) > 1:
+            shared.update(nodes)
+    compared = {node for node, entries in shared.items() if entries >= ENOUGH}
+    return len(compared), len(compared | who)
 
 
-def _two_records(
-    epoch: int, offset: int, one: Holder, other: Holder, histories: dict[str, list[Evidence]]
-) -> Finding:
-    return finding(
-        f"two records at epoch {epoch}, offset {offset}: {one.append.node} wrote one with CRC "
-        f"{one.crc}, {other.append.node} one with CRC {other.crc}",
-        evidence=[one.append, other.append],
+def _two_records(place: Place, one: Holder, other: Holder) -> str:
+    return (
+        f"two records at epoch {place[0]}, offset {place[1]}: {one.append.node} wrote one with CRC "
+        f"{one.crc}, {other.append.node} one with CRC {other.crc}"
     )
 
 
-def _two_prefixes(
-    epoch: int, offset: int, one: Holder, other: Holder, histories: dict[str, list[Evidence]]
-) -> Finding:
-    left = log_at(histories[one.append.node], one.append).entries
-    right = log_at(histories[other.append.node], other.append).entries
-    where = next(at for at in range(offset) if left[at] != right[at])
-    return finding(
-        f"{one.append.node} and {other.append.node} agree at epoch {epoch}, offset {offset}, but "
-        f"not below it: at offset {where} they held (epoch, CRC) {left[where]} and {right[where]}",
-        evidence=[one.append, other.append],
+def _two_prefixes(place: Place, one: Holder, other: Holder) -> str:
+    left, right = (log_at(each.account.history, each.append).entries for each in (one, other))
+    where = next(at for at in range(place[1]) if left[at] != right[at])
+    return (
+        f"{one.append.node} and {other.append.node} agree at epoch {place[0]}, offset {place[1]}, "
+        f"but not below it: at offset {where} they held (epoch, CRC) {left[where]} and "
+        f"{right[where]}"
     )
 
 
@@ -94,5 +145,6 @@ class LogMatching(RunChecker):
         "Every (epoch, offset) of the metadata log is one record on all nodes that ever held "
         "it, and logs that agree at one agree at all below"
     )
-    requires = evidence_of(Appended)
-    check_run = RunCheck(log_matching, evidence=KINDS)
+    requires = either_of(Appended)
+    clauses = (ONE_RECORD, SAME_BELOW)
+    check_run = RunCheck(log_matching, evidence=KINDS, disk=ON_DISK)

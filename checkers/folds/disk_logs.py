@@ -22,7 +22,7 @@ from framework.evidence.kinds import (
     SnapshotFile,
     Truncated,
 )
-from framework.evidence.run_events import RunEvents
+from framework.evidence.run_events import RunEvents, voters
 
 DISK_KINDS: Final = (Appended, Change, Truncated, LogBegan, LogOnDisk, SnapshotFile)
 """What a rule has to ask of disks (`RunCheck(disk=...)`)."""
@@ -103,18 +103,17 @@ class CommittedOnDisks:
 
 def committed_on_disks(events: RunEvents) -> CommittedOnDisks:
     """Of all voters' disks: one that was not read may have a log that all others will follow."""
-    nodes = events.plan.get("nodes") or {}
-    voters = sorted(node for node, spec in nodes.items() if spec.get("votes"))
-    if not voters:
+    names = voters(events.plan)
+    if not names:
         return CommittedOnDisks(why="nothing says who votes")
     if (events.plan.get("options") or {}).get("keep"):
         return CommittedOnDisks(why="the nodes went on while their disks were read")
     logs = disk_logs(events.evidence)
-    lasts = {node: logs[node].last for node in voters if node in logs}
+    lasts = {node: logs[node].last for node in names if node in logs}
     known = {node: last for node, last in lasts.items() if last is not None}
-    if unread := sorted(set(voters) - set(known)):
+    if unread := sorted(set(names) - set(known)):
         return CommittedOnDisks(why=f"the log of {', '.join(unread)} cannot be read whole")
-    majority = len(voters) // 2 + 1
+    majority = len(names) // 2 + 1
     return _common(
         [
             logs[node]

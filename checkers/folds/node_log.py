@@ -5,15 +5,19 @@ after its last line, and what lies below the log's start.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from framework.evidence.kinds import Appended, Booted, Evidence, LogBegan, Truncated
+from framework.evidence.kinds import DISK, Appended, Booted, Evidence, LogBegan, Truncated
+from framework.evidence.run_events import RunEvents, incarnations
 
 Entry: TypeAlias = tuple[int, int]
 
 KINDS: Final = (Booted, Appended, Truncated, LogBegan)
+ON_DISK: Final = (Appended, Truncated, LogBegan)
+"""What disks carry of it."""
 
 
 @dataclass(slots=True)
@@ -105,6 +109,35 @@ class LogFold:
             self.prefixes = [None] * end if self.hashing else []
         if end:
             self.last_epoch = last_epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What is known of a node's log from one source, in order: what its processes told, or what
+    they left on its disk."""
+
+    node: str
+    on_disk: bool
+    history: Sequence[Evidence]
+
+
+def accounts(events: RunEvents) -> list[Account]:
+    """What lies on disks first. Of what was left `seq` goes on from one process to the next."""
+    left: dict[str, list[Evidence]] = defaultdict(list)
+    for each in events.evidence:
+        if each.source == DISK:
+            left[each.node].append(each)
+    told = incarnations(each for each in events.evidence if each.source != DISK)
+    return [
+        *(
+            Account(node, True, sorted(found, key=lambda each: each.seq))
+            for node, found in sorted(left.items())
+        ),
+        *(
+            Account(node, False, [each for life in lives for each in life])
+            for node, lives in told.items()
+        ),
+    ]
 
 
 def log_at(evidence: Iterable[Evidence], moment: Evidence) -> LogFold:

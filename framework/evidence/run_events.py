@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from framework.evidence.ids import ReplicaId
-from framework.evidence.kinds import Booted, Evidence
+from framework.evidence.kinds import CAPABILITY, Booted, Evidence
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 
@@ -107,6 +107,21 @@ def node_ids(events: RunEvents) -> dict[str, ReplicaId]:
         if boot.replica_id is not None:
             ids[boot.node] = boot.replica_id
     return ids
+
+
+def voters(plan: Mapping[str, Recorded]) -> list[str]:
+    """Names of the nodes that vote, sorted; none where the plan does not say."""
+    nodes = plan.get("nodes") or {}
+    return sorted(node for node, spec in nodes.items() if spec.get("votes"))
+
+
+def untold(plan: Mapping[str, Recorded]) -> str:
+    """Why nodes tell nothing of themselves as it happens, by the run's plan; empty: they should.
+    Older plans do not say, and their nodes did."""
+    capabilities = plan.get("capabilities")
+    if capabilities is None or any(str(each).startswith(CAPABILITY) for each in capabilities):
+        return ""
+    return "by the run's settings its nodes write no events"
 
 
 def phase_ns(nemesis: Iterable[NemesisEvent], phase: str) -> int | None:

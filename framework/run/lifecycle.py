@@ -168,6 +168,7 @@ def _plan(test: Test, argv: Sequence[str]) -> dict[str, Json]:
         "settings": {node: dict(each) for node, each in test.settings.items()},
         "recovery_s": test.system.recovery_s(test.specs, test.settings),
         "threads": test.threads,
+        "capabilities": sorted(test.capabilities),
         "nodes": {},
         "time_zero_ns": None,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -82,6 +82,8 @@ class Test:
     not_applicable: Mapping[str, str]
     """The other checkers, and why they have nothing to check here."""
     threads: int
+    capabilities: Set[str] = frozenset()
+    """Of the system, with these settings."""
 
     @property
     def faults(self) -> list[Fault]:
@@ -118,9 +120,10 @@ def resolve(options: Options) -> Test:
     settings = node_settings(options.settings, specs)
     system.check_settings(specs, settings)
     observer = _observer(system) if options.observe_s else None
-    available = system.capabilities_with(specs, settings) | _observed(workloads, nemeses, observer)
+    capabilities = system.capabilities_with(specs, settings)
+    observed = _observed(workloads, nemeses, observer)
     asked = options_of("checkers", options.checker)
-    checking = _checking(system.name, available, workloads, asked)
+    checking = _checking(system.name, capabilities | observed, workloads, asked)
     targets = [item.strip() for item in options.targets.split(",") if item.strip()]
     check_targets(targets, specs)
     _check_faults(nemeses, specs)
@@ -146,6 +149,7 @@ def resolve(options: Options) -> Test:
         checkers=checking.checkers,
         not_applicable=checking.not_applicable,
         threads=threads,
+        capabilities=capabilities,
     )
 
 

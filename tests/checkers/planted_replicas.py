@@ -58,3 +58,14 @@ def behind(*, dropped: bool) -> Story:
     for node in ("c1", "c2", "c3", "b1"):
         story.event(node, "flush", end_offset=7)
     return story
+
+
+def on_disks() -> Story:
+    """The same, and what lies on the disks, which goes on for long."""
+    story = clean()
+    for node in ("c1", "c2", "c3", "b1"):
+        for epoch, crc in ((1, 10), (1, 11), (1, 12), (2, 23)):
+            story.disks.write(node, epoch, crc=crc)
+        story.disks.restart(node)
+        story.disks.fill(4, 12, node)
+    return story

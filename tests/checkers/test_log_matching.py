@@ -2,23 +2,25 @@
 
 from itertools import combinations
 
+import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted_replicas import behind, clean
-from planted_runs import Story, assert_invalid, assert_valid
+from judging import judged
+from planted_replicas import behind, clean, on_disks
+from planted_runs import Story, assert_invalid
 
-from checkers.log_matching import log_matching
+from checkers.log_matching import LogMatching, log_matching
 from framework.verdict import Verdict
 
 
 def test_clean_logs_are_accepted() -> None:
-    assert_valid(log_matching(clean().run_events()))
+    assert not log_matching(clean().run_events()).findings
 
 
 def test_a_log_that_is_dropped_for_a_snapshot_is_accepted() -> None:
     evidence = behind(dropped=True).run_events()
-    assert_valid(log_matching(evidence))
+    assert not log_matching(evidence).findings
 
 
 def test_a_log_that_only_begins_later_keeps_what_it_has() -> None:
@@ -39,7 +41,7 @@ def test_two_records_at_one_epoch_and_offset() -> None:
     assert {event["node"] for event in outcome.findings[0].events} == {"c2", "c3"}
 
 
-PLANTED = Plants(clean)
+PLANTED = Plants(on_disks)
 
 
 @PLANTED.violation("epoch 2, offset 4")
@@ -58,12 +60,77 @@ def agreement_above_a_difference(story: Story) -> None:
     story.append("c2", 5, 3, 35, leader=True)
 
 
+# --- on disks alone -----------------------------------------------------------------------
+
+
+def mute() -> Story:
+    """Nobody tells anything."""
+    story = on_disks()
+    story.events = []
+    return story
+
+
+def test_disks_are_enough() -> None:
+    assert judged(LogMatching(), mute()).verdict is Verdict.VALID
+
+
+@PLANTED.violation("epoch 4, offset 9", "c3 one with CRC 99", on=mute)
+def two_records_on_two_disks(story: Story) -> None:
+    story.disks.cut("c3", 9)
+    story.disks.write("c3", 4, crc=99)
+
+
+@PLANTED.violation("epoch 6, offset 16", "c2", "b1", on=mute)
+def two_records_of_which_one_was_cut_off_after_a_kill(story: Story) -> None:
+    story.disks.write("c2", 6, crc=1)
+    story.disks.restart("c2")
+    story.disks.cut("c2", 16)
+    story.disks.write("b1", 6, crc=2)
+
+
+@PLANTED.violation("agree at epoch 6, offset 17", "offset 16", on=mute)
+def disks_that_agree_above_a_difference(story: Story) -> None:
+    for node, epoch in (("c1", 4), ("c2", 5)):
+        story.disks.write(node, epoch, crc=7)
+        story.disks.write(node, 6, crc=8)
+
+
+@PLANTED.violation("epoch 4, offset 9", "CRC 99")
+def node_that_tells_of_another_record_than_lies_on_disks(story: Story) -> None:
+    story.append("c2", 9, 4, 99)
+
+
+@pytest.mark.parametrize("node", ["c1", "c2", "c3"])
+def test_voter_of_whom_nothing_is_known_is_unknown(node: str) -> None:
+    story = on_disks()
+    story.events = [each for each in story.events if each.node != node]
+    assert judged(LogMatching(), story).verdict is Verdict.VALID, "its disk is enough"
+    story.disks.lost.add(node)
+    result = judged(LogMatching(), story)
+    assert result.verdict is Verdict.UNKNOWN and "one-record: 3 nodes" in result.note
+
+
+def test_four_entries_are_unknown() -> None:
+    result = judged(LogMatching(), clean())
+    assert result.verdict is Verdict.UNKNOWN and result.clauses[0].compared == 0
+
+
+def test_snapshot_in_the_place_of_all_is_no_difference() -> None:
+    story = mute()
+    story.disks.fill(5, 1, "c1", "c2", "c3")
+    story.disks.write("b1", 4, crc=5)  # nobody else's, and never committed
+    story.disks.restart("b1")
+    story.disks.begin("b1", 16, dropped=True)
+    story.disks.fill(5, 1, "b1")
+    assert judged(LogMatching(), story).verdict is Verdict.VALID
+
+
 def test_unknown_tail_of_a_killed_node_is_no_difference() -> None:
     story = clean()
     story.boot("c3", (2, 2, 2), log_end=6, last_epoch=2)
     story.append("c2", 4, 2, 24, 25, 26, leader=True)
     story.append("c3", 6, 2, 26)
-    assert_valid(log_matching(story.run_events()))
+    assert not log_matching(story.run_events()).findings
 
 
 @settings(max_examples=200)
