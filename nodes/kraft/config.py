@@ -21,6 +21,7 @@ from nodes.kraft.endpoints import (
     voters,
 )
 from nodes.kraft.group.config import GroupConfig
+from nodes.kraft.ids import ReplicaId
 from nodes.kraft.net.addresses import Addresses
 from nodes.kraft.net.limits import Limits
 from nodes.kraft.net.limits import limits as _limits
@@ -128,9 +129,9 @@ class Config:
         return (*broker, "controller") if self.controller_id is not None else broker
 
     @property
-    def replica_id(self) -> int:
+    def replica_id(self) -> ReplicaId:
         """The node's id in the metadata quorum: a voter's, or an observer's."""
-        return self.controller_id if self.controller_id is not None else self._broker()
+        return ReplicaId(self.controller_id if self.controller_id is not None else self._broker())
 
     def _broker(self) -> int:
         assert self.broker_id is not None

@@ -25,6 +25,7 @@ from nodes.kraft.config import Config, Endpoint
 from nodes.kraft.controller.answers import DESCRIBE_QUORUM
 from nodes.kraft.controller.core import ControllerConfig
 from nodes.kraft.events import ErrorEvents, EventLog
+from nodes.kraft.ids import LeaderEpoch, Offset
 from nodes.kraft.metadata.digest import digest
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.metrics.commits import CommitMeters
@@ -313,7 +314,7 @@ class Node(Watcher):
 
     # --- from the replica -----------------------------------------------------------------
 
-    def committed(self, end_offset: int, image: Image) -> None:
+    def committed(self, end_offset: Offset, image: Image) -> None:
         self._committed_ms = now_ms()
         if self.control is not None:
             self.control.committed(end_offset, image)
@@ -322,7 +323,7 @@ class Node(Watcher):
             self._data_loop.post(self.data.committed, end_offset, image)
             self.membership.committed(end_offset, image)
 
-    def claimed(self, epoch: int, end_offset: int, image: Image) -> None:
+    def claimed(self, epoch: LeaderEpoch, end_offset: Offset, image: Image) -> None:
         assert self.control is not None
         self.control.claimed(epoch, end_offset, image)
 

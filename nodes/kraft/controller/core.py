@@ -51,6 +51,7 @@ from nodes.kraft.controller.steps import (
     Tick,
     Token,
 )
+from nodes.kraft.ids import LeaderEpoch, Offset
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.security.authorizer import Operation, Requester, ResourceType
 from nodes.kraft.wire.codec import decode_entity, encode_entity
@@ -91,8 +92,8 @@ class Leadership:
     other controllers' snapshots.
     """
 
-    epoch: int
-    end_offset: int
+    epoch: LeaderEpoch
+    end_offset: Offset
     speculative: Image
     committed: Committed
     members: Members
@@ -116,7 +117,7 @@ def initial(config: ControllerConfig, now_ms: int = 0, snapshot_offset: int = 0)
     return ControllerState(config, snapshots.Own(snapshots.Report(now_ms, snapshot_offset)))
 
 
-def active_epoch(state: ControllerState) -> int | None:
+def active_epoch(state: ControllerState) -> LeaderEpoch | None:
     """The leader epoch in which this is the active controller; None: it is not."""
     return None if state.leadership is None else state.leadership.epoch
 
@@ -328,7 +329,7 @@ def _append(leadership: Leadership, builder: RecordBatchBuilder) -> tuple[Leader
 
 
 def _commit(
-    leadership: Leadership, end_offset: int, image: Image
+    leadership: Leadership, end_offset: Offset, image: Image
 ) -> tuple[Leadership, list[Effect]]:
     if end_offset <= leadership.committed.end_offset:
         return leadership, []

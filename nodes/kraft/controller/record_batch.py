@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from nodes.kraft.ids import Offset
 from nodes.kraft.metadata.change import Change
 from nodes.kraft.metadata.features import format_level
 from nodes.kraft.metadata.image import Image, apply, apply_all
@@ -15,16 +16,16 @@ class RecordBatchBuilder:
     Lives within one step of the core, which is pure: a builder never outlives it.
     """
 
-    def __init__(self, image: Image, base_offset: int) -> None:
+    def __init__(self, image: Image, base_offset: Offset) -> None:
         self.image = self._before = image
         self._level = format_level(image)
         self.base_offset = base_offset
         self.records: list[Record] = []
 
     @property
-    def next_offset(self) -> int:
+    def next_offset(self) -> Offset:
         """The offset that the next record will have."""
-        return self.base_offset + len(self.records)
+        return Offset(self.base_offset + len(self.records))
 
     def add(self, record: Record) -> None:
         """Append a record. Raises `ImageError` where it does not fit: a defect of the caller."""
@@ -36,9 +37,9 @@ class RecordBatchBuilder:
         self.image = apply_all(self.image, records, self.next_offset)
         self.records.extend(records)
 
-    def offsets(self) -> tuple[int, ...]:
+    def offsets(self) -> tuple[Offset, ...]:
         """The records' offsets."""
-        return tuple(range(self.base_offset, self.next_offset))
+        return tuple(map(Offset, range(self.base_offset, self.next_offset)))
 
     def change(self) -> Change:
         """The records, and what they make of the image."""

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from kio.static.protocol import RequestPayload, ResponsePayload
 
+from nodes.kraft.ids import LeaderEpoch, Offset
 from nodes.kraft.metadata.change import Change
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.security.authorizer import Requester
@@ -25,8 +26,8 @@ class Claim:
     """Raft says that we lead `epoch`. `image` holds all records below `end_offset`, and that
     is the end of the log. All registered brokers get a full fresh lease from now (A.7.6)."""
 
-    epoch: int
-    end_offset: int
+    epoch: LeaderEpoch
+    end_offset: Offset
     image: Image
 
 
@@ -53,7 +54,7 @@ class ControllerRequest:
 class Commit:
     """All records below `end_offset` are committed; `image` is the state that they make."""
 
-    end_offset: int
+    end_offset: Offset
     image: Image
 
 
@@ -75,7 +76,7 @@ class Snapshots:
     """How this node's own snapshots stand, active or not: the newest one's end offset (0: none),
     and whether one is being written."""
 
-    end_offset: int
+    end_offset: Offset
     writing: bool
 
 
@@ -87,8 +88,8 @@ class Propose:
     """Append these records (encoded with their frame) as one atomic batch, at the log's end.
     `change`: the same records as they were before they were encoded, and what they make."""
 
-    epoch: int
-    base_offset: int
+    epoch: LeaderEpoch
+    base_offset: Offset
     records: tuple[bytes, ...]
     change: Change | None = field(default=None, compare=False, repr=False)
 
@@ -119,8 +120,8 @@ class Decided:
     api: str
     source: Fields
     verdict: int
-    as_of: int
-    records: tuple[int, ...]
+    as_of: Offset
+    records: tuple[Offset, ...]
     items: tuple[Fields, ...] = ()
 
 

@@ -8,6 +8,7 @@ one, lies below the high watermark that goes with the proof (Raft dissertation, 
 
 from dataclasses import replace
 
+from nodes.kraft.ids import ReplicaId
 from nodes.kraft.raft.messages import NONE, QuorumReply
 from nodes.kraft.raft.state import Barrier, Leader, Transition
 from nodes.kraft.raft.steps import Confirmed, Token
@@ -36,7 +37,7 @@ def start_round(transition: Transition) -> None:
         _close_round(transition)
 
 
-def on_begin_reply(transition: Transition, peer: int, reply: QuorumReply) -> None:
+def on_begin_reply(transition: Transition, peer: ReplicaId, reply: QuorumReply) -> None:
     """Count a voter that has answered for the round in which it was asked."""
     role = transition.state.role
     if not isinstance(role, Leader) or reply.error != NONE:
@@ -47,7 +48,7 @@ def on_begin_reply(transition: Transition, peer: int, reply: QuorumReply) -> Non
     _close_round(transition)
 
 
-def needs(barrier: Barrier, peer: int) -> bool:
+def needs(barrier: Barrier, peer: ReplicaId) -> bool:
     """Whether the round under way still lacks this peer's answer."""
     return bool(barrier.open) and barrier.acked.get(peer, 0) < barrier.round
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from nodes.kraft.ids import ReplicaId
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaftConfig:
@@ -13,8 +15,8 @@ class RaftConfig:
     votes nor campaigns. `seed` fixes every random draw.
     """
 
-    node_id: int
-    voters: tuple[int, ...]
+    node_id: ReplicaId
+    voters: tuple[ReplicaId, ...]
     seed: int
     fetch_timeout_ms: int = 1000
     election_timeout_ms: int = 500
@@ -41,7 +43,7 @@ class RaftConfig:
         return len(self.voters) // 2 + 1
 
     @property
-    def other_voters(self) -> tuple[int, ...]:
+    def other_voters(self) -> tuple[ReplicaId, ...]:
         return tuple(voter for voter in self.voters if voter != self.node_id)
 
     @property

@@ -9,6 +9,7 @@ epochs in `voting.py` and `transitions.py`, fetches in `replication.py`, snapsho
 `snapshots.py`, read barriers in `barrier.py`, requests in `sending.py`.
 """
 
+from nodes.kraft.ids import LeaderEpoch, ReplicaId
 from nodes.kraft.raft.barrier import confirm, on_begin_reply
 from nodes.kraft.raft.config import RaftConfig
 from nodes.kraft.raft.log_index import LogIndex
@@ -112,7 +113,7 @@ def _initial_role(transition: Transition, quorum: QuorumState) -> Role:
     return Unattached(election_deadline(transition) if config.is_voter else NEVER)
 
 
-def _ring(config: RaftConfig) -> tuple[int, ...]:
+def _ring(config: RaftConfig) -> tuple[ReplicaId, ...]:
     """The other voters from the next one on: successors where nothing is known of their logs."""
     place = config.voters.index(config.node_id)
     return config.voters[place + 1 :] + config.voters[:place]
@@ -181,7 +182,9 @@ def _on_asked(transition: Transition, token: Token, request: Request) -> None:
             on_fetch_snapshot(transition, token, request)
 
 
-def _on_replied(transition: Transition, peer: int, request: Request, reply: Reply | None) -> None:
+def _on_replied(
+    transition: Transition, peer: ReplicaId, request: Request, reply: Reply | None
+) -> None:
     """Rule 17: the epoch of a reply counts first; one of an older epoch says nothing more."""
     if not take_reply(transition, peer, request):
         return
@@ -206,7 +209,7 @@ def _on_replied(transition: Transition, peer: int, request: Request, reply: Repl
         back_off(transition, peer, type(request))
 
 
-def _epoch_of(request: Request) -> int:
+def _epoch_of(request: Request) -> LeaderEpoch:
     match request:
         case Vote():
             return request.candidate_epoch

@@ -8,9 +8,11 @@ from kio.schema.types import BrokerId
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i16, i32
 
+from nodes.kraft.ids import ReplicaId
+
 
 def encode_leader_change(
-    leader_id: int, voters: Iterable[int], granting_voters: Iterable[int]
+    leader_id: ReplicaId, voters: Iterable[ReplicaId], granting_voters: Iterable[ReplicaId]
 ) -> bytes:
     """The record's value: who leads, who votes, and who voted for the leader."""
     buffer = io.BytesIO()

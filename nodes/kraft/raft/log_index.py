@@ -2,19 +2,20 @@
 
 from bisect import bisect_right
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TypeAlias
 
-from nodes.kraft.raft.messages import Batch, SnapshotId
+from nodes.kraft.ids import LOG_START, LeaderEpoch, Offset
+from nodes.kraft.raft.messages import NO_SNAPSHOT, Batch, SnapshotId
 
-NO_SNAPSHOT: Final = SnapshotId(0, 0)
-"""The empty state before the first record; it is never sent to anybody."""
+Run: TypeAlias = tuple[LeaderEpoch, Offset]
+"""An epoch's records, and where they begin."""
 
 
-def _epoch_of(run: tuple[int, int]) -> int:
+def _epoch_of(run: Run) -> LeaderEpoch:
     return run[0]
 
 
-def _offset_of(run: tuple[int, int]) -> int:
+def _offset_of(run: Run) -> Offset:
     return run[1]
 
 
@@ -25,22 +26,22 @@ class LogIndex:
     of the records that the log holds."""
 
     snapshot: SnapshotId = NO_SNAPSHOT
-    end_offset: int = 0
-    flushed: int = 0
-    runs: tuple[tuple[int, int], ...] = ()
+    end_offset: Offset = LOG_START
+    flushed: Offset = LOG_START
+    runs: tuple[Run, ...] = ()
 
     @property
-    def start_offset(self) -> int:
+    def start_offset(self) -> Offset:
         """The first offset that the log holds, or would."""
         return self.snapshot.end_offset
 
     @property
-    def last_epoch(self) -> int:
+    def last_epoch(self) -> LeaderEpoch:
         """The last record's epoch, be it in the snapshot; 0 where there is none."""
         return self.runs[-1][0] if self.runs else self.snapshot.epoch
 
     @property
-    def last(self) -> tuple[int, int]:
+    def last(self) -> tuple[LeaderEpoch, Offset]:
         """(last epoch, end offset): which of two logs is the newer, compared as tuples."""
         return self.last_epoch, self.end_offset
 
@@ -53,7 +54,7 @@ class LogIndex:
             runs += ((batch.epoch, batch.base_offset),)
         return replace(self, end_offset=batch.end_offset, runs=runs)
 
-    def truncate(self, end_offset: int) -> "LogIndex":
+    def truncate(self, end_offset: Offset) -> "LogIndex":
         """Without the records at `end_offset` and above. What a snapshot holds stays."""
         end = max(self.start_offset, min(self.end_offset, end_offset))
         return replace(
@@ -63,11 +64,11 @@ class LogIndex:
             runs=tuple(run for run in self.runs if run[1] < end),
         )
 
-    def flush(self, end_offset: int) -> "LogIndex":
+    def flush(self, end_offset: Offset) -> "LogIndex":
         """With everything below `end_offset` durable."""
         return replace(self, flushed=max(self.flushed, min(end_offset, self.end_offset)))
 
-    def epoch_at(self, offset: int) -> int | None:
+    def epoch_at(self, offset: Offset) -> LeaderEpoch | None:
         """The epoch of the record at `offset`; None where the log does not hold it."""
         if offset == self.start_offset - 1:
             return self.snapshot.epoch
@@ -75,7 +76,7 @@ class LogIndex:
             return None
         return self.runs[bisect_right(self.runs, offset, key=_offset_of) - 1][0]
 
-    def end_of_epoch(self, epoch: int) -> tuple[int, int]:
+    def end_of_epoch(self, epoch: LeaderEpoch) -> tuple[LeaderEpoch, Offset]:
         """The largest epoch <= `epoch` in the log and its end offset; where there is none, the
         snapshot's epoch and end."""
         after = bisect_right(self.runs, epoch, key=_epoch_of)
@@ -86,7 +87,7 @@ class LogIndex:
 
     def holds(self, snapshot: SnapshotId) -> bool:
         """Whether the snapshot's last record is in this log: then all of it is."""
-        return self.epoch_at(snapshot.end_offset - 1) == snapshot.epoch
+        return self.epoch_at(Offset(snapshot.end_offset - 1)) == snapshot.epoch
 
     def begin_at(self, snapshot: SnapshotId) -> "LogIndex":
         """The log with `snapshot` in place of all that lies below its end. A log that does not

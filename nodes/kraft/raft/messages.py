@@ -8,7 +8,9 @@ receivers), so that the core sees well-formed messages of its own cluster alone.
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-NO_LEADER: Final = -1
+from nodes.kraft.ids import LOG_START, NO_ELECTION, NO_OFFSET, LeaderEpoch, Offset, ReplicaId
+
+NO_LEADER: Final = ReplicaId(-1)
 
 NONE: Final = 0
 NOT_LEADER_OR_FOLLOWER: Final = 6
@@ -19,7 +21,7 @@ UNKNOWN_LEADER_EPOCH: Final = 75
 SNAPSHOT_NOT_FOUND: Final = 98
 POSITION_OUT_OF_RANGE: Final = 99
 
-MAX_EPOCH: Final = 2**31 - 2
+MAX_EPOCH: Final = LeaderEpoch(2**31 - 2)
 """The largest epoch that leaves room for the next one in an int32."""
 
 
@@ -28,16 +30,16 @@ class Batch:
     """Consecutive records of one leader epoch. `records` are the records' values, in order.
     `timestamp_ms`: when the leader wrote them, by its wall clock; 0 as long as nobody has."""
 
-    base_offset: int
-    epoch: int
+    base_offset: Offset
+    epoch: LeaderEpoch
     records: tuple[bytes, ...]
     control: bool = False
     timestamp_ms: int = field(default=0, compare=False)
 
     @property
-    def end_offset(self) -> int:
+    def end_offset(self) -> Offset:
         """The offset after the last record."""
-        return self.base_offset + len(self.records)
+        return Offset(self.base_offset + len(self.records))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -45,8 +47,12 @@ class SnapshotId:
     """A snapshot holds everything below `end_offset`; `epoch` is that of record end_offset - 1
     (KIP-630)."""
 
-    end_offset: int
-    epoch: int
+    end_offset: Offset
+    epoch: LeaderEpoch
+
+
+NO_SNAPSHOT: Final = SnapshotId(LOG_START, NO_ELECTION)
+"""The empty state before the first record; it is never sent to anybody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +61,10 @@ class Vote:
     only asks whether it would get one in an epoch to come (KIP-996); `candidate_epoch` is then
     the epoch in which it is."""
 
-    candidate_epoch: int
-    candidate_id: int
-    last_epoch: int
-    last_offset: int
+    candidate_epoch: LeaderEpoch
+    candidate_id: ReplicaId
+    last_epoch: LeaderEpoch
+    last_offset: Offset
     pre: bool = False
 
 
@@ -66,17 +72,17 @@ class Vote:
 class BeginQuorumEpoch:
     """A leader says that it leads (key 53); also its heartbeat and its proof for read barriers."""
 
-    leader_id: int
-    leader_epoch: int
+    leader_id: ReplicaId
+    leader_epoch: LeaderEpoch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndQuorumEpoch:
     """A leader resigns (key 54); successors in order of preference."""
 
-    leader_id: int
-    leader_epoch: int
-    successors: tuple[int, ...]
+    leader_id: ReplicaId
+    leader_epoch: LeaderEpoch
+    successors: tuple[ReplicaId, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +91,10 @@ class Fetch:
     observer's. `epoch` is the leader epoch that it believes in; `last_epoch` that of its last
     record."""
 
-    replica_id: int
-    epoch: int
-    offset: int
-    last_epoch: int
+    replica_id: ReplicaId
+    epoch: LeaderEpoch
+    offset: Offset
+    last_epoch: LeaderEpoch
     max_wait_ms: int
 
 
@@ -96,8 +102,8 @@ class Fetch:
 class FetchSnapshot:
     """A replica asks for at most `max_bytes` of a snapshot from `position` on (key 59)."""
 
-    replica_id: int
-    epoch: int
+    replica_id: ReplicaId
+    epoch: LeaderEpoch
     snapshot_id: SnapshotId
     position: int
     max_bytes: int
@@ -109,8 +115,8 @@ Request: TypeAlias = Vote | BeginQuorumEpoch | EndQuorumEpoch | Fetch | FetchSna
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteReply:
     error: int = NONE
-    leader_id: int = NO_LEADER
-    leader_epoch: int = 0
+    leader_id: ReplicaId = NO_LEADER
+    leader_epoch: LeaderEpoch = NO_ELECTION
     granted: bool = False
 
 
@@ -119,8 +125,8 @@ class QuorumReply:
     """The answer to BeginQuorumEpoch and EndQuorumEpoch."""
 
     error: int = NONE
-    leader_id: int = NO_LEADER
-    leader_epoch: int = 0
+    leader_id: ReplicaId = NO_LEADER
+    leader_epoch: LeaderEpoch = NO_ELECTION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,11 +135,11 @@ class FetchReply:
     snapshot to fetch instead of records; no batches with either."""
 
     error: int = NONE
-    leader_id: int = NO_LEADER
-    leader_epoch: int = 0
-    high_watermark: int = -1
-    log_start: int = 0
-    diverging: tuple[int, int] | None = None
+    leader_id: ReplicaId = NO_LEADER
+    leader_epoch: LeaderEpoch = NO_ELECTION
+    high_watermark: Offset = NO_OFFSET
+    log_start: Offset = LOG_START
+    diverging: tuple[LeaderEpoch, Offset] | None = None
     snapshot_id: SnapshotId | None = None
     batches: tuple[Batch, ...] = ()
 
@@ -143,9 +149,9 @@ class FetchSnapshotReply:
     """`data` is what the snapshot, of `size` bytes, has at `position`."""
 
     error: int = NONE
-    leader_id: int = NO_LEADER
-    leader_epoch: int = 0
-    snapshot_id: SnapshotId = SnapshotId(0, 0)
+    leader_id: ReplicaId = NO_LEADER
+    leader_epoch: LeaderEpoch = NO_ELECTION
+    snapshot_id: SnapshotId = NO_SNAPSHOT
     size: int = 0
     position: int = 0
     data: bytes = b""

@@ -3,12 +3,14 @@
 from dataclasses import replace
 from typing import Final
 
+from nodes.kraft.ids import NO_OFFSET, LeaderEpoch, Offset, ReplicaId
 from nodes.kraft.raft.barrier import start_round
-from nodes.kraft.raft.log_index import NO_SNAPSHOT, LogIndex
+from nodes.kraft.raft.log_index import LogIndex
 from nodes.kraft.raft.messages import (
     BROKER_NOT_AVAILABLE,
     FENCED_LEADER_EPOCH,
     INVALID_REQUEST,
+    NO_SNAPSHOT,
     NONE,
     NOT_LEADER_OR_FOLLOWER,
     UNKNOWN_LEADER_EPOCH,
@@ -70,7 +72,7 @@ def on_fetch(transition: Transition, token: Token, fetch: Fetch) -> None:
     _answer_or_park(transition, token, fetch)
 
 
-def needs_snapshot(log: LogIndex, offset: int, last_epoch: int) -> bool:
+def needs_snapshot(log: LogIndex, offset: Offset, last_epoch: LeaderEpoch) -> bool:
     """Rule 8: whether a log that ends at (`last_epoch`, `offset`) cannot be continued from this
     one, which begins with a snapshot."""
     snapshot = log.snapshot
@@ -106,7 +108,7 @@ def _reply(state: RaftState, error: int = NONE) -> FetchReply:
         error=error,
         leader_id=state.leader_id,
         leader_epoch=state.epoch,
-        high_watermark=state.high_watermark if error == NONE else -1,
+        high_watermark=state.high_watermark if error == NONE else NO_OFFSET,
         log_start=state.log.start_offset,
     )
 
@@ -133,7 +135,7 @@ def _note_progress(transition: Transition, fetch: Fetch) -> None:
         transition.set(role=_with_observer(role, fetch.replica_id, after))
 
 
-def _with_observer(role: Leader, replica_id: int, progress: Progress) -> Leader:
+def _with_observer(role: Leader, replica_id: ReplicaId, progress: Progress) -> Leader:
     observers, sent = role.observers.set(replica_id, progress), role.sent_watermarks
     if len(observers) > MAX_OBSERVERS:
         silent = min(observers, key=lambda each: observers[each].contact_ms)
@@ -142,7 +144,7 @@ def _with_observer(role: Leader, replica_id: int, progress: Progress) -> Leader:
     return replace(role, observers=observers, sent_watermarks=sent)
 
 
-def note_contact(transition: Transition, replica_id: int) -> None:
+def note_contact(transition: Transition, replica_id: ReplicaId) -> None:
     """A voter that fetches a snapshot follows this leader, though it has no records to show."""
     role = _leader(transition)
     if replica_id in role.progress:
@@ -166,7 +168,7 @@ def advance(transition: Transition) -> None:
     _answer_parked(transition)
 
 
-def majority_offset(state: RaftState, role: Leader) -> int:
+def majority_offset(state: RaftState, role: Leader) -> Offset:
     """The largest offset below which a majority of voters has everything on disk."""
     offsets = [state.log.flushed, *(progress.offset for progress in role.progress.values())]
     return sorted(offsets, reverse=True)[state.config.majority - 1]
@@ -243,7 +245,9 @@ def quorum_deadline(state: RaftState, role: Leader) -> int:
 # --- the follower -------------------------------------------------------------------------
 
 
-def on_fetch_reply(transition: Transition, peer: int, request: Fetch, reply: FetchReply) -> None:
+def on_fetch_reply(
+    transition: Transition, peer: ReplicaId, request: Fetch, reply: FetchReply
+) -> None:
     """Rules 11 and 12. `reply` is of the current epoch, and answers the outstanding fetch."""
     state = transition.state
     answered = (
@@ -268,7 +272,7 @@ def on_fetch_reply(transition: Transition, peer: int, request: Fetch, reply: Fet
         back_off(transition, peer, Fetch)
 
 
-def on_failed_fetch(transition: Transition, peer: int) -> None:
+def on_failed_fetch(transition: Transition, peer: ReplicaId) -> None:
     """Retry a little later; an observer without a leader asks the next voter."""
     back_off(transition, peer, Fetch)
     if isinstance(transition.state.role, Unattached) and not transition.state.config.is_voter:
@@ -282,7 +286,7 @@ def lose_contact(transition: Transition) -> None:
         _turn_to_next_voter(transition)
 
 
-def _turn_to_next_voter(transition: Transition) -> int:
+def _turn_to_next_voter(transition: Transition) -> ReplicaId:
     """The next voter to ask: not the one that was lost, nor one that owes an answer, where
     there is another. If the leader is back, the others say so."""
     voters, links = transition.state.config.voters, transition.state.links
@@ -309,7 +313,7 @@ def _begin_download(transition: Transition, snapshot_id: SnapshotId) -> None:
     transition.set(role=replace(state.role, download=Download(snapshot_id)))
 
 
-def _truncate(transition: Transition, epoch: int, end_offset: int) -> None:
+def _truncate(transition: Transition, epoch: LeaderEpoch, end_offset: Offset) -> None:
     """Rule 11. Where this log lacks `epoch`, it is cut after the epoch before, and the next
     fetch compares that: `end_offset` may lie inside a batch of it, and batches die whole."""
     state = transition.state
@@ -339,7 +343,7 @@ def _append_all(transition: Transition, batches: tuple[Batch, ...]) -> bool:
     return True
 
 
-def _follow_high_watermark(transition: Transition, high_watermark: int) -> None:
+def _follow_high_watermark(transition: Transition, high_watermark: Offset) -> None:
     """Never back (rule 12), and never beyond the own log's end."""
     state = transition.state
     committed = min(high_watermark, state.log.end_offset)

@@ -7,6 +7,7 @@ has no predecessor outstanding leaves; a reply or a role that changes takes its 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from nodes.kraft.ids import ReplicaId
 from nodes.kraft.raft.barrier import needs
 from nodes.kraft.raft.messages import (
     BeginQuorumEpoch,
@@ -36,7 +37,7 @@ _IDLE = Link()
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    peer: int
+    peer: ReplicaId
     request: Request
     due_ms: int = 0
 
@@ -130,7 +131,7 @@ def send_due(transition: Transition) -> None:
         transition.emit(Send(want.peer, want.request))
 
 
-def take_reply(transition: Transition, peer: int, request: Request) -> bool:
+def take_reply(transition: Transition, peer: ReplicaId, request: Request) -> bool:
     """Free the link for the next request. False: this reply answers nothing outstanding."""
     key = (peer, type(request))
     link = transition.state.links.get(key, _IDLE)
@@ -140,7 +141,7 @@ def take_reply(transition: Transition, peer: int, request: Request) -> bool:
     return True
 
 
-def back_off(transition: Transition, peer: int, kind: type[Request]) -> None:
+def back_off(transition: Transition, peer: ReplicaId, kind: type[Request]) -> None:
     """Let the next request of this kind wait a little."""
     link = transition.state.links.get((peer, kind), _IDLE)
     later = transition.now_ms + transition.state.config.retry_backoff_ms

@@ -8,6 +8,7 @@ for it piece by piece, one request at a time, and goes on from its end.
 from collections.abc import Callable
 from dataclasses import replace
 
+from nodes.kraft.ids import LeaderEpoch, Offset, ReplicaId
 from nodes.kraft.raft.log_index import restarted
 from nodes.kraft.raft.messages import (
     INVALID_REQUEST,
@@ -71,7 +72,7 @@ def on_fetch_snapshot(transition: Transition, token: Token, fetch: FetchSnapshot
     transition.emit(AnswerSnapshot(token, fetch, reply))
 
 
-def _pair(snapshot_id: SnapshotId) -> tuple[int, int]:
+def _pair(snapshot_id: SnapshotId) -> tuple[Offset, LeaderEpoch]:
     return snapshot_id.end_offset, snapshot_id.epoch
 
 
@@ -94,7 +95,7 @@ def answer_range(
 
 
 def on_snapshot_reply(
-    transition: Transition, peer: int, request: FetchSnapshot, reply: FetchSnapshotReply
+    transition: Transition, peer: ReplicaId, request: FetchSnapshot, reply: FetchSnapshotReply
 ) -> None:
     """The next piece. Whatever another leader sent before is begun anew: two snapshots of one
     id need not be the same bytes."""
@@ -118,7 +119,7 @@ def on_snapshot_reply(
             _install(transition, download.snapshot_id)
 
 
-def _expected(state: RaftState, peer: int, request: FetchSnapshot) -> bool:
+def _expected(state: RaftState, peer: ReplicaId, request: FetchSnapshot) -> bool:
     """Whether an answer to `request` is the one that the download waits for."""
     wanted = Download(request.snapshot_id, request.position)
     return (

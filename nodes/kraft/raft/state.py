@@ -9,22 +9,23 @@ from typing import Any, Final, TypeAlias
 
 from immutables import Map
 
+from nodes.kraft.ids import LOG_START, NO_ELECTION, LeaderEpoch, Offset, ReplicaId
 from nodes.kraft.raft.config import RaftConfig
 from nodes.kraft.raft.log_index import LogIndex
 from nodes.kraft.raft.messages import NO_LEADER, Fetch, FetchReply, Request, SnapshotId
 from nodes.kraft.raft.steps import Effect, Token
 
 NEVER: Final = 2**62
-NO_VOTE: Final = -1
+NO_VOTE: Final = ReplicaId(-1)
 
 
 @dataclass(frozen=True, slots=True)
 class QuorumState:
     """The part that has to survive a restart (the file `quorum-state`); -1 is none."""
 
-    epoch: int = 0
-    leader_id: int = NO_LEADER
-    voted_id: int = NO_VOTE
+    epoch: LeaderEpoch = NO_ELECTION
+    leader_id: ReplicaId = NO_LEADER
+    voted_id: ReplicaId = NO_VOTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,8 @@ class Prospective:
     Nothing of it survives a restart. `retries` as in `Candidate`."""
 
     deadline_ms: int
-    granted: frozenset[int]
-    rejected: frozenset[int] = frozenset()
+    granted: frozenset[ReplicaId]
+    rejected: frozenset[ReplicaId] = frozenset()
     retries: int = 0
 
 
@@ -72,8 +73,8 @@ class Candidate:
     begins at `deadline_ms`. `retries` counts the elections lost in a row."""
 
     deadline_ms: int
-    granted: frozenset[int]
-    rejected: frozenset[int] = frozenset()
+    granted: frozenset[ReplicaId]
+    rejected: frozenset[ReplicaId] = frozenset()
     retries: int = 0
     backing_off: bool = False
 
@@ -83,8 +84,8 @@ class Resigned:
     """Led this epoch and gave it up: tells the voters so until `deadline_ms`, then campaigns."""
 
     deadline_ms: int
-    successors: tuple[int, ...]
-    acknowledged: frozenset[int] = frozenset()
+    successors: tuple[ReplicaId, ...]
+    acknowledged: frozenset[ReplicaId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +96,10 @@ class Progress:
     leader's log ended then. `caught_up_ms`: the last moment at which the replica is known to
     have had all of the log; None: never yet."""
 
-    offset: int
+    offset: Offset
     contact_ms: int
     fetched_ms: int | None = None
-    log_end: int = 0
+    log_end: Offset = LOG_START
     caught_up_ms: int | None = None
 
 
@@ -122,8 +123,8 @@ class Barrier:
     round: int = 0
     open: tuple[Token, ...] = ()
     waiting: tuple[Token, ...] = ()
-    sent: Map[int, int] = field(default_factory=Map)
-    acked: Map[int, int] = field(default_factory=Map)
+    sent: Map[ReplicaId, int] = field(default_factory=Map)
+    acked: Map[ReplicaId, int] = field(default_factory=Map)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +134,12 @@ class Leader:
     when the next BeginQuorumEpoch to a voter is due. `progress` is that of the other voters,
     `observers` that of the rest."""
 
-    start_offset: int
-    progress: Map[int, Progress]
-    begin_due_ms: Map[int, int]
+    start_offset: Offset
+    progress: Map[ReplicaId, Progress]
+    begin_due_ms: Map[ReplicaId, int]
     claimed: bool = False
-    observers: Map[int, Progress] = field(default_factory=Map)
-    sent_watermarks: Map[int, int] = field(default_factory=Map)
+    observers: Map[ReplicaId, Progress] = field(default_factory=Map)
+    sent_watermarks: Map[ReplicaId, Offset] = field(default_factory=Map)
     parked: tuple[Parked, ...] = ()
     barrier: Barrier = field(default_factory=Barrier)
 
@@ -161,18 +162,18 @@ class RaftState:
     of the voters; `stopping`: the process is about to end."""
 
     config: RaftConfig
-    epoch: int
-    leader_id: int
-    voted_id: int
+    epoch: LeaderEpoch
+    leader_id: ReplicaId
+    voted_id: ReplicaId
     role: Role
     log: LogIndex
-    high_watermark: int = 0
+    high_watermark: Offset = LOG_START
     truncations: int = 0
     flushing: bool = False
     draws: int = 0
     asked_in_turn: int = 0
     stopping: bool = False
-    links: Map[tuple[int, type[Request]], Link] = field(default_factory=Map)
+    links: Map[tuple[ReplicaId, type[Request]], Link] = field(default_factory=Map)
 
     @property
     def role_name(self) -> str:

@@ -8,6 +8,7 @@ message leaves stands before that message.
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from nodes.kraft.ids import LeaderEpoch, Offset, ReplicaId
 from nodes.kraft.raft.messages import (
     Batch,
     Fetch,
@@ -43,7 +44,7 @@ class RequestReceived:
 class Replied:
     """The answer to our `Send`. None: it failed or timed out, its fate unknown."""
 
-    peer: int
+    peer: ReplicaId
     request: Request
     reply: Reply | None
 
@@ -53,7 +54,7 @@ class Flushed:
     """The log is durable up to `end_offset` (answers a `Flush`). Ignored where the log has
     been truncated below it since (`truncations` tells: it counts as in the `Flush`)."""
 
-    end_offset: int
+    end_offset: Offset
     truncations: int
 
 
@@ -62,7 +63,7 @@ class Propose:
     """The state machine of the leader of `epoch` appends records, as one batch. Ignored when
     this replica does not lead `epoch` any more: `Renounced` has told it."""
 
-    epoch: int
+    epoch: LeaderEpoch
     records: tuple[bytes, ...]
 
 
@@ -112,9 +113,9 @@ Input: TypeAlias = (
 class SaveQuorumState:
     """Make durable (temp file, fsync, rename) before carrying out any later effect."""
 
-    epoch: int
-    leader_id: int
-    voted_id: int
+    epoch: LeaderEpoch
+    leader_id: ReplicaId
+    voted_id: ReplicaId
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class Append:
 class Truncate:
     """Drop every record at `end_offset` and above; durable before any later effect."""
 
-    end_offset: int
+    end_offset: Offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ class Flush:
     """Start making the log durable; a `Flushed(end_offset, truncations)` follows when it is.
     Later effects need not wait."""
 
-    end_offset: int
+    end_offset: Offset
     truncations: int
 
 
@@ -144,7 +145,7 @@ class Flush:
 class Send:
     """Send to a replica; a `Replied` follows, always, at latest after the request timeout."""
 
-    peer: int
+    peer: ReplicaId
     request: Request
 
 
@@ -164,7 +165,7 @@ class AnswerFetch:
     token: Token
     request: Fetch
     reply: FetchReply
-    limit: int
+    limit: Offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,16 +206,16 @@ class TrimLog:
 class Advanced:
     """The high watermark rose; records below it are committed."""
 
-    high_watermark: int
+    high_watermark: Offset
 
 
 @dataclass(frozen=True, slots=True)
 class Elected:
     """This replica won the election of `epoch`, which starts at `start_offset`."""
 
-    epoch: int
-    start_offset: int
-    voters: tuple[int, ...]
+    epoch: LeaderEpoch
+    start_offset: Offset
+    voters: tuple[ReplicaId, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,22 +223,22 @@ class Claimed:
     """This replica leads `epoch`, and has committed a record of it: the state machine may
     act, once it has applied everything below `end_offset` (= high watermark = log end)."""
 
-    epoch: int
-    end_offset: int
+    epoch: LeaderEpoch
+    end_offset: Offset
 
 
 @dataclass(frozen=True, slots=True)
 class Renounced:
     """This replica leads `epoch` no longer."""
 
-    epoch: int
+    epoch: LeaderEpoch
 
 
 @dataclass(frozen=True, slots=True)
 class GaveUp:
     """This replica gives up its leadership of `epoch` of its own will."""
 
-    epoch: int
+    epoch: LeaderEpoch
     why: str
 
 
@@ -247,8 +248,8 @@ class Confirmed:
     below `high_watermark` were committed. `epoch` None: it does not lead."""
 
     token: Token
-    epoch: int | None
-    high_watermark: int
+    epoch: LeaderEpoch | None
+    high_watermark: Offset
 
 
 @dataclass(frozen=True, slots=True)

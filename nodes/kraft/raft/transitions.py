@@ -3,6 +3,7 @@
 
 from dataclasses import replace
 
+from nodes.kraft.ids import LeaderEpoch, ReplicaId
 from nodes.kraft.raft.messages import MAX_EPOCH, NO_LEADER, NOT_LEADER_OR_FOLLOWER, FetchReply
 from nodes.kraft.raft.state import (
     NEVER,
@@ -31,7 +32,14 @@ def fetch_deadline(transition: Transition) -> int:
     return transition.now_ms + config.fetch_timeout_ms + spread
 
 
-def enter(transition: Transition, role: Role, *, epoch: int, leader_id: int, voted_id: int) -> None:
+def enter(
+    transition: Transition,
+    role: Role,
+    *,
+    epoch: LeaderEpoch,
+    leader_id: ReplicaId,
+    voted_id: ReplicaId,
+) -> None:
     """Take on `role`. A leader that loses its epoch, or its role, answers all that waits."""
     old = transition.state
     transition.set(role=role, epoch=epoch, leader_id=leader_id, voted_id=voted_id)
@@ -41,7 +49,7 @@ def enter(transition: Transition, role: Role, *, epoch: int, leader_id: int, vot
         _renounce(transition, old.epoch, old.role)
 
 
-def _renounce(transition: Transition, epoch: int, role: Leader) -> None:
+def _renounce(transition: Transition, epoch: LeaderEpoch, role: Leader) -> None:
     state = transition.state
     transition.emit(Renounced(epoch))
     for token in role.barrier.open + role.barrier.waiting:
@@ -53,7 +61,7 @@ def _renounce(transition: Transition, epoch: int, role: Leader) -> None:
         transition.emit(Answer(parked.token, reply))
 
 
-def become_unattached(transition: Transition, epoch: int) -> None:
+def become_unattached(transition: Transition, epoch: LeaderEpoch) -> None:
     """Move to a larger epoch without a vote or a leader. What was left of the wait for an
     election still is: candidates that cannot win must not hold up those that can."""
     role = transition.state.role
@@ -66,7 +74,7 @@ def become_unattached(transition: Transition, epoch: int) -> None:
     enter(transition, Unattached(deadline), epoch=epoch, leader_id=NO_LEADER, voted_id=NO_VOTE)
 
 
-def become_follower(transition: Transition, epoch: int, leader_id: int) -> None:
+def become_follower(transition: Transition, epoch: LeaderEpoch, leader_id: ReplicaId) -> None:
     """Follow the leader of `epoch`. A vote given in this epoch is kept."""
     state = transition.state
     voted = state.voted_id if state.epoch == epoch else NO_VOTE
@@ -89,7 +97,7 @@ def resign(transition: Transition, why: str) -> None:
     enter(transition, role, epoch=state.epoch, leader_id=state.leader_id, voted_id=state.voted_id)
 
 
-def learn(transition: Transition, epoch: int, leader_id: int) -> bool:
+def learn(transition: Transition, epoch: LeaderEpoch, leader_id: ReplicaId) -> bool:
     """Take in a peer's word that `leader_id` (or nobody known) leads `epoch`.
 
     False where nothing else of the message may be believed: its epoch is over (rule 17) or the

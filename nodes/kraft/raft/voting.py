@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from immutables import Map
 
+from nodes.kraft.ids import LOG_START, LeaderEpoch, ReplicaId
 from nodes.kraft.raft.config import RaftConfig
 from nodes.kraft.raft.leader_change import encode_leader_change
 from nodes.kraft.raft.messages import (
@@ -142,7 +143,7 @@ def _answer(transition: Transition, token: Token, error: int) -> None:
     transition.emit(Answer(token, reply))
 
 
-def succession_delay_ms(config: RaftConfig, successors: tuple[int, ...]) -> int:
+def succession_delay_ms(config: RaftConfig, successors: tuple[ReplicaId, ...]) -> int:
     """None for the first successor, then doubling by rank up to the longest backoff."""
     rank = successors.index(config.node_id) if config.node_id in successors else len(successors)
     if rank == 0:
@@ -180,11 +181,11 @@ def campaign(transition: Transition, retries: int = 0) -> None:
         transition.set(role=Unattached(election_deadline(transition)))
         return
     role = Candidate(election_deadline(transition), granted=frozenset({me}), retries=retries)
-    enter(transition, role, epoch=state.epoch + 1, leader_id=NO_LEADER, voted_id=me)
+    enter(transition, role, epoch=LeaderEpoch(state.epoch + 1), leader_id=NO_LEADER, voted_id=me)
     count_votes(transition)
 
 
-def on_vote_reply(transition: Transition, peer: int, request: Vote, reply: VoteReply) -> None:
+def on_vote_reply(transition: Transition, peer: ReplicaId, request: Vote, reply: VoteReply) -> None:
     role = transition.state.role
     asking = Prospective if request.pre else Candidate
     if not isinstance(role, Prospective | Candidate) or not isinstance(role, asking):
@@ -247,7 +248,7 @@ def become_leader(transition: Transition) -> None:
     others = config.other_voters
     leader = Leader(
         start_offset=start,
-        progress=Map({voter: Progress(0, contact_ms=now) for voter in others}),
+        progress=Map({voter: Progress(LOG_START, contact_ms=now) for voter in others}),
         begin_due_ms=Map(dict.fromkeys(others, now)),
     )
     enter(transition, leader, epoch=state.epoch, leader_id=config.node_id, voted_id=state.voted_id)
@@ -258,7 +259,7 @@ def become_leader(transition: Transition) -> None:
     transition.emit(Append(batch))
 
 
-def on_end_reply(transition: Transition, peer: int, reply: QuorumReply) -> None:
+def on_end_reply(transition: Transition, peer: ReplicaId, reply: QuorumReply) -> None:
     role = transition.state.role
     if isinstance(role, Resigned) and reply.error == NONE:
         transition.set(role=replace(role, acknowledged=role.acknowledged | {peer}))
@@ -289,7 +290,7 @@ def leave_own_epoch(transition: Transition) -> None:
     """A leader that resigned is done with its epoch: it must not ask for votes in one in which
     it led (KAFKA-18379)."""
     if transition.state.epoch < MAX_EPOCH:
-        become_unattached(transition, transition.state.epoch + 1)
+        become_unattached(transition, LeaderEpoch(transition.state.epoch + 1))
         become_prospective(transition, 0)
     else:
         transition.set(role=Unattached(election_deadline(transition)))

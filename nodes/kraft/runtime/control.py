@@ -13,6 +13,7 @@ from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.controller import admin, core, steps
 from nodes.kraft.controller.answers import DESCRIBE_QUORUM, refused
+from nodes.kraft.ids import LeaderEpoch, Offset
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.raft import steps as raft
@@ -53,7 +54,7 @@ class ControlPlane(Watcher):
         ] = {}
 
     @property
-    def active_epoch(self) -> int | None:
+    def active_epoch(self) -> LeaderEpoch | None:
         """The epoch in which this node is the active controller; None: it is not."""
         return core.active_epoch(self.state)
 
@@ -65,10 +66,10 @@ class ControlPlane(Watcher):
 
     # --- from the replica -----------------------------------------------------------------
 
-    def committed(self, end_offset: int, image: Image) -> None:
+    def committed(self, end_offset: Offset, image: Image) -> None:
         self.feed(steps.Commit(end_offset, image))
 
-    def claimed(self, epoch: int, end_offset: int, image: Image) -> None:
+    def claimed(self, epoch: LeaderEpoch, end_offset: Offset, image: Image) -> None:
         log.info("active controller of epoch %d", epoch)
         self.feed(steps.Claim(epoch, end_offset, image))
 

@@ -6,6 +6,7 @@ import logging
 from typing import Final
 
 from nodes.kraft.config import Config
+from nodes.kraft.ids import ReplicaId
 from nodes.kraft.net.channel import ControllerChannels, FateUnknown, NotSent
 from nodes.kraft.raft import messages
 from nodes.kraft.wire import quorum
@@ -25,7 +26,7 @@ class Peers:
         self._fetches = ControllerChannels(config)
         self._others = ControllerChannels(config)
 
-    async def ask(self, peer: int, request: messages.Request) -> messages.Reply | None:
+    async def ask(self, peer: ReplicaId, request: messages.Request) -> messages.Reply | None:
         """The reply of a voter; None where its fate is unknown."""
         entity = quorum.request_to_wire(request, self._config.cluster_id, peer=peer)
         timeout_s = self._config.timing.request_timeout_ms / 1000

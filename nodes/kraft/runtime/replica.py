@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from kio.static.protocol import ResponsePayload
 
 from nodes.kraft.config import Config
+from nodes.kraft.ids import LeaderEpoch, Offset, ReplicaId
 from nodes.kraft.metadata.change import Change
 from nodes.kraft.metadata.digest import digest
 from nodes.kraft.metadata.image import Image
@@ -64,10 +65,10 @@ _REQUESTS: Final = (
 class Watcher:
     """What the rest of the node wants to hear from the replica. Methods do nothing here."""
 
-    def committed(self, end_offset: int, image: Image) -> None:
+    def committed(self, end_offset: Offset, image: Image) -> None:
         """Everything below `end_offset` is committed and applied."""
 
-    def claimed(self, epoch: int, end_offset: int, image: Image) -> None:
+    def claimed(self, epoch: LeaderEpoch, end_offset: Offset, image: Image) -> None:
         """This node is the active controller from now on."""
 
     def renounced(self) -> None:
@@ -98,7 +99,7 @@ class Replica:
         self._inbox: deque[steps.Input] = deque()
         self._pumping = False
         self._failed = False
-        self._proposed: deque[tuple[int, Change | None]] = deque()
+        self._proposed: deque[tuple[Offset, Change | None]] = deque()
         self._change: Change | None = None  # of the proposal that is being appended
         self._applying: asyncio.Handle | None = None
         self._tokens = itertools.count(1)
@@ -107,7 +108,7 @@ class Replica:
         ] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._peers = Peers(config)
-        self._claim: tuple[int, int] | None = None  # waits for a snapshot that loads
+        self._claim: tuple[LeaderEpoch, Offset] | None = None  # waits for a snapshot that loads
         self._writing = False
         directory = config.log_dir / "__kafka_metadata-0"
         self._snapshots = SnapshotStore(directory, emit)
@@ -123,7 +124,7 @@ class Replica:
         timing = config.timing
         self.raft_config = RaftConfig(
             node_id=config.replica_id,
-            voters=tuple(sorted(voter.id for voter in config.voters)),
+            voters=tuple(sorted(ReplicaId(voter.id) for voter in config.voters)),
             seed=config.seed,
             fetch_timeout_ms=timing.fetch_timeout_ms,
             election_timeout_ms=timing.election_timeout_ms,
@@ -160,7 +161,7 @@ class Replica:
         return self._machine.image
 
     @property
-    def applied(self) -> int:
+    def applied(self) -> Offset:
         return self._machine.applied
 
     @property
@@ -215,8 +216,8 @@ class Replica:
 
     def propose(
         self,
-        epoch: int,
-        base_offset: int,
+        epoch: LeaderEpoch,
+        base_offset: Offset,
         records: tuple[bytes, ...],
         change: Change | None = None,
     ) -> None:
@@ -243,7 +244,7 @@ class Replica:
         return isinstance(self.state.role, Leader)
 
     @property
-    def leader_id(self) -> int:
+    def leader_id(self) -> ReplicaId:
         return self.state.leader_id
 
     def deadline_ms(self) -> int:
@@ -333,7 +334,7 @@ class Replica:
             response = quorum.with_endpoints(response, voters)
         answer(response)
 
-    async def _send(self, peer: int, request: messages.Request) -> None:
+    async def _send(self, peer: ReplicaId, request: messages.Request) -> None:
         self.feed(steps.Replied(peer, request, await self._peers.ask(peer, request)))
 
     async def _flush(self, effect: steps.Flush) -> None:
@@ -343,7 +344,7 @@ class Replica:
 
     # --- the state machine ----------------------------------------------------------------
 
-    def _advance(self, high_watermark: int) -> None:
+    def _advance(self, high_watermark: Offset) -> None:
         """Apply what is committed. Of much, a part: heartbeats, votes and fetches come between."""
         if not self._machine.advance(high_watermark, time.monotonic() + SLICE_S):
             return
@@ -407,7 +408,7 @@ class Replica:
             self._machine.at_snapshot = at
         return at.id
 
-    def _write(self, at: Point, high_watermark: int) -> None:
+    def _write(self, at: Point, high_watermark: Offset) -> None:
         self._snapshots.write(
             at.id,
             records_of(at.image),

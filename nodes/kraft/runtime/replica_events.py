@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from nodes.kraft.ids import ReplicaId
 from nodes.kraft.raft import messages
 from nodes.kraft.raft.log_index import LogIndex
 from nodes.kraft.raft.state import Leader, QuorumState, RaftState
@@ -66,7 +67,7 @@ def _fetch(emit: Callable[..., None], asked: messages.Fetch, reply: messages.Fet
 
 
 def boot_fields(
-    log: LogIndex, saved: QuorumState | None, voters: tuple[int, ...]
+    log: LogIndex, saved: QuorumState | None, voters: tuple[ReplicaId, ...]
 ) -> Mapping[str, object]:
     """What recovery found, for the boot event."""
     return {

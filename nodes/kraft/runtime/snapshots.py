@@ -16,6 +16,7 @@ from kio.static.primitive import i32, i64
 from nodes.kraft.config import Config
 from nodes.kraft.controller import steps
 from nodes.kraft.controller.snapshots import Report, due
+from nodes.kraft.ids import LOG_START, Offset
 from nodes.kraft.net.channel import ControllerChannels, FateUnknown, NotSent
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.replica import Replica
@@ -79,9 +80,9 @@ class Snapshots:
         finally:
             self._note(False)
 
-    def _offset(self) -> int:
+    def _offset(self) -> Offset:
         newest = self._replica.last_snapshot
-        return 0 if newest is None else newest.end_offset
+        return LOG_START if newest is None else newest.end_offset
 
     def _note(self, writing: bool) -> None:
         before, offset = self._report, self._offset()

@@ -15,14 +15,14 @@ from typing import Final, TypeAlias, cast
 
 from kio.schema.leader_change_message.v0.data import LeaderChangeMessage
 
+from nodes.kraft.ids import LOG_START, Offset
 from nodes.kraft.metadata.change import Change
 from nodes.kraft.metadata.describe import as_json
 from nodes.kraft.metadata.digest import digest
 from nodes.kraft.metadata.image import EMPTY, Image, apply, apply_all
 from nodes.kraft.metadata.records import decode_record
 from nodes.kraft.raft.leader_change import decode_leader_change
-from nodes.kraft.raft.log_index import NO_SNAPSHOT
-from nodes.kraft.raft.messages import Batch, SnapshotId
+from nodes.kraft.raft.messages import NO_SNAPSHOT, Batch, SnapshotId
 from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.events import Emit, EmitMany, one_by_one
 from nodes.kraft.wire.records import Record
@@ -55,9 +55,9 @@ class StateMachine:
         self._emit_many = emit_many or one_by_one(emit)
         self._serves = serves
         self._unapplied: deque[tuple[Batch, Change | None]] = deque()
-        self._digest_at = 0
+        self._digest_at = LOG_START
         self.image = EMPTY
-        self.applied = 0
+        self.applied = LOG_START
         self.at_batch_end = Point()
         self.at_snapshot = Point()
         self.loading: SnapshotId | None = None
@@ -71,7 +71,7 @@ class StateMachine:
         this node that made it."""
         self._unapplied.append((batch, change))
 
-    def truncate(self, end_offset: int) -> None:
+    def truncate(self, end_offset: Offset) -> None:
         """Batches from `end_offset` on will never be."""
         while self._unapplied and self._unapplied[-1][0].base_offset >= end_offset:
             self._unapplied.pop()
@@ -101,7 +101,7 @@ class StateMachine:
 
     # --- applying -------------------------------------------------------------------------
 
-    def advance(self, high_watermark: int, until_s: float = math.inf) -> bool:
+    def advance(self, high_watermark: Offset, until_s: float = math.inf) -> bool:
         """Apply what lies below it, but begin no further batch from `until_s` (monotonic clock)
         on; whether anything could be applied. Raises `StorageError` where a record makes no
         sense."""
@@ -129,7 +129,7 @@ class StateMachine:
             before.size_bytes + sum(map(len, batch.records)),
         )
 
-    def _apply(self, batch: Batch, change: Change | None, end_offset: int) -> None:
+    def _apply(self, batch: Batch, change: Change | None, end_offset: Offset) -> None:
         """The batch's records from `applied` up to `end_offset`."""
         before, first = self.image, self.applied
         whole = (first, end_offset) == (batch.base_offset, batch.end_offset)

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from nodes.kraft.raft.log_index import NO_SNAPSHOT, LogIndex
-from nodes.kraft.raft.messages import Batch, SnapshotId
+from nodes.kraft.raft.log_index import LogIndex
+from nodes.kraft.raft.messages import NO_SNAPSHOT, Batch, SnapshotId
 from nodes.kraft.raft.state import QuorumState
 
 KEPT: Final = 2

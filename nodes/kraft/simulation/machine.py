@@ -21,7 +21,7 @@ from nodes.kraft.config import SnapshotPolicy
 from nodes.kraft.controller import core as controller
 from nodes.kraft.controller import steps as control_steps
 from nodes.kraft.controller.snapshots import Report, due
-from nodes.kraft.ids import BrokerId
+from nodes.kraft.ids import BrokerId, LeaderEpoch, Offset
 from nodes.kraft.metadata.features import SUPPORTED
 from nodes.kraft.metadata.image import Image, PartitionKey
 from nodes.kraft.raft import core as raft
@@ -196,7 +196,7 @@ class Machine:
 
     # --- from the replica: server.Node's Watcher ------------------------------------------
 
-    def committed(self, end_offset: int, image: Image) -> None:
+    def committed(self, end_offset: Offset, image: Image) -> None:
         if self.control is not None:
             self.control.feed(control_steps.Commit(end_offset, image))
         if self.member is not None:
@@ -204,7 +204,7 @@ class Machine:
                 self.world.at_machine(self, 0, partial(self.partitions.committed, image))
             self.member.feed(lifecycle.Applied(end_offset - 1))
 
-    def claimed(self, epoch: int, end_offset: int, image: Image) -> None:
+    def claimed(self, epoch: LeaderEpoch, end_offset: Offset, image: Image) -> None:
         assert self.control is not None
         self.world.note(self, "is the active controller of epoch %d", epoch)
         self.control.feed(control_steps.Claim(epoch, end_offset, image))

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from nodes.kraft.ids import LeaderEpoch
 from nodes.kraft.raft.messages import Batch, SnapshotId
 
 
@@ -30,7 +31,7 @@ class Prefixes:
     """A log by its prefixes: `digests[n]` is that of its first n records."""
 
     digests: list[int] = field(default_factory=lambda: [0])
-    epochs: list[int] = field(default_factory=list)
+    epochs: list[LeaderEpoch] = field(default_factory=list)
 
     def append(self, batch: Batch) -> None:
         for record in batch.records:

@@ -5,9 +5,10 @@ import random
 from dataclasses import dataclass, field
 from typing import Final
 
+from nodes.kraft.ids import LOG_START, NO_ELECTION, Offset, ReplicaId
 from nodes.kraft.raft.config import RaftConfig
-from nodes.kraft.raft.log_index import NO_SNAPSHOT, LogIndex
-from nodes.kraft.raft.messages import Batch, Request, SnapshotId
+from nodes.kraft.raft.log_index import LogIndex
+from nodes.kraft.raft.messages import NO_SNAPSHOT, Batch, Request, SnapshotId
 from nodes.kraft.raft.state import QuorumState, RaftState
 from nodes.kraft.simulation.raft_invariants import Prefixes, Violation
 
@@ -73,13 +74,13 @@ class Disk:
     quorum: QuorumState | None = None
     batches: list[Batch] = field(default_factory=list)
     prefixes: Prefixes = field(default_factory=Prefixes)
-    durable: int = 0
-    start: int = 0
+    durable: Offset = LOG_START
+    start: Offset = LOG_START
     snapshots: dict[SnapshotId, Snapshot] = field(default_factory=dict)
     receiving: tuple[SnapshotId, bytes] | None = None
 
     @property
-    def end(self) -> int:
+    def end(self) -> Offset:
         return self.batches[-1].end_offset if self.batches else self.start
 
     @property
@@ -90,7 +91,7 @@ class Disk:
         self.batches.append(batch)
         self.prefixes.append(batch)
 
-    def truncate(self, end_offset: int) -> None:
+    def truncate(self, end_offset: Offset) -> None:
         while self.batches and self.batches[-1].end_offset > end_offset:
             self.batches.pop()
         assert self.end == end_offset, "truncated inside a batch"
@@ -112,7 +113,7 @@ class Disk:
             assert len(before) == position, "a piece out of place"
         self.receiving = (id, before + data)
 
-    def trim(self, start: int, *, drop: bool) -> None:
+    def trim(self, start: Offset, *, drop: bool) -> None:
         """The log begins at `start`; files go later, or now (`drop`)."""
         self.start = start
         if drop:
@@ -139,7 +140,7 @@ class Disk:
         first = self.batches[0].base_offset if self.batches else min(self.start, newest.end_offset)
         if max(first, self.start) > newest.end_offset:
             raise Violation("log-start", f"the log begins at {self.start}, with {newest}")
-        before = newest if first == newest.end_offset else SnapshotId(first, 0)
+        before = newest if first == newest.end_offset else SnapshotId(first, NO_ELECTION)
         log = LogIndex(before, first, first)
         for batch in self.batches:
             log = log.append(batch)
@@ -148,7 +149,7 @@ class Disk:
         self.start = newest.end_offset
         return log.flush(log.end_offset).begin_at(newest)
 
-    def read(self, offset: int, limit: int, most: int) -> tuple[Batch, ...]:
+    def read(self, offset: Offset, limit: Offset, most: int) -> tuple[Batch, ...]:
         wanted = (b for b in self.batches if b.base_offset >= offset and b.end_offset <= limit)
         return tuple(itertools.islice(wanted, most))
 
@@ -177,8 +178,8 @@ class Node:
 class Call:
     """A request on its way."""
 
-    caller: int
+    caller: ReplicaId
     incarnation: int
-    callee: int
+    callee: ReplicaId
     request: Request
     done: bool = False

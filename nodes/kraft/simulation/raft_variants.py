@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from unittest.mock import patch
 
+from nodes.kraft.ids import NO_ELECTION, LeaderEpoch, Offset, ReplicaId
 from nodes.kraft.raft import barrier, replication, sending, snapshots, transitions, voting
 from nodes.kraft.raft.log_index import LogIndex, restarted
 from nodes.kraft.raft.messages import FetchSnapshot, SnapshotId, Vote
@@ -70,7 +71,7 @@ def _by_offset_alone(state: RaftState, vote: Vote) -> bool:
 class ForgetfulWorld(World):
     """Votes that are not on disk."""
 
-    def save(self, epoch: int, leader_id: int, voted_id: int) -> QuorumState:
+    def save(self, epoch: LeaderEpoch, leader_id: ReplicaId, voted_id: ReplicaId) -> QuorumState:
         return QuorumState(epoch, leader_id, NO_VOTE)
 
 
@@ -130,11 +131,11 @@ class HastyWorld(World):
         self.feed(node, SnapshotWritten(id))
 
 
-def _by_offset_of_the_start(log: LogIndex, offset: int, last_epoch: int) -> bool:
+def _by_offset_of_the_start(log: LogIndex, offset: Offset, last_epoch: LeaderEpoch) -> bool:
     return offset == 0 and log.start_offset > 0
 
 
-def _keeps_the_download(transition: Transition, epoch: int, leader_id: int) -> None:
+def _keeps_the_download(transition: Transition, epoch: LeaderEpoch, leader_id: ReplicaId) -> None:
     before = transition.state.role
     download = before.download if isinstance(before, Follower) else None
     voted = transition.state.voted_id if transition.state.epoch == epoch else NO_VOTE
@@ -142,7 +143,7 @@ def _keeps_the_download(transition: Transition, epoch: int, leader_id: int) -> N
     transitions.enter(transition, role, epoch=epoch, leader_id=leader_id, voted_id=voted)
 
 
-def _believes_any_epoch(state: RaftState, peer: int, request: FetchSnapshot) -> bool:
+def _believes_any_epoch(state: RaftState, peer: ReplicaId, request: FetchSnapshot) -> bool:
     role = state.role
     return isinstance(role, Follower) and role.download is not None and peer == state.leader_id
 
@@ -152,7 +153,9 @@ def _by_its_length(disk: Disk) -> LogIndex:
     place is kept, whatever is in it."""
     newest, batches = disk.newest, disk.batches
     first = batches[0].base_offset if batches else min(disk.start, newest.end_offset)
-    log = LogIndex(newest if first == newest.end_offset else SnapshotId(first, 0), first, first)
+    log = LogIndex(
+        newest if first == newest.end_offset else SnapshotId(first, NO_ELECTION), first, first
+    )
     for batch in batches:
         log = log.append(batch)
     end = log.end_offset

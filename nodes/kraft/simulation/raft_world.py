@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from nodes.kraft.ids import LeaderEpoch, Offset, ReplicaId
 from nodes.kraft.raft import core
 from nodes.kraft.raft.config import RaftConfig
 from nodes.kraft.raft.messages import (
@@ -76,14 +77,14 @@ class World:
         self._order = itertools.count()
         self._tokens = itertools.count(1)
         self._values = itertools.count(1)
-        self._asked: dict[int, tuple[Call, int, int]] = {}  # token -> call, node, incarnation
+        self._asked: dict[int, tuple[Call, ReplicaId, int]] = {}  # token -> call, node, incarnation
         self._reads: dict[int, int] = {}  # token -> what was committed when it was asked
         self._outstanding: dict[tuple[int, int, int, str], Call] = {}
         self._made: dict[bytes, tuple[SnapshotId, Snapshot]] = {}
         self._blocked: set[tuple[int, int]] = set()
         self.faults = True
-        voters = tuple(range(1, self.profile.voters + 1))
-        observers = tuple(range(101, 101 + self.profile.observers))
+        voters = tuple(map(ReplicaId, range(1, self.profile.voters + 1)))
+        observers = tuple(map(ReplicaId, range(101, 101 + self.profile.observers)))
         self.invariants = Invariants(voters)
         self.nodes = {
             node_id: Node(self._config(node_id, voters, seed), self.rng.randrange(10_000))
@@ -97,7 +98,7 @@ class World:
             self._later(500, self._snapshot)
         self._later(500, self._client)
 
-    def _config(self, node_id: int, voters: tuple[int, ...], seed: int) -> RaftConfig:
+    def _config(self, node_id: ReplicaId, voters: tuple[ReplicaId, ...], seed: int) -> RaftConfig:
         return RaftConfig(
             node_id=node_id,
             voters=voters,
@@ -266,11 +267,11 @@ class World:
             case Fatal(reason):
                 raise Violation("fatal", f"{me}: {reason}")
 
-    def save(self, epoch: int, leader_id: int, voted_id: int) -> QuorumState:
+    def save(self, epoch: LeaderEpoch, leader_id: ReplicaId, voted_id: ReplicaId) -> QuorumState:
         """What a restart will find of it."""
         return QuorumState(epoch, leader_id, voted_id)
 
-    def _advanced(self, node: Node, before: RaftState, high_watermark: int) -> None:
+    def _advanced(self, node: Node, before: RaftState, high_watermark: Offset) -> None:
         assert node.state is not None
         if high_watermark <= before.high_watermark:
             raise Violation("high-watermark", f"{node.config.node_id} went back")
@@ -291,7 +292,7 @@ class World:
             for node in self.nodes.values()
         )
 
-    def _flush(self, node: Node, end_offset: int, truncations: int) -> None:
+    def _flush(self, node: Node, end_offset: Offset, truncations: int) -> None:
         def flushed() -> None:
             assert node.state is not None
             if node.state.truncations == truncations:
@@ -363,7 +364,7 @@ class World:
 
     # --- the network ----------------------------------------------------------------------
 
-    def _send(self, node: Node, peer: int, request: Request) -> None:
+    def _send(self, node: Node, peer: ReplicaId, request: Request) -> None:
         me = node.config.node_id
         if isinstance(request, Vote) and request.pre:
             saved = node.disk.quorum.epoch if node.disk.quorum else 0
@@ -385,7 +386,7 @@ class World:
         for _ in range(1 + (self.rng.random() < self.profile.duplicates)):
             self._carry(me, peer, lambda: self._ask(call))
 
-    def _carry(self, sender: int, receiver: int, action: Callable[[], None]) -> None:
+    def _carry(self, sender: ReplicaId, receiver: ReplicaId, action: Callable[[], None]) -> None:
         if (sender, receiver) not in self._blocked and self.rng.random() >= self._loss():
             delay = 1 + int(self.rng.random() ** 3 * self.profile.delay)
             self._at_node(self.nodes[receiver], delay, action)

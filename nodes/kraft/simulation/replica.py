@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from nodes.kraft.ids import LeaderEpoch, Offset, ReplicaId
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.metadata.snapshot import image_of, records_of
 from nodes.kraft.raft import core as raft
@@ -46,7 +47,7 @@ class Replica:
         self._proposed: deque[int] = deque()
         self._tokens = itertools.count(1)
         self._waiting: dict[int, tuple[messages.Request, Answer[messages.Reply]]] = {}
-        self._claim: tuple[int, int] | None = None  # waits for a snapshot that loads
+        self._claim: tuple[LeaderEpoch, Offset] | None = None  # waits for a snapshot that loads
         self._writing = False
         self._download = bytearray()
         serves = machine.broker_id is not None
@@ -60,8 +61,8 @@ class Replica:
         profile = self.world.profile
         assert machine.replica_id is not None
         config = RaftConfig(
-            node_id=machine.replica_id,
-            voters=profile.voter_keys,
+            node_id=ReplicaId(machine.replica_id),
+            voters=tuple(map(ReplicaId, profile.voter_keys)),
             seed=self.world.schedule.seed,
             fetch_timeout_ms=FETCH_TIMEOUT_MS,
             election_timeout_ms=ELECTION_TIMEOUT_MS,
@@ -86,11 +87,11 @@ class Replica:
         return self.states.image
 
     @property
-    def applied(self) -> int:
+    def applied(self) -> Offset:
         return self.states.applied
 
     @property
-    def log_start(self) -> int:
+    def log_start(self) -> Offset:
         """Where the newest snapshot ends."""
         return self.state.log.snapshot.end_offset
 
@@ -105,7 +106,7 @@ class Replica:
         finally:
             self._pumping = False
 
-    def propose(self, epoch: int, base_offset: int, records: tuple[bytes, ...]) -> None:
+    def propose(self, epoch: LeaderEpoch, base_offset: Offset, records: tuple[bytes, ...]) -> None:
         self._proposed.append(base_offset)
         self.feed(steps.Propose(epoch, records))
 
@@ -185,7 +186,7 @@ class Replica:
             case steps.Fatal(reason):
                 raise Violation("fatal", f"{machine}: {reason}")
 
-    def _send(self, peer: int, request: messages.Request) -> None:
+    def _send(self, peer: ReplicaId, request: messages.Request) -> None:
         me = self.machine.key
         if isinstance(request, messages.Vote) and not request.pre:
             self.world.ledger.voted(me, request.candidate_epoch, me)
@@ -221,7 +222,7 @@ class Replica:
 
     # --- the state machine ----------------------------------------------------------------
 
-    def _advanced(self, high_watermark: int) -> None:
+    def _advanced(self, high_watermark: Offset) -> None:
         machine, ledger = self.machine, self.world.ledger
         if self.leads:
             before = ledger.end
@@ -233,7 +234,7 @@ class Replica:
             ledger.learned(machine.key, high_watermark, self.disk)
         self._advance(high_watermark)
 
-    def _advance(self, high_watermark: int) -> None:
+    def _advance(self, high_watermark: Offset) -> None:
         if self.states.advance(high_watermark):
             self.world.ledger.published(self.machine.key, self.applied, self.image)
             self.machine.committed(self.applied, self.image)

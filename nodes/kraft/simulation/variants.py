@@ -21,7 +21,7 @@ from nodes.kraft.controller import core, membership, partitions
 from nodes.kraft.controller.members import Members
 from nodes.kraft.controller.record_batch import RecordBatchBuilder
 from nodes.kraft.controller.steps import Commit, ControllerRequest, Effect, Input, Propose
-from nodes.kraft.ids import BrokerEpoch, BrokerId
+from nodes.kraft.ids import BrokerEpoch, BrokerId, Offset
 from nodes.kraft.metadata import snapshot
 from nodes.kraft.metadata.image import Broker, Image, Partition
 from nodes.kraft.partition import leader
@@ -211,7 +211,7 @@ def _snapshot_of_the_log() -> Iterator[None]:
     def write(self: Replica, done: Callable[[], None]) -> None:
         committed, self.states = self.states, copy(self.states)
         self.states._unapplied = self.states._unapplied.copy()
-        self.states.advance(self.disk.end)
+        self.states.advance(Offset(self.disk.end))
         healthy(self, done)
         self.states = committed
 

@@ -16,8 +16,9 @@ from typing import Final
 
 from crc32c import crc32c
 
-from nodes.kraft.raft.log_index import NO_SNAPSHOT, LogIndex
-from nodes.kraft.raft.messages import Batch, SnapshotId
+from nodes.kraft.ids import LOG_START, NO_ELECTION, Offset
+from nodes.kraft.raft.log_index import LogIndex, Run
+from nodes.kraft.raft.messages import NO_SNAPSHOT, Batch, SnapshotId
 from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.events import Emit, emit_nothing
 from nodes.kraft.storage.files import sync_directory
@@ -54,7 +55,7 @@ class MetadataLog:
         self._emit = emit
         self._segment_bytes = segment_bytes
         self._lock = threading.Lock()
-        self._cut: int | None = None  # the lowest truncation since the flush under way began
+        self._cut: Offset | None = None  # the lowest truncation since the flush under way began
         self._segments = self._open()
         self.dropped_bytes = self._last.dropped_bytes
         self._index = self._recover(snapshot or NO_SNAPSHOT)
@@ -63,9 +64,9 @@ class MetadataLog:
 
     def _open(self) -> list[Segment]:
         names = (_NAME.fullmatch(path.name) for path in self._directory.iterdir())
-        bases = sorted(int(name[1]) for name in names if name) or [0]
+        bases = sorted(Offset(int(name[1])) for name in names if name) or [LOG_START]
         segments: list[Segment] = []
-        epoch = 0
+        epoch = NO_ELECTION
         for base in bases:
             if segments and segments[-1].end_offset != base:
                 path = segments[-1].path
@@ -83,12 +84,12 @@ class MetadataLog:
                 f"{self._directory}: the log begins at {first}, and there is no snapshot of what "
                 "is below"
             )
-        runs: list[tuple[int, int]] = []
+        runs: list[Run] = []
         for header in self._headers(self._segments):
             if not runs or runs[-1][0] != header.epoch:
                 runs.append((header.epoch, header.base_offset))
         # What the first record's predecessor was is not known where the snapshot ends there.
-        before = snapshot if first == snapshot.end_offset else SnapshotId(first, 0)
+        before = snapshot if first == snapshot.end_offset else SnapshotId(first, NO_ELECTION)
         found = LogIndex(before, end, end, tuple(runs))
         if found.holds(snapshot):
             self._drop_below(snapshot.end_offset)
@@ -114,11 +115,11 @@ class MetadataLog:
         return self._index
 
     @property
-    def start_offset(self) -> int:
+    def start_offset(self) -> Offset:
         return self._index.start_offset
 
     @property
-    def end_offset(self) -> int:
+    def end_offset(self) -> Offset:
         return self._index.end_offset
 
     # --- the end --------------------------------------------------------------------------
@@ -152,7 +153,7 @@ class MetadataLog:
         self._last.seal()
         self._segments.append(Segment(self._directory, self._last.end_offset))
 
-    def truncate(self, end_offset: int) -> None:
+    def truncate(self, end_offset: Offset) -> None:
         """Drop the records at `end_offset` and above; durable on return. Raises `ValueError`
         where `end_offset` is inside a batch, for batches live and die whole, or below the
         start."""
@@ -168,7 +169,7 @@ class MetadataLog:
         self._last.truncate(end_offset)
         self._emit("truncate", end_offset=end_offset)
 
-    def _check_boundary(self, offset: int) -> None:
+    def _check_boundary(self, offset: Offset) -> None:
         if offset < self.start_offset:
             raise ValueError(f"offset {offset} is below the log's start {self.start_offset}")
         if offset < self.end_offset:
@@ -176,7 +177,7 @@ class MetadataLog:
             if segment.place(segment.index_of(offset)).header.base_offset != offset:
                 raise ValueError(f"offset {offset} is inside a batch")
 
-    def flush(self) -> int:
+    def flush(self) -> Offset:
         """Make durable what was appended before this call, and return the end offset of that.
         Where the log is truncated meanwhile, what lies above the cut is not vouched for."""
         with self._lock:
@@ -200,7 +201,7 @@ class MetadataLog:
         self._drop_below(snapshot.end_offset)
         self._emit("log_start", offset=snapshot.end_offset, dropped=False)
 
-    def _drop_below(self, offset: int) -> None:
+    def _drop_below(self, offset: Offset) -> None:
         """Drop the segments that hold nothing from `offset` on, but the last; oldest first."""
         kept = len(self._segments) - 1
         while kept and self._segments[0].end_offset <= offset:
@@ -212,12 +213,12 @@ class MetadataLog:
         """Drop everything and begin behind `snapshot`, which is durable; so is this, on
         return."""
         with self._lock:  # all of it: amid it there is no segment that a flush could begin with
-            self._cut = 0
+            self._cut = LOG_START
             self._index = LogIndex().begin_at(snapshot)
             self._restart(snapshot.end_offset)
         self._emit("log_start", offset=snapshot.end_offset, dropped=True)
 
-    def _restart(self, base_offset: int) -> None:
+    def _restart(self, base_offset: Offset) -> None:
         while self._segments:
             self._segments.pop().delete()  # from the end, as in `truncate`
             sync_directory(self._directory)
@@ -227,8 +228,8 @@ class MetadataLog:
 
     def read(
         self,
-        from_offset: int,
-        limit_offset: int,
+        from_offset: Offset,
+        limit_offset: Offset,
         max_bytes: int = 8 * 1024 * 1024,
         max_records: int | None = None,
     ) -> bytes:
@@ -255,7 +256,7 @@ class MetadataLog:
                 break
         return b"".join(parts)
 
-    def _segment_of(self, offset: int) -> Segment:
+    def _segment_of(self, offset: Offset) -> Segment:
         """The segment that holds `offset`, or the last."""
         number = bisect_right(self._segments, offset, key=lambda each: each.base_offset)
         return self._segments[max(0, number - 1)]

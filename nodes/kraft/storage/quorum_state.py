@@ -5,8 +5,9 @@ One JSON line. It is replaced as a whole: temporary file, fsync, rename, fsync o
 
 import json
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from nodes.kraft.ids import LeaderEpoch, ReplicaId
 from nodes.kraft.raft.state import QuorumState
 from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.files import replace_file
@@ -42,12 +43,12 @@ class QuorumStateFile:
                 f"{self.path}: of cluster {data.get('clusterId')}; this is {self._cluster_id}"
             )
         return QuorumState(
-            epoch=self._number(data, "leaderEpoch", 0),
-            leader_id=self._number(data, "leaderId", -1),
-            voted_id=self._number(data, "votedId", -1),
+            epoch=LeaderEpoch(self._number(data, "leaderEpoch", 0)),
+            leader_id=ReplicaId(self._number(data, "leaderId", -1)),
+            voted_id=ReplicaId(self._number(data, "votedId", -1)),
         )
 
-    def _number(self, data: dict[str, Any], name: str, least: int) -> int:
+    def _number(self, data: dict[str, object], name: str, least: int) -> int:
         value = data.get(name)
         if type(value) is not int or value < least:
             raise StorageError(f"{self.path}: {name} is {value!r}; expected a number >= {least}")

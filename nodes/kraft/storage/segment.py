@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from nodes.kraft.ids import NO_ELECTION, LeaderEpoch, Offset
 from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.files import sync_directory, write_all
 from nodes.kraft.wire.batches import BatchHeader, CorruptBatch, read_header
@@ -29,7 +30,7 @@ class Place:
     position: int
 
 
-def file_name(base_offset: int) -> str:
+def file_name(base_offset: Offset) -> str:
     """The name of the segment that begins at `base_offset`."""
     return f"{base_offset:020d}.log"
 
@@ -39,7 +40,12 @@ class Segment:
     called from another at the same time."""
 
     def __init__(
-        self, directory: Path, base_offset: int, last_epoch: int = 0, *, sealed: bool = False
+        self,
+        directory: Path,
+        base_offset: Offset,
+        last_epoch: LeaderEpoch = NO_ELECTION,
+        *,
+        sealed: bool = False,
     ) -> None:
         """Open, or create, and recover. Durable up to `end_offset` afterwards. `last_epoch`:
         of the record before. Raises `StorageError` where a `sealed` one is damaged."""
@@ -56,7 +62,7 @@ class Segment:
         if sealed:
             self.seal()
 
-    def _recover(self, last_epoch: int, sealed: bool) -> int:
+    def _recover(self, last_epoch: LeaderEpoch, sealed: bool) -> int:
         data = self.path.read_bytes()
         position, why = 0, ""
         while position < len(data):
@@ -79,7 +85,7 @@ class Segment:
         return len(data) - position
 
     @property
-    def end_offset(self) -> int:
+    def end_offset(self) -> Offset:
         return self._places[-1].header.end_offset if self._places else self.base_offset
 
     @property
@@ -108,7 +114,7 @@ class Segment:
         self._recent.clear()
         self._recent_bytes = 0
 
-    def index_of(self, offset: int) -> int:
+    def index_of(self, offset: Offset) -> int:
         """The number of the batch that holds `offset`; as many as there are where none does."""
         return bisect_right(self._bases, offset) - 1 if offset < self.end_offset else len(self)
 
@@ -127,7 +133,7 @@ class Segment:
         size = last.position + last.header.size - start.position
         return os.pread(self._descriptor, size, start.position)
 
-    def truncate(self, end_offset: int) -> None:
+    def truncate(self, end_offset: Offset) -> None:
         """Drop the batches from the one that holds `end_offset` on; durable on return."""
         keep = self.index_of(end_offset)
         if keep == len(self):

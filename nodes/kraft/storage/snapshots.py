@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from nodes.kraft.ids import LeaderEpoch, Offset
 from nodes.kraft.raft.messages import SnapshotId
 from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.events import Emit, emit_nothing
@@ -58,7 +59,7 @@ class SnapshotStore:
     def _found(self) -> Iterator[SnapshotId]:
         for path in self._directory.iterdir():
             if match := _NAME.fullmatch(path.name):
-                yield SnapshotId(int(match[1]), int(match[2]))
+                yield SnapshotId(Offset(int(match[1])), LeaderEpoch(int(match[2])))
 
     def latest(self) -> SnapshotId | None:
         """The newest snapshot; None: there is none."""
@@ -76,7 +77,7 @@ class SnapshotStore:
         records: Iterable[bytes],
         *,
         timestamp_ms: int,
-        high_watermark: int,
+        high_watermark: Offset,
         digest: str,
     ) -> int:
         """Make a snapshot of `records`, durable on return; its size in bytes.

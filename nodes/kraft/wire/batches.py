@@ -17,6 +17,7 @@ from typing import Final
 from crc32c import crc32c
 from kio.records.readers import read_batch
 
+from nodes.kraft.ids import LeaderEpoch, Offset
 from nodes.kraft.raft.messages import Batch
 from nodes.kraft.wire.structure import write_unsigned_varint
 
@@ -42,9 +43,9 @@ class CorruptBatch(ValueError):
 class BatchHeader:
     """Where a batch stands: its offsets (end exclusive), leader epoch, and size in bytes."""
 
-    base_offset: int
-    end_offset: int
-    epoch: int
+    base_offset: Offset
+    end_offset: Offset
+    epoch: LeaderEpoch
     size: int
 
 

@@ -8,6 +8,7 @@ from kio.schema.fetch_snapshot.v1 import request, response
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import Records, i32, i32Timedelta, i64
 
+from nodes.kraft.ids import LeaderEpoch, Offset, ReplicaId
 from nodes.kraft.raft.messages import FetchSnapshot, FetchSnapshotReply, SnapshotId
 from nodes.kraft.wire.metadata_topic import METADATA_TOPIC
 
@@ -36,8 +37,8 @@ def request_from_wire(
     entity: request.FetchSnapshotRequest, partition: request.PartitionSnapshot
 ) -> FetchSnapshot:
     return FetchSnapshot(
-        replica_id=entity.replica_id,
-        epoch=partition.current_leader_epoch,
+        replica_id=ReplicaId(entity.replica_id),
+        epoch=LeaderEpoch(partition.current_leader_epoch),
         snapshot_id=_id(partition.snapshot_id),
         position=partition.position,
         max_bytes=entity.max_bytes,
@@ -69,8 +70,8 @@ def reply_to_wire(
 def reply_from_wire(partition: response.PartitionSnapshot) -> FetchSnapshotReply:
     return FetchSnapshotReply(
         error=int(partition.error_code),
-        leader_id=partition.current_leader.leader_id,
-        leader_epoch=partition.current_leader.leader_epoch,
+        leader_id=ReplicaId(partition.current_leader.leader_id),
+        leader_epoch=LeaderEpoch(partition.current_leader.leader_epoch),
         snapshot_id=_id(partition.snapshot_id),
         size=partition.size,
         position=partition.position,
@@ -84,4 +85,4 @@ def refusal(code: ErrorCode) -> response.FetchSnapshotResponse:
 
 
 def _id(entity: request.SnapshotId | response.SnapshotId) -> SnapshotId:
-    return SnapshotId(entity.end_offset, entity.epoch)
+    return SnapshotId(Offset(entity.end_offset), LeaderEpoch(entity.epoch))

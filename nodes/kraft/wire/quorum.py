@@ -29,6 +29,7 @@ from kio.schema.vote.v2 import request as vote_request
 from kio.schema.vote.v2 import response as vote_response
 from kio.static.primitive import Records, i32, i32Timedelta, i64
 
+from nodes.kraft.ids import NO_OFFSET, LeaderEpoch, Offset, ReplicaId
 from nodes.kraft.raft.messages import (
     INVALID_REQUEST,
     NO_LEADER,
@@ -83,7 +84,7 @@ _NAME: Final = TopicName(METADATA_TOPIC)
 
 
 def request_to_wire(
-    request: Request, cluster_id: str | None, *, peer: int, max_bytes: int = 8 * 1024 * 1024
+    request: Request, cluster_id: str | None, *, peer: ReplicaId, max_bytes: int = 8 * 1024 * 1024
 ) -> QuorumRequest:
     """The request as it goes to `peer`. `max_bytes` bounds the answer to a Fetch."""
     match request:
@@ -99,7 +100,7 @@ def request_to_wire(
             return fetch_snapshot.request_to_wire(request, cluster_id)
 
 
-def _vote_to_wire(vote: Vote, cluster_id: str | None, peer: int) -> vote_request.VoteRequest:
+def _vote_to_wire(vote: Vote, cluster_id: str | None, peer: ReplicaId) -> vote_request.VoteRequest:
     partition = vote_request.PartitionData(
         partition_index=_ZERO,
         replica_epoch=i32(vote.candidate_epoch),
@@ -115,7 +116,7 @@ def _vote_to_wire(vote: Vote, cluster_id: str | None, peer: int) -> vote_request
 
 
 def _begin_to_wire(
-    begin: BeginQuorumEpoch, cluster_id: str | None, peer: int
+    begin: BeginQuorumEpoch, cluster_id: str | None, peer: ReplicaId
 ) -> begin_request.BeginQuorumEpochRequest:
     partition = begin_request.PartitionData(
         partition_index=_ZERO,
@@ -170,7 +171,7 @@ def _fetch_to_wire(
 
 
 def request_from_wire(
-    entity: QuorumRequest, cluster_id: str, *, node_id: int | None = None
+    entity: QuorumRequest, cluster_id: str, *, node_id: ReplicaId | None = None
 ) -> Request | QuorumResponse:
     """The request, or the response that refuses it.
 
@@ -202,36 +203,38 @@ def _translate(entity: QuorumRequest) -> Request | None:
             if not _is_ours(entity.topics[0].topic_name, voted.partition_index):
                 return None
             return Vote(
-                candidate_epoch=voted.replica_epoch,
-                candidate_id=voted.replica_id,
-                last_epoch=voted.last_offset_epoch,
-                last_offset=voted.last_offset,
+                candidate_epoch=LeaderEpoch(voted.replica_epoch),
+                candidate_id=ReplicaId(voted.replica_id),
+                last_epoch=LeaderEpoch(voted.last_offset_epoch),
+                last_offset=Offset(voted.last_offset),
                 pre=getattr(voted, "pre_vote", False),
             )
         case begin_request.BeginQuorumEpochRequest():
             begun = entity.topics[0].partitions[0]
             if not _is_ours(entity.topics[0].topic_name, begun.partition_index):
                 return None
-            return BeginQuorumEpoch(leader_id=begun.leader_id, leader_epoch=begun.leader_epoch)
+            return BeginQuorumEpoch(
+                leader_id=ReplicaId(begun.leader_id), leader_epoch=LeaderEpoch(begun.leader_epoch)
+            )
         case end_request.EndQuorumEpochRequest():
             ended = entity.topics[0].partitions[0]
             if not _is_ours(entity.topics[0].topic_name, ended.partition_index):
                 return None
             candidates = ended.preferred_candidates
             return EndQuorumEpoch(
-                leader_id=ended.leader_id,
-                leader_epoch=ended.leader_epoch,
-                successors=tuple(int(candidate.candidate_id) for candidate in candidates),
+                leader_id=ReplicaId(ended.leader_id),
+                leader_epoch=LeaderEpoch(ended.leader_epoch),
+                successors=tuple(ReplicaId(candidate.candidate_id) for candidate in candidates),
             )
         case fetch_request.FetchRequest():
             fetched = entity.topics[0].partitions[0]
             if not _is_ours(entity.topics[0].topic_id, fetched.partition):
                 return None
             return Fetch(
-                replica_id=entity.replica_state.replica_id,
-                epoch=fetched.current_leader_epoch,
-                offset=fetched.fetch_offset,
-                last_epoch=fetched.last_fetched_epoch,
+                replica_id=ReplicaId(entity.replica_state.replica_id),
+                epoch=LeaderEpoch(fetched.current_leader_epoch),
+                offset=Offset(fetched.fetch_offset),
+                last_epoch=LeaderEpoch(fetched.last_fetched_epoch),
                 max_wait_ms=round(entity.max_wait.total_seconds() * 1000),
             )
         case FetchSnapshotRequest():
@@ -252,11 +255,11 @@ def _has_negatives(request: Request) -> bool:
         case EndQuorumEpoch(leader_id=node, leader_epoch=epoch, successors=successors):
             return min(node, epoch, *successors) < 0
         case Fetch():
-            numbers = request.replica_id, request.epoch, request.offset, request.last_epoch
-            return min(*numbers, request.max_wait_ms) < 0
+            place = request.epoch, request.offset, request.last_epoch
+            return min(request.replica_id, *place, request.max_wait_ms) < 0
         case FetchSnapshot(snapshot_id=SnapshotId(end_offset=end, epoch=epoch)):
-            numbers = request.replica_id, request.epoch, request.position, request.max_bytes
-            return min(*numbers, end, epoch) < 0
+            part = request.position, request.max_bytes
+            return min(request.replica_id, request.epoch, *part, end, epoch) < 0
 
 
 def _refusal(entity: QuorumRequest, error: int) -> QuorumResponse:
@@ -354,7 +357,7 @@ def with_endpoints(
 
 def _fetch_reply_to_wire(reply: FetchReply, records: bytes) -> fetch_response.FetchResponse:
     epoch, end = reply.diverging if reply.diverging is not None else (-1, -1)
-    snapshot = reply.snapshot_id or SnapshotId(-1, -1)
+    snapshot = reply.snapshot_id or SnapshotId(NO_OFFSET, LeaderEpoch(-1))
     partition = fetch_response.PartitionData(
         partition_index=_ZERO,
         error_code=ErrorCode(reply.error),
@@ -393,8 +396,8 @@ def reply_from_wire(request: Request, entity: QuorumResponse) -> Reply:
             voted = _answered(entity.topics)
             return VoteReply(
                 error=int(voted.error_code),
-                leader_id=voted.leader_id,
-                leader_epoch=voted.leader_epoch,
+                leader_id=ReplicaId(voted.leader_id),
+                leader_epoch=LeaderEpoch(voted.leader_epoch),
                 granted=voted.vote_granted,
             )
         case BeginQuorumEpoch(), begin_response.BeginQuorumEpochResponse():
@@ -438,8 +441,8 @@ def _quorum_reply(
 ) -> QuorumReply:
     return QuorumReply(
         error=int(partition.error_code),
-        leader_id=partition.leader_id,
-        leader_epoch=partition.leader_epoch,
+        leader_id=ReplicaId(partition.leader_id),
+        leader_epoch=LeaderEpoch(partition.leader_epoch),
     )
 
 
@@ -451,13 +454,19 @@ def _fetch_reply(partition: fetch_response.PartitionData) -> FetchReply:
     diverging, snapshot = partition.diverging_epoch, partition.snapshot_id
     return FetchReply(
         error=int(partition.error_code),
-        leader_id=partition.current_leader.leader_id,
-        leader_epoch=partition.current_leader.leader_epoch,
-        high_watermark=partition.high_watermark,
-        log_start=partition.log_start_offset,
-        diverging=None if diverging.epoch < 0 else (diverging.epoch, diverging.end_offset),
+        leader_id=ReplicaId(partition.current_leader.leader_id),
+        leader_epoch=LeaderEpoch(partition.current_leader.leader_epoch),
+        high_watermark=Offset(partition.high_watermark),
+        log_start=Offset(partition.log_start_offset),
+        diverging=(
+            None
+            if diverging.epoch < 0
+            else (LeaderEpoch(diverging.epoch), Offset(diverging.end_offset))
+        ),
         snapshot_id=(
-            SnapshotId(snapshot.end_offset, snapshot.epoch) if snapshot.end_offset >= 0 else None
+            SnapshotId(Offset(snapshot.end_offset), LeaderEpoch(snapshot.epoch))
+            if snapshot.end_offset >= 0
+            else None
         ),
         batches=batches,
     )

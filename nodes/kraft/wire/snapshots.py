@@ -20,6 +20,7 @@ from kio.serial import entity_reader
 from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
 from kio.static.protocol import Entity
 
+from nodes.kraft.ids import LOG_START, LeaderEpoch, Offset
 from nodes.kraft.raft.messages import Batch
 from nodes.kraft.wire.batches import (
     BatchHeader,
@@ -42,23 +43,23 @@ class CorruptSnapshot(ValueError):
 
 
 def encode_snapshot(
-    epoch: int, records: Iterable[bytes], *, timestamp_ms: int
+    epoch: LeaderEpoch, records: Iterable[bytes], *, timestamp_ms: int
 ) -> Iterator[tuple[int, bytes]]:
     """The snapshot in pieces: how many of `records` each piece holds, and its bytes.
 
     `timestamp_ms`: of the last record of the log that the snapshot contains.
     """
     header = SnapshotHeaderRecord(version=i16(0), last_contained_log_timestamp=i64(timestamp_ms))
-    yield 0, _control_batch(0, epoch, HEADER_KEY, header, timestamp_ms)
-    offset, left = 1, iter(records)
+    yield 0, _control_batch(LOG_START, epoch, HEADER_KEY, header, timestamp_ms)
+    offset, left = Offset(1), iter(records)
     while values := tuple(islice(left, BATCH_RECORDS)):
         yield len(values), encode_batch(Batch(offset, epoch, values), timestamp_ms)
-        offset += len(values)
+        offset = Offset(offset + len(values))
     footer = SnapshotFooterRecord(version=i16(0))
     yield 0, _control_batch(offset, epoch, FOOTER_KEY, footer, timestamp_ms)
 
 
-def decode_snapshot(data: bytes, epoch: int) -> Iterator[bytes]:
+def decode_snapshot(data: bytes, epoch: LeaderEpoch) -> Iterator[bytes]:
     """The records' values. Raises `CorruptSnapshot`: before the first value where a checksum is
     wrong or header or footer are not there, later where the inside of a batch is no batch."""
     for position, header in check_snapshot(data, epoch):
@@ -72,7 +73,7 @@ def decode_snapshot(data: bytes, epoch: int) -> Iterator[bytes]:
             yield from batch.records
 
 
-def check_snapshot(data: bytes, epoch: int) -> list[tuple[int, BatchHeader]]:
+def check_snapshot(data: bytes, epoch: LeaderEpoch) -> list[tuple[int, BatchHeader]]:
     """The position and header of each batch between header and footer. Raises
     `CorruptSnapshot`: a checksum, an offset or an epoch is wrong, or one of the two is not
     there. The records are not decoded, so this is quick."""
@@ -89,7 +90,9 @@ def check_snapshot(data: bytes, epoch: int) -> list[tuple[int, BatchHeader]]:
     return places[1:-1]
 
 
-def _control_batch(offset: int, epoch: int, key: bytes, entity: Entity, timestamp_ms: int) -> bytes:
+def _control_batch(
+    offset: Offset, epoch: LeaderEpoch, key: bytes, entity: Entity, timestamp_ms: int
+) -> bytes:
     when = datetime.datetime.fromtimestamp(timestamp_ms / 1000, datetime.UTC)
     record = Record(
         attributes=i8(0),
