@@ -71,3 +71,60 @@ def test_kernels_of_the_engine_that_others_call_are_watched() -> None:
     sources = compiled._sources("checkers.kafka_log.records")
     engine = {name for name in sources if name.startswith("framework.")}
     assert engine == {"framework.history.json_columns", "framework.history.json_walk"}
+
+
+LEAN = """
+import numpy
+from framework.compiled import lean
+
+@lean
+def first(numbers):
+    return numbers[0]
+
+@lean
+def second(numbers):
+    return first(numbers[1:])
+"""
+WITHOUT = """
+from numba import njit
+njit(lambda: 0).targetdescr.options._nrt = None  # no option of that name any more
+"""
+CALLED = """
+from sample.lean import first, numpy, second
+print(second(numpy.array([3, 4])), *("_nrt" in each.targetoptions for each in (second, first)))
+"""
+
+
+def lean_call(folder: Path, before: str) -> str:
+    package = folder / "sample"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "lean.py").write_text(LEAN)
+    environment = {**os.environ, "PYTHONPATH": f"{Path.cwd()}:{folder}"}
+    environment["NUMBA_CACHE_DIR"] = str(folder / "kept")
+    done = subprocess.run(
+        [sys.executable, "-c", before + CALLED],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() or done.stderr
+
+
+def test_a_lean_kernel_counts_no_references_where_numba_can_leave_it(tmp_path: Path) -> None:
+    assert lean_call(tmp_path, "") == "4 True True"
+
+
+def test_a_numba_that_always_counts_compiles_it_too(tmp_path: Path) -> None:
+    assert lean_call(tmp_path, WITHOUT) == "4 False False"
+
+
+def test_another_error_of_compiling_is_not_taken_for_that(tmp_path: Path) -> None:
+    broken = """
+from numba.core.dispatcher import Dispatcher
+def compile(self, signature):
+    raise KeyError("of something else")
+Dispatcher.compile = compile
+"""
+    assert "KeyError: 'of something else'" in lean_call(tmp_path, broken)
