@@ -1,58 +1,128 @@
 """Counters that only rise (D.8): what is saved of the quorum over restarts, high watermarks,
 applied offsets, broker epochs, leader and partition epochs, and what clients saw of them."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
 from checkers.folds.sweeps import falls
-from framework.checking.findings import concluded, finding
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import BrokerRegistered, Change, PartitionState
 from framework.evidence.clocks import Moment, moment_of, surely_before, surely_not_after
 from framework.evidence.ids import LeaderEpoch
 from framework.evidence.kinds import (
+    DISK,
     Booted,
     Committed,
     EpochSaved,
     Evidence,
     ImageDigest,
     ImageShown,
-    evidence_of,
+    either_of,
 )
-from framework.evidence.run_events import RunEvents, incarnations
+from framework.evidence.run_events import RunEvents, incarnations, untold
 from framework.history.pairing import Operation
-from framework.plugins.checker import Finding
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
-FS: Final = ("metadata", "heartbeat")
+FS: Final = ("metadata", "heartbeat", "alter-isr")
+
+SAVED: Final = Clause(
+    name="saved-state",
+    says="The epoch, the vote and the leader that a node saved are never taken back, over all its "
+    "processes",
+    compares="states of the quorum beside the one that the node had saved before",
+    floor=2,
+    because="one state goes back behind nothing, and one more may be an election of which the "
+    "others tell nothing",
+    sources=(DISKS, EVENTS),
+    blind="what was saved and overwritten between two copies of a disk, if no event tells of it",
+)
+WATERMARKS: Final = Clause(
+    name="watermarks",
+    says="High watermarks, applied and published offsets rise within a process, and from leader to "
+    "leader",
+    compares="offsets beside the one before",
+    floor=10,
+    because="a process tells several a second: fewer are one that hardly ran",
+    sources=(EVENTS,),
+    blind="a node's own word alone; what it told others, observed-cluster judges",
+)
+RECORDS: Final = Clause(
+    name="records",
+    says="Broker epochs, leader epochs and partition epochs rise in the committed log",
+    compares="records beside the one before of the same broker or partition",
+    floor=2,
+    because="one change of one partition shows one step of one counter",
+    sources=(DISKS, EVENTS),
+    blind="records below a snapshot that no copy of a disk has kept",
+)
+ANSWERS: Final = Clause(
+    name="answers",
+    says="No client is shown a lower broker epoch, or by one process of a broker a lower leader "
+    "epoch, than one was before",
+    compares="answers that show an epoch",
+    floor=2,
+    because="one answer goes back behind nothing",
+    sources=(CLIENTS, EVENTS),
+    blind="leader epochs of a broker whose restarts nothing dates",
+)
 
 
 @dataclass(slots=True)
 class Tally:
-    """Findings and how many values were compared."""
+    """Findings, and how many values were compared for each clause."""
 
-    findings: list[Finding]
-    seen: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    compared: Counter[str] = field(default_factory=Counter)
 
-    def add(self, found: Iterable[Finding]) -> None:
-        self.seen += 1
+    def add(self, clause: Clause, found: Iterable[Finding]) -> None:
+        self.compared[clause.name] += 1
         self.findings += found
 
 
 def monotonic_counters(events: RunEvents) -> Outcome:
-    tally = Tally([])
-    nodes = incarnations(events.evidence)
+    tally = Tally()
+    told = [each for each in events.evidence if each.source != DISK]
+    nodes = incarnations(told)
     for lives in nodes.values():
-        _quorum_state(tally, lives)
+        _quorum_state(tally, (each for life in lives for each in life))
         for life in lives:
             _within_incarnation(tally, life)
+    for left in _left_by_node(events).values():
+        _quorum_state(tally, left)
     _leaders_watermarks(tally, events.of(Committed))
-    _records(tally, events.of(Change))
+    left_records = committed_on_disks(events).records
+    _records(tally, [*left_records, *(each for each in told if isinstance(each, Change))])
     _answered_broker_epochs(tally, events.operations)
     _metadata(tally, events.operations, _boots(nodes))
-    return concluded(tally.seen, tally.findings, {"nodes": len(nodes)})
+    return weighed(_counts(tally, events), tally.findings, {"nodes": len(nodes)})
+
+
+def _counts(tally: Tally, events: RunEvents) -> dict[str, Count]:
+    done = {each.f for each in events.operations if each.ok}
+    counts: dict[str, Count] = {
+        each.name: tally.compared[each.name] for each in (SAVED, WATERMARKS, RECORDS, ANSWERS)
+    }
+    if why := untold(events.plan):
+        counts[WATERMARKS.name] = why
+    if not counts[RECORDS.name] and "alter-isr" not in done:
+        counts[RECORDS.name] = "no client was acknowledged a change of an ISR"
+    if not done & {"metadata", "heartbeat"}:
+        counts[ANSWERS.name] = "no client was shown an epoch of a broker or a leader"
+    return counts
+
+
+def _left_by_node(events: RunEvents) -> dict[str, list[EpochSaved]]:
+    """What was saved of the quorum, as each process of a node left it."""
+    found: dict[str, list[EpochSaved]] = defaultdict(list)
+    on_disk = (each for each in events.of(EpochSaved) if each.source == DISK)
+    for each in sorted(on_disk, key=lambda each: each.seq):
+        found[each.node].append(each)
+    return found
 
 
 # --- nodes --------------------------------------------------------------------------------
@@ -68,16 +138,16 @@ class Saved:
     by: Evidence
 
 
-def _quorum_state(tally: Tally, lives: list[list[Evidence]]) -> None:
+def _quorum_state(tally: Tally, evidence: Iterable[Evidence]) -> None:
     """What a node saved never goes back, over all its incarnations. A boot may know more than
     what was told before it: the line of a process that was killed."""
     before: Saved | None = None
-    for each in (each for life in lives for each in life):
+    for each in evidence:
         if not isinstance(each, Booted | EpochSaved):
             continue
         saved = _saved(each)
         if before is not None:
-            tally.add(_went_back(before, saved, each))
+            tally.add(SAVED, _went_back(before, saved, each))
         before = saved or before
 
 
@@ -95,11 +165,13 @@ def _went_back(was: Saved, now: Saved | None, by: Evidence) -> Iterator[Finding]
         yield finding(
             f"{by.node} came back without its quorum state; it had saved epoch {was.epoch}",
             evidence=[was.by, by],
+            clause=SAVED.name,
         )
     elif now.epoch < was.epoch:
         yield finding(
             f"{by.node} {again} epoch {now.epoch} after epoch {was.epoch}",
             evidence=[was.by, by],
+            clause=SAVED.name,
         )
     elif now.epoch == was.epoch:
         for words, had, has in (
@@ -112,6 +184,7 @@ def _went_back(was: Saved, now: Saved | None, by: Evidence) -> Iterator[Finding]
                     f"{by.node} {lost} its {words} of epoch {was.epoch}: it {again} "
                     f"{'none' if has is None else has} after {had}",
                     evidence=[was.by, by],
+                    clause=SAVED.name,
                 )
 
 
@@ -136,7 +209,9 @@ def _within_incarnation(tally: Tally, life: list[Evidence]) -> None:
         was = before[0]
         wrong = now <= was if isinstance(each, Change) else now < was
         message = f"{each.node}'s {counter} went from {was} to {now}"
-        tally.add([finding(message, evidence=[before[1], each])] if wrong else [])
+        shown = [before[1], each]
+        found = [finding(message, evidence=shown, clause=WATERMARKS.name)] if wrong else []
+        tally.add(WATERMARKS, found)
 
 
 def _leaders_watermarks(tally: Tally, watermarks: Iterable[Committed]) -> None:
@@ -162,7 +237,9 @@ def _leaders_watermarks(tally: Tally, watermarks: Iterable[Committed]) -> None:
                 f"epoch {best.epoch}"
             )
             wrong = first.offset < best.offset
-            tally.add([finding(message, evidence=[best, first])] if wrong else [])
+            shown = [best, first]
+            found = [finding(message, evidence=shown, clause=WATERMARKS.name)] if wrong else []
+            tally.add(WATERMARKS, found)
         if best is None or highest[epoch].offset > best.offset:
             best = highest[epoch]
 
@@ -171,7 +248,7 @@ def _leaders_watermarks(tally: Tally, watermarks: Iterable[Committed]) -> None:
 
 
 def _records(tally: Tally, changes: Iterable[Change]) -> None:
-    """Committed records in log order; each offset once, whoever applied it first."""
+    """Committed records in log order; each offset once, whoever shows it first."""
     by_offset: dict[int, Change] = {}
     for each in changes:
         by_offset.setdefault(each.offset, each)
@@ -181,11 +258,11 @@ def _records(tally: Tally, changes: Iterable[Change]) -> None:
         match each:
             case BrokerRegistered():
                 if each.broker_id in brokers:
-                    tally.add(_broker_epoch(brokers[each.broker_id], each))
+                    tally.add(RECORDS, _broker_epoch(brokers[each.broker_id], each))
                 brokers[each.broker_id] = each
             case PartitionState():
                 if each.key in partitions:
-                    tally.add(_partition_epochs(partitions[each.key], each))
+                    tally.add(RECORDS, _partition_epochs(partitions[each.key], each))
                 partitions[each.key] = each
 
 
@@ -195,6 +272,7 @@ def _broker_epoch(was: BrokerRegistered, now: BrokerRegistered) -> Iterator[Find
             f"broker {now.broker_id} was registered with epoch {now.broker_epoch} at offset "
             f"{now.offset}, after epoch {was.broker_epoch} at offset {was.offset}",
             evidence=[was, now],
+            clause=RECORDS.name,
         )
 
 
@@ -204,17 +282,20 @@ def _partition_epochs(was: PartitionState, now: PartitionState) -> Iterator[Find
         yield finding(
             f"{where}: partition epoch {now.partition_epoch} after {was.partition_epoch}",
             evidence=[was, now],
+            clause=RECORDS.name,
         )
     if now.leader_epoch < was.leader_epoch:
         yield finding(
             f"{where}: leader epoch {now.leader_epoch} after {was.leader_epoch}",
             evidence=[was, now],
+            clause=RECORDS.name,
         )
     elif now.leader != was.leader and now.leader_epoch == was.leader_epoch:
         yield finding(
             f"{where}: the leader changed from {was.leader} to {now.leader} within leader "
             f"epoch {now.leader_epoch}",
             evidence=[was, now],
+            clause=RECORDS.name,
         )
 
 
@@ -232,10 +313,10 @@ class Sight:
 def _never_back(tally: Tally, sights: list[Sight], describe: Callable[[Sight, Sight], str]) -> None:
     """An operation shows no less than those that had ended before it began."""
     wrong = [
-        finding(describe(best, sight), [best.operation, sight.operation])
+        finding(describe(best, sight), [best.operation, sight.operation], clause=ANSWERS.name)
         for best, sight in falls(sights)
     ]
-    tally.seen += len(sights)
+    tally.compared[ANSWERS.name] += max(0, len(sights) - 1)
     tally.findings += wrong
 
 
@@ -315,9 +396,11 @@ class MonotonicCounters(RunChecker):
         "Saved epochs and votes, high watermarks, applied offsets, broker, leader and "
         "partition epochs only rise, on nodes, in the log and in what clients are shown"
     )
-    requires = evidence_of(Committed, Change)
+    requires = either_of(Change)
+    clauses = (SAVED, WATERMARKS, RECORDS, ANSWERS)
     check_run = RunCheck(
         monotonic_counters,
         evidence=(Booted, EpochSaved, Committed, Change, ImageDigest, ImageShown),
+        disk=(EpochSaved, *DISK_KINDS),
         fs=FS,
     )

@@ -7,9 +7,10 @@ import pytest
 from contract import Plants
 from hypothesis import given
 from hypothesis import strategies as st
+from judging import assert_unknown, clause_of, judged, silent
 from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid, shown
 
-from checkers.monotonic_counters import monotonic_counters
+from checkers.monotonic_counters import MonotonicCounters, monotonic_counters
 from framework.verdict import Verdict
 
 
@@ -40,6 +41,8 @@ def clean() -> Story:
     metadata(story, 1)
     story.boot("b1", (2, 1, -1))
     metadata(story, 0)
+    for offset in range(11, 15):
+        story.hw("c1", offset, 2, role="leader")
     return story
 
 
@@ -244,3 +247,55 @@ def test_watermarks_are_what_they_say(offsets: list[int]) -> None:
         story.hw("c1", offset, 1, role="follower")
     right = all(a <= b for a, b in pairwise(offsets))
     assert (monotonic_counters(story.run_events()).verdict is Verdict.VALID) == right
+
+
+# --- who is asked -------------------------------------------------------------------------
+
+CHECKER = MonotonicCounters()
+
+
+def test_nodes_that_tell_no_watermark_are_not_believed() -> None:
+    assert_unknown(CHECKER, silent(clean(), "hw", "state", "publish", "apply"), "watermarks")
+
+
+def test_nodes_that_were_not_to_tell_have_no_watermarks() -> None:
+    story = silent(clean())
+    story.plan = {**story.plan, "capabilities": []}
+    assert clause_of(judged(CHECKER, story), "watermarks").verdict is None
+
+
+def test_disks_are_enough_for_what_was_saved() -> None:
+    for epochs, verdict in (((1, 2, 3), Verdict.VALID), ((2, 3, 1), Verdict.INVALID)):
+        story = Story()
+        for epoch in epochs:
+            story.disks.vote("c1", epoch, vote=2)
+            story.disks.restart("c1")
+        found = clause_of(judged(CHECKER, story), "saved-state")
+        assert found.verdict is verdict, found
+
+
+def test_disks_are_enough_for_the_log() -> None:
+    for version, verdict in ((2, Verdict.VALID), (4, Verdict.INVALID)):
+        story = Story()
+        for number, isr in ((0, [4, 5]), (1, [4]), (version, [4, 5])):
+            for node in ("c1", "c2", "c3"):
+                story.disks.write(
+                    node,
+                    1,
+                    "IsrChangeRecord" if number else "PartitionRecord",
+                    topic_id=TOPIC,
+                    partition_id=0,
+                    isr=isr,
+                    leader=4,
+                    leader_epoch=0,
+                    partition_epoch=number,
+                )
+        found = clause_of(judged(CHECKER, story), "records")
+        assert found.verdict is verdict, found
+
+
+def test_nobody_asked_for_what_changes_counters() -> None:
+    story = Story()
+    story.create("t")
+    idle = {each.name for each in judged(CHECKER, story).clauses if each.verdict is None}
+    assert idle == {"records", "answers"}
