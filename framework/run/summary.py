@@ -27,7 +27,7 @@ def summary(verdict: Mapping[str, Any], report: Path | None = None) -> Renderabl
     """What a verdict (as in verdict.json) says. `report`: where the page is, if it was drawn."""
     said = str(verdict.get("verdict", "UNKNOWN"))
     checkers: Sequence[Mapping[str, Any]] = verdict.get("checkers") or ()
-    parts: list[RenderableType] = [_table(checkers)]
+    parts: list[RenderableType] = [_table(checkers), *_notes(checkers)]
     parts += _not_applicable(verdict.get("not_applicable") or {})
     parts += [part for each in checkers if each.get("findings") for part in _findings(each)]
     parts += [Text(str(note), "yellow") for note in verdict.get("notes") or ()]
@@ -49,22 +49,27 @@ def _table(checkers: Sequence[Mapping[str, Any]]) -> Table:
     table.add_column("proved by", no_wrap=True)
     table.add_column("clauses", justify="right", no_wrap=True)
     table.add_column("saw", justify="right", no_wrap=True)
-    table.add_column("note", overflow="fold")
     for each in checkers:
         said = str(each.get("verdict", "UNKNOWN"))
-        count = len(each.get("findings") or ())
-        note = str(each.get("note") or "")
-        if count:
-            note = f"{count} finding{'s' * (count > 1)}. {note}".strip()
         table.add_row(
             Text(said, VERDICT_STYLE.get(said, "")),
             Text(str(each.get("name", ""))).append(_given(each), "dim"),
             Text(", ".join(each.get("contracts") or ()), "dim"),
             share(each.get("clauses") or ()),
             f"{int(each.get('seen') or 0):,}",
-            Text(note),
         )
     return table
+
+
+def _notes(checkers: Sequence[Mapping[str, Any]]) -> list[RenderableType]:
+    """A paragraph for each checker of which there is more to say."""
+    notes: list[RenderableType] = []
+    for each in checkers:
+        count = len(each.get("findings") or ())
+        said = [f"{count} finding{'s' * (count > 1)}"] * (count > 0) + [each.get("note")]
+        if note := ". ".join(str(part) for part in said if part):
+            notes.append(Text(f"{each.get('name', '')}: ", "bold").append(note, "none"))
+    return notes
 
 
 def _given(checker: Mapping[str, Any]) -> str:
