@@ -126,11 +126,17 @@ def hidden(
 def may_remove(plan: Mapping[str, Recorded], operations: Iterable[Operation]) -> bool:
     """Whether the run or a create set something by which brokers remove records. (What they do
     where nobody sets anything takes days.)"""
-    asked = [each.value for each in operations if each.f == "create"]
-    configs = [value.get("configs") for value in asked if isinstance(value, dict)]
-    settings = [*(plan.get("settings") or {}).values(), *configs]
-    names = (name for each in settings if isinstance(each, dict) for name in each)
-    return any(word in name for name in names for word in REMOVES)
+    return any(word in name for name, _ in configured(plan, operations) for word in REMOVES)
+
+
+def configured(
+    plan: Mapping[str, Recorded], creates: Iterable[Operation]
+) -> Iterator[tuple[str, Recorded]]:
+    """Names and values of what the run set, and what creates asked for."""
+    asked = [each.value for each in creates if each.f == "create"]
+    given = [value.get("configs") for value in asked if isinstance(value, Mapping)]
+    for each in [*(plan.get("settings") or {}).values(), *given]:
+        yield from dict(each or ()).items()
 
 
 def _removed(removals: Iterable[Operation], answer: Operation) -> float:

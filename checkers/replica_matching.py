@@ -1,0 +1,387 @@
+"""Replicas of a partition hold one log below its high watermark, and one node writes it in each of
+its leader epochs (D.3 and D.5 for partitions).
+
+What was below a high watermark that clients were told, or was acknowledged to them, is on the disk
+of whoever was in the ISR later: copied as it was, batch by batch (KIP-101; KIP-966). So these disks
+hold the same batches there. Above it, a batch of one leader epoch is still one wherever it lies,
+for one leader made it. The leader of an epoch shows itself by what it answers to clients, and says
+so itself where nodes write events.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final, TypeAlias
+
+from checkers.folds.log_ends import answered_limits, configured
+from checkers.folds.topic_ids import LIVES, TopicLives, topic_lives
+from framework.checking.findings import finding, weighed
+from framework.checking.keyed import Outcome
+from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.kinds import (
+    DISK,
+    Evidence,
+    PartitionAppended,
+    PartitionLogOnDisk,
+    PartitionTruncated,
+    disk_of,
+)
+from framework.evidence.run_events import RunEvents, unhealed
+from framework.history.pairing import Operation
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
+
+FS: Final = ("produce", "fetch", "list-offsets", "describe", *LIVES)
+
+Partition: TypeAlias = tuple[str, int]
+"""(topic id, partition)."""
+Content: TypeAlias = tuple[int, int, int]
+"""(end offset, leader epoch, CRC) of a batch."""
+
+SAME_BATCHES: Final = Clause(
+    name="same-batches",
+    says="Below the high watermark that clients were told, the disks of a partition's final ISR "
+    "hold all of it, in the same batches",
+    compares="batches on the disk of a member of an ISR",
+    floor=4,
+    because="two batches on two replicas are the least that can differ in their order",
+    sources=(CLIENTS, DISKS),
+    blind="partitions that no read of the final phase shows; above what was told before that read; "
+    "beginnings that differ; logs that may be compacted",
+)
+ONE_BATCH: Final = Clause(
+    name="one-batch",
+    says="At an offset and leader epoch of a partition is one batch, on every disk at any time",
+    compares="batches beside another of the same offset and epoch",
+    floor=4,
+    because="as many as same-batches, of two replicas",
+    sources=(DISKS,),
+    blind="what was written and cut off again by one process",
+)
+ONE_LEADER: Final = Clause(
+    name="one-leader",
+    says="A leader epoch of a partition has one node that takes writes, or answers as its leader",
+    compares="answers and appends of a leader beside another of the same epoch",
+    floor=4,
+    because="two partitions that were asked for thrice each have as many",
+    sources=(CLIENTS, EVENTS),
+    blind="a second leader that answers no client, and says nothing of its appends",
+)
+
+
+@dataclass(slots=True)
+class ReplicaLog:
+    """What a node's disk held of a partition at the end. `batches`: base offset -> batch."""
+
+    batches: dict[int, PartitionAppended] = field(default_factory=dict)
+    start: int = 0
+    end: int = 0
+    state: PartitionLogOnDisk | None = None
+
+    def feed(self, each: Evidence) -> None:
+        match each:
+            case PartitionAppended():
+                self.batches[each.base_offset] = each
+            case PartitionTruncated():
+                self._keep(0, each.end_offset)
+            case PartitionLogOnDisk():
+                self.start, self.end, self.state = each.start_offset, each.end_offset, each
+                self._keep(self.start, self.end)
+
+    def _keep(self, begin: int, end: int) -> None:
+        self.batches = {
+            base: batch
+            for base, batch in self.batches.items()
+            if begin < batch.end_offset and base < end
+        }
+
+    def between(self, begin: int, end: int) -> dict[int, Content]:
+        """Batches that lie between, by their base offset."""
+        return {
+            base: (batch.end_offset, batch.epoch, batch.crc)
+            for base, batch in sorted(self.batches.items())
+            if begin < batch.end_offset <= end
+        }
+
+
+Logs: TypeAlias = Mapping[Partition, Mapping[str, ReplicaLog]]
+
+
+def replica_matching(events: RunEvents) -> Outcome:
+    lives = topic_lives(events.operations)
+    compared, findings = _same_batches(events, _final_logs(events), lives)
+    batches, two_batches = _one_batch(_on_disk(events, PartitionAppended))
+    leads, two_leaders = _one_leader([*_answering(events, lives), *_appending(events)])
+    counts: dict[str, Count] = {
+        SAME_BATCHES.name: compared,
+        ONE_BATCH.name: batches,
+        ONE_LEADER.name: leads,
+    }
+    return weighed(counts, [*findings, *two_batches, *two_leaders])
+
+
+# --- what lies on disks at the end --------------------------------------------------------
+
+
+def _on_disk(events: RunEvents, *kinds: type[Evidence]) -> list[Evidence]:
+    """In the order in which each node's disk came to hold it."""
+    found = [each for each in events.of(*kinds) if each.source == DISK]
+    return sorted(found, key=lambda each: (each.node, each.seq))
+
+
+def _final_logs(events: RunEvents) -> Logs:
+    logs: dict[Partition, dict[str, ReplicaLog]] = defaultdict(dict)
+    for each in _on_disk(events, PartitionAppended, PartitionTruncated, PartitionLogOnDisk):
+        assert isinstance(each, PartitionAppended | PartitionTruncated | PartitionLogOnDisk)
+        own = logs[each.topic_id, each.partition]
+        own.setdefault(each.node, ReplicaLog()).feed(each)
+    return logs
+
+
+# --- below the high watermark -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A client was told that all below `offset` is committed."""
+
+    operation: Operation
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A node that a read shows in the ISR, and its log, if its disk has one."""
+
+    node: str
+    log: ReplicaLog
+
+
+def _same_batches(events: RunEvents, logs: Logs, lives: TopicLives) -> tuple[Count, list[Finding]]:
+    told = _told(events.operations, lives)
+    if not told:
+        return "clients were told of no record that is committed", []
+    seen = 0
+    findings: list[Finding] = []
+    whole = not unhealed(events.faults)
+    for key, (read, isr) in sorted(_final_isrs(events).items()):
+        known = [each for each in told.get(key, ()) if each.operation.precedes(read)]
+        if not known or _may_compact(events, str(read.key)):
+            continue
+        high = max(known, key=lambda each: each.offset)
+        members = list(_members(events, logs, key, isr))
+        begin = max((each.log.start for each in members), default=0)
+        seen += sum(len(each.log.between(begin, high.offset)) for each in members)
+        for each in members:
+            findings += _gap(key, each, begin, high, read) if whole else ()
+        findings += _difference(key, members, begin, high, read)
+    return seen, findings
+
+
+def _told(operations: Iterable[Operation], lives: TopicLives) -> Mapping[Partition, Sequence[Told]]:
+    """By fetches, ListOffsets and acknowledgements of acks=all."""
+    operations = list(operations)
+    told: dict[Partition, list[Told]] = defaultdict(list)
+    for limit in answered_limits(operations):
+        key = _partition(limit.operation, lives)
+        if key is not None and limit.limit == "end" and limit.offset:
+            told[key].append(Told(limit.operation, limit.offset))
+    for each in operations:
+        key = _partition(each, lives) if each.f == "produce" and each.ok else None
+        if key is not None and each.value.get("acks") == "all":
+            offset = each.result.get("offset")
+            if isinstance(offset, int) and offset >= 0:
+                told[key].append(Told(each, offset + 1))
+    return told
+
+
+def _partition(operation: Operation, lives: TopicLives) -> Partition | None:
+    topic_id = lives.of(operation)
+    number = str(operation.key).rpartition("/")[2]
+    return (topic_id, int(number)) if topic_id is not None and number.isdecimal() else None
+
+
+def _may_compact(events: RunEvents, topic: str) -> bool:
+    """Whether the run or a create of that name asked for compaction."""
+    own = [each for each in events.operations if str(each.key) == topic]
+    return any("compact" in str(value) for _, value in configured(events.plan, own))
+
+
+def _final_isrs(events: RunEvents) -> Mapping[Partition, tuple[Operation, Sequence[int]]]:
+    """By the last linearizable read of each in the final phase."""
+    found: dict[Partition, tuple[Operation, Sequence[int]]] = {}
+    for each in events.operations:
+        if each.f == "describe" and each.ok and each.phase == "final" and each.result:
+            for shown in each.result.get("partitions") or ():
+                found[str(each.result["topic_id"]), shown["partition"]] = each, shown["isr"]
+    return found
+
+
+def _members(events: RunEvents, logs: Logs, key: Partition, isr: Iterable[int]) -> Iterator[Member]:
+    """Those of which there is a disk: of others nothing is known."""
+    nodes = {spec["ids"].get("broker"): node for node, spec in _nodes(events).items()}
+    read = {node for own in logs.values() for node in own}
+    for broker in sorted(isr):
+        if nodes.get(broker) in read:
+            node = nodes[broker]
+            yield Member(node, logs.get(key, {}).get(node) or ReplicaLog())
+
+
+def _nodes(events: RunEvents) -> Mapping[str, dict[str, dict[str, int]]]:
+    plan = events.plan.get("nodes") or {}
+    return {node: spec for node, spec in plan.items() if spec.get("ids")}
+
+
+def _gap(
+    key: Partition, member: Member, begin: int, high: Told, read: Operation
+) -> Iterator[Finding]:
+    """Where its log has nothing, below the high watermark. What is torn or damaged may hold more
+    than can be read."""
+    state = member.log.state
+    if state is not None and (state.torn or state.wrong):
+        return
+    at = begin
+    for base, (end, _, _) in member.log.between(begin, high.offset).items():
+        if base > at:
+            break
+        at = end
+    if at < min(high.offset, _boundary(member, high.offset)):
+        yield finding(
+            f"{key[0]}/{key[1]}: {member.node}, in the ISR by operation {read.index}, has nothing "
+            f"at offset {at} on its disk, though by operation {high.operation.index} all below "
+            f"{high.offset} is committed",
+            [high.operation, read],
+            [each for each in (state,) if each is not None],
+            clause=SAME_BATCHES.name,
+            by=[DISKS],
+        )
+
+
+def _boundary(member: Member, high: int) -> int:
+    """Where a batch begins that reaches beyond the high watermark: no more can be compared."""
+    beyond = (base for base, each in member.log.batches.items() if base < high < each.end_offset)
+    return min(beyond, default=high)
+
+
+def _difference(
+    key: Partition, members: Sequence[Member], begin: int, high: Told, read: Operation
+) -> Iterator[Finding]:
+    """The first batch by which the logs of two members differ."""
+    for one, other in pairwise(members):
+        mine = one.log.between(begin, high.offset)
+        others = other.log.between(begin, high.offset)
+        for base in sorted({*mine, *others}):
+            if base in mine and base in others and mine[base] != others[base]:
+                yield finding(
+                    f"{key[0]}/{key[1]}: below the high watermark {high.offset} of operation "
+                    f"{high.operation.index}, {one.node} has {_text(base, mine[base])}, and "
+                    f"{other.node} {_text(base, others[base])}; both are in the ISR by operation "
+                    f"{read.index}",
+                    [high.operation, read],
+                    [one.log.batches[base], other.log.batches[base]],
+                    clause=SAME_BATCHES.name,
+                )
+                break
+
+
+def _text(base: int, content: Content) -> str:
+    end, epoch, crc = content
+    return f"offsets {base} to {end - 1} of leader epoch {epoch} with CRC {crc}"
+
+
+# --- one batch at an offset and epoch -----------------------------------------------------
+
+
+def _one_batch(batches: Iterable[Evidence]) -> tuple[int, list[Finding]]:
+    first: dict[tuple[Partition, int, int], PartitionAppended] = {}
+    told: set[tuple[Partition, int, int]] = set()
+    seen, findings = 0, []
+    for each in batches:
+        assert isinstance(each, PartitionAppended)
+        place = (each.topic_id, each.partition), each.epoch, each.base_offset
+        known = first.setdefault(place, each)
+        seen += known is not each
+        if (known.end_offset, known.crc) != (each.end_offset, each.crc) and place not in told:
+            told.add(place)
+            contents = [(batch.end_offset, batch.epoch, batch.crc) for batch in (known, each)]
+            findings.append(
+                finding(
+                    f"{each.topic_id}/{each.partition}: two leaders wrote in one leader epoch: "
+                    f"{known.node} has {_text(each.base_offset, contents[0])}, and {each.node} "
+                    f"{_text(each.base_offset, contents[1])}",
+                    evidence=[known, each],
+                    clause=ONE_BATCH.name,
+                )
+            )
+    return seen, findings
+
+
+# --- one leader an epoch ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Leads:
+    """A node did in a leader epoch what its leader alone does."""
+
+    key: Partition
+    epoch: int
+    node: str
+    witness: Operation | PartitionAppended
+
+    def __str__(self) -> str:
+        if isinstance(self.witness, Operation):
+            return f"{self.node} answered operation {self.witness.index}"
+        return f"{self.node} appended at offset {self.witness.base_offset}"
+
+
+def _answering(events: RunEvents, lives: TopicLives) -> Iterator[Leads]:
+    """Who answers a fetch, ListOffsets or produce in an epoch leads in it."""
+    for each in events.operations:
+        if each.f not in ("fetch", "list-offsets", "produce") or not each.ok or not each.node:
+            continue
+        key, epoch = _partition(each, lives), (each.result or {}).get("leader_epoch")
+        if key is not None and isinstance(epoch, int):
+            yield Leads(key, epoch, each.node, each)
+
+
+def _appending(events: RunEvents) -> Iterator[Leads]:
+    for each in events.of(PartitionAppended):
+        if each.leading:
+            yield Leads((each.topic_id, each.partition), each.epoch, each.node, each)
+
+
+def _one_leader(leads: Iterable[Leads]) -> tuple[int, list[Finding]]:
+    by_epoch: dict[tuple[Partition, int], dict[str, Leads]] = defaultdict(dict)
+    seen = 0
+    for each in leads:
+        seen += 1
+        by_epoch[each.key, each.epoch].setdefault(each.node, each)
+    findings = [
+        finding(
+            f"{topic_id}/{number} has {len(own)} leaders in leader epoch {epoch}: "
+            + "; ".join(map(str, own.values())),
+            [each.witness for each in own.values() if isinstance(each.witness, Operation)],
+            [each.witness for each in own.values() if isinstance(each.witness, Evidence)],
+            clause=ONE_LEADER.name,
+        )
+        for ((topic_id, number), epoch), own in sorted(by_epoch.items())
+        if len(own) > 1
+    ]
+    return seen - len(by_epoch), findings
+
+
+class ReplicaMatching(RunChecker):
+    name = "replica-matching"
+    summary = (
+        "Replicas of a partition hold the same batches below the high watermark that clients were "
+        "told, and each of its leader epochs has one leader"
+    )
+    requires = frozenset({"log-operations"}) | disk_of(PartitionAppended, PartitionLogOnDisk)
+    clauses = (SAME_BATCHES, ONE_BATCH, ONE_LEADER)
+    check_run = RunCheck(
+        replica_matching,
+        evidence=(PartitionAppended,),
+        disk=(PartitionAppended, PartitionTruncated, PartitionLogOnDisk),
+        fs=FS,
+        faults=True,
+    )

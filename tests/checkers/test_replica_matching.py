@@ -1,0 +1,476 @@
+"""Replicas of partitions, by their disks and by clients."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+from contract import Plants
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planted_runs import OTHER, TOPIC, Story, assert_invalid
+
+from checkers.replica_matching import (
+    ONE_BATCH,
+    ONE_LEADER,
+    SAME_BATCHES,
+    ReplicaMatching,
+    replica_matching,
+)
+from framework.checking.keyed import outcome_row
+from framework.checking.results import CheckerResult, checker_result
+from framework.evidence.kinds import PartitionAppended, PartitionLogOnDisk, PartitionTruncated
+from framework.history.pairing import Operation
+from framework.verdict import Verdict
+
+REPLICAS = ("b1", "b2", "b3")
+IDS = {"b1": 4, "b2": 5, "b3": 6}
+
+
+def write(story: Story, offset: int, epoch: int, *nodes: str, crc: int = 0, long: int = 1) -> None:
+    """A batch on these disks; its content is its offset and epoch, unless `crc` says otherwise."""
+    for node in nodes:
+        story.disks.tell(
+            PartitionAppended,
+            node,
+            topic_id=TOPIC,
+            partition=0,
+            base_offset=offset,
+            end_offset=offset + long,
+            epoch=epoch,
+            crc=crc or 1000 * epoch + offset + 1,
+            leading=None,
+            producer_id=None,
+            base_sequence=None,
+        )
+
+
+def cut(story: Story, node: str, end: int) -> None:
+    story.disks.tell(PartitionTruncated, node, topic_id=TOPIC, partition=0, end_offset=end)
+
+
+def lies(
+    story: Story, node: str, end: int, *, start: int = 0, torn: bool = False, wrong: str = ""
+) -> None:
+    """What is found of a log, when all is read."""
+    story.disks.tell(
+        PartitionLogOnDisk,
+        node,
+        topic_id=TOPIC,
+        partition=0,
+        start_offset=start,
+        end_offset=end,
+        torn=torn,
+        wrong=(wrong,) if wrong else (),
+        epochs=None,
+    )
+
+
+def produce(story: Story, offset: int, node: str = "b1") -> Operation:
+    answer = {"offset": offset, "topic_id": TOPIC}
+    return story.op("produce", "t/0", {"value": offset, "acks": "all"}, answer, node=node)
+
+
+def fetch(story: Story, high: int, epoch: int, node: str = "b1", topic: str = TOPIC) -> Operation:
+    answer = {"records": [], "high_watermark": high, "leader_epoch": epoch, "topic_id": topic}
+    return story.op("fetch", "t/0", {"consumer": "c", "from": 0}, answer, node=node)
+
+
+def read(story: Story, *isr: str, topic: str = TOPIC) -> Operation:
+    shown = {"partition": 0, "leader": 4, "leader_epoch": 1, "isr": [IDS[node] for node in isr]}
+    return story.op("describe", "t", None, {"topic_id": topic, "partitions": [shown]})
+
+
+def unread() -> Story:
+    """Four batches of b1, then two of b2; b3 held one of b1 that never was committed, and is behind
+    at the end, out of the ISR."""
+    story = Story()
+    story.create("t")
+    for offset in range(4):
+        produce(story, offset)
+        fetch(story, offset + 1, 0)
+        write(story, offset, 0, *REPLICAS)
+    write(story, 4, 0, "b3")
+    story.disks.restart("b3")
+    cut(story, "b3", 4)
+    for offset in (4, 5):
+        produce(story, offset, "b2")
+        fetch(story, offset + 1, 1, "b2")
+        write(story, offset, 1, "b1", "b2")
+    write(story, 4, 1, "b3")
+    story.final()
+    fetch(story, 6, 1, "b2")
+    return story
+
+
+def clean(*isr: str) -> Story:
+    story = unread()
+    read(story, *(isr or ("b1", "b2")))
+    for node, end in (("b1", 6), ("b2", 6), ("b3", 5)):
+        lies(story, node, end)
+    return story
+
+
+def judged(story: Story) -> CheckerResult:
+    """As the engine has it."""
+    row = outcome_row("r", "replica-matching", "", ReplicaMatching.check_run(story.run_events()))  # type: ignore[arg-type]
+    return checker_result("replica-matching", "", [row], clauses=ReplicaMatching.clauses)
+
+
+def counts(story: Story) -> dict[str, int]:
+    return {each.name: each.compared for each in judged(story).clauses}
+
+
+def accused(story: Story) -> set[str]:
+    return {each.clause for each in judged(story).findings}
+
+
+def assert_clean(story: Story) -> None:
+    result = judged(story)
+    assert result.verdict is Verdict.VALID, (result.note, result.findings)
+
+
+def test_what_is_compared() -> None:
+    assert counts(clean()) == {"same-batches": 12, "one-batch": 11, "one-leader": 5}
+
+
+def test_no_node_has_to_say_a_word() -> None:
+    events = clean().run_events()
+    told = [each for each in events.evidence if each.source == "disk"]
+    assert not replica_matching(replace(events, evidence=told)).findings
+
+
+# --- planted ------------------------------------------------------------------------------
+
+PLANTED = Plants(clean)
+
+
+@PLANTED.violation("below the high watermark 6", "b1 has", "and b2 offsets 5 to 5", "CRC 77")
+def other_bytes_below_the_high_watermark(story: Story) -> None:
+    write(story, 5, 1, "b2", crc=77)
+
+
+@PLANTED.violation("b1 has offsets 5 to 5 of leader epoch 1", "b2 offsets 5 to 5 of leader epoch 2")
+def batch_of_another_epoch_below_the_high_watermark(story: Story) -> None:
+    write(story, 5, 2, "b2")
+
+
+@PLANTED.violation("b1 has offsets 4 to 4 of leader epoch 1", "b2 offsets 4 to 5 of leader epoch")
+def batches_of_other_lengths(story: Story) -> None:
+    cut(story, "b2", 4)
+    write(story, 4, 1, "b2", long=2)
+
+
+@PLANTED.violation("b3, in the ISR by operation", "has nothing at offset 5", "all below 6 is")
+def member_that_is_behind(story: Story) -> None:
+    read(story, "b1", "b2", "b3")
+
+
+@PLANTED.violation("b2, in the ISR", "has nothing at offset 2")
+def hole_in_a_log(story: Story) -> None:
+    cut(story, "b2", 2)
+    for offset, epoch in ((3, 0), (4, 1), (5, 1)):
+        write(story, offset, epoch, "b2")
+    lies(story, "b2", 6)
+
+
+@PLANTED.violation("b2, in the ISR", "has nothing at offset 3")
+def tail_that_the_last_process_lost(story: Story) -> None:
+    story.disks.restart("b2")
+    cut(story, "b2", 3)
+    lies(story, "b2", 3)
+
+
+@PLANTED.violation("b3, in the ISR", "has nothing at offset 0", on=unread)
+def member_without_a_log(story: Story) -> None:
+    story.disks.evidence = [
+        each
+        for each in story.disks.evidence
+        if each.node != "b3" or not isinstance(each, PartitionAppended)
+    ]
+    story.disks.tell(
+        PartitionLogOnDisk,
+        "b3",
+        topic_id=OTHER,
+        partition=0,
+        start_offset=0,
+        end_offset=0,
+        torn=False,
+        wrong=(),
+        epochs=None,
+    )
+    read(story, *REPLICAS)
+
+
+@PLANTED.violation("by operation", "all below 8 is committed", on=unread)
+def acknowledged_and_on_no_disk(story: Story) -> None:
+    """Nobody was told of a high watermark that high."""
+    produce(story, 7, "b2")
+    read(story, "b1", "b2")
+
+
+@PLANTED.violation("two leaders wrote in one leader epoch", "b1 has offsets 6 to 6", "CRC 66")
+def other_bytes_above_the_high_watermark(story: Story) -> None:
+    write(story, 6, 1, "b1")
+    write(story, 6, 1, "b2", crc=66)
+
+
+@PLANTED.violation("two leaders wrote in one leader epoch", "b3", "CRC 66")
+def other_bytes_that_a_former_process_had(story: Story) -> None:
+    """They are gone at the end."""
+    write(story, 5, 1, "b3", crc=66)
+    story.disks.restart("b3")
+    cut(story, "b3", 5)
+    write(story, 5, 1, "b3")
+
+
+@PLANTED.violation("2 leaders in leader epoch 1", "b2 answered operation", "b3 answered operation")
+def two_nodes_answer_in_one_epoch(story: Story) -> None:
+    fetch(story, 6, 1, "b3")
+
+
+@PLANTED.violation("2 leaders in leader epoch 1", "b2 answered operation", "b1 appended at offset")
+def one_appends_where_another_answers(story: Story) -> None:
+    appends(story, "b1", 1)
+
+
+@PLANTED.violation("2 leaders in leader epoch 7", "b1 appended at offset 9", "b3 appended")
+def two_nodes_append_in_one_epoch(story: Story) -> None:
+    appends(story, "b1", 7)
+    appends(story, "b3", 7)
+
+
+def appends(story: Story, node: str, epoch: int, *, leader: bool = True) -> None:
+    """By the node's own word."""
+    story.event(
+        node,
+        "plog",
+        topic_id=TOPIC,
+        partition=0,
+        base_offset=9,
+        end_offset=10,
+        epoch=epoch,
+        crc=9,
+        leader=leader,
+    )
+
+
+@pytest.mark.parametrize(
+    ("planted", "clauses"),
+    [
+        ("other bytes below the high watermark", {ONE_BATCH.name, SAME_BATCHES.name}),
+        ("batch of another epoch below the high watermark", {SAME_BATCHES.name}),
+        ("member that is behind", {SAME_BATCHES.name}),
+        ("hole in a log", {SAME_BATCHES.name}),
+        ("other bytes above the high watermark", {ONE_BATCH.name}),
+        ("other bytes that a former process had", {ONE_BATCH.name}),
+        ("two nodes answer in one epoch", {ONE_LEADER.name}),
+    ],
+)
+def test_a_violation_breaks_its_clause_alone(planted: str, clauses: set[str]) -> None:
+    assert accused(PLANTED[planted].story()) == clauses
+
+
+# --- what looks alarming, and is right ----------------------------------------------------
+
+
+def test_tails_above_the_high_watermark_may_differ() -> None:
+    story = clean()
+    write(story, 6, 1, "b1")
+    write(story, 6, 2, "b2")
+    assert_clean(story)
+
+
+def test_who_is_out_of_the_isr_may_hold_anything_of_another_epoch() -> None:
+    story = clean()
+    write(story, 5, 0, "b3")
+    assert_clean(story)
+
+
+def test_high_watermark_that_was_told_after_the_read_says_nothing_of_that_isr() -> None:
+    story = clean()
+    fetch(story, 9, 1, "b2")
+    produce(story, 8, "b2")
+    assert_clean(story)
+
+
+def test_read_under_way_says_nothing_of_what_was_told_meanwhile() -> None:
+    story = clean()
+    late = story.invoke("describe", "t")
+    fetch(story, 9, 1, "b2")
+    shown = {"partition": 0, "leader": 5, "leader_epoch": 1, "isr": [4, 5]}
+    story.complete(late, result={"topic_id": TOPIC, "partitions": [shown]})
+    assert_clean(story)
+
+
+def test_read_of_the_main_phase_is_not_of_the_final_isr() -> None:
+    """A broker that was replaced since may have come without a disk."""
+    story = Story()
+    fetch(story, 6, 1, "b2")
+    read(story, "b1", "b2", "b3")
+    story.final()
+    assert not replica_matching(story.run_events()).findings
+
+
+def test_logs_may_begin_at_different_offsets() -> None:
+    """Replicas remove old records each for itself."""
+    story = clean()
+    lies(story, "b1", 6, start=3)
+    assert_clean(story)
+    assert counts(story)["same-batches"] == 6
+
+
+@pytest.mark.parametrize("state", [{"torn": True}, {"wrong": "a batch whose CRC is another"}])
+def test_what_cannot_be_read_may_be_there(state: dict[str, bool]) -> None:
+    """Of what can be read, all has to match."""
+    story = clean()
+    cut(story, "b2", 4)
+    lies(story, "b2", 4, **state)
+    assert_clean(story)
+    write(story, 3, 5, "b2")
+    assert accused(story) == {SAME_BATCHES.name}
+
+
+def test_with_a_fault_that_still_holds_a_log_may_end_early() -> None:
+    story = clean("b1", "b2", "b3")
+    assert accused(story) == {SAME_BATCHES.name}
+    story.inject(healed=False)
+    assert_clean(story)
+
+
+def test_high_watermark_within_a_batch_is_held_up_to_its_beginning() -> None:
+    story = clean()
+    write(story, 6, 1, "b1", "b2", long=3)
+    lies(story, "b1", 9)
+    lies(story, "b2", 9)
+    fetch(story, 8, 1, "b2")
+    read(story, "b1", "b2")
+    assert_clean(story)
+
+
+def test_members_without_a_node_have_no_disk() -> None:
+    story = clean()
+    shown = {"partition": 0, "leader": 4, "leader_epoch": 1, "isr": [4, 5, 101]}
+    story.op("describe", "t", None, {"topic_id": TOPIC, "partitions": [shown]})
+    assert_clean(story)
+
+
+def test_acks_of_one_promise_nothing() -> None:
+    story = unread()
+    answer = {"offset": 8, "topic_id": TOPIC}
+    story.op("produce", "t/0", {"value": 8, "acks": 1}, answer, node="b2")
+    read(story, "b1", "b2")
+    assert_clean(story)
+
+
+def test_topics_of_one_name_are_judged_apart() -> None:
+    """The second one begins again, and had another leader in epoch 1."""
+    story = unread()
+    story.delete("t")
+    story.create("t", OTHER)
+    fetch(story, 0, 1, "b3", topic=OTHER)
+    read(story, "b1", "b2", topic=OTHER)
+    assert not replica_matching(story.run_events()).findings
+
+
+def test_answer_that_may_be_of_a_topic_that_came_since_is_of_none() -> None:
+    story = clean()
+    story.op("delete", "t", type="info")
+    fetch(story, 99, 1, "b3")
+    assert_clean(story)
+
+
+def test_followers_append_what_their_leader_wrote() -> None:
+    story = clean()
+    for node in REPLICAS:
+        appends(story, node, 7, leader=node == "b1")
+    assert_clean(story)
+
+
+@pytest.mark.parametrize("name", ["t", "u"])
+def test_logs_that_are_compacted_are_not_compared(name: str) -> None:
+    """Each replica does that by itself."""
+    story = clean()
+    story.op("create", name, {"configs": [["cleanup.policy", "compact,delete"]]}, type="info")
+    write(story, 5, 2, "b1")
+    assert accused(story) == (set() if name == "t" else {SAME_BATCHES.name})
+    assert counts(story)["same-batches"] == (0 if name == "t" else 12)
+
+
+# --- what is too little -------------------------------------------------------------------
+
+
+def test_nobody_who_was_told_of_anything_gives_no_occasion() -> None:
+    story = Story()
+    read(story, "b1", "b2")
+    (same, *_) = judged(story).clauses
+    assert same.verdict is None and "no record that is committed" in same.note
+
+
+def test_disks_that_were_not_collected_are_unknown() -> None:
+    story = clean()
+    story.disks.lost = set(REPLICAS)
+    assert judged(story).verdict is Verdict.UNKNOWN
+    assert counts(story)["same-batches"] == 0
+
+
+def test_run_without_final_reads_is_unknown() -> None:
+    assert judged(unread()).verdict is Verdict.UNKNOWN
+
+
+def test_leaders_that_neither_tell_of_appends_nor_show_their_epoch_are_unknown() -> None:
+    """As nodes without events do, whose answers carry no leader epoch."""
+    story = clean()
+    story.operations = [
+        replace(each, result={**each.result, "leader_epoch": None}) if each.f == "fetch" else each
+        for each in story.operations
+    ]
+    result = judged(story)
+    assert result.verdict is Verdict.UNKNOWN
+    assert "one-leader: 0" in result.note
+
+
+# --- brute force --------------------------------------------------------------------------
+
+Log = list[tuple[int, int]]
+"""(epoch, CRC) by offset."""
+Logs = st.fixed_dictionaries(
+    {node: st.lists(st.tuples(st.integers(0, 1), st.integers(1, 2)), max_size=4) for node in IDS}
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(logs=Logs, high=st.integers(0, 4), isr=st.sets(st.sampled_from(REPLICAS), min_size=1))
+def test_agrees_with_brute_force(logs: dict[str, Log], high: int, isr: set[str]) -> None:
+    story = Story()
+    story.final()
+    fetch(story, high, 0)
+    read(story, *sorted(isr))
+    for node, log in logs.items():
+        for offset, (epoch, crc) in enumerate(log):
+            write(story, offset, epoch, node, crc=crc)
+        lies(story, node, len(log))
+    expected = set()
+    if any(len(held) != 1 or None in held for held in below(logs, high, isr)):
+        expected.add(SAME_BATCHES.name)
+    if any(
+        one[:1] == other[:1] and one != other
+        for first in logs.values()
+        for second in logs.values()
+        for one, other in zip(first, second, strict=False)
+    ):
+        expected.add(ONE_BATCH.name)
+    assert accused(story) == expected
+
+
+def below(logs: dict[str, Log], high: int, isr: Iterable[str]) -> list[set[tuple[int, int] | None]]:
+    """By offset, what members hold there."""
+    members = [logs[node] for node in isr]
+    return [
+        {log[offset] if offset < len(log) else None for log in members} for offset in range(high)
+    ]
+
+
+def test_findings_show_what_proves_them() -> None:
+    outcome = replica_matching(PLANTED["other bytes below the high watermark"].story().run_events())
+    assert_invalid(outcome, "two leaders wrote")
+    assert {each.contracts for each in outcome.findings} == {("disks",), ("clients", "disks")}
