@@ -1,14 +1,17 @@
 """At most one leader per epoch (Raft's election safety; D.3).
 
-Every sighting of a leader counts, from whoever tells it: nodes that say they lead, nodes that
-say whom they follow, what was saved of the quorum's state, the records that begin a leader's
-epoch, and the epochs that clients were shown by the controller that answered them.
+Every sighting of a leader counts, from whoever tells it: the records that begin an epoch, in all
+logs that processes left on disks; what they saved of the quorum's state; nodes that say they lead,
+nodes that say whom they follow; and the epochs that clients were shown by the controller that
+answered them.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
-from framework.checking.findings import concluded, finding
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import LeaderAnnounced
@@ -20,35 +23,85 @@ from framework.evidence.kinds import (
     EpochSaved,
     Evidence,
     RoleTaken,
-    evidence_of,
+    either_of,
 )
-from framework.evidence.run_events import RunEvents, node_ids
+from framework.evidence.run_events import RunEvents, node_ids, untold, voters
 from framework.history.pairing import Operation
-from framework.plugins.checker import Finding
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
+
+RECORDS: Final = Clause(
+    name="one-record",
+    says="The records that begin an epoch name one leader, in every log that ever held one",
+    compares="nodes whose logs name the leader of an epoch that another's log names as well",
+    floor=2,
+    because="it takes two logs to differ, and each voter of the plan has to be among them",
+    sources=(DISKS, EVENTS),
+    blind="a leader whose record is on no disk that was read",
+)
+CLAIMS: Final = Clause(
+    name="one-claim",
+    says="Nobody leads, follows or answers as another leader of an epoch than the one there is",
+    compares="nodes and clients who say who leads an epoch, beside others who say so",
+    floor=2,
+    because="it takes two to differ; where nodes tell of themselves, each voter has to",
+    sources=(CLIENTS, DISKS, EVENTS),
+    blind="a second leader whom neither clients nor the nodes that follow it mention",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """`leader` led `epoch`: an id, or a node's name where its id is not known."""
+    """`leader` led `epoch`: an id, or a node's name where its id is not known. `teller`: who says
+    so."""
 
     epoch: int
     leader: int | str
     how: str
     witness: Evidence | Operation
+    teller: str
+
+    @property
+    def clause(self) -> str:
+        return (RECORDS if isinstance(self.witness, LeaderAnnounced) else CLAIMS).name
+
+
+@dataclass(slots=True)
+class Epoch:
+    """Who is said to have led it: the first sighting of each. `tellers`: by clause."""
+
+    first: dict[int | str, Sighting] = field(default_factory=dict)
+    tellers: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    def add(self, sighting: Sighting) -> None:
+        self.first.setdefault(sighting.leader, sighting)
+        self.tellers[sighting.clause].add(sighting.teller)
+
+    def compared(self, clause: Clause) -> set[str]:
+        """Who was held against another."""
+        own = self.tellers[clause.name]
+        others = own if clause is RECORDS else own | self.tellers[RECORDS.name]
+        return own if len(others) > 1 else set()
 
 
 def one_leader_per_epoch(events: RunEvents) -> Outcome:
-    seen = 0
-    first: dict[int, dict[int | str, Sighting]] = {}
+    epochs: dict[int, Epoch] = defaultdict(Epoch)
     for sighting in sightings(events):
-        seen += 1
-        first.setdefault(sighting.epoch, {}).setdefault(sighting.leader, sighting)
+        epochs[sighting.epoch].add(sighting)
     findings = [
-        _two_leaders(epoch, list(leaders.values()))
-        for epoch, leaders in sorted(first.items())
-        if _conflicting(leaders)
+        _two_leaders(number, list(epoch.first.values()))
+        for number, epoch in sorted(epochs.items())
+        if _conflicting(epoch.first)
     ]
-    return concluded(seen, findings, {"epochs": len(first)})
+    records, claims = (
+        {teller for epoch in epochs.values() for teller in epoch.compared(clause)}
+        for clause in (RECORDS, CLAIMS)
+    )
+    who = set(voters(events.plan))
+    counts: dict[str, Count] = {
+        RECORDS.name: (len(records), len(records | who)),
+        CLAIMS.name: (len(claims), 0 if untold(events.plan) else len(claims | who)),
+    }
+    return weighed(counts, findings, {"epochs": len(epochs)})
 
 
 def _conflicting(leaders: dict[int | str, Sighting]) -> bool:
@@ -58,11 +111,14 @@ def _conflicting(leaders: dict[int | str, Sighting]) -> bool:
 
 
 def _two_leaders(epoch: int, sightings: list[Sighting]) -> Finding:
+    """Of records alone, or of what is claimed beside them."""
     who = "; ".join(f"{_name(each.leader)} ({each.how})" for each in sightings)
+    records = all(each.clause == RECORDS.name for each in sightings)
     return finding(
         f"epoch {epoch} had {len(sightings)} leaders: {who}",
         [each.witness for each in sightings if isinstance(each.witness, Operation)],
         [each.witness for each in sightings if isinstance(each.witness, Evidence)],
+        clause=(RECORDS if records else CLAIMS).name,
     )
 
 
@@ -76,21 +132,21 @@ def sightings(events: RunEvents) -> Iterator[Sighting]:
         me: int | str = ids.get(each.node, each.node)
         match each:
             case Elected(epoch=epoch):
-                yield Sighting(epoch, me, f"{each.node} won the election", each)
+                yield Sighting(epoch, me, f"{each.node} won the election", each, each.node)
             case Claimed(epoch=epoch):
-                yield Sighting(epoch, me, f"{each.node} claimed it", each)
+                yield Sighting(epoch, me, f"{each.node} claimed it", each, each.node)
             case Appended(epoch=epoch, leading=True):
-                yield Sighting(epoch, me, f"{each.node} appended as leader", each)
+                yield Sighting(epoch, me, f"{each.node} appended as leader", each, each.node)
             case RoleTaken(epoch=epoch, role="leader"):
-                yield Sighting(epoch, me, f"{each.node} took the role", each)
+                yield Sighting(epoch, me, f"{each.node} took the role", each, each.node)
             case RoleTaken(epoch=epoch, leader=int(leader)):
-                yield Sighting(epoch, leader, f"{each.node} knew it as leader", each)
+                yield Sighting(epoch, leader, f"{each.node} knew it as leader", each, each.node)
             case EpochSaved(epoch=epoch, leader=int(leader)):
-                yield Sighting(epoch, leader, f"{each.node} knew it as leader", each)
+                yield Sighting(epoch, leader, f"{each.node} knew it as leader", each, each.node)
             case Booted(saved_epoch=int(epoch), saved_leader=int(leader)):
-                yield Sighting(epoch, leader, f"saved by {each.node}", each)
+                yield Sighting(epoch, leader, f"saved by {each.node}", each, each.node)
             case LeaderAnnounced(epoch=epoch, leader=leader) if leader >= 0:
-                yield Sighting(epoch, leader, "the record that begins the epoch", each)
+                yield Sighting(epoch, leader, "the record that begins the epoch", each, each.node)
     yield from _shown_to_clients(events, ids)
 
 
@@ -104,18 +160,20 @@ def _shown_to_clients(events: RunEvents, ids: Mapping[str, int]) -> Iterator[Sig
             continue
         if nodes.get(node, {}).get("votes"):
             how = f"{node} answered operation {operation.index} as leader"
-            yield Sighting(epoch, ids.get(node, node), how, operation)
+            yield Sighting(epoch, ids.get(node, node), how, operation, f"clients of {node}")
 
 
 class OneLeaderPerEpoch(RunChecker):
     name = "one-leader-per-epoch"
     summary = (
-        "No epoch of the quorum has two leaders, whoever tells of them: nodes, their saved state, "
-        "the log, or answers to clients"
+        "No epoch of the quorum has two leaders, whoever tells of them: the log, nodes and what "
+        "they saved, or answers to clients"
     )
-    requires = evidence_of(Elected)
+    requires = either_of(LeaderAnnounced, EpochSaved)
+    clauses = (RECORDS, CLAIMS)
     check_run = RunCheck(
         one_leader_per_epoch,
         evidence=(Booted, EpochSaved, RoleTaken, Elected, Appended, Claimed, LeaderAnnounced),
+        disk=(EpochSaved, LeaderAnnounced),
         fs=("describe",),
     )

@@ -1,17 +1,19 @@
 """One vote per voter and epoch, and none for a candidate with less of the log (D.4; KIP-595).
 
-What a voter gave is known from its own votes, what it saved and what it booted with, over all its
-incarnations, and from the winners, who name their voters.
+What a voter gave is known from the vote that each of its processes left on its disk, from the
+records that begin an epoch, which name who voted for its leader, from its own votes, what it saved
+and what it booted with, over all its incarnations, and from the winners, who name their voters.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.folds.node_log import LogFold
+from checkers.folds.node_log import LogFold, accounts
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.changes import LeaderAnnounced
 from framework.evidence.kinds import (
     Appended,
     Booted,
@@ -21,10 +23,10 @@ from framework.evidence.kinds import (
     LogBegan,
     Truncated,
     Voted,
-    evidence_of,
+    either_of,
 )
-from framework.evidence.run_events import RunEvents, incarnations, node_ids
-from framework.plugins.checker import DISKS, EVENTS, Clause, Finding
+from framework.evidence.run_events import RunEvents, node_ids, untold
+from framework.plugins.checker import DISKS, EVENTS, Clause, Count, Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,10 @@ class Grant:
 ONE_CANDIDATE: Final = Clause(
     name="one-candidate",
     says="A voter gives its vote in an epoch to one candidate, over all its restarts",
-    compares="mentions of a vote beside another of the same voter and epoch",
+    compares="mentions of a vote, by another than who mentioned that voter and epoch first",
     floor=2,
-    because="a vote that is mentioned once has nothing to differ from",
+    because="a vote that is mentioned once has nothing to differ from; who leads in the end has "
+    "two voters at least, and what they saved can differ from the record that names them",
     sources=(DISKS, EVENTS),
     blind="a vote that the voter tells nobody of, and that its candidate does not win by",
 )
@@ -60,9 +63,9 @@ LONG_ENOUGH: Final = Clause(
 
 def one_vote(events: RunEvents) -> Outcome:
     first: dict[tuple[int | str, int], dict[int | str, Grant]] = {}
-    mentions = 0
+    mentions = set()
     for grant in grants(events):
-        mentions += 1
+        mentions.add((grant.voter, grant.epoch, _origin(grant.witness)))
         first.setdefault((grant.voter, grant.epoch), {}).setdefault(grant.candidate, grant)
     findings = [
         _two_votes(voter, epoch, list(given.values()))
@@ -70,8 +73,18 @@ def one_vote(events: RunEvents) -> Outcome:
         if len(given) > 1
     ]
     compared, shorter = _to_shorter_logs(events)
-    counts = {ONE_CANDIDATE.name: mentions - len(first), LONG_ENOUGH.name: compared}
+    counts: dict[str, Count] = {
+        ONE_CANDIDATE.name: len(mentions) - len(first),
+        LONG_ENOUGH.name: untold(events.plan) or compared,
+    }
     return weighed(counts, [*findings, *shorter], {"grants": len(first)})
+
+
+def _origin(witness: Evidence) -> tuple[str, ...]:
+    """Who says so: all nodes have the same record, but each incarnation speaks for itself."""
+    if isinstance(witness, LeaderAnnounced):
+        return (witness.kind,)
+    return witness.kind, witness.source, witness.node, witness.incarnation
 
 
 def _two_votes(voter: int | str, epoch: int, given: list[Grant]) -> Finding:
@@ -94,6 +107,9 @@ def grants(events: RunEvents) -> Iterator[Grant]:
                 yield Grant(me, epoch, vote, each)
             case Booted(saved_epoch=int(epoch), saved_vote=int(vote)):
                 yield Grant(me, epoch, vote, each)
+            case LeaderAnnounced(epoch=epoch, leader=leader, votes=votes):
+                for voter in votes:
+                    yield Grant(voter, epoch, leader, each)
             case Elected(epoch=epoch, votes=votes) if isinstance(me, int):
                 for voter in {*votes, me}:
                     yield Grant(voter, epoch, me, each)
@@ -103,9 +119,9 @@ def _to_shorter_logs(events: RunEvents) -> tuple[int, list[Finding]]:
     """The candidate's (last epoch, end offset) must not be below the voter's: as the voter says
     itself, and as its appends and truncations up to then add up to. Also how many were compared."""
     compared, findings = 0, []
-    for lives in incarnations(events.evidence).values():
+    for account in accounts(events):
         log = LogFold()
-        for each in (each for life in lives for each in life):
+        for each in account.history:
             log.feed(each)
             if not isinstance(each, Voted) or not each.granted:
                 continue
@@ -135,9 +151,10 @@ class OneVote(RunChecker):
         "Each voter gives one candidate at most its vote in an epoch, over all its restarts, and "
         "none to a candidate whose log is behind its own"
     )
-    requires = evidence_of(Voted)
+    requires = either_of(EpochSaved, LeaderAnnounced)
     clauses = (ONE_CANDIDATE, LONG_ENOUGH)
     check_run = RunCheck(
         one_vote,
         evidence=(Booted, EpochSaved, Voted, Elected, Appended, Truncated, LogBegan),
+        disk=(EpochSaved, LeaderAnnounced),
     )

@@ -1,14 +1,17 @@
 """One leader per epoch (D.3)."""
 
+from dataclasses import replace
 from itertools import combinations
 
 from contract import Plants
 from hypothesis import given
 from hypothesis import strategies as st
+from judging import assert_unknown, judged, silent
 from planted_elections import ID, clean
 from planted_runs import Story, assert_invalid, assert_valid
 
-from checkers.one_leader_per_epoch import one_leader_per_epoch
+from checkers.one_leader_per_epoch import OneLeaderPerEpoch, one_leader_per_epoch
+from framework.evidence.kinds import EpochSaved
 from framework.verdict import Verdict
 
 
@@ -20,7 +23,28 @@ def test_nothing_seen_is_unknown() -> None:
     assert one_leader_per_epoch(Story().run_events()).verdict is Verdict.UNKNOWN
 
 
-PLANTED = Plants(clean)
+def on_disks() -> Story:
+    """The two elections, and what came of them on disks."""
+    story = clean()
+    disks = story.disks
+    for node in ("c1", "c2", "c3"):
+        disks.vote(node, 1, None, leader=1)
+        disks.restart(node)
+    disks.lead(2, 2, "c1", "c2", "c3", "b1", votes=(2, 3))
+    for node in ("c1", "c2", "c3"):
+        disks.vote(node, 2, None, leader=2)
+    return story
+
+
+def mute() -> Story:
+    """By the plan nodes tell nothing."""
+    story = silent(on_disks())
+    story.operations = []
+    story.plan |= {"capabilities": ["disk:epoch-saved"]}
+    return story
+
+
+PLANTED = Plants(on_disks)
 
 
 @PLANTED.violation("epoch 2", "id 2", "id 3")
@@ -58,6 +82,60 @@ def leader_change_record_of_another(story: Story) -> None:
     story.apply("c3", 5, "LeaderChange", 1, leader_id=3)
 
 
+# --- on disks alone -----------------------------------------------------------------------
+
+
+def test_disks_are_enough() -> None:
+    assert judged(OneLeaderPerEpoch(), mute()).verdict is Verdict.VALID
+
+
+@PLANTED.violation("epoch 2", "id 2", "id 1 (the record", on=mute)
+def second_record_of_an_epoch(story: Story) -> None:
+    story.disks.lead(1, 2, "b2")
+
+
+@PLANTED.violation("epoch 2", "id 3 (the record", on=mute)
+def second_record_that_was_cut_off_after_a_kill(story: Story) -> None:
+    story.disks.lead(3, 2, "b1")
+    story.disks.restart("b1")
+    story.disks.cut("b1", 1)
+
+
+@PLANTED.violation("epoch 2", "id 2 (the record", "id 3 (c1 knew", on=mute)
+def follower_that_saved_another(story: Story) -> None:
+    story.disks.vote("c1", 2, None, leader=3)
+
+
+@PLANTED.violation("epoch 1", "id 1", "id 2 (c3 knew", on=mute)
+def former_process_had_saved_another(story: Story) -> None:
+    story.disks.evidence = [
+        replace(each, leader=2)
+        if isinstance(each, EpochSaved) and each.place[:2] == ("c3", "1")
+        else each
+        for each in story.disks.evidence
+    ]
+
+
+def test_voter_without_the_record_is_unknown() -> None:
+    story = mute()
+    story.disks.lost.add("c2")
+    assert_unknown(OneLeaderPerEpoch(), story, "one-record")
+
+
+def test_nothing_saved_is_unknown() -> None:
+    story = mute()
+    story.disks.evidence = [each for each in story.disks.evidence if each.kind != "epoch-saved"]
+    assert_unknown(OneLeaderPerEpoch(), story, "one-claim")
+
+
+def test_voter_that_should_tell_and_does_not_is_unknown() -> None:
+    story = silent(on_disks(), node="c3")
+    story.disks.evidence = [
+        each for each in story.disks.evidence if (each.node, each.kind) != ("c3", "epoch-saved")
+    ]
+    assert_unknown(OneLeaderPerEpoch(), story, "one-claim")
+
+
 def test_client_was_answered_by_another_leader_of_the_epoch() -> None:
     story = Story()
     first = story.op("describe", "t", ext={"epoch": 4, "offset": 1}, node="c1")
@@ -79,4 +157,4 @@ def test_one_leader_is_what_it_says(wins: list[tuple[int, str]]) -> None:
     for epoch, node in wins:
         story.event(node, "elected", epoch=epoch, start_offset=0, votes=[])
     right = not any(a[0] == b[0] and a[1] != b[1] for a, b in combinations(wins, 2))
-    assert (one_leader_per_epoch(story.run_events()).verdict is Verdict.VALID) == right
+    assert (not one_leader_per_epoch(story.run_events()).findings) == right

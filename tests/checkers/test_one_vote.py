@@ -1,14 +1,17 @@
 """One vote per voter and epoch (D.4)."""
 
+from dataclasses import replace
 from itertools import combinations
 
 from contract import Plants
 from hypothesis import given
 from hypothesis import strategies as st
+from judging import assert_unknown, clause_of, judged, silent
 from planted_elections import ID, clean, vote
 from planted_runs import Story, assert_valid
 
-from checkers.one_vote import one_vote
+from checkers.one_vote import OneVote, one_vote
+from framework.evidence.kinds import EpochSaved
 from framework.verdict import Verdict
 
 
@@ -63,6 +66,72 @@ def vote_for_a_longer_log_of_an_older_epoch(story: Story) -> None:
 def vote_for_a_shorter_log_that_the_voter_lies_about(story: Story) -> None:
     story.append("c3", 0, 2, 22)
     vote(story, "c3", 7, 1, [1, 1], [1, 1])
+
+
+# --- on disks alone -----------------------------------------------------------------------
+
+
+def left() -> Story:
+    """Nodes tell nothing, by the plan; what they saved and the records that name voters are there.
+    c3 was killed after it had voted in epoch 2."""
+    story = Story()
+    story.plan |= {"capabilities": ["metadata-log", "disk:appended"]}
+    disks = story.disks
+    disks.lead(1, 1, "c1", "c2", "c3", votes=(1, 2))
+    disks.vote("c3", 2, 2)
+    disks.restart("c3")
+    disks.lead(2, 2, "c1", "c2", "c3", votes=(2, 3))
+    disks.vote("c1", 2, None, leader=2)
+    disks.vote("c2", 2, 2, leader=2)
+    disks.vote("c3", 2, 2, leader=2)
+    return story
+
+
+def test_disks_are_enough() -> None:
+    result = judged(OneVote(), left())
+    assert result.verdict is Verdict.VALID
+    assert clause_of(result, "long-enough-log").verdict is None
+    assert clause_of(result, "one-candidate").compared == 3
+
+
+def test_copies_of_one_record_are_one_mention() -> None:
+    story = left()
+    for node in ("b1", "b2", "b3"):
+        story.disks.lead(1, 1, node, votes=(1, 2))
+        story.disks.lead(2, 2, node, votes=(2, 3))
+    assert clause_of(judged(OneVote(), story), "one-candidate").compared == 3
+
+
+def test_nothing_saved_is_unknown() -> None:
+    story = left()
+    story.disks.evidence = [each for each in story.disks.evidence if each.kind != "epoch-saved"]
+    assert_unknown(OneVote(), story, "one-candidate")
+
+
+def test_events_that_are_left_out_are_unknown() -> None:
+    """By the plan nodes should tell."""
+    story = left()
+    del story.plan["capabilities"]
+    assert_unknown(OneVote(), story, "long-enough-log")
+    assert_unknown(OneVote(), silent(clean(), "vote"), "long-enough-log")
+
+
+@PLANTED.violation("voter 3", "candidates 2 and 1", "epoch 2", on=left)
+def saved_vote_is_not_the_one_that_the_leader_won_by(story: Story) -> None:
+    story.disks.vote("c3", 2, 1)
+
+
+@PLANTED.violation("voter 3", "candidates 1 and 2", "epoch 2", on=left)
+def vote_that_was_forgotten_over_a_restart(story: Story) -> None:
+    story.disks.evidence = [
+        replace(each, vote=1) if isinstance(each, EpochSaved) and each.incarnation == "1" else each
+        for each in story.disks.evidence
+    ]
+
+
+@PLANTED.violation("voter 2", "epoch 2", on=left)
+def two_leaders_won_by_one_vote(story: Story) -> None:
+    story.disks.lead(3, 2, "b1", votes=(2, 3))
 
 
 def test_log_end_that_only_the_boot_knows_is_no_false_alarm() -> None:
