@@ -108,8 +108,8 @@ def grants(events: RunEvents) -> Iterator[Grant]:
             case Booted(saved_epoch=int(epoch), saved_vote=int(vote)):
                 yield Grant(me, epoch, vote, each)
             case LeaderAnnounced(epoch=epoch, leader=leader, votes=votes):
-                for voter in votes:
-                    yield Grant(voter, epoch, leader, each)
+                for granter in votes:
+                    yield Grant(granter, epoch, leader, each)
             case Elected(epoch=epoch, votes=votes) if isinstance(me, int):
                 for voter in {*votes, me}:
                     yield Grant(voter, epoch, me, each)
