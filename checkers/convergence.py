@@ -7,11 +7,14 @@ ISR works. Two digests of one offset are wrong at any time: a state is what its 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from framework.checking.findings import concluded, finding
+from checkers.folds.brokers import FS as PLAYED
+from checkers.folds.brokers import KINDS as BROKERS
+from checkers.folds.brokers import nodes_in_service, played
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import NO_LEADER
@@ -35,11 +38,59 @@ from framework.evidence.kinds import (
 from framework.evidence.run_events import RunEvents, phase_ns, settled, unhealed
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
-from framework.plugins.checker import LEDGER, Finding
+from framework.plugins.checker import CLIENTS, EVENTS, LEDGER, Clause, Count, Finding
 from framework.plugins.options import need_positive
 from framework.verdict import Verdict
 
 FS: Final = ("describe", "fetch")
+TRIES: Final = 2
+"""A read that nobody answered may have met a bad moment; two did not."""
+
+ONE_STATE: Final = Clause(
+    name="one-state",
+    says="Nodes that have read a log to one offset have made one state of it",
+    compares="nodes of the plan whose state was held against another's",
+    floor=2,
+    because="all of the plan's: it takes two to differ, and one that tells nothing may differ",
+    sources=(EVENTS,),
+    blind="states at offsets at which no two nodes tell a digest",
+)
+CAUGHT_UP: Final = Clause(
+    name="caught-up",
+    says="Once nothing is broken the cluster settles, and every node comes to what is committed",
+    compares="nodes of the plan whose log was followed to the end",
+    floor=2,
+    because="all of the plan's: each may stay behind",
+    sources=(LEDGER, EVENTS),
+    blind="what is committed in the last seconds",
+)
+ACTIVE: Final = Clause(
+    name="in-service",
+    says="Every broker of the plan is active in the end",
+    compares="brokers of the plan whose last state was told",
+    floor=2,
+    because="all that the metadata log ever put into service",
+    sources=(EVENTS,),
+    blind="a broker that left service in the last seconds",
+)
+READABLE: Final = Clause(
+    name="readable",
+    says="Every topic and partition that is read in the end can be",
+    compares="topics and partitions that were to be read",
+    floor=2,
+    because="one that can be read may be the only one that can",
+    sources=(CLIENTS,),
+)
+LED: Final = Clause(
+    name="led",
+    says="No partition is without a leader in the end though a broker of its ISR works",
+    compares="partitions shown in the end that a working broker could lead",
+    floor=2,
+    because="one partition has its leader by chance",
+    sources=(CLIENTS, EVENTS),
+    blind="partitions of brokers that clients play, who may be dead",
+)
+CLAUSES: Final = (ONE_STATE, CAUGHT_UP, ACTIVE, READABLE, LED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,30 +115,50 @@ class Ending:
 
 
 def convergence(events: RunEvents, options: ConvergenceOptions = ConvergenceOptions()) -> Outcome:
-    digests = list(_two_digests(events.of(ImageDigest)))
-    seen = sum(1 for _ in events.of(ImageDigest))
+    images = list(events.of(ImageDigest))
+    digests = list(_two_digests(images))
+    counts: dict[str, Count] = dict.fromkeys((each.name for each in CLAUSES), 0)
+    planned = set(_nodes_of(events.plan))
+    counts[ONE_STATE.name] = (len(_compared(images) & planned), len(planned))
     why = _cannot_tell(events)
     mark = phase_ns(events.nemesis, "final")
     if why is not None or mark is None:
-        if digests:
-            return concluded(seen, digests)
-        return Outcome(verdict=Verdict.UNKNOWN, seen=seen, note=why or "")
+        outcome = weighed(counts, digests)
+        return outcome if digests else replace(outcome, verdict=Verdict.UNKNOWN, note=why or "")
     stop = _stop_ns(events, mark)
     ending = Ending(mark, max(mark, stop - round(options.catch_up * 1e9)), stop)
     before = sorted(
         (each for each in events.evidence if earliest_ns(each) < ending.stop_ns),
         key=lambda each: (each.at_ns, each.seq),
     )
+    tried = _tried(events.operations)
+    to_lead, leaderless = _leaderless(events.operations, before, ending)
     findings = [
         *digests,
         *_not_settled(events),
         *_nodes(before, events.plan, ending),
         *_brokers(before, events.plan, ending),
-        *_reads(events.operations),
-        *_leaderless(events.operations, before, ending),
+        *_unread(tried),
+        *leaderless,
     ]
-    final_reads = sum(operation.phase == "final" for operation in events.operations)
-    return concluded(seen + final_reads, findings, _figures(events))
+    followed = {each.node for each in before if isinstance(each, ImageDigest | Committed)}
+    brokers = nodes_in_service(events)
+    told = set(_last_states(before)) & (brokers or planned)
+    counts |= {
+        CAUGHT_UP.name: (len(followed & planned), len(planned)),
+        ACTIVE.name: (len(told), len(brokers)),
+        READABLE.name: sum(_partitions(reads) for reads in tried.values()),
+        LED.name: to_lead or _only_played(events.operations) or 0,
+    }
+    return weighed(counts, findings, _figures(events))
+
+
+def _compared(images: Iterable[ImageDigest]) -> set[str]:
+    """Nodes that told a state at an offset at which another one did."""
+    by_offset: dict[int, set[str]] = defaultdict(set)
+    for each in images:
+        by_offset[each.offset].add(each.node)
+    return {node for nodes in by_offset.values() if len(nodes) > 1 for node in nodes}
 
 
 def _cannot_tell(events: RunEvents) -> str | None:
@@ -135,6 +206,7 @@ def _two_digests(images: Iterable[ImageDigest]) -> Iterator[Finding]:
             yield finding(
                 f"the records below offset {offset} made different states: {who}",
                 evidence=list(digests.values()),
+                clause=ONE_STATE.name,
             )
 
 
@@ -147,6 +219,7 @@ def _not_settled(events: RunEvents) -> Iterator[Finding]:
         message=f"all faults were healed, and the cluster did not settle: {missing}",
         operations=(mark.index,),
         contracts=(LEDGER,),
+        clause=CAUGHT_UP.name,
     )
 
 
@@ -181,70 +254,116 @@ def _nodes(
                 f"{committed.offset} committed "
                 f"{(ending.stop_ns - committed.at_ns) / 1e9:.1f} s before the end",
                 evidence=[committed, own],
+                clause=CAUGHT_UP.name,
             )
 
 
 # --- brokers and partitions ---------------------------------------------------------------
 
 
-def _brokers(
-    before: list[Evidence], plan: Mapping[str, Recorded], ending: Ending
-) -> Iterator[Finding]:
-    """By their last state that clocks tell to be before the end, if there is no later one that
-    may be, too. A node that never tells a state is no broker."""
+def _last_states(before: Iterable[Evidence]) -> dict[str, Booted | BrokerStateChanged]:
+    """Node -> the last state of its broker. A node that never tells one is no broker."""
     last: dict[str, Booted | BrokerStateChanged] = {}
     for each in before:
         if isinstance(each, Booted | BrokerStateChanged):
             last[each.node] = each
+    return {
+        node: told
+        for node, told in last.items()
+        if not isinstance(told, Booted) or told.broker_id is not None
+    }
+
+
+def _brokers(
+    before: list[Evidence], plan: Mapping[str, Recorded], ending: Ending
+) -> Iterator[Finding]:
+    """By their last state that clocks tell to be some time before the end, if there is no later one
+    that may be, too: a machine that starves a broker may cost it a lease, which it gets again."""
+    last = _last_states(before)
     for node in _nodes_of(plan):
         told = last.get(node)
-        if told is None or latest_ns(told) >= ending.stop_ns:
-            continue
-        if isinstance(told, Booted) and told.broker_id is None:
+        if told is None or latest_ns(told) >= ending.due_ns:
             continue
         state = "starting" if isinstance(told, Booted) else told.after
         if state != "active":
-            yield finding(f"broker {node} was {state} at the end", evidence=[told])
+            yield finding(
+                f"broker {node} was {state} at the end", evidence=[told], clause=ACTIVE.name
+            )
 
 
-def _reads(operations: Iterable[Operation]) -> Iterator[Finding]:
+def _tried(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
+    """Key -> the final reads of it."""
     by_key: dict[str, list[Operation]] = defaultdict(list)
     for operation in operations:
         if operation.f in FS and operation.phase == "final":
             by_key[str(operation.key)].append(operation)
-    for key, reads in sorted(by_key.items()):
-        if not any(read.ok for read in reads):
-            yield finding(
-                f"{key} could not be read after the cluster was healed: {len(reads)} tries, the "
-                f"last one {reads[-1].type} {reads[-1].error_code}",
-                reads,
-            )
+    return by_key
+
+
+def _partitions(reads: Iterable[Operation]) -> int:
+    """How many a topic was shown to have; at least itself."""
+    shown = [(each.result or {}).get("partitions") or () for each in reads if each.ok]
+    return max([1, *map(len, shown)])
+
+
+def _unread(tried: Mapping[str, list[Operation]]) -> Iterator[Finding]:
+    for key, reads in sorted(tried.items()):
+        ended = [each for each in reads if each.end is not None]
+        answered = any(each.failed for each in ended)
+        if any(read.ok for read in ended) or not (answered or len(ended) >= TRIES):
+            continue
+        yield finding(
+            f"{key} could not be read after the cluster was healed: {len(ended)} tries, the "
+            f"last one {ended[-1].type} {ended[-1].error_code}",
+            ended,
+            clause=READABLE.name,
+        )
 
 
 def _leaderless(
     operations: Iterable[Operation], before: list[Evidence], ending: Ending
-) -> Iterator[Finding]:
-    """Brokers that a workload plays leave no evidence, and count as dead."""
+) -> tuple[int, list[Finding]]:
+    """How many partitions a working broker could lead, and those without a leader. Brokers that a
+    workload plays leave no evidence, and count as dead."""
     working = _working(before, ending)
+    able_to, findings = 0, list[Finding]()
     for operation in operations:
         if not operation.ok or operation.phase != "final" or operation.invoked_ns is None:
             continue
         for shown in (operation.result or {}).get("partitions") or ():
-            if shown["leader"] != NO_LEADER:
-                continue
             able = [
                 broker
                 for broker in shown["isr"]
                 if broker in working
                 and surely_before(moment_of(working[broker]), Moment(operation.invoked_ns))
             ]
-            if able:
-                yield finding(
-                    f"operation {operation.index} found {operation.key}/{shown['partition']} "
-                    f"without a leader, though broker {able[0]} of its ISR works",
-                    [operation],
-                    [working[broker] for broker in able],
+            able_to += bool(able)
+            if able and shown["leader"] == NO_LEADER:
+                findings.append(
+                    finding(
+                        f"operation {operation.index} found {operation.key}/{shown['partition']} "
+                        f"without a leader, though broker {able[0]} of its ISR works",
+                        [operation],
+                        [working[broker] for broker in able],
+                        clause=LED.name,
+                    )
                 )
+    return able_to, findings
+
+
+def _only_played(operations: Sequence[Operation]) -> str:
+    """Why no partition could be led, where clients say so: brokers that they play are in the ISRs
+    of all that they were shown."""
+    ids = played(operations)
+    shown = [
+        partition
+        for operation in operations
+        if operation.ok and operation.phase == "final" and operation.f in FS
+        for partition in (operation.result or {}).get("partitions") or ()
+    ]
+    if all(ids.issuperset(partition["isr"]) for partition in shown):
+        return "clients were shown no partition in the end but those of brokers that they play"
+    return ""
 
 
 def _working(before: list[Evidence], ending: Ending) -> dict[int, BrokerStateChanged]:
@@ -278,10 +397,11 @@ class Convergence(RunChecker):
     )
     requires = evidence_of(Committed, ImageDigest)
     Options = ConvergenceOptions
+    clauses = CLAUSES
     check_run = RunCheck(
         convergence,
-        evidence=(Booted, Exited, ImageDigest, Committed, BrokerStateChanged),
-        fs=FS,
+        evidence=(Booted, Exited, ImageDigest, Committed, BrokerStateChanged, *BROKERS),
+        fs=(*FS, *PLAYED),
         nemesis=True,
         faults=True,
     )

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from contract import Plants
+from contract import Planted, Plants
+from judging import assert_unknown, clause_of, judged, silent
 from planted_endings import clean
-from planted_runs import Story, assert_invalid, assert_valid, shown
+from planted_runs import MS, Story, assert_invalid, assert_valid, shown
 
-from checkers.convergence import convergence
+from checkers.convergence import Convergence, convergence
 from framework.verdict import Verdict
 
 
@@ -87,15 +88,27 @@ def cluster_that_did_not_settle(story: Story) -> None:
 
 @pytest.mark.parametrize("state", ["fenced", "starting"])
 def test_broker_is_not_active_at_the_end(state: str) -> None:
+    assert_invalid(convergence(out_of_service(state).run_events()), f"broker b2 was {state}")
+
+
+PLANTED["broker out of service"] = Planted(
+    ("broker b2 was fenced",), lambda: out_of_service("fenced")
+)
+
+
+def out_of_service(state: str, before_ms: float = 4_000) -> Story:
     story = clean()
-    at = next(i for i, each in enumerate(story.events) if each.type == "exit")
-    moment = story.events[at - 3].time_ns - 1
+    stop_ns = next(each.time_ns for each in story.events if each.fields.get("after") == "SHUTDOWN")
     if state == "fenced":
         late = story.bstate("b2", "FENCED", "ACTIVE")
     else:
         late = story.boot("b2", (1, 1, -1), log_end=20, last_epoch=1)
-    story.events[-1] = replace(late, time_ns=moment)
-    assert_invalid(convergence(story.run_events()), f"broker b2 was {state}")
+    story.events[-1] = replace(late, time_ns=stop_ns - round(before_ms * MS))
+    return story
+
+
+def test_broker_that_lost_its_lease_in_the_last_moment_is_not_accused() -> None:
+    assert_valid(convergence(out_of_service("fenced", before_ms=1_000).run_events()))
 
 
 @PLANTED.violation("u could not be read", "NOT_CONTROLLER")
@@ -107,6 +120,44 @@ def topic_cannot_be_read_in_the_end(story: Story) -> None:
 def partition_cannot_be_read_in_the_end(story: Story) -> None:
     for _ in range(3):
         story.op("fetch", "t/0", {"consumer": "final", "from": 0}, type="fail", error="NOBODY")
+
+
+def test_read_that_nobody_answered_once_says_nothing() -> None:
+    """The time for final reads was over, or the machine had none."""
+    story = clean()
+    story.op("describe", "u", type="info", error="CLIENT_TIMED_OUT")
+    story.invoke("describe", "v")
+    assert_valid(convergence(story.run_events()))
+    story.op("describe", "u", type="info", error="CLIENT_TIMED_OUT")
+    assert_invalid(convergence(story.run_events()), "u could not be read", "2 tries")
+
+
+@pytest.mark.parametrize(
+    ("left_out", "clause"),
+    [(("state",), "one-state"), (("state", "hw"), "caught-up"), (("boot", "bstate"), "in-service")],
+)
+def test_node_that_leaves_events_out_is_unknown(left_out: tuple[str, ...], clause: str) -> None:
+    story = clean()
+    for offset, broker in enumerate((4, 5, 6)):
+        story.apply("c1", offset, "UnfenceBrokerRecord", broker_id=broker, broker_epoch=offset)
+    assert judged(Convergence(), story).verdict is Verdict.VALID
+    assert_unknown(Convergence(), silent(story, *left_out, node="b2"), clause)
+
+
+def test_node_that_tells_states_of_its_own_offsets_only_is_unknown() -> None:
+    story = silent(clean(), "state", node="b2")
+    story.state("b2", 19)
+    assert_unknown(Convergence(), story, "one-state")
+
+
+def test_run_whose_brokers_are_all_played_had_no_partition_to_lead() -> None:
+    story = clean()
+    story.operations = [each for each in story.operations if each.f != "describe"]
+    story.heartbeat(101, 7)
+    story.describe("t", shown(1, [101], leader=-1), shown(1, [101], leader=-1, partition=1))
+    result = judged(Convergence(), story)
+    assert result.verdict is Verdict.VALID, result.findings
+    assert clause_of(result, "led").verdict is None
 
 
 def test_read_that_was_tried_again_is_a_read() -> None:

@@ -1,0 +1,40 @@
+"""Brokers that a run has, by what others than they say: how many must have told of themselves."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from framework.evidence.changes import BrokerUnfenced
+from framework.evidence.run_events import RunEvents
+from framework.history.event import Recorded
+from framework.history.pairing import Operation
+
+KINDS: Final = (BrokerUnfenced,)
+FS: Final = ("heartbeat",)
+"""What a client does that plays a broker."""
+
+
+def in_service(events: RunEvents) -> set[int]:
+    """Ids of brokers that a metadata log put into service, whoever tells of that log, but those
+    that clients play. Processes hold them, and tell of themselves."""
+    return {each.broker_id for each in events.of(BrokerUnfenced)} - played(events.operations)
+
+
+def played(operations: Iterable[Operation]) -> set[int]:
+    """Ids of brokers that clients play."""
+    return {
+        operation.value["broker_id"]
+        for operation in operations
+        if operation.f in FS and isinstance(operation.value, dict)
+    }
+
+
+def nodes_in_service(events: RunEvents) -> set[str]:
+    """Nodes of the plan with such an id."""
+    ids = in_service(events)
+    return {node for node, own in ids_of(events.plan).items() if own & ids}
+
+
+def ids_of(plan: Mapping[str, Recorded]) -> dict[str, set[int]]:
+    """Node of the plan -> all its ids."""
+    nodes = plan.get("nodes") or {}
+    return {node: set((spec.get("ids") or {}).values()) for node, spec in nodes.items()}
