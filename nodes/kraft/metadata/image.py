@@ -15,7 +15,7 @@ from typing import Final, TypeAlias, cast
 
 from immutables import Map
 
-from nodes.kraft.ids import BrokerEpoch, BrokerId
+from nodes.kraft.ids import BrokerEpoch, BrokerId, Offset
 from nodes.kraft.metadata import checksums
 from nodes.kraft.metadata.entities import (
     EVERY_RESOURCE,
@@ -122,7 +122,7 @@ class Image:
 EMPTY: Final = Image()
 
 
-def apply(image: Image, record: wire.Record, offset: int) -> Image:
+def apply(image: Image, record: wire.Record, offset: Offset) -> Image:
     """The image with the record at `offset` applied. Raises `ImageError`."""
     match record:
         case wire.BrokerRecord():
@@ -153,7 +153,7 @@ def apply(image: Image, record: wire.Record, offset: int) -> Image:
             return image
 
 
-def apply_all(image: Image, records: Iterable[wire.Record], base_offset: int) -> Image:
+def apply_all(image: Image, records: Iterable[wire.Record], base_offset: Offset) -> Image:
     """The image with records applied, the first one being at `base_offset`: what `apply` makes
     of them one by one, but faster. Raises `ImageError`."""
     offset = base_offset
@@ -161,11 +161,11 @@ def apply_all(image: Image, records: Iterable[wire.Record], base_offset: int) ->
         if is_edit:
             edits = list(some)
             image = _edited(image, cast(list[Edit], edits))
-            offset += len(edits)
+            offset = Offset(offset + len(edits))
             continue
         for record in some:
             image = apply(image, record, offset)
-            offset += 1
+            offset = Offset(offset + 1)
     return image
 
 
@@ -178,7 +178,7 @@ def _is_edit(record: wire.Record) -> bool:
 # --- brokers ------------------------------------------------------------------------------
 
 
-def _register(image: Image, record: wire.BrokerRecord, offset: int) -> Image:
+def _register(image: Image, record: wire.BrokerRecord, offset: Offset) -> Image:
     previous = image.brokers.get(record.broker_id)
     if record.broker_epoch > offset:
         raise StaleRecord(f"broker epoch {record.broker_epoch} in a record at offset {offset}")

@@ -14,6 +14,8 @@ from typing import Final
 from crc32c import crc32c
 from kio.schema.errors import ErrorCode
 
+from nodes.kraft.ids import LeaderEpoch, Offset
+
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 HEADER_BYTES: Final = HEADER.size
 _PREFIX: Final = struct.Struct(">qii")  # base offset, length of the rest, leader epoch
@@ -42,9 +44,9 @@ class Batch:
     """A record batch; `end_offset` is exclusive, timestamps are ms of the producer's clock,
     `data` all its bytes. `producer_id` and `base_sequence` are -1 without idempotence."""
 
-    base_offset: int
-    end_offset: int
-    epoch: int
+    base_offset: Offset
+    end_offset: Offset
+    epoch: LeaderEpoch
     crc: int
     attributes: int
     base_timestamp_ms: int
@@ -147,26 +149,26 @@ def replicated(data: bytes) -> Iterator[Batch]:
         position += size
 
 
-def placed(batch: Batch, base_offset: int, epoch: int) -> Batch:
+def placed(batch: Batch, base_offset: Offset, epoch: LeaderEpoch) -> Batch:
     """The batch as the leader of `epoch` stores it at `base_offset`."""
     data = bytearray(batch.data)
     _PREFIX.pack_into(data, 0, base_offset, len(data) - _LENGTH_END, epoch)
     return replace(
         batch,
         base_offset=base_offset,
-        end_offset=base_offset + batch.count,
+        end_offset=Offset(base_offset + batch.count),
         epoch=epoch,
         data=bytes(data),
     )
 
 
-def offset_at(batch: Batch, timestamp_ms: int) -> tuple[int, int]:
+def offset_at(batch: Batch, timestamp_ms: int) -> tuple[Offset, int]:
     """(offset, timestamp) of the first record at or after `timestamp_ms` of a batch that has
     one. Of a compressed batch, whose records are not looked at, its first record."""
     if not batch.compressed:
         for offset, at_ms in _timestamps(batch):
             if at_ms >= timestamp_ms and offset < batch.end_offset:
-                return offset, at_ms
+                return Offset(offset), at_ms
     return batch.base_offset, batch.base_timestamp_ms
 
 

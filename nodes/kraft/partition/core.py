@@ -11,11 +11,11 @@ from typing import TypeAlias
 from immutables import Map
 from kio.schema.errors import ErrorCode
 
+from nodes.kraft.ids import NO_OFFSET
 from nodes.kraft.metadata.image import Partition
 from nodes.kraft.partition import epochs, follower, leader
 from nodes.kraft.partition.state import (
     ABSENT,
-    UNKNOWN,
     Absent,
     Following,
     Leading,
@@ -95,7 +95,7 @@ def _lead(
     """Members of the ISR count as caught up until they had time to show that they are not."""
     log = state.log
     followers = {
-        replica: Progress(UNKNOWN, now_ms if replica in partition.isr else -config.lag_max_ms)
+        replica: Progress(NO_OFFSET, now_ms if replica in partition.isr else -config.lag_max_ms)
         for replica in partition.replicas
         if replica != config.broker_id
     }

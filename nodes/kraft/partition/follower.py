@@ -5,12 +5,13 @@ KIP-101 and KIP-279: logs are compared by leader epochs, never by high watermark
 
 from dataclasses import replace
 
+from nodes.kraft.ids import LOG_START, LeaderEpoch, Offset
 from nodes.kraft.partition import epochs
 from nodes.kraft.partition.state import Following, PartitionState
 from nodes.kraft.partition.steps import Append, Diverged, Effect, Replicated, Truncate
 
 
-def fetch_position(state: PartitionState) -> tuple[int, int]:
+def fetch_position(state: PartitionState) -> tuple[Offset, LeaderEpoch]:
     """(offset, epoch of the last record; -1 where the log is empty): where to go on."""
     return state.log.end_offset, epochs.last_epoch(state.log.epochs)
 
@@ -40,7 +41,7 @@ def diverged(state: PartitionState, event: Diverged) -> tuple[PartitionState, li
     if stale or event.offset != log.end_offset:
         return state, []
     _, own_end = epochs.end_offset_for(log.epochs, event.epoch, log.end_offset)
-    end_offset = max(0, min(own_end, event.end_offset))
+    end_offset = max(LOG_START, min(own_end, event.end_offset))
     log = log.truncate(end_offset)
     high_watermark = min(state.high_watermark, end_offset)
     effects: list[Effect] = []

@@ -12,7 +12,7 @@ from typing import Final
 
 from kio.schema.errors import ErrorCode
 
-from nodes.kraft.ids import BrokerEpoch, BrokerId, LeaderEpoch
+from nodes.kraft.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from nodes.kraft.partition import epochs, producers
 from nodes.kraft.partition.batches import placed
 from nodes.kraft.partition.state import (
@@ -74,7 +74,7 @@ def produce(
     return state, effects + advanced
 
 
-def _had_all(role: Leading, end_offset: int, now_ms: int) -> Leading:
+def _had_all(role: Leading, end_offset: Offset, now_ms: int) -> Leading:
     """Before the log grows: who had all of it was caught up until now, however long ago that
     was asked for last."""
     for replica, progress in role.followers.items():
@@ -121,7 +121,7 @@ class Judged:
     its log went another way; or neither, and it may read."""
 
     code: ErrorCode = ErrorCode.none
-    diverging: tuple[int, int] | None = None
+    diverging: tuple[LeaderEpoch, Offset] | None = None
 
 
 VALID: Final = Judged()
@@ -138,7 +138,9 @@ def check_epoch(state: PartitionState, leader_epoch: LeaderEpoch) -> ErrorCode:
     return ErrorCode.fenced_leader_epoch if older else ErrorCode.unknown_leader_epoch
 
 
-def judge(state: PartitionState, leader_epoch: LeaderEpoch, offset: int, last_epoch: int) -> Judged:
+def judge(
+    state: PartitionState, leader_epoch: LeaderEpoch, offset: Offset, last_epoch: LeaderEpoch
+) -> Judged:
     """Whether a fetch from `offset` by one whose last record is of `last_epoch` (-1: it does
     not say) continues this log (KIP-595; the same for data since Fetch v12)."""
     code = check_epoch(state, leader_epoch)

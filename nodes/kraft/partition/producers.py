@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from immutables import Map
 from kio.schema.errors import ErrorCode
 
+from nodes.kraft.ids import Offset
 from nodes.kraft.partition.batches import Batch
 
 REMEMBERED: Final = 5
@@ -22,8 +23,8 @@ class Written:
 
     first_sequence: int
     last_sequence: int
-    base_offset: int
-    end_offset: int
+    base_offset: Offset
+    end_offset: Offset
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,15 @@ from typing import Final, TypeAlias
 
 from immutables import Map
 
-from nodes.kraft.ids import NO_EPOCH, BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch
+from nodes.kraft.ids import (
+    LOG_START,
+    NO_EPOCH,
+    BrokerEpoch,
+    BrokerId,
+    LeaderEpoch,
+    Offset,
+    PartitionEpoch,
+)
 from nodes.kraft.partition import epochs, producers
 from nodes.kraft.partition.batches import Batch
 from nodes.kraft.partition.epochs import Epochs
@@ -24,7 +32,7 @@ class Log:
     """The log as decisions need it: where it ends, who wrote what, and which producers' batches
     are the last. It begins at 0: nothing is deleted by age or size."""
 
-    end_offset: int = 0
+    end_offset: Offset = LOG_START
     epochs: Epochs = ()
     producers: Producers = field(default_factory=Map)
 
@@ -41,7 +49,7 @@ class Log:
             producers.remember(self.producers, batch),
         )
 
-    def truncate(self, end_offset: int) -> "Log":
+    def truncate(self, end_offset: Offset) -> "Log":
         """Without what is at `end_offset` or above. Its producers are then those of before,
         until the log has been read again."""
         return replace(
@@ -58,10 +66,10 @@ class Progress:
     `caught_up_ms`: when it last had all that there was; `fetched_ms` and `leader_end`: its
     last fetch, and where the log ended then; `broker_epoch`: as its fetch said."""
 
-    end_offset: int
+    end_offset: Offset
     caught_up_ms: int
     fetched_ms: int = 0
-    leader_end: int = 0
+    leader_end: Offset = LOG_START
     broker_epoch: BrokerEpoch = NO_EPOCH
 
 
@@ -81,8 +89,8 @@ class Waiting:
     """An acks=all produce that waits until the high watermark reaches `end_offset`."""
 
     token: int
-    base_offset: int
-    end_offset: int
+    base_offset: Offset
+    end_offset: Offset
     min_isr: int
     deadline_ms: int
 
@@ -96,7 +104,7 @@ class Leading:
     partition_epoch: PartitionEpoch
     replicas: tuple[BrokerId, ...]
     isr: tuple[BrokerId, ...]
-    start_offset: int
+    start_offset: Offset
     followers: Map[BrokerId, Progress]
     pending: Proposal | None = None
     waiting: tuple[Waiting, ...] = ()
@@ -133,7 +141,7 @@ class PartitionState:
     """`high_watermark` never falls, but with a log that ends below it."""
 
     log: Log = NO_LOG
-    high_watermark: int = 0
+    high_watermark: Offset = LOG_START
     role: Role = ABSENT
 
 
@@ -145,7 +153,7 @@ class ReplicaConfig:
     lag_max_ms: int = 10_000
 
 
-def recovered(log: Log, checkpoint: int) -> PartitionState:
+def recovered(log: Log, checkpoint: Offset) -> PartitionState:
     """A replica as it starts: `checkpoint` is the high watermark last written down. The log may
     have lost its tail since."""
     return PartitionState(log, min(checkpoint, log.end_offset))

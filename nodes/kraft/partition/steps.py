@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode
 
-from nodes.kraft.ids import BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch
+from nodes.kraft.ids import NO_OFFSET, BrokerEpoch, BrokerId, LeaderEpoch, Offset, PartitionEpoch
 from nodes.kraft.metadata.image import Partition
 from nodes.kraft.partition.batches import Batch
 from nodes.kraft.partition.producers import Producers
@@ -50,7 +50,7 @@ class Fetched:
 
     replica_id: BrokerId
     broker_epoch: BrokerEpoch
-    offset: int
+    offset: Offset
     registered: BrokerEpoch
     active: bool
 
@@ -70,9 +70,9 @@ class Replicated:
     """The leader's answer to our fetch from `offset` in `leader_epoch`."""
 
     leader_epoch: LeaderEpoch
-    offset: int
+    offset: Offset
     batches: tuple[Batch, ...]
-    high_watermark: int
+    high_watermark: Offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,9 @@ class Diverged:
     """The leader says that our log went another way: `epoch` ended at `end_offset` there."""
 
     leader_epoch: LeaderEpoch
-    offset: int
-    epoch: int
-    end_offset: int
+    offset: Offset
+    epoch: LeaderEpoch
+    end_offset: Offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Append:
 class Truncate:
     """Drop what is at `end_offset` or above; feed `Reread` with what the log then says."""
 
-    end_offset: int
+    end_offset: Offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Answer:
 
     token: int
     code: ErrorCode
-    base_offset: int = -1
+    base_offset: Offset = NO_OFFSET
     appended: bool = False
 
 

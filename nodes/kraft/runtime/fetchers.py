@@ -21,7 +21,7 @@ from kio.schema.types import BrokerId
 from kio.static.constants import uuid_zero
 from kio.static.primitive import i32, i32Timedelta, i64
 
-from nodes.kraft.ids import LeaderEpoch, PartitionIndex
+from nodes.kraft.ids import LeaderEpoch, Offset, PartitionIndex
 from nodes.kraft.metadata.image import PartitionKey
 from nodes.kraft.net.channel import Channel, FateUnknown, NotSent
 from nodes.kraft.net.secure import to_brokers
@@ -43,7 +43,7 @@ MAX_BYTES: Final = 8 * 2**20
 PARTITION_BYTES: Final = 2**20
 _MAX_EPOCH: Final = 2**31 - 1
 
-_Position: TypeAlias = tuple[LeaderEpoch, int, int]
+_Position: TypeAlias = tuple[LeaderEpoch, Offset, LeaderEpoch]
 """(leader epoch, offset, epoch of the last record): where a replica goes on."""
 
 
@@ -215,8 +215,9 @@ class _Fetcher:
             self._put_off[key] = time.monotonic() + BACKOFF_S
             return
         if answer.diverging_epoch.epoch >= 0:
-            epoch, end_offset = answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset
-            event: steps.Input = steps.Diverged(leader_epoch, offset, int(epoch), int(end_offset))
+            epoch = LeaderEpoch(answer.diverging_epoch.epoch)
+            end_offset = Offset(answer.diverging_epoch.end_offset)
+            event: steps.Input = steps.Diverged(leader_epoch, offset, epoch, end_offset)
             log.info("%s-%d diverges: epoch %d ends at %d", *key, epoch, end_offset)
             self._named[key] = None
         else:
@@ -226,7 +227,8 @@ class _Fetcher:
                 log.warning("fetch of %s-%d from %d: %s", *key, self._leader_id, error)
                 self._put_off[key] = time.monotonic() + BACKOFF_S
                 return
-            event = steps.Replicated(leader_epoch, offset, batches, int(answer.high_watermark))
+            high_watermark = Offset(answer.high_watermark)
+            event = steps.Replicated(leader_epoch, offset, batches, high_watermark)
             if batches:
                 self._named[key] = None
         self._partitions.feed(key, hosted, event)

@@ -30,7 +30,7 @@ from nodes.kraft.group.steps import (
     TopicsGone,
     Written,
 )
-from nodes.kraft.ids import PartitionIndex
+from nodes.kraft.ids import LOG_START, Offset, PartitionIndex
 from nodes.kraft.runtime.clock import now_ms
 from nodes.kraft.runtime.partitions import NotLeader
 
@@ -49,9 +49,9 @@ class Appended(Protocol):
     @property
     def error(self) -> ErrorCode: ...
     @property
-    def base_offset(self) -> int: ...
+    def base_offset(self) -> Offset: ...
     @property
-    def log_start(self) -> int: ...
+    def log_start(self) -> Offset: ...
 
 
 class PartitionService(Protocol):
@@ -67,7 +67,7 @@ class PartitionService(Protocol):
     ) -> Appended: ...
 
     def read_committed(
-        self, topic_id: uuid.UUID, partition: PartitionIndex, from_offset: int
+        self, topic_id: uuid.UUID, partition: PartitionIndex, from_offset: Offset
     ) -> bytes: ...
 
     def watch(self, callback: Callable[[uuid.UUID, PartitionIndex, bool, int], None]) -> None: ...
@@ -130,7 +130,7 @@ class Shard:
                 await asyncio.sleep(RETRY_S)
                 continue
             state = core.replay(state, decoded.changes)
-            offset = decoded.end_offset
+            offset = Offset(decoded.end_offset)
             await asyncio.sleep(0)
         if not self._resigned:
             self.state = core.activate(state, now_ms())
@@ -140,15 +140,15 @@ class Shard:
                 self.forget_topics(known)
             self._missed.clear()
 
-    async def _mark(self) -> tuple[int, int]:
+    async def _mark(self) -> tuple[Offset, Offset]:
         """Commit a record that changes nothing; the offset behind it, and the log's start."""
         while not self._resigned:
             appended = await self._append(_records(()))
             if appended.error == ErrorCode.none:
-                return appended.base_offset + 1, appended.log_start
+                return Offset(appended.base_offset + 1), appended.log_start
             log.debug("%s: loading waits: %s", self, appended.error.name)
             await asyncio.sleep(RETRY_S)
-        return 0, 0
+        return LOG_START, LOG_START
 
     def resign(self) -> None:
         """Serve no more; everybody who waits is sent to the next coordinator."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kio.schema.errors import ErrorCode
 from kio.static.protocol import RequestPayload
 
-from nodes.kraft.ids import LeaderEpoch, PartitionIndex
+from nodes.kraft.ids import LOG_START, LeaderEpoch, Offset, PartitionIndex
 from nodes.kraft.metadata.image import PartitionKey
 from nodes.kraft.net.listener import RequestContext
 from nodes.kraft.partition import epochs, leader
@@ -73,7 +73,8 @@ class Offsets(Service):
             if code != ErrorCode.none or hosted is None:
                 return {"error_code": code}
             log = hosted.state.log
-            epoch, end = epochs.end_offset_for(log.epochs, int(asked.leader_epoch), log.end_offset)
+            wanted = LeaderEpoch(asked.leader_epoch)
+            epoch, end = epochs.end_offset_for(log.epochs, wanted, log.end_offset)
             return {"error_code": code, "leader_epoch": epoch, "end_offset": end}
 
         self._plane.reply(context, response(context.request, tell))
@@ -99,7 +100,7 @@ def _offset(hosted: Hosted, timestamp_ms: int, version: int) -> Fields:
     role, high_watermark = state.role, state.high_watermark
     assert isinstance(role, Leading)
     if timestamp_ms in EARLIEST:
-        return _found(state.log.epochs, 0, -1)
+        return _found(state.log.epochs, LOG_START, -1)
     if high_watermark < role.start_offset:
         # A new leader's high watermark may be below one that was told before (KIP-207).
         old = version < 5
@@ -121,7 +122,7 @@ def _offset(hosted: Hosted, timestamp_ms: int, version: int) -> Fields:
     return _found(state.log.epochs, *place)
 
 
-def _found(known: epochs.Epochs, offset: int, timestamp_ms: int) -> Fields:
+def _found(known: epochs.Epochs, offset: Offset, timestamp_ms: int) -> Fields:
     return {
         "error_code": ErrorCode.none,
         "offset": offset,

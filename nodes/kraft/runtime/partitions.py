@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 from kio.schema.errors import ErrorCode
 
 from nodes.kraft.broker.lifecycle import Transition
-from nodes.kraft.ids import BrokerId, PartitionIndex
+from nodes.kraft.ids import LOG_START, NO_OFFSET, BrokerId, Offset, PartitionIndex
 from nodes.kraft.metadata.config_keys import topic_number
 from nodes.kraft.metadata.image import EMPTY, Image, PartitionKey
 from nodes.kraft.partition import core, leader, steps
@@ -60,8 +60,8 @@ class Appended:
     """What became of an append. `base_offset` -1: nothing was appended as far as is told."""
 
     error: ErrorCode
-    base_offset: int = -1
-    log_start: int = 0
+    base_offset: Offset = NO_OFFSET
+    log_start: Offset = LOG_START
 
 
 class Partitions(Service):
@@ -79,8 +79,8 @@ class Partitions(Service):
         self._checkpoint = Checkpoint(plane.config.log_dir)
         self._clean_mark = CleanShutdown(plane.config.log_dir)
         self._clean = False
-        self._checkpointed: dict[PartitionKey, int] = {}
-        self._saved: dict[PartitionKey, int] = {}
+        self._checkpointed: dict[PartitionKey, Offset] = {}
+        self._saved: dict[PartitionKey, Offset] = {}
         self._on_disk: set[PartitionKey] = set()
         self._unchecked: set[PartitionKey] = set()  # logs of an unclean shutdown, not opened yet
         self._hosted: dict[PartitionKey, Hosted] = {}
@@ -141,7 +141,7 @@ class Partitions(Service):
                 )
                 self._saved = offsets
 
-    def _high_watermarks(self) -> dict[PartitionKey, int]:
+    def _high_watermarks(self) -> dict[PartitionKey, Offset]:
         """Of the partitions that have one, also of those not opened yet."""
         found = dict(self._checkpointed)
         for key, hosted in self._hosted.items():
@@ -230,7 +230,7 @@ class Partitions(Service):
         """The replica, with what is on disk of it."""
         self._unchecked.discard(key)
         log = self._open_log(key, exists=True) if key in self._on_disk else None
-        checkpoint = self._checkpointed.pop(key, 0)
+        checkpoint = self._checkpointed.pop(key, LOG_START)
         state = NOTHING if log is None else recovered(log.recovered, checkpoint)
         hosted = self._hosted[key] = Hosted(state, log)
         return hosted
@@ -285,7 +285,7 @@ class Partitions(Service):
             raise
 
     def _carry_out(
-        self, key: PartitionKey, hosted: Hosted, effect: steps.Effect, committed: int
+        self, key: PartitionKey, hosted: Hosted, effect: steps.Effect, committed: Offset
     ) -> None:
         match effect:
             case steps.Append(batch, leads):
@@ -462,7 +462,7 @@ class Partitions(Service):
         return Appended(answer.code, answer.base_offset)
 
     def read_committed(
-        self, topic_id: uuid.UUID, partition: PartitionIndex, from_offset: int
+        self, topic_id: uuid.UUID, partition: PartitionIndex, from_offset: Offset
     ) -> bytes:
         """Whole batches from the one that holds `from_offset`, below the high watermark: 1 MiB
         at most, but for a larger batch; b"" at the end. Raises `NotLeader`."""

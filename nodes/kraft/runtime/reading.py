@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kio.schema.errors import ErrorCode
 
-from nodes.kraft.ids import NO_EPOCH, BrokerEpoch, BrokerId, LeaderEpoch
+from nodes.kraft.ids import NO_EPOCH, BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from nodes.kraft.metadata.image import Image, PartitionKey
 from nodes.kraft.partition import leader, steps
 from nodes.kraft.partition.answers import Fields
@@ -30,8 +30,8 @@ class Asked:
     key: PartitionKey | None
     code: ErrorCode
     leader_epoch: LeaderEpoch
-    offset: int
-    last_epoch: int
+    offset: Offset
+    last_epoch: LeaderEpoch
     max_bytes: int
 
     def judged(self, hosted: Hosted) -> leader.Judged:
@@ -44,8 +44,8 @@ def asked(key: PartitionKey | None, code: ErrorCode, wire: FetchPartition) -> As
         key,
         code,
         LeaderEpoch(getattr(wire, "current_leader_epoch", -1)),
-        int(wire.fetch_offset),
-        int(getattr(wire, "last_fetched_epoch", -1)),
+        Offset(wire.fetch_offset),
+        LeaderEpoch(getattr(wire, "last_fetched_epoch", -1)),
         int(wire.partition_max_bytes),
     )
 

@@ -179,13 +179,13 @@ def _told(record: Applied) -> str:
     return f'"kind":"{type(record).__name__}","record":{as_json(record)}'
 
 
-def _applied(image: Image, records: Sequence[Record], first: int) -> Image:
+def _applied(image: Image, records: Sequence[Record], first: Offset) -> Image:
     try:
         return apply_all(image, records, first)
     except Exception:
         for offset, record in enumerate(records, first):  # which one was it?
             try:
-                image = apply(image, record, offset)
+                image = apply(image, record, Offset(offset))
             except Exception as error:
                 raise StorageError(f"the committed record at {offset}: {error}") from error
         raise

@@ -7,6 +7,7 @@ be compared with what the committed log makes.
 
 from collections.abc import Callable, Iterable
 
+from nodes.kraft.ids import Offset
 from nodes.kraft.metadata.image import EMPTY, Image, apply
 from nodes.kraft.metadata.records import decode_record
 from nodes.kraft.metadata.snapshot import image_of
@@ -40,7 +41,7 @@ class States:
         found = self._images.get(digest)
         if found is None:
             record = self.record(batch.records[offset - batch.base_offset])
-            found = self._images[digest] = apply(image, record, offset)
+            found = self._images[digest] = apply(image, record, Offset(offset))
         return found
 
 

@@ -20,7 +20,15 @@ from kio.schema.alter_partition.v3.response import AlterPartitionResponse
 from kio.schema.errors import ErrorCode
 from kio.static.protocol import ResponsePayload
 
-from nodes.kraft.ids import NO_EPOCH, BrokerEpoch, BrokerId, LeaderEpoch, PartitionEpoch
+from nodes.kraft.ids import (
+    LOG_START,
+    NO_EPOCH,
+    BrokerEpoch,
+    BrokerId,
+    LeaderEpoch,
+    Offset,
+    PartitionEpoch,
+)
 from nodes.kraft.metadata.image import EMPTY, Image, PartitionKey
 from nodes.kraft.partition import core, follower, leader, steps
 from nodes.kraft.partition.batches import HEADER_BYTES, Batch
@@ -49,7 +57,7 @@ RETRY_MS: Final = 50
 IDLE_MS: Final = 60
 PRODUCE_TIMEOUT_MS: Final = 1500
 
-Position = tuple[LeaderEpoch, int, int]
+Position = tuple[LeaderEpoch, Offset, LeaderEpoch]
 """(leader epoch, offset, epoch of the last record)."""
 Replies = dict[PartitionKey, steps.Input]
 """What a leader answers, as what the follower makes of it."""
@@ -60,7 +68,7 @@ class Stored:
     """A partition's log on a disk, and the high watermark written down last."""
 
     batches: list[Batch] = field(default_factory=list)
-    checkpoint: int = 0
+    checkpoint: Offset = LOG_START
 
 
 class PartitionLedger:
@@ -118,7 +126,9 @@ class PartitionLedger:
 
 def value(number: int) -> Batch:
     """A producer's batch of one record."""
-    return Batch(0, 1, -1, number, 0, 0, 0, -1, -1, -1, bytes(HEADER_BYTES))
+    return Batch(
+        LOG_START, Offset(1), LeaderEpoch(-1), number, 0, 0, 0, -1, -1, -1, bytes(HEADER_BYTES)
+    )
 
 
 def producers_of(batches: list[Batch]) -> Producers:

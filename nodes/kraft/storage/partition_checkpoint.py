@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from nodes.kraft.ids import PartitionIndex
+from nodes.kraft.ids import Offset, PartitionIndex
 from nodes.kraft.storage.errors import StorageError
 from nodes.kraft.storage.files import replace_file, sync_directory
 
@@ -24,7 +24,7 @@ class Checkpoint:
         self._path = directory / "replication-offset-checkpoint"
         self._lock = threading.Lock()
 
-    def load(self) -> dict[tuple[uuid.UUID, PartitionIndex], int]:
+    def load(self) -> dict[tuple[uuid.UUID, PartitionIndex], Offset]:
         """Partition to high watermark; empty where there is no file. Raises `StorageError`."""
         if not self._path.exists():
             return {}
@@ -33,14 +33,14 @@ class Checkpoint:
             found = {}
             for line in lines:
                 topic_id, partition, offset = line.split(" ")
-                found[uuid.UUID(topic_id), PartitionIndex(int(partition))] = int(offset)
+                found[uuid.UUID(topic_id), PartitionIndex(int(partition))] = Offset(int(offset))
             if version != _VERSION or int(count) != len(found):
                 raise ValueError("wrong version or number of lines")
         except ValueError as error:
             raise StorageError(f"{self._path}: {error}") from error
         return found
 
-    def save(self, offsets: Mapping[tuple[uuid.UUID, PartitionIndex], int]) -> None:
+    def save(self, offsets: Mapping[tuple[uuid.UUID, PartitionIndex], Offset]) -> None:
         """Replace the file. May be called from any thread."""
         lines = [f"{topic_id} {number} {at}" for (topic_id, number), at in offsets.items()]
         text = "\n".join([_VERSION, str(len(lines)), *lines]) + "\n"

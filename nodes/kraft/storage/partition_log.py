@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from nodes.kraft.ids import PartitionIndex
+from nodes.kraft.ids import LOG_START, NO_ELECTION, Offset, PartitionIndex
 from nodes.kraft.partition import producers
 from nodes.kraft.partition.batches import Batch, batch_size, offset_at, read_batch
 from nodes.kraft.partition.epochs import last_epoch
@@ -72,7 +72,7 @@ class PartitionLog:
                     self._files.remove(f"{self._directory}/{lost}")
                 break
             segment = Segment(self._files, self._directory, log.end_offset)
-            newest = max(0, last_epoch(log.epochs))
+            newest = max(NO_ELECTION, last_epoch(log.epochs))
             for batch in segment.recover(check=check, last_epoch=newest):
                 log = log.append(batch)
             self._add(segment)
@@ -83,8 +83,8 @@ class PartitionLog:
         self._bases.append(segment.base_offset)
 
     @property
-    def end_offset(self) -> int:
-        return self._segments[-1].end_offset if self._segments else 0
+    def end_offset(self) -> Offset:
+        return self._segments[-1].end_offset if self._segments else LOG_START
 
     def append(self, batch: Batch) -> None:
         """Write `batch`, whose base offset is the end of the log."""
@@ -98,7 +98,7 @@ class PartitionLog:
             self._add(last)
         last.append(batch)
 
-    def truncate(self, end_offset: int) -> Producers:
+    def truncate(self, end_offset: Offset) -> Producers:
         """Drop what is at `end_offset` or above; the producers that remain. Raises
         `ValueError` where that is inside a batch."""
         while self._segments and self._segments[-1].base_offset >= end_offset:
@@ -112,7 +112,7 @@ class PartitionLog:
                 known = producers.remember(known, batch)
         return known
 
-    def read(self, from_offset: int, limit_offset: int, max_bytes: int) -> bytes:
+    def read(self, from_offset: Offset, limit_offset: Offset, max_bytes: int) -> bytes:
         """Whole batches from the one that holds `from_offset` up to `limit_offset` (exclusive),
         of one segment at most. The first one is there whatever `max_bytes` says."""
         if from_offset >= min(limit_offset, self.end_offset):
@@ -120,7 +120,7 @@ class PartitionLog:
         segment = self._segments[bisect_right(self._bases, from_offset) - 1]
         return segment.read(from_offset, limit_offset, max_bytes)
 
-    def find_time(self, timestamp_ms: int, limit_offset: int) -> tuple[int, int] | None:
+    def find_time(self, timestamp_ms: int, limit_offset: Offset) -> tuple[Offset, int] | None:
         """(offset, timestamp) of the first record at or after `timestamp_ms` below
         `limit_offset`; None: there is none."""
         for segment in self._segments:
@@ -131,7 +131,7 @@ class PartitionLog:
                     return offset_at(batch, timestamp_ms)
         return None
 
-    def latest_time(self, limit_offset: int) -> tuple[int, int] | None:
+    def latest_time(self, limit_offset: Offset) -> tuple[Offset, int] | None:
         """(offset, timestamp) of the first record with the highest timestamp below
         `limit_offset`."""
         highest: Batch | None = None
@@ -143,7 +143,7 @@ class PartitionLog:
                     highest = batch
         return None if highest is None else offset_at(highest, highest.max_timestamp_ms)
 
-    def _batches(self, segment: Segment, limit_offset: int) -> Iterator[Batch]:
+    def _batches(self, segment: Segment, limit_offset: Offset) -> Iterator[Batch]:
         """The batches of a segment below `limit_offset`."""
         offset, limit = segment.base_offset, min(limit_offset, segment.end_offset)
         while offset < limit and (data := segment.read(offset, limit, _SCAN_BYTES)):

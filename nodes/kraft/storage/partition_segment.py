@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
+from nodes.kraft.ids import NO_ELECTION, LeaderEpoch, Offset
 from nodes.kraft.partition.batches import HEADER, HEADER_BYTES, Batch, InvalidBatch, read_batch
 from nodes.kraft.storage.partition_files import Files
 
@@ -36,7 +37,7 @@ class Segment:
         "size",
     )
 
-    def __init__(self, files: Files, directory: str, base_offset: int) -> None:
+    def __init__(self, files: Files, directory: str, base_offset: Offset) -> None:
         self._files = files
         self.path = f"{directory}/{base_offset:020d}.log"
         self.base_offset = base_offset
@@ -50,7 +51,7 @@ class Segment:
         self._offsets = array("q")
         self._positions = array("q")
 
-    def recover(self, *, check: bool, last_epoch: int = 0) -> Iterator[Batch]:
+    def recover(self, *, check: bool, last_epoch: LeaderEpoch = NO_ELECTION) -> Iterator[Batch]:
         """Read the file again; what follows the last batch that is whole and in its place is
         cut off. `check`: look at checksums too; `last_epoch`: of the segment before, below which
         no batch is in its place. The batches are to be taken to the last."""
@@ -68,7 +69,7 @@ class Segment:
             self._files.truncate(self.path, self.size)
 
     def _scan(
-        self, descriptor: int, file_size: int, check: bool, last_epoch: int
+        self, descriptor: int, file_size: int, check: bool, last_epoch: LeaderEpoch
     ) -> Iterator[Batch]:
         """Note the batches of the file up to the first that is not whole or not in its place."""
         if file_size == 0:
@@ -103,7 +104,7 @@ class Segment:
         self.end_offset = batch.end_offset
         self.max_timestamp_ms = max(self.max_timestamp_ms, batch.max_timestamp_ms)
 
-    def read(self, from_offset: int, limit_offset: int, max_bytes: int) -> bytes:
+    def read(self, from_offset: Offset, limit_offset: Offset, max_bytes: int) -> bytes:
         """Whole batches from the one that holds `from_offset`, up to `limit_offset`
         (exclusive). The first one is there whatever `max_bytes` says."""
         position = self._floor(from_offset)
@@ -132,12 +133,12 @@ class Segment:
                 )
         return b"" if start is None or after is None else data[start:after]
 
-    def _floor(self, offset: int) -> int:
+    def _floor(self, offset: Offset) -> int:
         """A position at or before the batch that holds `offset`."""
         index = bisect_right(self._offsets, offset) - 1
         return self._positions[index] if index >= 0 else 0
 
-    def truncate(self, end_offset: int) -> None:
+    def truncate(self, end_offset: Offset) -> None:
         """Drop the batches at `end_offset` and above. Raises `ValueError` inside a batch."""
         position = self._floor(end_offset)
         while position < self.size:
