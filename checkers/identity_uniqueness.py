@@ -6,12 +6,12 @@ record that made it was truncated afterwards. Controllers that live at one time 
 ids.
 """
 
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from framework.checking.findings import concluded, finding
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import (
@@ -30,15 +30,71 @@ from framework.evidence.kinds import (
     HeartbeatAnswered,
     LeaseGranted,
     PartitionAppended,
+    SnapshotFile,
     SnapshotLoaded,
     SnapshotWritten,
-    evidence_of,
+    either_of,
 )
-from framework.evidence.run_events import RunEvents, incarnations
+from framework.evidence.run_events import RunEvents, incarnations, untold, voters
 from framework.history.pairing import Operation
-from framework.plugins.checker import Finding
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
 FS: Final = ("create", "describe", "metadata", "heartbeat", "produce")
+
+TOPICS: Final = Clause(
+    name="topic-ids",
+    says="A topic id is of one name, one record and one acknowledged creation",
+    compares="mentions of a topic id beside another",
+    floor=2,
+    because="an id that is mentioned once is nobody else's",
+    sources=(CLIENTS, DISKS, EVENTS),
+)
+BROKERS: Final = Clause(
+    name="broker-epochs",
+    says="A broker epoch is of one broker, and leases under it are of one process",
+    compares="mentions of a broker epoch beside another",
+    floor=2,
+    because="an epoch that is mentioned once is nobody else's",
+    sources=(CLIENTS, DISKS, EVENTS),
+    blind="two processes of a broker of which only one shows itself",
+)
+ENTRIES: Final = Clause(
+    name="log-entries",
+    says="An (epoch, offset) of the metadata log is one record, truncated or not, and a snapshot "
+    "id one state",
+    compares="copies of a record or a snapshot beside another",
+    floor=10,
+    because="two replicas that began have as many records in common",
+    sources=(DISKS, EVENTS),
+    blind="records below a snapshot that no copy of a disk has kept",
+)
+BATCHES: Final = Clause(
+    name="batches",
+    says="A (leader epoch, base offset) of a partition is one batch",
+    compares="copies of a batch beside another",
+    floor=2,
+    because="a batch of which there is one copy is like no other",
+    sources=(DISKS, EVENTS),
+    blind="partitions of one replica",
+)
+PRODUCERS: Final = Clause(
+    name="producer-ids",
+    says="A producer id is of one producer, and of a block that was given out; blocks follow each "
+    "other",
+    compares="mentions of a producer id, and blocks, beside another",
+    floor=2,
+    because="an id that is mentioned once is nobody else's",
+    sources=(CLIENTS, DISKS, EVENTS),
+)
+VOTERS: Final = Clause(
+    name="live-voters",
+    says="No two processes live at one time under one voter's id",
+    compares="processes of a voter beside an earlier one",
+    floor=2,
+    because="one restart may be the one that went well",
+    sources=(LEDGER, EVENTS),
+    blind="what a process does after the last event that it tells",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +108,10 @@ class Sighting:
 
 @dataclass(slots=True)
 class Names:
-    """The sightings of one kind of identifier; the first two owners of each."""
+    """The sightings of one kind of identifier, of a clause; the first two owners of each."""
 
     kind: str
+    clause: Clause
     first: dict[Hashable, Sighting] = field(default_factory=dict)
     second: dict[Hashable, Sighting] = field(default_factory=dict)
     seen: int = 0
@@ -65,6 +122,11 @@ class Names:
         if known.owner != sighting.owner:
             self.second.setdefault(name, sighting)
 
+    @property
+    def again(self) -> int:
+        """Sightings beside the first of a name."""
+        return self.seen - len(self.first)
+
     def findings(self) -> Iterator[Finding]:
         for name, other in sorted(self.second.items(), key=lambda item: str(item[0])):
             first = self.first[name]
@@ -72,6 +134,7 @@ class Names:
                 f"{self.kind} {_text(name)} is {_text(first.owner)} and {_text(other.owner)}",
                 [*first.operations, *other.operations],
                 [*first.evidence, *other.evidence],
+                clause=self.clause.name,
             )
 
 
@@ -87,10 +150,37 @@ def identity_uniqueness(events: RunEvents) -> Outcome:
         _producers(events),
     ]
     findings = [found for kind in kinds for found in kind.findings()]
-    findings += _producer_blocks(events)
-    findings += _live_voters(events)
+    blocks, found = _producer_blocks(events)
+    findings += found
+    again, found = _live_voters(events)
+    findings += found
+    compared = Counter({PRODUCERS.name: blocks, VOTERS.name: again})
+    for kind in kinds:
+        compared[kind.clause.name] += kind.again
     figures = {kind.kind.replace(" ", "_"): kind.seen for kind in kinds}
-    return concluded(sum(kind.seen for kind in kinds), findings, figures)
+    return weighed(_counts(compared, events), findings, figures)
+
+
+def _counts(compared: Mapping[str, int], events: RunEvents) -> dict[str, Count]:
+    """Where nothing was compared, perhaps because nobody asked for what could have been."""
+    done = {each.f for each in events.operations if each.ok}
+    named = any(_producer(each) is not None for each in events.operations)
+    reasons = {
+        TOPICS.name: "" if "create" in done else "no client was acknowledged a topic",
+        BROKERS.name: "",
+        ENTRIES.name: "",
+        BATCHES.name: "" if "produce" in done else "no client was acknowledged a record",
+        PRODUCERS.name: "" if named else "no client said by which id it produces",
+        VOTERS.name: untold(events.plan) or _never_restarted(events),
+    }
+    return {name: compared[name] or why or 0 for name, why in reasons.items()}
+
+
+def _never_restarted(events: RunEvents) -> str:
+    members = set(voters(events.plan))
+    ended = [each for each in events.faults if each.ends_processes]
+    hit = any(members - each.spared(members) for each in ended)
+    return "" if hit else "no fault ended a voter's process"
 
 
 def _text(value: Any) -> str:
@@ -104,7 +194,7 @@ def _text(value: Any) -> str:
 
 def _topic_ids(events: RunEvents) -> Names:
     """An id is of one name."""
-    names = Names("topic id")
+    names = Names("topic id", TOPICS)
     topics: Iterable[TopicCreated | TopicDeletionBegun] = events.of(
         TopicCreated, TopicDeletionBegun
     )
@@ -128,7 +218,7 @@ def _shown_topic(operation: Operation) -> str | None:
 
 def _topics_created(events: RunEvents) -> Names:
     """An id is of one creation: of one record, and of one create that was answered with it."""
-    names = Names("created topic")
+    names = Names("created topic", TOPICS)
     for each in events.of(TopicCreated):
         owner: Hashable = ("the record at offset", each.offset)
         names.add(("log", each.topic_id), Sighting(owner, evidence=(each,)))
@@ -145,7 +235,7 @@ def _topics_created(events: RunEvents) -> Names:
 
 def _broker_epochs(events: RunEvents) -> Names:
     """An epoch is of one broker id, whoever assigned or carried it."""
-    names = Names("broker epoch")
+    names = Names("broker epoch", BROKERS)
     given: Iterable[BrokerRegistered | LeaseGranted] = events.of(BrokerRegistered, LeaseGranted)
     for each in given:
         owner = ("broker", each.broker_id)
@@ -172,7 +262,7 @@ def _answered_epoch(operation: Operation) -> int | None:
 
 def _broker_processes(events: RunEvents) -> Names:
     """An epoch is of one process, by the leases that processes hold under it."""
-    names = Names("leased broker epoch")
+    names = Names("leased broker epoch", BROKERS)
     for each in events.of(LeaseGranted):
         name = (each.broker_id, each.broker_epoch)
         names.add(name, Sighting(("process", each.incarnation), evidence=(each,)))
@@ -186,9 +276,10 @@ def _broker_processes(events: RunEvents) -> Names:
     return names
 
 
-def _live_voters(events: RunEvents) -> Iterator[Finding]:
-    """Processes of one voter id that live at one time. Brokers may be two for a while: it is
-    what their leases are for."""
+def _live_voters(events: RunEvents) -> tuple[int, list[Finding]]:
+    """Processes of one voter id that live at one time, and how many were held against an earlier
+    one. Brokers may be two for a while: it is what their leases are for."""
+    compared, findings = 0, []
     lives: dict[int, list[tuple[Evidence, Booted]]] = defaultdict(list)
     evidence: Iterable[Evidence] = events.of(Booted, Exited, Appended, Change)
     for processes in incarnations(evidence).values():
@@ -200,13 +291,13 @@ def _live_voters(events: RunEvents) -> Iterator[Finding]:
         spans.sort(key=lambda span: (span[1].at_ns, span[1].node))
         last, first = spans[0]
         for end, boot in spans[1:]:
+            compared += 1
             if surely_before(moment_of(boot), moment_of(last)):
-                yield finding(
-                    f"two processes lived at one time as controller {replica}",
-                    evidence=[first, boot],
-                )
+                message = f"two processes lived at one time as controller {replica}"
+                findings.append(finding(message, evidence=[first, boot], clause=VOTERS.name))
             if end.at_ns > last.at_ns:
                 last, first = end, boot
+    return compared, findings
 
 
 # --- logs and snapshots -------------------------------------------------------------------
@@ -214,7 +305,7 @@ def _live_voters(events: RunEvents) -> Iterator[Finding]:
 
 def _entries(events: RunEvents) -> Names:
     """An (epoch, offset) of the metadata log is one record, truncated or not."""
-    names = Names("metadata entry")
+    names = Names("metadata entry", ENTRIES)
     for each in events.of(Appended):
         for offset, crc in enumerate(each.crcs, each.base_offset):
             names.add((each.epoch, offset), Sighting(("CRC", crc), evidence=(each,)))
@@ -223,7 +314,7 @@ def _entries(events: RunEvents) -> Names:
 
 def _partition_entries(events: RunEvents) -> Names:
     """A (leader epoch, base offset) of a partition is one batch."""
-    names = Names("partition entry")
+    names = Names("partition entry", BATCHES)
     for each in events.of(PartitionAppended):
         name = (each.topic_id, each.partition, each.epoch, each.base_offset)
         owner = ("batch up to", each.end_offset, "CRC", each.crc)
@@ -232,13 +323,17 @@ def _partition_entries(events: RunEvents) -> Names:
 
 
 def _snapshots(events: RunEvents) -> Names:
-    names = Names("snapshot")
+    names = Names("snapshot", ENTRIES)
     snapshots: Iterable[SnapshotWritten | SnapshotLoaded] = events.of(
         SnapshotWritten, SnapshotLoaded
     )
     for each in snapshots:
-        name = (each.end_offset, each.epoch)
+        name: Hashable = (each.end_offset, each.epoch)
         names.add(name, Sighting(("state", each.digest[:16]), evidence=(each,)))
+    for file in events.of(SnapshotFile):
+        if file.digest is not None:
+            name = (file.end_offset, file.epoch, "on disk")
+            names.add(name, Sighting(("state", file.digest[:16]), evidence=(file,)))
     return names
 
 
@@ -247,45 +342,58 @@ def _snapshots(events: RunEvents) -> Names:
 
 def _producers(events: RunEvents) -> Names:
     """A producer id, where operations tell theirs, is of one producer."""
-    names = Names("producer id")
+    names = Names("producer id", PRODUCERS)
     for operation in events.operations:
-        producer_id = (operation.ext or {}).get("producer_id")
-        if operation.f == "produce" and isinstance(producer_id, int) and producer_id >= 0:
+        producer_id = _producer(operation)
+        if producer_id is not None:
             names.add(producer_id, Sighting(operation.value["producer"], (operation,)))
     return names
 
 
-def _producer_blocks(events: RunEvents) -> Iterator[Finding]:
-    """Blocks of producer ids follow each other; a batch carries an id that was given out."""
+def _producer(operation: Operation) -> int | None:
+    found = (operation.ext or {}).get("producer_id")
+    told = operation.f == "produce" and isinstance(found, int) and found >= 0
+    return found if told and isinstance(found, int) else None
+
+
+def _producer_blocks(events: RunEvents) -> tuple[int, list[Finding]]:
+    """Blocks of producer ids follow each other; a batch carries an id that was given out. Also how
+    many were held against another."""
+    findings = []
     blocks: dict[int, ProducerIdsGiven] = {}
     for each in events.of(ProducerIdsGiven):
         blocks.setdefault(each.offset, each)
     before: ProducerIdsGiven | None = None
     for _, each in sorted(blocks.items()):
         if before is not None and each.next_producer_id <= before.next_producer_id:
-            yield finding(
-                f"the block of producer ids at offset {each.offset} ends at "
-                f"{each.next_producer_id}, the one at offset {before.offset} at "
-                f"{before.next_producer_id}",
-                evidence=[before, each],
+            findings.append(
+                finding(
+                    f"the block of producer ids at offset {each.offset} ends at "
+                    f"{each.next_producer_id}, the one at offset {before.offset} at "
+                    f"{before.next_producer_id}",
+                    evidence=[before, each],
+                    clause=PRODUCERS.name,
+                )
             )
         before = each
-    yield from _not_given_out(events.of(PartitionAppended), before)
+    named = [each for each in events.of(PartitionAppended) if each.producer_id is not None]
+    if before is None:
+        return 0, findings
+    findings += [*_not_given_out(named, before)][:1]
+    return max(0, len(blocks) - 1) + len(named), findings
 
 
 def _not_given_out(
-    batches: Iterable[PartitionAppended], last: ProducerIdsGiven | None
+    batches: Iterable[PartitionAppended], last: ProducerIdsGiven
 ) -> Iterator[Finding]:
-    if last is None:
-        return
     for batch in batches:
-        if batch.producer_id is not None and batch.producer_id >= last.next_producer_id:
+        if (batch.producer_id or 0) >= last.next_producer_id:
             yield finding(
                 f"{batch.node} appended a batch of producer id {batch.producer_id}; no block up to "
                 f"{last.next_producer_id} holds it",
                 evidence=[last, batch],
+                clause=PRODUCERS.name,
             )
-            return
 
 
 class IdentityUniqueness(RunChecker):
@@ -294,7 +402,8 @@ class IdentityUniqueness(RunChecker):
         "Topic ids, broker epochs, producer ids, log entries, snapshots and controllers' "
         "ids each stand for one thing, also across failovers"
     )
-    requires = evidence_of(Change)
+    requires = either_of(Change)
+    clauses = (TOPICS, BROKERS, ENTRIES, BATCHES, PRODUCERS, VOTERS)
     check_run = RunCheck(
         identity_uniqueness,
         evidence=(
@@ -308,5 +417,7 @@ class IdentityUniqueness(RunChecker):
             SnapshotLoaded,
             PartitionAppended,
         ),
+        disk=(Change, Appended, PartitionAppended, SnapshotFile),
         fs=FS,
+        faults=True,
     )

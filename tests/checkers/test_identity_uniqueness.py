@@ -6,10 +6,13 @@ from contract import Plants
 from controller_cores import decided_log
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judging import assert_unknown, clause_of, judged, silent
+from planted_disks import Disks
 from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC, Story, assert_valid, shown
 
-from checkers.identity_uniqueness import identity_uniqueness
+from checkers.identity_uniqueness import IdentityUniqueness, identity_uniqueness
+from framework.evidence.kinds import PartitionAppended
 from framework.verdict import Verdict
 
 
@@ -52,11 +55,13 @@ def clean() -> LogStory:
     story = LogStory()
     for number in (1, 2, 3):
         story.event(f"c{number}", "boot", replica_id=number, voters=[1, 2, 3])
-    for node in ("c1", "c2"):
-        story.append(node, 0, 1, 11, 12)
-    story.event("c1", "exit", reason="terminated")
-    story.event("c1", "boot", replica_id=1, voters=[1, 2, 3])
-    story.append("c1", 1, 2, 13)
+    for node in ("c1", "c2", "c3"):
+        story.append(node, 0, 7, *range(11, 17))
+    for _ in range(2):
+        story.event("c1", "exit", reason="terminated")
+        story.inject(fault="kill", victims={"c1": "kill"})
+        story.event("c1", "boot", replica_id=1, voters=[1, 2, 3])
+    story.append("c1", 1, 8, 13)
     story.brokers(4, 5)
     leased(story, "b1", 4, story.epochs[4])
     leased(story, "b1", 4, story.epochs[4])
@@ -88,8 +93,8 @@ def test_nothing_seen_is_unknown() -> None:
 
 def two_controllers(story: Story) -> None:
     story.event("n9", "boot", replica_id=2, voters=[1, 2, 3])
-    story.append("c2", 9, 1, 1)
-    story.append("n9", 9, 1, 1)
+    story.append("c2", 9, 7, 1)
+    story.append("n9", 9, 7, 1)
 
 
 PLANTED = Plants.of(
@@ -107,7 +112,7 @@ PLANTED = Plants.of(
         "broker epoch 2 is broker/5 and broker/4": lambda story: leased(story, "b1", 4, 2),
         "leased broker epoch 4/0 is process/b1#1": lambda story: leased(story, "b3", 4, 0),
         "leased broker epoch 101/40 is process/i1": lambda story: played(story, 40, "i3"),
-        "metadata entry 1/1 is CRC/12 and CRC/99": lambda story: story.append("c3", 1, 1, 99),
+        "metadata entry 7/1 is CRC/12 and CRC/99": lambda story: story.append("c3", 1, 7, 99),
         f"partition entry {TOPIC}/0/3/2 is": lambda story: batch(story, "b3", 2, 9),
         "snapshot 3/1 is state/d and state/e": lambda story: story.event(
             "c2", "snap_write", end_offset=3, epoch=1, digest="e", high_watermark=3
@@ -116,8 +121,63 @@ PLANTED = Plants.of(
         "block of producer ids": lambda story: producers(story, 2_000),
         "batch of producer id 2000": lambda story: batch(story, "b1", 4, 1, 2_000),
         "lived at one time as controller 2": two_controllers,
+        "snapshot 3/1/on disk is state/d and state/e": lambda story: (
+            story.disks.snapshot("c1", 3, 1, digest="d"),
+            story.disks.snapshot("c2", 3, 1, digest="e"),
+        ),
     },
 )
+
+CHECKER = IdentityUniqueness()
+
+
+def test_disks_are_enough_for_records() -> None:
+    for crcs, verdict in (((7, 7, 7), Verdict.VALID), ((7, 7, 8), Verdict.INVALID)):
+        story = Story()
+        story.disks.fill(1, 6, "c1", "c2", "c3")
+        for node, crc in zip(("c1", "c2", "c3"), crcs, strict=True):
+            story.disks.write(node, 1, crc=crc)
+        assert clause_of(judged(CHECKER, story), "log-entries").verdict is verdict
+
+
+def test_disks_are_enough_for_batches() -> None:
+    for crc, verdict in ((7, Verdict.VALID), (8, Verdict.INVALID)):
+        story = Story()
+        produced(story, "p1", 7)
+        for node, each in (("b1", 7), ("b2", 7), ("b3", crc)):
+            batch_on_disk(story, node, each)
+        assert clause_of(judged(CHECKER, story), "batches").verdict is verdict
+
+
+def batch_on_disk(story: Story, node: str, crc: int) -> None:
+    story.disks.tell(
+        PartitionAppended,
+        node,
+        topic_id=TOPIC,
+        partition=0,
+        base_offset=0,
+        end_offset=2,
+        epoch=3,
+        crc=crc,
+        leading=None,
+        producer_id=None,
+        base_sequence=None,
+    )
+
+
+def test_nodes_that_tell_nothing_are_not_believed() -> None:
+    story = silent(clean())
+    story.disks = Disks()
+    assert_unknown(CHECKER, story, "log-entries", "batches", "live-voters")
+
+
+def test_nobody_asked_for_what_has_a_name() -> None:
+    story = Story()
+    story.heartbeat(4, 0)
+    found = {each.name: each.verdict for each in judged(CHECKER, story).clauses}
+    assert [name for name, verdict in found.items() if verdict is None] == [
+        *("topic-ids", "batches", "producer-ids", "live-voters")
+    ]
 
 
 def test_zombies_name_nobody() -> None:
@@ -130,7 +190,7 @@ def test_zombies_name_nobody() -> None:
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32))
 def test_what_the_real_controller_names_is_accepted(seed: int) -> None:
-    assert_valid(identity_uniqueness(decided_log(random.Random(seed)).run_events()))
+    assert not identity_uniqueness(decided_log(random.Random(seed)).run_events()).findings
 
 
 @settings(max_examples=80, deadline=None)
