@@ -48,20 +48,15 @@ PAUSE_S: Final = 0.05
 NO_ACKNOWLEDGEMENT: Final = "NO_ACKNOWLEDGEMENT"
 """A produce with acks=0, which nobody answers."""
 
-WITHOUT_EFFECT: Final = frozenset(
-    {
-        outcomes.CONNECTION_FAILED,
-        name_of(ErrorCode.unknown_topic_or_partition),
-        name_of(ErrorCode.leader_not_available),
-    }
-)
-"""Answers to a produce before anything is appended."""
-CURABLE: Final = WITHOUT_EFFECT | {
+CURABLE: Final = {
+    outcomes.CONNECTION_FAILED,
     outcomes.CONNECTION_LOST,
     outcomes.CLIENT_TIMED_OUT,
     *map(
         name_of,
         (
+            ErrorCode.unknown_topic_or_partition,
+            ErrorCode.leader_not_available,
             ErrorCode.not_leader_or_follower,
             ErrorCode.request_timed_out,
             ErrorCode.fenced_leader_epoch,
@@ -167,7 +162,7 @@ class LogClient:
         if invocation.f in self._outcomes.reads:
             return Attempt(result, leader.node, again=True)
         idempotent = Produce.from_json(invocation.value).idempotent
-        harmless = result.error[0] in WITHOUT_EFFECT
+        harmless = result.type == "fail"  # by the system's table
         memory.unknown = memory.unknown or not harmless
         return Attempt(result, leader.node, again=harmless or idempotent)
 
