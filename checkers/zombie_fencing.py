@@ -178,10 +178,10 @@ def _shown(operation: Operation) -> Iterator[Generation]:
     if operation.f == "heartbeat" and result.get("broker_epoch", NO_EPOCH) != NO_EPOCH:
         yield Generation(_broker(value["broker_id"]), result["broker_epoch"], operation)
     elif operation.f in STARTS:
-        epoch = result.get("second", result).get("broker_epoch", NO_EPOCH)
-        name = str(operation.key).removeprefix("broker-")
-        if epoch != NO_EPOCH and name.isdecimal():
-            yield Generation(_broker(int(name)), epoch, operation)
+        process = result.get("second", result)
+        epoch, broker_id = process.get("broker_epoch", NO_EPOCH), process.get("broker_id")
+        if epoch != NO_EPOCH and broker_id is not None:
+            yield Generation(_broker(broker_id), epoch, operation)
     elif operation.f == "alter-isr":
         # It acknowledges the epoch that it carried, too, if that was current; a stale one is
         # below what is known, and changes nothing.

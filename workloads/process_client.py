@@ -137,6 +137,7 @@ def _state(slot: ExtraBroker) -> ProcessState | None:
         incarnation=found.incarnation,
         broker_state=found.broker_state,
         broker_epoch=found.broker_epoch,
+        broker_id=slot.broker_id,
     )
 
 

@@ -137,7 +137,7 @@ def member_of_an_isr_under_an_epoch_that_is_over(story: Story) -> None:
 
 @PLANTED.violation("broker epoch 3 of broker 301", "broker epoch 8", on=Story)
 def epoch_that_a_process_of_the_harness_took_over(story: Story) -> None:
-    state = {"incarnation": "i", "broker_state": "active", "broker_epoch": 8}
+    state = {"incarnation": "i", "broker_state": "active", "broker_epoch": 8, "broker_id": 301}
     story.op("replace", "broker-301", None, {"second": state, "first": {}})
     story.heartbeat(301, 3)
 

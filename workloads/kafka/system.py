@@ -34,6 +34,9 @@ class ExtraBroker(Protocol):
     """
 
     @property
+    def broker_id(self) -> int: ...
+
+    @property
     def node(self) -> str:
         """The node whose host it shares."""
 

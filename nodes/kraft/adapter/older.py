@@ -19,15 +19,18 @@ ASSERTED: Final[Mapping[tuple[str, str], str]] = {
     ("describe", "UNKNOWN_TOPIC_ID"): ABSENT,
 }
 """(f, code) of failures that were read by their codes, and what they saw."""
-OF_BROKERS: Final = ("heartbeat", "start", "restart", "bounce", "replace")
+STARTS: Final = ("start", "restart", "bounce", "replace")
+OF_BROKERS: Final = ("heartbeat", *STARTS)
 """Operations whose values had the node's own words for states."""
+KEY: Final = "broker-"
+"""What the key of an operation on a broker begins with; its id follows."""
 _ANY: Final = "(?:" + "|".join(STATES) + ")"
 _STATE: Final = rf'"(target|next_state|broker_state)":"{_ANY}"'
 
 
 def restated(operations: pa.Table) -> pa.Table:
     """`framework.plugins.system.System.restated`."""
-    return with_states(with_asserts(operations))
+    return with_ids(with_states(with_asserts(operations)))
 
 
 def with_asserts(operations: pa.Table) -> pa.Table:
@@ -60,6 +63,26 @@ def with_states(operations: pa.Table) -> pa.Table:
                 texts = pc.replace_substring_regex(texts, pattern, rf'"\1":"{state}"')
             operations = _with(operations, name, pc.if_else(older, texts, operations[name]))
     return operations
+
+
+def with_ids(operations: pa.Table) -> pa.Table:
+    """With the broker's id in what a process that was started said of itself."""
+    started = pc.and_(
+        pc.is_in(operations["f"], pa.array(STARTS)), pc.equal(operations["type"], "ok")
+    )
+    silent = pc.invert(pc.match_substring(operations["result"], '"broker_id":'))
+    rows = pc.indices_nonzero(pc.and_(started, pc.fill_null(silent, False)))
+    if not len(rows):
+        return operations
+    results = operations["result"].to_pylist()
+    for row, key in zip(rows.to_pylist(), operations["key"].take(rows).to_pylist(), strict=True):
+        name, process = json.loads(key), json.loads(results[row])
+        number = str(name).removeprefix(KEY)
+        if isinstance(process, dict) and number.isdecimal():
+            new = process.get("second", process)
+            new["broker_id"] = int(number)
+            results[row] = as_json(process)
+    return _with(operations, "result", pa.array(results, pa.string()))
 
 
 def _with(operations: pa.Table, name: str, column: pa.Array) -> pa.Table:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from framework.evidence.kinds import BrokerState
-from workloads.kafka.operations.value import Value
+from workloads.kafka.operations.value import Value, omitted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +16,7 @@ class ProcessState(Value):
     incarnation: str
     broker_state: BrokerState
     broker_epoch: int
+    broker_id: int | None = omitted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

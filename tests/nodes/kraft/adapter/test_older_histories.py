@@ -117,7 +117,7 @@ GRANTED = {"broker_epoch": 7, "next_state": "SHUTDOWN", "lease_end_ms": 9}
 @pytest.mark.parametrize(("word", "state"), STATES.items())
 def test_states_are_in_the_words_of_all_systems(word: str, state: str, tmp_path: Path) -> None:
     asked, granted = {**BEAT, "target": word}, {**GRANTED, "next_state": word}
-    process = {"incarnation": "i", "broker_state": word, "broker_epoch": 7}
+    process = {"incarnation": "i", "broker_state": word, "broker_epoch": 7, "broker_id": 4}
     replaced = {"first": process, "second": {**process, "broker_state": "ACTIVE"}}
     beat, swapped = stored(
         tmp_path,
@@ -158,3 +158,37 @@ def test_a_state_of_today_is_not_touched(tmp_path: Path) -> None:
     today = {**BEAT, "target": "leaving"}
     table = stored(tmp_path, {"f": "heartbeat", "type": "ok", "asked": today})
     assert restated(table) is table
+
+
+# --- processes ----------------------------------------------------------------------------
+
+PROCESS = {"incarnation": "i", "broker_state": "active", "broker_epoch": 7}
+
+
+@pytest.mark.parametrize("f", ["start", "restart", "bounce"])
+def test_a_process_that_was_started_says_of_which_broker_it_is(f: str, tmp_path: Path) -> None:
+    operation = {"f": f, "type": "ok", "key": "broker-301", "value": PROCESS}
+    (row,) = stored(tmp_path, operation).to_pylist()
+    assert json.loads(row["result"]) == {**PROCESS, "broker_id": 301}
+
+
+def test_the_one_that_replaced_another_says_it_too(tmp_path: Path) -> None:
+    value = {"first": {}, "second": PROCESS}
+    operation = {"f": "replace", "type": "ok", "key": "broker-301", "value": value}
+    (row,) = stored(tmp_path, operation).to_pylist()
+    assert json.loads(row["result"])["second"] == {**PROCESS, "broker_id": 301}
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"f": "start", "type": "ok", "key": "broker-301", "value": {**PROCESS, "broker_id": 7}},
+        {"f": "start", "type": "ok", "key": "b1", "value": PROCESS},
+        {"f": "start", "type": "info", "key": "broker-301", "value": PROCESS},
+        {"f": "drain", "type": "ok", "key": "broker-301", "value": {"reason": None}},
+        {"f": "start", "type": "ok", "key": "broker-301"},
+    ],
+)
+def test_nothing_else_says_it(operation: dict[str, Any], tmp_path: Path) -> None:
+    (row,) = stored(tmp_path, operation).to_pylist()
+    assert json.loads(row["result"]) == operation.get("value")
