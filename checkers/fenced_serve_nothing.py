@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.folds.leases import ROUNDING_NS, THREADS_LAG_NS, begin, by_node, under_way
+from checkers.folds.leases import THREADS_LAG_NS, begin, by_node, under_way
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -151,8 +151,9 @@ def _of_process(life: Sequence[Evidence]) -> Iterator[Fenced]:
             since = None
         elif isinstance(each, BrokerStateChanged) and since is None:
             since, why = each.at_ns, each
-            if lease is not None and each.lease_ended and lease.end_ns + ROUNDING_NS < since:
-                since, why = lease.end_ns + ROUNDING_NS, lease
+            over = None if lease is None else lease.end_ns + lease.rounded_ns
+            if lease is not None and over is not None and each.lease_ended and over < since:
+                since, why = over, lease
     if since is not None and life[-1].at_ns > since:
         yield Fenced(since, life[-1].at_ns, why)
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from checkers.folds.committed_log import CommittedLog, committed_log
-from checkers.folds.leases import ROUNDING_NS, served_without_lease
+from checkers.folds.leases import served_without_lease
 from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -144,7 +144,7 @@ def _under_older(decisions: Iterable[Decided], log: CommittedLog) -> Iterator[Fi
 def _too_long(grants: Iterable[LeaseGranted], length: int | None) -> Iterator[Finding]:
     for grant in grants:
         own = grant.end_ns - grant.start_ns
-        if length is not None and own > length * (1 + RATE_ERROR) + ROUNDING_NS:
+        if length is not None and own > length * (1 + RATE_ERROR) + grant.rounded_ns:
             yield finding(
                 f"broker id {grant.broker_id} was leased for {own / 1e6:g} ms from the start that "
                 f"it named; leases of this run are {length / 1e6:g} ms long",
@@ -180,6 +180,7 @@ def _too_soon(
     length: int | None,
 ) -> Iterator[Finding]:
     claims = {each.epoch: each for each in events.of(Claimed)}
+    rounded_ns = max((each.rounded_ns for each in grants), default=0)
     leases: dict[tuple[int, int], list[LeaseGranted]] = defaultdict(list)
     for grant in grants:
         leases[grant.broker_id, grant.broker_epoch].append(grant)
@@ -197,7 +198,7 @@ def _too_soon(
         claim = claims.get(append.epoch)
         if claim is not None and length is not None and claim.node == append.node:
             was_active = append.at_ns - claim.at_ns
-            if was_active < length * (1 - RATE_ERROR) - ROUNDING_NS:
+            if was_active < length * (1 - RATE_ERROR) - rounded_ns:
                 yield finding(
                     f"{what} {was_active / 1e6:.1f} ms after it had become active; a lease of "
                     f"{length / 1e6:g} ms may have been granted just before",
@@ -207,7 +208,7 @@ def _too_soon(
 
 def _before_its_end(append: Appended, grant: LeaseGranted) -> bool:
     begin, end = moment_of(grant, grant.start_ns), moment_of(grant, grant.end_ns)
-    slack = ROUNDING_NS + round((grant.end_ns - grant.start_ns) * RATE_ERROR)
+    slack = grant.rounded_ns + round((grant.end_ns - grant.start_ns) * RATE_ERROR)
     at = moment_of(append)
     return surely_not_after(begin, at) and surely_before(at, end, slack)
 

@@ -38,8 +38,6 @@ EDGES: Final = frozenset[tuple[BrokerState, BrokerState]](
         ("fenced", "leaving"),
     }
 )
-EARLY_NS: Final = 2_000_000
-"""Leases are kept in whole ms."""
 
 
 def life_cycle_conformance(events: RunEvents) -> Outcome:
@@ -137,7 +135,7 @@ def _activation(change: BrokerStateChanged, broker: Broker, what: str) -> Iterat
 def _fenced(change: BrokerStateChanged, broker: Broker) -> bool:
     """The lease ended, or the controller's last word was anything but a renewal of it."""
     lease, heard = broker.lease, broker.heard
-    if lease is None or change.at_ns >= lease.end_ns - EARLY_NS:
+    if lease is None or change.at_ns >= lease.end_ns - lease.rounded_ns:
         return True
     if heard is None:
         return False

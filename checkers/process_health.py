@@ -43,6 +43,8 @@ LIFE: Final = (Booted, Exited, Failed, Stalled, Ticked, ImageDigest, Committed, 
 """What shows that a process lives."""
 FS: Final = ("drain", "bounce", "replace", "restart", "start")
 """Operations that end or start processes; their key names the process, or its node."""
+MISSED: Final = 3
+"""So many ticks are not missed by chance."""
 SETTLING_NS: Final = 1_000_000_000
 """What was done to a process shows within this time."""
 BY_REQUEST: Final = frozenset({2, 9, 15})
@@ -92,11 +94,11 @@ STALLS: Final = Clause(
 @dataclass(frozen=True, slots=True)
 class ProcessHealthOptions:
     """In s. `stall`: how long a part of a process stands still at most. `silence`: how long one
-    that ticks tells nothing at most: three times what lies between two ticks. `boot`: within what
-    time one that was started again tells of its boot."""
+    that ticks tells nothing at most; None: `MISSED` times what lies between two of its ticks.
+    `boot`: within what time one that was started again tells of its boot."""
 
     stall: float = 1.0
-    silence: float = 30.0
+    silence: float | None = None
     boot: float = 10.0
 
     def __post_init__(self) -> None:
@@ -114,7 +116,7 @@ def process_health(
         *_exit_codes(events.of(ProcessEnded)),
         *_stalls(stalls, events, long_ns),
         *_unexplained(events),
-        *_silent(events, options.silence),
+        *_silent(events, options),
         *_never_back(events, options.boot),
     ]
     longest = max((each.lasted_ns / 1e6 for each in stalls), default=0.0)
@@ -247,11 +249,15 @@ def _asked_for(events: RunEvents, first: Evidence, begin: int, end: int) -> bool
     )
 
 
-def _silent(events: RunEvents, silence_s: float) -> Iterator[Finding]:
+def _silent(events: RunEvents, options: ProcessHealthOptions) -> Iterator[Finding]:
     """A process that told nothing for long, though such processes tick: between two things that it
     told, or from the last one to the last that the harness did. Time in which a fault held its node
     or the machine had no time does not count."""
-    if next(events.of(Ticked), None) is None:
+    ticks = list(events.of(Ticked))
+    long_ns = MISSED * max((each.every_ns or 0 for each in ticks), default=0)
+    if options.silence is not None:
+        long_ns = round(options.silence * 1e9)
+    if not ticks or not long_ns:
         return
     end_ns = max((each.time_ns for each in events.nemesis), default=0)
     for node, lives in incarnations(_told(events)).items():
@@ -263,7 +269,7 @@ def _silent(events: RunEvents, silence_s: float) -> Iterator[Finding]:
             for last, next_ns in zip(life, following, strict=False):
                 since_ns = latest_ns(last)
                 silent_ns = next_ns - since_ns - _covered_ns(since_ns, next_ns, held)
-                if silent_ns < silence_s * 1e9 or _asked_for(events, life[0], since_ns, next_ns):
+                if silent_ns < long_ns or _asked_for(events, life[0], since_ns, next_ns):
                     continue
                 yield finding(
                     f"{node} fell silent {since_ns / 1e9:.0f} s after the run began, for "

@@ -28,8 +28,6 @@ from framework.plugins.checker import Finding
 
 THREADS_LAG_NS: Final = 250_000_000
 """A process that runs lets each of its threads run within this time; see `Stalled`."""
-ROUNDING_NS: Final = 2_000_000
-"""Leases are kept in whole ms."""
 
 
 @dataclass(slots=True)
@@ -46,7 +44,7 @@ class Lease:
         return self.grant.end_ns
 
     def saw(self, each: Evidence) -> None:
-        if each.at_ns > self.end_ns + ROUNDING_NS:
+        if each.at_ns > self.end_ns + self.grant.rounded_ns:
             self.served |= isinstance(each, Served)
             self.ran_ns = each.at_ns if self.ran_ns is None else self.ran_ns
 
@@ -78,11 +76,12 @@ def served_without_lease(events: RunEvents) -> tuple[int, list[Finding]]:
 def _judge(served: Served, lease: Lease | None, operations: list[Operation]) -> list[Finding]:
     if lease is None:
         return [_never_leased(served, operations)]
-    if served.at_ns <= lease.end_ns + ROUNDING_NS:
+    rounded_ns = lease.grant.rounded_ns
+    if served.at_ns <= lease.end_ns + rounded_ns:
         return []
     beside = under_way(served, operations)
     end = moment_of(lease.grant, lease.end_ns)
-    after = [each for each in beside if surely_before(end, begin(each), ROUNDING_NS)]
+    after = [each for each in beside if surely_before(end, begin(each), rounded_ns)]
     if not after and not lease.was_over(served):
         return []
     late_ms = (served.at_ns - lease.end_ns) / 1e6

@@ -143,9 +143,10 @@ class Stalled(Evidence):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ticked(Evidence):
-    """The process was alive: it says so again and again."""
+    """The process was alive: it says so every `every_ns`; None: who knows how often."""
 
     kind: ClassVar[str] = "ticked"
+    every_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -467,13 +468,15 @@ class BrokerStateChanged(Evidence):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseGranted(Evidence):
     """A broker may act till `end_ns`. Both times are of the broker's clock, told as `at_ns` is:
-    comparing them with what the same node did needs no other clock."""
+    comparing them with what the same node did needs no other clock. rounded_ns: by how much the
+    node's own reckoning may differ, as it keeps them in coarser units."""
 
     kind: ClassVar[str] = "lease-granted"
     broker_id: BrokerId
     broker_epoch: BrokerEpoch
     start_ns: int
     end_ns: int
+    rounded_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

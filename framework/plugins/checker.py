@@ -72,7 +72,7 @@ class Finding:
     operations: Sequence[int] = ()
     """Indices of the history events that prove it (invocations)."""
     events: Sequence[Mapping[str, Json]] = ()
-    """Node events that prove it, as in events.jsonl."""
+    """Evidence of nodes that proves it, as `Evidence.as_json` has it."""
     contracts: Sequence[str] = ()
     """Which contracts proved it. Empty: all that its checker used."""
     picture: Mapping[str, Json] | None = None

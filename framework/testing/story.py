@@ -127,7 +127,7 @@ class Story:
             "incarnation": f"{node}-{self.lives.get(node, 0)}",
             "seq": sum(each.node == node for each in self.evidence),
             "at_ns": self.now_ns,
-            "ref": f"nodes/{node}/events.jsonl:{len(self.evidence) + 1}",
+            "ref": f"nodes/{node}:{len(self.evidence) + 1}",
         }
         told = kind(node=node, **{**common, **fields})
         self.evidence.append(told)

@@ -1,14 +1,17 @@
 """Brokers and replicas live by their state machines (D.14)."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
+import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_runs import MS, ZERO_NS, Story, assert_valid
 
 from checkers.life_cycle_conformance import life_cycle_conformance
+from framework.evidence.kinds import LeaseGranted
 from framework.verdict import Verdict
 from nodes.kraft.broker import lifecycle
 from nodes.kraft.wire.heartbeats import BrokerHeartbeatResponse, BrokerState
@@ -129,6 +132,22 @@ def late(story: Tale) -> None:
     """Long enough before the end of what a killed process may have lost."""
     story.wait(2_000)
     story.event("c1", "epoch", epoch=9, leader_id=-1, voted_id=-1)
+
+
+@pytest.mark.parametrize(("rounded_ms", "expected"), [(2, Verdict.VALID), (0, Verdict.INVALID)])
+def test_in_what_units_leases_are_kept_is_the_systems_to_say(
+    rounded_ms: int, expected: Verdict
+) -> None:
+    """Fenced 1 ms before the end of the lease that it was told of."""
+    story = clean()
+    story.lease("b1", 2, 12)
+    story.move("ACTIVE", "FENCED", 12)
+    events = story.run_events()
+    evidence = [
+        replace(each, rounded_ns=rounded_ms * MS) if isinstance(each, LeaseGranted) else each
+        for each in events.evidence
+    ]
+    assert life_cycle_conformance(replace(events, evidence=evidence)).verdict is expected
 
 
 PLANTED = Plants.of(

@@ -1,6 +1,7 @@
 """Processes run until they are told to stop (D.22)."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from contract import Plants
@@ -10,7 +11,7 @@ from judging import assert_unknown, silent
 from planted_runs import NODES, Story, assert_invalid, assert_valid
 
 from checkers.process_health import ProcessHealth, process_health
-from framework.evidence.kinds import DISK, Failed, ProcessEnded
+from framework.evidence.kinds import DISK, Failed, ProcessEnded, Ticked
 from framework.verdict import Verdict
 
 
@@ -228,6 +229,20 @@ def test_silence_of_nodes_that_never_tick_is_none() -> None:
     story.wait(100_000)
     story.final()
     assert_valid(process_health(story.run_events()))
+
+
+@pytest.mark.parametrize(("every_s", "accused"), [(10, True), (25, False), (None, False)])
+def test_how_often_a_node_ticks_is_the_systems_to_say(every_s: int | None, accused: bool) -> None:
+    story = clean()
+    gone_quiet(story)
+    events = story.run_events()
+    every_ns = None if every_s is None else every_s * 10**9
+    evidence = [
+        replace(each, every_ns=every_ns) if isinstance(each, Ticked) else each
+        for each in events.evidence
+    ]
+    outcome = process_health(replace(events, evidence=evidence))
+    assert (outcome.verdict is Verdict.INVALID) == accused, outcome.findings
 
 
 def test_node_of_the_plan_that_never_told_of_itself_is_unknown() -> None:

@@ -58,6 +58,10 @@ OF_THE_PROCESS: Final = frozenset({"DescribeNode", "ApiVersions"})
 """Requests whose answers tell of the process, not of the cluster."""
 OF_TOPICS: Final = frozenset({"Produce", "Fetch", "ListOffsets", "OffsetForLeaderEpoch"})
 UNKNOWN_TOPIC: Final = 3
+CLOCK_EVERY_NS: Final = 10_000_000_000
+"""How often a node of any release tells its clock."""
+ROUNDING_NS: Final = 2_000_000
+"""Nodes keep leases in whole ms."""
 STALE_BROKER_EPOCH: Final = 77
 
 _HEAD: Final[Mapping[str, type]] = {
@@ -200,7 +204,7 @@ def _stall(line: Line) -> Iterator[Evidence]:
 
 
 def _clock(line: Line) -> Iterator[Evidence]:
-    yield kinds.Ticked(**line.head)
+    yield kinds.Ticked(**line.head, every_ns=CLOCK_EVERY_NS)
 
 
 def _epoch(line: Line) -> Iterator[Evidence]:
@@ -446,6 +450,7 @@ def _lease(line: Line) -> Iterator[Evidence]:
         broker_epoch=says["broker_epoch"],
         start_ns=says["start_ns"] + line.zero_ns,
         end_ns=says["end_ns"] + line.zero_ns,
+        rounded_ns=ROUNDING_NS,
     )
 
 
