@@ -16,8 +16,8 @@ harness and its ledger:
    epoch, a topic that had gone, or another state than that of a version which held all the time.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
@@ -27,16 +27,75 @@ from checkers.folds.lives import Lives
 from checkers.folds.observations import with_observations
 from checkers.folds.sweeps import falls
 from checkers.folds.topic_ids import LIVES, TopicLives, topic_lives
-from framework.checking.findings import concluded, finding
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import NO_LEADER
 from framework.evidence.run_events import RunEvents, settle_marks, settled, unhealed
 from framework.history.pairing import Operation
-from framework.plugins.checker import Finding
+from framework.plugins.checker import CLIENTS, LEDGER, Clause, Count, Finding
 
 READS: Final = ("describe", "metadata")
 FS: Final = (*READS, "alter-isr", "fetch", "list-offsets", *LIVES)
+VERSIONED: Final = ("describe", "alter-isr")
+"""What shows versions."""
+
+ISR: Final = Clause(
+    name="isr",
+    says="In an answer the ISR is of the replicas, names each once, and the leader is in it",
+    compares="states of partitions in answers",
+    floor=10,
+    because="one topic of three partitions, read some times",
+    sources=(CLIENTS,),
+)
+LEADER: Final = Clause(
+    name="one-leader",
+    says="One leader epoch of a partition has one leader",
+    compares="answers beside another of the same partition and leader epoch",
+    floor=6,
+    because="two partitions, each shown by four answers",
+    sources=(CLIENTS,),
+    blind="a second leader that answers no client",
+)
+VERSIONS: Final = Clause(
+    name="versions",
+    says="One version of a partition has one state; a higher one has no lower leader epoch, and no "
+    "linearizable read shows a lower one than an earlier read",
+    compares="answers with a version beside another of the same partition",
+    floor=4,
+    because="two partitions, each shown by three answers",
+    sources=(CLIENTS,),
+    blind="versions that nobody was shown",
+)
+REPLICAS: Final = Clause(
+    name="replicas",
+    says="A partition's replicas stay those that they were",
+    compares="answers with replicas beside another of the same partition",
+    floor=6,
+    because="two partitions, each shown by four answers",
+    sources=(CLIENTS,),
+    blind="partitions that are moved on purpose: no operation does that yet",
+)
+CACHES: Final = Clause(
+    name="caches",
+    says="What one broker's cache shows goes back only over a restart",
+    compares="topics and partitions in answers of a broker's cache, beside an earlier answer of "
+    "the same process",
+    floor=2,
+    because="without an observer each broker is asked of a topic in the end, and rarely before: a "
+    "topic and its partition, or two topics, that were asked of twice",
+    sources=(CLIENTS, LEDGER),
+    blind="what went back between two answers",
+)
+SETTLED: Final = Clause(
+    name="settled-caches",
+    says="Once the cluster was seen to settle, no cache shows what was over before that",
+    compares="answers of caches after settling about what had been shown before",
+    floor=2,
+    because="two brokers",
+    sources=(CLIENTS, LEDGER),
+    blind="what changed after the last read before settling",
+)
 
 Partition: TypeAlias = tuple[str, int]
 """(topic id, partition)."""
@@ -101,7 +160,61 @@ def metadata_answers(events: RunEvents) -> Outcome:
         "partitions": len(partitions),
         "caches_after_settling": len(settled_caches),
     }
-    return concluded(len(sights) - len(partitions), findings, figures)
+    counts = _counts(events, partitions, topics, lives, settled_at)
+    return weighed(counts, findings, figures)
+
+
+def _counts(
+    events: RunEvents,
+    partitions: Mapping[Partition, Sequence[Sight]],
+    topics: Iterable[Topic],
+    lives: "Lives",
+    settled_at: float,
+) -> Mapping[str, Count]:
+    """Of each clause. A system may have no reads that show versions, and no caches to be asked."""
+    sights = [each for own in partitions.values() for each in own]
+    asked = {each.f for each in events.operations}
+    versions: Count = "nobody asked for versions"
+    caches: Count = "nobody asked for a broker's cache"
+    settling: Count = "the cluster was not seen to settle"
+    if not asked.isdisjoint(VERSIONED):
+        versions = _beside(each.key for each in sights if each.version is not None)
+    if "metadata" in asked:
+        shown: list[tuple[Operation, Hashable]] = [
+            *((each.operation, each.operation.key) for each in topics),
+            *((each.operation, each.key) for each in sights),
+        ]
+        caches = _beside(
+            (what, life)
+            for operation, what in shown
+            if operation.f == "metadata" and (life := lives.of(operation)) is not None
+        )
+        if settled_at < float("inf"):
+            settling = sum(_known_before(own, settled_at) for own in partitions.values())
+    else:
+        settling = caches
+    led = ((each.key, each.leader_epoch) for each in sights if each.leader != NO_LEADER)
+    return {
+        ISR.name: sum(each.isr is not None for each in sights),
+        LEADER.name: _beside(led),
+        VERSIONS.name: versions,
+        REPLICAS.name: _beside(each.key for each in sights if each.replicas is not None),
+        CACHES.name: caches,
+        SETTLED.name: settling,
+    }
+
+
+def _beside(groups: Iterable[Hashable]) -> int:
+    """How many have another of the same group before them."""
+    counts = Counter(groups)
+    return counts.total() - len(counts)
+
+
+def _known_before(sights: Sequence[Sight], settled_at: float) -> int:
+    """Answers of caches that what was shown before settling could contradict."""
+    if not any((each.operation.end or 0) < settled_at for each in sights):
+        return 0
+    return sum(each.cached and each.operation.index > settled_at for each in sights)
 
 
 # --- what was shown -----------------------------------------------------------------------
@@ -174,6 +287,7 @@ def _within(sights: Iterable[Sight]) -> Iterator[Finding]:
             yield finding(
                 f"{sight.operation.key}: the ISR of partition {sight.key[1]} {wrong}: {sight}",
                 [sight.operation],
+                clause=ISR.name,
             )
 
 
@@ -183,6 +297,7 @@ def _one_leader(where: str, sights: Iterable[Sight]) -> Iterator[Finding]:
         yield finding(
             f"{where} has two leaders in one leader epoch: {one}; {other}",
             [one.operation, other.operation],
+            clause=LEADER.name,
         )
 
 
@@ -192,6 +307,7 @@ def _one_state(where: str, sights: Iterable[Sight]) -> Iterator[Finding]:
         yield finding(
             f"{where} has two states under partition epoch {one.version}: {one}; {other}",
             [one.operation, other.operation],
+            clause=VERSIONS.name,
         )
 
 
@@ -217,6 +333,7 @@ def _replicas(where: str, sights: Iterable[Sight]) -> Iterator[Finding]:
                 f"{shown[0].operation.index} are {list(sight.replicas or ())} by operation "
                 f"{sight.operation.index}, and nobody moved them",
                 [shown[0].operation, sight.operation],
+                clause=REPLICAS.name,
             )
             return
 
@@ -231,6 +348,7 @@ def _versions(where: str, sights: Iterable[Sight]) -> Iterator[Finding]:
                 f"{where}: partition epoch {other.version} has a lower leader epoch than "
                 f"{one.version}: {one}; {other}",
                 [one.operation, other.operation],
+                clause=VERSIONS.name,
             )
             break
     reads = [sight for sight in shown if sight.operation.f == "describe"]
@@ -239,6 +357,7 @@ def _versions(where: str, sights: Iterable[Sight]) -> Iterator[Finding]:
             f"{where}: operation {other.operation.index} read partition epoch {other.version}, "
             f"after operation {one.operation.index} had read {one.version}",
             [one.operation, other.operation],
+            clause=VERSIONS.name,
         )
 
 
@@ -261,6 +380,7 @@ def _caches(where: str, sights: Iterable[Sight], lives: Lives) -> Iterator[Findi
                 f"{node}'s metadata of {where} went back, though it was not restarted: {before}; "
                 f"then {after}",
                 [before.operation, after.operation],
+                clause=CACHES.name,
             )
 
 
@@ -277,6 +397,7 @@ def _gone_again(topics: Iterable[Topic], lives: Lives) -> Iterator[Finding]:
                 f"{again.topic_id} in operation {again.operation.index}, which it had shown in "
                 f"{shown.operation.index}, and no longer in {gone.operation.index}",
                 [shown.operation, gone.operation, again.operation],
+                clause=CACHES.name,
             )
 
 
@@ -348,6 +469,7 @@ def _stale_finding(where: str, cache: Sight, known: Sight) -> Finding:
         f"{cache.operation.node}'s metadata of {where} is stale after the cluster had settled: "
         f"{cache}; before that, {known}",
         [known.operation, cache.operation],
+        clause=SETTLED.name,
     )
 
 
@@ -372,6 +494,7 @@ def _stale_topics(topics: Sequence[Topic], settled_at: float) -> Iterator[Findin
                 f"settled: it shows {again.topic_id}, which operation {shown.operation.index} had "
                 f"shown, and operation {gone.operation.index} no longer",
                 [shown.operation, gone.operation, again.operation],
+                clause=SETTLED.name,
             )
 
 
@@ -382,4 +505,5 @@ class MetadataAnswers(RunChecker):
         "state, replicas stay, no broker's metadata goes back, and none is stale after settling"
     )
     requires = frozenset({"topic-operations"})
+    clauses = (ISR, LEADER, VERSIONS, REPLICAS, CACHES, SETTLED)
     check_run = RunCheck(metadata_answers, fs=FS, observations=True, nemesis=True, faults=True)

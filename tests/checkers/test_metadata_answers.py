@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from planted_runs import NODES, OTHER, TOPIC, Story, assert_valid, shown
 
 from checkers.folds.sweeps import falls
-from checkers.metadata_answers import Sight, metadata_answers
+from checkers.metadata_answers import MetadataAnswers, Sight, metadata_answers
+from framework.checking.keyed import outcome_row
+from framework.checking.results import CheckerResult, checker_result
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
 
@@ -354,10 +356,39 @@ def test_what_looks_wrong_and_is_not(more: Callable[[Told], None]) -> None:
     assert_valid(metadata_answers(story.run_events()))
 
 
+def judged(story: Story) -> CheckerResult:
+    """As the engine has it."""
+    row = outcome_row("r", "metadata-answers", "", metadata_answers(story.run_events()))
+    return checker_result("metadata-answers", "", [row], clauses=MetadataAnswers.clauses)
+
+
+def test_versions_that_answers_do_not_show_are_unknown() -> None:
+    """Linearizable reads were asked for, and tell no versions: that is no occasion missed."""
+    story = ended(clean())
+    for each in story.operations:
+        for told in (each.result or {}).get("partitions") or ():
+            told.pop("partition_epoch", None)
+    story.operations = [each for each in story.operations if each.f != "alter-isr"]
+    result = judged(story)
+    assert result.verdict is Verdict.UNKNOWN
+    assert "versions: 0" in result.note
+
+
+def test_what_nobody_asked_for_gave_no_occasion() -> None:
+    story = ended(clean())
+    story.operations = [each for each in story.operations if each.f != "metadata"]
+    notes = {each.name: each.note for each in judged(story).clauses if each.verdict is None}
+    assert notes == dict.fromkeys(("caches", "settled-caches"), "nobody asked for a broker's cache")
+    story = clean()
+    assert {each.name: each.note for each in judged(story).clauses if each.verdict is None} == {
+        "settled-caches": "the cluster was not seen to settle"
+    }
+
+
 def test_one_answer_contradicts_nothing() -> None:
     story = Told()
     story.read(0)
-    assert metadata_answers(story.run_events()).verdict is Verdict.UNKNOWN
+    assert judged(story).verdict is Verdict.UNKNOWN
 
 
 # --- against the definition ---------------------------------------------------------------
