@@ -1,17 +1,21 @@
 """Nothing is seen that is not committed (D.9; KIP-631: uncommitted state is never visible).
 
-(a) No success leaves a controller before the records that it rests on are durable on a majority.
-(b) No node applies, publishes or calls committed what is not.
-(c) Everything that a client was shown - topic ids, broker epochs, versions and leader epochs of
-partitions - stands in the committed log. This one needs no clock: it is the strongest.
+(a) Everything that a client was shown - topic ids, broker epochs, versions and leader epochs of
+partitions - stands in the committed log: the one that the disks of all voters carry, else that
+which nodes told of. This needs no clock: it is the strongest.
+(b) No success leaves a controller before the records that it rests on are durable on a majority.
+(c) No node applies, publishes or calls committed what is not.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from checkers.folds.commit_times import KINDS, CommitTimes, commit_times
-from framework.checking.findings import concluded, finding
+from checkers.folds.committed_log import CommittedLog, known_log
+from checkers.folds.disk_logs import DISK_KINDS
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import (
@@ -21,39 +25,96 @@ from framework.evidence.changes import (
     TopicCreated,
     TopicDeletionBegun,
 )
-from framework.evidence.clocks import UNKNOWN_NS, latest_ns
+from framework.evidence.clocks import UNKNOWN_NS, Clocks, latest_ns
 from framework.evidence.kinds import (
+    DISK,
     Answered,
     Committed,
     Decided,
     Evidence,
     ImageShown,
-    evidence_of,
+    either_of,
 )
-from framework.evidence.run_events import RunEvents
+from framework.evidence.run_events import RunEvents, untold, voters
 from framework.history.pairing import Operation
-from framework.plugins.checker import EVENTS, Finding
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
 FS: Final = ("create", "describe", "metadata", "heartbeat", "alter-isr")
+ENOUGH: Final = 5
+
+
+SHOWN: Final = Clause(
+    name="shown-is-committed",
+    says="What clients were shown of topics, partitions and brokers stands in the committed log",
+    compares="answers held against the committed log",
+    floor=10,
+    because="a workload that gets through at all has more in seconds",
+    sources=(CLIENTS, DISKS, EVENTS),
+    blind="what was shown before it was committed, and was committed after all",
+)
+ANSWERED: Final = Clause(
+    name="answered-after-commit",
+    says="No success leaves a controller before the records that it rests on are on a majority",
+    compares="successes that rest on records, held against when a majority had those",
+    floor=5,
+    because="each create, registration and ISR change is one; fewer are no workload",
+    sources=(EVENTS,),
+    blind="a controller that does not tell of its answers; times are those that nodes tell",
+)
+APPLIED: Final = Clause(
+    name="applied-after-commit",
+    says="No node applies, publishes or calls committed what is not on a majority, nor ever was",
+    compares="nodes that tell of five records applied, images published or watermarks raised, held "
+    "against when a majority had the records",
+    floor=2,
+    because="each node applies every record, and each of the plan has to tell of it",
+    sources=(DISKS, EVENTS),
+    blind="a node that does not tell of what it applied; times are those that nodes tell",
+)
 
 
 def uncommitted_never_visible(events: RunEvents) -> Outcome:
-    records = list(events.of(Change))
-    shown, dirty = _reads(events.operations, EverTrue.of(records)) if records else (0, [])
-    timed, early = 0, list[Finding]()
-    told = any(each.within_ns < UNKNOWN_NS for each in events.evidence)
-    times = commit_times(events) if told else None
-    if times is not None:
-        timed, early = _early(events, times)
-    figures = {"shown": shown, "timed": timed}
-    return concluded(shown + timed, [*dirty, *early], figures)
+    log = known_log(events)
+    told = replace(events, evidence=[each for each in events.evidence if each.source != DISK])
+    shown, dirty = _reads(events.operations, _ever_true(events, log))
+    counts: dict[str, Count] = {SHOWN.name: shown, ANSWERED.name: 0, APPLIED.name: 0}
+    findings = [*dirty, *(replace(each, clause=APPLIED.name) for each in log.conflicts)]
+    times = commit_times(told)
+    if why := untold(events.plan) or _unknown_clocks(events):
+        counts |= {ANSWERED.name: why, APPLIED.name: why}
+    elif times is not None:
+        answered, early = _answers(told, times)
+        counts[ANSWERED.name] = answered
+        applied, also_early = _applied(told, times)
+        counts[APPLIED.name] = applied
+        findings += [*early, *also_early]
+    return weighed(counts, findings, {"shown": shown})
 
 
-# --- (a), (b): too early ------------------------------------------------------------------
+def _ever_true(events: RunEvents, log: CommittedLog) -> "EverTrue":
+    """By the disks, where they carry all of the log; else by all that anybody told or left of it:
+    what a node made up is then no finding."""
+    left = log.records[: log.on_disk]
+    if left and all(each.source == DISK for each in left):
+        return EverTrue.of(left, DISKS)
+    told = (each for each in events.of(Change) if each.source != DISK)
+    return EverTrue.of([*log.records, *told], EVENTS)
 
 
-def _early(events: RunEvents, times: CommitTimes) -> tuple[int, list[Finding]]:
-    """How much was judged, and what came before its commit."""
+def _unknown_clocks(events: RunEvents) -> str:
+    """Why times cannot be compared, by the plan; empty: they can."""
+    if "time_zero_ns" not in events.plan:
+        return ""
+    clocks = Clocks.of(events.plan)
+    known = [clocks.within_ns(node) < UNKNOWN_NS for node in voters(events.plan)]
+    return "" if any(known) else "nobody measured the clocks of the hosts"
+
+
+# --- (b), (c): too early ------------------------------------------------------------------
+
+
+def _answers(events: RunEvents, times: CommitTimes) -> tuple[int, list[Finding]]:
+    """How many were judged, and which came before their commit."""
     judged, findings = 0, []
     rests: dict[tuple[str, str], Decided] = {}
     for decision in events.of(Decided):
@@ -67,16 +128,24 @@ def _early(events: RunEvents, times: CommitTimes) -> tuple[int, list[Finding]]:
         last = max(rested.records)
         if times.end_at(latest_ns(answer)) <= last:
             what = f"{answer.node} answered {answer.api} with success"
-            findings.append(_too_early(what, last, times, [rested, answer]))
+            findings.append(_too_early(ANSWERED, what, last, times, [rested, answer]))
+    return judged, findings
+
+
+def _applied(events: RunEvents, times: CommitTimes) -> tuple[Count, list[Finding]]:
+    """How many nodes told of enough, of those and the plan's, and what came before its commit."""
+    judged: Counter[str] = Counter()
+    findings = []
     first: dict[tuple[str, str], tuple[int, Evidence]] = {}
     for each, deed, end in _shows(events):
-        judged += 1
+        judged[each.node] += 1
         if times.end_at(latest_ns(each)) < end:
             first.setdefault((each.incarnation, deed), (end, each))
     for (_, deed), (end, each) in first.items():
         what = f"{each.node} {deed} what is below {end}"
-        findings.append(_too_early(what, end - 1, times, [each]))
-    return judged, findings
+        findings.append(_too_early(APPLIED, what, end - 1, times, [each]))
+    heard = {node for node, things in judged.items() if things >= ENOUGH}
+    return (len(heard), len(heard.union(events.plan.get("nodes") or ()))), findings
 
 
 def _shows(events: RunEvents) -> Iterator[tuple[Evidence, str, int]]:
@@ -91,22 +160,26 @@ def _shows(events: RunEvents) -> Iterator[tuple[Evidence, str, int]]:
                 yield each, "called committed", each.offset
 
 
-def _too_early(what: str, offset: int, times: CommitTimes, witnesses: list[Evidence]) -> Finding:
+def _too_early(
+    clause: Clause, what: str, offset: int, times: CommitTimes, witnesses: list[Evidence]
+) -> Finding:
     at, shown_ns = times.of(offset), latest_ns(witnesses[-1])
     when = "never was" if at is None else f"was {(at - shown_ns) / 1e6:.3f} ms later"
     return finding(
         f"{what} before offset {offset} was durable on a majority, which it {when}",
         evidence=witnesses,
+        clause=clause.name,
     )
 
 
-# --- (c): dirty reads ---------------------------------------------------------------------
+# --- (a): dirty reads ---------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class EverTrue:
-    """All that the committed log ever made true."""
+    """All that the committed log ever made true. `by`: the contract that says so."""
 
+    by: str
     topic_ids: dict[str, str] = field(default_factory=dict)
     broker_epochs: set[tuple[int, int]] = field(default_factory=set)
     versions: dict[tuple[str, int, int], dict[str, Any]] = field(default_factory=dict)
@@ -115,8 +188,8 @@ class EverTrue:
     """(topic id, partition, leader epoch, its leader; also with None for whoever led)."""
 
     @classmethod
-    def of(cls, records: Iterable[Change]) -> "EverTrue":
-        made = cls()
+    def of(cls, records: Iterable[Change], by: str) -> "EverTrue":
+        made = cls(by)
         for each in records:
             match each:
                 case TopicCreated() | TopicDeletionBegun():
@@ -146,17 +219,27 @@ class EverTrue:
 
 
 def _reads(operations: Iterable[Operation], made: EverTrue) -> tuple[int, list[Finding]]:
-    shown, findings = 0, []
+    """How many answers showed something, and what the log never made true; none where nothing is
+    known of the log."""
+    shown, findings = 0, list[Finding]()
+    if not (made.topic_ids or made.broker_epochs):
+        return shown, findings
     for operation in operations:
-        if not operation.ok or not isinstance(operation.result, dict):
-            continue
-        judged, found = _read(operation, made)
-        shown += judged
-        findings += found
+        if operation.ok and isinstance(operation.result, dict):
+            shown += _shows_something(operation)
+            findings += _read(operation, made)
     return shown, findings
 
 
-def _read(operation: Operation, made: EverTrue) -> tuple[int, list[Finding]]:
+def _shows_something(operation: Operation) -> bool:
+    """Whether its answer has what only the log can make true."""
+    result: Any = operation.result
+    if operation.f == "heartbeat":
+        return isinstance(result.get("broker_epoch"), int) and result["broker_epoch"] >= 0
+    return operation.f == "alter-isr" or result.get("topic_id") is not None
+
+
+def _read(operation: Operation, made: EverTrue) -> list[Finding]:
     judge = {
         "create": _topic,
         "describe": _topic,
@@ -164,17 +247,15 @@ def _read(operation: Operation, made: EverTrue) -> tuple[int, list[Finding]]:
         "heartbeat": _broker_epoch,
         "alter-isr": _version,
     }.get(operation.f)
-    if judge is None:
-        return 0, []
-    dirty = list(judge(operation, made))
-    return 1, [
+    return [
         finding(
             f"operation {operation.index} ({operation.f} of {operation.key}) was shown {what}, "
             f"which no committed record made",
             [operation],
-            by=[EVENTS],
+            by=[made.by],
+            clause=SHOWN.name,
         )
-        for what in dirty
+        for what in (judge(operation, made) if judge else ())
     ]
 
 
@@ -224,9 +305,11 @@ class UncommittedNeverVisible(RunChecker):
         "No success leaves, no node applies and no client is shown anything before it is "
         "durable on a majority, or that never was committed"
     )
-    requires = evidence_of(Committed, Change)
+    requires = either_of(Change)
+    clauses = (SHOWN, ANSWERED, APPLIED)
     check_run = RunCheck(
         uncommitted_never_visible,
         evidence=(*KINDS, Change, Decided, Answered, ImageShown, Committed),
+        disk=DISK_KINDS,
         fs=FS,
     )

@@ -1,15 +1,15 @@
 """The committed metadata log, put together from what nodes applied and what lies on their disks."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from checkers.folds.disk_logs import committed_on_disks
+from checkers.folds.disk_logs import CommittedOnDisks, committed_on_disks
 from framework.checking.findings import finding
 from framework.evidence.changes import Change, LeaderAnnounced
 from framework.evidence.clocks import UNKNOWN_NS, earliest_ns, latest_ns
 from framework.evidence.kinds import DISK, same_fact
 from framework.evidence.run_events import RunEvents
-from framework.plugins.checker import Finding
+from framework.plugins.checker import DISKS, Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,31 +40,44 @@ def known_log(events: RunEvents) -> CommittedLog:
     that they applied. Where both do, the disks have the last word, and that they differ is a
     finding; when, only nodes tell."""
     told = committed_log(each for each in events.of(Change) if each.source != DISK)
-    left: dict[int, Change] = {each.offset: each for each in committed_on_disks(events).records}
-    records, conflicts = list(told.records), list(told.conflicts)
+    sure = committed_on_disks(events)
+    left: dict[int, Change] = {each.offset: each for each in sure.records}
+    records = [left.get(offset, record) for offset, record in enumerate(told.records)]
     not_before_ns, by_ns = list(told.not_before_ns), list(told.by_ns)
-    for offset, record in enumerate(records):
-        on_disk = left.get(offset)
-        if on_disk is None:
-            continue
-        records[offset] = on_disk
-        if not _same(record, on_disk):
-            conflicts.append(
-                finding(
-                    f"{record.node} applied {_named(record)} at offset {offset}, where the disks "
-                    f"of all who could lead have {_named(on_disk)}",
-                    evidence=[record, on_disk],
-                )
-            )
     while (following := left.get(len(records))) is not None:
         records.append(following)
         not_before_ns.append(-UNKNOWN_NS)
         by_ns.append(UNKNOWN_NS)
     beyond = told.gap is not None and told.gap >= len(records)
-    beyond = beyond or any(offset > len(records) for offset in left)
-    on_both = sum(1 for offset in range(len(records)) if offset in left)
-    gap = len(records) if beyond else None
-    return CommittedLog(records, not_before_ns, by_ns, gap, conflicts, on_both)
+    beyond = beyond or any(offset >= len(records) for offset in left)
+    return CommittedLog(
+        records,
+        not_before_ns,
+        by_ns,
+        len(records) if beyond else None,
+        [*told.conflicts, *_never_committed(told.records, sure)],
+        sum(1 for record in records if record.source == DISK),
+    )
+
+
+def _never_committed(told: Iterable[Change], sure: CommittedOnDisks) -> Iterator[Finding]:
+    """What nodes applied, and the disks do not carry: of what is behind their end, the first."""
+    left = {each.offset: each for each in sure.records}
+    for record in told:
+        on_disk = left.get(record.offset)
+        what = f"{record.node} applied {_named(record)} at offset {record.offset}"
+        if on_disk is not None and not _same(record, on_disk):
+            yield finding(
+                f"{what}, where the disks of all who could lead have {_named(on_disk)}",
+                evidence=[record, on_disk],
+            )
+        elif record.offset >= sure.end and not sure.why:
+            yield finding(
+                f"{what}; the log that all who could lead have on their disks ends at {sure.end}",
+                evidence=[record],
+                by=[DISKS],
+            )
+            return
 
 
 def _same(told: Change, left: Change) -> bool:

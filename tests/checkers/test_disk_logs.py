@@ -223,6 +223,18 @@ def test_nodes_applied_something_else() -> None:
     assert {each["node"] for each in found.events} == {"b1", "c1"}
 
 
+def test_nodes_applied_what_is_on_no_disk() -> None:
+    story = both()
+    story.keepers = ()
+    story.config("retention.ms", "1")
+    story.config("retention.ms", "2")
+    (found,) = known_log(story.run_events()).conflicts
+    assert "applied config-set of epoch 1 at offset 6; the log" in found.message
+    assert "ends at 6" in found.message and set(found.contracts) == {"disks", "events"}
+    story.disks.lost.add("c3")
+    assert not known_log(story.run_events()).conflicts, "its log may go on"
+
+
 def test_who_voted_need_not_be_told() -> None:
     story = Story()
     story.apply("c1", 0, "LeaderChange", leader_id=1)

@@ -6,14 +6,32 @@ from typing import Any
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judging import assert_unknown, clause_of, judged, silent
 from planted_logs import LogStory
-from planted_runs import MS, OTHER, TOPIC, NodeEvent, Story, assert_invalid, assert_valid, shown
+from planted_runs import (
+    MS,
+    NODES,
+    OTHER,
+    TOPIC,
+    NodeEvent,
+    Story,
+    assert_invalid,
+    assert_valid,
+    shown,
+)
 
 from checkers.folds.commit_times import commit_times
-from checkers.uncommitted_never_visible import uncommitted_never_visible
+from checkers.uncommitted_never_visible import UncommittedNeverVisible, uncommitted_never_visible
 from framework.verdict import Verdict
 
 VOTERS = {"c1": 1, "c2": 2, "c3": 3}
+ISR_CHANGE = {
+    "partition_id": 0,
+    "isr": [4],
+    "leader": 4,
+    "leader_epoch": 0,
+    "partition_epoch": 1,
+}
 
 
 def booted(story: Story) -> None:
@@ -29,7 +47,7 @@ def held(story: Story, node: str, base: int, end: int, epoch: int = 1) -> None:
 
 def clean() -> LogStory:
     """Two records are committed, answered, applied and shown."""
-    story = LogStory(readers=("c1", "b1"))
+    story = LogStory(readers=tuple(NODES), keepers=tuple(VOTERS))
     booted(story)
     story.decide("CreateTopics", {"topic": "t"}, [0, 1])
     held(story, "c1", 0, 2)
@@ -38,10 +56,16 @@ def clean() -> LogStory:
     story.answer("CreateTopics", 2)
     story.topic()
     story.new_partition([4, 5, 6])
-    story.event("b1", "publish", offset=2, digest="d")
+    for node in NODES:
+        for _ in range(3):
+            story.event(node, "publish", offset=2, digest="d")
+    for request in range(10, 14):
+        story.decide("CreateTopics", {"topic": "t"}, [0, 1], request_id=str(request))
+        story.answer("CreateTopics", 2, request=str(request))
     held(story, "c1", 2, 4)
     story.create("t")
-    story.describe("t", shown(0, [4, 5, 6]))
+    for _ in range(8):
+        story.describe("t", shown(0, [4, 5, 6]))
     view = {"partition": 0, "leader": 4, "leader_epoch": 0, "isr": [4, 5, 6]}
     story.op("metadata", "t", None, {"topic_id": TOPIC, "partitions": [view]}, node="b1")
     return story
@@ -51,7 +75,7 @@ def test_clean_run_is_accepted() -> None:
     """A.1.28, A.1.29: also records that are not on a majority yet, seen by nobody."""
     outcome = uncommitted_never_visible(clean().run_events())
     assert_valid(outcome)
-    assert outcome.figures["shown"] == 3
+    assert outcome.figures["shown"] == 10
 
 
 def test_nothing_seen_is_unknown() -> None:
@@ -108,13 +132,88 @@ def applied_a_moment_before_it_was_durable(story: LogStory) -> None:
     held(story, "c2", 2, 3)
 
 
+# --- by disks, and without what nodes tell ------------------------------------------------
+
+
+def mute() -> LogStory:
+    """By the plan nodes tell nothing."""
+    story = silent(clean())
+    story.plan = {**story.plan, "capabilities": ["disk:applied"]}
+    return story
+
+
+def test_disks_are_enough() -> None:
+    result = judged(UncommittedNeverVisible(), mute())
+    assert result.verdict is Verdict.VALID
+    assert clause_of(result, "shown-is-committed").compared == 10
+    assert clause_of(result, "answered-after-commit").verdict is None
+
+
+@PLANTED.violation("leader 5", on=mute)
+def client_was_shown_what_no_disk_carries(story: LogStory) -> None:
+    read(leader=5)(story)
+
+
+@PLANTED.violation("was shown a state", "partition_epoch 1")
+def node_made_up_what_it_shows(story: LogStory) -> None:
+    """It tells that it applied it, too."""
+    story.keepers = ()
+    story.isr([4], 4)
+    read(isr=[4], partition_epoch=1)(story)
+
+
+@PLANTED.violation("c1 applied partition-changed", "ends at 2")
+def applied_what_is_on_no_disk(story: LogStory) -> None:
+    story.keepers = ()
+    story.isr([4], 4)
+
+
+@PLANTED.violation("partition_epoch 1", on=mute)
+def record_that_was_shown_and_cut_off(story: LogStory) -> None:
+    story.disks.write("c3", 1, "IsrChangeRecord", **{**ISR_CHANGE, "topic_id": TOPIC})
+    story.disks.restart("c3")
+    story.disks.cut("c3", 2)
+    read(isr=[4], partition_epoch=1)(story)
+
+
+def test_what_only_a_minority_has_may_be_shown_by_no_one_but_need_not_be_on_all() -> None:
+    story = mute()
+    for node in ("c1", "c3"):
+        story.disks.write(node, 1, "IsrChangeRecord", **{**ISR_CHANGE, "topic_id": TOPIC})
+    read(isr=[4], partition_epoch=1)(story)
+    assert judged(UncommittedNeverVisible(), story).verdict is Verdict.VALID
+
+
+def test_log_that_nobody_carries_is_unknown() -> None:
+    story = mute()
+    story.disks.lost.add("c2")
+    assert_unknown(UncommittedNeverVisible(), story, "shown-is-committed")
+
+
+def test_events_that_are_left_out_are_unknown() -> None:
+    assert_unknown(
+        UncommittedNeverVisible(),
+        silent(clean(), "answer"),
+        "answered-after-commit",
+    )
+    shy = silent(clean(), "apply", "publish", "hw", node="b2")
+    assert_unknown(UncommittedNeverVisible(), shy, "applied-after-commit")
+    assert_unknown(
+        UncommittedNeverVisible(),
+        silent(clean()),
+        "answered-after-commit",
+        "applied-after-commit",
+    )
+
+
 def test_clocks_of_several_machines_are_not_compared() -> None:
     story = clean()
     story.hw("c1", 3, 1)
     story.plan["hosts"] = "ssh"
-    outcome = uncommitted_never_visible(story.run_events())
-    assert_valid(outcome)
-    assert outcome.figures["timed"] == 0
+    result = judged(UncommittedNeverVisible(), story)
+    assert result.verdict is Verdict.VALID
+    for name in ("answered-after-commit", "applied-after-commit"):
+        assert "nobody measured" in clause_of(result, name).note
 
 
 def test_entries_of_an_old_epoch_are_not_committed_by_their_number() -> None:
