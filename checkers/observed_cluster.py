@@ -1,0 +1,535 @@
+"""What nodes tell anybody of their cluster fits together, whichever of them is asked (D.2, D.19).
+
+Judged from the answers to the harness's observer alone, with its marks and its ledger: no node's
+event and no client is asked. An answer holds for some moment between its question and its end;
+answers are compared only where one had ended before the other was asked for.
+
+What is owed is owed in peace: from a run's begin, from when the cluster was seen to settle, or from
+when the system says that it needs no longer to recover, until the next fault. One bad moment of a
+loaded machine is no finding: what is wrong has to stay wrong.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Final, TypeAlias
+
+from checkers.folds.lives import Lives
+from checkers.folds.peace import FOREVER_NS, Stretch, owed
+from checkers.folds.sweeps import falls
+from framework.checking.findings import finding, weighed
+from framework.checking.keyed import Outcome
+from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.run_events import FaultRecord, RunEvents, settle_marks, settled, unhealed
+from framework.history.event import Recorded
+from framework.history.pairing import Operation
+from framework.plugins.capabilities import NODE_ANSWERS
+from framework.plugins.checker import LEDGER, Clause, Count, Finding
+from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST
+from framework.plugins.system import RECOVERY_S
+
+OWN_VIEW: Final = "describe-node"
+LEADERS_VIEW: Final = "describe-quorum"
+LISTS: Final = ("describe-cluster", "describe-topics")
+SILENCE: Final = frozenset({CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST})
+"""Codes that no node gave."""
+OURS: Final = frozenset({"NO_CLIENT"})
+"""Codes of the engine: nobody was asked."""
+TRIES: Final = 3
+"""Questions in vain, of one node: fewer may have met a bad moment each."""
+ANSWERS: Final = 2
+"""Wrong answers of one node, one after another: the same."""
+
+ONE_LEADER: Final = Clause(
+    name="one-leader",
+    says="An epoch of the quorum has one leader, whichever node tells of it",
+    compares="answers that name the leader of an epoch which another node had named",
+    floor=6,
+    because="two rounds of three nodes, the fewest that can disagree and still work",
+    sources=(LEDGER,),
+    blind="an epoch that was over before anybody was asked; two that lead, and say the same of one",
+)
+NO_WAY_BACK: Final = Clause(
+    name="no-way-back",
+    says="Neither the leader epoch nor the high watermark that a process tells goes back; nor does "
+    "that of a leader in its epoch",
+    compares="answers of a process, or of a leader in its epoch, after another one of its own",
+    floor=6,
+    because="two answers each of three nodes after their first; a run of 10 s has more",
+    sources=(LEDGER,),
+    blind="what goes back and forth between two questions; a restart that the harness did not make",
+)
+COMMITTED_KEPT: Final = Clause(
+    name="committed-kept",
+    says="What was told to be committed is in the log of whoever leads later",
+    compares="answers of leaders about their log, after a high watermark was told",
+    floor=4,
+    because="a leader tells it in each round, of itself and through others; four are two rounds",
+    sources=(LEDGER,),
+    blind="records that were exchanged for others: lengths of logs are compared",
+)
+LIVE_LISTED: Final = Clause(
+    name="live-listed",
+    says="In peace, brokers tell of every broker that lives",
+    compares="lists of brokers in peace",
+    floor=2,
+    because="this run needs two of each of its brokers: what one says once is no state",
+    sources=(LEDGER,),
+    blind="brokers that are none of the plan's, as those that clients play; what is wrong for less "
+    "time than recovery takes, where it is right again in the end",
+)
+DEAD_UNLISTED: Final = Clause(
+    name="dead-unlisted",
+    says="No broker tells for long of a broker whose process has ended",
+    compares="lists of brokers while a broker had been dead for longer than recovery takes",
+    floor=2,
+    because="what one says once is no state",
+    sources=(LEDGER,),
+    blind="brokers that are none of the plan's; one that is dead for a shorter time",
+)
+ONE_ADDRESS: Final = Clause(
+    name="one-address",
+    says="A broker's id has one address, whoever tells it",
+    compares="mentions of an id's address beside another one",
+    floor=6,
+    because="two rounds of three brokers",
+    sources=(LEDGER,),
+    blind="brokers that are none of the plan's; a second process of an id that never gets it",
+)
+HEARD: Final = Clause(
+    name="heard",
+    says="A node that lives answers: none is silent for long in peace",
+    compares="answers, two of each node at most",
+    floor=2,
+    because="this run needs two of each node of the plan: who never answers told nothing wrong",
+    sources=(LEDGER,),
+    blind="silence that a fault excuses, or that lasts for less time than recovery takes",
+)
+CLAUSES: Final = (
+    ONE_LEADER,
+    NO_WAY_BACK,
+    COMMITTED_KEPT,
+    LIVE_LISTED,
+    DEAD_UNLISTED,
+    ONE_ADDRESS,
+    HEARD,
+)
+
+Nodes: TypeAlias = Mapping[str, Mapping[str, Recorded]]
+"""Of the plan."""
+
+
+def observed_cluster(events: RunEvents) -> Outcome:
+    nodes: Nodes = events.plan.get("nodes") or {}
+    views, lists = list(_views(events.observations)), list(_lists(events.observations))
+    recovery_ns = _recovery_ns(events)
+    judgements: dict[Clause, Judgement] = {
+        ONE_LEADER: _one_leader(views, nodes),
+        NO_WAY_BACK: _no_way_back(views, Lives(events.faults)),
+        COMMITTED_KEPT: _committed_kept(views),
+        LIVE_LISTED: _live_listed(lists, _quiet(events, nodes, recovery_ns), nodes, recovery_ns),
+        DEAD_UNLISTED: _dead_unlisted(lists, events, nodes, recovery_ns),
+        ONE_ADDRESS: _one_address(lists, nodes),
+        HEARD: _heard(events, nodes, recovery_ns),
+    }
+    counts = {clause.name: count for clause, (count, _) in judgements.items()}
+    findings = [each for _, found in judgements.values() for each in found]
+    figures = {
+        "answers": sum(map(_answered, events.observations)),
+        "unanswered": sum(map(_unanswered, events.observations)),
+        "epochs": len({each.epoch for each in views}),
+    }
+    return weighed(counts, findings, figures)
+
+
+Judgement: TypeAlias = tuple[Count, Sequence[Finding]]
+"""Of a clause: how much was compared, and what breaks it."""
+
+
+# --- what was told ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """The quorum by an answer. `leader`: -1, there is none. `end`: of the leader's log; None: not
+    told."""
+
+    operation: Operation
+    leader: int
+    epoch: int
+    high_watermark: int
+    end: int | None
+
+    def __str__(self) -> str:
+        return (
+            f"leader {self.leader} in epoch {self.epoch}, high watermark {self.high_watermark}, by "
+            f"{self.operation.node} (operation {self.operation.index})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerList:
+    """Brokers by an answer: id -> addresses."""
+
+    operation: Operation
+    brokers: Mapping[int, str]
+
+
+def _views(observations: Iterable[Operation]) -> Iterator[View]:
+    for each in observations:
+        if each.ok and each.f in (OWN_VIEW, LEADERS_VIEW):
+            told = each.result
+            ends = dict(map(tuple, told.get("voters") or ()))
+            end = ends.get(told["leader"], -1)
+            yield View(
+                operation=each,
+                leader=told["leader"],
+                epoch=told["leader_epoch"],
+                high_watermark=told["high_watermark"],
+                end=end if end >= 0 else None,
+            )
+
+
+def _lists(observations: Iterable[Operation]) -> Iterator[BrokerList]:
+    for each in observations:
+        if each.ok and each.f in LISTS:
+            told = each.result["brokers"]
+            yield BrokerList(
+                each, {broker["id"]: f"{broker['host']}:{broker['port']}" for broker in told}
+            )
+
+
+def _answered(operation: Operation) -> bool:
+    """The node said something, whatever it was."""
+    return operation.ok or (operation.failed and operation.error_code not in {*SILENCE, *OURS})
+
+
+def _unanswered(operation: Operation) -> bool:
+    return operation.error_code in SILENCE
+
+
+# --- the quorum ---------------------------------------------------------------------------
+
+
+def _one_leader(views: Iterable[View], nodes: Nodes) -> Judgement:
+    first: dict[int, View] = {}
+    compared, findings = 0, {}
+    for view in views:
+        if view.leader < 0:
+            continue
+        before = first.setdefault(view.epoch, view)
+        compared += before.operation.node != view.operation.node
+        if before.leader != view.leader and view.epoch not in findings:
+            findings[view.epoch] = finding(
+                f"epoch {view.epoch} of the quorum has two leaders: {before}; {view}",
+                [before.operation, view.operation],
+                clause=ONE_LEADER.name,
+            )
+    return compared if len(nodes) > 1 else ONE_NODE, list(findings.values())
+
+
+ONE_NODE: Final = "the cluster is one node"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A number that an answer tells, and what it stands for."""
+
+    operation: Operation
+    value: int
+    view: View
+
+
+def _no_way_back(views: Iterable[View], lives: Lives) -> Judgement:
+    groups: dict[tuple[object, str], list[Told]] = defaultdict(list)
+    for view in views:
+        operation = view.operation
+        life: tuple[object, int] | None = (view.leader, view.epoch)
+        who = f"leader {view.leader} in epoch {view.epoch}"
+        if operation.f == OWN_VIEW:
+            life, who = lives.of(operation), f"{operation.node}, though it was not restarted"
+            if life is None:
+                continue
+            groups[life, f"the leader epoch of {who}"].append(Told(operation, view.epoch, view))
+        if view.high_watermark >= 0:
+            told = Told(operation, view.high_watermark, view)
+            groups[life, f"the high watermark of {who}"].append(told)
+    findings = [
+        finding(
+            f"{what}, went back: {before.view}; then {after.view}",
+            [before.operation, after.operation],
+            clause=NO_WAY_BACK.name,
+        )
+        for (_, what), own in groups.items()
+        for before, after in falls(own)
+    ]
+    return sum(len(own) - 1 for own in groups.values()), findings
+
+
+def _committed_kept(views: Sequence[View]) -> Judgement:
+    """Sweeps over questions with the highest high watermark of each epoch that had been told."""
+    ended = sorted(views, key=lambda each: each.operation.end or 0)
+    asked = sorted(views, key=lambda each: each.operation.index)
+    highest: dict[int, View] = {}
+    at, compared = 0, 0
+    findings = []
+    for view in asked:
+        while at < len(ended) and ended[at].operation.precedes(view.operation):
+            before = highest.setdefault(ended[at].epoch, ended[at])
+            if ended[at].high_watermark > before.high_watermark:
+                highest[ended[at].epoch] = ended[at]
+            at += 1
+        if view.end is None:
+            continue
+        bound = [each for epoch, each in highest.items() if epoch <= view.epoch]
+        compared += bool(bound)
+        most = max((*bound, view), key=lambda each: each.high_watermark)
+        if most.high_watermark > view.end:
+            findings.append(
+                finding(
+                    f"the log of leader {view.leader} in epoch {view.epoch} ends at {view.end} "
+                    f"(operation {view.operation.index}), below what had been told to be "
+                    f"committed: {most}",
+                    [most.operation, view.operation],
+                    clause=COMMITTED_KEPT.name,
+                )
+            )
+    return compared, findings
+
+
+# --- peace --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """No fault holds, and at `since_ns` the system has recovered from those before. `settled`: it
+    was seen to, then."""
+
+    since_ns: int
+    end_ns: int
+    settled: bool = False
+
+    def holds(self, operation: Operation) -> bool:
+        """All of it lies where what is owed is owed."""
+        return self.since_ns <= _asked_ns(operation) and _ended_ns(operation) <= self.end_ns
+
+
+def _quiet(events: RunEvents, nodes: Nodes, recovery_ns: int) -> Sequence[Quiet]:
+    """A run begins with a cluster that has settled."""
+    marks = settle_marks(events.nemesis)
+    seen = settled(events.nemesis) is True and not unhealed(events.faults)
+    found = []
+    for each in owed(events.faults, nodes):
+        if not each.calm:
+            continue
+        since = each.begin_ns + recovery_ns if each.begin_ns else 0
+        if seen and each.begin_ns <= marks[-1].time_ns <= since:
+            found.append(Quiet(marks[-1].time_ns, each.end_ns, settled=True))
+        else:
+            found.append(Quiet(since, each.end_ns))
+    return [each for each in found if each.since_ns < each.end_ns]
+
+
+def _recovery_ns(events: RunEvents) -> int:
+    told = events.plan.get("recovery_s")
+    return round((told if isinstance(told, int | float) and told > 0 else RECOVERY_S) * 1e9)
+
+
+def _asked_ns(operation: Operation) -> int:
+    return operation.invoked_ns or 0
+
+
+def _ended_ns(operation: Operation) -> int:
+    return operation.completed_ns or _asked_ns(operation)
+
+
+# --- lists of brokers ---------------------------------------------------------------------
+
+
+def _brokers(nodes: Nodes) -> Mapping[str, int]:
+    """Node -> its id, of the plan's brokers."""
+    ids = {name: (spec.get("ids") or {}).get("broker") for name, spec in nodes.items()}
+    return {name: number for name, number in ids.items() if isinstance(number, int)}
+
+
+def _by_teller(lists: Iterable[BrokerList]) -> Mapping[str, list[BrokerList]]:
+    found: dict[str, list[BrokerList]] = defaultdict(list)
+    for each in lists:
+        found[str(each.operation.node)].append(each)
+    return found
+
+
+def _live_listed(
+    lists: Sequence[BrokerList], quiet: Sequence[Quiet], nodes: Nodes, recovery_ns: int
+) -> Judgement:
+    brokers = _brokers(nodes)
+    findings, compared = [], dict.fromkeys(brokers, 0)
+    for peace in quiet:
+        owing = [each for each in lists if peace.holds(each.operation)]
+        for teller, own in _by_teller(owing).items():
+            compared[teller] = compared.get(teller, 0) + len(own)
+            for name, number in brokers.items():
+                for streak in _streaks(own, partial(_keeps_quiet_of, number)):
+                    lasts = _ended_ns(streak[-1].operation) - _asked_ns(streak[0].operation)
+                    if lasts >= recovery_ns or (peace.settled and len(streak) == len(own)):
+                        findings.append(
+                            _listing(teller, "does not tell of", name, number, streak, LIVE_LISTED)
+                        )
+    if not quiet:
+        return NO_PEACE, findings
+    enough = sum(min(ANSWERS, count) for count in compared.values())
+    return (enough, ANSWERS * len(brokers)), findings
+
+
+NO_PEACE: Final = "there was no peace after which brokers owe this"
+
+
+def _streaks(
+    lists: Sequence[BrokerList], wrong: Callable[[BrokerList], bool]
+) -> Iterator[Sequence[BrokerList]]:
+    """Wrong ones that follow each other, where there are enough."""
+    for is_wrong, group in groupby(lists, key=wrong):
+        streak = list(group)
+        if is_wrong and len(streak) >= ANSWERS:
+            yield streak
+
+
+def _dead_unlisted(
+    lists: Sequence[BrokerList], events: RunEvents, nodes: Nodes, recovery_ns: int
+) -> Judgement:
+    brokers = _brokers(nodes)
+    occasions, compared, findings = 0, 0, []
+    for fault, since_ns in _deaths(events, nodes, recovery_ns):
+        dead = [name for name in brokers if name in (fault.victims or ())]
+        spared = fault.spared(nodes)
+        owing = [
+            each
+            for each in lists
+            if each.operation.node in spared
+            and since_ns <= _asked_ns(each.operation)
+            and _ended_ns(each.operation) <= (fault.over_ns or FOREVER_NS)
+        ]
+        occasions += len(dead)
+        compared += len(owing) * len(dead)
+        for name in dead:
+            for teller, own in _by_teller(owing).items():
+                for streak in _streaks(own, partial(_tells_of, brokers[name])):
+                    findings.append(
+                        _listing(teller, "tells of", name, brokers[name], streak, DEAD_UNLISTED)
+                    )
+    return compared if occasions else NOBODY_DEAD, findings
+
+
+NOBODY_DEAD: Final = "no broker was dead for longer than recovery takes"
+
+
+def _deaths(events: RunEvents, nodes: Nodes, recovery_ns: int) -> Iterator[tuple[FaultRecord, int]]:
+    """Faults that ended processes and left most of the system alone, as did no other meanwhile; and
+    when the system had recovered from each."""
+    for fault in events.faults:
+        since_ns, until_ns = (fault.injected_ns or 0) + recovery_ns, fault.over_ns or FOREVER_NS
+        if fault.ends_processes and fault.effective and since_ns < until_ns:
+            meanwhile = [each for each in events.faults if _meets(each, fault)]
+            if meanwhile == [fault] and any(not each.calm for each in owed(meanwhile, nodes)):
+                yield fault, since_ns
+
+
+def _meets(one: FaultRecord, other: FaultRecord) -> bool:
+    """Whether both may have held at a time."""
+    return one.since_ns <= (other.over_ns or FOREVER_NS) and other.since_ns <= (
+        one.over_ns or FOREVER_NS
+    )
+
+
+def _tells_of(number: int, each: BrokerList) -> bool:
+    return number in each.brokers
+
+
+def _keeps_quiet_of(number: int, each: BrokerList) -> bool:
+    return number not in each.brokers
+
+
+def _listing(
+    teller: str, does: str, name: str, number: int, streak: Sequence[BrokerList], clause: Clause
+) -> Finding:
+    last = streak[-1].operation
+    return finding(
+        f"{teller} {does} broker {number} ({name}) in {len(streak)} answers one after another, "
+        f"till {_ended_ns(last) / 1e9:.1f} s; operation {last.index}: {sorted(streak[-1].brokers)}",
+        [each.operation for each in (streak[0], streak[-1])],
+        clause=clause.name,
+    )
+
+
+def _one_address(lists: Iterable[BrokerList], nodes: Nodes) -> Judgement:
+    names = {number: name for name, number in _brokers(nodes).items()}
+    first: dict[int, BrokerList] = {}
+    compared, findings = 0, {}
+    for each in lists:
+        for number in each.brokers.keys() & names.keys():
+            compared += number in first
+            before = first.setdefault(number, each)
+            told = before.brokers[number], each.brokers[number]
+            if told[0] != told[1] and number not in findings:
+                findings[number] = finding(
+                    f"broker {number} ({names[number]}) has two addresses: {told[0]} by "
+                    f"{before.operation.node} (operation {before.operation.index}), {told[1]} by "
+                    f"{each.operation.node} (operation {each.operation.index})",
+                    [before.operation, each.operation],
+                    clause=ONE_ADDRESS.name,
+                )
+    return compared, list(findings.values())
+
+
+# --- silence ------------------------------------------------------------------------------
+
+
+def _heard(events: RunEvents, nodes: Nodes, recovery_ns: int) -> Judgement:
+    asked: dict[str, list[Operation]] = {name: [] for name in nodes}
+    for each in events.observations:
+        asked.setdefault(str(each.node), []).append(each)
+    findings = [
+        _silence(node, silent)
+        for stretch in owed(events.faults, nodes)
+        if stretch.calm
+        for node, own in asked.items()
+        for silent in _silences(own, stretch)
+        if _ended_ns(silent[-1]) - _asked_ns(silent[0]) >= recovery_ns
+    ]
+    enough = sum(min(ANSWERS, sum(map(_answered, own))) for own in asked.values())
+    return (enough, ANSWERS * len(asked)), findings
+
+
+def _silences(asked: Iterable[Operation], stretch: Stretch) -> Iterator[Sequence[Operation]]:
+    """Questions in vain within the stretch that follow each other, where there are enough."""
+    within = (
+        each
+        for each in asked
+        if stretch.begin_ns <= _asked_ns(each) and _ended_ns(each) <= stretch.end_ns
+    )
+    for silent, group in groupby(within, key=_unanswered):
+        questions = list(group)
+        if silent and len(questions) >= TRIES:
+            yield questions
+
+
+def _silence(node: str, silent: Sequence[Operation]) -> Finding:
+    return finding(
+        f"{node} answered nothing from {_asked_ns(silent[0]) / 1e9:.1f} s to "
+        f"{_ended_ns(silent[-1]) / 1e9:.1f} s, {len(silent)} questions, though no fault held",
+        [silent[0], silent[-1]],
+        clause=HEARD.name,
+    )
+
+
+class ObservedCluster(RunChecker):
+    name = "observed-cluster"
+    summary = (
+        "What nodes tell anybody fits together: who leads the quorum and how far it is, which "
+        "brokers there are and where; and nodes that live answer"
+    )
+    requires = frozenset({NODE_ANSWERS})
+    clauses = CLAUSES
+    check_run = RunCheck(observed_cluster, observations=True, nemesis=True, faults=True)

@@ -1,0 +1,496 @@
+"""What nodes tell the harness's observer fits together. No node writes an event here, and no client
+asks for anything."""
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from contract import Plants
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judging import clause_of, judged
+from planted_runs import NODES, Story
+
+from checkers.observed_cluster import CLAUSES, HEARD, ObservedCluster, observed_cluster
+from framework.plugins.checker import LEDGER
+from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED
+from framework.verdict import Verdict
+
+RECOVERY_S = 15.0
+BROKERS: Mapping[str, int] = {"b1": 4, "b2": 5, "b3": 6}
+VOTERS = (1, 2, 3)
+CHECKER = ObservedCluster()
+
+
+class Asked(Story):
+    """A cluster of three controllers and three brokers that is asked. `leader`, `epoch`, `end`: of
+    its quorum."""
+
+    def __init__(self, nodes: Mapping[str, Any] = NODES) -> None:
+        super().__init__(plan={"nodes": dict(nodes), "recovery_s": RECOVERY_S})
+        self.leader, self.epoch, self.end = 1, 1, 10
+        self.dead: set[str] = set()
+
+    def node(self, node: str, **view: Any) -> Any:
+        """Its own view."""
+        return self.ask(node, "describe-node", self._view(**view))
+
+    def quorum(self, node: str, *, end: int | None = None, **view: Any) -> Any:
+        """The leader's, by way of the node."""
+        told = self._view(**view)
+        ends = [[voter, self.end] for voter in VOTERS]
+        ends[told["leader"] - 1][1] = self.end if end is None else end
+        return self.ask(node, "describe-quorum", {**told, "voters": ends})
+
+    def _view(self, **view: Any) -> dict[str, Any]:
+        named = {"leader": self.leader, "leader_epoch": self.epoch, "high_watermark": self.end}
+        return {**named, **view}
+
+    def brokers(self, node: str, without: str = "", **address: str) -> Any:
+        """A list of those that live, but for one."""
+        told = [
+            {"id": number, "host": address.get(name, name), "port": 9092}
+            for name, number in BROKERS.items()
+            if name != without and name not in self.dead
+        ]
+        return self.ask(node, "describe-cluster", {"brokers": told})
+
+    def silence(self, node: str, code: str = CLIENT_TIMED_OUT) -> Any:
+        return self.ask(node, "describe-node", type="fail", error=code)
+
+    def round(self, **without: str) -> None:
+        """Everybody is asked. `without`: whom a node leaves out of its list."""
+        for node in NODES:
+            if node in self.dead:
+                self.silence(node, CONNECTION_FAILED)
+                continue
+            self.node(node)
+            if node in BROKERS:
+                self.quorum(node)
+                self.brokers(node, without.get(node, ""))
+        self.end += 3
+
+    def rounds(self, count: int, **without: str) -> None:
+        """2 s apart."""
+        for _ in range(count):
+            self.round(**without)
+            self.wait(2000)
+
+
+def begun() -> Asked:
+    """Peace, an election under a fault, and a broker that is dead for long."""
+    story = Asked()
+    story.rounds(3)
+    with story.fault(victims={"c1": {}}):
+        story.wait(1000)
+        story.leader, story.epoch = 2, 2
+        story.node("c1", leader=1, leader_epoch=1)
+        story.quorum("b1", leader=1, leader_epoch=1)
+        story.node("c2", high_watermark=-1)
+        story.node("c3", leader=-1)
+        story.ask("b1", "describe-quorum", type="fail", error="NOT_LEADER_OR_FOLLOWER")
+        story.wait(1000)
+    story.wait(20_000)
+    story.rounds(1)
+    killed(story)
+    return story
+
+
+def killed(story: Asked, rounds: int = 12) -> None:
+    """b3 dies, is no longer listed some time after, and comes back with what it had on its disk."""
+    with story.fault("kill", ends_processes=True, victims={"b3": {}}):
+        story.round()
+        story.dead.add("b3")
+        story.rounds(rounds)
+    story.dead.clear()
+    story.node("b3", high_watermark=3)
+    story.round()
+
+
+def ended(story: Asked) -> Asked:
+    story.final()
+    story.rounds(2)
+    return story
+
+
+def clean() -> Asked:
+    return ended(begun())
+
+
+PLANTED = Plants(clean)
+
+
+# --- the quorum
+
+
+@PLANTED.violation("epoch 2 of the quorum has two leaders", "leader 2", "leader 3")
+def two_leaders_by_two_nodes(story: Asked) -> None:
+    story.node("c3", leader=3)
+
+
+@PLANTED.violation("epoch 2 of the quorum has two leaders")
+def two_leaders_by_brokers(story: Asked) -> None:
+    story.quorum("b1", leader=3)
+
+
+@PLANTED.violation("epoch 1 of the quorum has two leaders")
+def two_leaders_of_an_epoch_that_is_over(story: Asked) -> None:
+    story.quorum("b1", leader=3, leader_epoch=1)
+
+
+@PLANTED.violation("the leader epoch of c3, though it was not restarted, went back")
+def an_epoch_goes_back(story: Asked) -> None:
+    story.node("c3", leader=1, leader_epoch=1)
+
+
+@PLANTED.violation("the high watermark of b2, though it was not restarted, went back")
+def a_high_watermark_goes_back(story: Asked) -> None:
+    story.node("b2", high_watermark=4)
+
+
+@PLANTED.violation("the high watermark of leader 2 in epoch 2, went back")
+def a_leaders_high_watermark_goes_back(story: Asked) -> None:
+    story.quorum("b1", high_watermark=4)
+
+
+@PLANTED.violation("the log of leader 3 in epoch 3 ends at 9", "below what had been told")
+def a_leader_lacks_what_was_committed(story: Asked) -> None:
+    story.quorum("b1", leader=3, leader_epoch=3, high_watermark=-1, end=9)
+
+
+@PLANTED.violation("the log of leader 2 in epoch 2 ends at")
+def a_high_watermark_beyond_the_leaders_end(story: Asked) -> None:
+    story.quorum("b1", high_watermark=story.end + 5)
+
+
+@PLANTED.violation("the log of leader 2 in epoch 2 ends at")
+def a_follower_has_more_committed_than_its_leader_has(story: Asked) -> None:
+    story.node("c3", high_watermark=story.end + 5)
+    story.quorum("b1")
+
+
+# --- brokers
+
+
+@PLANTED.violation("b1 does not tell of broker 5 (b2)", on=begun)
+def a_live_broker_is_not_listed_in_the_end(story: Asked) -> None:
+    story.final()
+    story.rounds(2, b1="b2")
+
+
+@PLANTED.violation("b1 does not tell of broker 5 (b2)", on=begun)
+def a_live_broker_is_not_listed_for_long(story: Asked) -> None:
+    story.wait(20_000)
+    story.rounds(9, b1="b2")
+    ended(story)
+
+
+@PLANTED.violation("b2 does not tell of broker 5 (b2)", on=Asked)
+def a_broker_does_not_tell_of_itself_from_the_first_on(story: Asked) -> None:
+    story.rounds(9, b2="b2")
+    ended(story)
+
+
+@PLANTED.violation("b1 tells of broker 6 (b3)", on=Asked)
+def a_dead_broker_is_listed_for_long(story: Asked) -> None:
+    story.rounds(2)
+    with story.fault("kill", ends_processes=True, victims={"b3": {}}):
+        story.wait(20_000)
+        for _ in range(2):
+            story.brokers("b1")
+            story.brokers("b2", without="b3")
+    ended(story)
+
+
+@PLANTED.violation("broker 5 (b2) has two addresses", "b2:9092 by b1", "elsewhere:9092 by b3")
+def two_addresses_of_one_id(story: Asked) -> None:
+    story.brokers("b3", b2="elsewhere")
+
+
+# --- silence
+
+
+@PLANTED.violation("c3 answered nothing", on=begun)
+def a_node_that_lives_is_silent_in_the_end(story: Asked) -> None:
+    story.final()
+    for _ in range(9):
+        story.silence("c3")
+        story.wait(2000)
+
+
+@PLANTED.violation("b1 answered nothing", on=Asked)
+def a_node_is_silent_for_a_while(story: Asked) -> None:
+    story.rounds(2)
+    for _ in range(9):
+        story.silence("b1", CONNECTION_FAILED)
+        story.wait(2000)
+    ended(story)
+
+
+def test_every_clause_of_a_clean_run_is_valid() -> None:
+    result = judged(CHECKER, clean())
+    assert {each.verdict for each in result.clauses} == {Verdict.VALID}, result.clauses
+    assert result.figures["unanswered"] > 0
+
+
+def test_findings_are_the_harness_s_own() -> None:
+    for planted in PLANTED.values():
+        for found in judged(CHECKER, planted.story()).findings:
+            assert tuple(found.contracts) == (LEDGER,), found
+
+
+# --- what looks like it and is not --------------------------------------------------------
+
+
+def lists_of_the_past_while_a_broker_recovers(story: Asked) -> None:
+    """Before it must have recovered, and once in peace."""
+    with story.fault(victims={"b3": {}}):
+        story.wait(1000)
+    story.rounds(5, b1="b3", b2="b3", b3="b3")
+    story.wait(10_000)
+    story.brokers("b1", without="b3")
+    story.round()
+
+
+def a_dead_broker_is_listed_while_its_lease_lasts(story: Asked) -> None:
+    with story.fault("kill", ends_processes=True, victims={"b3": {}}):
+        story.rounds(5)
+
+
+def a_dead_broker_is_listed_while_there_is_no_quorum(story: Asked) -> None:
+    with story.fault("kill", ends_processes=True, victims={"b3": {}, "c1": {}, "c2": {}}):
+        story.wait(20_000)
+        story.brokers("b1")
+        story.brokers("b1")
+
+
+def a_dead_broker_is_listed_by_who_is_cut_off(story: Asked) -> None:
+    with (
+        story.fault(victims={"b1": {}}),
+        story.fault("kill", ends_processes=True, victims={"b3": {}}),
+    ):
+        story.wait(20_000)
+        story.brokers("b1")
+        story.brokers("b1")
+
+
+def a_kill_that_was_not_seen(story: Asked) -> None:
+    with story.fault("kill", ends_processes=True, effective=None, victims={"b3": {}}):
+        story.wait(20_000)
+        story.brokers("b1")
+        story.brokers("b1")
+
+
+def silent_under_a_fault(story: Asked) -> None:
+    with story.fault("pause", victims={"c3": {}}):
+        for _ in range(20):
+            story.silence("c3")
+            story.wait(2000)
+
+
+def a_bad_moment(story: Asked) -> None:
+    for _ in range(4):
+        story.silence("c3")
+
+
+def questions_that_are_far_apart(story: Asked) -> None:
+    story.silence("c3")
+    story.wait(60_000)
+    story.silence("c3")
+
+
+def a_node_that_refuses_lives(story: Asked) -> None:
+    for _ in range(20):
+        story.ask("c3", "describe-quorum", type="fail", error="NOT_LEADER_OR_FOLLOWER")
+        story.wait(2000)
+
+
+def a_restart_lowers_what_a_node_tells(story: Asked) -> None:
+    with story.fault("kill", ends_processes=True, victims={"c3": {}}):
+        story.wait(1000)
+    story.node("c3", high_watermark=-1, leader=-1, leader_epoch=1)
+    story.node("c3", high_watermark=2)
+    story.node("c3")
+
+
+def a_leader_that_was_deposed_answers_late(story: Asked) -> None:
+    """It lacks what others have committed since."""
+    story.leader, story.epoch = 3, 3
+    story.round()
+    story.quorum("b1", leader=2, leader_epoch=2, high_watermark=story.end - 3, end=story.end - 3)
+    story.end += 3
+
+
+def a_new_leader_does_not_know_what_is_committed(story: Asked) -> None:
+    story.leader, story.epoch = 3, 3
+    story.quorum("b1", high_watermark=-1)
+    story.quorum("b1", high_watermark=story.end - 3)
+
+
+def a_broker_that_is_none_of_the_plans(story: Asked) -> None:
+    for port in (1, 2):
+        other = [{"id": 301, "host": "h", "port": port}]
+        told = [{"id": each, "host": name, "port": 9092} for name, each in BROKERS.items()]
+        story.ask("b1", "describe-cluster", {"brokers": [*told, *other]})
+
+
+LOOK_ALIKES: list[Callable[[Asked], None]] = [
+    lists_of_the_past_while_a_broker_recovers,
+    a_dead_broker_is_listed_while_its_lease_lasts,
+    a_dead_broker_is_listed_while_there_is_no_quorum,
+    a_dead_broker_is_listed_by_who_is_cut_off,
+    a_kill_that_was_not_seen,
+    silent_under_a_fault,
+    a_bad_moment,
+    questions_that_are_far_apart,
+    a_node_that_refuses_lives,
+    a_restart_lowers_what_a_node_tells,
+    a_leader_that_was_deposed_answers_late,
+    a_new_leader_does_not_know_what_is_committed,
+    a_broker_that_is_none_of_the_plans,
+]
+
+
+@pytest.mark.parametrize("happens", LOOK_ALIKES)
+def test_look_alikes_are_valid(happens: Callable[[Asked], None]) -> None:
+    story = begun()
+    happens(story)
+    result = judged(CHECKER, ended(story))
+    assert result.verdict is Verdict.VALID, (result.note, result.findings)
+
+
+def test_answers_that_overlap_are_in_no_order() -> None:
+    story = Asked()
+    story.quorum("b1", high_watermark=9)
+    late = story.invoke("describe-quorum", None, node="b2")
+    story.quorum("b1")
+    told = {"leader": 1, "leader_epoch": 1, "high_watermark": 9, "voters": [[1, 9]]}
+    story.observations.append(story.complete(late, "ok", told))
+    story.observations.sort(key=lambda each: each.index)
+    assert not observed_cluster(story.run_events()).findings
+
+
+# --- floors -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_a_node_that_never_answers_leaves_it_open(node: str) -> None:
+    """Too short for a finding; too little for a verdict."""
+    story = Asked()
+    story.rounds(2)
+    story = ended(story)
+    story.observations = [each for each in story.observations if each.node != node]
+    result = judged(CHECKER, story)
+    assert result.verdict is Verdict.UNKNOWN
+    assert clause_of(result, HEARD.name).verdict is Verdict.UNKNOWN
+
+
+def test_a_short_run_is_enough_where_all_answer() -> None:
+    story = Asked()
+    story.rounds(2)
+    result = judged(CHECKER, ended(story))
+    assert result.verdict is Verdict.VALID
+    assert clause_of(result, "dead-unlisted").verdict is None
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_nodes_that_are_both(nodes: int) -> None:
+    names = [f"n{each}" for each in range(1, nodes + 1)]
+    plan = {
+        name: {"ids": {"controller": at, "broker": nodes + at}, "votes": True}
+        for at, name in enumerate(names, 1)
+    }
+    story = Asked(plan)
+    listed = [{"id": nodes + at, "host": "h", "port": at} for at in range(1, nodes + 1)]
+    for _ in range(8):
+        for name in names:
+            story.node(name)
+            story.ask(name, "describe-cluster", {"brokers": listed})
+        story.quorum("n1")
+        story.wait(2000)
+    result = judged(CHECKER, ended_of(story))
+    assert result.verdict is Verdict.VALID, result.note
+    alone = clause_of(result, "one-leader")
+    assert (alone.verdict is None) == (nodes == 1)
+
+
+def ended_of(story: Asked) -> Asked:
+    story.final()
+    return story
+
+
+# --- brute force --------------------------------------------------------------------------
+
+
+def wrong(story: Asked) -> bool:
+    """By the definitions, over all pairs of answers, of a run without faults."""
+    answers = story.observations
+    for one in answers:
+        for other in answers:
+            first, then = one.result, other.result
+            if first["leader_epoch"] == then["leader_epoch"] and (
+                first["leader"] != then["leader"] and min(first["leader"], then["leader"]) >= 0
+            ):
+                return True
+            if not one.precedes(other):
+                continue
+            known = min(first["high_watermark"], then["high_watermark"]) >= 0
+            back = known and then["high_watermark"] < first["high_watermark"]
+            earlier = back or then["leader_epoch"] < first["leader_epoch"]
+            if one.f == other.f == "describe-node" and one.node == other.node and earlier:
+                return True
+            of_one = all(first[name] == then[name] for name in ("leader", "leader_epoch"))
+            if one.f == other.f == "describe-quorum" and of_one and back:
+                return True
+            if lacks(first, then):
+                return True
+        if lacks(one.result, one.result):
+            return True
+    return False
+
+
+def lacks(first: Mapping[str, Any], then: Mapping[str, Any]) -> bool:
+    ends = dict(map(tuple, then.get("voters") or ()))
+    end = ends.get(then["leader"], -1)
+    return 0 <= end < first["high_watermark"] and first["leader_epoch"] <= then["leader_epoch"]
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.integers(0, 2**32))
+def test_the_quorum_against_all_pairs(seed: int) -> None:
+    rng = random.Random(seed)
+    story = Asked()
+    leaders = {epoch: rng.choice(VOTERS) for epoch in range(4)}
+    epochs = sorted(rng.choices(range(4), k=rng.randint(2, 6)))
+    mark = 0
+    for epoch in epochs:
+        if rng.random() < 0.1:
+            epoch = rng.randrange(4)
+        leader = leaders[epoch] if rng.random() < 0.9 else rng.choice((-1, 1, 2))
+        mark += rng.choice((0, 0, 1, 2, -1))
+        view = {"leader": leader, "leader_epoch": epoch, "high_watermark": max(-1, mark)}
+        if leader > 0 and rng.random() < 0.5:
+            story.quorum(
+                rng.choice(("b1", "b2")), end=max(0, mark + rng.choice((0, 1, -1))), **view
+            )
+        else:
+            story.node(rng.choice(("c1", "c2")), **view)
+    overlap(rng, story)
+    assert bool(observed_cluster(story.run_events()).findings) == wrong(story)
+
+
+def overlap(rng: random.Random, story: Asked) -> None:
+    """Some answers end later than the next ones begin."""
+    for answer in story.observations:
+        if rng.random() < 0.3 and answer.end is not None:
+            answer.end += 2 * rng.randint(1, 3)
+
+
+def test_clauses_have_planted_violations() -> None:
+    broken = {
+        found.clause
+        for planted in PLANTED.values()
+        for found in judged(CHECKER, planted.story()).findings
+    }
+    assert broken == {each.name for each in CLAUSES}
