@@ -1,25 +1,37 @@
 """A broker that is not active serves nobody (D.11; KIP-631: a fenced broker processes no client
 request).
 
-Judged by what nodes tell: no success under a state other than active. And by clients alone,
-once the fenced intervals of a process are known: no client operation that began and ended within
-one is answered with success. An interval runs from the process's start, or from its lease's end
-or the transition out of service, to its next transition to active.
+Judged by what nodes tell: no success under a state other than active. And by what clients were
+answered, once the fenced intervals of a process are known: no client operation that began and ended
+within one is answered with success. An interval runs from the process's start, or from its lease's
+end or the transition out of service, to its next transition to active. The metadata log knows them,
+too, whatever the process says: a broker that it has fenced for longer than a lease has none.
 
 Threads of one process tell what they do in any order within a short time, so an answer that
 follows its transition closely needs a client that began later to be held against it.
 """
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.folds.leases import THREADS_LAG_NS, begin, by_node, under_way
-from framework.checking.findings import concluded, finding
+from checkers.folds.brokers import ids_of
+from checkers.folds.leases import (
+    FS,
+    THREADS_LAG_NS,
+    begin,
+    by_node,
+    length_of,
+    serving,
+    under_way,
+)
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.clocks import moment_of, surely_before
+from framework.evidence.changes import BrokerFenced, BrokerUnfenced
+from framework.evidence.clocks import earliest_ns, latest_ns, moment_of, surely_before
 from framework.evidence.kinds import (
     Booted,
     BrokerStateChanged,
@@ -31,17 +43,37 @@ from framework.evidence.kinds import (
 )
 from framework.evidence.run_events import RunEvents, incarnations
 from framework.history.pairing import Operation
-from framework.plugins.checker import Finding
+from framework.plugins.checker import CLIENTS, EVENTS, Clause, Count, Finding
 
 KINDS: Final = (Booted, Exited, BrokerStateChanged, LeaseGranted, Served)
-FS: Final = ("metadata", "create", "delete", "produce", "fetch", "list-offsets")
-"""Operations that a client sends to a broker."""
+APPLIED_NS: Final = 1_000_000_000
+"""What is committed is told as applied within this time."""
+
+OWN_WORD: Final = Clause(
+    name="own-word",
+    says="No broker tells that it answered a client with success while it was not active",
+    compares="nodes that clients had answers from, and that tell what they served",
+    floor=2,
+    because="all that answered a client: one that keeps silent may serve at any time",
+    sources=(EVENTS,),
+    blind="an answer that its broker leaves out, unless a client got it",
+)
+CLIENTS_WORD: Final = Clause(
+    name="clients-word",
+    says="No client is answered with success by a broker that was not active all that time, or by "
+    "a node that is no broker",
+    compares="successes of clients at nodes whose states are known",
+    floor=2,
+    because="all successes of clients: each may have been given out of service",
+    sources=(CLIENTS, EVENTS),
+    blind="an answer within a lease's length of a fencing that its broker does not tell of",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
     """From `begin_ns` on, the process was not active until `end_ns`, and knew that it was not;
-    for certain, by the harness's clock."""
+    for certain, by the harness's clock. `why`: what shows that."""
 
     begin_ns: int
     end_ns: int
@@ -52,16 +84,29 @@ def fenced_serve_nothing(events: RunEvents) -> Outcome:
     clients = [each for each in events.operations if each.f in FS]
     asked = by_node(clients)
     judged, findings = 0, list(_at_others(events, clients))
+    by_log = _fenced_by_log(events)
     for node, lives in incarnations(events.of(*KINDS)).items():
         operations = asked.get(node, [])
         for life in lives:
             for success in _successes(life):
                 judged += 1
                 findings += _served(success, operations)
-        seen, found = _clients(operations, _fenced(lives))
-        judged += seen
-        findings += found
-    return concluded(judged, findings, {"judged": judged})
+        findings += _clients(operations, _fenced(lives))
+    for node, intervals in by_log.items():
+        findings += _clients(asked.get(node, []), intervals)
+    known = _known(events)
+    successes = [each for each in clients if each.ok]
+    counts: dict[str, Count] = {
+        OWN_WORD.name: serving(events),
+        CLIENTS_WORD.name: (sum(each.node in known for each in successes), len(successes)),
+    }
+    return weighed(counts, findings, {"judged": judged})
+
+
+def _known(events: RunEvents) -> set[str | None]:
+    """Nodes that tell when they were in service, or that they never are."""
+    active = {each.node for each in events.of(BrokerStateChanged) if each.after == "active"}
+    return {*active, *(each.node for each in events.of(Booted) if each.broker_id is None)}
 
 
 # --- by what nodes tell -------------------------------------------------------------------
@@ -102,6 +147,7 @@ def _served(success: Success, operations: list[Operation]) -> Iterator[Finding]:
         f"{served.node} served {served.api} while it was {was}",
         beside,
         [each for each in (state, served) if each is not None],
+        clause=OWN_WORD.name,
     )
 
 
@@ -158,31 +204,70 @@ def _of_process(life: Sequence[Evidence]) -> Iterator[Fenced]:
         yield Fenced(since, life[-1].at_ns, why)
 
 
-def _clients(
-    operations: Sequence[Operation], intervals: Iterable[Fenced]
-) -> tuple[int, list[Finding]]:
-    """How many answers lay within a fenced interval, and the successes among them.
-    `operations` of the node, by their completion."""
+@dataclass(slots=True)
+class Applied:
+    """A record, and when others than the broker itself had applied it: not before, and surely."""
+
+    change: BrokerFenced | BrokerUnfenced
+    not_before_ns: int
+    by_ns: int
+
+
+def _fenced_by_log(events: RunEvents) -> dict[str, list[Fenced]]:
+    """Node of the plan -> when it was fenced for longer than a lease lasts, by what others than
+    itself had applied."""
+    told: dict[int, list[BrokerFenced | BrokerUnfenced]] = defaultdict(list)
+    moves: Iterable[BrokerFenced | BrokerUnfenced] = events.of(BrokerFenced, BrokerUnfenced)
+    for each in moves:
+        told[each.broker_id].append(each)
+    found = {}
+    for node, ids in ids_of(events.plan).items():
+        length_ns = length_of(each for each in events.of(LeaseGranted) if each.node != node)
+        if length_ns is not None:
+            own = _applied(each for id in ids for each in told[id] if each.node != node)
+            found[node] = list(_out_of_service(own, length_ns))
+    return found
+
+
+def _applied(told: Iterable[BrokerFenced | BrokerUnfenced]) -> list[Applied]:
+    """In the order of the log."""
+    found: dict[int, Applied] = {}
+    for each in told:
+        known = found.setdefault(each.offset, Applied(each, earliest_ns(each), latest_ns(each)))
+        known.not_before_ns = min(known.not_before_ns, earliest_ns(each))
+        known.by_ns = min(known.by_ns, latest_ns(each))
+    return [found[offset] for offset in sorted(found)]
+
+
+def _out_of_service(moves: Iterable[Applied], length_ns: int) -> Iterator[Fenced]:
+    since: Applied | None = None
+    for each in moves:
+        if isinstance(each.change, BrokerFenced):
+            since = since or each
+        elif since is not None:
+            begin_ns = since.by_ns + length_ns + APPLIED_NS
+            yield Fenced(begin_ns, each.not_before_ns - APPLIED_NS, since.change)
+            since = None
+
+
+def _clients(operations: Sequence[Operation], intervals: Iterable[Fenced]) -> Iterator[Finding]:
+    """Successes within a fenced interval. `operations` of the node, by their completion."""
     ends = [each.completed_ns or 0 for each in operations]
-    seen, findings = 0, []
     for interval in intervals:
         for operation in operations[bisect_left(ends, interval.begin_ns) :]:
             if (operation.completed_ns or 0) >= interval.end_ns:
                 break
             if (operation.invoked_ns or 0) <= interval.begin_ns:
                 continue
-            seen += 1
             if operation.ok:
-                findings.append(
-                    finding(
-                        f"operation {operation.index} ({operation.f} of {operation.key}) was "
-                        f"answered ok by {operation.node}, which was not active from before "
-                        f"its begin to after its end",
-                        [operation],
-                        [interval.why],
-                    )
+                yield finding(
+                    f"operation {operation.index} ({operation.f} of {operation.key}) was "
+                    f"answered ok by {operation.node}, which was not active from before "
+                    f"its begin to after its end",
+                    [operation],
+                    [interval.why],
+                    clause=CLIENTS_WORD.name,
                 )
-    return seen, findings
 
 
 def _at_others(events: RunEvents, clients: Iterable[Operation]) -> Iterator[Finding]:
@@ -199,6 +284,7 @@ def _at_others(events: RunEvents, clients: Iterable[Operation]) -> Iterator[Find
                 f"by {operation.node}, which is no broker",
                 [operation],
                 [found],
+                clause=CLIENTS_WORD.name,
             )
 
 
@@ -209,4 +295,7 @@ class FencedServeNothing(RunChecker):
         "and by what clients were answered; controllers refuse what is a client's"
     )
     requires = evidence_of(LeaseGranted, Served)
-    check_run = RunCheck(fenced_serve_nothing, evidence=KINDS, fs=FS)
+    clauses = (OWN_WORD, CLIENTS_WORD)
+    check_run = RunCheck(
+        fenced_serve_nothing, evidence=(*KINDS, BrokerFenced, BrokerUnfenced), fs=FS
+    )

@@ -17,7 +17,8 @@ FS: Final = ("heartbeat",)
 def in_service(events: RunEvents) -> set[BrokerId]:
     """Ids of brokers that a metadata log put into service, whoever tells of that log, but those
     that clients play. Processes hold them, and tell of themselves."""
-    return {each.broker_id for each in events.of(BrokerUnfenced)} - played(events.operations)
+    unfenced = {int(each.broker_id) for each in events.of(BrokerUnfenced)}
+    return unfenced - played(events.operations)
 
 
 def played(operations: Iterable[Operation]) -> set[int]:

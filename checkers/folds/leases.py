@@ -8,7 +8,7 @@ did may be another thread's: it shows it where it is earlier by more than a thre
 """
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -28,6 +28,8 @@ from framework.plugins.checker import Finding
 
 THREADS_LAG_NS: Final = 250_000_000
 """A process that runs lets each of its threads run within this time; see `Stalled`."""
+FS: Final = ("metadata", "create", "delete", "produce", "fetch", "list-offsets")
+"""Operations that a client sends to a broker."""
 
 
 @dataclass(slots=True)
@@ -71,6 +73,20 @@ def served_without_lease(events: RunEvents) -> tuple[int, list[Finding]]:
                 if lease is not None:
                     lease.saw(each)
     return judged, findings
+
+
+def serving(events: RunEvents) -> tuple[int, int]:
+    """How many of the nodes that answered clients with success tell that they served, and how many
+    there are: one that keeps silent of it may have served at any time."""
+    answered = {each.node for each in events.operations if each.ok and each.f in FS and each.node}
+    told = {each.node for each in events.of(Served) if each.success}
+    return len(answered & told if answered else told), len(answered)
+
+
+def length_of(grants: Iterable[LeaseGranted]) -> int | None:
+    """How long leases of a run are, ns: the commonest length, the shorter one of equals."""
+    lengths = Counter(each.end_ns - each.start_ns for each in grants)
+    return min(lengths, key=lambda length: (-lengths[length], length)) if lengths else None
 
 
 def _judge(served: Served, lease: Lease | None, operations: list[Operation]) -> list[Finding]:

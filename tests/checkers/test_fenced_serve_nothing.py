@@ -2,20 +2,28 @@
 
 import random
 
+import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judging import assert_unknown, silent
 from planted_runs import MS, TOPIC, Story, assert_invalid, assert_valid
 
-from checkers.fenced_serve_nothing import fenced_serve_nothing
+from checkers.fenced_serve_nothing import FencedServeNothing, fenced_serve_nothing
 from framework.verdict import Verdict
 
 FOUND = {"topic_id": TOPIC, "partitions": []}
 
 
 def clean() -> Story:
-    """A broker is started, serves, is fenced, refuses, and serves again. It ends fenced."""
+    """A broker is started, serves, is fenced, refuses, and serves again. It ends fenced. Another
+    one serves beside it."""
     story = Story()
+    story.boot("b2")
+    story.lease("b2", 10_000)
+    story.bstate("b2", "ACTIVE")
+    story.serve("b2", broker_state="ACTIVE")
+    story.op("metadata", "t", None, FOUND, node="b2")
     story.boot("b1")
     story.op("metadata", "t", type="fail", error="CONNECTION_LOST", node="b1")
     story.serve("b1", code=-1, broker_state="INITIAL")
@@ -81,9 +89,29 @@ def began_later(story: Story) -> None:
     story.complete(read, "ok", FOUND)
 
 
+def fenced_in_the_log(story: Story, apart_ms: float = 14_000) -> Story:
+    """Broker 4, which is b1, as c1 applies it; a client is answered long after."""
+    story.apply("c1", 0, "FenceBrokerRecord", broker_id=4, broker_epoch=7)
+    story.wait(apart_ms / 2)
+    story.op("metadata", "t", None, FOUND, node="b1")
+    story.wait(apart_ms / 2)
+    story.apply("c1", 1, "UnfenceBrokerRecord", broker_id=4, broker_epoch=9)
+    return story
+
+
+def fenced_and_silent_of_it(story: Story) -> None:
+    """By the log alone: it leaves out what it was and what it served."""
+    long = [each for each in story.events if each.type == "lease" and each.node == "b2"]
+    for each in long:
+        each.fields["end_ns"] = each.fields["start_ns"] + 5_000 * MS  # type: ignore[index]
+    silent(story, node="b1")
+    fenced_in_the_log(story)
+
+
 PLANTED = Plants.of(
     clean,
     {
+        "by the log": ("was answered ok by b1, which was not active", fenced_and_silent_of_it),
         "by the transition": ("while it was fenced", lambda story: story.serve("b1")),
         "by its own word": (
             "was fenced by its own word",
@@ -120,6 +148,22 @@ def test_fetch_of_nothing_is_no_service() -> None:
     assert_valid(fenced_serve_nothing(story.run_events()))
     story.serve("b1", "Fetch", broker_state="FENCED", topic_id=TOPIC)
     assert_invalid(fenced_serve_nothing(story.run_events()), "b1 served Fetch")
+
+
+def test_answer_within_a_lease_of_a_fencing_is_no_violation() -> None:
+    """An heir took its id over; until its lease ends it need not know."""
+    story = silent(clean(), node="b1")
+    assert_valid(fenced_serve_nothing(fenced_in_the_log(story, 9_000).run_events()))
+
+
+@pytest.mark.parametrize(
+    ("left_out", "clause"), [("serve", "own-word"), ("bstate", "clients-word")]
+)
+def test_broker_that_leaves_events_out_is_unknown(left_out: str, clause: str) -> None:
+    story = silent(clean(), left_out, node="b2")
+    if left_out == "bstate":
+        story = silent(story, "serve", node="b2")
+    assert_unknown(FencedServeNothing(), story, clause)
 
 
 def test_operation_under_way_at_a_transition_may_have_been_served() -> None:
