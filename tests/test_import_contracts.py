@@ -1,4 +1,4 @@
-"""The import contracts of pyproject.toml hold, and each can fail."""
+"""The import contracts of pyproject.toml hold, and each can fail. Words of a system are its own."""
 
 import ast
 import shutil
@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from kio.schema.errors import ErrorCode
+
+from framework.verdict import Verdict
+from nodes.kraft.adapter.states import STATES
 
 ROOT: Final = Path(__file__).parents[1]
 CONFIG: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
@@ -89,3 +93,37 @@ def test_one_that_imports_more_is_seen(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("from framework.errors import UsageError\nimport nodes.kraft\n")
     (tmp_path / "b.py").write_text("from checkers.keyed import keyed\nfrom . import a\n")
     assert strangers(tmp_path) == ["a.py: nodes", "b.py: checkers"]
+
+
+# --- words of systems ---------------------------------------------------------------------
+
+SPEAKS_KAFKA: Final = ROOT / "workloads" / "kafka"
+"""The client of Kafka's protocol, which has the codes of that."""
+WORDS: Final = {each.name.upper() for each in ErrorCode} | (
+    STATES.keys() - {each.value for each in Verdict}
+)
+
+
+def words_of_systems(folder: Path) -> list[str]:
+    """Texts below a folder that are the name of an error or of a broker's state."""
+    found = []
+    for path in sorted(folder.rglob("*.py")):
+        if path.is_relative_to(SPEAKS_KAFKA):
+            continue
+        found += [
+            f"{path.name}:{each.lineno} {each.value}"
+            for each in ast.walk(ast.parse(path.read_text()))
+            if isinstance(each, ast.Constant) and each.value in WORDS
+        ]
+    return found
+
+
+@pytest.mark.parametrize("folder", ["framework", "nemesis", "workloads", "checkers"])
+def test_no_plugin_spells_a_word_of_a_system(folder: str) -> None:
+    assert words_of_systems(ROOT / folder) == []
+
+
+@pytest.mark.parametrize("word", ["TOPIC_ALREADY_EXISTS", "STALE_BROKER_EPOCH", "SHUTDOWN"])
+def test_one_that_does_is_seen(word: str, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(f'def right(code):\n    return code == "{word}" or "UNKNOWN"\n')
+    assert words_of_systems(tmp_path) == [f"a.py:2 {word}"]
