@@ -171,16 +171,19 @@ def _counts(compared: Mapping[str, int], events: RunEvents) -> dict[str, Count]:
         ENTRIES.name: "",
         BATCHES.name: "" if "produce" in done else "no client was acknowledged a record",
         PRODUCERS.name: "" if named else "no client said by which id it produces",
-        VOTERS.name: untold(events.plan) or _never_restarted(events),
+        VOTERS.name: untold(events.plan) or _hardly_restarted(events),
     }
-    return {name: compared[name] or why or 0 for name, why in reasons.items()}
+    return {
+        name: why if why and compared[name] < VOTERS.floor else compared[name]
+        for name, why in reasons.items()
+    }
 
 
-def _never_restarted(events: RunEvents) -> str:
+def _hardly_restarted(events: RunEvents) -> str:
     members = set(voters(events.plan))
     ended = [each for each in events.faults if each.ends_processes]
-    hit = any(members - each.spared(members) for each in ended)
-    return "" if hit else "no fault ended a voter's process"
+    hit = sum(len(members - each.spared(members)) for each in ended)
+    return "" if hit >= VOTERS.floor else "the ledger has not two ends of voters' processes"
 
 
 def _text(value: Any) -> str:
