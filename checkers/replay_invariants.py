@@ -6,15 +6,16 @@ complete, so it is judged at the first change that is no part of it. Where it is
 make the digests of their states (`ImageForm`), those have to be the replay's.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
-from checkers.folds.committed_log import CommittedLog, committed_log
+from checkers.folds.committed_log import CommittedLog, known_log
+from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.metadata_digest import Digest
 from checkers.folds.replay import Key, Partition, Replay, states
-from framework.checking.findings import concluded, finding
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import (
@@ -38,32 +39,110 @@ from framework.evidence.kinds import (
     ImageDigest,
     ImageForm,
     ImageShown,
-    evidence_of,
+    SnapshotFile,
+    either_of,
 )
-from framework.evidence.run_events import RunEvents
-from framework.plugins.checker import Finding
+from framework.evidence.run_events import RunEvents, untold
+from framework.plugins.checker import DISKS, EVENTS, Clause, Count, Finding
 from framework.verdict import Verdict
 
 Found: TypeAlias = tuple[str, tuple[Evidence, ...]]
 """What is wrong with a change, and what else shows it."""
 
 
+ONE_LOG: Final = Clause(
+    name="one-log",
+    says="All nodes apply one log, whose epochs never fall",
+    compares="records beside the one before",
+    floor=10,
+    because="the beginning of an empty cluster's log is as long",
+    sources=(DISKS, EVENTS),
+)
+BROKERS: Final = Clause(
+    name="brokers",
+    says="Brokers are registered, fenced and unfenced in the order and with the epochs of their "
+    "lives",
+    compares="records of brokers held against the state below them",
+    floor=2,
+    because="a cluster that serves anybody has unfenced more than one broker",
+    sources=(DISKS, EVENTS),
+)
+TOPICS: Final = Clause(
+    name="topics",
+    says="Topics come with names and ids that are free, and what is configured or removed is there",
+    compares="records of topics held against the state below them",
+    floor=2,
+    because="the first topic meets no other",
+    sources=(DISKS, EVENTS),
+)
+PARTITIONS: Final = Clause(
+    name="partitions",
+    says="Versions and leader epochs of partitions count up; ISRs are replicas in service, and "
+    "have the leader among them",
+    compares="records of partitions held against the state below them",
+    floor=2,
+    because="the first partition is made in one way, and changed in others",
+    sources=(DISKS, EVENTS),
+    blind="who asked for a change: isr-linearizability has that",
+)
+WHOLE: Final = Clause(
+    name="whole",
+    says="What takes several records is contiguous and complete: fencing a broker, deleting or "
+    "creating a topic, all that one decision makes",
+    compares="groups of records",
+    floor=2,
+    because="every topic is such a group; one may be whole by chance",
+    sources=(DISKS, EVENTS),
+    blind="the last group, of which more may have followed",
+)
+DIGESTS: Final = Clause(
+    name="digests",
+    says="The states that nodes have, and show, are what the records below them make",
+    compares="digests beside that of the replay",
+    floor=2,
+    because="the digest of an empty state is easily right",
+    sources=(DISKS, EVENTS),
+    blind="what the system's form of a digest leaves out",
+)
+_ALL: Final = (ONE_LOG, BROKERS, TOPICS, PARTITIONS, WHOLE, DIGESTS)
+
+
 def replay_invariants(events: RunEvents) -> Outcome:
-    log = committed_log(events.of(Change))
+    log = known_log(events)
     decisions = [each for each in events.of(Decided) if each.accepted]
     fold = Fold(_shutdowns(decisions))
     for change in log.records:
         fold.feed(change)
-    findings = [*log.conflicts, *fold.findings, *_whole(decisions, log)]
-    digests: list[ImageDigest | ImageShown] = []
+    conflicts = [replace(each, clause=ONE_LOG.name) for each in log.conflicts]
+    groups, found = _whole(decisions, log)
+    findings = [*conflicts, *fold.findings, *found]
+    fold.compared[WHOLE.name] += groups
+    digests: list[State] = []
     if form := next(events.of(ImageForm), None):
-        digests += events.of(ImageDigest, ImageShown)
-        findings += _digests(digests, log, form)
+        digests += _states(events)
+        compared, found = _digests(digests, log, form)
+        findings += found
+        fold.compared[DIGESTS.name] += compared
     figures = {"records": len(log.records), "decisions": len(decisions), "digests": len(digests)}
+    outcome = weighed(_counts(fold.compared, form, events), findings, figures)
     if log.gap is not None and not findings:
         note = f"nobody tells of the record at offset {log.gap}: not replayed beyond it"
-        return Outcome(verdict=Verdict.UNKNOWN, seen=len(log.records), figures=figures, note=note)
-    return concluded(len(log.records), findings, figures)
+        return replace(outcome, verdict=Verdict.UNKNOWN, note=note)
+    return outcome
+
+
+def _counts(
+    compared: Mapping[str, int], form: ImageForm | None, events: RunEvents
+) -> dict[str, Count]:
+    counts: dict[str, Count] = {each.name: compared[each.name] for each in _ALL}
+    if not any(each.ok for each in events.operations):
+        for clause in (TOPICS, PARTITIONS, WHOLE):
+            counts[clause.name] = compared[clause.name] or "no client was acknowledged a topic"
+    if form is None:
+        counts[DIGESTS.name] = "the system does not say how its nodes make digests"
+    elif not compared[DIGESTS.name] and (why := untold(events.plan)):
+        counts[DIGESTS.name] = why
+    return counts
 
 
 # --- controlled shutdowns -----------------------------------------------------------------
@@ -118,6 +197,8 @@ class Fold:
     shutdowns: Mapping[int, list[ShuttingDown]] = field(default_factory=dict)
     state: Replay = field(default_factory=Replay)
     findings: list[Finding] = field(default_factory=list)
+    compared: Counter[str] = field(default_factory=Counter)
+    """By clause."""
     last: Change | None = None
     fenced: BrokerFenced | None = None
     deleting: TopicDeletionBegun | None = None
@@ -125,19 +206,23 @@ class Fold:
 
     def feed(self, change: Change) -> None:
         self._close(change)
-        if self.last is not None and change.epoch < self.last.epoch:
-            self._found(change, f"is of epoch {change.epoch}, below the one before it")
-        check = _CHECKS.get(type(change))
-        if check is not None:
+        if self.last is not None:
+            self.compared[ONE_LOG.name] += 1
+            if change.epoch < self.last.epoch:
+                self._found(ONE_LOG, change, f"is of epoch {change.epoch}, below the one before it")
+        if (asked := _CHECKS.get(type(change))) is not None:
+            clause, check = asked
+            self.compared[clause.name] += 1
             for what, witnesses in check(self, change):
-                self._found(change, what, *witnesses)
+                self._found(clause, change, what, *witnesses)
         self.state.feed(change)
         self._open(change)
         self.last = change
 
-    def _found(self, change: Change, what: str, *witnesses: Evidence) -> None:
-        where = f"the {change.kind} at offset {change.offset}"
-        self.findings.append(finding(f"{where} {what}", evidence=[*witnesses, change]))
+    def _found(self, clause: Clause, change: Change, what: str, *witnesses: Evidence) -> None:
+        message = f"the {change.kind} at offset {change.offset} {what}"
+        witnessed = [*witnesses, change]
+        self.findings.append(finding(message, evidence=witnessed, clause=clause.name))
 
     def _open(self, change: Change) -> None:
         match change:
@@ -148,14 +233,17 @@ class Fold:
             case TopicCreated():
                 self.created = change
             case PartitionCreated():
+                self.compared[WHOLE.name] += self.created is not None
                 self.created = None
 
     def _close(self, change: Change) -> None:
         if self.fenced is not None and not isinstance(change, PartitionChanged):
+            self.compared[WHOLE.name] += 1
             broker = self.fenced.broker_id
             left = [key for key, each in self.state.partitions.items() if each.leader == broker]
             if left:
                 self._found(
+                    WHOLE,
                     self.fenced,
                     f"fenced broker {broker}, which still leads {_named(min(left))} at offset "
                     f"{change.offset}",
@@ -163,13 +251,16 @@ class Fold:
                 )
             self.fenced = None
         if self.deleting is not None:
+            self.compared[WHOLE.name] += 1
             topic_id = self.deleting.topic_id
             if not isinstance(change, TopicRemoved) or change.topic_id != topic_id:
-                self._found(self.deleting, f"deletes topic {topic_id}, and no removal follows")
+                self._found(
+                    WHOLE, self.deleting, f"deletes topic {topic_id}, and no removal follows"
+                )
             self.deleting = None
         if self.created is not None and not isinstance(change, ConfigSet | PartitionCreated):
             topic_id = self.created.topic_id
-            self._found(self.created, f"creates topic {topic_id}, and no partition follows")
+            self._found(WHOLE, self.created, f"creates topic {topic_id}, and no partition follows")
             self.created = None
 
     # --- brokers --------------------------------------------------------------------------
@@ -278,16 +369,16 @@ class Fold:
                     return
 
 
-_CHECKS: Final[Mapping[type[Change], Callable[[Fold, Any], Iterator[Found]]]] = {
-    BrokerRegistered: Fold._registration,
-    BrokerFenced: Fold._fencing,
-    BrokerUnfenced: Fold._fencing,
-    TopicCreated: Fold._topic,
-    TopicDeletionBegun: Fold._removal,
-    TopicRemoved: Fold._removal,
-    ConfigSet: Fold._config,
-    PartitionCreated: Fold._partition,
-    PartitionChanged: Fold._isr_change,
+_CHECKS: Final[Mapping[type[Change], tuple[Clause, Callable[[Fold, Any], Iterator[Found]]]]] = {
+    BrokerRegistered: (BROKERS, Fold._registration),
+    BrokerFenced: (BROKERS, Fold._fencing),
+    BrokerUnfenced: (BROKERS, Fold._fencing),
+    TopicCreated: (TOPICS, Fold._topic),
+    TopicDeletionBegun: (TOPICS, Fold._removal),
+    TopicRemoved: (TOPICS, Fold._removal),
+    ConfigSet: (TOPICS, Fold._config),
+    PartitionCreated: (PARTITIONS, Fold._partition),
+    PartitionChanged: (PARTITIONS, Fold._isr_change),
 }
 
 
@@ -298,45 +389,72 @@ def _named(key: Key) -> str:
 # --- decisions and digests ----------------------------------------------------------------
 
 
-def _whole(decisions: Iterable[Decided], log: CommittedLog) -> Iterator[Finding]:
-    """The records of one decision are contiguous, and all committed or none."""
+def _whole(decisions: Iterable[Decided], log: CommittedLog) -> tuple[int, list[Finding]]:
+    """The records of one decision are contiguous, and all committed or none. Also how many that
+    could have been otherwise."""
+    compared, findings = 0, []
     for decision in decisions:
         offsets = sorted(decision.records)
         if not offsets:
             continue
         what = f"{decision.node}'s decision on {decision.api} made the records {offsets}"
         if offsets != list(range(offsets[0], offsets[-1] + 1)):
-            yield finding(f"{what}, which are not contiguous", evidence=[decision])
+            message = f"{what}, which are not contiguous"
+            findings.append(finding(message, evidence=[decision], clause=WHOLE.name))
             continue
         held = [log.at(offset) for offset in offsets if offset < len(log.records)]
         if len(held) < len(offsets):
             continue
         own = [each for each in held if each is not None and each.epoch == decision.epoch]
+        compared += len(offsets) > 1
         if 0 < len(own) < len(offsets):
-            yield finding(
-                f"{what}, of which only {[each.offset for each in own]} were committed",
-                evidence=[decision, *own],
-            )
+            message = f"{what}, of which only {[each.offset for each in own]} were committed"
+            findings.append(finding(message, evidence=[decision, *own], clause=WHOLE.name))
+    return compared, findings
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A node's state below an offset has this digest."""
+
+    offset: int
+    digest: str
+    by: Evidence
+
+
+def _states(events: RunEvents) -> Iterator[State]:
+    told: Iterable[ImageDigest | ImageShown] = events.of(ImageDigest, ImageShown)
+    for each in told:
+        yield State(each.offset, each.digest, each)
+    for file in events.of(SnapshotFile):
+        if file.digest is not None:
+            yield State(file.end_offset, file.digest, file)
 
 
 def _digests(
-    told: Iterable[ImageDigest | ImageShown], log: CommittedLog, form: ImageForm
-) -> Iterator[Finding]:
+    told: Iterable[State], log: CommittedLog, form: ImageForm
+) -> tuple[int, list[Finding]]:
     """A node's state below an offset is what the records below it make: what a removed topic
     was configured to is gone, and nothing that is in no record is there."""
-    by_offset: dict[int, dict[str, ImageDigest | ImageShown]] = defaultdict(dict)
-    for each in told:
-        by_offset[each.offset].setdefault(each.digest, each)
+    by_offset: dict[int, dict[str, Evidence]] = defaultdict(dict)
+    for state_told in told:
+        by_offset[state_told.offset].setdefault(state_told.digest, state_told.by)
     digest = Digest(form)
+    compared, findings = 0, []
     for offset, state in states(log, by_offset, form):
         right = digest.of(state)
-        for wrong, each in sorted(by_offset[offset].items()):
-            if wrong != right:
-                yield finding(
-                    f"{each.node}'s state below offset {offset} has digest {wrong[:16]}; the "
-                    f"replay of the log has {right[:16]}",
-                    evidence=[each],
-                )
+        compared += len(by_offset[offset])
+        findings += [
+            finding(
+                f"{each.node}'s state below offset {offset} has digest {wrong[:16]}; the "
+                f"replay of the log has {right[:16]}",
+                evidence=[each],
+                clause=DIGESTS.name,
+            )
+            for wrong, each in sorted(by_offset[offset].items())
+            if wrong != right
+        ]
+    return compared, findings
 
 
 class ReplayInvariants(RunChecker):
@@ -345,7 +463,11 @@ class ReplayInvariants(RunChecker):
         "Replayed record by record, the metadata log keeps every invariant of brokers, "
         "topics, partitions and ISRs, and nodes' states are what it makes"
     )
-    requires = frozenset({"strict-metadata-log"}) | evidence_of(Change, Decided)
+    requires = frozenset({"strict-metadata-log"}) | either_of(Change)
+    clauses = _ALL
     check_run = RunCheck(
-        replay_invariants, evidence=(Change, Decided, ImageForm, ImageDigest, ImageShown)
+        replay_invariants,
+        evidence=(Change, Decided, ImageForm, ImageDigest, ImageShown),
+        disk=DISK_KINDS,
+        fs=("create",),
     )

@@ -11,13 +11,14 @@ from contract import Plants
 from controller_cores import decided_log
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judging import assert_unknown, judged, silent
 from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC, assert_invalid, assert_valid
 
 from checkers.folds.committed_log import committed_log
 from checkers.folds.metadata_digest import Digest, digest
 from checkers.folds.replay import Replay
-from checkers.replay_invariants import replay_invariants
+from checkers.replay_invariants import ReplayInvariants, replay_invariants
 from framework.evidence.changes import Change
 from framework.evidence.kinds import Covered, ImageForm
 from framework.verdict import Verdict
@@ -50,7 +51,19 @@ def clean() -> LogStory:
     story.drop()
     story.topic(topic_id=OTHER)
     story.new_partition([4, 5], topic_id=OTHER)
+    story.create("t")
+    for node in ("b1", "b2"):
+        below = story.offset
+        story.state(node, below, digest_below(story))
+        story.record("NoOpRecord")
     return story
+
+
+def digest_below(story: LogStory) -> str:
+    state = Replay(form=IMAGE_FORM)
+    for event in committed_log(story.run_events().of(Change)).records:
+        state.feed(event)
+    return digest(state, IMAGE_FORM)
 
 
 def test_clean_log_is_accepted() -> None:
@@ -140,6 +153,38 @@ PLANTED = Plants.of(
 )
 
 
+CHECKER = ReplayInvariants()
+
+
+def test_disks_are_enough() -> None:
+    """What no node told of is found where it lies; what is whole there is accepted."""
+    for last, verdict in (([4], Verdict.VALID), ([9], Verdict.INVALID)):
+        story = LogStory(readers=(), keepers=("c1", "c2", "c3"))
+        story.brokers(4, 5, 6)
+        for name, topic_id in (("t", TOPIC), ("u", OTHER)):
+            story.topic(name, topic_id=topic_id)
+            story.new_partition([4, 5], topic_id=topic_id)
+        story.isr(last, last[0])
+        for _ in range(4):
+            story.record("NoOpRecord")
+        found = {each.name: each.verdict for each in judged(CHECKER, story).clauses}
+        assert found["partitions"] is verdict
+        assert found["brokers"] is found["topics"] is found["one-log"] is Verdict.VALID
+
+
+def test_nodes_that_tell_nothing_are_not_believed() -> None:
+    story = silent(clean())
+    assert_unknown(CHECKER, story, "one-log", "brokers", "topics", "partitions", "digests")
+
+
+def test_without_topics_there_is_nothing_to_say_of_them() -> None:
+    story = LogStory()
+    story.brokers(4, 5, 6)
+    found = {each.name: each.verdict for each in judged(CHECKER, story).clauses}
+    assert found["topics"] is found["partitions"] is found["whole"] is None
+    assert found["brokers"] is Verdict.VALID
+
+
 def test_wish_to_shut_down_is_over_once_the_broker_says_so_or_its_controller_goes() -> None:
     for end in ("ACTIVE", "failover"):
         story = clean()
@@ -159,7 +204,7 @@ def test_configuration_of_a_removed_topic_is_gone() -> None:
     state = Replay(form=IMAGE_FORM)
     for event in committed_log(story.run_events().of(Change)).records:
         state.feed(event)
-    story.state("b1", story.offset, digest(state, IMAGE_FORM))
+    story.state("b1", story.offset, digest_below(story))
     assert_valid(replay_invariants(story.run_events()))
     state.configs[2, "t"] = {"retention.ms": "1"}
     state.touched.add(("config", 2, "t", "retention.ms"))
@@ -185,7 +230,7 @@ def names_alone(*fields: str) -> ImageForm:
 
 
 def test_another_system_s_digests_stand_for_what_it_says() -> None:
-    story = clean()
+    story = silent(clean(), "state")
     line = json.dumps(["topic", "t", OTHER], separators=(",", ":"))
     right = hashlib.sha256(line.encode()).hexdigest()
     story.state("b2", story.offset, right)
@@ -256,8 +301,8 @@ def test_agrees_with_a_brute_force_oracle(seed: int) -> None:
             }
         )
         story.isr(isr, leader, **more)
-    judged = replay_invariants(story.run_events()).verdict is Verdict.VALID
-    assert judged == _right(story)
+    accepted = replay_invariants(story.run_events()).verdict is Verdict.VALID
+    assert accepted == _right(story)
 
 
 def _right(story: LogStory) -> bool:
