@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from framework.evidence.changes import BrokerUnfenced
-from framework.evidence.ids import BrokerId
 from framework.evidence.run_events import RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
@@ -14,7 +13,7 @@ FS: Final = ("heartbeat",)
 """What a client does that plays a broker."""
 
 
-def in_service(events: RunEvents) -> set[BrokerId]:
+def in_service(events: RunEvents) -> set[int]:
     """Ids of brokers that a metadata log put into service, whoever tells of that log, but those
     that clients play. Processes hold them, and tell of themselves."""
     unfenced = {int(each.broker_id) for each in events.of(BrokerUnfenced)}
