@@ -9,13 +9,14 @@ create is one step; a broker's cache may lag, and has to show all once the clust
 No operation makes a topic grow, moves its replicas or changes its configuration.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self, TypeAlias
 
-from checkers.folds.committed_log import CommittedLog, committed_log
-from framework.checking.findings import concluded, finding
+from checkers.folds.committed_log import CommittedLog, known_log
+from checkers.folds.disk_logs import DISK_KINDS
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import (
@@ -25,11 +26,50 @@ from framework.evidence.changes import (
     PartitionCreated,
     TopicCreated,
 )
-from framework.evidence.run_events import RunEvents, settled
+from framework.evidence.run_events import RunEvents, settled, unshown
 from framework.history.pairing import Operation
-from framework.plugins.checker import Finding
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
 FS: Final = ("create", "describe", "metadata", "describe-configs")
+
+ANSWERS: Final = Clause(
+    name="answers",
+    says="A create's answer tells of the topic that it asked for",
+    compares="answers to creates that tell what was made",
+    floor=2,
+    because="two creates are the least that can be confused",
+    sources=(CLIENTS,),
+    blind="it is an echo: what was made is another question",
+)
+READS: Final = Clause(
+    name="reads",
+    says="Every read shows a topic with the partitions and replicas that its create asked for",
+    compares="reads of topics whose creates are known",
+    floor=4,
+    because="two topics that were read twice",
+    sources=(CLIENTS,),
+    blind="topics that nobody read; a cache's missing partitions before the cluster settled",
+)
+LOGGED: Final = Clause(
+    name="log",
+    says="The committed log makes a topic as its create asked for it",
+    compares="topics in the committed log whose creates are known",
+    floor=2,
+    because="as for answers",
+    sources=(DISKS, EVENTS),
+    blind="the topic with which the known log ends",
+)
+CONFIGURED: Final = Clause(
+    name="configurations",
+    says="In the end a topic is configured as its create asked for, and not otherwise",
+    compares="configurations that were read in the end",
+    floor=2,
+    because="as for answers; where fewer topics were left to be asked of, there was no occasion",
+    sources=(CLIENTS, LEDGER),
+    blind="topics that are gone by then",
+)
+
+CLAUSES: Final = (ANSWERS, READS, LOGGED, CONFIGURED)
 
 _FAR: Final = 2**62
 
@@ -80,42 +120,60 @@ class Shown:
     configs: Configs | None = None
 
 
-Sight: TypeAlias = tuple[str, Shown, Sequence[Ask]]
-"""A figure's name, what was shown, and the creates of which one has asked for it."""
+Sight: TypeAlias = tuple[Clause, Shown, Sequence[Ask]]
+"""A clause, what was shown, and the creates of which one has asked for it."""
 
 
 def asked_is_made(events: RunEvents) -> Outcome:
     asks = _Asks(each for each in events.operations if each.f == "create" and not each.failed)
-    figures: dict[str, float] = {"answers": 0, "reads": 0, "records": 0, "configs": 0}
+    seen = Counter[str]()
     findings: dict[tuple[str, str], Finding] = {}
     for ask, topic_id in asks.answered():
-        figures["answers"] += 1
+        seen[ANSWERS.name] += _tells(ask.operation.result)
         wrong = _answered_otherwise(ask)
         if wrong is not None:
             shown = Shown(str(ask.operation.key), topic_id, ask.operation)
-            findings["answers", topic_id] = _finding(shown, [ask], wrong)
-    for kind, shown, group in _sights(events, asks):
+            findings[ANSWERS.name, topic_id] = _finding(ANSWERS, shown, [ask], wrong)
+    for clause, shown, group in _sights(events, asks):
         if group:
-            figures[kind] += 1
+            seen[clause.name] += 1
             differences = [_difference(ask, shown) for ask in group]
             if None not in differences:
-                finding_ = _finding(shown, group, str(differences[0]))
-                findings.setdefault((kind, shown.topic_id), finding_)
-    seen = round(sum(figures.values()) - figures["answers"])
-    return concluded(seen, list(findings.values()), figures)
+                finding_ = _finding(clause, shown, group, str(differences[0]))
+                findings.setdefault((clause.name, shown.topic_id), finding_)
+    counts: dict[str, Count] = {each.name: seen[each.name] for each in CLAUSES}
+    figures = {name: float(count) for name, count in counts.items() if isinstance(count, int)}
+    return weighed({**counts, **_no_occasion(events)}, list(findings.values()), figures)
+
+
+def _no_occasion(events: RunEvents) -> Mapping[str, Count]:
+    """Clauses for which nobody asked, or of which nobody could tell."""
+    asked = {each.f for each in events.operations}
+    if "create" not in asked:
+        return {each.name: "nobody asked for a topic" for each in CLAUSES}
+    found: dict[str, Count] = {}
+    if why := unshown(events.plan, Change):
+        found[LOGGED.name] = why
+    if "describe-configs" not in asked:
+        found[CONFIGURED.name] = "nobody asked how topics are configured"
+    elif settled(events.nemesis) is not True:
+        found[CONFIGURED.name] = "the cluster was not seen to settle"
+    elif _asked_for_configs(events) < CONFIGURED.floor:
+        found[CONFIGURED.name] = "of what clients asked in the end too few topics were left"
+    return found
 
 
 def _sights(events: RunEvents, asks: "_Asks") -> Iterator[Sight]:
     agreed = settled(events.nemesis) is True
     reads = list(_reads(events.operations, agreed))
     for shown in reads:
-        yield "reads", shown, asks.of(shown)
-    for shown, by_ns in _records(committed_log(events.of(Change))):
-        yield "records", shown, asks.of(shown, by_ns)
+        yield READS, shown, asks.of(shown)
+    for shown, by_ns in _records(known_log(events)):
+        yield LOGGED, shown, asks.of(shown, by_ns)
     if agreed:
         for shown in _configs(events.operations, reads):
             # A create without an answer may have taken effect between the two reads.
-            yield "configs", shown, [*asks.of(shown), *asks.unanswered(shown.name)]
+            yield CONFIGURED, shown, [*asks.of(shown), *asks.unanswered(shown.name)]
 
 
 class _Asks:
@@ -213,22 +271,45 @@ def _configures(change: Change, topic: TopicCreated) -> bool:
     )
 
 
-def _configs(operations: Iterable[Operation], reads: Iterable[Shown]) -> Iterator[Shown]:
-    """Configurations in the final phase, of topics that its other reads show, under one id."""
+def _final_ids(reads: Iterable[Shown]) -> Mapping[str, set[str]]:
+    """The ids under which the final phase shows each topic."""
     ids: dict[str, set[str]] = defaultdict(set)
     for read in reads:
         if read.operation is not None and read.operation.phase == "final":
             ids[read.name].add(read.topic_id)
+    return ids
+
+
+def _asked_for_configs(events: RunEvents) -> int:
+    """Topics that are there in the end and whose configurations were asked for, answered or not."""
+    ids = _final_ids(_reads(events.operations, final=True))
+    asked = {
+        str(each.key)
+        for each in events.operations
+        if each.f == "describe-configs" and each.phase == "final"
+    }
+    return sum(len(ids.get(name, ())) == 1 for name in asked)
+
+
+def _configs(operations: Iterable[Operation], reads: Iterable[Shown]) -> Iterator[Shown]:
+    """Configurations in the final phase, of topics that its other reads show, under one id."""
+    ids = _final_ids(reads)
     for operation in operations:
         name, result = str(operation.key), operation.result
         if operation.f != "describe-configs" or not operation.ok or operation.phase != "final":
             continue
-        if isinstance(result, dict) and len(ids[name]) == 1:
+        if isinstance(result, dict) and len(ids.get(name, ())) == 1:
             (topic_id,) = ids[name]
             yield Shown(name, topic_id, operation, configs=dict(result["configs"]))
 
 
 # --- the rule -----------------------------------------------------------------------------
+
+
+def _tells(answer: Any) -> bool:
+    """Whether a create's answer says what was made."""
+    told = ("num_partitions", "replication_factor", "configs")
+    return any(answer.get(each) is not None for each in told)
 
 
 def _answered_otherwise(ask: Ask) -> str | None:
@@ -270,13 +351,14 @@ def _difference(ask: Ask, shown: Shown) -> str | None:
     return None if shown.configs is None else _configured_otherwise(ask, shown.configs)
 
 
-def _finding(shown: Shown, asks: Sequence[Ask], wrong: str) -> Finding:
+def _finding(clause: Clause, shown: Shown, asks: Sequence[Ask], wrong: str) -> Finding:
     creates = [ask.operation for ask in asks]
     who = " or ".join(str(create.index) for create in creates)
     what = f"topic {shown.name}, id {shown.topic_id}, that operation {who} asked for, {wrong}"
     if shown.operation is not None:
-        return finding(f"{what}: operation {shown.operation.index}", [*creates, shown.operation])
-    return finding(f"{what}: the log", creates, shown.records)
+        where = f"operation {shown.operation.index}"
+        return finding(f"{what}: {where}", [*creates, shown.operation], clause=clause.name)
+    return finding(f"{what}: the log", creates, shown.records, clause=clause.name)
 
 
 class AskedIsMade(RunChecker):
@@ -286,4 +368,5 @@ class AskedIsMade(RunChecker):
         "its answer, all reads and the log"
     )
     requires = frozenset({"topic-operations"})
-    check_run = RunCheck(asked_is_made, evidence=(Change,), fs=FS, nemesis=True)
+    clauses = CLAUSES
+    check_run = RunCheck(asked_is_made, evidence=(Change,), disk=DISK_KINDS, fs=FS, nemesis=True)

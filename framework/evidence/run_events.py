@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from framework.evidence.ids import ReplicaId
-from framework.evidence.kinds import CAPABILITY, Booted, Evidence
+from framework.evidence.kinds import CAPABILITY, Booted, Evidence, disk_of, evidence_of
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 
@@ -122,6 +122,20 @@ def untold(plan: Mapping[str, Recorded]) -> str:
     if capabilities is None or any(str(each).startswith(CAPABILITY) for each in capabilities):
         return ""
     return "by the run's settings its nodes write no events"
+
+
+def unshown(plan: Mapping[str, Recorded], *kinds: type[Evidence]) -> str:
+    """Why nobody tells anything of these kinds, nor leaves it on disk, by the run's plan; empty:
+    somebody should. Older plans do not say, and their nodes did."""
+    capabilities = plan.get("capabilities")
+    if capabilities is None:
+        return ""
+    have = set(map(str, capabilities))
+    wanting = [each for each in kinds if have.isdisjoint(evidence_of(each) | disk_of(each))]
+    if not wanting:
+        return ""
+    names = ", ".join(each.family or each.kind for each in wanting)
+    return f"by its plan the system gives no evidence of {names}"
 
 
 def phase_ns(nemesis: Iterable[NemesisEvent], phase: str) -> int | None:

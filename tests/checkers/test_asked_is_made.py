@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid, shown
 
-from checkers.asked_is_made import asked_is_made
+from checkers.asked_is_made import AskedIsMade, asked_is_made
+from framework.checking.keyed import outcome_row
+from framework.checking.results import CheckerResult, checker_result
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
 
@@ -79,7 +81,7 @@ def clean() -> LogStory:
 def test_clean_run_is_accepted() -> None:
     outcome = asked_is_made(clean().run_events())
     assert_valid(outcome)
-    assert outcome.figures == {"answers": 3, "reads": 7, "records": 3, "configs": 2}
+    assert outcome.figures == {"answers": 2, "reads": 7, "log": 3, "configurations": 2}
 
 
 def test_what_nobody_shows_is_unknown() -> None:
@@ -87,7 +89,70 @@ def test_what_nobody_shows_is_unknown() -> None:
     story = Story()
     create(story, "t", ASKED, TOPIC, num_partitions=2, replication_factor=2)
     story.op("describe", "of-nobody-who-is-recorded", None, topic([4], topic_id=OTHER))
-    assert asked_is_made(story.run_events()).verdict is Verdict.UNKNOWN
+    result = judged(story)
+    assert result.verdict is Verdict.UNKNOWN
+    assert "reads: 0" in result.note
+
+
+def judged(story: Story) -> CheckerResult:
+    """As the engine has it."""
+    row = outcome_row("r", "asked-is-made", "", asked_is_made(story.run_events()))
+    return checker_result("asked-is-made", "", [row], clauses=AskedIsMade.clauses)
+
+
+def silent(capabilities: list[str] | None) -> CheckerResult:
+    story = clean()
+    story.events = []
+    if capabilities is not None:
+        story.plan = {**story.plan, "capabilities": capabilities}
+    return judged(story)
+
+
+@pytest.mark.parametrize("capabilities", [None, ["evidence:applied"], ["disk:applied"]])
+def test_nodes_that_leave_their_records_out_are_unknown(capabilities: list[str] | None) -> None:
+    result = silent(capabilities)
+    assert result.verdict is Verdict.UNKNOWN
+    assert "log: 0" in result.note
+
+
+def test_system_that_promises_no_records_is_judged_by_clients() -> None:
+    result = silent([])
+    assert result.verdict is Verdict.VALID
+    assert [each.name for each in result.clauses if each.verdict is None] == ["log"]
+
+
+@pytest.mark.parametrize(
+    ("left_out", "clauses"),
+    [
+        ({"create"}, {"answers", "reads", "log", "configurations"}),
+        ({"describe-configs"}, {"configurations"}),
+    ],
+)
+def test_what_nobody_asked_for_gave_no_occasion(left_out: set[str], clauses: set[str]) -> None:
+    story = clean()
+    story.operations = [each for each in story.operations if each.f not in left_out]
+    assert {each.name for each in judged(story).clauses if each.verdict is None} == clauses
+
+
+def test_topics_that_were_left_and_whose_configurations_nobody_tells_are_unknown() -> None:
+    story = clean()
+    asked = [each for each in story.operations if each.f == "describe-configs"]
+    story.operations = [each for each in story.operations if each not in asked]
+    for each in asked:
+        story.op("describe-configs", each.key, type="fail", error="CLIENT_TIMED_OUT")
+    result = judged(story)
+    assert result.verdict is Verdict.UNKNOWN
+    assert "configurations: 0" in result.note
+
+
+def test_one_topic_that_was_left_is_no_occasion() -> None:
+    story = clean()
+    story.operations = [each for each in story.operations if each.phase == "main"]
+    story.op("describe", "u", None, topic(*MADE, topic_id=NEXT))
+    story.op("describe-configs", "u", None, {"configs": ASKED["configs"]})
+    story.op("describe-configs", "gone", type="fail", error="NO", ext={"asserts": "absent"})
+    result = judged(story)
+    assert [each.name for each in result.clauses if each.verdict is None] == ["configurations"]
 
 
 # --- clients alone ------------------------------------------------------------------------
@@ -337,5 +402,6 @@ def test_agrees_with_brute_force(
         for asked in makers
         for made in allowed(asked)
     )
-    right = Verdict.UNKNOWN if not makers else Verdict.VALID if fits else Verdict.INVALID
-    assert asked_is_made(story.run_events()).verdict is right
+    outcome = asked_is_made(story.run_events())
+    assert bool(outcome.findings) == bool(makers and not fits)
+    assert outcome.figures.get("reads", 0) == bool(makers)
