@@ -8,13 +8,14 @@ decided, and by leases.
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from checkers.folds.decisions import Kind, begun_by, decided_on_stale, name_of
-from checkers.folds.leases import served_without_lease
+from checkers.folds.leases import FS as ASKED
+from checkers.folds.leases import served_without_lease, serving
 from checkers.folds.operations import is_zombie
-from framework.checking.findings import concluded, finding
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import Change
@@ -31,12 +32,43 @@ from framework.evidence.kinds import (
 )
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
-from framework.plugins.checker import Finding
+from framework.plugins.checker import CLIENTS, EVENTS, Clause, Count, Finding
 
 STARTS: Final = ("start", "restart", "bounce", "replace")
 """Operations that end with a broker's process that is active, and say under which epoch."""
-FS: Final = ("heartbeat", "alter-isr", "describe", "create", "delete", "metadata", *STARTS)
+FS: Final = ("heartbeat", "alter-isr", "describe", *ASKED, *STARTS)
 NO_EPOCH: Final = -1
+
+REFUSED: Final = Clause(
+    name="refused",
+    says="A request is refused that carries an older broker epoch, leader epoch or version than "
+    "was acknowledged, or stood in the committed log, before it began",
+    compares="answers to requests that carried something older, or came from a zombie",
+    floor=2,
+    because="one may be refused for another reason",
+    sources=(CLIENTS, EVENTS),
+    blind="a request of a broker that no client plays",
+)
+DECIDED: Final = Clause(
+    name="decided",
+    says="No controller accepts a request that carries less than it had applied, or than stands "
+    "below the records that it makes for it",
+    compares="acceptances held against what the controller had applied",
+    floor=2,
+    because="as many as clients had requests accepted: each is a decision at least",
+    sources=(EVENTS,),
+    blind="a decision that a controller leaves out, where clients saw none of it",
+)
+LEASED: Final = Clause(
+    name="leased",
+    says="No broker serves a client without a lease, or after its end",
+    compares="nodes that clients had answers from, and that tell what they served",
+    floor=2,
+    because="all that answered a client: one that keeps silent may serve at any time",
+    sources=(EVENTS,),
+    blind="an answer that its broker leaves out; of those that clients got, see "
+    "fenced-serve-nothing",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +82,7 @@ class Generation:
 
 
 def zombie_fencing(events: RunEvents) -> Outcome:
-    stale, unproven, current = _clients(events)
+    stale, unproven, current, judged = _clients(events)
     decided, log_findings = decided_on_stale(events)
     served, lease_findings = served_without_lease(events)
     zombies = [each for each in events.operations if is_zombie(each)]
@@ -64,23 +96,48 @@ def zombie_fencing(events: RunEvents) -> Outcome:
     }
     codes = Counter(each.error_code or "?" for each in zombies if each.failed)
     figures |= {f"refused.{code}": count for code, count in sorted(codes.items())}
-    return concluded(
-        len(zombies) + served, [*stale, *unproven, *log_findings, *lease_findings], figures
-    )
+    findings = [
+        *(replace(each, clause=REFUSED.name) for each in (*stale, *unproven)),
+        *(replace(each, clause=DECIDED.name) for each in log_findings),
+        *(replace(each, clause=LEASED.name) for each in lease_findings),
+    ]
+    counts: dict[str, Count] = {
+        REFUSED.name: judged or _no_zombies(events.operations),
+        DECIDED.name: (decided, sum(_conditional(each) for each in events.operations if each.ok)),
+        LEASED.name: serving(events),
+    }
+    return weighed(counts, findings, figures)
+
+
+def _no_zombies(operations: Iterable[Operation]) -> Count:
+    """Clients who sent nothing older gave nobody an occasion to accept it."""
+    sent = any(is_zombie(each) or _is_stale(each) for each in operations)
+    return 0 if sent else "no client sent a request with an older generation"
+
+
+def _is_stale(operation: Operation) -> bool:
+    """Whether its client knew that numbers in it were over."""
+    return isinstance(operation.value, dict) and bool(operation.value.get("stale"))
+
+
+def _conditional(operation: Operation) -> bool:
+    """Whether it is a request that carries a generation."""
+    return next(_carried(operation), None) is not None
 
 
 # --- what clients were answered -----------------------------------------------------------
 
 
-def _clients(events: RunEvents) -> tuple[list[Finding], list[Finding], int]:
+def _clients(events: RunEvents) -> tuple[list[Finding], list[Finding], int, int]:
     """Accepted requests that carried less than was known before they began; accepted zombies that
-    carried something of which nothing shows that it was current; how many the rest were."""
+    carried something of which nothing shows that it was current; how many the rest were; and how
+    many answers could have been such."""
     operations = sorted(events.operations, key=lambda each: each.index)
     known = _Known(operations, events.of(Change))
-    stale, unproven, current = [], [], 0
+    stale, unproven, current, judged = [], [], 0, 0
     for operation in operations:
         newest = known.before(operation)
-        if not operation.ok:
+        if not operation.ok and not operation.failed:
             continue
         carried = list(_carried(operation))
         behind = [
@@ -88,6 +145,9 @@ def _clients(events: RunEvents) -> tuple[list[Finding], list[Finding], int]:
             for each in carried
             if each.kind in newest and each.value < newest[each.kind].value
         ]
+        judged += bool(behind) or is_zombie(operation)
+        if not operation.ok:
+            continue
         if behind:
             stale.append(_accepted(operation, *behind[0]))
         elif is_zombie(operation) and not _are_current(carried, newest):
@@ -100,7 +160,7 @@ def _clients(events: RunEvents) -> tuple[list[Finding], list[Finding], int]:
             )
         elif is_zombie(operation):
             current += 1
-    return stale, unproven, current
+    return stale, unproven, current, judged
 
 
 def _are_current(carried: Sequence[Generation], newest: Mapping[Kind, Generation]) -> bool:
@@ -213,6 +273,7 @@ class ZombieFencing(RunChecker):
         "no client"
     )
     requires = evidence_of(Change, Decided, LeaseGranted)
+    clauses = (REFUSED, DECIDED, LEASED)
     check_run = RunCheck(
         zombie_fencing,
         evidence=(

@@ -6,6 +6,7 @@ import pytest
 from contract import Plants
 from hypothesis import given
 from hypothesis import strategies as st
+from judging import assert_unknown, clause_of, judged, silent
 from planted_runs import (
     TOPIC,
     Story,
@@ -17,7 +18,8 @@ from planted_runs import (
     shown,
 )
 
-from checkers.zombie_fencing import zombie_fencing
+from checkers.folds.operations import is_zombie
+from checkers.zombie_fencing import ZombieFencing, zombie_fencing
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
 
@@ -29,6 +31,7 @@ def clean() -> Story:
     story.broker(3, 4, 3)
     story.heartbeat(4, -1, answered=3)
     story.alter(0, [4, 5], broker_epoch=3)
+    story.decide("AlterPartition", source(0), [5])
     story.decide("BrokerHeartbeat", {"broker_id": 4, "broker_epoch": -1}, [8], as_of=8)
     story.broker(8, 4, 8)
     story.heartbeat(4, -1, answered=8)
@@ -40,9 +43,14 @@ def clean() -> Story:
     story.decide("AlterPartition", source(1, broker_epoch=8), [9])
     story.partition(9, 2, [4])
     story.complete(accepted_change, "ok", accepted(accepted_change.value))
+    story.boot("b2")
+    story.lease("b2", 500)
+    story.serve("b2")
+    story.op("metadata", "t", None, {"topic_id": TOPIC, "partitions": []}, node="b2")
     story.boot("b1")
     story.lease("b1", 50)
     story.serve("b1")
+    story.op("metadata", "t", None, {"topic_id": TOPIC, "partitions": []}, node="b1")
     story.wait(100)
     story.serve("b1", code=6)
     story.serve("b1", "DescribeNode")
@@ -68,6 +76,32 @@ def test_no_zombies_and_no_serves_are_unknown() -> None:
     story = Story()
     story.heartbeat(4, -1, answered=3)
     assert zombie_fencing(story.run_events()).verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("left_out", "node", "clause"), [("decide", "c1", "decided"), ("serve", "b2", "leased")]
+)
+def test_node_that_leaves_events_out_is_unknown(left_out: str, node: str, clause: str) -> None:
+    assert_unknown(ZombieFencing(), silent(clean(), left_out, node=node), clause)
+
+
+def test_zombies_of_clients_are_judged_without_a_word_of_any_node() -> None:
+    story = silent(clean())
+    assert_unknown(ZombieFencing(), story, "decided", "leased")
+    assert clause_of(judged(ZombieFencing(), story), "refused").verdict is Verdict.VALID
+    story.heartbeat(4, 3, zombie="killed")
+    assert judged(ZombieFencing(), story).verdict is Verdict.INVALID
+
+
+def test_clients_without_zombies_gave_no_occasion() -> None:
+    story = clean()
+    story.operations = [each for each in story.operations if not is_zombie(each)]
+    result = judged(ZombieFencing(), story)
+    assert result.verdict is Verdict.VALID, result.note
+    assert clause_of(result, "refused").verdict is None
+    lost = story.invoke("heartbeat", "broker-4", {"broker_id": 4, "zombie": "paused"})
+    story.complete(lost, "info")
+    assert_unknown(ZombieFencing(), story, "refused")
 
 
 # --- what clients were answered -----------------------------------------------------------
@@ -309,7 +343,7 @@ def test_refused_part_of_a_batch_of_which_another_was_accepted(older: bool) -> N
     decided(story, batch(74, 0), older=older)
     outcome = zombie_fencing(story.run_events())
     assert_valid(outcome)
-    assert outcome.figures["decisions"] == 2
+    assert outcome.figures["decisions"] == 3
 
 
 @PLANTED.violation(f"version of partition {TOPIC}/0 at 1")
