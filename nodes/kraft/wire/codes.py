@@ -16,8 +16,11 @@ _NESTED: Final = (
     "filter_results",
     "partitions",
     "partition_responses",
+    "coordinators",
+    "groups",
+    "members",
 )
-"""Where responses keep results that have codes: of topics, resources, rules, partitions."""
+"""Where responses keep results that have codes: of topics, resources, rules, partitions, groups."""
 
 
 def codes(response: object) -> Iterator[int]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from immutables import Map
 from kio.schema.errors import ErrorCode
-from kio.static.primitive import i32Timedelta
+from kio.static.primitive import i8, i32Timedelta
 
 from nodes.kraft.controller.answers import item_schema, make
 from nodes.kraft.group import api, asked
@@ -20,6 +20,7 @@ from nodes.kraft.wire.codec import (
     encode_response,
     request_schema,
 )
+from nodes.kraft.wire.codes import first_error, item_codes
 
 SECOND = i32Timedelta.parse(datetime.timedelta(seconds=1))
 
@@ -45,6 +46,34 @@ def topics(key: int, version: int, **partition: Any) -> Any:
     schema = item_schema(request_schema(key, version), "topics")
     parts = item_schema(schema, "partitions")
     return (make(schema, name="t", partitions=(make(parts, partition_index=2, **partition),)),)
+
+
+def looked_for(version: int) -> Any:
+    values = {"key": "g", "key_type": i8(0), "coordinator_keys": ("g",)}
+    return ask(api.FIND_COORDINATOR, version, **values)
+
+
+def asked_of_groups(version: int) -> Any:
+    schema = item_schema(request_schema(api.OFFSET_FETCH, version), "groups")
+    group = make(schema, group_id="g", topics=None)
+    return ask(api.OFFSET_FETCH, version, groups=(group,), require_stable=False)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        *(looked_for(version) for version in versions(api.FIND_COORDINATOR)),
+        asked_of_groups(8),
+        ask(api.DESCRIBE_GROUPS, 5, groups=("g",), include_authorized_operations=False),
+        ask(api.DELETE_GROUPS, 2, groups_names=("g",)),
+    ],
+    ids=lambda each: f"{type(each).__name__} {each.__version__}",
+)
+def test_a_refusal_shows_its_code_to_who_looks_for_codes(request_):
+    """As the node's own events do, by which it is judged whether it served."""
+    refusal = told(request_, api.refused(request_, ErrorCode.coordinator_not_available))
+    assert first_error(refusal) == ErrorCode.coordinator_not_available
+    assert set(item_codes(refusal)) == {ErrorCode.coordinator_not_available}
 
 
 @pytest.mark.parametrize("version", versions(api.JOIN_GROUP))
