@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from framework.generators.base import Generator
 from framework.history.event import Completion, Invocation
@@ -59,3 +59,11 @@ class Workload(Protocol):
     def client(self, cluster: Cluster, thread: int) -> Client:
         """A new client. `thread` lets clients spread over nodes; the completion's `node`
         says which one it used."""
+
+
+@runtime_checkable
+class NeedsMore(Protocol):
+    """A workload that needs more of this machine than the project does, as a library."""
+
+    def lacking(self) -> str | None:
+        """Why it cannot be had here, in a few words that say what would help; None: it can."""

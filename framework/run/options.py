@@ -19,7 +19,7 @@ from framework.plugins.observer import Observer
 from framework.plugins.options import Named, create, named, need_options, options_of
 from framework.plugins.system import NodeSpec, System
 from framework.plugins.targets import check_targets
-from framework.plugins.workload import Workload
+from framework.plugins.workload import NeedsMore, Workload
 from framework.run.settings import node_settings
 
 
@@ -161,14 +161,18 @@ def _workloads(
     left_out: dict[str, str] = {}
     for item in named("workloads", text):
         workload: Workload = create("workloads", item)
-        reason = unmet(workload.requires, system.capabilities) or _too_few(workload, specs)
+        needs = unmet(workload.requires, system.capabilities) or _too_few(workload, specs)
+        lacks = workload.lacking() if isinstance(workload, NeedsMore) else None
+        reason = needs or lacks
         if reason is None:
             found.append(workload)
         elif text.strip() == "all":
             left_out[item.name] = reason
+        elif needs is None:
+            raise UsageError(f"workload {item.name} cannot be had here: {lacks}")
         else:
             raise UsageError(
-                f"workload {item.name} cannot be had with system {system.name}: {reason}"
+                f"workload {item.name} cannot be had with system {system.name}: {needs}"
             )
     if not found:
         raise UsageError(

@@ -114,6 +114,29 @@ def test_a_workload_that_was_named_must_be_had(workload: str, says: str) -> None
         resolved(workload=workload)
 
 
+class Picky(SimpleNamespace):
+    """A workload that needs what this machine has not."""
+
+    def lacking(self) -> str | None:
+        return "it needs ink: buy some"
+
+
+@pytest.fixture
+def picky(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = PLUGINS["workloads"]["book"]
+    needy = Picky(**{**vars(book), "name": "pen"})
+    monkeypatch.setitem(PLUGINS["workloads"], "pen", needy)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("picky")
+def test_what_a_machine_lacks_for_a_workload_is_said() -> None:
+    test = resolved()
+    assert [workload.name for workload in test.workloads] == ["book"]
+    assert test.left_out["pen"] == "it needs ink: buy some"
+    with pytest.raises(UsageError, match="workload pen cannot be had here: it needs ink"):
+        resolved(workload="pen")
+
+
 def test_checkers_run_where_their_needs_are_met() -> None:
     test = resolved()
     assert test.checkers == ["registers", "speed", "told", "votes"]
