@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from framework.generators import PENDING, Context, Generator, Offer, Pending, assign, op, phases
-from framework.history.event import Event, Invocation, Process
+from framework.history.event import Event, Invocation, Json, Process
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
 from workloads.kafka.client import KafkaClient
@@ -69,8 +69,8 @@ def topic_read(options: WorkloadOptions) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalReads:
-    """Reads each name once, of one `node` where that is said, and again, up to `ATTEMPTS` times,
-    where that was not ok.
+    """Reads each name once, by operation `f` of `value`, of one `node` where that is said, and
+    again, up to `ATTEMPTS` times, where that was not ok.
 
     `names` is asked at the first offer, when the main phase is over: the schedule as a whole is
     built before it begins.
@@ -79,6 +79,7 @@ class FinalReads:
     names: Callable[[], Sequence[str]]
     f: str
     node: str | None = None
+    value: Json = None
     left: tuple[tuple[str, int], ...] | None = None
     """(name, attempts left), in order; None before the first offer."""
     open: Mapping[Process, tuple[str, int]] = field(default_factory=dict)
@@ -89,11 +90,14 @@ class FinalReads:
             left = tuple((name, ATTEMPTS) for name in self.names())
         if not left:
             return Offer(PENDING, self) if self.open else None
-        chosen = assign(context.fork(len(left)), op(self.f, key=left[0][0], node=self.node))
+        chosen = assign(context.fork(len(left)), self._read(left[0][0]))
         if isinstance(chosen, Pending):
             return Offer(chosen, replace(self, left=left))
         under_way = {**self.open, chosen.process: left[0]}
         return Offer(chosen, replace(self, left=left[1:], open=under_way))
+
+    def _read(self, name: str) -> Invocation:
+        return op(self.f, key=name, value=self.value, node=self.node)
 
     def update(self, context: Context, event: Event) -> Generator:
         if event.type == "invoke" or event.process not in self.open or self.left is None:

@@ -30,6 +30,7 @@ OBSERVATIONS: Final[Mapping[str, str]] = {
     "isr-changes": "changes of in-sync replicas",
     "zombie-requests": "requests of former incarnations of brokers",
     "log-operations": "produces and fetches",
+    "group-operations": "members of consumer groups, and their commits",
     "broker-life-cycles": "brokers that were started, drained and replaced",
     "register-operations": "reads, writes and compare-and-sets of registers",
     "faults": "faults",

@@ -40,6 +40,7 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
         {"controlled-shutdown-safety"},
     ),
     "ignore-broker-epoch": ({"time_limit_s": 12}, {"zombie-fencing"}),
+    "ignore-generation": ({"workload": "groups:churn_s=2", "time_limit_s": 12}, {"groups"}),
     "ignore-leader-epoch": ({"time_limit_s": 16}, {"zombie-fencing"}),
     "serve-after-lease": (
         {"nemesis": "partition", "targets": "brokers", "time_limit_s": 24, "interval_s": 9},

@@ -1,5 +1,6 @@
 import pytest
 
+from workloads.groups import GroupsOptions
 from workloads.isr import IsrOptions
 from workloads.lifecycle import LifecycleOptions
 from workloads.log import LogOptions
@@ -22,6 +23,10 @@ from workloads.zombie import ZombieOptions
         (LogOptions, "replicas", 0, 1),
         (LifecycleOptions, "brokers", 0, 1),
         (LifecycleOptions, "partitions", 0, 1),
+        (GroupsOptions, "members", 0, 1),
+        (GroupsOptions, "partitions", 0, 1),
+        (GroupsOptions, "replicas", 0, 1),
+        (GroupsOptions, "session_ms", 499, 500),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(
@@ -30,3 +35,9 @@ def test_what_cannot_be_is_refused_in_one_line(
     assert getattr(make(**{key: least}), key) == least
     with pytest.raises(ValueError, match=f"^{key}={value}: it is {least} or more$"):
         make(**{key: value})
+
+
+def test_departures_take_some_time() -> None:
+    assert GroupsOptions(churn_s=0.5).churn_s == 0.5
+    with pytest.raises(ValueError, match="churn_s=0: it is above 0"):
+        GroupsOptions(churn_s=0)

@@ -8,7 +8,9 @@ did (`tags_retries`; docs/node.md).
 NOT_CONTROLLER is a failure because the node uses it strictly for "not appended"; where a record
 was appended and its fate is unknown, it answers REQUEST_TIMED_OUT. So does a partition's leader
 with NOT_ENOUGH_REPLICAS, before the append; after it the answer is
-NOT_ENOUGH_REPLICAS_AFTER_APPEND. Codes that are not in the table are info, whatever they may be.
+NOT_ENOUGH_REPLICAS_AFTER_APPEND. A coordinator that refuses a commit for its member or its
+generation has appended nothing; NOT_COORDINATOR and COORDINATOR_NOT_AVAILABLE may follow an append.
+Codes that are not in the table are info, whatever they may be.
 """
 
 from typing import Final
@@ -51,6 +53,10 @@ _FAILS: Final = (
     ErrorCode.inconsistent_cluster_id,
     ErrorCode.ineligible_replica,
     ErrorCode.invalid_registration,
+    ErrorCode.coordinator_load_in_progress,
+    ErrorCode.illegal_generation,
+    ErrorCode.unknown_member_id,
+    ErrorCode.rebalance_in_progress,
 )
 
 OUTCOMES: Final = OutcomeTable(
@@ -62,6 +68,16 @@ OUTCOMES: Final = OutcomeTable(
         ("alter-isr", name_of(ErrorCode.stale_broker_epoch)): STALE,
         ("fetch", name_of(ErrorCode.offset_out_of_range)): OUT_OF_RANGE,
     },
-    reads=frozenset({"describe", "describe-configs", "metadata", "fetch", "list-offsets"}),
+    reads=frozenset(
+        {
+            "describe",
+            "describe-configs",
+            "metadata",
+            "fetch",
+            "list-offsets",
+            "assignment",
+            "committed",
+        }
+    ),
     tags_retries=True,
 )

@@ -10,6 +10,7 @@ DEFECTS: Final[Mapping[str, str]] = {
     "forget-vote": "a voter forgets its vote over a restart",
     "grant-shutdown-at-once": "a controller lets a broker go with all that it leads",
     "ignore-broker-epoch": "a controller accepts requests of a broker's earlier life",
+    "ignore-generation": "a coordinator takes commits of a group's earlier generations",
     "ignore-leader-epoch": "a controller accepts ISR changes of an earlier leader epoch",
     "serve-after-lease": "a broker serves clients after its lease ended",
     "isr-applied-twice": "an ISR change is applied twice",

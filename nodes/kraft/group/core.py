@@ -183,7 +183,7 @@ def _abandon(state: State) -> list[Effect]:
 def _commit(transition: Transition, token: Token, request: Commit) -> None:
     """Offsets of a member, or, with generation -1, of whoever wants while no member is there."""
     group = transition.state.groups.get(request.group_id)
-    error = _commit_error(group, request)
+    error = commit_error(group, request)
     if error != ErrorCode.none or not request.offsets:
         transition.answer(token, Acknowledged(error))
         return
@@ -197,7 +197,8 @@ def _commit(transition: Transition, token: Token, request: Commit) -> None:
     transition.append(SaveOffsets(request.group_id, token, request.offsets), changes)
 
 
-def _commit_error(group: Group | None, request: Commit) -> ErrorCode:
+def commit_error(group: Group | None, request: Commit) -> ErrorCode:
+    """Why a commit is refused."""
     if not request.group_id:
         return ErrorCode.invalid_group_id
     if request.generation < 0 and (group is None or group.phase is Phase.EMPTY):

@@ -6,7 +6,29 @@ from kio.schema.errors import ErrorCode
 from framework.plugins.outcomes import CLIENT_TIMED_OUT, Failure, Refused
 from nodes.kraft.adapter.outcomes import OUTCOMES, name_of
 
-FAIL = {3, 10, 17, 19, 29, 30, 31, *range(35, 43), 74, 77, 95, 100, 101, 102, 104, 107, 119}
+FAIL = {
+    3,
+    10,
+    14,
+    17,
+    19,
+    22,
+    25,
+    27,
+    29,
+    30,
+    31,
+    *range(35, 43),
+    74,
+    77,
+    95,
+    100,
+    101,
+    102,
+    104,
+    107,
+    119,
+}
 # 19 comes before anything is appended, 20 after.
 
 
@@ -31,7 +53,7 @@ def test_codes_that_requirements_name_are_failures() -> None:
     assert {refused("heartbeat", code).type for code in named} == {"fail"}
 
 
-@pytest.mark.parametrize("code", [7, 20, -1, 6, 8, 108, 133, 9999])
+@pytest.mark.parametrize("code", [7, 15, 16, 20, -1, 6, 8, 108, 133, 9999])
 def test_doubtful_and_unknown_codes_are_info(code: int) -> None:
     failure = refused("create", code)
     assert (failure.type, failure.asserts) == ("info", None)
@@ -58,7 +80,9 @@ def test_what_failures_say_in_words_of_all_systems(f: str) -> None:
         assert refused(f, code).asserts == ASSERTS.get((f, int(code)))
 
 
-@pytest.mark.parametrize("f", ["describe", "metadata", "fetch", "list-offsets"])
+@pytest.mark.parametrize(
+    "f", ["describe", "metadata", "fetch", "list-offsets", "assignment", "committed"]
+)
 @pytest.mark.parametrize("code", [7, -1, 41, 9999])
 def test_a_read_without_a_result_has_failed(f: str, code: int) -> None:
     assert refused(f, code).type == "fail"

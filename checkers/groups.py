@@ -1,0 +1,516 @@
+"""Consumer groups keep what they promise their members, whoever coordinates them (D.18 for groups).
+
+Judged from clients' operations alone. A member has joined once it was told its part of a generation
+(`join`; by `assignment` it tells later what it had been told); by then the generation is on its
+coordinator's disk. What a group has committed in a partition is told by a question (`committed`),
+and by where a new member begins. The clauses:
+
+1. In one generation a partition has one owner.
+2. No commit of an older generation is taken once somebody has joined, or committed in, a newer one.
+3. Who joins is not given an older generation than another had joined before.
+4. What a group is told is what was committed last: no commit is lost, none that was overwritten
+   comes back, also not as one of an older generation that took effect late.
+5. Nobody is told an offset that nobody had begun to commit.
+6. No committed offset is beyond the end of its partition.
+7. What was acknowledged below where the group has read to its end was handed to a member.
+
+Generations are those of the classic protocol, one for all members. A group that does not begin at a
+partition's beginning is not asked for what it read there; offsets that are committed otherwise
+than by the history's operations are not for these clauses.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from checkers.folds.sweeps import falls
+from framework.checking.findings import concluded, finding
+from framework.checking.keyed import Outcome
+from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.run_events import RunEvents
+from framework.history.event import Json
+from framework.history.pairing import Operation
+from framework.plugins.checker import Finding
+
+JOINS: Final = ("join", "assignment")
+FS: Final = (*JOINS, "commit", "committed", "fetch", "list-offsets", "produce")
+FINAL: Final = "final"
+NEVER: Final = 2**62
+MOST: Final = 5
+"""Findings of a clause that are told; figures count all."""
+
+Place: TypeAlias = tuple[str, str]
+"""(group, key of a partition)."""
+
+
+class Seen(NamedTuple):
+    """What a clause compared, and found."""
+
+    compared: int
+    findings: Sequence[Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Somebody was told its part of a generation. `late`: at any time before it said so."""
+
+    operation: Operation
+    group: str
+    member: str
+    generation: int
+    assigned: Sequence[str]
+    late: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit that may have been taken. `generation`: negative of who is no member."""
+
+    operation: Operation
+    place: Place
+    generation: int
+    offset: int
+
+    @property
+    def taken(self) -> bool:
+        return self.operation.ok
+
+    @property
+    def end(self) -> int:
+        """The index by which it had taken effect."""
+        end = self.operation.end
+        return end if self.taken and end is not None else NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A group was told what it has committed. None: nothing."""
+
+    operation: Operation
+    place: Place
+    offset: int | None
+
+    @property
+    def end(self) -> int:
+        return NEVER if self.operation.end is None else self.operation.end
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A member was handed the records at these offsets, and goes on from `position`."""
+
+    operation: Operation
+    place: Place
+    offsets: Sequence[int]
+    position: int
+    end: int | None
+    """Where the partition ended meanwhile, if that was told."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """An answer shows that a partition goes up to `offset`; `whole`: and no further, then."""
+
+    operation: Operation
+    offset: int
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRun:
+    """What a run shows of groups. `began`: places at whose beginning a member has begun; `ends`,
+    `acknowledged`: by key."""
+
+    memberships: Sequence[Membership]
+    commits: Sequence[Commit]
+    told: Sequence[Told]
+    reads: Sequence[Read]
+    began: frozenset[Place]
+    ends: Mapping[str, Sequence[End]] = field(default_factory=dict)
+    acknowledged: Mapping[str, Sequence[tuple[int, Operation]]] = field(default_factory=dict)
+
+
+Clause: TypeAlias = Callable[[GroupRun], Seen]
+
+
+def groups(events: RunEvents) -> Outcome:
+    """All clauses over one run."""
+    run = group_run(events.operations)
+    seen = {name: clause(run) for name, clause in CLAUSES.items()}
+    figures = {name: float(each.compared) for name, each in seen.items()}
+    figures |= {f"{name} broken": float(len(each.findings)) for name, each in seen.items()}
+    findings = [each for one in seen.values() for each in one.findings[:MOST]]
+    return concluded(sum(each.compared for each in seen.values()), findings, figures)
+
+
+# --- what was seen ------------------------------------------------------------------------
+
+
+def group_run(operations: Iterable[Operation]) -> GroupRun:
+    """Of clients' operations."""
+    by_f: dict[str, list[Operation]] = defaultdict(list)
+    for each in operations:
+        by_f[each.f].append(each)
+    joins = [each for f in JOINS for each in by_f[f] if each.ok and isinstance(each.result, dict)]
+    positions = [each for join in joins for each in _positions(join)]
+    reads = [each for each in by_f["fetch"] if each.ok and "group" in each.value]
+    return GroupRun(
+        memberships=[_membership(each) for each in joins],
+        commits=[_commit(each) for each in by_f["commit"] if not each.failed],
+        told=[
+            *(_told(each) for each in by_f["committed"] if each.ok),
+            # What a member says late may have been committed over since.
+            *(each for each in positions if each.operation.f == "join"),
+        ],
+        reads=[_read(each) for each in reads],
+        began=frozenset(each.place for each in positions if each.offset is None),
+        ends=_ends([*by_f["produce"], *by_f["fetch"], *by_f["list-offsets"]]),
+        acknowledged=_acknowledged(by_f["produce"]),
+    )
+
+
+def _membership(join: Operation) -> Membership:
+    return Membership(
+        join,
+        str(join.value["group"]),
+        str(join.value["member"]),
+        int(join.result["generation"]),
+        [str(key) for key in join.result.get("assigned") or ()],
+        late=join.f != "join",
+    )
+
+
+def _positions(join: Operation) -> Iterator[Told]:
+    """Where the member begins. The beginning is where one begins that is told of no commit."""
+    for key, position in join.result.get("positions") or ():
+        yield Told(join, (str(join.value["group"]), str(key)), int(position) or None)
+
+
+def _commit(operation: Operation) -> Commit:
+    value = operation.value
+    return Commit(operation, _place(operation), int(value.get("generation", -1)), value["offset"])
+
+
+def _told(operation: Operation) -> Told:
+    result = operation.result if isinstance(operation.result, dict) else {}
+    return Told(operation, _place(operation), result.get("offset"))
+
+
+def _read(operation: Operation) -> Read:
+    result = operation.result
+    offsets = [each[0] for each in result.get("records") or ()]
+    after = offsets[-1] + 1 if offsets else operation.value["from"]
+    position = result.get("position", after)
+    return Read(operation, _place(operation), offsets, position, result.get("high_watermark"))
+
+
+def _place(operation: Operation) -> Place:
+    return str(operation.value["group"]), str(operation.key)
+
+
+def _ends(operations: Iterable[Operation]) -> Mapping[str, Sequence[End]]:
+    found: dict[str, list[End]] = defaultdict(list)
+    for each in operations:
+        result = each.result
+        if not each.ok or not isinstance(result, dict):
+            continue
+        shown: list[tuple[Any, bool]] = []
+        if each.f == "produce" and result.get("offset") is not None:
+            shown.append((result["offset"] + 1, False))
+        elif each.f == "list-offsets" and each.value.get("at") == "latest":
+            shown.append((result.get("offset"), True))
+        elif each.f == "fetch":
+            shown += [(offset + 1, False) for offset, *_ in result.get("records") or ()]
+            shown.append((result.get("high_watermark"), True))
+        found[str(each.key)] += [
+            End(each, offset, whole) for offset, whole in shown if isinstance(offset, int)
+        ]
+    return found
+
+
+def _acknowledged(produces: Iterable[Operation]) -> Mapping[str, Sequence[tuple[int, Operation]]]:
+    """(offset, produce) of acks=all, which alone promises a place, by key."""
+    found: dict[str, list[tuple[int, Operation]]] = defaultdict(list)
+    for each in produces:
+        offset: Json = each.result.get("offset") if isinstance(each.result, dict) else None
+        if each.ok and each.value.get("acks", "all") == "all" and isinstance(offset, int):
+            found[str(each.key)].append((offset, each))
+    return found
+
+
+# --- 1: owners ----------------------------------------------------------------------------
+
+
+def one_owner(run: GroupRun) -> Seen:
+    first: dict[tuple[str, int, str], Membership] = {}
+    found: dict[tuple[str, int, str], Finding] = {}
+    count = 0
+    for each in run.memberships:
+        for key in each.assigned:
+            count += 1
+            where = (each.group, each.generation, key)
+            owner = first.setdefault(where, each)
+            if owner.member != each.member and where not in found:
+                found[where] = finding(
+                    f"in generation {each.generation} of group {each.group}, {key} belongs to "
+                    f"{owner.member} by operation {owner.operation.index}, and to {each.member} by "
+                    f"operation {each.operation.index}",
+                    [owner.operation, each.operation],
+                )
+    return Seen(count, list(found.values()))
+
+
+# --- 2, 3: generations --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An answer shows that a group was in a generation. `due`: it must be no older than what was
+    shown before; what is told late is not asked for that."""
+
+    operation: Operation
+    generation: int
+    what: str
+    due: int
+
+
+def _shown(run: GroupRun) -> Mapping[str, Sequence[Shown]]:
+    """By group."""
+    found: dict[str, list[Shown]] = defaultdict(list)
+    for each in run.memberships:
+        what = f"{each.member} had joined"
+        due = NEVER if each.late else each.generation
+        found[each.group].append(Shown(each.operation, each.generation, what, due))
+    for commit in run.commits:
+        if commit.taken and commit.generation >= 0:
+            number = commit.generation
+            found[commit.place[0]].append(
+                Shown(commit.operation, number, "a commit was taken", number)
+            )
+    return found
+
+
+def _regress(run: GroupRun, f: str) -> Iterator[tuple[str, Shown, Shown]]:
+    """Operations `f` in an older generation than one that was shown before they were invoked."""
+    for group, shown in _shown(run).items():
+        for before, after in falls(
+            shown, worth=lambda each: each.generation, due=lambda each: each.due
+        ):
+            if after.operation.f == f:
+                yield group, before, after
+
+
+def old_generations_refused(run: GroupRun) -> Seen:
+    found = [
+        finding(
+            f"group {group}: a commit of generation {after.generation} was taken (operation "
+            f"{after.operation.index}), after {before.what} in generation {before.generation} "
+            f"(operation {before.operation.index})",
+            [before.operation, after.operation],
+        )
+        for group, before, after in _regress(run, "commit")
+    ]
+    return Seen(sum(each.taken and each.generation >= 0 for each in run.commits), found)
+
+
+def generations_rise(run: GroupRun) -> Seen:
+    found = [
+        finding(
+            f"group {group} went back: operation {after.operation.index} joined it in generation "
+            f"{after.generation}, after {before.what} in generation {before.generation} "
+            f"(operation {before.operation.index})",
+            [before.operation, after.operation],
+        )
+        for group, before, after in _regress(run, "join")
+    ]
+    return Seen(sum(not each.late for each in run.memberships), found)
+
+
+# --- 4, 5: what was committed -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Of the commits that had been taken before a question: the one that began last, and the one
+    of the newest generation."""
+
+    last: Commit
+    newest: Commit
+
+    def overwrote(self, commit: Commit) -> Commit | None:
+        """A commit that must have come after this one."""
+        if commit.end < self.last.operation.index:
+            return self.last
+        if 0 <= commit.generation < self.newest.generation:
+            return self.newest
+        return None
+
+
+def _questions(run: GroupRun) -> Iterator[tuple[Told, Sequence[Commit], Settled | None]]:
+    """Each with the commits that may be its answer, and what was committed before it."""
+    commits: dict[Place, list[Commit]] = defaultdict(list)
+    told: dict[Place, list[Told]] = defaultdict(list)
+    for commit in run.commits:
+        commits[commit.place].append(commit)
+    for each in run.told:
+        told[each.place].append(each)
+    for place, questions in told.items():
+        own = commits[place]
+        by_offset: dict[int, list[Commit]] = defaultdict(list)
+        for commit in own:
+            by_offset[commit.offset].append(commit)
+        ended = sorted((each for each in own if each.taken), key=lambda each: each.end)
+        at, settled = 0, None
+        for question in sorted(questions, key=lambda each: each.operation.index):
+            while at < len(ended) and ended[at].end < question.operation.index:
+                settled = _with(settled, ended[at])
+                at += 1
+            answers = by_offset.get(question.offset, []) if question.offset is not None else []
+            begun = [each for each in answers if each.operation.index < question.end]
+            yield question, begun, settled
+
+
+def _with(settled: Settled | None, commit: Commit) -> Settled:
+    if settled is None:
+        return Settled(commit, commit)
+    return Settled(
+        max(settled.last, commit, key=lambda each: each.operation.index),
+        max(settled.newest, commit, key=lambda each: each.generation),
+    )
+
+
+def commits_kept(run: GroupRun) -> Seen:
+    count, found = 0, []
+    for question, answers, settled in _questions(run):
+        if settled is None or (question.offset is not None and not answers):
+            continue  # nothing to keep; or the next clause's
+        count += 1
+        overwrote = [settled.overwrote(each) for each in answers] or [settled.last]
+        if None not in overwrote:
+            kept = overwrote[-1]
+            assert kept is not None
+            answer = "nothing is" if question.offset is None else f"{question.offset} is"
+            found.append(
+                finding(
+                    f"group {question.place[0]} had committed {kept.offset} in {question.place[1]} "
+                    f"(operation {kept.operation.index}), and is told that {answer} committed "
+                    f"(operation {question.operation.index})",
+                    [
+                        kept.operation,
+                        question.operation,
+                        *(each.operation for each in answers[-1:]),
+                    ],
+                )
+            )
+    return Seen(count, found)
+
+
+def commits_made(run: GroupRun) -> Seen:
+    count, found = 0, []
+    for question, answers, _ in _questions(run):
+        if question.offset is None:
+            continue
+        count += 1
+        if not answers:
+            found.append(
+                finding(
+                    f"group {question.place[0]} is told that {question.offset} is committed in "
+                    f"{question.place[1]} (operation {question.operation.index}), which nobody "
+                    "had begun to commit",
+                    [question.operation],
+                )
+            )
+    return Seen(count, found)
+
+
+# --- 6: ends ------------------------------------------------------------------------------
+
+
+def within_end(run: GroupRun) -> Seen:
+    count, found = 0, []
+    for question in run.told:
+        ends = run.ends.get(question.place[1], ())
+        limit = _limit(question, ends)
+        if question.offset is None or limit is None:
+            continue
+        count += 1
+        if question.offset > limit.offset:
+            found.append(
+                finding(
+                    f"group {question.place[0]} has committed {question.offset} in "
+                    f"{question.place[1]} (operation {question.operation.index}), which ends at "
+                    f"{limit.offset} (operation {limit.operation.index})",
+                    [question.operation, limit.operation],
+                )
+            )
+    return Seen(count, found)
+
+
+def _limit(question: Told, ends: Iterable[End]) -> End | None:
+    """How far the partition went at most; None: nobody knows. In the final phase nothing is
+    produced any more, so that what it shows then is all that there is."""
+    begun = [each for each in ends if each.operation.index < question.end]
+    if question.operation.phase == FINAL:
+        begun = [each for each in ends if each.whole and each.operation.phase == FINAL] or begun
+    return max(begun, key=lambda each: each.offset, default=None)
+
+
+# --- 7: deliveries ------------------------------------------------------------------------
+
+
+def delivered(run: GroupRun) -> Seen:
+    count, found = 0, []
+    reads: dict[Place, list[Read]] = defaultdict(list)
+    for read in run.reads:
+        reads[read.place].append(read)
+    for place, own in reads.items():
+        last = _to_the_end(own)
+        if last is None or place not in run.began:
+            continue
+        handed = {offset for read in own for offset in read.offsets}
+        for offset, produce in run.acknowledged.get(place[1], ()):
+            if offset >= last.position:
+                continue
+            count += 1
+            if offset not in handed:
+                found.append(
+                    finding(
+                        f"{place[1]} at {offset} was acknowledged (operation {produce.index}), "
+                        f"and handed to no member of group {place[0]}, which has read up to "
+                        f"{last.position} (operation {last.operation.index})",
+                        [produce, last.operation],
+                    )
+                )
+    return Seen(count, found)
+
+
+def _to_the_end(reads: Iterable[Read]) -> Read | None:
+    """The read of the final phase that came to the partition's end."""
+    ends = (
+        each
+        for each in reads
+        if each.operation.phase == FINAL and each.end is not None and each.position >= each.end
+    )
+    return max(ends, key=lambda each: each.position, default=None)
+
+
+CLAUSES: Final[Mapping[str, Clause]] = {
+    "one-owner": one_owner,
+    "old-generations-refused": old_generations_refused,
+    "generations-rise": generations_rise,
+    "commits-kept": commits_kept,
+    "commits-made": commits_made,
+    "within-end": within_end,
+    "delivered": delivered,
+}
+
+
+class Groups(RunChecker):
+    name = "groups"
+    summary = (
+        "A partition has one owner in a generation, no old generation commits or comes back, "
+        "commits are kept and within the log, and a group is handed all that was acknowledged"
+    )
+    requires = frozenset({"group-operations"})
+    check_run = RunCheck(groups, fs=FS)

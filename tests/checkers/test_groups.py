@@ -1,0 +1,627 @@
+"""Consumer groups keep what they promise."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from contract import Plants
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planted_runs import Story, assert_invalid, assert_valid
+
+from checkers.groups import CLAUSES, group_run, groups
+from framework.history.pairing import Operation
+from framework.verdict import Verdict
+
+KEY, OTHER_KEY = "t/0", "t/1"
+GROUP = "g"
+
+
+def of_member(member: str, group: str = GROUP) -> dict[str, Any]:
+    return {"group": group, "member": member}
+
+
+def assigned(generation: int, **positions: int) -> dict[str, Any]:
+    """Of `t0=3`: t/0 from 3 on."""
+    at = [[f"t/{name[1:]}", position] for name, position in positions.items()]
+    return {"generation": generation, "assigned": [key for key, _ in at], "positions": at}
+
+
+def join(story: Story, member: str, generation: int, f: str = "join", **at: int) -> Operation:
+    return story.op(f, None, of_member(member), assigned(generation, **at))
+
+
+def a_commit(member: str, generation: int, offset: int, group: str = GROUP) -> dict[str, Any]:
+    return {**of_member(member, group), "generation": generation, "offset": offset}
+
+
+def commit(story: Story, generation: int, offset: int, member: str = "a", **more: Any) -> Operation:
+    value = a_commit(member, generation, offset)
+    error = None if more.get("type", "ok") == "ok" else "ILLEGAL_GENERATION"
+    return story.op("commit", KEY, value, value if error is None else None, error=error, **more)
+
+
+def committed(story: Story, offset: int | None, group: str = GROUP) -> Operation:
+    return story.op("committed", KEY, {"group": group}, {"offset": offset})
+
+
+def produce(story: Story, *offsets: int, acks: str = "all") -> None:
+    for offset in offsets:
+        value = {"value": 100 + offset, "acks": acks, "idempotent": True}
+        story.op("produce", KEY, value, {**value, "offset": offset})
+
+
+def fetch(
+    story: Story, member: str, start: int, *offsets: int, end: int | None = None, group: str = GROUP
+) -> Operation:
+    value = {"consumer": member, "from": start, **of_member(member, group), "generation": 1}
+    position = offsets[-1] + 1 if offsets else start
+    told: dict[str, Any] = {"records": [[each, 100 + each] for each in offsets]}
+    told["position"] = position
+    if end is not None:
+        told["high_watermark"] = end
+    return story.op("fetch", KEY, value, told)
+
+
+def clean() -> Story:
+    """One member reads; a second one joins and takes a partition; the first one vanishes. Old
+    generations are refused, an assignment is told late, one commit has no answer, one is refused,
+    and a value without acks=all is lost. Another group was set to begin at the end."""
+    story = Story()
+    produce(story, 0, 1, 2)
+    committed(story, None)
+    join(story, "a", 1, t0=0, t1=0)
+    fetch(story, "a", 0, 0, 1)
+    commit(story, 1, 2)
+    committed(story, 2)
+    lost = story.invoke("commit", KEY, a_commit("a", 1, 3))
+    join(story, "b", 2, t1=0)
+    join(story, "c", 3, t0=2)
+    join(story, "b", 2, "assignment", t1=0)
+    story.complete(lost, "info", error="CLIENT_TIMED_OUT")
+    commit(story, 1, 2, type="fail")
+    commit(story, -1, 2, type="fail")
+    fetch(story, "c", 2, 2)
+    produce(story, 3, acks="1")
+    produce(story, 4)
+    commit(story, 3, 3, "c")
+    committed(story, 3)
+    elsewhere = a_commit("", -1, 4, "h")
+    story.op("commit", KEY, elsewhere, elsewhere)
+    story.op("join", None, of_member("z", "h"), assigned(1, t0=4))
+    story.op("list-offsets", KEY, {"at": "latest"}, {"offset": 5})
+    story.final()
+    story.op("fetch", KEY, {"consumer": "final", "from": 0}, {"records": [], "high_watermark": 5})
+    join(story, "d", 4, t0=3, t1=0)
+    fetch(story, "d", 3, 4)
+    fetch(story, "z", 5, end=5, group="h")
+    fetch(story, "d", 5, end=5)
+    commit(story, 4, 5, "d")
+    committed(story, 5)
+    return story
+
+
+PLANTED = Plants(clean)
+
+
+def test_clean_run_is_accepted() -> None:
+    outcome = groups(clean().run_events())
+    assert_valid(outcome)
+    assert outcome.figures == {
+        "one-owner": 8,
+        "old-generations-refused": 3,
+        "generations-rise": 5,
+        "commits-kept": 6,
+        "commits-made": 6,
+        "within-end": 6,
+        "delivered": 4,
+        **{f"{name} broken": 0 for name in CLAUSES},
+    }
+
+
+def test_nothing_is_seen_where_nobody_is_in_a_group() -> None:
+    story = Story()
+    produce(story, 0)
+    story.op("fetch", KEY, {"consumer": "a", "from": 0}, {"records": [[0, 100]]})
+    join_failed = story.invoke("join", None, of_member("a"))
+    story.complete(join_failed, "info", error="MEMBER_GONE")
+    assert groups(story.run_events()).verdict is Verdict.UNKNOWN
+
+
+# --- violations ---------------------------------------------------------------------------
+
+
+@PLANTED.violation("generation 4", "t/0 belongs to d", "and to e")
+def two_owners(story: Story) -> None:
+    join(story, "e", 4, t0=5)
+
+
+@PLANTED.violation("generation 2", "t/1 belongs to b", "and to e")
+def two_owners_of_which_one_is_told_late(story: Story) -> None:
+    join(story, "e", 2, "assignment", t1=0)
+
+
+@PLANTED.violation("a commit of generation 2 was taken", "d had joined in generation 4")
+def a_commit_after_a_join(story: Story) -> None:
+    commit(story, 2, 2)
+
+
+@PLANTED.violation("a commit of generation 1 was taken", "had joined in generation 2", on=Story)
+def a_commit_after_an_assignment(story: Story) -> None:
+    join(story, "a", 1, t0=0)
+    join(story, "a", 2, "assignment", t0=0)
+    commit(story, 1, 2)
+
+
+@PLANTED.violation("a commit of generation 1", "a commit was taken in generation 2", on=Story)
+def a_commit_after_a_newer_commit(story: Story) -> None:
+    commit(story, 2, 2, "b")
+    commit(story, 1, 3)
+
+
+@PLANTED.violation("went back", "in generation 1, after a had joined in generation 2", on=Story)
+def a_generation_that_comes_back(story: Story) -> None:
+    join(story, "a", 2, t0=0)
+    join(story, "b", 1, t1=0)
+
+
+@PLANTED.violation("went back", "in generation 1, after a commit was taken", on=Story)
+def a_generation_after_a_newer_commit(story: Story) -> None:
+    commit(story, 2, 2)
+    join(story, "b", 1, t1=0)
+
+
+@PLANTED.violation("had committed 5", "told that 3 is committed")
+def a_commit_that_is_lost(story: Story) -> None:
+    committed(story, 3)
+
+
+@PLANTED.violation("had committed 5", "told that nothing is committed")
+def all_commits_that_are_lost(story: Story) -> None:
+    committed(story, None)
+
+
+@PLANTED.violation("had committed 5", "told that nothing is committed")
+def a_member_that_begins_again(story: Story) -> None:
+    join(story, "e", 5, t0=0)
+
+
+@PLANTED.violation("had committed 5", "told that 3 is committed")
+def a_member_that_begins_too_early(story: Story) -> None:
+    join(story, "e", 5, t0=3)
+
+
+@PLANTED.violation("had committed 4", "told that 6 is committed", on=Story)
+def an_overwritten_commit_that_comes_back(story: Story) -> None:
+    commit(story, 1, 6)
+    commit(story, 1, 4)
+    committed(story, 6)
+
+
+@PLANTED.violation("had committed 4", "told that 3 is committed", on=Story)
+def an_old_commit_without_an_answer_that_took_effect_late(story: Story) -> None:
+    late = story.invoke("commit", KEY, a_commit("a", 1, 3))
+    commit(story, 2, 4, "b")
+    story.complete(late, "info", error="CLIENT_TIMED_OUT")
+    committed(story, 3)
+
+
+@PLANTED.violation("told that 4 is committed", "nobody had begun")
+def an_offset_from_nowhere(story: Story) -> None:
+    committed(story, 4)
+
+
+@PLANTED.violation("told that 3 is committed", "nobody had begun", on=Story)
+def an_offset_of_a_refused_commit(story: Story) -> None:
+    commit(story, 1, 3, type="fail")
+    committed(story, 3)
+
+
+@PLANTED.violation("told that 5 is committed", "nobody had begun")
+def an_offset_of_another_group(story: Story) -> None:
+    committed(story, 5, "h")
+
+
+@PLANTED.violation("told that 3 is committed", "nobody had begun", on=Story)
+def an_offset_before_it_was_committed(story: Story) -> None:
+    committed(story, 3)
+    commit(story, 1, 3)
+
+
+@PLANTED.violation("told that 7 is committed", "nobody had begun", on=Story)
+def a_member_that_begins_where_nobody_committed(story: Story) -> None:
+    join(story, "a", 1, t0=7)
+
+
+@PLANTED.violation("has committed 9", "ends at 5")
+def an_offset_beyond_the_end(story: Story) -> None:
+    commit(story, 4, 9, "d")
+    committed(story, 9)
+
+
+@PLANTED.violation("has committed 3", "ends at 2", on=Story)
+def an_offset_beyond_an_end_that_went_back(story: Story) -> None:
+    produce(story, 0, 1, 2)
+    commit(story, 1, 3)
+    story.final()
+    story.op("list-offsets", KEY, {"at": "latest"}, {"offset": 2})
+    committed(story, 3)
+
+
+@PLANTED.violation("t/0 at 1 was acknowledged", "handed to no member", on=Story)
+def a_record_that_nobody_is_handed(story: Story) -> None:
+    produce(story, 0, 1, 2)
+    join(story, "a", 1, t0=0)
+    fetch(story, "a", 0, 0)
+    story.final()
+    fetch(story, "a", 2, 2)
+    fetch(story, "a", 3, end=3)
+
+
+@PLANTED.violation("t/0 at 0 was acknowledged", "read up to 1", on=Story)
+def a_record_that_only_others_are_handed(story: Story) -> None:
+    produce(story, 0)
+    join(story, "a", 1, t0=0)
+    fetch(story, "z", 0, 0, group="h")
+    story.op("fetch", KEY, {"consumer": "final", "from": 0}, {"records": [[0, 100]]})
+    story.final()
+    fetch(story, "a", 1, end=1)
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_violation_is_proved_by_operations(name: str) -> None:
+    planted = PLANTED[name]
+    outcome = groups(planted.story().run_events())
+    assert_invalid(outcome, *planted.words)
+    assert all(each.operations and not each.events for each in outcome.findings)
+
+
+def test_many_violations_are_counted_and_few_told() -> None:
+    story = clean()
+    for _ in range(9):
+        committed(story, 3)
+    outcome = groups(story.run_events())
+    assert len(outcome.findings) == 5
+    assert outcome.figures["commits-kept broken"] == 9
+
+
+# --- what looks like one ------------------------------------------------------------------
+
+
+def concurrent_with_a_join(story: Story) -> None:
+    """A commit that began before the newer generation was told of."""
+    joining = story.invoke("join", None, of_member("b"))
+    old = story.invoke("commit", KEY, a_commit("a", 1, 3))
+    story.complete(joining, "ok", assigned(2, t0=0))
+    story.complete(old, "ok", a_commit("a", 1, 3))
+
+
+def old_assignment_told_late(story: Story) -> None:
+    join(story, "b", 2, t1=0)
+    join(story, "a", 1, "assignment", t0=0, t1=0)
+
+
+def told_late_what_was_committed_over(story: Story) -> None:
+    commit(story, 1, 2)
+    commit(story, 2, 4, "b")
+    join(story, "a", 1, "assignment", t0=2)
+
+
+def same_member_twice(story: Story) -> None:
+    join(story, "a", 1, t0=0)
+    join(story, "a", 1, "assignment", t0=0)
+
+
+def other_group_in_an_older_generation(story: Story) -> None:
+    join(story, "a", 5, t0=0)
+    story.op("join", None, of_member("b", "h"), assigned(1, t0=0))
+    value = a_commit("b", 1, 3, "h")
+    story.op("commit", KEY, value, value)
+
+
+def commit_without_a_generation(story: Story) -> None:
+    join(story, "a", 5, t0=0)
+    commit(story, -1, 3)
+    committed(story, 3)
+
+
+def either_of_two_commits_at_once(story: Story) -> None:
+    one = story.invoke("commit", KEY, a_commit("a", 1, 2))
+    other = story.invoke("commit", KEY, a_commit("a", 1, 3))
+    story.complete(one, "ok", a_commit("a", 1, 2))
+    story.complete(other, "ok", a_commit("a", 1, 3))
+    committed(story, 2)
+    join(story, "b", 2, t0=2)
+
+
+def commit_without_an_answer_that_takes_effect_late(story: Story) -> None:
+    late = story.invoke("commit", KEY, a_commit("a", 1, 2))
+    story.complete(late, "info", error="CLIENT_TIMED_OUT")
+    commit(story, 1, 5)
+    committed(story, 5)
+    committed(story, 2)
+
+
+def commit_that_is_told_while_it_is_made(story: Story) -> None:
+    asked = story.invoke("committed", KEY, {"group": GROUP})
+    value = a_commit("a", 1, 2)
+    made = story.invoke("commit", KEY, value)
+    story.complete(asked, "ok", {"offset": 2})
+    story.complete(made, "ok", value)
+
+
+def unread_as_the_end_was_not_reached(story: Story) -> None:
+    produce(story, 0, 1)
+    join(story, "a", 1, t0=0)
+    fetch(story, "a", 0, 0)
+    story.final()
+    fetch(story, "a", 1, end=2)
+
+
+def read_twice(story: Story) -> None:
+    produce(story, 0, 1)
+    join(story, "a", 1, t0=0)
+    fetch(story, "a", 0, 0, 1)
+    story.final()
+    join(story, "b", 2, t0=0)
+    fetch(story, "b", 0, 0, 1)
+    fetch(story, "b", 2, end=2)
+
+
+LOOK_ALIKES = [
+    concurrent_with_a_join,
+    old_assignment_told_late,
+    told_late_what_was_committed_over,
+    same_member_twice,
+    other_group_in_an_older_generation,
+    commit_without_a_generation,
+    either_of_two_commits_at_once,
+    commit_without_an_answer_that_takes_effect_late,
+    commit_that_is_told_while_it_is_made,
+    unread_as_the_end_was_not_reached,
+    read_twice,
+]
+
+
+@pytest.mark.parametrize("plant", LOOK_ALIKES, ids=lambda plant: plant.__name__)
+def test_look_alike_is_accepted(plant: Any) -> None:
+    story = Story()
+    plant(story)
+    assert_valid(groups(story.run_events()))
+
+
+# --- any history --------------------------------------------------------------------------
+
+F = st.sampled_from(
+    ["join", "assignment", "commit", "commit", "committed", "fetch", "fetch", "produce"]
+)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Operation]:
+    """A few operations of one group on two partitions, which overlap at will."""
+    story = Story()
+    open_: list[Operation] = []
+
+    def end(each: Operation) -> None:
+        type_ = draw(st.sampled_from(["ok", "ok", "ok", "info", "fail"]))
+        story.complete(each, type_, draw(results(each)) if type_ == "ok" else None)
+
+    if draw(st.booleans()):
+        join(story, "a", 0, t0=0, t1=0)
+        produce(story, 0)
+    for number in range(draw(st.integers(2, 7))):
+        if number and draw(st.integers(0, 2)) == 0 and story.phase == "main":
+            story.final()
+        f = draw(F)
+        key = None if f in ("join", "assignment") else draw(st.sampled_from([KEY, OTHER_KEY]))
+        open_.append(story.invoke(f, key, draw(values(f))))
+        while open_ and draw(st.booleans()):
+            end(open_.pop(draw(st.integers(0, len(open_) - 1))))
+    return list(story.run_events().operations)
+
+
+SMALL = st.integers(0, 3)
+
+
+def values(f: str) -> st.SearchStrategy[Any]:
+    member, generation = st.sampled_from(["a", "b"]), st.integers(-1, 2)
+    named = {"group": st.just(GROUP), "member": member}
+    shapes: dict[str, dict[str, Any]] = {
+        "join": named,
+        "assignment": named,
+        "commit": {**named, "generation": generation, "offset": SMALL},
+        "committed": {"group": st.just(GROUP)},
+        "fetch": {**named, "from": SMALL, "consumer": member},
+        "produce": {"value": SMALL, "acks": st.sampled_from(["all", "1"])},
+    }
+    return st.fixed_dictionaries(shapes[f])
+
+
+def results(each: Operation) -> st.SearchStrategy[Any]:
+    if each.f in ("join", "assignment"):
+        return st.builds(assigned, st.integers(0, 2), t0=SMALL, t1=SMALL)
+    if each.f == "committed":
+        return st.fixed_dictionaries({"offset": st.one_of(st.none(), SMALL)})
+    if each.f == "fetch":
+        start = each.value["from"]
+        return st.integers(0, 2).flatmap(
+            lambda count: st.fixed_dictionaries(
+                {
+                    "records": st.just([[start + n, n] for n in range(count)]),
+                    "position": st.just(start + count),
+                },
+                optional={"high_watermark": st.one_of(SMALL, st.just(start + count))},
+            )
+        )
+    if each.f == "produce":
+        return st.fixed_dictionaries({"offset": st.integers(0, 1)})
+    return st.just(each.value)
+
+
+Broken = set[tuple[str, tuple[int, ...]]]
+UNDECIDED = "undecided"
+"""What is kept of commits of which not all can have been taken, no definition says."""
+
+
+def naive(ops: Sequence[Operation]) -> Broken:
+    """Clause and the operation that breaks it, straight from the definitions."""
+    joins = [each for each in ops if each.f in ("join", "assignment") and each.ok]
+    taken = [each for each in ops if each.f == "commit" and each.ok and generation(each) >= 0]
+    broken: Broken = set()
+    for one, other in itertools.combinations(joins, 2):
+        if one.value["member"] != other.value["member"] and generation(one) == generation(other):
+            broken.add(("one-owner", (generation(one),)))
+    for each in [*taken, *(join for join in joins if join.f == "join")]:
+        newer = [
+            before
+            for before in [*joins, *taken]
+            if before.precedes(each) and generation(before) > generation(each)
+        ]
+        clause = "old-generations-refused" if each.f == "commit" else "generations-rise"
+        if newer:
+            broken.add((clause, (each.index,)))
+    for ask, key, offset in questions(ops):
+        commits = [
+            each for each in ops if each.f == "commit" and each.key == key and not each.failed
+        ]
+        begun = [each for each in commits if ask.end is not None and each.index < ask.end]
+        if offset is not None and all(each.value["offset"] != offset for each in begun):
+            broken.add(("commits-made", (ask.index,)))
+        elif not possible(begun):
+            broken.add((UNDECIDED, (ask.index,)))
+        elif not possible(begun, ask, offset):
+            broken.add(("commits-kept", (ask.index,)))
+        limit = end_of(ops, key, ask)
+        if None not in (offset, limit) and offset > limit:
+            broken.add(("within-end", (ask.index,)))
+    return broken | undelivered(ops)
+
+
+def generation(each: Operation) -> int:
+    told = each.value if each.f == "commit" else each.result
+    return int(told["generation"])
+
+
+def questions(ops: Sequence[Operation]) -> Iterator[tuple[Operation, str, int | None]]:
+    for each in ops:
+        if each.f == "committed" and each.ok:
+            yield each, str(each.key), each.result["offset"]
+        elif each.f == "join" and each.ok:
+            for key, position in each.result["positions"]:
+                yield each, key, position or None
+
+
+def possible(
+    commits: Sequence[Operation], ask: Operation | None = None, told: int | None = None
+) -> bool:
+    """Whether the commits that were answered, and perhaps some of the others, can have happened in
+    an order that real time and generations allow, so that the question is answered by the last one
+    before it."""
+
+    def goes_on(left: Sequence[Operation], last: int | None, newest: int) -> bool:
+        if not any(each.ok for each in left):
+            return True
+        for each in left:
+            rest = [other for other in left if other is not each]
+            if any(other.ok and other.precedes(each) for other in rest):
+                continue
+            if each is ask:
+                if last == told and goes_on(rest, last, newest):
+                    return True
+            elif not 0 <= generation(each) < newest:
+                now = max(newest, generation(each))
+                if goes_on(rest, each.value["offset"], now):
+                    return True
+        return False
+
+    return goes_on([*commits, *([ask] if ask is not None else [])], None, -1)
+
+
+def end_of(ops: Sequence[Operation], key: str, ask: Operation) -> int | None:
+    final: list[int] = []
+    shown: list[int] = []
+    for each in ops:
+        if each.key != key or not each.ok:
+            continue
+        ends: list[int] = []
+        if each.f == "produce":
+            shown_now = [each.result["offset"] + 1]
+        elif each.f == "fetch":
+            ends = [each.result["high_watermark"]] if "high_watermark" in each.result else []
+            shown_now = [offset + 1 for offset, _ in each.result["records"]] + ends
+        else:
+            continue
+        if ask.end is not None and each.index < ask.end:
+            shown += shown_now
+        if each.phase == "final":
+            final += ends
+    return max((final if ask.phase == "final" and final else shown), default=None)
+
+
+def undelivered(ops: Sequence[Operation]) -> Broken:
+    broken: Broken = set()
+    for key in (KEY, OTHER_KEY):
+        began = any(
+            [key, 0] in each.result["positions"]
+            for each in ops
+            if each.f in ("join", "assignment") and each.ok
+        )
+        reads = [each for each in ops if each.f == "fetch" and each.key == key and each.ok]
+        ends = [
+            each.result["position"]
+            for each in reads
+            if each.phase == "final"
+            and each.result["position"] >= each.result.get("high_watermark", 99)
+        ]
+        handed = {offset for each in reads for offset, _ in each.result["records"]}
+        for each in ops:
+            if each.f == "produce" and each.key == key and each.ok and began and ends:
+                offset = each.result["offset"]
+                if each.value["acks"] == "all" and offset < max(ends) and offset not in handed:
+                    broken.add(("delivered", (each.index,)))
+    return broken
+
+
+def found(ops: Sequence[Operation]) -> Broken:
+    """What the clauses say, named as `naive` names it."""
+    run = group_run(ops)
+    by_index = {each.index: each for each in ops}
+    broken: Broken = set()
+    for name, clause in CLAUSES.items():
+        for each in clause(run).findings:
+            cited = [by_index[index] for index in each.operations]
+            if name == "one-owner":
+                broken.add((name, (generation(cited[0]),)))
+            else:
+                broken.add((name, (culprit(name, each.message, cited).index,)))
+    return broken
+
+
+def culprit(name: str, message: str, cited: Sequence[Operation]) -> Operation:
+    kinds = {
+        "old-generations-refused": ("commit",),
+        "generations-rise": ("join",),
+        "delivered": ("produce",),
+    }.get(name, ("committed", "join"))
+    return max((each for each in cited if each.f in kinds), key=lambda each: each.index)
+
+
+def test_any_history_is_judged_as_the_definitions_say() -> None:
+    """And the histories are such that each clause is broken in some."""
+    told: set[str] = set()
+
+    @settings(max_examples=800, deadline=None, database=None, derandomize=True)
+    @given(histories())
+    def judge(ops: list[Operation]) -> None:
+        wanted = naive(ops)
+        undecided = {("commits-kept", where) for name, where in wanted if name == UNDECIDED}
+        decided = {each for each in wanted if each[0] != UNDECIDED}
+        assert found(ops) - undecided == decided
+        told.update(name for name, _ in decided)
+
+    judge()
+    assert told == set(CLAUSES)

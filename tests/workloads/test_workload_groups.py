@@ -1,0 +1,291 @@
+"""The `groups` workload's schedule, against an in-memory group."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from histories import pairs
+
+from checkers.groups import groups
+from framework.evidence.run_events import RunEvents
+from framework.generators import clients, limit, phases, simulate, stagger
+from framework.history.event import NEMESIS, Event
+from framework.history.pairing import PHASE, Pairing
+from framework.plugins.system import NodeSpec
+from framework.plugins.workload import WorkloadOptions
+from framework.verdict import Verdict
+from workloads.groups import TOPIC, WITHOUT_LIBRARY, Groups, GroupsOptions
+
+KEYS = GroupsOptions().keys
+THREADS = 6
+MOST_RECORDS = 10
+LOCAL = ("leave", "crash")
+MAIN = 3000
+"""Operations before the final phase."""
+
+
+class ReferenceGroup:
+    """Callable as a completion function: partitions as lists, and one group that rebalances at
+    once. `lose`: the share of operations whose answer is lost, half of them after they took effect;
+    whoever asked is then no member any more; none is lost from operation `calm` on. `forget`:
+    commits are lost now and then; `old_generations`: their commits are taken."""
+
+    def __init__(
+        self,
+        *,
+        lose: float = 0.0,
+        calm: int = 10**9,
+        forget: float = 0.0,
+        old_generations: bool = False,
+    ) -> None:
+        self.rng = random.Random(1)
+        self.calm = calm
+        self.lose, self.forget, self.old_generations = lose, forget, old_generations
+        self.logs: dict[str, list[int]] = {key: [] for key in KEYS}
+        self.exists = False
+        self.generation = 0
+        self.members: dict[str, Any] = {}
+        """Name -> the process that it is."""
+        self.committed: dict[str, int] = {}
+        self.most = 0
+
+    def __call__(self, op: Event, n: int) -> tuple[int, Event]:
+        lost = n < self.calm and self.rng.random() < self.lose and op.f not in LOCAL
+        unknown = replace(op, type="info", value=None, error=("CLIENT_TIMED_OUT", ""))
+        if lost and self.rng.random() < 0.5:
+            self._gone(op.process)
+            return 2_000_000_000, unknown
+        done = self._do(op)
+        if lost:
+            self._gone(op.process)
+            return 2_000_000_000, unknown
+        return self.rng.randrange(10**6, 10**8), done
+
+    def _gone(self, process: Any) -> None:
+        names = [name for name, owner in self.members.items() if owner == process]
+        for name in names:
+            del self.members[name]
+            self.generation += 1
+
+    def _do(self, op: Event) -> Event:
+        result: Any = getattr(self, "_" + op.f.replace("-", "_"))(op)
+        if isinstance(result, str):
+            return replace(op, type="fail", value=None, error=(result, ""))
+        return replace(op, type="ok", value=result)
+
+    def _create(self, op: Event) -> Any:
+        if self.exists:
+            return "TOPIC_ALREADY_EXISTS"
+        self.exists = True
+        return {"topic_id": "t"}
+
+    def _produce(self, op: Event) -> Any:
+        log = self.logs[str(op.key)]
+        log.append(op.value["value"])
+        return {**op.value, "offset": len(log) - 1}
+
+    def _list_offsets(self, op: Event) -> Any:
+        return {"offset": len(self.logs[str(op.key)])}
+
+    def _metadata(self, op: Event) -> Any:
+        return None
+
+    def _join(self, op: Event) -> Any:
+        self.members[op.value["member"]] = op.process
+        self.most = max(self.most, len(self.members))
+        self.generation += 1
+        return self._assignment(op)
+
+    def _assignment(self, op: Event) -> Any:
+        name = op.value["member"]
+        if self.members.get(name) != op.process:
+            return "NO_MEMBER"
+        at, names = sorted(self.members).index(name), len(self.members)
+        keys = KEYS[at::names]
+        return {
+            "generation": self.generation,
+            "assigned": keys,
+            "positions": [[key, self.committed.get(key, 0)] for key in keys],
+            "id": f"id-{name}",
+        }
+
+    def _fetch(self, op: Event) -> Any:
+        log, at = self.logs[str(op.key)], op.value["from"]
+        if "group" in op.value and not self._current(op):
+            return "REBALANCED"
+        records = [[at + n, value] for n, value in enumerate(log[at : at + MOST_RECORDS])]
+        told = {"records": records, "position": at + len(records)}
+        if "group" in op.value and records:
+            return told
+        return {**told, "high_watermark": len(log), "log_start": 0, "leader_epoch": 0}
+
+    def _commit(self, op: Event) -> Any:
+        if "id" in op.value:
+            if not self.old_generations:
+                return "ILLEGAL_GENERATION"
+        elif not self._current(op):
+            return "REBALANCED"
+        if self.rng.random() >= self.forget:
+            self.committed[str(op.key)] = op.value["offset"]
+        return op.value
+
+    def _current(self, op: Event) -> bool:
+        mine = self.members.get(op.value["member"]) == op.process
+        return mine and op.value["generation"] == self.generation
+
+    def _committed(self, op: Event) -> Any:
+        return {"offset": self.committed.get(str(op.key))}
+
+    def _leave(self, op: Event) -> Any:
+        self._gone(op.process)
+        return {"member": op.value["member"]}
+
+    _crash = _leave
+
+
+OPTIONS = WorkloadOptions(
+    seed=0,
+    threads=THREADS,
+    rate=50.0,
+    nodes=[NodeSpec(name="b1", roles=frozenset({"broker"}), ports={})],
+)
+
+
+def run(group: ReferenceGroup, *, seed: int = 0, operations: int = MAIN) -> list[Event]:
+    """The main phase, and the final one."""
+    workload = Groups()
+    main = limit(operations, stagger(1 / 50, workload.generator(OPTIONS)))
+    generator = clients(phases(main, workload.final_generator(OPTIONS)))
+    return simulate(generator, threads=THREADS, seed=seed, completion=group, max_ops=10**5)
+
+
+def main_phase(group: ReferenceGroup, *, operations: int = MAIN) -> list[Event]:
+    return simulate(
+        clients(stagger(1 / 50, Groups().generator(OPTIONS))),
+        threads=THREADS,
+        completion=group,
+        max_ops=operations,
+    )
+
+
+def judged(history: list[Event]) -> Any:
+    """By the checker; the final phase begins with the final consumer's first fetch."""
+    pairing = Pairing()
+    for index, event in enumerate(history):
+        value = event.value if isinstance(event.value, dict) else {}
+        if event.type == "invoke" and value.get("consumer") == "final":
+            marked = Event(type="info", process=NEMESIS, f=PHASE, value="final")
+            pairing.add(marked)
+        pairing.add(replace(event, index=index))
+    return groups(
+        RunEvents(operations=pairing.operations, evidence=[], nemesis=[], faults=[], plan={})
+    )
+
+
+def test_every_kind_of_operation_happens() -> None:
+    group = ReferenceGroup()
+    history = main_phase(group)
+    seen = Counter((op.f, end.type) for op, end in pairs(history))
+    for f in ("produce", "fetch", "commit", "committed", "list-offsets"):
+        assert seen[f, "ok"] > 50, seen
+    for f in ("join", "assignment", "leave", "crash"):
+        assert seen[f, "ok"] >= 4, seen
+    assert 0 < group.most <= GroupsOptions().members
+    produced = [e.value["value"] for e in history if e.type == "invoke" and e.f == "produce"]
+    assert len(set(produced)) == len(produced)
+
+
+def test_nothing_comes_before_the_topic() -> None:
+    history = main_phase(ReferenceGroup(), operations=50)
+    first = next(n for n, event in enumerate(history) if event.f != "create")
+    assert any(e.key == TOPIC and e.type == "ok" for e in history[:first])
+
+
+def test_a_member_goes_on_from_where_it_was_told_and_commits_what_it_read() -> None:
+    position: dict[tuple[str, int, str], int] = {}
+    moves = commits = 0
+    for op, end in pairs(run(ReferenceGroup(lose=0.02))):
+        if op.f in ("join", "assignment") and end.type == "ok":
+            for key, at in end.value["positions"]:
+                position[op.value["member"], end.value["generation"], key] = at
+            continue
+        if op.f not in ("fetch", "commit") or "group" not in op.value:
+            continue
+        where = (op.value["member"], op.value["generation"], str(op.key))
+        if op.f == "fetch":
+            assert op.value["from"] == position[where]
+            if end.type == "ok":
+                position[where] = end.value["position"]
+                moves += 1
+        elif "id" not in op.value:
+            assert op.value["offset"] == position[where]
+            commits += 1
+    assert moves > 100 and commits > 50
+
+
+def test_who_commits_under_another_name_is_in_an_older_generation() -> None:
+    newest, stale = -1, 0
+    for event in main_phase(ReferenceGroup()):
+        if event.type == "ok" and event.f in ("join", "assignment"):
+            newest = max(newest, event.value["generation"])
+        elif event.type == "invoke" and event.f == "commit" and "id" in event.value:
+            assert event.value["generation"] < newest
+            assert event.value["offset"] > 0
+            stale += 1
+    assert stale > 50
+
+
+@pytest.mark.parametrize("lose", [0.0, 0.05])
+def test_in_the_end_the_group_has_read_and_committed_everything(lose: float) -> None:
+    group = ReferenceGroup(lose=lose, calm=MAIN)
+    history = run(group)
+    assert group.committed == {key: len(log) for key, log in group.logs.items()}
+    asked = {str(op.key): end.value for op, end in pairs(history) if op.f == "committed"}
+    assert asked == {key: {"offset": len(log)} for key, log in group.logs.items()}
+
+
+def test_the_final_phase_ends_though_nothing_is_answered() -> None:
+    final = clients(Groups().final_generator(OPTIONS))
+    group = ReferenceGroup(lose=1.0)
+    history = simulate(final, threads=THREADS, completion=group, max_ops=10**4)
+    assert 0 < len(history) < 200
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("lose", [0.0, 0.05])
+def test_a_group_that_keeps_its_promises_is_valid(seed: int, lose: float) -> None:
+    outcome = judged(run(ReferenceGroup(lose=lose, calm=MAIN), seed=seed))
+    assert outcome.verdict is Verdict.VALID, [each.message for each in outcome.findings]
+    assert outcome.figures["delivered"] > 500
+
+
+@pytest.mark.parametrize(
+    ("group", "says"),
+    [
+        (ReferenceGroup(old_generations=True), "a commit of generation"),
+        (ReferenceGroup(forget=0.2), "is told that"),
+    ],
+)
+def test_a_group_that_does_not_is_found_out(group: ReferenceGroup, says: str) -> None:
+    outcome = judged(run(group))
+    assert outcome.verdict is Verdict.INVALID
+    assert any(says in each.message for each in outcome.findings)
+
+
+def test_the_seed_fixes_the_schedule() -> None:
+    assert run(ReferenceGroup(), seed=5) == run(ReferenceGroup(), seed=5)
+    assert run(ReferenceGroup(), seed=5) != run(ReferenceGroup(), seed=6)
+
+
+def test_without_the_library_of_its_members_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert Groups().lacking() is None
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert Groups().lacking() == WITHOUT_LIBRARY
+    assert "pip install kafka-python" in WITHOUT_LIBRARY

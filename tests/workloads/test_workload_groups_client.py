@@ -1,0 +1,336 @@
+"""The client of the `groups` workload: its member is a program that does as the test says, its
+coordinators are sockets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kio.schema.errors import ErrorCode
+from kio.schema.find_coordinator.v3.response import FindCoordinatorResponse
+from kio.schema.offset_commit.v8 import response as committed
+from kio.schema.offset_fetch.v7 import response as fetched
+from kio.schema.types import BrokerId, TopicName
+from kio.static.primitive import i32, i64
+from loopback_server import CLOSE, LoopbackServer
+
+from framework.history.event import Completion, Invocation
+from framework.plugins.system import NodeSpec
+from framework.testing.loopback import cluster_of
+from nodes.kraft.adapter.system import KraftSystem
+from nodes.kraft.controller.answers import NO_THROTTLE
+from workloads.kafka import member_process
+from workloads.kafka.groups_client import GroupsClient
+
+KEY = "t/0"
+
+STUB = """
+import json, os, sys
+configuration = json.loads(sys.argv[1])
+answers = json.load(open(os.environ["STUB_ANSWERS"]))
+for line in sys.stdin:
+    asked = json.loads(line)
+    with open(os.environ["STUB_ANSWERS"] + ".asked", "a") as log:
+        print(json.dumps([configuration["settings"]["client_id"], asked]), file=log)
+    answer = answers.get(asked["do"], {"ok": {}})
+    if answer == "die":
+        os._exit(1)
+    if answer != "hang":
+        print(json.dumps(answer), flush=True)
+"""
+"""A member that answers each kind of request in one way, and writes down what it was asked."""
+
+
+class Coordinator:
+    """Both brokers: who coordinates, and the codes that its answers have in turn."""
+
+    def __init__(self) -> None:
+        self.coordinator = 4
+        self.find_codes: list[int] = []
+        self.codes: list[Any] = []
+        self.offset = -1
+        self.seen: list[Any] = []
+
+    def __call__(self, request: Any) -> Any:
+        self.seen.append(request)
+        return getattr(self, type(request).__name__)(request)
+
+    def FindCoordinatorRequest(self, request: Any) -> Any:
+        code = self.find_codes.pop(0) if self.find_codes else 0
+        return FindCoordinatorResponse(
+            throttle_time=NO_THROTTLE,
+            error_code=ErrorCode(code),
+            error_message=None,
+            node_id=BrokerId(self.coordinator),
+            host="elsewhere",
+            port=i32(1),
+        )
+
+    def OffsetCommitRequest(self, request: Any) -> Any:
+        code = self.codes.pop(0) if self.codes else 0
+        if code is CLOSE:
+            return CLOSE
+        partition = committed.OffsetCommitResponsePartition(
+            partition_index=i32(0), error_code=ErrorCode(code)
+        )
+        topic = committed.OffsetCommitResponseTopic(name=TopicName("t"), partitions=(partition,))
+        return committed.OffsetCommitResponse(throttle_time=NO_THROTTLE, topics=(topic,))
+
+    def OffsetFetchRequest(self, request: Any) -> Any:
+        code = self.codes.pop(0) if self.codes else 0
+        if code is CLOSE:
+            return CLOSE
+        partition = fetched.OffsetFetchResponsePartition(
+            partition_index=i32(0),
+            committed_offset=i64(self.offset),
+            committed_leader_epoch=i32(-1),
+            metadata="",
+            error_code=ErrorCode.none,
+        )
+        topic = fetched.OffsetFetchResponseTopic(name=TopicName("t"), partitions=(partition,))
+        return fetched.OffsetFetchResponse(
+            throttle_time=NO_THROTTLE, topics=(topic,), error_code=ErrorCode(code)
+        )
+
+    def of(self, kind: str) -> list[Any]:
+        return [each for each in self.seen if type(each).__name__ == f"{kind}Request"]
+
+
+@contextmanager
+def clients(*brokers: Coordinator) -> Iterator[GroupsClient]:
+    with ExitStack() as stack:
+        names = [f"b{number}" for number in range(1, len(brokers) + 1)]
+        servers = {
+            name: stack.enter_context(LoopbackServer(broker))
+            for name, broker in zip(names, brokers, strict=True)
+        }
+        nodes = [
+            NodeSpec(
+                name=name,
+                roles=frozenset({"broker"}),
+                ports={"client": 1},
+                ids={"broker": 4 + number},
+            )
+            for number, name in enumerate(names)
+        ]
+        cluster = cluster_of(servers, nodes, KraftSystem())
+        client = GroupsClient(cluster, 0, topics=("t",), session_ms=3000)
+        stack.callback(client.close)
+        yield client
+
+
+@pytest.fixture
+def broker() -> Coordinator:
+    return Coordinator()
+
+
+@pytest.fixture
+def client(broker: Coordinator) -> Iterator[GroupsClient]:
+    with clients(broker) as made:
+        yield made
+
+
+def invoked(f: str, key: str | None = None, **value: Any) -> Invocation:
+    return Invocation(process=0, f=f, key=key, value={"group": "g", **value})
+
+
+def stale(offset: int = 7) -> Invocation:
+    return invoked("commit", KEY, member="a", generation=3, offset=offset, id="a-1")
+
+
+# --- the coordinator ----------------------------------------------------------------------
+
+
+def test_a_commit_under_anothers_name_says_what_that_one_would(
+    client: GroupsClient, broker: Coordinator
+) -> None:
+    done = client.invoke(stale())
+    assert (done.type, done.value, done.node) == ("ok", stale().value, "b1")
+    (request,) = broker.of("OffsetCommit")
+    assert (request.group_id, request.member_id) == ("g", "a-1")
+    assert request.generation_id_or_member_epoch == 3
+    (topic,) = request.topics
+    assert (topic.name, topic.partitions[0].committed_offset) == ("t", 7)
+
+
+@pytest.mark.parametrize(
+    ("code", "type_"),
+    [
+        (ErrorCode.illegal_generation, "fail"),
+        (ErrorCode.unknown_member_id, "fail"),
+        (ErrorCode.rebalance_in_progress, "fail"),
+        (ErrorCode.not_coordinator, "info"),
+        (ErrorCode.coordinator_not_available, "info"),
+        (ErrorCode.unknown_server_error, "info"),
+        (CLOSE, "info"),
+    ],
+)
+def test_a_commit_is_sent_once_unless_nothing_came_of_it(
+    client: GroupsClient, broker: Coordinator, code: Any, type_: str
+) -> None:
+    broker.codes = [code]
+    assert client.invoke(stale()).type == type_
+    assert len(broker.of("OffsetCommit")) == 1
+
+
+def test_a_commit_waits_while_the_coordinator_loads(
+    client: GroupsClient, broker: Coordinator
+) -> None:
+    broker.codes = [ErrorCode.coordinator_load_in_progress]
+    assert client.invoke(stale()).type == "ok"
+    assert len(broker.of("OffsetCommit")) == 2
+
+
+@pytest.mark.parametrize(("offset", "told"), [(-1, None), (0, 0), (9, 9)])
+def test_a_question_tells_what_is_committed(
+    client: GroupsClient, broker: Coordinator, offset: int, told: int | None
+) -> None:
+    broker.offset = offset
+    done = client.invoke(invoked("committed", KEY))
+    assert (done.type, done.value) == ("ok", {"offset": told})
+    assert broker.of("OffsetFetch")[0].group_id == "g"
+
+
+@pytest.mark.parametrize("code", [ErrorCode.not_coordinator, ErrorCode.coordinator_not_available])
+def test_a_question_goes_to_whoever_coordinates_now(code: ErrorCode) -> None:
+    old, new = Coordinator(), Coordinator()
+    with clients(old, new) as client:
+        assert client.invoke(invoked("committed", KEY)).node == "b1"
+        old.codes, old.coordinator, new.coordinator = [code], 5, 5
+        done = client.invoke(invoked("committed", KEY))
+    assert (done.type, done.node) == ("ok", "b2")
+
+
+def test_a_question_is_asked_again_where_nobody_knows_a_coordinator(
+    client: GroupsClient, broker: Coordinator
+) -> None:
+    broker.find_codes = [ErrorCode.coordinator_not_available]
+    assert client.invoke(invoked("committed", KEY)).type == "ok"
+    assert len(broker.of("FindCoordinator")) == 2
+
+
+# --- the member ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
+    """Members are stubs from now on, with these answers."""
+    (tmp_path / "stub_member.py").write_text(STUB)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("STUB_ANSWERS", str(tmp_path / "answers"))
+    monkeypatch.setattr(member_process, "MODULE", "stub_member")
+
+    def answers(**told: Any) -> None:
+        (tmp_path / "answers").write_text(json.dumps(told))
+
+    answers()
+    return answers
+
+
+def asked(tmp_path: Path) -> list[Any]:
+    return [json.loads(line) for line in (tmp_path / "answers.asked").read_text().splitlines()]
+
+
+def a_fetch(member: str = "a") -> Invocation:
+    value = {"consumer": f"{member}@1", "from": 3, "member": member, "generation": 1}
+    return invoked("fetch", KEY, **value)
+
+
+def a_commit() -> Invocation:
+    return invoked("commit", KEY, member="a", generation=1, offset=5)
+
+
+def test_the_member_does_what_is_asked_until_it_leaves(
+    client: GroupsClient, stub: Callable[..., None], tmp_path: Path
+) -> None:
+    told = {"generation": 1, "assigned": [KEY], "positions": [[KEY, 3]], "id": "a-1"}
+    records = {"records": [[3, 9]], "position": 4}
+    stub(join={"ok": told}, assignment={"ok": told}, fetch={"ok": records})
+    done = [
+        client.invoke(each)
+        for each in (
+            invoked("join", member="a"),
+            invoked("assignment", member="a"),
+            a_fetch(),
+            a_commit(),
+            invoked("leave", member=""),
+            invoked("leave", member=""),
+        )
+    ]
+    assert {each.type for each in done} == {"ok"}
+    values = [told, told, records, a_commit().value, {"member": "a"}, {"member": None}]
+    assert [each.value for each in done] == values
+    assert asked(tmp_path) == [
+        ["a", {"do": "join"}],
+        ["a", {"do": "assignment"}],
+        ["a", {"do": "fetch", "key": KEY, "start": 3, "generation": 1}],
+        ["a", {"do": "commit", "key": KEY, "offset": 5, "generation": 1}],
+        ["a", {"do": "leave"}],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("operation", "answer", "type_"),
+    [
+        (a_fetch(), {"error": ["REBALANCED", ""], "sent": False}, "fail"),
+        (a_fetch(), {"error": ["KafkaTimeoutError", ""], "sent": True}, "fail"),
+        (a_commit(), {"error": ["REBALANCED", ""], "sent": False}, "fail"),
+        (a_commit(), {"error": ["CommitFailedError", ""], "sent": True}, "info"),
+        (a_commit(), "die", "info"),
+    ],
+)
+def test_what_came_of_it_is_told(
+    client: GroupsClient,
+    stub: Callable[..., None],
+    operation: Invocation,
+    answer: Any,
+    type_: str,
+) -> None:
+    stub(**{operation.f: answer})
+    client.invoke(invoked("join", member="a"))
+    assert client.invoke(operation).type == type_
+
+
+def test_a_join_that_fails_may_have_been_one_for_a_moment(
+    client: GroupsClient, stub: Callable[..., None]
+) -> None:
+    stub(join={"error": ["NOT_ASSIGNED", ""], "sent": False})
+    assert client.invoke(invoked("join", member="a")).type == "info"
+    assert code(client.invoke(a_fetch())) == "NO_MEMBER"
+
+
+def test_a_member_that_does_not_answer_is_killed(
+    client: GroupsClient, stub: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stub(fetch="hang")
+    client.invoke(invoked("join", member="a"))
+    monkeypatch.setattr(member_process, "ANSWER_S", 0.05)
+    assert code(client.invoke(a_fetch())) == "MEMBER_SILENT"
+    assert code(client.invoke(a_fetch())) == "NO_MEMBER"
+
+
+@pytest.mark.parametrize("end", ["crash", "close"])
+def test_who_vanishes_says_nothing(
+    client: GroupsClient, stub: Callable[..., None], tmp_path: Path, end: str
+) -> None:
+    client.invoke(invoked("join", member="a"))
+    if end == "crash":
+        assert client.invoke(invoked("crash", member="a")).value == {"member": "a"}
+    else:
+        client.close()
+    assert asked(tmp_path) == [["a", {"do": "join"}]]
+    assert code(client.invoke(a_fetch())) == "NO_MEMBER"
+
+
+def test_nobody_acts_for_another_member(client: GroupsClient, stub: Callable[..., None]) -> None:
+    client.invoke(invoked("join", member="a"))
+    assert code(client.invoke(a_fetch("b"))) == "NO_MEMBER"
+    assert client.invoke(a_fetch("a")).type == "ok"
+
+
+def code(done: Completion) -> str | None:
+    return None if done.error is None else done.error[0]

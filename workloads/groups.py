@@ -1,0 +1,384 @@
+"""Consumer groups: members that read, commit, leave and vanish, on coordinators that move.
+
+Members are real clients, each a process of its own. They read what was produced meanwhile, commit
+how far they came, and are told anew what to read whenever somebody comes or goes. One leaves, or
+is killed, every few seconds. Somebody asks for what the group has committed, and somebody commits
+under the names of former members, in their generations, which must be refused. At the end all
+leave, and one new member reads what the group has yet to read.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from framework.generators import (
+    PENDING,
+    Context,
+    Generator,
+    Offer,
+    each_thread,
+    free_process,
+    op,
+    phases,
+)
+from framework.history.event import Event, Invocation, Process
+from framework.plugins.system import Cluster
+from framework.plugins.workload import Client, WorkloadOptions
+from workloads.base import FinalReads, KafkaWorkload
+from workloads.kafka.groups_client import GroupsClient
+from workloads.kafka.operations.groups import (
+    Assigned,
+    Commit,
+    MemberFetch,
+    MemberFetched,
+    Membership,
+    OfGroup,
+)
+from workloads.kafka.operations.partitions import Produce, partition_key
+from workloads.kafka.operations.topics import CreateTopic
+from workloads.log import final_fetches
+from workloads.options import at_least
+
+LIBRARY: Final = "kafka"
+WITHOUT_LIBRARY: Final = (
+    "its members are clients of kafka-python, which is not installed: pip install kafka-python"
+)
+TOPIC: Final = "groups"
+GROUP: Final = "g"
+FINAL_MEMBER: Final = "final"
+NS_PER_S: Final = 1_000_000_000
+COMMIT_SHARE: Final = 0.35
+PRODUCE_SHARE, COMMITTED_SHARE, STALE_SHARE = 0.55, 0.15, 0.15
+MOVED: Final = frozenset({"REBALANCED", "POSITION_MOVED"})
+"""Why a member has to be told anew what it reads."""
+GONE: Final = frozenset({"NO_MEMBER", "MEMBER_GONE", "MEMBER_SILENT"})
+FORMER: Final = 6
+"""Memberships that are remembered after their end."""
+FINAL_ATTEMPTS: Final = 12
+"""Of the final member's operations in a row that bring it no further."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupsOptions:
+    """`members`: at a time, at most. `partitions`, `replicas`: of the topic. `session_ms`: after
+    which one that vanished is no member any more. `churn_s`: between two departures."""
+
+    members: int = 3
+    partitions: int = 4
+    replicas: int = 3
+    session_ms: int = 3000
+    churn_s: float = 5.0
+
+    def __post_init__(self) -> None:
+        at_least(1, members=self.members, partitions=self.partitions, replicas=self.replicas)
+        at_least(500, session_ms=self.session_ms)
+        if self.churn_s <= 0:
+            raise ValueError(f"churn_s={self.churn_s:g}: it is above 0")
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """Of all partitions."""
+        return [partition_key(TOPIC, number) for number in range(self.partitions)]
+
+
+class Groups(KafkaWorkload):
+    """The `groups` workload."""
+
+    Options = GroupsOptions
+    name: str = "groups"
+    requires: frozenset[str] = frozenset({"data-plane", "groups", "kafka-topics"})
+    provides: frozenset[str] = frozenset({"group-operations", "log-operations", "topic-operations"})
+    min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
+    min_threads: int = 2
+
+    def __init__(self, options: GroupsOptions | None = None) -> None:
+        super().__init__()
+        self._options = options or GroupsOptions()
+
+    def lacking(self) -> str | None:
+        """Why this machine cannot have it; None: it can."""
+        return None if importlib.util.find_spec(LIBRARY) is not None else WITHOUT_LIBRARY
+
+    def generator(self, options: WorkloadOptions) -> Generator:
+        return GroupOperations(
+            options=self._options, members_at_once=min(self._options.members, options.threads - 1)
+        )
+
+    def final_generator(self, options: WorkloadOptions) -> Generator:
+        """All of every partition; all members leave; one reads what the group has yet to read,
+        and what it committed in the end."""
+        keys = self._options.keys
+        nobody = Membership(group=GROUP, member="").to_json()
+        return phases(
+            final_fetches(keys),
+            each_thread(op("leave", value=nobody)),
+            FinalMember(keys=tuple(keys)),
+            FinalReads(names=lambda: keys, f="committed", value=OfGroup(GROUP).to_json()),
+            super().final_generator(options),
+        )
+
+    def client(self, cluster: Cluster, thread: int) -> Client:
+        return GroupsClient(
+            cluster,
+            thread,
+            topics=(TOPIC,),
+            session_ms=self._options.session_ms,
+            started=self._started,
+        )
+
+
+# --- a member -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """What a process knows of the member that it is. `generation`: None until it is told what to
+    read. `positions`: key -> where it goes on; `committed`: key -> what it committed of that."""
+
+    name: str
+    generation: int | None = None
+    id: str = ""
+    positions: Mapping[str, int] = field(default_factory=dict)
+    committed: Mapping[str, int] = field(default_factory=dict)
+
+    def fetch(self, key: str) -> Invocation:
+        """The next records of a partition."""
+        assert self.generation is not None
+        value = MemberFetch(
+            consumer=f"{self.name}@{self.generation}",
+            start=self.positions[key],
+            group=GROUP,
+            member=self.name,
+            generation=self.generation,
+        )
+        return op("fetch", key=key, value=value.to_json())
+
+    def commit(self, key: str, *, as_other: bool = False) -> Invocation:
+        """How far it came; `as_other`: somebody else says so, under its name."""
+        assert self.generation is not None
+        value = Commit(
+            group=GROUP,
+            member=self.name,
+            generation=self.generation,
+            offset=self.positions[key],
+            id=self.id if as_other else None,
+        )
+        return op("commit", key=key, value=value.to_json())
+
+    def uncommitted(self) -> Sequence[str]:
+        """Keys of which it has read more than it committed."""
+        return [
+            key for key, position in self.positions.items() if position > self.committed.get(key, 0)
+        ]
+
+    def asking(self, f: str) -> Invocation:
+        """`join`, `assignment`, `leave` or `crash`."""
+        return op(f, value=Membership(group=GROUP, member=self.name).to_json())
+
+    def after(self, event: Event) -> Member | None:
+        """What it knows after one of its operations; None: it is no member any more."""
+        if event.f in ("join", "assignment"):
+            return self._assigned(event)
+        if event.f in ("leave", "crash") or event.type == "info":
+            return None
+        if event.type == "fail":
+            code = (event.error or ("",))[0]
+            if code in GONE:
+                return None
+            return replace(self, generation=None) if code in MOVED else self
+        key = str(event.key)
+        if event.f == "fetch":
+            position = MemberFetched.from_json(event.value).position
+            return replace(self, positions={**self.positions, key: position})
+        offset = Commit.from_json(event.value).offset
+        return replace(self, committed={**self.committed, key: offset})
+
+    def _assigned(self, event: Event) -> Member | None:
+        if event.type != "ok":
+            return None  # whatever it waits for, a new one may find
+        told = Assigned.from_json(event.value)
+        positions = dict(told.positions)
+        return Member(
+            name=self.name,
+            generation=told.generation,
+            id=told.id,
+            positions=positions,
+            committed=positions,
+        )
+
+
+# --- the main phase -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupOperations:
+    """Endless. `members`: by process. `newest`: the newest generation that somebody was told of;
+    `former`: memberships of older ones, and what they had read. `departed_ns`: when somebody went
+    last; they leave and vanish in turn, `departures` so far."""
+
+    options: GroupsOptions
+    members_at_once: int
+    created: bool = False
+    members: Mapping[Process, Member] = field(default_factory=dict)
+    newest: int = -1
+    former: tuple[Member, ...] = ()
+    departed_ns: int = 0
+    departures: int = 0
+    next_value: int = 1
+    lives: int = 0
+    taken: int = 0
+
+    def offer(self, context: Context) -> Offer:
+        process = free_process(context.fork(self.taken))
+        if process is None:
+            return Offer(PENDING, self)
+        rng = context.rng(self.taken)
+        template = self._next(rng, process, context.time)
+        chosen = replace(template, process=process, time=context.time)
+        return Offer(chosen, self._taken(chosen))
+
+    def _next(self, rng: random.Random, process: Process, now_ns: int) -> Invocation:
+        if not self.created:
+            count = CreateTopic(
+                partitions=self.options.partitions, replication=self.options.replicas
+            )
+            return op("create", key=TOPIC, value=count.to_json())
+        member = self.members.get(process)
+        if member is not None:
+            return self._of_member(rng, member, now_ns)
+        if len(self.members) < self.members_at_once:
+            return Member(name=f"m{self.lives}").asking("join")
+        return self._of_others(rng)
+
+    def _of_member(self, rng: random.Random, member: Member, now_ns: int) -> Invocation:
+        if now_ns - self.departed_ns > self.options.churn_s * NS_PER_S:
+            return member.asking("leave" if self.departures % 2 else "crash")
+        if member.generation is None or not member.positions:
+            return member.asking("assignment")
+        due = member.uncommitted()
+        if due and rng.random() < COMMIT_SHARE:
+            return member.commit(rng.choice(due))
+        return member.fetch(rng.choice(sorted(member.positions)))
+
+    def _of_others(self, rng: random.Random) -> Invocation:
+        draw, key = rng.random(), rng.choice(self.options.keys)
+        # A commit in the present generation is as good as a heartbeat of whoever vanished.
+        stale = [each for each in self.former if (each.generation or 0) < self.newest]
+        if draw < STALE_SHARE and stale:
+            member = rng.choice(stale)
+            return member.commit(rng.choice(sorted(member.positions)), as_other=True)
+        if draw < STALE_SHARE + COMMITTED_SHARE:
+            return op("committed", key=key, value=OfGroup(GROUP).to_json())
+        if draw < STALE_SHARE + COMMITTED_SHARE + PRODUCE_SHARE:
+            produce = Produce(value=self.next_value, acks="all", idempotent=True)
+            return op("produce", key=key, value=produce.to_json())
+        return op("list-offsets", key=key, value={"at": "latest"})
+
+    def _taken(self, chosen: Invocation) -> GroupOperations:
+        after = replace(self, taken=self.taken + 1)
+        if chosen.f == "produce":
+            after = replace(after, next_value=self.next_value + 1)
+        elif chosen.f == "join":
+            joining = Member(name=str(chosen.value["member"]))
+            members = {**self.members, chosen.process: joining}
+            after = replace(after, members=members, lives=self.lives + 1)
+        elif chosen.f in ("leave", "crash"):
+            after = replace(after, departed_ns=chosen.time or 0, departures=self.departures + 1)
+        return after
+
+    def update(self, context: Context, event: Event) -> Generator:
+        if event.type == "invoke":
+            return self
+        if event.f == "create":
+            exists = event.type == "ok" or (event.error or ("",))[0] == "TOPIC_ALREADY_EXISTS"
+            return replace(self, created=self.created or exists)
+        member = self.members.get(event.process)
+        if member is None:
+            return self
+        now = member.after(event)
+        rest = {process: each for process, each in self.members.items() if process != event.process}
+        after = replace(self, members=rest if now is None else {**rest, event.process: now})
+        if now is not None and now.generation == member.generation:
+            return after
+        return after._told(member, now)
+
+    def _told(self, before: Member, now: Member | None) -> GroupOperations:
+        """After the end of a membership, or the beginning of one."""
+        newest = max(self.newest, -1 if now is None or now.generation is None else now.generation)
+        former = self.former
+        if before.generation is not None and any(before.positions.values()):
+            read = {key: offset for key, offset in before.positions.items() if offset > 0}
+            former = (*former, replace(before, positions=read))[-FORMER:]
+        return replace(self, newest=newest, former=former)
+
+
+# --- the final phase ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalMember:
+    """One member of all partitions, which reads each to its end and commits that. `process`: who
+    it is; `left`: keys that it has not come to the end of, or has yet to commit."""
+
+    keys: tuple[str, ...]
+    attempts: int = FINAL_ATTEMPTS
+    process: Process | None = None
+    member: Member | None = None
+    left: tuple[str, ...] = ()
+    busy: bool = False
+    taken: int = 0
+
+    def offer(self, context: Context) -> Offer | None:
+        if self.busy:
+            return Offer(PENDING, self)
+        template = self._next()
+        if template is None:
+            return None
+        process = self.process
+        if process is None:
+            process = free_process(context.fork(self.taken))
+        thread = None if process is None else context.thread_of(process)
+        if process is None or thread not in context.free:
+            return Offer(PENDING, self)
+        chosen = replace(template, process=process, time=context.time)
+        member = self.member or Member(name=str(chosen.value["member"]))
+        return Offer(
+            chosen,
+            replace(self, process=process, member=member, busy=True, taken=self.taken + 1),
+        )
+
+    def _next(self) -> Invocation | None:
+        member = self.member
+        if self.attempts <= 0:
+            return None
+        if member is None:
+            return Member(name=f"{FINAL_MEMBER}-{self.taken}").asking("join")
+        if member.generation is None or set(member.positions) != set(self.keys):
+            return member.asking("assignment")  # others have yet to be given up
+        if self.left:
+            return member.fetch(self.left[0])
+        due = member.uncommitted()
+        return member.commit(due[0]) if due else None
+
+    def update(self, context: Context, event: Event) -> Generator:
+        if event.type == "invoke" or event.process != self.process or self.member is None:
+            return self
+        now = self.member.after(event)
+        after = replace(self, busy=False, member=now, attempts=self.attempts - 1)
+        if now is None:
+            return replace(after, process=None, left=())
+        if now.generation != self.member.generation:
+            return replace(after, left=self.keys)
+        if event.f != "fetch" or event.type != "ok":
+            return after
+        return after._fetched(MemberFetched.from_json(event.value))
+
+    def _fetched(self, told: MemberFetched) -> FinalMember:
+        at_end = told.high_watermark is not None and told.position >= told.high_watermark
+        left = self.left[1:] if at_end else self.left
+        got_on = at_end or bool(told.records)
+        return replace(self, left=left, attempts=FINAL_ATTEMPTS if got_on else self.attempts)

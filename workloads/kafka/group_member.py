@@ -1,0 +1,237 @@
+"""A program: one member of a consumer group, by kafka-python, as its users write one.
+
+    python -m workloads.kafka.group_member CONFIGURATION
+
+It does what each line of its input asks, and answers with a line; between them it polls, so that
+it takes part in rebalances. At the end of its input it is gone, and tells nobody: only `leave` is a
+farewell. (So does one whose process is killed; docs/operating.md says what is asked and answered.)
+
+Records are polled of one partition at a time: all others are paused, so that what a member was
+handed is what an operation asked for. kafka-python 3.0.12 forgets an assignment that comes while no
+poll waits, so a member that has none polls for long.
+"""
+
+import json
+import os
+import select
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.structs import OffsetAndMetadata
+
+REBALANCED: Final = "REBALANCED"
+"""The member is not, or no longer, in the generation that it is asked to act in."""
+POSITION_MOVED: Final = "POSITION_MOVED"
+"""The member goes on from elsewhere than it is asked to."""
+NOT_ASSIGNED: Final = "NOT_ASSIGNED"
+"""No generation was complete in time."""
+
+JOIN_S: Final = 7.0
+FETCH_S: Final = 0.6
+CALL_S: Final = 2.5
+"""For a commit, or a question for offsets."""
+IDLE_MS: Final = 20
+WAITING_MS: Final = 1000
+"""Polls of a member with an assignment, and of one that waits for it."""
+
+
+class NotDone(Exception):
+    """The operation failed before anything was sent."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """The member's own."""
+
+    number: int
+    member_id: str
+    assigned: tuple[TopicPartition, ...]
+
+
+class Member(ConsumerRebalanceListener):  # type: ignore[misc]
+    """The consumer. `now`: its generation; None: it is between two, or in no group."""
+
+    def __init__(self, settings: Mapping[str, Any], topics: list[str]) -> None:
+        self.now: Generation | None = None
+        self._topics = topics
+        self._consumer = KafkaConsumer(
+            **settings,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            partition_assignment_strategy=[RangePartitionAssignor],
+            max_poll_records=50,
+            heartbeat_interval_ms=200,
+            request_timeout_ms=4000,
+            bootstrap_timeout_ms=5000,
+            max_poll_interval_ms=6000,
+            metadata_max_age_ms=5000,
+            reconnect_backoff_ms=50,
+            reconnect_backoff_max_ms=200,
+            fetch_max_wait_ms=100,
+        )
+
+    # --- rebalances -----------------------------------------------------------------------
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        self.now = None
+
+    def on_partitions_lost(self, lost: Any) -> None:
+        self.now = None
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        metadata = self._consumer.group_metadata()
+        self._consumer.pause(*assigned)
+        if metadata.generation_id >= 0:
+            self.now = Generation(
+                metadata.generation_id, metadata.member_id, tuple(sorted(assigned))
+            )
+
+    @property
+    def joined(self) -> bool:
+        return bool(self._consumer.subscription())
+
+    def idle(self) -> None:
+        """Poll for a moment; a member without an assignment, until it may have one."""
+        self._consumer.poll(timeout_ms=IDLE_MS if self._in(self.now) else WAITING_MS)
+
+    def _in(self, generation: Generation | None) -> bool:
+        """Whether that is the member's generation, as far as it knows."""
+        if generation is None or generation is not self.now:
+            return False
+        told: int = self._consumer.group_metadata().generation_id
+        return told == generation.number
+
+    def _acting(self, number: int) -> Generation:
+        """Raises `NotDone`."""
+        now = self.now
+        if now is None or now.number != number or not self._in(now):
+            raise NotDone(REBALANCED, f"not in generation {number}: {now}")
+        return now
+
+    # --- operations -----------------------------------------------------------------------
+
+    def join(self) -> Mapping[str, Any]:
+        """Become a member."""
+        deadline = time.monotonic() + JOIN_S
+        while not all(self._consumer.partitions_for_topic(topic) for topic in self._topics):
+            if time.monotonic() > deadline:
+                raise NotDone(NOT_ASSIGNED, "the topics are not known")
+            time.sleep(0.05)
+        self._consumer.subscribe(self._topics, listener=self)
+        return self._assignment(deadline)
+
+    def assignment(self) -> Mapping[str, Any]:
+        """What it reads; waits for it."""
+        return self._assignment(time.monotonic() + JOIN_S)
+
+    def _assignment(self, deadline: float) -> Mapping[str, Any]:
+        while time.monotonic() < deadline:
+            self.idle()
+            now = self.now
+            if now is None or not self._in(now):
+                continue
+            positions = [[_key(each), self._position(each)] for each in now.assigned]
+            if self._in(now):
+                return {
+                    "generation": now.number,
+                    "assigned": [_key(each) for each in now.assigned],
+                    "positions": positions,
+                    "id": now.member_id,
+                }
+        raise NotDone(NOT_ASSIGNED, f"no generation within {JOIN_S:g} s")
+
+    def _position(self, partition: TopicPartition) -> int:
+        position = self._consumer.position(partition, timeout_ms=int(CALL_S * 1000))
+        if position is None:
+            raise NotDone(NOT_ASSIGNED, f"no position in {_key(partition)}")
+        return int(position)
+
+    def fetch(self, key: str, start: int, generation: int) -> Mapping[str, Any]:
+        """The next records of a partition; where there are none, also where it ends."""
+        now, partition = self._acting(generation), _partition(key)
+        if partition not in now.assigned or self._position(partition) != start:
+            raise NotDone(POSITION_MOVED, f"does not go on from {start} in {key}")
+        self._consumer.resume(partition)
+        try:
+            polled = self._consumer.poll(timeout_ms=int(FETCH_S * 1000))
+        finally:
+            if partition in self._consumer.assignment():
+                self._consumer.pause(partition)
+        records = [[each.offset, int(each.value)] for each in polled.get(partition, ())]
+        if records:
+            return {"records": records, "position": records[-1][0] + 1}
+        self._acting(generation)
+        if self._position(partition) != start:
+            raise NotDone(POSITION_MOVED, f"no longer goes on from {start} in {key}")
+        ends = self._consumer.end_offsets([partition], timeout_ms=int(CALL_S * 1000))
+        return {"records": [], "position": start, "high_watermark": int(ends[partition])}
+
+    def commit(self, key: str, offset: int, generation: int) -> Mapping[str, Any]:
+        """One partition's offset."""
+        now = self._acting(generation)
+        offsets = {_partition(key): OffsetAndMetadata(offset, "", -1)}
+        self._consumer.commit(offsets, timeout_ms=int(CALL_S * 1000))
+        if self.now is not now:
+            raise RuntimeError("the generation changed during a commit")
+        return {}
+
+    def leave(self) -> Mapping[str, Any]:
+        """Say farewell."""
+        self._consumer.close(autocommit=False, timeout_ms=int(CALL_S * 1000))
+        return {}
+
+
+def _key(partition: TopicPartition) -> str:
+    return f"{partition.topic}/{partition.partition}"
+
+
+def _partition(key: str) -> TopicPartition:
+    topic, _, number = key.rpartition("/")
+    return TopicPartition(topic, int(number))
+
+
+def answer(member: Member, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """{"ok": result}, or {"error": [code, message], "sent": whether anything may have been}."""
+    operations: Mapping[str, Callable[..., Mapping[str, Any]]] = {
+        "join": member.join,
+        "assignment": member.assignment,
+        "fetch": member.fetch,
+        "commit": member.commit,
+        "leave": member.leave,
+    }
+    arguments = {name: value for name, value in request.items() if name != "do"}
+    try:
+        return {"ok": operations[request["do"]](**arguments)}
+    except NotDone as error:
+        return {"error": [error.code, str(error)], "sent": False}
+    except Exception as error:  # whatever the library raises
+        return {"error": [type(error).__name__, str(error)], "sent": True}
+
+
+def main() -> None:
+    configuration = json.loads(sys.argv[1])
+    member = Member(configuration["settings"], configuration["topics"])
+    while True:
+        asked, _, _ = select.select([sys.stdin], [], [], 0 if member.joined else None)
+        if not asked:
+            with suppress(Exception):  # the next operation meets it again
+                member.idle()
+            continue
+        line = sys.stdin.readline()
+        if not line:
+            os._exit(0)  # no farewell
+        print(json.dumps(answer(member, json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

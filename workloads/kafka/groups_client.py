@@ -1,0 +1,256 @@
+"""The client of the `groups` workload: perhaps a member of a group, and somebody who asks its
+coordinator.
+
+The member is another's client, in a process of its own (`member_process`). Questions for offsets,
+and commits under a former member's name, which no honest client would send, go to the coordinator
+in our own codec, once: a commit is not sent again after an answer that leaves its fate open.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import tenacity
+from kio.schema.errors import ErrorCode
+from kio.static.protocol import RequestPayload
+
+from framework.history.event import Completion, Invocation, Json
+from framework.plugins import outcomes
+from framework.plugins.dialect import UnexpectedResponse
+from framework.plugins.outcomes import Failure, Ok, Refused, completion
+from framework.plugins.system import Cluster
+from workloads.kafka.broker_client import BrokerClient
+from workloads.kafka.client import connections
+from workloads.kafka.codec import Codec
+from workloads.kafka.connection import Breakdown
+from workloads.kafka.group_messages import (
+    commit_answer,
+    commit_request,
+    committed_answer,
+    committed_request,
+    coordinator_request,
+)
+from workloads.kafka.leaders import LOOKUP_S, NoAnswer
+from workloads.kafka.log_client import LogClient
+from workloads.kafka.member_process import MemberFailed, MemberProcess
+from workloads.kafka.messages import name_of, refused
+from workloads.kafka.operations.groups import Commit, Left, MemberFetch, Membership
+from workloads.kafka.relay import Relay
+from workloads.kafka.system import system_of
+
+SEARCH_S: Final = 3.0
+"""No new attempt later than this after the operation began."""
+ATTEMPT_S: Final = 2.0
+PAUSE_S: Final = 0.1
+NO_MEMBER: Final = "NO_MEMBER"
+"""This client has no such member, or none any more."""
+MOVED: Final = frozenset(
+    {
+        outcomes.CONNECTION_FAILED,
+        *map(
+            name_of,
+            (
+                ErrorCode.not_coordinator,
+                ErrorCode.coordinator_not_available,
+                ErrorCode.coordinator_load_in_progress,
+            ),
+        ),
+    }
+)
+"""Answers after which a question goes to whoever coordinates now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt of an operation; `again`: another may have a better result."""
+
+    result: Ok | Failure
+    node: str | None
+    again: bool = False
+
+
+class GroupsClient:
+    """Implements the engine's `Client`. Closed, its member is gone without a word."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        thread: int,
+        *,
+        topics: tuple[str, ...],
+        session_ms: int,
+        started: Callable[[Invocation], None] = lambda _: None,
+    ) -> None:
+        self._cluster, self._topics, self._session_ms = cluster, topics, session_ms
+        self._log = LogClient(cluster, thread, started)
+        self._outcomes = system_of(cluster).dialect().outcomes
+        self._brokers = connections(cluster, "broker", "client", f"groups-{thread}", Codec())
+        self._any = BrokerClient(self._brokers, thread)
+        self._names = {cluster.nodes[node].ids["broker"]: node for node in self._brokers}
+        self._coordinators: dict[str, str] = {}
+        self._relay: Relay | None = None
+        self._member: MemberProcess | None = None
+
+    def invoke(self, invocation: Invocation) -> Completion:
+        """The completion, within 10 s."""
+        value = invocation.value if isinstance(invocation.value, dict) else {}
+        if invocation.f == "committed" or (invocation.f == "commit" and "id" in value):
+            return self._asked(invocation)
+        if invocation.f in _OF_MEMBERS and "group" in value:
+            return self._by_member(invocation)
+        return self._log.invoke(invocation)
+
+    def close(self) -> None:
+        """Close all connections; the member is killed."""
+        self._vanish()
+        if self._relay is not None:
+            self._relay.close()
+        self._log.close()
+        for connection in self._brokers.values():
+            connection.close()
+
+    # --- the member -----------------------------------------------------------------------
+
+    def _by_member(self, invocation: Invocation) -> Completion:
+        try:
+            result = _OF_MEMBERS[invocation.f](self, invocation)
+        except MemberFailed as error:
+            if error.code in _LOST:
+                self._vanish()
+            failure = self._outcomes.unanswered(
+                invocation.f, error.code, str(error), sent=error.sent
+            )
+            return completion(invocation, failure, None)
+        return invocation.completed("ok", result)
+
+    def _join(self, invocation: Invocation) -> Json:
+        asked = Membership.from_json(invocation.value)
+        self._vanish()
+        if self._relay is None:
+            self._relay = Relay(self._cluster)
+        self._member = MemberProcess(
+            self._relay,
+            group=asked.group,
+            name=asked.member,
+            topics=self._topics,
+            session_ms=self._session_ms,
+        )
+        try:
+            return self._member.ask("join")
+        except MemberFailed as error:
+            self._vanish()
+            # It may have become a member for a moment.
+            raise MemberFailed(error.code, str(error), sent=True) from error
+
+    def _assignment(self, invocation: Invocation) -> Json:
+        return self._of(Membership.from_json(invocation.value).member).ask("assignment")
+
+    def _fetch(self, invocation: Invocation) -> Json:
+        asked = MemberFetch.from_json(invocation.value)
+        return self._of(asked.member).ask(
+            "fetch", key=invocation.key, start=asked.start, generation=asked.generation
+        )
+
+    def _commit(self, invocation: Invocation) -> Json:
+        asked = Commit.from_json(invocation.value)
+        self._of(asked.member).ask(
+            "commit", key=invocation.key, offset=asked.offset, generation=asked.generation
+        )
+        return invocation.value
+
+    def _leave(self, invocation: Invocation) -> Json:
+        """Of whoever is a member here; that nobody is, is as good."""
+        member, self._member = self._member, None
+        if member is None:
+            return Left(None).to_json()
+        try:
+            member.ask("leave")
+        finally:
+            member.kill()
+        return Left(member.name).to_json()
+
+    def _crash(self, invocation: Invocation) -> Json:
+        name = None if self._member is None else self._member.name
+        self._vanish()
+        return Left(name).to_json()
+
+    def _of(self, name: str) -> MemberProcess:
+        """The member of that name. Raises `MemberFailed`."""
+        if self._member is None or self._member.name != name:
+            raise MemberFailed(NO_MEMBER, f"{name} is not here", sent=False)
+        return self._member
+
+    def _vanish(self) -> None:
+        member, self._member = self._member, None
+        if member is not None:
+            member.kill()
+
+    # --- the coordinator ------------------------------------------------------------------
+
+    def _asked(self, invocation: Invocation) -> Completion:
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_result(lambda attempt: attempt.again),
+            stop=tenacity.stop_after_delay(SEARCH_S),
+            wait=tenacity.wait_fixed(PAUSE_S),
+            retry_error_callback=lambda state: state.outcome and state.outcome.result(),
+        )
+        last: Attempt = retrying(self._attempt, invocation)
+        return completion(invocation, last.result, last.node)
+
+    def _attempt(self, invocation: Invocation) -> Attempt:
+        group = str(invocation.value["group"])
+        try:
+            node = self._coordinator(group)
+        except NoAnswer as missing:
+            return Attempt(Failure("fail", missing.error), missing.node, again=True)
+        result = self._exchanged(invocation, node)
+        if isinstance(result, Ok):
+            return Attempt(result, node)
+        if result.error[0] in MOVED or result.type == "info":
+            self._coordinators.pop(group, None)
+        return Attempt(result, node, again=result.type == "fail" and result.error[0] in MOVED)
+
+    def _coordinator(self, group: str) -> str:
+        """The node that coordinates the group. Raises `NoAnswer`."""
+        if group not in self._coordinators:
+            try:
+                node, response = self._any.call(coordinator_request(group), deadline_s=LOOKUP_S)
+            except Breakdown as error:
+                raise NoAnswer(error.code, str(error), error.node) from error
+            if response.error_code != 0:
+                refusal = refused(response.error_code, response.error_message)
+                raise NoAnswer(refusal.code, refusal.message, node)
+            name = self._names.get(int(response.node_id))
+            if name is None:
+                raise NoAnswer("COORDINATOR_NOT_AVAILABLE", f"{node} knows none", node)
+            self._coordinators[group] = name
+        return self._coordinators[group]
+
+    def _exchanged(self, invocation: Invocation, node: str) -> Ok | Failure:
+        reads = invocation.f == "committed"
+        request: RequestPayload = (committed_request if reads else commit_request)(invocation)
+        try:
+            response = self._brokers[node].call(request, time.monotonic() + ATTEMPT_S)
+            answer = (committed_answer if reads else commit_answer)(invocation, response)
+        except Breakdown as error:
+            return self._outcomes.unanswered(invocation.f, error.code, str(error), sent=error.sent)
+        except UnexpectedResponse as error:
+            code = outcomes.MALFORMED_RESPONSE
+            return self._outcomes.unanswered(invocation.f, code, str(error), sent=True)
+        if isinstance(answer, Refused):
+            return self._outcomes.refused(invocation.f, answer, retried=False)
+        return answer
+
+
+_OF_MEMBERS: Final[dict[str, Callable[[GroupsClient, Invocation], Json]]] = {
+    "join": GroupsClient._join,
+    "assignment": GroupsClient._assignment,
+    "fetch": GroupsClient._fetch,
+    "commit": GroupsClient._commit,
+    "leave": GroupsClient._leave,
+    "crash": GroupsClient._crash,
+}
+_LOST: Final = frozenset({"MEMBER_GONE", "MEMBER_SILENT"})

@@ -1,0 +1,89 @@
+"""A member of a group as a process of its own, which can vanish: the harness's end of
+`group_member`."""
+
+import json
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from framework.history.event import Json
+from workloads.kafka.relay import Relay
+
+MODULE: Final = "workloads.kafka.group_member"
+ANSWER_S: Final = 9.0
+"""Longer than a member may need; one that needs more is stuck."""
+
+
+class MemberFailed(Exception):
+    """There is no result. `code`: why; `sent`: it may have taken effect."""
+
+    def __init__(self, code: str, message: str, *, sent: bool) -> None:
+        super().__init__(message)
+        self.code = code
+        self.sent = sent
+
+
+class MemberProcess:
+    """Runs until it leaves or is killed. For one thread at a time."""
+
+    def __init__(
+        self, relay: Relay, *, group: str, name: str, topics: Sequence[str], session_ms: int
+    ) -> None:
+        settings = {
+            "bootstrap_servers": relay.brokers,
+            "proxy_url": relay.url,
+            "group_id": group,
+            "client_id": name,
+            "session_timeout_ms": session_ms,
+        }
+        configuration = json.dumps({"settings": settings, "topics": list(topics)})
+        self.name = name
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", MODULE, configuration],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is the harness's, which ends its input
+        )
+
+    def ask(self, do: str, **arguments: Json) -> Json:
+        """The result. Raises `MemberFailed`; one that does not answer in time is killed."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise MemberFailed(
+                "MEMBER_GONE", f"the process has ended: {error}", sent=False
+            ) from error
+        answer = json.loads(self._line())
+        if "error" in answer:
+            code, message = answer["error"]
+            raise MemberFailed(code, message, sent=answer["sent"])
+        return answer["ok"]
+
+    def _line(self) -> bytes:
+        """Its answer, a line."""
+        out = self._process.stdout
+        assert out is not None
+        deadline = time.monotonic() + ANSWER_S
+        if not select.select([out], [], [], deadline - time.monotonic())[0]:
+            self.kill()
+            raise MemberFailed("MEMBER_SILENT", f"no answer within {ANSWER_S:g} s", sent=True)
+        line = out.readline()
+        if not line:
+            raise MemberFailed("MEMBER_GONE", "the process ended without an answer", sent=True)
+        return line
+
+    def kill(self) -> None:
+        """SIGKILL: it vanishes, and tells nobody. Never raises."""
+        self._process.kill()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        self._process.wait()
