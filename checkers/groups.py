@@ -21,17 +21,82 @@ than by the history's operations are not for these clauses.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from checkers.folds.sweeps import falls
-from framework.checking.findings import concluded, finding
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.run_events import RunEvents
 from framework.history.event import Json
 from framework.history.pairing import Operation
-from framework.plugins.checker import Finding
+from framework.plugins.checker import CLIENTS, Clause, Count, Finding
+
+ONE_OWNER: Final = Clause(
+    name="one-owner",
+    says="In one generation of a group a partition belongs to one member",
+    compares="partitions of members in generations of which two members tell",
+    floor=2,
+    because="it takes two members of one generation, each with something to read",
+    sources=(CLIENTS,),
+    blind="what a member is given whose join is not answered",
+)
+OLD_GENERATIONS: Final = Clause(
+    name="old-generations-refused",
+    says="No commit of an older generation is taken once somebody has joined, or committed in, a "
+    "newer one",
+    compares="commits of an older generation that some node answered",
+    floor=5,
+    because="one commit in seven of those who are no members is of a former one, so that a newer "
+    "generation sees as many within a second or two; some meet a node that is down",
+    sources=(CLIENTS,),
+    blind="such a commit whose answer is lost and that nobody is told of afterwards",
+)
+RISE: Final = Clause(
+    name="generations-rise",
+    says="Who joins a group is not given an older generation than another had joined before",
+    compares="joins after the group had been in a generation",
+    floor=2,
+    because="a member of the final phase joins in any case, after one of the main phase",
+    sources=(CLIENTS,),
+)
+KEPT: Final = Clause(
+    name="commits-kept",
+    says="What a group is told is what was committed last: none is lost or comes back",
+    compares="questions after a commit",
+    floor=4,
+    because="the final member and the final questions ask for each partition, of which there are "
+    "four by default; where there are fewer, the main phase asks as often",
+    sources=(CLIENTS,),
+    blind="two questions that only together contradict a commit without an answer",
+)
+MADE: Final = Clause(
+    name="commits-made",
+    says="Nobody is told an offset that nobody had begun to commit",
+    compares="offsets that were told",
+    floor=4,
+    because="as above",
+    sources=(CLIENTS,),
+)
+WITHIN_END: Final = Clause(
+    name="within-end",
+    says="No committed offset is beyond the end of its partition",
+    compares="offsets that were told of partitions whose end is known",
+    floor=4,
+    because="as above",
+    sources=(CLIENTS,),
+    blind="in the main phase an end that goes back and comes again",
+)
+DELIVERED: Final = Clause(
+    name="delivered",
+    says="What was acknowledged below where the group has read to its end was handed to a member",
+    compares="acknowledged records below that end",
+    floor=20,
+    because="a second of the workload acknowledges as many",
+    sources=(CLIENTS,),
+    blind="a partition whose end the final member does not reach",
+)
 
 JOINS: Final = ("join", "assignment")
 FS: Final = (*JOINS, "commit", "committed", "fetch", "list-offsets", "produce")
@@ -47,7 +112,7 @@ Place: TypeAlias = tuple[str, str]
 class Seen(NamedTuple):
     """What a clause compared, and found."""
 
-    compared: int
+    compared: Count
     findings: Sequence[Finding]
 
 
@@ -65,7 +130,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit that may have been taken. `generation`: negative of who is no member."""
+    """A commit. `generation`: negative of who is no member."""
 
     operation: Operation
     place: Place
@@ -119,11 +184,13 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class GroupRun:
-    """What a run shows of groups. `began`: places at whose beginning a member has begun; `ends`,
+    """What a run shows of groups. `commits`: those that may have been taken; `refused`: those that
+    some node refused. `began`: places at whose beginning a member has begun; `ends`,
     `acknowledged`: by key."""
 
     memberships: Sequence[Membership]
     commits: Sequence[Commit]
+    refused: Sequence[Commit]
     told: Sequence[Told]
     reads: Sequence[Read]
     began: frozenset[Place]
@@ -131,17 +198,18 @@ class GroupRun:
     acknowledged: Mapping[str, Sequence[tuple[int, Operation]]] = field(default_factory=dict)
 
 
-Clause: TypeAlias = Callable[[GroupRun], Seen]
+Rule: TypeAlias = Callable[[GroupRun], Seen]
 
 
 def groups(events: RunEvents) -> Outcome:
     """All clauses over one run."""
     run = group_run(events.operations)
-    seen = {name: clause(run) for name, clause in CLAUSES.items()}
-    figures = {name: float(each.compared) for name, each in seen.items()}
-    figures |= {f"{name} broken": float(len(each.findings)) for name, each in seen.items()}
-    findings = [each for one in seen.values() for each in one.findings[:MOST]]
-    return concluded(sum(each.compared for each in seen.values()), findings, figures)
+    seen = {clause.name: rule(run) for clause, rule in RULES.items()}
+    findings = [
+        replace(each, clause=name) for name, one in seen.items() for each in one.findings[:MOST]
+    ]
+    figures = {f"{name} broken": float(len(each.findings)) for name, each in seen.items()}
+    return weighed({name: each.compared for name, each in seen.items()}, findings, figures)
 
 
 # --- what was seen ------------------------------------------------------------------------
@@ -158,6 +226,7 @@ def group_run(operations: Iterable[Operation]) -> GroupRun:
     return GroupRun(
         memberships=[_membership(each) for each in joins],
         commits=[_commit(each) for each in by_f["commit"] if not each.failed],
+        refused=[_commit(each) for each in by_f["commit"] if each.failed and each.node],
         told=[
             *(_told(each) for each in by_f["committed"] if each.ok),
             # What a member says late may have been committed over since.
@@ -243,12 +312,12 @@ def _acknowledged(produces: Iterable[Operation]) -> Mapping[str, Sequence[tuple[
 
 
 def one_owner(run: GroupRun) -> Seen:
+    members: dict[tuple[str, int], set[str]] = defaultdict(set)
     first: dict[tuple[str, int, str], Membership] = {}
     found: dict[tuple[str, int, str], Finding] = {}
-    count = 0
     for each in run.memberships:
+        members[each.group, each.generation].add(each.member)
         for key in each.assigned:
-            count += 1
             where = (each.group, each.generation, key)
             owner = first.setdefault(where, each)
             if owner.member != each.member and where not in found:
@@ -258,7 +327,10 @@ def one_owner(run: GroupRun) -> Seen:
                     f"operation {each.operation.index}",
                     [owner.operation, each.operation],
                 )
-    return Seen(count, list(found.values()))
+    shared = sum(len(members[group, generation]) > 1 for group, generation, _ in first)
+    if members and all(len(each) == 1 for each in members.values()):
+        return Seen("no generation of which two members tell", [])
+    return Seen(shared, list(found.values()))
 
 
 # --- 2, 3: generations --------------------------------------------------------------------
@@ -266,42 +338,44 @@ def one_owner(run: GroupRun) -> Seen:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An answer shows that a group was in a generation. `due`: it must be no older than what was
-    shown before; what is told late is not asked for that."""
+    """An answer shows that a group was in a generation (-1: it shows nothing). `due`: it must be no
+    older than what was shown before; what is told late is not asked for that."""
 
     operation: Operation
     generation: int
-    what: str
     due: int
+    what: str
+
+    @property
+    def commits(self) -> bool:
+        return self.operation.f == "commit"
 
 
 def _shown(run: GroupRun) -> Mapping[str, Sequence[Shown]]:
     """By group."""
     found: dict[str, list[Shown]] = defaultdict(list)
     for each in run.memberships:
-        what = f"{each.member} had joined"
-        due = NEVER if each.late else each.generation
-        found[each.group].append(Shown(each.operation, each.generation, what, due))
-    for commit in run.commits:
-        if commit.taken and commit.generation >= 0:
-            number = commit.generation
-            found[commit.place[0]].append(
-                Shown(commit.operation, number, "a commit was taken", number)
-            )
+        number, due = each.generation, NEVER if each.late else each.generation
+        found[each.group].append(Shown(each.operation, number, due, f"{each.member} had joined"))
+    for commit in (*run.commits, *run.refused):
+        number = commit.generation if commit.taken else -1
+        if commit.generation >= 0 and (commit.taken or commit.operation.failed):
+            shown = Shown(commit.operation, number, commit.generation, "a commit was taken")
+            found[commit.place[0]].append(shown)
     return found
 
 
-def _regress(run: GroupRun, f: str) -> Iterator[tuple[str, Shown, Shown]]:
-    """Operations `f` in an older generation than one that was shown before they were invoked."""
+def _older(run: GroupRun) -> Iterator[tuple[str, Shown, Shown]]:
+    """Group, what showed a newer generation, and what was invoked afterwards in an older one."""
     for group, shown in _shown(run).items():
         for before, after in falls(
             shown, worth=lambda each: each.generation, due=lambda each: each.due
         ):
-            if after.operation.f == f:
-                yield group, before, after
+            yield group, before, after
 
 
 def old_generations_refused(run: GroupRun) -> Seen:
+    older = [each for each in _older(run) if each[2].commits]
     found = [
         finding(
             f"group {group}: a commit of generation {after.generation} was taken (operation "
@@ -309,9 +383,12 @@ def old_generations_refused(run: GroupRun) -> Seen:
             f"(operation {before.operation.index})",
             [before.operation, after.operation],
         )
-        for group, before, after in _regress(run, "commit")
+        for group, before, after in older
+        if after.operation.ok
     ]
-    return Seen(sum(each.taken and each.generation >= 0 for each in run.commits), found)
+    if len({each.generation for each in run.memberships}) == 1:
+        return Seen("no second generation was joined", found)
+    return Seen(len(older), found)
 
 
 def generations_rise(run: GroupRun) -> Seen:
@@ -322,9 +399,16 @@ def generations_rise(run: GroupRun) -> Seen:
             f"(operation {before.operation.index})",
             [before.operation, after.operation],
         )
-        for group, before, after in _regress(run, "join")
+        for group, before, after in _older(run)
+        if not after.commits
     ]
-    return Seen(sum(not each.late for each in run.memberships), found)
+    joins = [each for each in run.memberships if not each.late]
+    first: dict[str, int] = {}
+    for each in run.memberships:
+        end = each.operation.end
+        if end is not None:
+            first[each.group] = min(first.get(each.group, end), end)
+    return Seen(sum(first[each.group] < each.operation.index for each in joins), found)
 
 
 # --- 4, 5: what was committed -------------------------------------------------------------
@@ -495,14 +579,14 @@ def _to_the_end(reads: Iterable[Read]) -> Read | None:
     return max(ends, key=lambda each: each.position, default=None)
 
 
-CLAUSES: Final[Mapping[str, Clause]] = {
-    "one-owner": one_owner,
-    "old-generations-refused": old_generations_refused,
-    "generations-rise": generations_rise,
-    "commits-kept": commits_kept,
-    "commits-made": commits_made,
-    "within-end": within_end,
-    "delivered": delivered,
+RULES: Final[Mapping[Clause, Rule]] = {
+    ONE_OWNER: one_owner,
+    OLD_GENERATIONS: old_generations_refused,
+    RISE: generations_rise,
+    KEPT: commits_kept,
+    MADE: commits_made,
+    WITHIN_END: within_end,
+    DELIVERED: delivered,
 }
 
 
@@ -513,4 +597,5 @@ class Groups(RunChecker):
         "commits are kept and within the log, and a group is handed all that was acknowledged"
     )
     requires = frozenset({"group-operations"})
+    clauses = tuple(RULES)
     check_run = RunCheck(groups, fs=FS)

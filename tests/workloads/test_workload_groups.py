@@ -261,7 +261,7 @@ def test_the_final_phase_ends_though_nothing_is_answered() -> None:
 def test_a_group_that_keeps_its_promises_is_valid(seed: int, lose: float) -> None:
     outcome = judged(run(ReferenceGroup(lose=lose, calm=MAIN), seed=seed))
     assert outcome.verdict is Verdict.VALID, [each.message for each in outcome.findings]
-    assert outcome.figures["delivered"] > 500
+    assert outcome.clauses["delivered"] > 500
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,8 @@ class GroupsClient:
         self._of(asked.member).ask(
             "commit", key=invocation.key, offset=asked.offset, generation=asked.generation
         )
-        return invocation.value
+        value: Json = invocation.value
+        return value
 
     def _leave(self, invocation: Invocation) -> Json:
         """Of whoever is a member here; that nobody is, is as good."""

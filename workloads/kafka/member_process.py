@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from framework.history.event import Json
+from framework.history.event import Json, Recorded
 from workloads.kafka.relay import Relay
 
 MODULE: Final = "workloads.kafka.group_member"
@@ -60,11 +60,12 @@ class MemberProcess:
             raise MemberFailed(
                 "MEMBER_GONE", f"the process has ended: {error}", sent=False
             ) from error
-        answer = json.loads(self._line())
+        answer: Recorded = json.loads(self._line())
         if "error" in answer:
             code, message = answer["error"]
             raise MemberFailed(code, message, sent=answer["sent"])
-        return answer["ok"]
+        result: Json = answer["ok"]
+        return result
 
     def _line(self) -> bytes:
         """Its answer, a line."""
