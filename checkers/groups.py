@@ -32,6 +32,7 @@ from framework.evidence.run_events import RunEvents
 from framework.history.event import Json
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, Clause, Count, Finding
+from framework.plugins.outcomes import STALE
 
 ONE_OWNER: Final = Clause(
     name="one-owner",
@@ -46,10 +47,10 @@ OLD_GENERATIONS: Final = Clause(
     name="old-generations-refused",
     says="No commit of an older generation is taken once somebody has joined, or committed in, a "
     "newer one",
-    compares="commits of an older generation that some node answered",
+    compares="commits of an older generation, taken or refused as stale",
     floor=5,
-    because="one commit in seven of those who are no members is of a former one, so that a newer "
-    "generation sees as many within a second or two; some meet a node that is down",
+    because="one operation in seven of those who are no members is such a commit, so that a newer "
+    "generation sees as many within a second or two",
     sources=(CLIENTS,),
     blind="such a commit whose answer is lost and that nobody is told of afterwards",
 )
@@ -185,7 +186,7 @@ class End:
 @dataclass(frozen=True, slots=True)
 class GroupRun:
     """What a run shows of groups. `commits`: those that may have been taken; `refused`: those that
-    some node refused. `began`: places at whose beginning a member has begun; `ends`,
+    were refused as stale. `began`: places at whose beginning a member has begun; `ends`,
     `acknowledged`: by key."""
 
     memberships: Sequence[Membership]
@@ -226,7 +227,7 @@ def group_run(operations: Iterable[Operation]) -> GroupRun:
     return GroupRun(
         memberships=[_membership(each) for each in joins],
         commits=[_commit(each) for each in by_f["commit"] if not each.failed],
-        refused=[_commit(each) for each in by_f["commit"] if each.failed and each.node],
+        refused=[_commit(each) for each in by_f["commit"] if each.failed and each.asserts == STALE],
         told=[
             *(_told(each) for each in by_f["committed"] if each.ok),
             # What a member says late may have been committed over since.

@@ -26,6 +26,7 @@ from framework.generators import (
     phases,
 )
 from framework.history.event import Event, Invocation, Process
+from framework.plugins.outcomes import PRESENT
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
 from workloads.base import FinalReads, KafkaWorkload
@@ -294,7 +295,7 @@ class GroupOperations:
         if event.type == "invoke":
             return self
         if event.f == "create":
-            exists = event.type == "ok" or (event.error or ("",))[0] == "TOPIC_ALREADY_EXISTS"
+            exists = event.type == "ok" or event.asserts == PRESENT
             return replace(self, created=self.created or exists)
         member = self.members.get(event.process)
         if member is None:

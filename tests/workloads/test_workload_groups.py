@@ -16,6 +16,7 @@ from framework.evidence.run_events import RunEvents
 from framework.generators import clients, limit, phases, simulate, stagger
 from framework.history.event import NEMESIS, Event
 from framework.history.pairing import PHASE, Pairing
+from framework.plugins.outcomes import PRESENT, STALE
 from framework.plugins.system import NodeSpec
 from framework.plugins.workload import WorkloadOptions
 from framework.verdict import Verdict
@@ -25,6 +26,7 @@ KEYS = GroupsOptions().keys
 THREADS = 6
 MOST_RECORDS = 10
 LOCAL = ("leave", "crash")
+SAYS = {"TOPIC_ALREADY_EXISTS": PRESENT, "ILLEGAL_GENERATION": STALE}
 MAIN = 3000
 """Operations before the final phase."""
 
@@ -75,7 +77,8 @@ class ReferenceGroup:
     def _do(self, op: Event) -> Event:
         result: Any = getattr(self, "_" + op.f.replace("-", "_"))(op)
         if isinstance(result, str):
-            return replace(op, type="fail", value=None, error=(result, ""))
+            ext = {"asserts": SAYS[result]} if result in SAYS else None
+            return replace(op, type="fail", value=None, error=(result, ""), ext=ext)
         return replace(op, type="ok", value=result)
 
     def _create(self, op: Event) -> Any:

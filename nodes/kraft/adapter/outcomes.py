@@ -67,6 +67,8 @@ OUTCOMES: Final = OutcomeTable(
         ("heartbeat", name_of(ErrorCode.stale_broker_epoch)): STALE,
         ("alter-isr", name_of(ErrorCode.stale_broker_epoch)): STALE,
         ("fetch", name_of(ErrorCode.offset_out_of_range)): OUT_OF_RANGE,
+        ("commit", name_of(ErrorCode.illegal_generation)): STALE,
+        ("commit", name_of(ErrorCode.unknown_member_id)): STALE,
     },
     reads=frozenset(
         {

@@ -6,29 +6,8 @@ from kio.schema.errors import ErrorCode
 from framework.plugins.outcomes import CLIENT_TIMED_OUT, Failure, Refused
 from nodes.kraft.adapter.outcomes import OUTCOMES, name_of
 
-FAIL = {
-    3,
-    10,
-    14,
-    17,
-    19,
-    22,
-    25,
-    27,
-    29,
-    30,
-    31,
-    *range(35, 43),
-    74,
-    77,
-    95,
-    100,
-    101,
-    102,
-    104,
-    107,
-    119,
-}
+FAIL = {3, 10, 14, 17, 19, 22, 25, 27, 29, 30, 31, *range(35, 43), 74, 77, 95, 100, 101, 102, 104}
+FAIL |= {107, 119}
 # 19 comes before anything is appended, 20 after.
 
 
@@ -71,6 +50,8 @@ ASSERTS = {
     ("heartbeat", 77): "stale",
     ("alter-isr", 77): "stale",
     ("fetch", 1): "out-of-range",
+    ("commit", 22): "stale",
+    ("commit", 25): "stale",
 }
 
 
