@@ -39,7 +39,7 @@ from workloads.kafka.operations.groups import (
     Membership,
     OfGroup,
 )
-from workloads.kafka.operations.partitions import Produce, partition_key
+from workloads.kafka.operations.partitions import ListOffsets, Produce, partition_key
 from workloads.kafka.operations.topics import CreateTopic
 from workloads.log import final_fetches
 from workloads.options import at_least
@@ -53,7 +53,8 @@ GROUP: Final = "g"
 FINAL_MEMBER: Final = "final"
 NS_PER_S: Final = 1_000_000_000
 COMMIT_SHARE: Final = 0.35
-PRODUCE_SHARE, COMMITTED_SHARE, STALE_SHARE = 0.55, 0.15, 0.15
+PRODUCE_SHARE, COMMITTED_SHARE, STALE_SHARE, METADATA_SHARE = 0.55, 0.15, 0.15, 0.07
+"""Of what they do who are no members; the rest are questions for ends of partitions."""
 MOVED: Final = frozenset({"REBALANCED", "POSITION_MOVED"})
 """Why a member has to be told anew what it reads."""
 GONE: Final = frozenset({"NO_MEMBER", "MEMBER_GONE", "MEMBER_SILENT"})
@@ -277,7 +278,9 @@ class GroupOperations:
         if draw < STALE_SHARE + COMMITTED_SHARE + PRODUCE_SHARE:
             produce = Produce(value=self.next_value, acks="all", idempotent=True)
             return op("produce", key=key, value=produce.to_json())
-        return op("list-offsets", key=key, value={"at": "latest"})
+        if draw < STALE_SHARE + COMMITTED_SHARE + PRODUCE_SHARE + METADATA_SHARE:
+            return op("metadata", key=TOPIC)
+        return op("list-offsets", key=key, value=ListOffsets("latest").to_json())
 
     def _taken(self, chosen: Invocation) -> GroupOperations:
         after = replace(self, taken=self.taken + 1)

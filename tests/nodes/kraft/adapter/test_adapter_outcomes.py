@@ -55,7 +55,7 @@ ASSERTS = {
 }
 
 
-@pytest.mark.parametrize("f", ["create", "delete", "heartbeat", "alter-isr", "fetch", "describe"])
+@pytest.mark.parametrize("f", ["create", "delete", "heartbeat", "alter-isr", "fetch", "commit"])
 def test_what_failures_say_in_words_of_all_systems(f: str) -> None:
     for code in set(ErrorCode) - {ErrorCode.none}:
         assert refused(f, code).asserts == ASSERTS.get((f, int(code)))
