@@ -1,20 +1,31 @@
 """Committed records are never lost (D.6; Raft's Leader Completeness and State Machine Safety).
 
 C, what was committed: the records below a high watermark that a node reported, as that node's
-log held them then, and the records that nodes applied. (a) C has one record an offset. (b) The
-log of each leader, at its election, holds all that was committed in earlier epochs. (c) No node
-truncates below a high watermark that it reported, nor starts without flushed records below it.
-(d) Once the cluster has settled, the log of every node holds all that was committed before.
+log held them then, the records that nodes applied, and what a snapshot on a disk ends with. (a) C
+has one record an offset. (b) The log of each leader, at its election, holds all that was committed
+in earlier epochs. (c) No node truncates below a high watermark that it reported or a snapshot that
+it has, nor starts without flushed records below it. (d) In the end C is on the disks of all voters
+who could lead. (e) Once the cluster has settled, the log of every node holds all that was committed
+before: what nodes reported, and what clients were shown.
 """
 
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
-from checkers.folds.node_log import KINDS, Entry, LogFold
-from framework.checking.findings import concluded, finding
+from checkers.folds.disk_logs import (
+    DISK_KINDS,
+    CommittedOnDisks,
+    DiskLog,
+    committed_on_disks,
+    disk_logs,
+)
+from checkers.folds.node_log import KINDS, Account, Entry, LogFold, accounts
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
-from framework.evidence.changes import Change
+from framework.evidence.changes import Change, LeaderAnnounced
 from framework.evidence.clocks import latest_ns
 from framework.evidence.kinds import (
     Appended,
@@ -23,13 +34,73 @@ from framework.evidence.kinds import (
     Elected,
     Evidence,
     Flushed,
+    SnapshotFile,
     Truncated,
     described,
-    evidence_of,
+    either_of,
     same_fact,
 )
-from framework.evidence.run_events import RunEvents, incarnations, phase_ns, settled
-from framework.plugins.checker import Finding
+from framework.evidence.run_events import (
+    RunEvents,
+    phase_ns,
+    settle_marks,
+    settled,
+    untold,
+)
+from framework.history.pairing import Operation
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
+
+SHOWS: Final = ("describe",)
+"""Operations whose answers may tell up to where the log was committed (`offset` in `ext`)."""
+ENOUGH: Final = 10
+ONE: Final = Clause(
+    name="one-record",
+    says="One record is ever committed at an offset",
+    compares="nodes that told of ten committed offsets of which others told as well",
+    floor=2,
+    because="it takes two to differ, and each node of the plan has to tell",
+    sources=(EVENTS,),
+    blind="a node that takes something else for committed and does not tell of it",
+)
+LEADERS: Final = Clause(
+    name="leaders-have-all",
+    says="A leader has, at its election, all that was committed in earlier epochs",
+    compares="committed records held against the log of a later leader at its election",
+    floor=ENOUGH,
+    because="what is committed within seconds before one change of leaders",
+    sources=(EVENTS,),
+    blind="an election of which its winner does not tell",
+)
+NONE_DROPPED: Final = Clause(
+    name="none-dropped",
+    says="No node drops what it knew to be committed, by its watermark or by a snapshot of its own",
+    compares="nodes whose log was held against such a watermark or snapshot",
+    floor=2,
+    because="two are more than one node's luck; where nodes tell of themselves, each of the plan "
+    "has to",
+    sources=(DISKS, EVENTS),
+    blind="a watermark of which a node does not tell, above its last snapshot",
+)
+STILL_THERE: Final = Clause(
+    name="still-there",
+    says="What was committed is in the end on the disks of all voters who could lead",
+    compares="snapshots on disks, and offsets that nodes told of as committed, held against those "
+    "disks",
+    floor=2,
+    because="a snapshot stands for all below its end; two are two nodes', or two moments",
+    sources=(DISKS, EVENTS),
+    blind="what was committed, told by no node, and later than the last snapshot",
+)
+EVERYWHERE: Final = Clause(
+    name="everywhere-in-the-end",
+    says="Once the cluster has settled, each node's log has all that was committed before",
+    compares="nodes whose disks were held against what clients had been shown, or who told of "
+    "their logs",
+    floor=2,
+    because="it takes two to agree, and each node of the plan has to be among them",
+    sources=(CLIENTS, LEDGER, DISKS, EVENTS),
+    blind="what was committed after the last answer that came before the cluster settled",
+)
 
 
 @dataclass(slots=True)
@@ -44,6 +115,10 @@ class CommittedEntry:
     witness: Evidence
     record: Change | None = None
 
+    def fits(self, held: Entry) -> bool:
+        """Whether it may be this."""
+        return held[0] == self.epoch and self.crc in (None, held[1])
+
 
 @dataclass(slots=True)
 class Ledger:
@@ -51,11 +126,13 @@ class Ledger:
 
     entries: dict[int, CommittedEntry] = field(default_factory=dict)
     conflicts: dict[int, Finding] = field(default_factory=dict)
-    observations: int = 0
+    tellers: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    node: str = ""
+    """Who tells now."""
 
     def committed(self, offset: int, entry: Entry, by: Committed) -> None:
         """A node whose log holds `entry` reported a high watermark above it."""
-        self.observations += 1
+        self.tellers[offset].add(self.node)
         epoch, crc = entry
         known = self.entries.get(offset)
         if known is None:
@@ -71,8 +148,8 @@ class Ledger:
 
     def applied(self, change: Change) -> None:
         """A node applied a record, so it was committed."""
-        self.observations += 1
         offset, epoch = change.offset, change.epoch
+        self.tellers[offset].add(self.node)
         known = self.entries.get(offset)
         if known is None:
             made = CommittedEntry(epoch, None, None, latest_ns(change), change, change)
@@ -94,92 +171,102 @@ class Ledger:
                 f"two records were committed at offset {offset}: {known.witness.node} had {was}, "
                 f"{by.node} had {now}",
                 evidence=[known.witness, by],
+                clause=ONE.name,
             ),
         )
 
 
 def committed_never_lost(events: RunEvents) -> Outcome:
-    nodes = incarnations(events.evidence)
+    told = [each for each in accounts(events) if not each.on_disk]
+    ledger, findings, holders = _told(told)
+    findings += [conflict for _, conflict in sorted(ledger.conflicts.items())]
+    left = disk_logs(events.evidence)
+    sure = committed_on_disks(events)
+    nodes = set(events.plan.get("nodes") or {each.node for each in told})
+    why, ended = untold(events.plan), _settled_ns(events)
+
+    dropped, found = _dropped_on_disk(events)
+    findings += found
+    compared, elections, found = _elections(told, ledger)
+    findings += found
+    there, found = _still_there(events, ledger, sure)
+    findings += found
+    at_end, found = _at_the_end(events, told, ledger, left, sure)
+    findings += found
+
+    watched = {each.node for account in told for each in account.history if _watermark(each)}
+    counts: dict[str, Count] = {
+        ONE.name: why or _shared(holders, nodes),
+        LEADERS.name: why or _one_leader(sure) or compared,
+        NONE_DROPPED.name: (len(watched | dropped), 0 if why else len(watched | nodes)),
+        STILL_THERE.name: there,
+        EVERYWHERE.name: (len(at_end), len(at_end | nodes))
+        if ended is not None
+        else "the cluster was not seen to settle",
+    }
+    return weighed(counts, findings, {"committed": len(ledger.entries), "elections": elections})
+
+
+def _watermark(each: Evidence) -> bool:
+    return isinstance(each, Committed) and each.offset > 0
+
+
+def _told(
+    told: Sequence[Account],
+) -> tuple["Ledger", list[Finding], Mapping[int, set[str]]]:
+    """C by what nodes told, what they dropped of their own, and who told of each offset."""
     ledger = Ledger()
     findings: list[Finding] = []
-    for lives in nodes.values():
-        findings += _collect(ledger, lives)
-    findings += [conflict for _, conflict in sorted(ledger.conflicts.items())]
+    for account in told:
+        ledger.node = account.node
+        findings += _collect(ledger, account.history)
     ledger.entries = dict(sorted(ledger.entries.items()))
-    elections = 0
-    deadline = _settled_ns(events)
-    for node, lives in nodes.items():
+    return ledger, findings, ledger.tellers
+
+
+def _shared(holders: Mapping[int, set[str]], nodes: set[str]) -> Count:
+    """How many nodes told of enough offsets that others told of, of those and the plan's."""
+    shared: Counter[str] = Counter()
+    for tellers in holders.values():
+        if len(tellers) > 1:
+            shared.update(tellers)
+    heard = {node for node, offsets in shared.items() if offsets >= ENOUGH}
+    return len(heard), len(heard | nodes)
+
+
+# --- elections ----------------------------------------------------------------------------
+
+
+def _one_leader(sure: CommittedOnDisks) -> str:
+    """Why no leader can lack anything, by the disks of all voters; empty: one can."""
+    leaders = sum(isinstance(each, LeaderAnnounced) for each in sure.records)
+    return "the committed log has the record of one leader" if leaders == 1 else ""
+
+
+def _elections(told: Sequence[Account], ledger: "Ledger") -> tuple[int, int, list[Finding]]:
+    """How many records were held against a later leader's log, in how many elections, and what a
+    leader lacked."""
+    compared, elections, findings = 0, 0, list[Finding]()
+    for account in told:
         log = LogFold()
-        for each in (each for life in lives for each in life):
+        for each in account.history:
             if isinstance(each, Elected):
                 elections += 1
-                findings += _leader_lacks(ledger, log, each)
+                earlier = {
+                    offset: entry
+                    for offset, entry in ledger.entries.items()
+                    if entry.by_epoch is not None and entry.by_epoch < each.epoch
+                }
+                compared += len(earlier)
+                findings += _leader_lacks(earlier, log, each)
             log.feed(each)
-        # A workload's own processes may have ended long before.
-        if deadline is not None and node in (events.plan.get("nodes") or nodes):
-            findings += _end_lacks(ledger, log, node, deadline, lives[-1][-1])
-    figures = {"committed": len(ledger.entries), "elections": elections}
-    return concluded(ledger.observations, findings, figures)
+    return compared, elections, findings
 
 
-def _collect(ledger: Ledger, lives: list[list[Evidence]]) -> Iterator[Finding]:
-    """Add what one node knows of C; find what it dropped of its own."""
-    log = LogFold()
-    highest: Committed | None = None
-    flushed = 0
-    for life in lives:
-        checked = 0
-        for each in life:
-            if highest is not None:
-                yield from _dropped(each, highest, flushed)
-            log.feed(each)
-            match each:
-                case Appended():
-                    checked = min(checked, each.base_offset)
-                case Truncated():
-                    checked = min(checked, each.end_offset)
-                    flushed = min(flushed, each.end_offset)
-                case Flushed():
-                    flushed = max(flushed, each.end_offset)
-                case Committed():
-                    for at in range(checked, min(each.offset, log.end)):
-                        entry = log.entries[at]
-                        if entry is not None:
-                            ledger.committed(at, entry, each)
-                    checked = max(checked, each.offset)
-                    if highest is None or each.offset > highest.offset:
-                        highest = each
-                case Change():
-                    ledger.applied(each)
-
-
-def _dropped(each: Evidence, highest: Committed, flushed: int) -> Iterator[Finding]:
-    committed = highest.offset
-    if isinstance(each, Truncated) and each.end_offset < committed:
-        yield finding(
-            f"{each.node} truncated its log to {each.end_offset}, below its high "
-            f"watermark {committed}",
-            evidence=[highest, each],
-        )
-    if isinstance(each, Appended) and each.base_offset < committed:
-        yield finding(
-            f"{each.node} wrote over offset {each.base_offset}, below its high "
-            f"watermark {committed}",
-            evidence=[highest, each],
-        )
-    end = each.log_end if isinstance(each, Booted) else None
-    if end is not None and end < min(flushed, committed):
-        yield finding(
-            f"{each.node} came back with a log that ends at {end}; it had flushed up to "
-            f"{flushed} and reported the high watermark {committed}",
-            evidence=[highest, each],
-        )
-
-
-def _leader_lacks(ledger: Ledger, log: LogFold, elected: Elected) -> Iterator[Finding]:
-    for offset, entry in ledger.entries.items():
-        if entry.by_epoch is None or entry.by_epoch >= elected.epoch:
-            continue
+def _leader_lacks(
+    earlier: Mapping[int, "CommittedEntry"], log: LogFold, elected: Elected
+) -> Iterator[Finding]:
+    for offset, entry in earlier.items():
         held = _differs(log, offset, entry)
         if held is not None:
             yield finding(
@@ -187,12 +274,149 @@ def _leader_lacks(ledger: Ledger, log: LogFold, elected: Elected) -> Iterator[Fi
                 f"{offset}, where epoch {entry.epoch}, CRC {entry.crc} was committed in epoch "
                 f"{entry.by_epoch}",
                 evidence=[entry.witness, elected],
+                clause=LEADERS.name,
             )
             return
 
 
+# --- disks --------------------------------------------------------------------------------
+
+
+def _dropped_on_disk(events: RunEvents) -> tuple[set[str], list[Finding]]:
+    """Nodes with a snapshot, and those that cut their log off below one that they had."""
+    compared, findings = set(), []
+    for account in accounts(events):
+        newest: SnapshotFile | None = None
+        for each in account.history if account.on_disk else ():
+            match each:
+                case SnapshotFile() if newest is None or each.end_offset > newest.end_offset:
+                    newest = each
+                    compared.add(account.node)
+                case Truncated(end_offset=end) if newest is not None and end < newest.end_offset:
+                    findings.append(
+                        finding(
+                            f"the log on the disk of {each.node} was cut back to {end}, below the "
+                            f"end {newest.end_offset} of a snapshot that it had",
+                            evidence=[newest, each],
+                            clause=NONE_DROPPED.name,
+                        )
+                    )
+    return compared, findings
+
+
+def _still_there(
+    events: RunEvents, ledger: "Ledger", sure: CommittedOnDisks
+) -> tuple[int, list[Finding]]:
+    """What was committed, by snapshots and by what nodes told, against what all who could lead
+    have."""
+    compared, findings = 0, list[Finding]()
+    if sure.why:
+        return compared, findings
+    for each in events.of(SnapshotFile):
+        held = sure.entries.get(each.end_offset - 1)
+        compared += 1
+        if each.end_offset > sure.end or (held is not None and held[0] != each.epoch):
+            has = "nothing" if held is None else f"epoch {held[0]}"
+            findings.append(
+                finding(
+                    f"{each.node} has a snapshot up to {each.end_offset}, whose last record is of "
+                    f"epoch {each.epoch}; the log of all who could lead has {has} there, and ends "
+                    f"at {sure.end}",
+                    evidence=[each],
+                    clause=STILL_THERE.name,
+                )
+            )
+    lost = list[Finding]()
+    for offset, entry in ledger.entries.items():
+        held = sure.entries.get(offset)
+        compared += 1
+        gone = offset >= sure.end
+        if gone or (held is not None and not entry.fits(held)):
+            has = "nothing" if gone or held is None else f"epoch {held[0]}, CRC {held[1]}"
+            lost.append(
+                finding(
+                    f"{entry.witness.node} told that epoch {entry.epoch}, CRC {entry.crc} was "
+                    f"committed at offset {offset}; all who could lead have {has} there",
+                    evidence=[entry.witness],
+                    by=[DISKS],
+                    clause=STILL_THERE.name,
+                )
+            )
+    return compared, [*findings, *lost[:1]]
+
+
+# --- the end ------------------------------------------------------------------------------
+
+
+def _at_the_end(
+    events: RunEvents,
+    told: Sequence[Account],
+    ledger: "Ledger",
+    left: Mapping[str, DiskLog],
+    sure: CommittedOnDisks,
+) -> tuple[set[str], list[Finding]]:
+    """Which nodes' logs were held against what was committed before the cluster settled, and what
+    they lack."""
+    deadline = _settled_ns(events)
+    compared, findings = set[str](), list[Finding]()
+    if deadline is None:
+        return compared, findings
+    nodes = set(events.plan.get("nodes") or {each.node for each in told})
+    for account in told:
+        # A workload's own processes may have ended long before.
+        if account.node in nodes:
+            log = LogFold()
+            for each in account.history:
+                log.feed(each)
+            if log.end:
+                compared.add(account.node)
+            findings += _end_lacks(ledger, log, account, deadline)
+    shown = _shown_before(events)
+    if shown is not None and not sure.why:
+        for node in sorted(nodes & set(left)):
+            compared.add(node)
+            findings += _disk_lacks(node, left[node], sure, shown)
+    return compared, findings
+
+
+def _shown_before(events: RunEvents) -> Operation | None:
+    """The operation with the highest offset that clients were shown before the cluster was seen to
+    have settled: what is below was committed, and all nodes had it."""
+    ends = [each.time_ns for each in settle_marks(events.nemesis) if each.value["settled"]]
+    deadline = max(ends, default=0)
+    before = (
+        each
+        for each in events.operations
+        if each.ok and isinstance((each.ext or {}).get("offset"), int)
+        if (each.completed_ns or deadline) < deadline
+    )
+    return max(before, key=lambda each: int((each.ext or {})["offset"]), default=None)
+
+
+def _disk_lacks(
+    node: str, log: DiskLog, sure: CommittedOnDisks, shown: Operation
+) -> Iterator[Finding]:
+    end = int((shown.ext or {})["offset"])
+    for offset, entry in sure.entries.items():
+        held = log.entries.get(offset)
+        if offset >= end or held == entry or (held is None and offset < log.end):
+            continue
+        has = "nothing" if held is None else f"epoch {held[0]}, CRC {held[1]}"
+        batch = log.batches.get(offset)
+        witnesses = [each for each in (batch, log.found) if each is not None]
+        yield finding(
+            f"the log on the disk of {node} has {has} at offset {offset}, where all who could lead "
+            f"have epoch {entry[0]}, CRC {entry[1]}, committed before operation {shown.index} was "
+            f"shown offset {end}, and the cluster settled after that",
+            [shown],
+            witnesses[:1],
+            clause=EVERYWHERE.name,
+        )
+        return
+
+
 def _end_lacks(
-    ledger: Ledger, log: LogFold, node: str, deadline: int, last: Evidence
+    ledger: "Ledger", log: LogFold, account: Account, deadline: int
 ) -> Iterator[Finding]:
     for offset, entry in ledger.entries.items():
         if entry.by_ns > deadline:
@@ -200,19 +424,20 @@ def _end_lacks(
         held = _differs(log, offset, entry)
         if held is not None:
             yield finding(
-                f"at the end the log of {node} has {held} at offset {offset}, where epoch "
+                f"at the end the log of {account.node} has {held} at offset {offset}, where epoch "
                 f"{entry.epoch}, CRC {entry.crc} was committed before the cluster settled",
-                evidence=[entry.witness, last],
+                evidence=[entry.witness, account.history[-1]],
+                clause=EVERYWHERE.name,
             )
             return
 
 
-def _differs(log: LogFold, offset: int, entry: CommittedEntry) -> str | None:
+def _differs(log: LogFold, offset: int, entry: "CommittedEntry") -> str | None:
     """What the log has instead; None: the entry, or something that is not known."""
     if offset >= log.end:
         return "nothing"
     held = log.entries[offset]
-    if held is None or (held[0] == entry.epoch and entry.crc in (None, held[1])):
+    if held is None or entry.fits(held):
         return None
     return f"epoch {held[0]}, CRC {held[1]}"
 
@@ -222,16 +447,80 @@ def _settled_ns(events: RunEvents) -> int | None:
     return phase_ns(events.nemesis, "settle") if settled(events.nemesis) is True else None
 
 
+# --- what nodes told ----------------------------------------------------------------------
+
+
+def _collect(ledger: Ledger, history: Sequence[Evidence]) -> Iterator[Finding]:
+    """Add what one node knows of C; find what it dropped of its own."""
+    log = LogFold()
+    highest: Committed | None = None
+    flushed = 0
+    checked = 0
+    for each in history:
+        if highest is not None:
+            yield from _dropped(each, highest, flushed)
+        log.feed(each)
+        match each:
+            case Booted():
+                checked = 0
+            case Appended():
+                checked = min(checked, each.base_offset)
+            case Truncated():
+                checked = min(checked, each.end_offset)
+                flushed = min(flushed, each.end_offset)
+            case Flushed():
+                flushed = max(flushed, each.end_offset)
+            case Committed():
+                for at in range(checked, min(each.offset, log.end)):
+                    entry = log.entries[at]
+                    if entry is not None:
+                        ledger.committed(at, entry, each)
+                checked = max(checked, each.offset)
+                if highest is None or each.offset > highest.offset:
+                    highest = each
+            case Change():
+                ledger.applied(each)
+
+
+def _dropped(each: Evidence, highest: Committed, flushed: int) -> Iterator[Finding]:
+    committed = highest.offset
+    if isinstance(each, Truncated) and each.end_offset < committed:
+        yield finding(
+            f"{each.node} truncated its log to {each.end_offset}, below its high "
+            f"watermark {committed}",
+            evidence=[highest, each],
+            clause=NONE_DROPPED.name,
+        )
+    if isinstance(each, Appended) and each.base_offset < committed:
+        yield finding(
+            f"{each.node} wrote over offset {each.base_offset}, below its high "
+            f"watermark {committed}",
+            evidence=[highest, each],
+            clause=NONE_DROPPED.name,
+        )
+    end = each.log_end if isinstance(each, Booted) else None
+    if end is not None and end < min(flushed, committed):
+        yield finding(
+            f"{each.node} came back with a log that ends at {end}; it had flushed up to "
+            f"{flushed} and reported the high watermark {committed}",
+            evidence=[highest, each],
+            clause=NONE_DROPPED.name,
+        )
+
+
 class CommittedNeverLost(RunChecker):
     name = "committed-never-lost"
     summary = (
         "A record below a high watermark is the only one ever at its offset, is in the log of "
-        "every later leader at its election, and in every node's log once the cluster has "
-        "settled"
+        "every later leader at its election, on the disks of all who could lead in the end, and "
+        "in every node's log once the cluster has settled"
     )
-    requires = evidence_of(Appended, Committed, Truncated)
+    requires = either_of(Appended)
+    clauses = (ONE, LEADERS, NONE_DROPPED, STILL_THERE, EVERYWHERE)
     check_run = RunCheck(
         committed_never_lost,
         evidence=(*KINDS, Flushed, Committed, Change, Elected),
+        disk=DISK_KINDS,
+        fs=SHOWS,
         nemesis=True,
     )

@@ -69,3 +69,35 @@ def on_disks() -> Story:
         story.disks.restart(node)
         story.disks.fill(4, 12, node)
     return story
+
+
+CRCS = (10, 11, 12, 23)
+
+
+def whole() -> Story:
+    """Twelve records more, all of them committed, with snapshots and a client that was shown them,
+    on the disks as it was told; then all is settled."""
+    story = Story()
+    nodes = ("c1", "c2", "c3", "b1", "b2", "b3")
+    for node in nodes:
+        story.boot(node)
+    story.event("c1", "elected", epoch=1, start_offset=0, votes=[1, 2])
+    for node in nodes:
+        story.append(node, 0, 1, *range(100, 112), leader=node == "c1")
+        story.event(node, "flush", end_offset=12)
+        story.hw(node, 12, 1)
+    story.event("c2", "elected", epoch=2, start_offset=12, votes=[2, 3])
+    for node in nodes:
+        story.append(node, 12, 2, 112, leader=node == "c2")
+        story.hw(node, 13, 2)
+    disks = story.disks
+    for node in nodes:
+        disks.write(node, 1, "LeaderChange", crc=100, leader_id=1)
+        for crc in range(101, 112):
+            disks.write(node, 1, crc=crc, at=crc)
+        disks.snapshot(node, 10, 1)
+        disks.restart(node)
+        disks.write(node, 2, "LeaderChange", crc=112, leader_id=2)
+    story.op("describe", "t", result={"topic_id": "x"}, ext={"epoch": 2, "offset": 13})
+    story.final()
+    return story
