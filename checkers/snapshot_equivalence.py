@@ -15,14 +15,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from checkers.folds.committed_log import CommittedLog, committed_log
+from checkers.folds.committed_log import CommittedLog, known_log
+from checkers.folds.disk_logs import DISK_KINDS, disk_logs
 from checkers.folds.metadata_digest import Digest
 from checkers.folds.replay import states
-from framework.checking.findings import concluded, finding
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import Change
 from framework.evidence.kinds import (
+    DISK,
     Booted,
     Committed,
     Evidence,
@@ -31,16 +33,56 @@ from framework.evidence.kinds import (
     SnapshotFile,
     SnapshotLoaded,
     SnapshotWritten,
-    evidence_of,
+    either_of,
 )
 from framework.evidence.run_events import RunEvents, incarnations
-from framework.plugins.checker import Finding
+from framework.plugins.checker import DISKS, EVENTS, Clause, Count, Finding
 from framework.verdict import Verdict
 
-Snapshot: TypeAlias = SnapshotWritten | SnapshotLoaded
+Told: TypeAlias = SnapshotWritten | SnapshotLoaded
+Snapshot: TypeAlias = Told | SnapshotFile
 
 FRAME: Final = 2
 """Header and footer, where a node counts them among a snapshot's records."""
+
+
+REPLAYED: Final = Clause(
+    name="replayed",
+    says="A snapshot has the state that the records below its end make, and no record too many; "
+    "one id is one state on all nodes",
+    compares="snapshots beside the replay of the log",
+    floor=2,
+    because="the first may have been taken of next to nothing",
+    sources=(DISKS, EVENTS),
+    blind="what the system's form of a digest leaves out",
+)
+COMMITTED: Final = Clause(
+    name="committed",
+    says="A snapshot is named by the epoch of the last record below its end, and ends at or below "
+    "the high watermark",
+    compares="snapshots beside the record below their end, or a high watermark",
+    floor=2,
+    because="in one epoch any snapshot has the right one",
+    sources=(DISKS, EVENTS),
+    blind="how far the watermark was is the node's own word",
+)
+FILES: Final = Clause(
+    name="files",
+    says="The file of a snapshot is whole: header, footer, and no entity twice",
+    compares="files",
+    floor=2,
+    because="one file may have been written by the one node that does it well",
+    sources=(DISKS,),
+)
+BEGINNINGS: Final = Clause(
+    name="log-starts",
+    says="A log that begins above 0 begins where a snapshot of that node ends",
+    compares="beginnings of logs",
+    floor=2,
+    because="one node's log shows nothing of the others'",
+    sources=(DISKS, EVENTS),
+    blind="a beginning that was moved again before anybody looked",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +94,17 @@ class Expected:
 
 
 def snapshot_equivalence(events: RunEvents) -> Outcome:
-    snapshots: list[Snapshot] = list(events.of(SnapshotWritten, SnapshotLoaded))
+    snapshots: list[Told] = list(events.of(SnapshotWritten, SnapshotLoaded))
     files = list(events.of(SnapshotFile))
-    log, form = committed_log(events.of(Change)), next(events.of(ImageForm), None)
+    log, form = known_log(events), next(events.of(ImageForm), None)
+    starts = Starts()
     findings = [
-        *_one_state(snapshots),
-        *(_states(snapshots, log, form) if form else ()),
-        *_epochs(snapshots, log),
+        *_one_state([*snapshots, *files]),
+        *(_states([*snapshots, *files], log, form) if form else ()),
+        *_epochs([*snapshots, *files], log),
         *_above_watermark(events),
-        *_log_starts(events),
+        *starts.told(events),
+        *starts.left(events),
         *_files(files),
         *(_sizes(files, log, form) if form else ()),
     ]
@@ -79,10 +123,21 @@ def snapshot_equivalence(events: RunEvents) -> Outcome:
             f"not held against it"
         )
         return Outcome(verdict=Verdict.UNKNOWN, seen=judged, figures=figures, note=note)
-    return concluded(judged + len(files), findings, figures)
+    below = [each for each in files if each.end_offset <= len(log.records)]
+    counts: dict[str, Count] = {
+        REPLAYED.name: judged + sum(each.digest is not None for each in below),
+        COMMITTED.name: judged + len(below),
+        FILES.name: len(files),
+        BEGINNINGS.name: starts.compared,
+    }
+    if form is None:
+        counts[REPLAYED.name] = "the system does not say what stands in a snapshot"
+    return weighed(counts, findings, figures)
 
 
 def _name(snapshot: Snapshot) -> str:
+    if isinstance(snapshot, SnapshotFile):
+        return f"on {snapshot.node}'s disk is snapshot {snapshot.end_offset}-{snapshot.epoch}"
     verb = "wrote" if isinstance(snapshot, SnapshotWritten) else "loaded"
     return f"{snapshot.node} {verb} snapshot {snapshot.end_offset}-{snapshot.epoch}"
 
@@ -90,12 +145,15 @@ def _name(snapshot: Snapshot) -> str:
 def _one_state(snapshots: Iterable[Snapshot]) -> Iterator[Finding]:
     by_id: dict[tuple[int, int], dict[str, Snapshot]] = defaultdict(dict)
     for each in snapshots:
-        by_id[each.end_offset, each.epoch].setdefault(each.digest, each)
+        if each.digest is not None:
+            by_id[each.end_offset, each.epoch].setdefault(each.digest, each)
     for (end, epoch), digests in sorted(by_id.items()):
         if len(digests) > 1:
             who = ", ".join(f"{each.node} {told[:16]}" for told, each in sorted(digests.items()))
             yield finding(
-                f"snapshot {end}-{epoch} is not one state: {who}", evidence=digests.values()
+                f"snapshot {end}-{epoch} is not one state: {who}",
+                evidence=digests.values(),
+                clause=REPLAYED.name,
             )
 
 
@@ -111,17 +169,19 @@ def _states(snapshots: Iterable[Snapshot], log: CommittedLog, form: ImageForm) -
 
 
 def _state(snapshot: Snapshot, expected: Expected) -> Iterator[Finding]:
-    if snapshot.digest != expected.digest:
+    if snapshot.digest is not None and snapshot.digest != expected.digest:
         yield finding(
             f"{_name(snapshot)} with digest {snapshot.digest[:16]}; the replay of the log below "
             f"it has {expected.digest[:16]}",
             evidence=[snapshot],
+            clause=REPLAYED.name,
         )
     records = snapshot.records if isinstance(snapshot, SnapshotWritten) else None
     if records is not None and records > expected.entities + FRAME:
         yield finding(
             f"{_name(snapshot)} with {records} records; its state has {expected.entities} entities",
             evidence=[snapshot],
+            clause=REPLAYED.name,
         )
 
 
@@ -132,12 +192,13 @@ def _epochs(snapshots: Iterable[Snapshot], log: CommittedLog) -> Iterator[Findin
             yield finding(
                 f"{_name(each)}; the record below its end is of epoch {last.epoch}",
                 evidence=[last, each],
+                clause=COMMITTED.name,
             )
 
 
 def _above_watermark(events: RunEvents) -> Iterator[Finding]:
     """By the watermark that the node names, and by the last one that it reported."""
-    evidence: Iterable[Snapshot | Committed] = events.of(SnapshotWritten, SnapshotLoaded, Committed)
+    evidence: Iterable[Told | Committed] = events.of(SnapshotWritten, SnapshotLoaded, Committed)
     for lives in incarnations(evidence).values():
         for life in lives:
             reported: Committed | None = None
@@ -158,32 +219,57 @@ def _over(written: SnapshotWritten, reported: Committed | None, loaded: int) -> 
         yield finding(
             f"{_name(written)} above the high watermark {written.high_watermark}",
             evidence=[written],
+            clause=COMMITTED.name,
         )
     elif written.end_offset > highest and reported is not None:
         yield finding(
             f"{_name(written)}, having reported no high watermark above {highest}",
             evidence=[reported, written],
+            clause=COMMITTED.name,
         )
 
 
-def _log_starts(events: RunEvents) -> Iterator[Finding]:
-    """Over all incarnations of a node: its snapshots are on its disk."""
-    evidence: Iterable[Evidence] = events.of(
-        SnapshotWritten, SnapshotLoaded, LogBegan, Booted, Change
+@dataclass(slots=True)
+class Starts:
+    """Where logs begin; `compared`: how many beginnings there were."""
+
+    compared: int = 0
+
+    def told(self, events: RunEvents) -> Iterator[Finding]:
+        """Over all incarnations of a node: its snapshots are on its disk."""
+        kinds = (SnapshotWritten, SnapshotLoaded, LogBegan, Booted, Change)
+        evidence: Iterable[Evidence] = (each for each in events.of(*kinds) if each.source != DISK)
+        for lives in incarnations(evidence).values():
+            ends: set[int] = set()
+            for life in lives:
+                for at, each in enumerate(life):
+                    if isinstance(each, SnapshotWritten | SnapshotLoaded):
+                        ends.add(each.end_offset)
+                        continue
+                    start = _start(each)
+                    self.compared += start > 0
+                    if start > 0 and start not in ends and _goes_on(each, start, life[at + 1 :]):
+                        yield _no_snapshot(each, start)
+
+    def left(self, events: RunEvents) -> Iterator[Finding]:
+        """As each log lies on its disk: the snapshot that took the place of what was below is
+        there, or a later one."""
+        for log in disk_logs(events.evidence).values():
+            found = log.found
+            if found is None or found.wrong:
+                continue
+            self.compared += 1
+            ends = [each for each in log.snapshots if each >= found.start_offset]
+            if found.start_offset > 0 and not ends:
+                yield _no_snapshot(found, found.start_offset)
+
+
+def _no_snapshot(by: Evidence, start: int) -> Finding:
+    return finding(
+        f"the log of {by.node} begins at {start}, where no snapshot of it ends",
+        evidence=[by],
+        clause=BEGINNINGS.name,
     )
-    for lives in incarnations(evidence).values():
-        ends: set[int] = set()
-        for life in lives:
-            for at, each in enumerate(life):
-                if isinstance(each, SnapshotWritten | SnapshotLoaded):
-                    ends.add(each.end_offset)
-                    continue
-                start = _start(each)
-                if start > 0 and start not in ends and _goes_on(each, start, life[at + 1 :]):
-                    yield finding(
-                        f"the log of {each.node} begins at {start}, where no snapshot of it ends",
-                        evidence=[each],
-                    )
 
 
 def _start(evidence: Evidence) -> int:
@@ -219,7 +305,7 @@ def _files(files: Iterable[SnapshotFile]) -> Iterator[Finding]:
     """The files that the run left, against themselves."""
     for each in files:
         for wrong in each.wrong:
-            yield finding(f"snapshot {each.ref} {wrong}", evidence=[each])
+            yield finding(f"snapshot {each.ref} {wrong}", evidence=[each], clause=FILES.name)
 
 
 def _sizes(files: Iterable[SnapshotFile], log: CommittedLog, form: ImageForm) -> Iterator[Finding]:
@@ -237,6 +323,7 @@ def _sizes(files: Iterable[SnapshotFile], log: CommittedLog, form: ImageForm) ->
                     f"snapshot {each.ref} has {each.records} records; the state "
                     f"below {end} has {digest.entities} entities",
                     evidence=[each],
+                    clause=REPLAYED.name,
                 )
 
 
@@ -247,7 +334,8 @@ class SnapshotEquivalence(RunChecker):
         "right epoch, not above the high watermark, and the same on all nodes; logs begin "
         "where one ends"
     )
-    requires = frozenset({"broker-life-cycles", "snapshots"}) | evidence_of(Change)
+    requires = frozenset({"broker-life-cycles", "snapshots"}) | either_of(Change)
+    clauses = (REPLAYED, COMMITTED, FILES, BEGINNINGS)
     check_run = RunCheck(
         snapshot_equivalence,
         evidence=(
@@ -259,5 +347,5 @@ class SnapshotEquivalence(RunChecker):
             Booted,
             Committed,
         ),
-        disk=(SnapshotFile,),
+        disk=DISK_KINDS,
     )

@@ -12,13 +12,15 @@ from contract import Plants
 from controller_cores import decided_log
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judging import clause_of, judged, silent
+from planted_disks import Disks
 from planted_logs import LogStory
 from planted_runs import TOPIC, assert_invalid, assert_valid
 
 from checkers.folds.committed_log import committed_log
 from checkers.folds.metadata_digest import Digest, digest
 from checkers.folds.replay import Replay
-from checkers.snapshot_equivalence import snapshot_equivalence
+from checkers.snapshot_equivalence import SnapshotEquivalence, snapshot_equivalence
 from framework.evidence.changes import Change
 from framework.evidence.kinds import SnapshotFile
 from framework.evidence.run_events import RunEvents
@@ -53,6 +55,14 @@ def written(story: LogStory, node: str = "c1", **wrong: Any) -> Any:
     return story.event(node, "snap_write", **{**fields, **wrong})
 
 
+def on_disk(story: LogStory, node: str, **wrong: Any) -> None:
+    """The file of such a snapshot."""
+    made = Digest(IMAGE_FORM)
+    told = made.of(replayed(story, story.offset))
+    fields = {"records": made.entities, "digest": told, "epoch": 1, **wrong}
+    story.disks.snapshot(node, story.offset, **fields)
+
+
 def loaded(story: LogStory, node: str, end: int, **wrong: Any) -> Any:
     fields = {"end_offset": end, "epoch": 1, "digest": digest(replayed(story, end), IMAGE_FORM)}
     return story.event(node, "snap_load", **{**fields, "source": "fetched", **wrong})
@@ -69,6 +79,8 @@ def clean() -> LogStory:
         story.hw(node, story.offset, 1)
     written(story)
     written(story, "b1")
+    for node in ("c1", "b1"):
+        on_disk(story, node)
     story.event("c1", "log_start", offset=story.offset)
     story.boot("b2")
     loaded(story, "b2", story.offset)
@@ -107,6 +119,16 @@ PLANTED = Plants.of(
         "its state has": lambda story: written(story, records=9),
         "above the high watermark 6": lambda story: written(story, high_watermark=6),
         "having reported no high watermark above 6": lambda story: written(story),
+        "snapshot nodes/c1/data:2 has no footer": lambda story: on_disk(
+            story, "c1", wrong=("has no footer",)
+        ),
+        "on c1's disk is snapshot 7-2; the record below": lambda story: on_disk(
+            story, "c1", epoch=2
+        ),
+        "the log of b2 begins at 4": lambda story: (
+            story.disks.begin("b2", 4, dropped=True),
+            story.disks.snapshot("b2", 3, 1, digest=digest(replayed(story, 3), IMAGE_FORM)),
+        ),
         "the log of c1 begins at 3": lambda story: story.event("c1", "log_start", offset=3),
         "the log of b3 begins at 5": lambda story: begins_without(story, "b3", "boot", log_start=5),
         "the log of b3 begins at 6": lambda story: begins_without(
@@ -114,6 +136,25 @@ PLANTED = Plants.of(
         ),
     },
 )
+
+
+CHECKER = SnapshotEquivalence()
+
+
+def test_nodes_that_tell_of_no_snapshot_are_not_believed() -> None:
+    story = silent(clean(), "snap_write", "snap_load", "log_start")
+    story.disks = Disks()
+    assert judged(CHECKER, story).verdict is Verdict.UNKNOWN
+
+
+def test_files_are_enough() -> None:
+    """A snapshot of which no node told."""
+    for wrong, verdict in (({}, Verdict.VALID), ({"digest": "aa"}, Verdict.INVALID)):
+        story = silent(clean(), "snap_write", "snap_load", "log_start")
+        on_disk(story, "b2", **wrong)
+        result = judged(CHECKER, story)
+        assert clause_of(result, "replayed").verdict is verdict, result.findings
+        assert clause_of(result, "files").verdict is Verdict.VALID
 
 
 UNKNOWN_FORM = {
@@ -278,7 +319,7 @@ def test_file_that_is_not_minimal_or_not_all(tmp_path: Path) -> None:
     assert_invalid(snapshot_equivalence(evidence), "has 10 records; the state below 7 has 4")
     stored(tmp_path, 1, [each for each in entities() if type(each) in KINDS][:4])
     evidence = with_files(story, tmp_path)
-    assert_valid(snapshot_equivalence(evidence))
+    assert_invalid(snapshot_equivalence(evidence), "on c1's disk is snapshot 7-1 with digest")
 
 
 KINDS = (wire.BrokerRecord, wire.TopicRecord, wire.PartitionRecord)
