@@ -5,11 +5,13 @@ of a topic whose deletion was answered ok never comes back; a version that an IS
 answered is reached by every later read; and no success leaves before its records are committed.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from framework.checking.findings import concluded, finding, named
+from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
+from framework.checking.findings import finding, named, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import (
@@ -19,15 +21,64 @@ from framework.evidence.changes import (
     TopicRemoved,
 )
 from framework.evidence.clocks import Moment, moment_of, surely_not_after
-from framework.evidence.kinds import Answered, Decided, IsrDecided
-from framework.evidence.run_events import RunEvents, incarnations, settled
+from framework.evidence.kinds import DISK, Answered, Decided, IsrDecided
+from framework.evidence.run_events import RunEvents, incarnations, settled, unshown, untold
 from framework.history.pairing import Operation
-from framework.plugins.checker import Finding
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
 OF_TOPICS = (TopicCreated, TopicDeletionBegun, TopicRemoved, PartitionState)
 """Changes that name a topic by its id."""
-FS = ("create", "delete", "describe", "metadata", "alter-isr")
+WRITES: Final = ("create", "delete", "alter-isr")
+FS: Final = (*WRITES, "describe", "metadata")
 _FAR = 2**62
+
+CREATED: Final = Clause(
+    name="created",
+    says="A topic whose creation was acknowledged is there until a delete can have removed it",
+    compares="reads after an acknowledged creation, before any delete",
+    floor=2,
+    because="one read may be answered by the very node that created it",
+    sources=(CLIENTS, LEDGER),
+    blind="topics that nobody read before a delete began",
+)
+DELETED: Final = Clause(
+    name="deleted",
+    says="The id of a topic whose deletion was acknowledged is never read again",
+    compares="reads after an acknowledged deletion",
+    floor=2,
+    because="as for created",
+    sources=(CLIENTS, LEDGER),
+    blind="caches of a cluster that did not settle",
+)
+STAYS_AWAY: Final = Clause(
+    name="stays-away",
+    says="No committed record names a topic above the one that removed it",
+    compares="records of topics above the first removal",
+    floor=2,
+    because="the least of one topic that is made after another has gone: its record, and a "
+    "partition's",
+    sources=(DISKS, EVENTS),
+)
+VERSIONS: Final = Clause(
+    name="versions",
+    says="A version that an ISR change was answered is reached by every later read",
+    compares="reads after an acknowledged ISR change",
+    floor=2,
+    because="as for created",
+    sources=(CLIENTS, LEDGER),
+    blind="partitions that nobody reads",
+)
+COMMITTED: Final = Clause(
+    name="committed-first",
+    says="No success leaves before its records are committed",
+    compares="successes of topics and ISR changes that a node told with their records",
+    floor=2,
+    because="half of what was acknowledged to clients is asked for in each run: what a process "
+    "tells last is lost with it, and what is answered twice has its records elsewhere",
+    sources=(EVENTS,),
+    blind="answers that nodes leave out, while they tell of half; a high watermark that is a lie",
+)
+CLAUSES: Final = (CREATED, DELETED, STAYS_AWAY, VERSIONS, COMMITTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +101,34 @@ def acknowledged_never_lost(events: RunEvents) -> Outcome:
         elif _is_recent(operation, final_caches):
             reads[operation.key].append(_read(operation))
     findings: list[Finding] = []
-    seen = 0
+    seen: Counter[str] = Counter()
     for name in sorted(by_name):
-        judged, found = _topic(name, by_name[name], reads.get(name, []))
-        seen += judged
-        findings += found
-    judged, found = _versions(events.operations, reads)
-    early = [*_answered_early(events), *_back_in_the_log(events)]
-    answers = sum(1 for _ in events.of(Answered))
-    return concluded(
-        seen + judged + answers,
-        findings + found + early,
-        {"acknowledged_and_read": seen + judged, "answers": answers},
-    )
+        findings += _topic(name, by_name[name], reads.get(name, []), seen)
+    findings += _versions(events.operations, reads, seen)
+    findings += _answered_early(events, seen)
+    findings += _back_in_the_log(events, seen)
+    figures = {"acknowledged_and_read": seen.pop(READ, 0)}
+    return weighed(_counts(events, seen), findings, figures)
+
+
+READ: Final = "acknowledged and read"
+"""Counted beside the clauses: writes."""
+
+
+def _counts(events: RunEvents, seen: Mapping[str, int]) -> Mapping[str, Count]:
+    """Of each clause; none was acknowledged of what nobody asked for."""
+    done = Counter(each.f for each in events.operations if each.ok and each.f in WRITES)
+    counts: dict[str, Count] = {each.name: seen.get(each.name, 0) for each in CLAUSES}
+    counts[COMMITTED.name] = seen.get(COMMITTED.name, 0), done.total() // 2
+    for clause, f in ((CREATED, "create"), (DELETED, "delete"), (VERSIONS, "alter-isr")):
+        if not done[f]:
+            counts[clause.name] = f"no {f} was acknowledged"
+    absent = "" if done["delete"] else "no delete was acknowledged"
+    if why := absent or unshown(events.plan, *OF_TOPICS):
+        counts[STAYS_AWAY.name] = why
+    if why := untold(events.plan) or ("" if done else "nothing was acknowledged"):
+        counts[COMMITTED.name] = why
+    return counts
 
 
 def _is_recent(operation: Operation, final_caches: bool) -> bool:
@@ -89,38 +155,45 @@ def _read(operation: Operation) -> Read:
 # --- topics -------------------------------------------------------------------------------
 
 
-def _topic(name: str, writes: list[Operation], reads: list[Read]) -> tuple[int, list[Finding]]:
-    """How many acknowledged writes of a name were read later, and what went wrong."""
-    seen = 0
-    findings: list[Finding] = []
+def _topic(
+    name: str, writes: list[Operation], reads: list[Read], seen: Counter[str]
+) -> Iterator[Finding]:
+    """What went wrong with a name."""
     for write in writes:
         topic_id = _shown_id(write) if write.ok else None
         if topic_id is None:
             continue
         later = [read for read in reads if write.precedes(read.operation)]
-        seen += bool(later)
+        seen[READ] += bool(later)
         if write.f == "create":
-            findings += _created(name, write, topic_id, writes, later)
+            yield from _created(name, write, topic_id, writes, later, seen)
         else:
-            findings += _deleted(name, write, topic_id, later)
-    return seen, findings
+            seen[DELETED.name] += len(later)
+            yield from _deleted(name, write, topic_id, later)
 
 
 def _created(
-    name: str, create: Operation, topic_id: str, writes: list[Operation], later: list[Read]
+    name: str,
+    create: Operation,
+    topic_id: str,
+    writes: list[Operation],
+    later: list[Read],
+    seen: Counter[str],
 ) -> Iterator[Finding]:
     deleted_from = min(
         (write.index for write in writes if _can_delete(write, topic_id, create)), default=_FAR
     )
-    for read in later:
-        end = read.operation.end
-        if read.topic_id != topic_id and end is not None and end < deleted_from:
+    due = [read for read in later if (read.operation.end or _FAR) < deleted_from]
+    seen[CREATED.name] += len(due)
+    for read in due:
+        if read.topic_id != topic_id:
             shown = "no such topic" if read.topic_id is None else f"another id, {read.topic_id}"
             yield finding(
                 f"topic {name}, id {topic_id}, created by operation {create.index}, is lost: "
                 f"operation {read.operation.index} found {shown}, and no delete can have "
                 f"removed it",
                 [create, read.operation],
+                clause=CREATED.name,
             )
             return
 
@@ -143,21 +216,24 @@ def _deleted(name: str, delete: Operation, topic_id: str, later: list[Read]) -> 
                 f"topic {name}, id {topic_id}, deleted by operation {delete.index}, is back: "
                 f"operation {read.operation.index} found it",
                 [delete, read.operation],
+                clause=DELETED.name,
             )
             return
 
 
-def _back_in_the_log(events: RunEvents) -> Iterator[Finding]:
+def _back_in_the_log(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]:
     """A committed record of a topic above the one that removed it: the same story, told by the
-    log, also where nobody read the topic in time."""
+    log, also where nobody read the topic in time. Disks have the last word."""
     by_offset: dict[int, TopicCreated | TopicDeletionBegun | TopicRemoved | PartitionState] = {}
-    for each in events.evidence:
+    applied = (each for each in events.evidence if each.source != DISK)
+    for each in (*committed_on_disks(events).records, *applied):
         if isinstance(each, OF_TOPICS):
             by_offset.setdefault(each.offset, each)
     removed: dict[str, TopicRemoved] = {}
     told: set[str] = set()
     for offset, each in sorted(by_offset.items()):
         topic_id = each.topic_id
+        seen[STAYS_AWAY.name] += bool(removed)
         if isinstance(each, TopicRemoved):
             removed.setdefault(topic_id, each)
         elif topic_id in removed and topic_id not in told:
@@ -172,6 +248,7 @@ def _back_in_the_log(events: RunEvents) -> Iterator[Finding]:
                 f"{removed[topic_id].offset}, is back: {each.kind} at offset {offset}",
                 deletes,
                 [removed[topic_id], each],
+                clause=STAYS_AWAY.name,
             )
 
 
@@ -184,9 +261,8 @@ def _shown_id(operation: Operation) -> str | None:
 
 
 def _versions(
-    operations: Iterable[Operation], reads: dict[str, list[Read]]
-) -> tuple[int, list[Finding]]:
-    seen, findings = 0, []
+    operations: Iterable[Operation], reads: dict[str, list[Read]], seen: Counter[str]
+) -> Iterator[Finding]:
     for change in operations:
         if change.f != "alter-isr" or not change.ok:
             continue
@@ -199,23 +275,22 @@ def _versions(
             and value["partition"] in read.versions
             and change.precedes(read.operation)
         ]
-        seen += bool(shown)
+        seen[VERSIONS.name] += len(shown)
+        seen[READ] += bool(shown)
         lost = next((each for each in shown if each[1] < version), None)
         if lost is not None:
-            findings.append(
-                finding(
-                    f"ISR change {change.index} of {change.key} was answered version {version}; "
-                    f"operation {lost[0].operation.index}, later, found version {lost[1]}",
-                    [change, lost[0].operation],
-                )
+            yield finding(
+                f"ISR change {change.index} of {change.key} was answered version {version}; "
+                f"operation {lost[0].operation.index}, later, found version {lost[1]}",
+                [change, lost[0].operation],
+                clause=VERSIONS.name,
             )
-    return seen, findings
 
 
 # --- answers ------------------------------------------------------------------------------
 
 
-def _answered_early(events: RunEvents) -> Iterator[Finding]:
+def _answered_early(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]:
     """A success that leaves while the high watermark has not passed its records."""
     for lives in incarnations([*events.of(Decided), *events.of(Answered)]).values():
         for life in lives:
@@ -229,6 +304,7 @@ def _answered_early(events: RunEvents) -> Iterator[Finding]:
                 decision = decided.get(each.request)
                 if decision is None or not each.accepted:
                     continue
+                seen[COMMITTED.name] += each.f in WRITES
                 last, high = max(decision.records), each.high_watermark
                 if high <= last:
                     served = list(_served(events, decision, each))
@@ -238,6 +314,7 @@ def _answered_early(events: RunEvents) -> Iterator[Finding]:
                         f"{named(served)}",
                         served,
                         [decision, each],
+                        clause=COMMITTED.name,
                     )
 
 
@@ -273,9 +350,11 @@ class AcknowledgedNeverLost(RunChecker):
         "before its commit"
     )
     requires = frozenset({"topic-operations", "linearizable-topic-read"})
+    clauses = CLAUSES
     check_run = RunCheck(
         acknowledged_never_lost,
         evidence=(Decided, IsrDecided, Answered, *OF_TOPICS),
+        disk=DISK_KINDS,
         fs=FS,
         nemesis=True,
     )

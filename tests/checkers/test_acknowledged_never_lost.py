@@ -1,10 +1,25 @@
 """What was acknowledged stays (D.7)."""
 
+import pytest
 from contract import Plants
-from planted_runs import OTHER, TOPIC, Story, accepted, assert_invalid, assert_valid, change, shown
+from planted_runs import (
+    OTHER,
+    RECORDS,
+    TOPIC,
+    Story,
+    accepted,
+    assert_invalid,
+    assert_valid,
+    change,
+    shown,
+)
 
-from checkers.acknowledged_never_lost import acknowledged_never_lost
+from checkers.acknowledged_never_lost import AcknowledgedNeverLost, acknowledged_never_lost
+from framework.checking.keyed import outcome_row
+from framework.checking.results import CheckerResult, checker_result
 from framework.verdict import Verdict
+
+THIRD = "33333333-3333-3333-3333-333333333333"
 
 
 def clean() -> Story:
@@ -25,11 +40,65 @@ def clean() -> Story:
     story.answer("CreateTopics", 0, code=36, request="2")
     story.decide("DeleteTopics", decided, [9], request_id="3")
     story.answer("DeleteTopics", 9, code=7, request="3")
+    for number, api in enumerate(("CreateTopics", "DeleteTopics"), 4):
+        story.decide(api, decided, [10 + number], request_id=str(number))
+        story.answer(api, 20, request=str(number))
+    story.apply("c1", 14, "TopicRecord", name="gone", topic_id=OTHER)
+    story.apply("c1", 15, "RemoveTopicRecord", topic_id=OTHER)
+    for offset, topic_id in ((16, TOPIC), (17, THIRD)):
+        story.apply("c1", offset, "TopicRecord", name="t", topic_id=topic_id)
     story.final()
     story.describe("t", shown(4, [4]))
     story.describe("gone")
     story.op("metadata", "gone", None, None, node="b2")
     return story
+
+
+def judged(story: Story) -> CheckerResult:
+    """As the engine has it."""
+    row = outcome_row(
+        "r", "acknowledged-never-lost", "", acknowledged_never_lost(story.run_events())
+    )
+    return checker_result(
+        "acknowledged-never-lost", "", [row], clauses=AcknowledgedNeverLost.clauses
+    )
+
+
+def without_occasion(story: Story) -> set[str]:
+    return {each.name for each in judged(story).clauses if each.verdict is None}
+
+
+@pytest.mark.parametrize(
+    ("left_out", "clause"), [("answer", "committed-first: 0"), ("apply", "stays-away: 0")]
+)
+def test_nodes_that_leave_something_out_are_unknown(left_out: str, clause: str) -> None:
+    story = clean()
+    story.events = [each for each in story.events if each.type != left_out]
+    result = judged(story)
+    assert result.verdict is Verdict.UNKNOWN
+    assert clause in result.note
+
+
+def test_nodes_that_tell_of_less_than_half_of_what_was_acknowledged_are_unknown() -> None:
+    story = clean()
+    for _ in range(4):
+        story.alter(0, [4, 5])
+    result = judged(story)
+    assert "committed-first: 3" in result.note and "no fewer than 4" in result.note
+
+
+def test_run_whose_nodes_write_no_events_is_judged_by_clients_and_disks() -> None:
+    story = clean()
+    story.plan = {**story.plan, "capabilities": ["disk:applied"]}
+    assert without_occasion(story) == {"committed-first"}
+    story.plan["capabilities"] = []
+    assert without_occasion(story) == {"committed-first", "stays-away"}
+
+
+def test_what_nobody_was_acknowledged_gave_no_occasion() -> None:
+    story = clean()
+    story.operations = [each for each in story.operations if each.f not in ("delete", "alter-isr")]
+    assert without_occasion(story) == {"deleted", "versions", "stays-away"}
 
 
 def test_clean_run_is_accepted() -> None:
@@ -101,7 +170,7 @@ def test_indeterminate_delete_may_act_much_later() -> None:
     story.create("t")
     story.describe("t", shown(0, [4]))
     story.describe("t")
-    assert_valid(acknowledged_never_lost(story.run_events()))
+    assert not judged(story).findings
 
 
 def test_pending_delete_excuses() -> None:
@@ -109,7 +178,7 @@ def test_pending_delete_excuses() -> None:
     story.create("t")
     story.invoke("delete", "t")
     story.describe("t")
-    assert_valid(acknowledged_never_lost(story.run_events()))
+    assert not judged(story).findings
 
 
 def test_deleted_topic_comes_back() -> None:
@@ -208,4 +277,25 @@ def test_batch_that_is_lost_as_a_whole_may_be_uncommitted() -> None:
     items = [{"topic": "t", "code": 36}, {"topic": "u", "code": 0}]
     story.decide("CreateTopics", {"topic": "t"}, [5, 6], items=items)
     story.answer("CreateTopics", 6, code=41, codes=[41, 7])
-    assert_valid(acknowledged_never_lost(story.run_events()))
+    assert not judged(story).findings
+
+
+@PLANTED.violation("CreateTopics ok", "offset 31 not committed", "high watermark was 31")
+def success_before_its_commit(story: Story) -> None:
+    story.decide("CreateTopics", {"topic": "t"}, [30, 31], request_id="9")
+    story.answer("CreateTopics", 31, request="9")
+
+
+@PLANTED.violation("removed by the record at offset 15", "topic-created at offset 19")
+def removed_topic_is_made_again(story: Story) -> None:
+    story.apply("c2", 19, "TopicRecord", name="gone", topic_id=OTHER)
+
+
+@PLANTED.violation("removed by the record at offset 2", "topic-created at offset 3", on=Story)
+def removed_topic_is_made_again_on_disks(story: Story) -> None:
+    """And no node says a word."""
+    for node in ("c1", "c2", "c3"):
+        story.disks.lead(1, 1, node)
+        story.disks.write(node, 1, "TopicRecord", **RECORDS["TopicRecord"])
+        story.disks.write(node, 1, "RemoveTopicRecord", topic_id=TOPIC)
+        story.disks.write(node, 1, "TopicRecord", **RECORDS["TopicRecord"])
