@@ -1,19 +1,24 @@
-"""What a node tells of its metadata log is what lies on its disk.
+"""What a node tells is what it did: what lies on its disk, what clients were answered, and how its
+processes ended by the harness's account.
 
 (a) What it told that it appended, and did not tell that it cut off or that a snapshot took the
 place of, is on its disk, in the same epoch with the same CRC. (b) What is on its disk it told of.
-(c) The log on its disk is whole.
+(c) The logs on its disk are whole, as each process left them. (d) Processes that ended when they
+were asked to had told of themselves. (e) A node told of the requests that clients had answered by
+it.
 
 A process that was killed, or gave up, may leave one thing undone or untold, its last: half a batch,
 a batch that it did not get to tell of, a truncation, which is never below its high watermark.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Final
 
 from checkers.folds.node_log import KINDS, Entry, LogFold
-from framework.checking.findings import concluded, finding
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.kinds import (
@@ -25,21 +30,79 @@ from framework.evidence.kinds import (
     Exited,
     LogBegan,
     LogOnDisk,
+    PartitionLogOnDisk,
+    ProcessEnded,
+    Served,
     SnapshotFile,
     Truncated,
-    evidence_of,
+    disk_of,
+    either_of,
 )
-from framework.evidence.run_events import RunEvents, incarnations
+from framework.evidence.run_events import RunEvents, incarnations, untold
 from framework.history.event import Recorded
-from framework.plugins.checker import Finding
-from framework.verdict import Verdict
+from framework.history.pairing import Operation
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
+
+ENOUGH: Final = 10
+IN_FLIGHT: Final = 3
+"""Answers that a process may not get to tell of before it is killed."""
+SERVES: Final = ("create", "delete", "metadata", "describe-configs")
+"""Operations whose requests nodes tell of, where any does."""
+TOLD: Final = Clause(
+    name="told-is-there",
+    says="What a node told that it wrote, and not that it is gone, is on its disk",
+    compares="nodes ten records or more of which were held against their disks",
+    floor=2,
+    because="two are more than one node's luck, and each node of the plan has to be among them",
+    sources=(DISKS, EVENTS),
+    blind="what was written and cut off again between two kills",
+)
+THERE: Final = Clause(
+    name="there-is-told",
+    says="A node told of what is on its disk",
+    compares="nodes ten records or more of whose disks were looked up in what they told",
+    floor=2,
+    because="as above",
+    sources=(DISKS, EVENTS),
+    blind="what a killed process wrote last",
+)
+WHOLE: Final = Clause(
+    name="whole-logs",
+    says="Logs on disks, of the metadata and of partitions, have no gap and no damage",
+    compares="nodes whose logs were read to their ends",
+    floor=2,
+    because="as above",
+    sources=(DISKS,),
+    blind="damage that was mended, or dropped with a segment, before the process ended",
+)
+ENDED: Final = Clause(
+    name="ended-is-told",
+    says="Processes that ended of their own, as the harness saw, had told of themselves",
+    compares="nodes of whose processes the exit codes are known",
+    floor=2,
+    because="as above",
+    sources=(LEDGER, EVENTS),
+    blind="processes that were killed: they may not have come to tell of anything",
+)
+SERVED: Final = Clause(
+    name="served-is-told",
+    says="A node told of the requests that clients had answered by it",
+    compares="answers to clients, held against how many the node told of",
+    floor=5,
+    because="a workload that gets through has more in seconds; requests of which no node tells are "
+    "not counted",
+    sources=(CLIENTS, EVENTS),
+    blind="which answer a node did not tell of: they are only counted",
+)
 
 
 @dataclass(slots=True)
 class Disk:
-    """What lies on a node's disk at the end. `snapshot_end`: of the newest snapshot."""
+    """What lies on a node's disk at the end. `snapshot_end`: of the newest snapshot. `damaged`:
+    logs that were not whole, as any process left them."""
 
     log: LogOnDisk | None = None
+    damaged: list[LogOnDisk | PartitionLogOnDisk] = field(default_factory=list)
     batches: list[Appended] = field(default_factory=list)
     snapshot_end: int = 0
 
@@ -56,6 +119,9 @@ class Disk:
                 self.batches.append(each)
             case LogOnDisk():
                 self.log = each
+                self.damaged += [each] if each.wrong else []
+            case PartitionLogOnDisk():
+                self.damaged += [each] if each.wrong else []
             case SnapshotFile():
                 self.snapshot_end = max(self.snapshot_end, each.end_offset)
 
@@ -100,24 +166,49 @@ class Account:
 
 
 def node_tells_the_truth(events: RunEvents) -> Outcome:
-    lives = incarnations(each for each in events.evidence if each.source != DISK)
+    lives = incarnations(
+        each
+        for each in events.evidence
+        if each.source != DISK and not isinstance(each, ProcessEnded | Served)
+    )
     disks = _disks(each for each in events.evidence if each.source == DISK)
     tellers = {each.node for each in events.of(Appended) if each.source != DISK}
+    nodes, why = set(events.plan.get("nodes") or ()), untold(events.plan)
+    held: Counter[str] = Counter()
+    looked_up: Counter[str] = Counter()
+    read = {node for node, disk in disks.items() if disk.log is not None}
     findings: list[Finding] = []
-    compared = 0
-    for node, disk in sorted(disks.items()) if tellers else ():
-        if disk.log is None:
-            continue
+    for node, disk in sorted(disks.items()):
         account = _account(lives.get(node, []), _may_run(events.plan, node))
-        held, found = _compare(node, disk, disk.log, account)
-        compared += held
-        findings += found
-    figures = {"compared": compared, "nodes": len(disks)}
-    unread = sorted(tellers & set(events.plan.get("nodes") or tellers) - set(disks))
-    if unread and not findings:
-        note = f"no log of {', '.join(unread)} was collected: not held against what was told"
-        return Outcome(verdict=Verdict.UNKNOWN, seen=compared, figures=figures, note=note)
-    return concluded(compared, findings, figures)
+        if not account.running:
+            findings += _damaged(node, disk, account)
+        if disk.log is not None and tellers and not why:
+            held[node] = _held(disk, account)
+            looked_up[node] = sum(len(batch.crcs) for batch in disk.batches)
+            findings += _compare(node, disk, disk.log, account)
+    told = {node for node, records in held.items() if records >= ENOUGH}
+    there = {node for node, records in looked_up.items() if records >= ENOUGH}
+    ended, unheard = _ended_untold(events, lives)
+    served, silent = _served_untold(events, lives)
+    findings += [*unheard, *silent] if not why else []
+    counts: dict[str, Count] = {
+        TOLD.name: why or (len(told), len(told | nodes)),
+        THERE.name: why or (len(there), len(there | nodes)),
+        WHOLE.name: (len(read), len(read | nodes)),
+        ENDED.name: why or ended,
+        SERVED.name: why or served,
+    }
+    figures = {"compared": held.total(), "nodes": len(disks)}
+    return weighed(counts, findings, figures)
+
+
+def _held(disk: Disk, told: Account) -> int:
+    """How many records are as they were told."""
+    return sum(
+        told.wrote(offset, (batch.epoch, crc)) is not None
+        for batch in disk.batches
+        for offset, crc in enumerate(batch.crcs, batch.base_offset)
+    )
 
 
 def _disks(evidence: Iterable[Evidence]) -> dict[str, Disk]:
@@ -163,36 +254,33 @@ def _log_end(life: Iterable[Evidence]) -> int | None:
     return next((each.log_end for each in life if isinstance(each, Booted)), None)
 
 
-def _compare(node: str, disk: Disk, log: LogOnDisk, told: Account) -> tuple[int, Iterator[Finding]]:
-    """How many records are as they were told, and what is wrong; of each kind the first."""
-    compared = sum(
-        told.wrote(offset, (batch.epoch, crc)) is not None
-        for batch in disk.batches
-        for offset, crc in enumerate(batch.crcs, batch.base_offset)
-    )
-    first = (
-        next(found, None)
-        for found in (
-            _damaged(node, log, told),
-            _other_than_told(node, disk, told),
-            _untold(node, disk, told),
-            _missing(node, disk, log, told),
-        )
-    )
-    return compared, (each for each in first if each is not None)
+def _compare(node: str, disk: Disk, log: LogOnDisk, told: Account) -> Iterator[Finding]:
+    """What is other than it was told; of each kind the first."""
+    for found in (
+        _other_than_told(node, disk, told),
+        _untold(node, disk, told),
+        _missing(node, disk, log, told),
+    ):
+        first = next(found, None)
+        if first is not None:
+            yield first
 
 
-def _damaged(node: str, log: LogOnDisk, told: Account) -> Iterator[Finding]:
-    if told.running:
-        return
-    if log.wrong:
+def _damaged(node: str, disk: Disk, told: Account) -> Iterator[Finding]:
+    """The first log that was not whole, as any process left it."""
+    if disk.damaged:
+        log = disk.damaged[0]
         more = f" (and {len(log.wrong) - 1} more)" if log.wrong[1:] else ""
-        yield finding(f"the metadata log of {node}: {log.wrong[0]}{more}", evidence=[log])
-    elif log.torn and told.in_order:
+        what = "the metadata log"
+        if isinstance(log, PartitionLogOnDisk):
+            what = f"the log of {log.topic_id}/{log.partition}"
+        yield finding(f"{what} of {node}: {log.wrong[0]}{more}", evidence=[log], clause=WHOLE.name)
+    elif disk.log is not None and disk.log.torn and told.in_order and told.log.end:
         yield finding(
             f"the metadata log of {node} ends with half a batch, though the process ended in "
             "good order",
-            evidence=[log],
+            evidence=[disk.log],
+            clause=WHOLE.name,
         )
 
 
@@ -206,6 +294,7 @@ def _other_than_told(node: str, disk: Disk, told: Account) -> Iterator[Finding]:
             f"{node} told that it has epoch {now[0]}, CRC {now[1]} at offset {offset}; on its disk "
             f"is epoch {entry[0]}, CRC {entry[1]}",
             evidence=[*([append] if append else []), batch],
+            clause=TOLD.name,
         )
 
 
@@ -222,12 +311,14 @@ def _untold(node: str, disk: Disk, told: Account) -> Iterator[Finding]:
                 f"{node} has epoch {entry[0]}, CRC {entry[1]} at offset {offset} on its disk, and "
                 "never told that it wrote it",
                 evidence=[batch],
+                clause=THERE.name,
             )
         elif offset >= told.log.end:
             yield finding(
                 f"{node} told that it cut its log back to {told.log.end}; on its disk is what "
                 f"it had written at offset {offset}",
                 evidence=[append, batch],
+                clause=THERE.name,
             )
 
 
@@ -240,6 +331,7 @@ def _missing(node: str, disk: Disk, log: LogOnDisk, told: Account) -> Iterator[F
             f"the log of {node} begins at {log.start_offset} on its disk, where no snapshot "
             f"reaches, and it told that it begins at {told.log.start}",
             evidence=[log],
+            clause=TOLD.name,
         )
     for offset in range(max(log.end_offset, disk.gone_below()), told.log.end):
         entry = told.now(offset)
@@ -251,6 +343,7 @@ def _missing(node: str, disk: Disk, log: LogOnDisk, told: Account) -> Iterator[F
                 f"{node} told that it has epoch {entry[0]}, CRC {entry[1]} at offset {offset}; the "
                 f"log on its disk ends at {log.end_offset}",
                 evidence=[*([append] if append else []), log],
+                clause=TOLD.name,
             )
 
 
@@ -260,15 +353,75 @@ def _entries(disk: Disk) -> Iterator[tuple[Appended, int, Entry]]:
             yield batch, offset, (batch.epoch, crc)
 
 
+# --- processes and answers ----------------------------------------------------------------
+
+
+def _ended_untold(
+    events: RunEvents, lives: Mapping[str, Sequence[Sequence[Evidence]]]
+) -> tuple[Count, list[Finding]]:
+    """Of how many of the plan's nodes exit codes are known; and those with fewer processes that
+    told of their boot than had ended of their own."""
+    ended: dict[str, list[ProcessEnded]] = defaultdict(list)
+    for each in events.of(ProcessEnded):
+        if each.exit_code is not None:
+            ended[each.node].append(each)
+    findings = []
+    for node, processes in sorted(ended.items()):
+        well = [each for each in processes if (each.exit_code or 0) >= 0]
+        booted = sum(any(isinstance(each, Booted) for each in life) for life in lives.get(node, ()))
+        if booted < len(well):
+            findings.append(
+                finding(
+                    f"{len(well)} processes of {node} ended of their own, and {booted} told that "
+                    "they had begun",
+                    evidence=well,
+                    clause=ENDED.name,
+                )
+            )
+    if not ended:
+        return "the hosts do not tell how processes end", findings
+    nodes = set(events.plan.get("nodes") or ())
+    return (len(nodes & set(ended)), len(nodes)), findings
+
+
+def _served_untold(
+    events: RunEvents, lives: Mapping[str, Sequence[Sequence[Evidence]]]
+) -> tuple[int, list[Finding]]:
+    """How many answers to clients there were of requests that nodes tell of; and nodes that told of
+    fewer than clients had."""
+    told = Counter((each.node, each.f) for each in events.of(Served))
+    known = {f for _, f in told}
+    answers: dict[tuple[str, str], list[Operation]] = defaultdict(list)
+    for operation in events.operations:
+        if operation.ok and operation.node and operation.f in known:
+            answers[operation.node, operation.f].append(operation)
+    findings = []
+    for (node, f), operations in sorted(answers.items()):
+        may_miss = IN_FLIGHT * max(1, len(lives.get(node, ())))
+        if told[node, f] + may_miss < len(operations):
+            findings.append(
+                finding(
+                    f"clients had {len(operations)} answers to {f} by {node}, and it told of "
+                    f"{told[node, f]}",
+                    operations[:5],
+                    by=[EVENTS],
+                    clause=SERVED.name,
+                )
+            )
+    return sum(map(len, answers.values())), findings
+
+
 class NodeTellsTheTruth(RunChecker):
     name = "node-tells-the-truth"
     summary = (
-        "The metadata log on a node's disk is what the node told of it: nothing that it told is "
-        "missing or other, nothing is there that it never told, and it is whole"
+        "What a node told of its log is what lies on its disk, the logs there are whole, and it "
+        "told of its processes and of what clients had answered by it"
     )
-    requires = evidence_of(Appended, LogOnDisk)
+    requires = either_of(Appended) | disk_of(LogOnDisk)
+    clauses = (TOLD, THERE, WHOLE, ENDED, SERVED)
     check_run = RunCheck(
         node_tells_the_truth,
-        evidence=(*KINDS, Committed, Exited),
-        disk=(Appended, Truncated, LogBegan, LogOnDisk, SnapshotFile),
+        evidence=(*KINDS, Committed, Exited, ProcessEnded, Served),
+        disk=(Appended, Truncated, LogBegan, LogOnDisk, SnapshotFile, PartitionLogOnDisk),
+        fs=SERVES,
     )

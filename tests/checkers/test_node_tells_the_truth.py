@@ -8,11 +8,15 @@ from typing import Any
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted_runs import NodeEvent, Story, assert_invalid, assert_valid
+from judging import assert_unknown, clause_of, silent
+from judging import judged as engine_judged
+from planted_runs import NODES, NodeEvent, Story, assert_invalid
 
-from checkers.node_tells_the_truth import node_tells_the_truth
+from checkers.node_tells_the_truth import NodeTellsTheTruth, node_tells_the_truth
+from framework.checking.keyed import Outcome
 from framework.evidence import kinds
 from framework.evidence.clocks import UNKNOWN_NS
+from framework.evidence.ids import Offset
 from framework.evidence.kinds import Evidence
 from framework.evidence.run_events import RunEvents
 from framework.verdict import Verdict
@@ -33,6 +37,8 @@ class DiskStory(Story):
     wrong: dict[str, str] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
     """Nodes whose disk was not collected."""
+    ended: list[kinds.ProcessEnded] = field(default_factory=list)
+    partitions: list[kinds.PartitionLogOnDisk] = field(default_factory=list)
     copies: dict[str, list[tuple[int, list[list[Any]]]]] = field(default_factory=dict)
     """Node -> where the log began and what it held whenever a process had ended."""
 
@@ -84,9 +90,17 @@ class DiskStory(Story):
     def exit(self, node: str, reason: str = "asked to") -> None:
         self.event(node, "exit", reason=reason)
 
+    def end_of(self, node: str, code: int | None) -> None:
+        """The harness saw a process of the node end."""
+        number = sum(each.node == node for each in self.ended) + 1
+        told = kinds.ProcessEnded(node=node, source="harness", process=number, exit_code=code)
+        self.ended.append(told)
+
     def run_events(self) -> RunEvents:
         events = super().run_events()
+        events = replace(events, evidence=[*events.evidence, *self.ended])
         found = [each for node in sorted(self.logs) for each in self._disk(node)]
+        found += self.partitions
         return replace(events, evidence=[*events.evidence, *found])
 
     def _disk(self, node: str) -> list[Evidence]:
@@ -151,8 +165,28 @@ def clean() -> DiskStory:
     return story
 
 
-def judged(story: DiskStory) -> Any:
+def complete() -> DiskStory:
+    """All nodes of the plan, more records, processes that the harness saw end, and clients."""
+    story = DiskStory()
+    for node in NODES:
+        story.boot(node)
+        for offset in range(12):
+            story.append(node, offset, 1, offset)
+        story.hw(node, 12, 1)
+        story.exit(node)
+        story.end_of(node, 0)
+    for _ in range(6):
+        story.serve("b1", "CreateTopics")
+        story.op("create", "t", node="b1")
+    return story
+
+
+def judged(story: DiskStory) -> Outcome:
     return node_tells_the_truth(story.run_events())
+
+
+def assert_not_accused(outcome: Outcome) -> None:
+    assert not outcome.findings, outcome.findings
 
 
 # --- what looks alarming, and is right ----------------------------------------------------
@@ -161,7 +195,7 @@ def judged(story: DiskStory) -> Any:
 def test_batch_that_a_killed_process_did_not_get_to_tell_of() -> None:
     story = running()
     story.write("c1", 3, 1, 13, 14)
-    assert_valid(judged(story))
+    assert_not_accused(judged(story))
 
 
 def test_batch_that_was_not_told_of_before_a_restart() -> None:
@@ -170,7 +204,7 @@ def test_batch_that_was_not_told_of_before_a_restart() -> None:
     story.boot("c1", (1, 1, 1))
     story.append("c1", 4, 1, 14)
     story.exit("c1")
-    assert_valid(judged(story))
+    assert_not_accused(judged(story))
 
 
 def test_batch_that_was_not_told_of_and_was_cut_off_later() -> None:
@@ -180,13 +214,13 @@ def test_batch_that_was_not_told_of_and_was_cut_off_later() -> None:
     story.truncate("c1", 3)
     story.append("c1", 3, 2, 23)
     story.exit("c1")
-    assert_valid(judged(story))
+    assert_not_accused(judged(story))
 
 
 def test_half_a_batch_behind_the_last_of_a_killed_process() -> None:
     story = running()
     story.torn.add("c1")
-    assert_valid(judged(story))
+    assert_not_accused(judged(story))
 
 
 def test_process_that_gave_up_over_its_disk() -> None:
@@ -194,7 +228,7 @@ def test_process_that_gave_up_over_its_disk() -> None:
     story.write("c1", 3, 1, 13)
     story.torn.add("c1")
     story.exit("c1", "fatal: No space left on device")
-    assert_valid(judged(story))
+    assert_not_accused(judged(story))
 
 
 def test_log_that_a_new_leader_truncated() -> None:
@@ -204,14 +238,14 @@ def test_log_that_a_new_leader_truncated() -> None:
     story.truncate("c1", 3)
     story.append("c1", 3, 2, 23)
     story.exit("c1")
-    assert_valid(judged(story))
+    assert_not_accused(judged(story))
 
 
 def test_truncation_that_a_killed_process_did_not_get_to_tell_of() -> None:
     story = running()
     story.append("c1", 3, 1, 13, leader=True)
     story.cut("c1", 3)
-    assert_valid(judged(story))
+    assert_not_accused(judged(story))
 
 
 def test_truncation_that_was_not_told_of_before_a_restart() -> None:
@@ -221,7 +255,7 @@ def test_truncation_that_was_not_told_of_before_a_restart() -> None:
     story.boot("c1", (1, 1, 1))
     story.append("c1", 3, 2, 23)
     story.exit("c1")
-    assert_valid(judged(story))
+    assert_not_accused(judged(story))
 
 
 def test_log_that_begins_behind_a_snapshot() -> None:
@@ -230,13 +264,13 @@ def test_log_that_begins_behind_a_snapshot() -> None:
     story.event("c1", "log_start", offset=3, dropped=False)
     story.append("c1", 3, 1, 13)
     story.exit("c1")
-    assert_valid(judged(story))
+    assert_not_accused(judged(story))
 
 
 def test_snapshot_whose_place_in_the_log_was_not_told_of() -> None:
     story = running()
     story.begin("c1", 1)
-    assert_valid(judged(story))
+    assert_not_accused(judged(story))
 
 
 def test_log_that_was_dropped_for_a_snapshot_of_another_node() -> None:
@@ -246,14 +280,14 @@ def test_log_that_was_dropped_for_a_snapshot_of_another_node() -> None:
     story.event("c1", "log_start", offset=9, dropped=True)
     story.append("c1", 9, 2, 29)
     story.exit("c1")
-    assert_valid(judged(story))
+    assert_not_accused(judged(story))
 
 
 def test_log_that_was_dropped_when_the_process_was_killed_over_it() -> None:
     story = running()
     story.append("c1", 3, 1, 13, leader=True)
     story.begin("c1", 9)
-    assert_valid(judged(story))
+    assert_not_accused(judged(story))
 
 
 def test_disk_that_was_wiped() -> None:
@@ -262,7 +296,7 @@ def test_disk_that_was_wiped() -> None:
     story.boot("c1", None)
     story.append("c1", 0, 1, 10)
     story.exit("c1")
-    assert_valid(judged(story))
+    assert_not_accused(judged(story))
 
 
 def test_log_that_was_there_before_the_run() -> None:
@@ -271,7 +305,7 @@ def test_log_that_was_there_before_the_run() -> None:
     story.boot("b1")
     story.append("b1", 2, 1, 12)
     story.exit("b1")
-    assert_valid(judged(story))
+    assert_not_accused(judged(story))
 
 
 def test_process_of_a_workload_goes_on_while_its_disk_is_read() -> None:
@@ -286,7 +320,7 @@ def test_process_of_a_workload_goes_on_while_its_disk_is_read() -> None:
                 story.hw(node, offset, 1)
             else:
                 story.write(node, offset, 1, 10 + offset)
-        assert_valid(judged(story))
+        assert_not_accused(judged(story))
 
 
 def test_cluster_that_was_kept_goes_on_while_its_disks_are_read() -> None:
@@ -296,25 +330,63 @@ def test_cluster_that_was_kept_goes_on_while_its_disks_are_read() -> None:
     story.hw("c1", 4, 1)
     story.write("c2", 3, 1, 13)
     story.write("c2", 4, 1, 14)
-    assert_valid(judged(story))
+    assert_not_accused(judged(story))
 
 
 def test_nodes_that_tell_nothing_are_not_held_against_anything() -> None:
-    story = clean()
+    story = complete()
     story.events = []
-    assert judged(story).verdict is Verdict.UNKNOWN
+    story.ended = []
+    assert_unknown(NodeTellsTheTruth(), story, "told-is-there", "served-is-told")
 
 
-def test_disk_that_was_not_collected_is_said() -> None:
-    story = clean()
+def test_disk_that_was_not_collected_is_unknown() -> None:
+    story = complete()
     story.lost.add("c2")
-    outcome = judged(story)
-    assert outcome.verdict is Verdict.UNKNOWN and "c2" in outcome.note
+    assert_unknown(NodeTellsTheTruth(), story, "told-is-there", "there-is-told", "whole-logs")
+
+
+def test_hosts_that_do_not_tell_how_processes_end_give_no_occasion() -> None:
+    story = complete()
+    story.ended = []
+    story.end_of("c1", None)
+    result = clause_of(engine_judged(NodeTellsTheTruth(), story), "ended-is-told")
+    assert result.verdict is None and "hosts do not tell" in result.note
+
+
+def test_node_of_which_no_exit_code_is_known_is_unknown() -> None:
+    story = complete()
+    story.ended = [each for each in story.ended if each.node != "b2"]
+    assert_unknown(NodeTellsTheTruth(), story, "ended-is-told")
+
+
+def test_runs_without_events_are_judged_by_their_disks() -> None:
+    story = silent(complete())
+    story.plan = {**story.plan, "capabilities": ["disk:log-on-disk"]}
+    result = engine_judged(NodeTellsTheTruth(), story)
+    assert result.verdict is Verdict.VALID
+    assert [each.name for each in result.clauses if each.verdict is not None] == ["whole-logs"]
+    story.wrong["b1"] = "0.log is damaged at byte 7"
+    assert engine_judged(NodeTellsTheTruth(), story).verdict is Verdict.INVALID
+
+
+def test_killed_process_need_not_have_told_of_anything() -> None:
+    story = complete()
+    story.end_of("c1", -9)
+    assert_not_accused(judged(story))
+
+
+def test_few_answers_may_be_lost_with_a_killed_process() -> None:
+    story = complete()
+    for _ in range(3):
+        story.op("create", "t", node="b1")
+        story.op("fetch", "t", node="b1")  # of which nobody tells
+    assert_not_accused(judged(story))
 
 
 # --- violations ---------------------------------------------------------------------------
 
-PLANTED = Plants(clean)
+PLANTED = Plants(complete)
 
 
 @PLANTED.violation("c1 told", "CRC 13 at offset 3", "ends at 3", on=running)
@@ -329,17 +401,17 @@ def committed_record_that_a_killed_process_told_and_is_not_there(story: DiskStor
     story.hw("c1", 4, 1)
 
 
-@PLANTED.violation("c1 told", "CRC 11 at offset 1", "is epoch 1, CRC 99")
+@PLANTED.violation("c1 told", "CRC 11 at offset 1", "is epoch 1, CRC 99", on=clean)
 def other_record_than_was_told(story: DiskStory) -> None:
     story.logs["c1"][1][2][0] = 99
 
 
-@PLANTED.violation("c1 told", "epoch 1, CRC 10 at offset 0", "is epoch 2, CRC 10")
+@PLANTED.violation("c1 told", "epoch 1, CRC 10 at offset 0", "is epoch 2, CRC 10", on=clean)
 def other_epoch_than_was_told(story: DiskStory) -> None:
     story.logs["c1"][0][1] = 2
 
 
-@PLANTED.violation("c1", "CRC 13 at offset 3", "never told")
+@PLANTED.violation("c1", "CRC 13 at offset 3", "never told", on=clean)
 def record_that_was_never_told(story: DiskStory) -> None:
     story.write("c1", 3, 1, 13)
 
@@ -358,7 +430,7 @@ def two_batches_that_were_never_told_before_a_restart(story: DiskStory) -> None:
     story.exit("c1")
 
 
-@PLANTED.violation("b2", "at offset 0", "never told")
+@PLANTED.violation("b2", "at offset 0", "never told", on=clean)
 def node_that_never_told_anything(story: DiskStory) -> None:
     story.write("b2", 0, 1, 10)
 
@@ -370,27 +442,66 @@ def truncation_that_was_told_and_not_done(story: DiskStory) -> None:
     story.exit("c1")
 
 
-@PLANTED.violation("c1 begins at 3", "no snapshot reaches")
+@PLANTED.violation("c1 begins at 3", "no snapshot reaches", on=clean)
 def log_that_begins_where_no_snapshot_reaches(story: DiskStory) -> None:
     story.begin("c1", 3)
     story.snapshots["c1"] = 2
 
 
-@PLANTED.violation("c1", "damaged at byte 7")
+@PLANTED.violation("c1", "damaged at byte 7", on=clean)
 def damaged_log(story: DiskStory) -> None:
     story.wrong["c1"] = "0.log is damaged at byte 7"
 
 
-@PLANTED.violation("c1 ends with half a batch")
+@PLANTED.violation("c1 ends with half a batch", on=clean)
 def half_a_batch_though_the_process_ended_in_good_order(story: DiskStory) -> None:
     story.torn.add("c1")
 
 
-@PLANTED.violation("g301a", "CRC 99 at offset 0", "CRC 10")
+@PLANTED.violation("g301a", "CRC 99 at offset 0", "CRC 10", on=clean)
 def guest_that_tells_of_another_record(story: DiskStory) -> None:
     story.event("g301a", "boot", replica_id=301, broker_id=301, log_start=0, log_end=0)
     story.tell_append("g301a", 0, 1, 99)
     story.write("g301a", 0, 1, 10)
+
+
+@PLANTED.violation("2 processes of b1 ended of their own, and 1 told")
+def process_that_told_nothing_of_itself(story: DiskStory) -> None:
+    story.end_of("b1", 0)
+
+
+@PLANTED.violation("2 processes of c2 ended of their own")
+def process_that_failed_and_told_nothing(story: DiskStory) -> None:
+    story.end_of("c2", 1)
+
+
+@PLANTED.violation("10 answers to create by b1, and it told of 6")
+def answers_of_which_a_node_does_not_tell(story: DiskStory) -> None:
+    for _ in range(4):
+        story.op("create", "t", node="b1")
+
+
+@PLANTED.violation("4 answers to create by b2, and it told of 0")
+def node_that_tells_of_no_answer(story: DiskStory) -> None:
+    for _ in range(4):
+        story.op("create", "t", node="b2")
+
+
+@PLANTED.violation("the log of t1/3 of b1: nothing from 4 to 5")
+def partition_log_with_a_gap(story: DiskStory) -> None:
+    story.partitions.append(
+        kinds.PartitionLogOnDisk(
+            node="b1",
+            source="disk",
+            topic_id="t1",
+            partition=3,
+            start_offset=Offset(0),
+            end_offset=Offset(4),
+            torn=False,
+            wrong=("nothing from 4 to 5",),
+            epochs=None,
+        )
+    )
 
 
 def test_one_finding_of_a_kind_and_node() -> None:
@@ -463,7 +574,7 @@ def test_honest_nodes_are_valid_and_liars_are_not(
     elif lie == "hide":  # an event, of the last append
         story.events = [each for each in story.events if each.fields.get("crcs") != [1000]]
     outcome = judged(story)
-    assert outcome.verdict is (Verdict.INVALID if lie else Verdict.VALID), outcome.findings
+    assert bool(outcome.findings) == bool(lie), outcome.findings
 
 
 def _told(story: DiskStory) -> list[list[int]]:
