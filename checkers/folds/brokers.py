@@ -16,7 +16,7 @@ FS: Final = ("heartbeat",)
 def in_service(events: RunEvents) -> set[int]:
     """Ids of brokers that a metadata log put into service, whoever tells of that log, but those
     that clients play. Processes hold them, and tell of themselves."""
-    unfenced = {each.broker_id for each in events.of(BrokerUnfenced)}
+    unfenced: set[int] = {each.broker_id for each in events.of(BrokerUnfenced)}
     return unfenced - played(events.operations)
 
 
