@@ -22,7 +22,7 @@ one name are judged apart (`folds.topic_ids`).
 """
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
@@ -31,14 +31,14 @@ from typing import Any, Final
 from checkers.folds.log_ends import answered_limits, goes_back, hidden
 from checkers.folds.observations import with_observations
 from checkers.folds.topic_ids import LIVES, by_topic_id, topic_lives, topic_of
-from framework.checking.findings import concluded, finding
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome, unquoted
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.run_events import RunEvents, settled, unhealed
 from framework.history.event import is_observer
 from framework.history.jsonl import compact
 from framework.history.pairing import Operation
-from framework.plugins.checker import Finding
+from framework.plugins.checker import CLIENTS, LEDGER, Clause, Count, Finding
 from framework.verdict import Verdict
 
 DATA: Final = ("produce", "fetch", "list-offsets", "seek", "delete-records")
@@ -48,6 +48,64 @@ FINAL: Final = "final"
 TRIES: Final = 3
 """So many answers without a record, or failures, are no accident of a moment: whoever reads at the
 end waits some seconds for each."""
+
+
+ONE_VALUE: Final = Clause(
+    name="one-value",
+    says="An offset holds one value, and a value of a producer that cannot repeat it stands at one "
+    "offset",
+    compares="offsets told beside another answer that tells of the same one",
+    floor=4,
+    because="two values on two partitions, each acknowledged and read",
+    sources=(CLIENTS,),
+)
+KEPT: Final = Clause(
+    name="kept",
+    says="What was acknowledged or read is there wherever another answer covers its offset, and "
+    "below the end that final fetches reached",
+    compares="values whose offset another fetch covers",
+    floor=4,
+    because="two values on two partitions",
+    sources=(CLIENTS,),
+    blind="values of acks=0 and acks=1 that nobody read",
+)
+READABLE: Final = Clause(
+    name="readable",
+    says="All that was acknowledged can be read, to the end",
+    compares="acknowledged values that some fetch covers",
+    floor=2,
+    because="this run needs all of them",
+    sources=(CLIENTS, LEDGER),
+    blind="topics that may have been deleted",
+)
+IN_ORDER: Final = Clause(
+    name="in-order",
+    says="A consumer's fetches neither skip nor go back without a seek, nor do the records of one",
+    compares="records beside one before them in an answer, and fetches beside the consumer's last",
+    floor=4,
+    because="two partitions with three values each",
+    sources=(CLIENTS,),
+)
+WRITTEN: Final = Clause(
+    name="written",
+    says="Nothing is read that nobody wrote, or whose write was refused",
+    compares="values read",
+    floor=4,
+    because="two values on two partitions",
+    sources=(CLIENTS,),
+    blind="what was refused and stands where nobody reads",
+)
+LIMITS: Final = Clause(
+    name="limits",
+    says="Neither end of a log goes back, its beginning moves only where something may remove "
+    "records, and no told end is beyond what becomes readable",
+    compares="answers of where a log begins or ends beside another of the same",
+    floor=4,
+    because="two partitions, each end told thrice",
+    sources=(CLIENTS,),
+    blind="ends told between two answers",
+)
+CLAUSES: Final = (ONE_VALUE, KEPT, READABLE, IN_ORDER, WRITTEN, LIMITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +171,11 @@ def partition_data(events: RunEvents) -> Outcome:
         *_polls(operations),
         *_written(produces, read),
         *_within_answer(fetches),
-        *goes_back(limits),
-        *hidden(limits, events.operations, events.plan),
+        *(replace(each, clause=LIMITS.name) for each in goes_back(limits)),
+        *(
+            replace(each, clause=LIMITS.name)
+            for each in hidden(limits, events.operations, events.plan)
+        ),
     ]
     if end is not None:
         findings += _beyond(acknowledged, read, end)
@@ -135,7 +196,18 @@ def partition_data(events: RunEvents) -> Outcome:
         "without_final_read": float(end is None),
         "unread": len(unread),
     }
-    outcome = concluded(len(acknowledged) + len(fetches), findings, figures, part=True)
+    counts: dict[str, Count] = {
+        ONE_VALUE.name: len(acknowledged) + len(read) - len(_offsets(acknowledged, read)),
+        KEPT.name: _covered(acknowledged, read, fetches),
+        READABLE.name: (len(acknowledged) - len(unread), len(acknowledged)),
+        IN_ORDER.name: _successions(fetches),
+        WRITTEN.name: len(read),
+        LIMITS.name: len(limits) - len({each.limit for each in limits}),
+    }
+    if not acknowledged or deleted:
+        why = "the topic may have been deleted" if deleted else "nothing was acknowledged"
+        counts[READABLE.name] = why
+    outcome = weighed(counts, findings, figures, part=True)
     if outcome.verdict is Verdict.VALID and unread:
         return replace(outcome, verdict=Verdict.UNKNOWN, note=_why_unread(unread))
     return outcome
@@ -161,6 +233,29 @@ def _acknowledged(produces: Iterable[Operation]) -> Iterator[Claim]:
         offset = (operation.result or {}).get("offset")
         if isinstance(offset, int) and offset >= 0:
             yield Claim(offset, operation.value["value"], operation)
+
+
+def _offsets(acknowledged: Iterable[Claim], read: Iterable[Claim]) -> set[int]:
+    return {claim.offset for claim in (*acknowledged, *read)}
+
+
+def _covered(acknowledged: Iterable[Claim], read: Iterable[Claim], fetches: Sequence[Fetch]) -> int:
+    """Claims whose offset a fetch covers that is not their own."""
+    begins = sorted(fetch.begin for fetch in fetches)
+    ends = sorted(fetch.end for fetch in fetches)
+
+    def times(claim: Claim) -> int:
+        return bisect_right(begins, claim.offset) - bisect_right(ends, claim.offset)
+
+    own = sum(times(claim) > 0 for claim in acknowledged)
+    return own + sum(times(claim) > 1 for claim in read)
+
+
+def _successions(fetches: Iterable[Fetch]) -> int:
+    """Records that follow another in an answer, and fetches that follow their consumer's last."""
+    asked = Counter(str(fetch.operation.value.get("consumer")) for fetch in fetches)
+    within = sum(max(0, len(fetch.records) - 1) for fetch in fetches)
+    return within + asked.total() - len(asked)
 
 
 def _final_end(fetches: Iterable[Fetch]) -> int | None:
@@ -189,6 +284,7 @@ def _one_value(acknowledged: Iterable[Claim], read: Iterable[Claim]) -> Iterator
                 f"offset {claim.offset} holds {known.value} by operation {known.operation.index}, "
                 f"and {claim.value} by operation {claim.operation.index}",
                 [known.operation, claim.operation],
+                clause=ONE_VALUE.name,
             )
 
 
@@ -214,6 +310,7 @@ def _one_offset(
                 f"{known.operation.index}, and at {claim.offset} by operation "
                 f"{claim.operation.index}",
                 [known.operation, claim.operation],
+                clause=ONE_VALUE.name,
             )
 
 
@@ -251,6 +348,7 @@ def _lost(claim: Claim, how: str, fetch: Fetch | None = None) -> Finding:
         f"{claim.operation.index}{' above its high watermark' if above else ''}, and is not there: "
         f"{how}",
         [claim.operation, *([fetch.operation] if fetch is not None else [])],
+        clause=KEPT.name,
     )
 
 
@@ -283,6 +381,7 @@ def _unreadable(events: RunEvents, acknowledged: Sequence[Claim]) -> Iterator[Fi
                 f"{len(acknowledged)} values were acknowledged, and cannot be read: the last "
                 f"{len(last)} final fetches, from {last[0].value['from']}, {how}{_code(last[0])}",
                 [*last, acknowledged[-1].operation],
+                clause=READABLE.name,
             )
 
 
@@ -356,6 +455,7 @@ def _polls(operations: Iterable[Operation]) -> Iterator[Finding]:
                     f"consumer {name} {how}: operation {after.index} fetched from {begin}; "
                     f"operation {before.index} had left it at {due}",
                     [before, after],
+                    clause=IN_ORDER.name,
                 )
 
 
@@ -370,6 +470,7 @@ def _within_answer(fetches: Iterable[Fetch]) -> Iterator[Finding]:
                 f"operation {fetch.operation.index} fetched from {asked} up to {fetch.end}, and "
                 f"was given the offsets {offsets[:20]}",
                 [fetch.operation],
+                clause=IN_ORDER.name,
             )
 
 
@@ -389,6 +490,7 @@ def _written(produces: Iterable[Operation], read: Iterable[Claim]) -> Iterator[F
                 f"operation {claim.operation.index} read {claim.value} at offset {claim.offset}, "
                 f"which nobody produced to this partition",
                 [claim.operation],
+                clause=WRITTEN.name,
             )
         else:
             yield finding(
@@ -396,6 +498,7 @@ def _written(produces: Iterable[Operation], read: Iterable[Claim]) -> Iterator[F
                 f"operation {produce.index}, which produced it, had failed with "
                 f"{produce.error_code}",
                 [produce, claim.operation],
+                clause=WRITTEN.name,
             )
 
 
@@ -414,6 +517,7 @@ def _ends(operations: Iterable[Operation], end: int) -> Iterator[Finding]:
                 f"operation {operation.index} ({operation.f}) was told {what} {told}; the "
                 f"partition ends at {end}",
                 [operation],
+                clause=LIMITS.name,
             )
 
 
@@ -425,6 +529,7 @@ class PartitionData(RunChecker):
         "was acknowledged can be read, and neither end of a log goes back"
     )
     requires = frozenset({"log-operations"})
+    clauses = CLAUSES
     check_run = RunCheck(
         partition_data,
         fs=FS,

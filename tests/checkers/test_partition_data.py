@@ -101,6 +101,38 @@ def ended(story: Data) -> Data:
     return story
 
 
+def test_what_is_compared() -> None:
+    """By hand: two acknowledged values, of which one was read twice and one never."""
+    story = Data()
+    story.produce(10, 0)
+    story.produce(11, 1)
+    story.fetch(0, (0, 10))
+    story.fetch(0, (0, 10), consumer="b")
+    story.fetch(1, consumer="b")
+    counts = partition_data(story.run_events()).clauses
+    assert counts == {
+        "one-value": 2,  # offset 0 was told thrice
+        "kept": 3,  # the acknowledged one, and both reads by each other's fetch
+        "readable": (1, 2),
+        "in-order": 1,
+        "written": 2,
+        "limits": 4,  # each of three answers tells both ends
+    }
+
+
+def test_what_promises_nothing_and_what_is_gone_give_no_occasion_to_be_readable() -> None:
+    story = Data()
+    story.produce(10, 0, acks="1")
+    assert (partition_data(story.run_events()).clauses or {})["readable"] == (
+        "nothing was acknowledged"
+    )
+    story.produce(11, 1)
+    story.op("delete", "t", type="info")
+    assert (partition_data(story.run_events()).clauses or {})["readable"] == (
+        "the topic may have been deleted"
+    )
+
+
 def test_clean_history_is_accepted() -> None:
     """Also a repeated value of a producer that is not idempotent."""
     outcome = partition_data(ended(clean()).run_events())
