@@ -11,14 +11,15 @@ to the same by isr-linearizability, produced values by partition-data; here thos
 member away, which controllers may do as well: of a broker that is out of service or leaves it.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from checkers.folds.committed_log import CommittedLog, committed_log
+from checkers.folds.committed_log import CommittedLog, known_log
+from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.replay import Key, Replay
-from framework.checking.findings import concluded, finding
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import (
@@ -29,13 +30,53 @@ from framework.evidence.changes import (
     TopicCreated,
     TopicRemoved,
 )
-from framework.evidence.kinds import Decided, evidence_of
+from framework.evidence.kinds import Decided, either_of
 from framework.evidence.run_events import RunEvents, settled
 from framework.history.pairing import Operation
-from framework.plugins.checker import Finding
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
 FS: Final = ("create", "delete", "heartbeat", "alter-isr")
 T = TypeVar("T")
+
+
+TOPICS: Final = Clause(
+    name="topics",
+    says="Every topic that came or went is the doing of one operation that was not refused, in its "
+    "time; every acknowledged delete is in the log",
+    compares="topics that came or went, and acknowledged deletes",
+    floor=2,
+    because="one topic is nobody's but its creator's",
+    sources=(CLIENTS, DISKS, EVENTS),
+    blind="operations of which nobody knows whether they took effect account for one record each",
+)
+REQUESTS: Final = Clause(
+    name="requests",
+    says="A forwarded request is in one batch of the committed log, by one decision",
+    compares="requests by their ids",
+    floor=2,
+    because="the first id cannot come again",
+    sources=(DISKS, EVENTS),
+    blind="requests whose ids no record keeps and no decision names",
+)
+REGISTRATIONS: Final = Clause(
+    name="registrations",
+    says="A process of a broker is registered if it asked and was not refused",
+    compares="registrations of brokers that clients play",
+    floor=2,
+    because="the first process of a broker has no other",
+    sources=(CLIENTS, DISKS, EVENTS),
+    blind="real brokers, of whose requests only they know",
+)
+SHRINKS: Final = Clause(
+    name="isr-shrinks",
+    says="No member in service is taken out of an ISR that nobody asked to be made so, nor twice "
+    "for one request",
+    compares="records that take members away from partitions whose leader clients play",
+    floor=2,
+    because="one change applied once shows nothing of a second",
+    sources=(CLIENTS, DISKS, EVENTS),
+    blind="partitions that real brokers lead",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +92,7 @@ class Effect:
 
 
 def effects_once(events: RunEvents) -> Outcome:
-    log = committed_log(events.of(Change))
+    log = known_log(events)
     born, gone = _effects(log)
     creates = _by_key(events.operations, "create")
     deletes = _by_key(events.operations, "delete")
@@ -66,7 +107,8 @@ def effects_once(events: RunEvents) -> Outcome:
         judged += len(effects)
         findings += _caused("removed", name, operations, effects)
         findings += _in_their_time(operations, born, gone)
-    findings += _carried_out(events, log, born, gone)
+    deletes_done, found = _carried_out(events, log, born, gone)
+    findings += found
     requests, found = _requests(log, list(events.of(Decided)))
     findings += found
     players, found = _registrations(log, events.operations)
@@ -79,7 +121,45 @@ def effects_once(events: RunEvents) -> Outcome:
         "registrations": players,
         "members_taken_away": shrinks,
     }
-    return concluded(judged + requests + players + shrinks, findings, figures)
+    counts = {
+        TOPICS.name: judged + deletes_done,
+        REQUESTS.name: requests,
+        REGISTRATIONS.name: players,
+        SHRINKS.name: shrinks,
+    }
+    return weighed(_occasions(counts, events.operations), findings, figures)
+
+
+def _occasions(counts: Mapping[str, int], operations: Iterable[Operation]) -> dict[str, Count]:
+    """Where too little was compared, perhaps because clients were acknowledged too little."""
+    done = Counter(each.f for each in operations if each.ok)
+    topics = done["create"] + done["delete"]
+    played = sum(each.ok for group in _asked_to_register(operations).values() for each in group)
+    enough = {
+        TOPICS.name: (topics >= TOPICS.floor, "no two changes of topics"),
+        REQUESTS.name: (topics >= REQUESTS.floor, "no two changes of topics"),
+        REGISTRATIONS.name: (played >= REGISTRATIONS.floor, "no two registrations"),
+        SHRINKS.name: (_shrinks(operations) >= SHRINKS.floor, "no two ISRs made smaller"),
+    }
+    return {
+        name: count
+        if count >= 2 or enough[name][0]
+        else f"clients were acknowledged {enough[name][1]}"
+        for name, count in counts.items()
+    }
+
+
+def _shrinks(operations: Iterable[Operation]) -> int:
+    """How many acknowledged changes have fewer members than one before of the same partition."""
+    last: dict[Key, int] = {}
+    count = 0
+    for each in operations:
+        if each.f == "alter-isr" and each.ok:
+            key = (str(each.value["topic_id"]), each.value["partition"])
+            size = len(each.value["isr"])
+            count += size < last.get(key, 0)
+            last[key] = size
+    return count
 
 
 def _effects(log: CommittedLog) -> tuple[dict[str, Effect], dict[str, Effect]]:
@@ -130,6 +210,7 @@ def _caused(
                 f"{len(group)} operations on {name} were answered that they had {deed} topic "
                 f"{topic_id}",
                 group,
+                clause=TOPICS.name,
             )
     possible = sorted(
         each.invoked_ns or 0
@@ -155,6 +236,7 @@ def _caused(
                 f"refused",
                 refused[-3:],
                 [effect.change],
+                clause=TOPICS.name,
             )
 
 
@@ -176,31 +258,41 @@ def _in_their_time(
                 f"{topic_id}, which {when}",
                 [operation],
                 [birth.change if late or death is None else death.change],
+                clause=TOPICS.name,
             )
 
 
 def _carried_out(
     events: RunEvents, log: CommittedLog, born: dict[str, Effect], gone: dict[str, Effect]
-) -> Iterator[Finding]:
+) -> tuple[int, list[Finding]]:
     """An acknowledged delete is in the log: below the record of any operation that began later,
-    and in any case where the cluster was seen to agree on all of it."""
+    and in any case where the cluster was seen to agree on all of it. Also how many were judged."""
+    judged, findings = 0, []
     agreed = settled(events.nemesis) is True and log.gap is None
     effects = {"create": born, "delete": gone}
     done = [each for each in events.operations if _answered_id(each) in effects.get(each.f, ())]
     last = max(done, key=lambda each: each.index, default=None)
     for operation in events.operations:
         topic_id = _answered_id(operation)
-        if operation.f != "delete" or topic_id not in born or topic_id in gone:
+        if operation.f != "delete" or topic_id is None or topic_id not in born:
+            continue
+        judged += 1
+        if topic_id in gone:
             continue
         below = last is not None and operation.precedes(last)
         if below or (agreed and operation.phase == "main"):
             birth = born[topic_id].change
-            yield finding(
-                f"operation {operation.index} (delete of {operation.key}) was answered ok, and no "
-                f"committed record removes topic {topic_id}, created at offset {birth.offset}",
-                [operation],
-                [birth],
+            findings.append(
+                finding(
+                    f"operation {operation.index} (delete of {operation.key}) was answered ok, and "
+                    f"no committed record removes topic {topic_id}, created at offset "
+                    f"{birth.offset}",
+                    [operation],
+                    [birth],
+                    clause=TOPICS.name,
+                )
             )
+    return judged, findings
 
 
 # --- requests -----------------------------------------------------------------------------
@@ -221,6 +313,7 @@ def _requests(log: CommittedLog, decided: Sequence[Decided]) -> tuple[int, list[
         finding(
             f"request {request} took effect twice: at offsets {first.offset} and {again.offset}",
             evidence=[first, again],
+            clause=REQUESTS.name,
         )
         for request, first, again in _repeated(recorded)
     ]
@@ -229,6 +322,7 @@ def _requests(log: CommittedLog, decided: Sequence[Decided]) -> tuple[int, list[
             f"request {request} was carried out twice: {first.node} made offsets "
             f"{list(first.records)}, {again.node} {list(again.records)}, all committed",
             evidence=[first, again],
+            clause=REQUESTS.name,
         )
         for request, first, again in _repeated(carried_out)
     ]
@@ -245,11 +339,7 @@ def _repeated(named: Iterable[tuple[str, T]]) -> Iterator[tuple[str, T, T]]:
 
 def _registrations(log: CommittedLog, operations: Iterable[Operation]) -> tuple[int, list[Finding]]:
     """Of brokers that a workload plays: their processes have incarnation ids of their own."""
-    asked: dict[str, list[Operation]] = defaultdict(list)
-    for operation in operations:
-        value = operation.value
-        if operation.f == "heartbeat" and value.get("incarnation") and value["broker_epoch"] < 0:
-            asked[str(value["incarnation"])].append(operation)
+    asked = _asked_to_register(operations)
     judged, findings = 0, []
     for change in log.records:
         if not isinstance(change, BrokerRegistered):
@@ -265,9 +355,20 @@ def _registrations(log: CommittedLog, operations: Iterable[Operation]) -> tuple[
                     f"{change.offset}; all its process's requests were refused",
                     group,
                     [change],
+                    clause=REGISTRATIONS.name,
                 )
             )
     return judged, findings
+
+
+def _asked_to_register(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
+    """By the incarnation of a broker's process."""
+    asked: dict[str, list[Operation]] = defaultdict(list)
+    for operation in operations:
+        value = operation.value
+        if operation.f == "heartbeat" and value.get("incarnation") and value["broker_epoch"] < 0:
+            asked[str(value["incarnation"])].append(operation)
+    return asked
 
 
 # --- ISRs ---------------------------------------------------------------------------------
@@ -341,6 +442,7 @@ def _not_asked(
         f"{change.topic_id}/{change.partition}, and nobody asked for that{twice}",
         earlier,
         [change],
+        clause=SHRINKS.name,
     )
 
 
@@ -350,5 +452,8 @@ class EffectsOnce(RunChecker):
         "Every topic that came or went is the doing of one operation that was not refused, every "
         "acknowledged delete is in the log, and every request id is in one batch"
     )
-    requires = evidence_of(Change, Decided)
-    check_run = RunCheck(effects_once, evidence=(Change, Decided), fs=FS, nemesis=True)
+    requires = either_of(Change)
+    clauses = (TOPICS, REQUESTS, REGISTRATIONS, SHRINKS)
+    check_run = RunCheck(
+        effects_once, evidence=(Change, Decided), disk=DISK_KINDS, fs=FS, nemesis=True
+    )

@@ -5,14 +5,16 @@ import itertools
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judging import assert_unknown, judged, silent
 from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC, accepted, assert_valid, change
 
-from checkers.effects_once import effects_once
+from checkers.effects_once import EffectsOnce, effects_once
 from framework.verdict import Verdict
 
 THIRD = "33333333-3333-3333-3333-333333333333"
 FOURTH = "44444444-4444-4444-4444-444444444444"
+FIFTH = "55555555-5555-5555-5555-555555555555"
 
 
 def created(story: LogStory, topic_id: str, name: str = "t") -> None:
@@ -29,9 +31,9 @@ def played(story: LogStory, incarnation: str, type: str = "ok") -> None:
     story.op("heartbeat", "broker-101", value, {"broker_epoch": 9}, type=type, error="X")
 
 
-def clean() -> LogStory:
+def clean(readers: tuple[str, ...] = ("c1",), keepers: tuple[str, ...] = ()) -> LogStory:
     """An acknowledged topic comes and goes; one whose create timed out comes later."""
-    story = LogStory(readers=("c1",))
+    story = LogStory(readers=readers, keepers=keepers)
     story.brokers(4)
     first = story.invoke("create", "t", {})
     created(story, TOPIC)
@@ -46,10 +48,22 @@ def clean() -> LogStory:
     story.op("delete", "t", type="info", error="CLIENT_TIMED_OUT")
     created(story, OTHER)
     story.drop("t", OTHER)
-    played(story, "00000000-0000-0000-0000-000000000101")
-    story.register(101, incarnation_id="00000000-0000-0000-0000-000000000101")
+    for incarnation in ("101", "104"):
+        played(story, f"00000000-0000-0000-0000-000000000{incarnation}")
+        story.register(101, incarnation_id=f"00000000-0000-0000-0000-000000000{incarnation}")
     created(story, THIRD, "of-nobody-who-is-recorded")
+    made_smaller(story)
     return story
+
+
+def made_smaller(story: LogStory) -> None:
+    """By its leader, which a client plays, twice."""
+    story.topic("w", FIFTH)
+    story.new_partition([4, 5, 6], topic_id=FIFTH)
+    for version, isr in enumerate(([4, 5, 6], [4, 5], [4])):
+        asked = story.invoke("alter-isr", "w/0", change(version, isr, topic_id=FIFTH))
+        story.isr(isr, 4, topic_id=FIFTH)
+        story.complete(asked, "ok", accepted(asked.value))
 
 
 def test_clean_run_is_accepted() -> None:
@@ -58,8 +72,8 @@ def test_clean_run_is_accepted() -> None:
     assert outcome.figures == {
         "topics": 4,
         "requests": 2,
-        "registrations": 1,
-        "members_taken_away": 0,
+        "registrations": 2,
+        "members_taken_away": 2,
     }
 
 
@@ -175,6 +189,25 @@ PLANTED = Plants.of(
 )
 
 
+CHECKER = EffectsOnce()
+
+
+def test_disks_are_enough() -> None:
+    """No node tells of anything; the log lies on the disks of all who vote."""
+    for plant, verdict in ((None, Verdict.VALID), (failed_create, Verdict.INVALID)):
+        story = clean(readers=(), keepers=("c1", "c2", "c3"))
+        if plant is not None:
+            plant(story)
+        result = judged(CHECKER, story)
+        assert result.verdict is verdict, (result.note, result.findings)
+    assert list(result.findings[0].contracts) == ["clients", "disks"]
+
+
+def test_nodes_that_tell_nothing_are_not_believed() -> None:
+    clauses = ("topics", "requests", "registrations", "isr-shrinks")
+    assert_unknown(CHECKER, silent(clean()), *clauses)
+
+
 def test_end_of_the_log_that_nobody_tells_may_hold_a_delete() -> None:
     """No operation after it is in the log, and nobody saw the cluster agree."""
     story = clean()
@@ -218,7 +251,7 @@ def test_members_that_are_out_of_service_or_leave_it_are_taken_away() -> None:
     story.isr([4], 4, topic_id=THIRD)
     outcome = effects_once(story.run_events())
     assert_valid(outcome)
-    assert outcome.figures["members_taken_away"] == 3
+    assert outcome.figures["members_taken_away"] == 5
 
 
 def test_leaders_that_no_client_plays_ask_without_being_heard() -> None:
