@@ -44,7 +44,8 @@ class Growth:
         start = log.start_offset if log.segments else self.start
         began = None if start == self.start else start
         left = [each for each in self.batches if each.base_offset >= start]
-        dropped = began is not None and (not left or left[0].base_offset != start)
+        # Where it does not go on with the very batch that was there, nothing is sure to be left.
+        dropped = began is not None and (not left or left[:1] != now[:1])
         if dropped:
             left = []
         same = sum(1 for _ in takewhile(_equal, zip(left, now, strict=False)))

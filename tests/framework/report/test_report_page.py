@@ -179,6 +179,13 @@ def test_killed_run_is_drawn_and_says_what_is_missing(tmp_path: Path) -> None:
     assert page.figures()["timeline"]["data"][1]["x"]
 
 
+def test_nodes_that_should_write_no_events_are_not_missed(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", killed=True, seconds=30)
+    plan = json.loads((folder / "plan.json").read_text())
+    (folder / "plan.json").write_text(json.dumps({**plan, "capabilities": ["disk:appended"]}))
+    assert "no events of" not in drawn(folder).text("missing")
+
+
 @pytest.mark.parametrize(
     "gone", ["plan.json", "history.jsonl", "faults.jsonl", "verdict.json", "nodes"]
 )

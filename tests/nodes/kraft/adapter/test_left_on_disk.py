@@ -303,6 +303,18 @@ def test_log_of_another_node_took_the_place_of_all(home: Path) -> None:
     assert evidence(home, kinds.Appended)[-1].base_offset == 20
 
 
+def test_log_of_another_node_that_begins_where_an_own_batch_did(home: Path) -> None:
+    """What was below may be another's as well, and is told of no more."""
+    copy(home, 1)
+    log = MetadataLog(metadata(home), segment_bytes=200)
+    log.restart(SnapshotId(6, 3))
+    log.append(batch(6, 3))
+    log.close()
+    (began,) = evidence(home, kinds.LogBegan)
+    assert (began.offset, began.dropped) == (6, True)
+    assert not evidence(home, kinds.Truncated)
+
+
 def test_wiped_disk_lost_all(home: Path) -> None:
     copy(home, 1)
     shutil.rmtree(home / "data")
