@@ -4,27 +4,12 @@ from typing import TypeVar
 
 from planted_runs import Story
 
-from framework.checking.clauses import ClauseResult
-from framework.checking.keyed import Outcome, outcome_row
-from framework.checking.results import CheckerResult, checker_result
 from framework.checking.run_checks import RunChecker
+from framework.testing.judging import clause_of, judged
 from framework.verdict import Verdict
 
+__all__ = ["assert_unknown", "clause_of", "judged", "silent"]
 AnyStory = TypeVar("AnyStory", bound=Story)
-
-
-def judged(checker: RunChecker, story: Story) -> CheckerResult:
-    """What the engine makes of what the checker says of the story."""
-    found = checker.check_run(story.run_events())
-    parts = {"": found} if isinstance(found, Outcome) else found
-    rows = [outcome_row("r", checker.name, key, outcome) for key, outcome in parts.items()]
-    return checker_result(checker.name, "", rows, clauses=checker.clauses)
-
-
-def clause_of(result: CheckerResult, name: str) -> ClauseResult:
-    """What came of one clause."""
-    (found,) = (each for each in result.clauses if each.name == name)
-    return found
 
 
 def silent(story: AnyStory, *types: str, node: str | None = None) -> AnyStory:

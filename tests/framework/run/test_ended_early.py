@@ -63,6 +63,7 @@ def a_test(results: Path) -> Any:
         targets=[],
         faults=[],
         settings={},
+        capabilities=[],
         checkers=["faults-bit"],
         not_applicable={},
         threads=1,

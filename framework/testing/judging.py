@@ -1,0 +1,25 @@
+"""A story as the engine judges it: by a checker's rule, and by the floors of its clauses.
+
+>>> judged(OneVote(), story).verdict
+>>> clause_of(judged(OneVote(), story), "one-candidate").compared
+"""
+
+from framework.checking.clauses import ClauseResult
+from framework.checking.keyed import Outcome, outcome_row
+from framework.checking.results import CheckerResult, checker_result
+from framework.checking.run_checks import RunChecker
+from framework.testing.story import Story
+
+
+def judged(checker: RunChecker, story: Story) -> CheckerResult:
+    """What the engine makes of what the checker says of the story."""
+    found = checker.check_run(story.run_events())
+    parts = {"": found} if isinstance(found, Outcome) else found
+    rows = [outcome_row("r", checker.name, key, outcome) for key, outcome in parts.items()]
+    return checker_result(checker.name, checker.summary, rows, clauses=checker.clauses)
+
+
+def clause_of(result: CheckerResult, name: str) -> ClauseResult:
+    """What came of one clause."""
+    (found,) = (each for each in result.clauses if each.name == name)
+    return found
