@@ -1,16 +1,16 @@
-"""What the observer costs: operations a second of clients, and processor time, with and without it.
+"""What the observer costs: operations a second of clients, and the harness's processor time.
 
     python -m benchmarks.observing [--hosts namespaces] [--seconds 15] [--rounds 3]
 
-A 3+3 cluster, the topics workload, no faults: as fast as it can, for throughput; at 60 operations a
-second, for the processor time of harness and nodes together. With and without by turns, for a
-machine is not the same from one minute to the next; medians.
+A 3+3 cluster, the topics workload, no faults: as fast as it can, where what the nodes spend on it
+shows, too; and at 60 operations a second. With and without by turns, for a machine is not the same
+from one minute to the next; medians.
 """
 
 import argparse
 import json
-import resource
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +27,8 @@ CALM: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one run: completions of clients a second in the main phase, s of processor time, and bytes
-    of history."""
+    """Of one run: completions of clients a second in the main phase, s of processor time of the
+    harness, and bytes of history."""
 
     rate: float
     processor_s: float
@@ -47,9 +47,9 @@ def cost(hosts: str, seconds: float, rate: float, observe_s: float, results: Pat
         results=results,
         observe_s=observe_s,
     )
-    before = _processor_s()
+    before = time.process_time()
     folder = record(resolve(options), ["benchmarks/observing.py"], Quiet())  # type: ignore[arg-type]
-    spent = _processor_s() - before
+    spent = time.process_time() - before
     history = (folder.path / "history.jsonl").read_bytes()
     events = map(json.loads, history.splitlines())
     done = sum(
@@ -61,13 +61,7 @@ def cost(hosts: str, seconds: float, rate: float, observe_s: float, results: Pat
     return Cost(done / seconds, spent, len(history))
 
 
-def _processor_s() -> float:
-    """Of this process, and of those below it that have ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
-
-
-def told(what: str, costs: Sequence[Cost]) -> str:
+def line(what: str, costs: Sequence[Cost]) -> str:
     rate, processor, size = (
         median(getattr(each, name) for each in costs)
         for name in ("rate", "processor_s", "history_bytes")
@@ -90,7 +84,7 @@ def main() -> None:
                         cost(arguments.hosts, arguments.seconds, rate, observe_s, Path(results))
                     )
             for observe_s, costs in found.items():
-                print(told(f"{name}, --observe {observe_s:g}", costs), flush=True)
+                print(line(f"{name}, --observe {observe_s:g}", costs), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""What nodes tell anybody of their cluster fits together, whichever of them is asked (D.2, D.19).
+"""What nodes tell anybody of their cluster fits together, whoever is asked (D.3, D.6, D.8, D.13,
+D.19).
 
 Judged from the answers to the harness's observer alone, with its marks and its ledger: no node's
 event and no client is asked. An answer holds for some moment between its question and its end;
@@ -320,15 +321,14 @@ def _quiet(events: RunEvents, nodes: Nodes, recovery_ns: int) -> Sequence[Quiet]
     """A run begins with a cluster that has settled."""
     marks = settle_marks(events.nemesis)
     seen = settled(events.nemesis) is True and not unhealed(events.faults)
+    mark_ns = marks[-1].time_ns if seen else FOREVER_NS
     found = []
     for each in owed(events.faults, nodes):
-        if not each.calm:
-            continue
-        since = each.begin_ns + recovery_ns if each.begin_ns else 0
-        if seen and each.begin_ns <= marks[-1].time_ns <= since:
-            found.append(Quiet(marks[-1].time_ns, each.end_ns, settled=True))
-        else:
-            found.append(Quiet(since, each.end_ns))
+        if each.calm:
+            since_ns = each.begin_ns + recovery_ns if each.begin_ns else 0
+            found.append(Quiet(since_ns, min(mark_ns, each.end_ns)))
+            if each.begin_ns <= mark_ns < each.end_ns:
+                found.append(Quiet(mark_ns, each.end_ns, settled=True))
     return [each for each in found if each.since_ns < each.end_ns]
 
 

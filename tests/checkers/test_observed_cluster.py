@@ -186,6 +186,13 @@ def a_live_broker_is_not_listed_for_long(story: Asked) -> None:
     ended(story)
 
 
+@PLANTED.violation("b1 does not tell of broker 5 (b2)", on=Asked)
+def a_live_broker_is_not_listed_after_a_run_without_faults(story: Asked) -> None:
+    story.rounds(2)
+    story.final()
+    story.rounds(2, b1="b2")
+
+
 @PLANTED.violation("b2 does not tell of broker 5 (b2)", on=Asked)
 def a_broker_does_not_tell_of_itself_from_the_first_on(story: Asked) -> None:
     story.rounds(9, b2="b2")
