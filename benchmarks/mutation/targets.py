@@ -18,7 +18,7 @@ _OF_COMPILING: Final = ("precompile",)
 
 
 def targets() -> list[Target]:
-    return [*_checkers(), *_folds(), _kafka_log(), *_linearizability()]
+    return [*_checkers(), *_folds(), *_kafka_log(), *_linearizability()]
 
 
 def _names() -> dict[str, str]:
@@ -69,11 +69,13 @@ def _users(module: str) -> set[str]:
     return found - {module}
 
 
-def _kafka_log() -> Target:
-    paths = sorted((ROOT / "checkers/kafka_log").glob("[!_]*.py"))
-    modules = tuple(_module(each) for each in paths if each.stem != "precompile")
-    tests = (f"{TESTS}/kafka_log",)
-    return Target("kafka-log", modules, tests, ROOT, OF_ALL, ("kafka-log",), _OF_COMPILING)
+def _kafka_log() -> Iterator[Target]:
+    """A target a file, all with the checker's tests."""
+    tests, checkers = (f"{TESTS}/kafka_log",), ("kafka-log",)
+    for path in sorted((ROOT / "checkers/kafka_log").glob("[!_]*.py")):
+        if path.stem != "precompile":
+            name = f"kafka-log/{path.stem}"
+            yield Target(name, (_module(path),), tests, ROOT, OF_ALL, checkers, _OF_COMPILING)
 
 
 def _linearizability() -> Iterator[Target]:
