@@ -9,10 +9,10 @@ leave, and one new member reads what the group has yet to read.
 
 from __future__ import annotations
 
-import importlib.util
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import metadata
 from typing import Final
 
 from framework.generators import (
@@ -44,10 +44,9 @@ from workloads.kafka.operations.topics import CreateTopic
 from workloads.log import final_fetches
 from workloads.options import at_least
 
-LIBRARY: Final = "kafka"
-WITHOUT_LIBRARY: Final = (
-    "its members are clients of kafka-python, which is not installed: pip install kafka-python"
-)
+LIBRARY: Final = "kafka-python"
+RELEASE: Final = 3
+"""The first one that can go through a proxy."""
 TOPIC: Final = "groups"
 GROUP: Final = "g"
 FINAL_MEMBER: Final = "final"
@@ -103,7 +102,17 @@ class Groups(KafkaWorkload):
 
     def lacking(self) -> str | None:
         """Why this machine cannot have it; None: it can."""
-        return None if importlib.util.find_spec(LIBRARY) is not None else WITHOUT_LIBRARY
+        try:
+            found = metadata.version(LIBRARY)
+        except metadata.PackageNotFoundError:
+            found = ""
+        if found and int(found.split(".")[0]) >= RELEASE:
+            return None
+        there = f"{found} is" if found else "none is"
+        return (
+            f"its members are clients of {LIBRARY} {RELEASE} or newer, and {there} installed: "
+            f"pip install '{LIBRARY}>={RELEASE}'"
+        )
 
     def generator(self, options: WorkloadOptions) -> Generator:
         return GroupOperations(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 from collections import Counter
 from dataclasses import replace
+from importlib import metadata
 from typing import Any
 
 import pytest
@@ -20,14 +20,14 @@ from framework.plugins.outcomes import PRESENT, STALE
 from framework.plugins.system import NodeSpec
 from framework.plugins.workload import WorkloadOptions
 from framework.verdict import Verdict
-from workloads.groups import TOPIC, WITHOUT_LIBRARY, Groups, GroupsOptions
+from workloads.groups import TOPIC, Groups, GroupsOptions
 
 KEYS = GroupsOptions().keys
 THREADS = 6
 MOST_RECORDS = 10
 LOCAL = ("leave", "crash")
 SAYS = {"TOPIC_ALREADY_EXISTS": PRESENT, "ILLEGAL_GENERATION": STALE}
-MAIN = 3000
+MAIN = 1500
 """Operations before the final phase."""
 
 
@@ -195,9 +195,9 @@ def test_every_kind_of_operation_happens() -> None:
     history = main_phase(group)
     seen = Counter((op.f, end.type) for op, end in pairs(history))
     for f in ("produce", "fetch", "commit", "committed", "list-offsets"):
-        assert seen[f, "ok"] > 50, seen
+        assert seen[f, "ok"] > 25, seen
     for f in ("join", "assignment", "leave", "crash"):
-        assert seen[f, "ok"] >= 4, seen
+        assert seen[f, "ok"] >= 2, seen
     assert 0 < group.most <= GroupsOptions().members
     produced = [e.value["value"] for e in history if e.type == "invoke" and e.f == "produce"]
     assert len(set(produced)) == len(produced)
@@ -228,7 +228,7 @@ def test_a_member_goes_on_from_where_it_was_told_and_commits_what_it_read() -> N
         elif "id" not in op.value:
             assert op.value["offset"] == position[where]
             commits += 1
-    assert moves > 100 and commits > 50
+    assert moves > 50 and commits > 25
 
 
 def test_who_commits_under_another_name_is_in_an_older_generation() -> None:
@@ -240,7 +240,7 @@ def test_who_commits_under_another_name_is_in_an_older_generation() -> None:
             assert event.value["generation"] < newest
             assert event.value["offset"] > 0
             stale += 1
-    assert stale > 50
+    assert stale > 25
 
 
 @pytest.mark.parametrize("lose", [0.0, 0.05])
@@ -264,7 +264,7 @@ def test_the_final_phase_ends_though_nothing_is_answered() -> None:
 def test_a_group_that_keeps_its_promises_is_valid(seed: int, lose: float) -> None:
     outcome = judged(run(ReferenceGroup(lose=lose, calm=MAIN), seed=seed))
     assert outcome.verdict is Verdict.VALID, [each.message for each in outcome.findings]
-    assert outcome.clauses["delivered"] > 500
+    assert outcome.clauses["delivered"] > 200
 
 
 @pytest.mark.parametrize(
@@ -289,6 +289,12 @@ def test_without_the_library_of_its_members_it_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert Groups().lacking() is None
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert Groups().lacking() == WITHOUT_LIBRARY
-    assert "pip install kafka-python" in WITHOUT_LIBRARY
+
+    def absent(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    for version, there in ((absent, "none is"), (lambda name: "2.0.2", "2.0.2 is")):
+        monkeypatch.setattr(metadata, "version", version)
+        lacks = Groups().lacking()
+        assert lacks is not None
+        assert there in lacks and lacks.endswith("pip install 'kafka-python>=3'")

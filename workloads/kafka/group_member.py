@@ -167,6 +167,9 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
         finally:
             if partition in self._consumer.assignment():
                 self._consumer.pause(partition)
+        for other, unasked in polled.items():
+            if other != partition:  # it was to be handed those later
+                self._consumer.seek(other, unasked[0].offset)
         records = [[each.offset, int(each.value)] for each in polled.get(partition, ())]
         if records:
             return {"records": records, "position": records[-1][0] + 1}
