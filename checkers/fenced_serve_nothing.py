@@ -66,7 +66,8 @@ CLIENTS_WORD: Final = Clause(
     floor=2,
     because="all successes of clients: each may have been given out of service",
     sources=(CLIENTS, EVENTS),
-    blind="an answer within a lease's length of a fencing that its broker does not tell of",
+    blind="an answer within a lease's length of a fencing that its broker does not tell of, and "
+    "one to a client that does not say whom it asked",
 )
 
 
@@ -95,7 +96,8 @@ def fenced_serve_nothing(events: RunEvents) -> Outcome:
     for node, intervals in by_log.items():
         findings += _clients(asked.get(node, []), intervals)
     known = _known(events)
-    successes = [each for each in clients if each.ok]
+    # A client of others does not say whom it asked.
+    successes = [each for each in clients if each.ok and each.node is not None]
     counts: dict[str, Count] = {
         OWN_WORD.name: serving(events),
         CLIENTS_WORD.name: (sum(each.node in known for each in successes), len(successes)),

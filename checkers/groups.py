@@ -48,9 +48,8 @@ OLD_GENERATIONS: Final = Clause(
     says="No commit of an older generation is taken once somebody has joined, or committed in, a "
     "newer one",
     compares="commits of an older generation, taken or refused as stale",
-    floor=5,
-    because="one operation in seven of those who are no members is such a commit, so that a newer "
-    "generation sees as many within a second or two",
+    floor=2,
+    because="each alone would have been enough; the second one is not the first one's luck",
     sources=(CLIENTS,),
     blind="such a commit whose answer is lost and that nobody is told of afterwards",
 )

@@ -47,7 +47,6 @@ from workloads.options import at_least
 LIBRARY: Final = "kafka-python"
 RELEASE: Final = 3
 """The first one that can go through a proxy."""
-TOPIC: Final = "groups"
 GROUP: Final = "g"
 FINAL_MEMBER: Final = "final"
 NS_PER_S: Final = 1_000_000_000
@@ -65,25 +64,33 @@ FINAL_ATTEMPTS: Final = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupsOptions:
-    """`members`: at a time, at most. `partitions`, `replicas`: of the topic. `session_ms`: after
+    """`members`: at a time, at most. `partitions`, `replicas`: of each topic. `session_ms`: after
     which one that vanished is no member any more. `churn_s`: between two departures."""
 
     members: int = 3
-    partitions: int = 4
+    topics: int = 2
+    partitions: int = 2
     replicas: int = 3
     session_ms: int = 3000
     churn_s: float = 5.0
 
     def __post_init__(self) -> None:
-        at_least(1, members=self.members, partitions=self.partitions, replicas=self.replicas)
+        at_least(1, members=self.members, topics=self.topics)
+        at_least(1, partitions=self.partitions, replicas=self.replicas)
         at_least(500, session_ms=self.session_ms)
         if self.churn_s <= 0:
             raise ValueError(f"churn_s={self.churn_s:g}: it is above 0")
 
     @property
+    def names(self) -> Sequence[str]:
+        """Of the topics."""
+        return [f"groups-{number}" for number in range(self.topics)]
+
+    @property
     def keys(self) -> Sequence[str]:
         """Of all partitions."""
-        return [partition_key(TOPIC, number) for number in range(self.partitions)]
+        numbers = range(self.partitions)
+        return [partition_key(topic, number) for topic in self.names for number in numbers]
 
 
 class Groups(KafkaWorkload):
@@ -95,6 +102,7 @@ class Groups(KafkaWorkload):
     provides: frozenset[str] = frozenset({"group-operations", "log-operations", "topic-operations"})
     min_roles: Mapping[str, int] = {"controller": 1, "broker": 1}
     min_threads: int = 2
+    more: str = LIBRARY
 
     def __init__(self, options: GroupsOptions | None = None) -> None:
         super().__init__()
@@ -136,7 +144,7 @@ class Groups(KafkaWorkload):
         return GroupsClient(
             cluster,
             thread,
-            topics=(TOPIC,),
+            topics=tuple(self._options.names),
             session_ms=self._options.session_ms,
             started=self._started,
         )
@@ -233,7 +241,7 @@ class GroupOperations:
 
     options: GroupsOptions
     members_at_once: int
-    created: bool = False
+    created: frozenset[str] = frozenset()
     members: Mapping[Process, Member] = field(default_factory=dict)
     newest: int = -1
     former: tuple[Member, ...] = ()
@@ -253,11 +261,12 @@ class GroupOperations:
         return Offer(chosen, self._taken(chosen))
 
     def _next(self, rng: random.Random, process: Process, now_ns: int) -> Invocation:
-        if not self.created:
+        missing = next((topic for topic in self.options.names if topic not in self.created), None)
+        if missing is not None:
             count = CreateTopic(
                 partitions=self.options.partitions, replication=self.options.replicas
             )
-            return op("create", key=TOPIC, value=count.to_json())
+            return op("create", key=missing, value=count.to_json())
         member = self.members.get(process)
         if member is not None:
             return self._of_member(rng, member, now_ns)
@@ -288,7 +297,7 @@ class GroupOperations:
             produce = Produce(value=self.next_value, acks="all", idempotent=True)
             return op("produce", key=key, value=produce.to_json())
         if draw < STALE_SHARE + COMMITTED_SHARE + PRODUCE_SHARE + METADATA_SHARE:
-            return op("metadata", key=TOPIC)
+            return op("metadata", key=rng.choice(self.options.names))
         return op("list-offsets", key=key, value=ListOffsets("latest").to_json())
 
     def _taken(self, chosen: Invocation) -> GroupOperations:
@@ -308,7 +317,7 @@ class GroupOperations:
             return self
         if event.f == "create":
             exists = event.type == "ok" or event.asserts == PRESENT
-            return replace(self, created=self.created or exists)
+            return replace(self, created=self.created | {event.key}) if exists else self
         member = self.members.get(event.process)
         if member is None:
             return self

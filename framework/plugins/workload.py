@@ -63,7 +63,11 @@ class Workload(Protocol):
 
 @runtime_checkable
 class NeedsMore(Protocol):
-    """A workload that needs more of this machine than the project does, as a library."""
+    """A workload that needs more of this machine than the project does. It is run where it is
+    named, and is none of `all`, which does not depend on what else is installed."""
+
+    more: str
+    """What it needs, in a word or two."""
 
     def lacking(self) -> str | None:
         """Why it cannot be had here, in a few words that say what would help; None: it can."""

@@ -161,19 +161,19 @@ def _workloads(
     left_out: dict[str, str] = {}
     for item in named("workloads", text):
         workload: Workload = create("workloads", item)
-        needs = unmet(workload.requires, system.capabilities) or _too_few(workload, specs)
-        lacks = workload.lacking() if isinstance(workload, NeedsMore) else None
-        reason = needs or lacks
-        if reason is None:
-            found.append(workload)
-        elif text.strip() == "all":
-            left_out[item.name] = reason
-        elif needs is None:
-            raise UsageError(f"workload {item.name} cannot be had here: {lacks}")
-        else:
+        reason = unmet(workload.requires, system.capabilities) or _too_few(workload, specs)
+        if text.strip() == "all":
+            reason = reason or _to_be_named(workload)
+            if reason is not None:
+                left_out[item.name] = reason
+                continue
+        elif reason is not None:
             raise UsageError(
-                f"workload {item.name} cannot be had with system {system.name}: {needs}"
+                f"workload {item.name} cannot be had with system {system.name}: {reason}"
             )
+        elif isinstance(workload, NeedsMore) and (lacks := workload.lacking()) is not None:
+            raise UsageError(f"workload {item.name} cannot be had here: {lacks}")
+        found.append(workload)
     if not found:
         raise UsageError(
             f"system {system.name} can have none of the workloads: "
@@ -182,6 +182,13 @@ def _workloads(
             else "--workload none: a test needs at least one workload"
         )
     return found, left_out
+
+
+def _to_be_named(workload: Workload) -> str | None:
+    """Why it is none of `all`."""
+    if not isinstance(workload, NeedsMore):
+        return None
+    return f"it needs {workload.more}, and is run where it is named"
 
 
 def _too_few(workload: Workload, specs: Sequence[NodeSpec]) -> str | None:

@@ -166,6 +166,14 @@ def test_broker_that_leaves_events_out_is_unknown(left_out: str, clause: str) ->
     assert_unknown(FencedServeNothing(), story, clause)
 
 
+def test_a_client_that_does_not_say_whom_it_asked_is_not_counted() -> None:
+    story = clean()
+    counted = fenced_serve_nothing(story.run_events()).clauses["clients-word"]
+    story.op("fetch", "t/0", {"from": 0}, {"records": []})
+    story.operations[-1].node = None
+    assert fenced_serve_nothing(story.run_events()).clauses["clients-word"] == counted
+
+
 def test_operation_under_way_at_a_transition_may_have_been_served() -> None:
     story = clean()
     story.bstate("b1", "ACTIVE", "FENCED")

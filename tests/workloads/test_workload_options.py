@@ -24,6 +24,7 @@ from workloads.zombie import ZombieOptions
         (LifecycleOptions, "brokers", 0, 1),
         (LifecycleOptions, "partitions", 0, 1),
         (GroupsOptions, "members", 0, 1),
+        (GroupsOptions, "topics", 0, 1),
         (GroupsOptions, "partitions", 0, 1),
         (GroupsOptions, "replicas", 0, 1),
         (GroupsOptions, "session_ms", 499, 500),

@@ -32,7 +32,10 @@ POSITION_MOVED: Final = "POSITION_MOVED"
 NOT_ASSIGNED: Final = "NOT_ASSIGNED"
 """No generation was complete in time."""
 
-JOIN_S: Final = 7.0
+JOIN_S: Final = 5.0
+"""After which no new step is begun."""
+PAUSE_S: Final = 0.1
+POSITION_MS: Final = 800
 FETCH_S: Final = 0.6
 CALL_S: Final = 2.5
 """For a commit, or a question for offsets."""
@@ -63,16 +66,26 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def __init__(self, settings: Mapping[str, Any], topics: list[str]) -> None:
         self.now: Generation | None = None
-        self._topics = topics
-        self._consumer = KafkaConsumer(
-            **settings,
+        self._settings, self._topics = settings, topics
+        self._made: Any = None
+
+    @property
+    def _consumer(self) -> Any:
+        """Made when it is first needed: it asks a broker at once, which may be down."""
+        if self._made is None:
+            self._made = self._new()
+        return self._made
+
+    def _new(self) -> Any:
+        return KafkaConsumer(
+            **self._settings,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
             partition_assignment_strategy=[RangePartitionAssignor],
             max_poll_records=50,
             heartbeat_interval_ms=200,
             request_timeout_ms=4000,
-            bootstrap_timeout_ms=5000,
+            bootstrap_timeout_ms=2000,
             max_poll_interval_ms=6000,
             metadata_max_age_ms=5000,
             reconnect_backoff_ms=50,
@@ -98,7 +111,7 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
 
     @property
     def joined(self) -> bool:
-        return bool(self._consumer.subscription())
+        return self._made is not None and bool(self._made.subscription())
 
     def idle(self) -> None:
         """Poll for a moment; a member without an assignment, until it may have one."""
@@ -122,36 +135,49 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def join(self) -> Mapping[str, Any]:
         """Become a member."""
-        deadline = time.monotonic() + JOIN_S
-        while not all(self._consumer.partitions_for_topic(topic) for topic in self._topics):
-            if time.monotonic() > deadline:
-                raise NotDone(NOT_ASSIGNED, "the topics are not known")
-            time.sleep(0.05)
-        self._consumer.subscribe(self._topics, listener=self)
-        return self._assignment(deadline)
+        return self._until_assigned()
 
     def assignment(self) -> Mapping[str, Any]:
         """What it reads; waits for it."""
-        return self._assignment(time.monotonic() + JOIN_S)
+        return self._until_assigned()
 
-    def _assignment(self, deadline: float) -> Mapping[str, Any]:
+    def _until_assigned(self) -> Mapping[str, Any]:
+        """Brokers that are down or fenced make the library raise, whose users go on polling."""
+        deadline = time.monotonic() + JOIN_S
+        last: Exception | None = None
         while time.monotonic() < deadline:
-            self.idle()
-            now = self.now
-            if now is None or not self._in(now):
-                continue
-            positions = [[_key(each), self._position(each)] for each in now.assigned]
-            if self._in(now):
-                return {
-                    "generation": now.number,
-                    "assigned": [_key(each) for each in now.assigned],
-                    "positions": positions,
-                    "id": now.member_id,
-                }
-        raise NotDone(NOT_ASSIGNED, f"no generation within {JOIN_S:g} s")
+            try:
+                told = self._assignment()
+            except Exception as error:
+                last = error
+                time.sleep(PAUSE_S)
+            else:
+                if told is not None:
+                    return told
+        raise NotDone(NOT_ASSIGNED, f"no generation within {JOIN_S:g} s: {last!r}")
+
+    def _assignment(self) -> Mapping[str, Any] | None:
+        """A step on the way to it; None: there is none yet."""
+        if not self.joined:
+            if all(self._consumer.partitions_for_topic(topic) for topic in self._topics):
+                self._consumer.subscribe(self._topics, listener=self)
+            return None
+        self.idle()
+        now = self.now
+        if now is None or not self._in(now):
+            return None
+        positions = [[_key(each), self._position(each)] for each in now.assigned]
+        if not self._in(now):
+            return None
+        return {
+            "generation": now.number,
+            "assigned": [_key(each) for each in now.assigned],
+            "positions": positions,
+            "id": now.member_id,
+        }
 
     def _position(self, partition: TopicPartition) -> int:
-        position = self._consumer.position(partition, timeout_ms=int(CALL_S * 1000))
+        position = self._consumer.position(partition, timeout_ms=POSITION_MS)
         if position is None:
             raise NotDone(NOT_ASSIGNED, f"no position in {_key(partition)}")
         return int(position)

@@ -115,25 +115,30 @@ def test_a_workload_that_was_named_must_be_had(workload: str, says: str) -> None
 
 
 class Picky(SimpleNamespace):
-    """A workload that needs what this machine has not."""
+    """A workload that needs ink, of which there is as much as `ink`."""
+
+    more = "ink"
 
     def lacking(self) -> str | None:
-        return "it needs ink: buy some"
+        return None if self.ink else "it needs ink: buy some"
 
 
 @pytest.fixture
-def picky(monkeypatch: pytest.MonkeyPatch) -> None:
+def picky(monkeypatch: pytest.MonkeyPatch) -> Picky:
     book = PLUGINS["workloads"]["book"]
-    needy = Picky(**{**vars(book), "name": "pen"})
+    needy = Picky(**{**vars(book), "name": "pen", "ink": 1})
     monkeypatch.setitem(PLUGINS["workloads"], "pen", needy)  # type: ignore[arg-type]
+    return needy
 
 
-@pytest.mark.usefixtures("picky")
-def test_what_a_machine_lacks_for_a_workload_is_said() -> None:
+def test_what_needs_more_of_a_machine_has_to_be_named(picky: Picky) -> None:
     test = resolved()
     assert [workload.name for workload in test.workloads] == ["book"]
-    assert test.left_out["pen"] == "it needs ink: buy some"
-    with pytest.raises(UsageError, match="workload pen cannot be had here: it needs ink"):
+    assert test.left_out["pen"] == "it needs ink, and is run where it is named"
+    named = resolved(workload="pen")
+    assert [workload.name for workload in named.workloads] == ["pen"]
+    picky.ink = 0
+    with pytest.raises(UsageError, match="workload pen cannot be had here: it needs ink: buy"):
         resolved(workload="pen")
 
 
