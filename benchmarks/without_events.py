@@ -8,6 +8,7 @@
 import argparse
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,7 @@ from framework.checking.runs import find_runs
 from framework.checking.spark import running
 from framework.verdict import Verdict
 from tests.end_to_end.runs import recorded
-from tests.end_to_end.test_defects import RUNS, SEED
+from tests.end_to_end.test_defects import AT_ONCE, RUNS, SEED
 
 MUTE: Final = ("events.file=",)
 HEADER: Final = (
@@ -27,10 +28,15 @@ HEADER: Final = (
 
 
 def record(names: Iterable[str], into: Path) -> None:
-    """A run a defect, one after the other, in a folder of its name each."""
-    for name in names:
+    """A run a defect, some at a time, in a folder of its name each."""
+
+    def one(name: str) -> Path:
         options, _ = RUNS[name]
-        recorded(into / name, name, defect=name, seed=SEED, settings=MUTE, **options)
+        return recorded(into / name, name, defect=name, seed=SEED, settings=MUTE, **options)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for _ in pool.map(one, names):
+            continue
 
 
 def judged(into: Path) -> Mapping[str, RunResult]:

@@ -11,6 +11,7 @@ from planted_replicas import behind, clean, on_disks
 from planted_runs import Story, assert_invalid
 
 from checkers.log_matching import LogMatching, log_matching
+from framework.checking.keyed import Outcome
 from framework.verdict import Verdict
 
 
@@ -167,3 +168,73 @@ def test_log_matching_is_what_it_says(
     )
     outcome = log_matching(story.run_events())
     assert (outcome.verdict is not Verdict.INVALID) == right
+
+
+# --- clauses ------------------------------------------------------------------------------
+
+
+def broken(story: Story) -> list[str]:
+    """The clauses that the story breaks."""
+    return [
+        each.name
+        for each in judged(LogMatching(), story).clauses
+        if each.verdict is Verdict.INVALID
+    ]
+
+
+def test_each_clause_is_broken_by_its_own() -> None:
+    story = mute()
+    story.disks.cut("c3", 9)
+    story.disks.write("c3", 4, crc=99)
+    assert broken(story) == ["one-record"]
+    story = mute()
+    disks_that_agree_above_a_difference(story)
+    assert broken(story) == ["same-below"]
+
+
+@pytest.mark.parametrize(("records", "verdict"), [(9, Verdict.UNKNOWN), (10, Verdict.VALID)])
+def test_ten_entries_are_enough(records: int, verdict: Verdict) -> None:
+    story = Story()
+    story.disks.fill(1, records, "c1", "c2", "c3")
+    assert judged(LogMatching(), story).verdict is verdict
+
+
+def test_entries_that_nobody_else_has_are_not_compared() -> None:
+    story = Story()
+    story.disks.fill(1, 10, "c1", "c2")
+    story.disks.fill(2, 20, "c3")
+    result = judged(LogMatching(), story)
+    assert result.verdict is Verdict.UNKNOWN
+    assert {each.name: each.compared for each in result.clauses} == {
+        "one-record": 2,
+        "same-below": 2,
+    }
+
+
+def test_known_log_is_worth_more_than_an_unknown_one() -> None:
+    """The first who is known to hold (4, 20) began behind a snapshot; the others differ below."""
+    story = Story()
+    story.disks.begin("b1", 20, dropped=True)
+    story.disks.write("b1", 4, crc=1)
+    for node, epoch in (("c1", 2), ("c2", 3)):
+        story.disks.fill(1, 19, node)
+        story.disks.write(node, epoch, crc=5)
+        story.disks.write(node, 4, crc=1)
+    assert broken(story) == ["same-below"]
+
+
+def test_one_finding_of_a_pair() -> None:
+    story = mute()
+    for crc in (1, 2, 3):
+        story.disks.write("c1", 6, crc=crc)
+        story.disks.write("c2", 6, crc=crc + 10)
+    outcome = log_matching(story.run_events())
+    assert len(outcome.findings) == 1
+    for crc in (1, 2, 3):
+        story.disks.write("c3", 6, crc=crc + 20)
+    assert len(log_matching(story.run_events()).findings) == 2
+
+
+def test_figures() -> None:
+    figures = LogMatching.check_run(mute().run_events())
+    assert isinstance(figures, Outcome) and figures.figures == {"entries": 16, "nodes": 4}

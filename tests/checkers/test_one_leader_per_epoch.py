@@ -158,3 +158,94 @@ def test_one_leader_is_what_it_says(wins: list[tuple[int, str]]) -> None:
         story.event(node, "elected", epoch=epoch, start_offset=0, votes=[])
     right = not any(a[0] == b[0] and a[1] != b[1] for a, b in combinations(wins, 2))
     assert (not one_leader_per_epoch(story.run_events()).findings) == right
+
+
+# --- clauses ------------------------------------------------------------------------------
+
+
+def broken(story: Story) -> list[str]:
+    return [
+        each.name
+        for each in judged(OneLeaderPerEpoch(), story).clauses
+        if each.verdict is Verdict.INVALID
+    ]
+
+
+def test_each_clause_is_broken_by_its_own() -> None:
+    story = mute()
+    story.disks.lead(1, 2, "b2")
+    assert broken(story) == ["one-record"]
+    story = mute()
+    story.disks.vote("c1", 2, None, leader=3)
+    assert broken(story) == ["one-claim"]
+
+
+def counted(story: Story) -> dict[str, int]:
+    return {each.name: each.compared for each in judged(OneLeaderPerEpoch(), story).clauses}
+
+
+def test_what_one_alone_says_is_not_compared() -> None:
+    story = Story()
+    story.plan = {**story.plan, "capabilities": []}
+    story.disks.lead(1, 1, "c1")
+    story.disks.vote("c2", 2, None, leader=2)
+    assert counted(story) == {"one-record": 0, "one-claim": 0}
+    story.disks.vote("c2", 1, None, leader=1)  # beside the record that c1 has
+    assert counted(story) == {"one-record": 0, "one-claim": 1}
+    story.disks.vote("c3", 2, None, leader=2)
+    story.disks.lead(1, 1, "c3")
+    assert counted(story) == {"one-record": 2, "one-claim": 2}
+
+
+def test_two_who_claim_are_enough_where_nodes_tell_nothing() -> None:
+    story = Story()
+    story.plan = {**story.plan, "capabilities": []}
+    story.disks.lead(1, 1, "c1", "c2", "c3")
+    for node in ("c1", "c2"):
+        story.disks.vote(node, 1, None, leader=1)
+    assert judged(OneLeaderPerEpoch(), story).verdict is Verdict.VALID
+    story.plan = {**story.plan, "capabilities": ["evidence:elected"]}
+    assert_unknown(OneLeaderPerEpoch(), story, "one-claim")
+
+
+def test_nodes_without_an_id_in_the_plan() -> None:
+    story = Story()
+    story.plan = {"nodes": {}, "time_zero_ns": 0}
+    story.event("x", "elected", epoch=1, start_offset=0, votes=[])
+    story.saved("y", 1, leader=4)  # who may be x
+    assert not one_leader_per_epoch(story.run_events()).findings
+    story.event("z", "claim", epoch=1, end_offset=0)
+    assert_invalid(one_leader_per_epoch(story.run_events()), "epoch 1 had 3 leaders", "x (x won")
+
+
+def test_followers_by_their_roles() -> None:
+    story = Story()
+    story.event("c1", "role", role="follower", epoch=3, leader_id=2)
+    story.event("c3", "role", role="follower", epoch=3, leader_id=1)
+    story.event("c2", "role", role="candidate", epoch=4, leader_id=-1)
+    outcome = one_leader_per_epoch(story.run_events())
+    assert_invalid(outcome, "id 2 (c1 knew it as leader)", "id 1 (c3 knew it as leader)")
+
+
+def test_only_good_answers_of_voters_to_reads_are_sightings() -> None:
+    story = Story()
+    story.op("describe", "t", ext={"epoch": 1, "offset": 1}, node="c1")
+    story.op("describe", "t", type="fail", ext={"epoch": 1, "offset": 1}, node="c2")
+    story.op("create", "t", ext={"epoch": 1, "offset": 1}, node="c2")
+    story.op("describe", "t", node="c2")
+    story.op("describe", "t", ext={"epoch": 1, "offset": 1}, node="b1")
+    outcome = one_leader_per_epoch(story.run_events())
+    assert not outcome.findings and outcome.figures == {"epochs": 1}
+    story.op("describe", "t", ext={"epoch": 1, "offset": 1}, node="c3")
+    assert_invalid(one_leader_per_epoch(story.run_events()), "id 1", "id 3")
+
+
+def test_record_of_a_leader_with_id_0() -> None:
+    story = Story()
+    story.disks.lead(0, 1, "c1")
+    story.disks.lead(2, 1, "c2")
+    assert broken(story) == ["one-record"]
+    story = Story()
+    story.disks.lead(-1, 1, "c1")  # says nobody
+    story.disks.lead(2, 1, "c2")
+    assert broken(story) == []
