@@ -39,3 +39,23 @@ def ids_of(plan: Mapping[str, Recorded]) -> dict[str, set[int]]:
     """Node of the plan -> all its ids."""
     nodes = plan.get("nodes") or {}
     return {node: set((spec.get("ids") or {}).values()) for node, spec in nodes.items()}
+
+
+LIFE_FS: Final = ("start", "restart", "drain", "bounce", "replace")
+"""What is done to a broker's process."""
+ISR_FS: Final = ("alter-isr",)
+
+
+def nothing_done(events: RunEvents) -> str:
+    """Why nobody had a reason to move a leadership, an ISR or a broker's epoch, where clients and
+    the ledger say so; empty: there was one. A rule has to ask for `FS`, `LIFE_FS` and `ISR_FS`, and
+    for the ledger."""
+    again = [
+        each.value["broker_id"]
+        for each in events.operations
+        if each.f in FS and isinstance(each.value, dict) and each.value.get("broker_epoch") == -1
+    ]
+    done = any(each.f in (*LIFE_FS, *ISR_FS) for each in events.operations)
+    if events.faults or done or len(again) > len(set(again)):
+        return ""
+    return "no fault was injected, and no client did anything to a broker or an ISR"

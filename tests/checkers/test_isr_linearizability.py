@@ -3,63 +3,46 @@
 from itertools import combinations, permutations
 from typing import Any
 
+import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted_runs import TOPIC, Story, accepted, assert_invalid, assert_valid, change, item, shown
+from judging import assert_unknown, judged
+from planted_isr import changed
+from planted_runs import OTHER, TOPIC, Story, accepted, assert_invalid, assert_valid, change, shown
 
-from checkers.isr_linearizability import isr_linearizability as judge
-from framework.evidence.run_events import RunEvents
+from checkers.isr_linearizability import IsrLinearizability
+from checkers.isr_linearizability import isr_linearizability as judge_partition
 from framework.history.pairing import Operation
-from framework.plugins.checker import CLIENTS, EVENTS
 from framework.verdict import Verdict
 
-SOURCE = {"broker_id": 4, "broker_epoch": 7, "topic_id": TOPIC, "partition": 0}
 
-
-def source(version: int, **more: Any) -> dict[str, Any]:
-    return {**SOURCE, "leader_epoch": 0, "partition_epoch": version, **more}
-
-
-def clean(records: bool = True) -> Story:
-    """Accepted, refused and indeterminate changes, one of the controller's own, reads."""
-    story = Story()
-    story.describe("t", shown(0, [4, 5, 6]))
-    story.alter(0, [4, 5])
-    story.alter(0, [4, 6], type="fail", error="INVALID_UPDATE_VERSION")
-    lost = story.invoke("alter-isr", "t/0", change(1, [4]))
-    rival = story.invoke("alter-isr", "t/0", change(1, [4, 6]))
-    story.complete(rival, "fail", error="INVALID_UPDATE_VERSION")
-    story.complete(lost, "info")
-    story.describe("t", shown(2, [4]))
-    story.alter(2, [4])
-    story.alter(3, [5], leader_epoch=1, broker_id=5, type="fail", error="FENCED_LEADER_EPOCH")
-    story.describe("t", shown(4, [4], leader=-1, leader_epoch=1))
-    if records:
-        story.partition(10, 0, [4, 5, 6])
-        for node in ("c1", "c2"):
-            story.partition(11, 1, [5, 4], node=node)
-        story.partition(12, 2, [4])
-        story.partition(14, 3, [4])
-        story.partition(15, 4, [4], leader=-1, leader_epoch=1)
-        story.decide("AlterPartition", source(0), [11])
-        story.decide("AlterPartition", source(0), [], verdict=95)
-        story.decide("AlterPartition", source(1), [12])
-        story.decide("AlterPartition", source(2), [14])
-        story.decide("AlterPartition", source(1), [12], node="c2", epoch=0)
-    return story
+def clean() -> Story:
+    return changed(records=False)
 
 
 def test_clean_changes_are_accepted() -> None:
-    assert_valid(judge(clean().run_events()))
+    assert_valid(judge_partition(clean().run_events()))
 
 
-def test_clean_clients_alone_are_accepted() -> None:
-    assert_valid(judge(clean(records=False).run_events()))
+def test_records_are_no_matter() -> None:
+    assert_valid(judge_partition(changed().run_events()))
 
 
-def test_nothing_seen_is_unknown() -> None:
-    assert judge(RunEvents()).verdict is Verdict.UNKNOWN
+def test_one_partition_of_many_may_show_nothing() -> None:
+    story = clean()
+    story.describe("u", shown(0, [4]), topic_id=OTHER)
+    assert judged(IsrLinearizability(), story).verdict is Verdict.VALID
+
+
+@pytest.mark.parametrize(
+    ("f", "clauses"), [("alter-isr", ["one-step"]), ("describe", ["asked-for"])]
+)
+def test_clients_that_hardly_ask_leave_it_unknown(f: str, clauses: list[str]) -> None:
+    """No node is asked: what clients were shown is all that there is."""
+    story = clean()
+    story.operations = [each for each in story.operations if each.f != f]
+    assert_unknown(IsrLinearizability(), story, *clauses)
 
 
 # --- from clients alone -------------------------------------------------------------------
@@ -94,7 +77,7 @@ def test_two_winners_of_one_version() -> None:
     other = story.invoke("alter-isr", "t/0", change(3, [4]))
     one = story.complete(one, "ok", accepted(one.value))
     other = story.complete(other, "ok", accepted(other.value))
-    outcome = judge(story.run_events())
+    outcome = judge_partition(story.run_events())
     assert_invalid(outcome, "2 ISR changes", "version 3")
     assert outcome.findings[0].operations == (one.index, other.index)
 
@@ -116,7 +99,7 @@ def test_concurrent_reads_may_cross() -> None:
     read = story.invoke("describe", "t")
     story.alter(3, [4])
     story.complete(read, "ok", {"topic_id": TOPIC, "partitions": [shown(3, [4, 5])]})
-    assert_valid(judge(story.run_events()))
+    assert_valid(judge_partition(story.run_events()))
 
 
 @PLANTED.violation("version 5 has two states", on=Story)
@@ -137,38 +120,6 @@ def change_accepted_from_what_the_version_shows_to_be_no_leader(story: Story) ->
     story.alter(5, [4])
 
 
-# --- with records -------------------------------------------------------------------------
-
-
-@PLANTED.violation("answered version 5", "0 committed records")
-def acknowledged_change_is_no_record(story: Story) -> None:
-    story.alter(4, [4, 5], leader_epoch=1)
-
-
-@PLANTED.violation("asked for ISR [4, 5]", "offset 11", on=Story)
-def record_has_another_isr_than_asked(story: Story) -> None:
-    story.alter(0, [4, 5])
-    story.partition(10, 0, [4, 5, 6])
-    story.partition(11, 1, [4])
-
-
-@PLANTED.violation("named (version, leader epoch, leader) (0, 0, 4)", on=Story)
-def predecessor_has_another_leader_epoch(story: Story) -> None:
-    story.alter(0, [4, 5])
-    story.partition(10, 0, [4, 5, 6], leader_epoch=3)
-    story.partition(11, 1, [4, 5])
-
-
-@PLANTED.violation("offset 20 has version 6")
-def record_skips_a_version(story: Story) -> None:
-    story.partition(20, 6, [4, 5])
-
-
-@PLANTED.violation("offset 13 has version 2")
-def change_applied_twice_under_one_version(story: Story) -> None:
-    story.partition(13, 2, [4])
-
-
 @PLANTED.violation("version 4", "adds [5] to the ISR of version 3", "applied twice", on=Story)
 def lost_change_applied_again_later_as_clients_see_it(story: Story) -> None:
     story.describe("t", shown(0, [4]))
@@ -184,16 +135,6 @@ def lost_change_applied_again_later_as_clients_see_it(story: Story) -> None:
 def version_that_changes_nothing_as_clients_see_it(story: Story) -> None:
     story.alter(1, [4, 5])
     story.describe("t", shown(3, [4, 5]))
-
-
-@PLANTED.violation("offset 12", "adds [6] to the ISR of version 1", on=Story)
-def member_that_the_controller_says_a_leader_asked_for(story: Story) -> None:
-    """All requests of a leader that clients play are theirs: the controller's word is no excuse."""
-    story.alter(0, [4, 5])
-    story.partition(10, 0, [4, 5, 6])
-    story.partition(11, 1, [4, 5])
-    story.partition(12, 2, [4, 5, 6])
-    story.decide("AlterPartition", source(1), [12])
 
 
 @PLANTED.violation("adds [5] to the ISR of version 1", on=Story)
@@ -219,7 +160,7 @@ def test_lost_change_may_be_what_added_a_member() -> None:
     pending = story.invoke("alter-isr", "t/0", change(2, [4, 5, 6]))
     story.describe("t", shown(3, [4, 5, 6]))
     assert pending.end is None
-    assert_valid(judge(story.run_events()))
+    assert_valid(judge_partition(story.run_events()))
 
 
 def test_controller_takes_members_away_and_moves_leaderships_by_itself() -> None:
@@ -230,111 +171,7 @@ def test_controller_takes_members_away_and_moves_leaderships_by_itself() -> None
     story.describe("t", shown(4, [5], leader=-1, leader_epoch=2))
     story.describe("t", shown(5, [5], leader=5, leader_epoch=3))
     story.describe("t", shown(7, [5, 6], leader=5, leader_epoch=3))
-    assert_valid(judge(story.run_events()))
-
-
-def test_leaders_that_no_client_plays_have_requests_of_their_own() -> None:
-    story = Story()
-    story.describe("t", shown(0, [4]))
-    story.describe("t", shown(1, [4, 5]))
-    assert_valid(judge(story.run_events()))
-    story.partition(10, 0, [4])
-    story.partition(11, 1, [4, 5])
-    story.partition(12, 2, [4, 5])
-    story.decide("AlterPartition", source(0), [11])
-    story.decide("AlterPartition", source(1), [12])
-    assert_valid(judge(story.run_events()))
-
-
-def test_change_applied_twice_under_two_versions() -> None:
-    story = Story()
-    done = story.alter(0, [4, 5])
-    story.partition(10, 0, [4, 5, 6])
-    story.partition(11, 1, [4, 5])
-    story.partition(12, 2, [4, 5])
-    outcome = judge(story.run_events())
-    assert_invalid(outcome, "applied twice")
-    assert outcome.findings[0].operations == (done.index,)
-
-
-def test_one_decision_made_two_records() -> None:
-    story = clean()
-    story.partition(16, 5, [4, 5], leader=-1, leader_epoch=1)
-    story.partition(17, 6, [4], leader=-1, leader_epoch=1)
-    asked = story.invoke("alter-isr", "t/0", change(4, [4, 5]))
-    story.decide("AlterPartition", source(4), [16, 17])
-    outcome = judge(story.run_events())
-    assert_invalid(outcome, "applied one ISR change 2 times")
-    assert (asked.index,) in [finding.operations for finding in outcome.findings]
-
-
-@PLANTED.violation("refused an ISR change with error 95")
-def refused_decision_appended_records(story: Story) -> None:
-    story.decide("AlterPartition", source(1), [12], verdict=95)
-
-
-@PLANTED.violation("names version 3 on top of version 4")
-def decision_rests_on_another_version(story: Story) -> None:
-    story.partition(16, 5, [4, 5], leader=-1, leader_epoch=1)
-    story.decide("AlterPartition", source(3), [16])
-
-
-def test_refused_change_took_effect() -> None:
-    story = clean()
-    refused = story.alter(4, [4, 5], leader_epoch=1, type="fail", error="INVALID_UPDATE_VERSION")
-    story.partition(16, 5, [4, 5], leader=-1, leader_epoch=1)
-    story.decide("AlterPartition", source(4), [16])
-    outcome = judge(story.run_events())
-    assert_invalid(outcome, "were refused (INVALID_UPDATE_VERSION)", "offset 16")
-    assert refused.index in outcome.findings[0].operations
-
-
-@PLANTED.violation("nodes disagree on offset 12")
-def nodes_disagree_on_a_record(story: Story) -> None:
-    story.partition(12, 2, [4, 6], node="c3")
-
-
-def test_decision_whose_record_was_truncated_says_nothing() -> None:
-    story = clean()
-    story.decide("AlterPartition", source(9), [15], epoch=0)
-    assert_valid(judge(story.run_events()))
-
-
-# --- batches ------------------------------------------------------------------------------
-
-
-def batched(story: Story, code: int, records: list[int]) -> None:
-    """A request for partition 7, which is refused, and then for this one, at version 4."""
-    asked = source(4) | {"leader_epoch": 1}
-    other = item(source(4) | {"partition": 7}, 74, [])
-    story.decide("AlterPartition", other, records, items=[other, item(asked, code, records)])
-
-
-def test_part_that_is_not_the_first_of_a_batch_is_held_to_its_own_version() -> None:
-    story = clean()
-    story.partition(16, 5, [4], leader=-1, leader_epoch=1)
-    batched(story, 0, [16])
-    assert_valid(judge(story.run_events()))
-    story.partition(17, 6, [4], leader=-1, leader_epoch=1)
-    batched(story, 0, [17])
-    assert_invalid(judge(story.run_events()), "names version 4 on top of version 5")
-
-
-@PLANTED.violation("nobody asked for that")
-def refused_part_of_a_batch_asks_for_nothing(story: Story) -> None:
-    batched(story, 95, [])
-    story.partition(16, 5, [4], leader=-1, leader_epoch=1)
-
-
-@PLANTED.violation("refused an ISR change with error 95")
-def refused_part_of_a_batch_appended_a_record(story: Story) -> None:
-    batched(story, 95, [16])
-
-
-def test_older_run_does_not_tell_whether_the_first_part_was_accepted() -> None:
-    story = clean()
-    story.decide("AlterPartition", source(1), [99], older=True)
-    assert_valid(judge(story.run_events()))
+    assert_valid(judge_partition(story.run_events()))
 
 
 # --- brute force --------------------------------------------------------------------------
@@ -437,12 +274,4 @@ def _finish(story: Story, operation: Operation, lost: bool) -> None:
 @given(histories())
 def test_isr_chain_is_what_it_says(story: Story) -> None:
     right = fits([each for each in story.operations if not each.failed])
-    assert (judge(story.run_events()).verdict is Verdict.VALID) == right
-
-
-def test_record_that_is_missing_is_the_nodes_word() -> None:
-    story = clean()
-    story.alter(4, [4, 5], leader_epoch=1)
-    findings = judge(story.run_events()).findings
-    (found,) = (each for each in findings if "0 committed records" in each.message)
-    assert (list(found.events), found.contracts) == ([], (CLIENTS, EVENTS))
+    assert (judge_partition(story.run_events()).verdict is Verdict.VALID) == right

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from planted_runs import OTHER, TOPIC, Story, accepted, change, item, shown
+from planted_runs import OTHER, TOPIC, Story, accepted, change, shown
 
 from framework.checking.observed import tables_by_kind
 from framework.checking.runs import FAULTS, NEMESIS, OPERATIONS
@@ -232,25 +232,3 @@ def test_isr_changes_are_judged_by_partition(spark: Any) -> None:
     frame = registry.load("checkers", "isr-linearizability").check(tables_of(spark, {"r": story}))
     verdicts = {row["key"]: row["verdict"] for row in frame.collect()}
     assert verdicts == {f"{TOPIC}/0": "VALID", f"{TOPIC}/1": "VALID", f"{OTHER}/1": "INVALID"}
-
-
-def test_parts_of_a_batch_are_judged_by_partition(spark: Any) -> None:
-    """One request: partition 0 is refused, 1 is accepted on its version, 2 is not."""
-    story = Story()
-    items = []
-    for number, (version, code) in enumerate([(0, 74), (0, 0), (7, 0)]):
-        asked = change(version, [4], partition=number)
-        story.partition(2 * number, 0, [4, 5], partition_id=number)
-        made = [] if code else [2 * number + 1]
-        items.append(item(asked, code, made))
-        for offset in made:
-            story.partition(offset, 1, [4], partition_id=number)
-    first = change(0, [4])
-    story.decide("AlterPartition", first, [3, 5], items=items)
-    tables = tables_of(spark, {"r": story})
-    frame = registry.load("checkers", "isr-linearizability").check(tables)
-    rows = {row["key"]: row.asDict() for row in frame.collect()}
-    verdicts = {key: row["verdict"] for key, row in rows.items()}
-    assert verdicts == {f"{TOPIC}/0": "VALID", f"{TOPIC}/1": "VALID", f"{TOPIC}/2": "INVALID"}
-    assert "names version 7 on top of version 0" in rows[f"{TOPIC}/2"]["findings"]
-    assert [rows[f"{TOPIC}/{number}"]["seen"] for number in (0, 1, 2)] == [2, 3, 3]

@@ -19,7 +19,7 @@ from tests.end_to_end.runs import recorded
 RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
     "answer-before-commit": (
         {"nemesis": "partition", "targets": "leader", "time_limit_s": 16, "interval_s": 4},
-        {"acknowledged-never-lost", "topic-linearizability", "isr-linearizability"},
+        {"acknowledged-never-lost", "topic-linearizability", "isr-chain"},
     ),
     "acknowledge-before-replication": (
         {
@@ -46,7 +46,7 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
         {"nemesis": "partition", "targets": "brokers", "time_limit_s": 24, "interval_s": 9},
         {"zombie-fencing"},
     ),
-    "isr-applied-twice": ({"time_limit_s": 10}, {"isr-linearizability"}),
+    "isr-applied-twice": ({"time_limit_s": 10}, {"isr-linearizability", "isr-chain"}),
     "undelete-on-failover": (
         {"nemesis": "kill", "targets": "leader", "time_limit_s": 16, "interval_s": 4},
         {"topic-linearizability", "acknowledged-never-lost"},

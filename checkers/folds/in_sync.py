@@ -1,0 +1,209 @@
+"""What an ISR is for: an acknowledgement of all its members, and a high watermark that each holds.
+
+The settings' names are those of Kafka's topics, as clients give them.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from checkers.folds.brokers import ids_of
+from checkers.folds.isr import Key
+from framework.checking.findings import finding
+from framework.evidence.changes import ConfigSet, PartitionState, TopicCreated
+from framework.evidence.clocks import earliest_ns, latest_ns
+from framework.evidence.kinds import (
+    DISK,
+    PartitionCommitted,
+    PartitionLogOnDisk,
+    PartitionOffsetSaved,
+)
+from framework.evidence.run_events import RunEvents, unshown
+from framework.history.pairing import Operation
+from framework.plugins.checker import Count, Finding
+
+IN_SYNC_FS: Final = ("produce",)
+UNCLEAN: Final = "unclean.leader.election.enable"
+LEAST: Final = "min.insync.replicas"
+TOPIC: Final = 2
+"""Kafka's number of the kind of resource that a topic is."""
+
+
+@dataclass(slots=True)
+class Settings:
+    """What a run's topics and nodes are set to, at any time of it. `topics`: id -> name; `values`:
+    (topic's name, None: of all) and setting -> the values that it ever had."""
+
+    topics: dict[str, str] = field(default_factory=dict)
+    values: dict[tuple[str | None, str], set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    @classmethod
+    def of(cls, events: RunEvents) -> "Settings":
+        found = cls({each.topic_id: each.name for each in events.of(TopicCreated)})
+        for each in events.of(ConfigSet):
+            if each.value is not None:
+                whose = each.resource if each.resource_type == TOPIC else None
+                found.values[whose, each.name].add(each.value)
+        for of_node in (events.plan.get("settings") or {}).values():
+            for name in (UNCLEAN, LEAST):
+                if name in of_node:
+                    found.values[None, name].add(str(of_node[name]))
+        return found
+
+    def unclean(self, topic_id: str) -> bool:
+        """Whether unclean elections may have been allowed."""
+        return any(each.lower() == "true" for each in self._of(topic_id, UNCLEAN))
+
+    def least(self, topic_id: str) -> int:
+        """How many in-sync replicas an acknowledgement of all needed at any time."""
+        return min((int(each) for each in self._of(topic_id, LEAST) if each.isdecimal()), default=1)
+
+    def _of(self, topic_id: str, name: str) -> set[str]:
+        own = self.values.get((self.topics.get(topic_id), name), set())
+        return own | self.values.get((None, name), set())
+
+
+# --- acknowledgements ---------------------------------------------------------------------
+
+
+def answered_short(
+    events: RunEvents, records: Mapping[Key, Sequence[PartitionState]], settings: Settings
+) -> tuple[Count, list[Finding]]:
+    """Acknowledged produces to partitions whose leader had itself applied that its ISR is too
+    small, and that it was from before the produce began to after its end. `records`: by partition,
+    in the order of the log."""
+    asked = {key: settings.least(key[0]) for key in records if settings.least(key[0]) > 1}
+    if not asked:
+        return "no topic asks for more than one in-sync replica", []
+    by_name = {f"{settings.topics.get(key[0])}/{key[1]}": key for key in asked}
+    applied: dict[tuple[str, Key], list[PartitionState]] = defaultdict(list)
+    for each in events.of(PartitionState):
+        if each.source != DISK and each.key in asked:
+            applied[each.node, each.key].append(each)
+    compared, findings = 0, list[Finding]()
+    for operation in _acknowledged(events.operations):
+        key = by_name.get(str(operation.key))
+        if key is None:
+            continue
+        compared += 1
+        known = applied.get((operation.node or "", key), [])
+        state = _all_along(known, operation)
+        if state is not None and len(state.isr) < asked[key]:
+            findings.append(
+                finding(
+                    f"operation {operation.index} produced to {operation.key} with acks of all and "
+                    f"was answered ok by {operation.node}, which knew that the ISR was "
+                    f"{sorted(state.isr)}; {asked[key]} in-sync replicas are asked for",
+                    [operation],
+                    [state],
+                )
+            )
+    return compared, findings
+
+
+def _acknowledged(operations: Iterable[Operation]) -> Iterator[Operation]:
+    for each in operations:
+        if each.f in IN_SYNC_FS and each.ok and str(each.value.get("acks")) in ("all", "-1"):
+            yield each
+
+
+def _all_along(known: Iterable[PartitionState], operation: Operation) -> PartitionState | None:
+    """What a node had applied before an operation began, if nothing else followed before it
+    ended."""
+    begin, end = operation.invoked_ns, operation.completed_ns
+    if begin is None or end is None:
+        return None
+    state: PartitionState | None = None
+    for each in sorted(known, key=lambda each: each.offset):
+        if latest_ns(each) < begin:
+            state = each
+        elif earliest_ns(each) <= end:
+            return None
+    return state
+
+
+# --- high watermarks ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What is below `offset` each replica in the ISR has: because of who says so, to whom."""
+
+    offset: int
+    node: str
+    operation: Operation | None = None
+    told: PartitionCommitted | PartitionOffsetSaved | None = None
+
+
+def watermarks(
+    events: RunEvents, records: Mapping[Key, Sequence[PartitionState]]
+) -> tuple[Count, list[Finding]]:
+    """The highest mark of each node, and of clients, against the logs of the others in the last
+    ISR."""
+    if (events.plan.get("options") or {}).get("keep"):
+        return "the nodes went on while their disks were read", []
+    marks = _marks(events)
+    if why := unshown(events.plan, PartitionLogOnDisk):
+        return why, []
+    if not any(True for _ in _acknowledged(events.operations)):
+        return "no produce was acknowledged by all", []
+    logs = _last(events.of(PartitionLogOnDisk))
+    nodes = {id: node for node, ids in ids_of(events.plan).items() for id in ids}
+    compared, findings = 0, list[Finding]()
+    for key, own in sorted(records.items()):
+        held = [logs.get((nodes.get(member, ""), *key)) for member in own[-1].isr]
+        for mark in marks.get(key, {}).values():
+            for log in held:
+                if log is None or log.node == mark.node:
+                    continue
+                compared += 1
+                if mark.offset > log.end_offset:
+                    findings.append(_above(mark, log))
+    return compared, findings
+
+
+def _marks(events: RunEvents) -> dict[Key, dict[str, Mark]]:
+    """By partition, and node ("": clients)."""
+    found: dict[Key, dict[str, Mark]] = defaultdict(dict)
+
+    def add(key: Key, mark: Mark) -> None:
+        best = found[key].setdefault(mark.node, mark)
+        if mark.offset > best.offset:
+            found[key][mark.node] = mark
+
+    for each in events.of(PartitionCommitted):
+        add((each.topic_id, each.partition), Mark(each.offset, each.node, told=each))
+    for saved in events.of(PartitionOffsetSaved):
+        if saved.what == "high-watermark":
+            add((saved.topic_id, saved.partition), Mark(saved.offset, saved.node, told=saved))
+    for operation in _acknowledged(events.operations):
+        result = operation.result if isinstance(operation.result, dict) else {}
+        topic_id, offset = result.get("topic_id"), result.get("offset")
+        number = str(operation.key).rpartition("/")[2]
+        if topic_id is not None and isinstance(offset, int) and offset >= 0 and number.isdecimal():
+            add((topic_id, int(number)), Mark(offset + 1, "", operation))
+    return found
+
+
+OnDisk = TypeVar("OnDisk", PartitionLogOnDisk, PartitionOffsetSaved)
+
+
+def _last(told: Iterable[OnDisk]) -> dict[tuple[str, str, int], OnDisk]:
+    """(node, topic id, partition) -> what its last process left."""
+    ordered = sorted(told, key=lambda each: each.seq)
+    return {(each.node, each.topic_id, each.partition): each for each in ordered}
+
+
+def _above(mark: Mark, log: PartitionLogOnDisk) -> Finding:
+    where = f"{log.topic_id}/{log.partition}"
+    if mark.operation is not None:
+        what = f"operation {mark.operation.index} was acknowledged by all below offset"
+        what += f" {mark.offset} of {where}"
+    else:
+        what = f"{mark.node} had the high watermark {mark.offset} of {where}"
+    return finding(
+        f"{what}; the log of {log.node}, which is in its ISR, ends at {log.end_offset}",
+        [mark.operation] if mark.operation is not None else [],
+        [each for each in (mark.told, log) if each is not None],
+    )

@@ -1,0 +1,132 @@
+"""What is known of one partition's leader and ISR: what clients asked for and were shown of it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from framework.evidence.changes import NO_LEADER
+from framework.history.pairing import Operation
+
+FS: Final = ("alter-isr", "describe")
+_FAR: Final = 2**62
+
+Key: TypeAlias = tuple[str, int]
+"""(topic id, partition)."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a version stands for. The ISR is a set: its order says nothing."""
+
+    leader: int
+    leader_epoch: int
+    isr: frozenset[int]
+
+    def __str__(self) -> str:
+        members = ", ".join(map(str, sorted(self.isr)))
+        return f"leader {self.leader}, leader epoch {self.leader_epoch}, ISR [{members}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """An operation showed a state at a version. `at_least`: what it must not have been below
+    of what had ended before it began - the version that it named, or that it read."""
+
+    operation: Operation
+    version: int
+    at_least: int
+    state: State
+
+
+def keys_of(operation: Operation) -> Iterator[Key]:
+    """The partitions that an operation is about, or shows."""
+    value, result = operation.value, operation.result
+    if operation.f == "alter-isr":
+        yield str(value["topic_id"]), int(value["partition"])
+    elif operation.f in FS and operation.ok and isinstance(result, dict):
+        for shown in result.get("partitions") or ():
+            yield str(result["topic_id"]), int(shown["partition"])
+
+
+def sights(operations: Iterable[Operation], key: Key) -> Iterator[Sight]:
+    """What successes showed of a partition."""
+    for operation in operations:
+        if not operation.ok or not isinstance(operation.result, dict):
+            continue
+        if operation.f == "alter-isr":
+            answer, named = operation.result, operation.value["partition_epoch"]
+            yield Sight(operation, answer["partition_epoch"], named, state_of(answer))
+            continue
+        for shown in operation.result.get("partitions") or ():
+            if shown["partition"] == key[1] and "partition_epoch" in shown:
+                version = shown["partition_epoch"]
+                yield Sight(operation, version, version, state_of(shown))
+
+
+def state_of(fields: Any) -> State:
+    """Of an answer, or a record."""
+    return State(fields["leader"], fields["leader_epoch"], frozenset(fields["isr"]))
+
+
+def needs_a_request(before: State, after: State) -> bool:
+    """Whether a controller does not make that step of its own accord: it adds nobody to the ISR of
+    a leader in its epoch, and changes something."""
+    if before == after:
+        return True
+    led = (before.leader, before.leader_epoch) == (after.leader, after.leader_epoch)
+    return led and before.leader != NO_LEADER and not after.isr <= before.isr
+
+
+def asking(changes: Iterable[Operation], version: int, state: State) -> list[Operation]:
+    """Requests that name this version and ask for this ISR."""
+    return [
+        each
+        for each in changes
+        if each.value["partition_epoch"] == version and set(each.value["isr"]) == state.isr
+    ]
+
+
+def clients_asked(
+    changes: Iterable[Operation], shown: Iterable[Sight], version: int, before: State, after: State
+) -> bool:
+    """Whether a client that plays the leader of `before`, at that version, asked for the step
+    before anybody was shown what it made."""
+    first = min(
+        (
+            sight.operation.end
+            for sight in shown
+            if sight.version > version and sight.operation.end is not None
+        ),
+        default=_FAR,
+    )
+    return any(
+        not each.failed
+        and each.index < first
+        and (each.value["broker_id"], each.value["leader_epoch"])
+        == (before.leader, before.leader_epoch)
+        for each in asking(changes, version, after)
+    )
+
+
+def asked_earlier(
+    changes: Iterable[Operation], version: int, after: State
+) -> tuple[str, list[Operation]]:
+    """Requests for the same ISR at an earlier version: one of them may have been applied twice.
+    Also what to say of them."""
+    earlier = [
+        each
+        for each in changes
+        if not each.failed
+        and each.value["partition_epoch"] < version
+        and set(each.value["isr"]) == after.isr
+    ][-3:]
+    who = ", ".join(str(each.index) for each in earlier)
+    return (f": was a change applied twice (operations {who})?" if earlier else ""), earlier
+
+
+def step(before: State, after: State, version: int) -> str:
+    """What the step from a version is, for people."""
+    if before == after:
+        return f"repeats version {version}"
+    added = sorted(after.isr - before.isr)
+    return f"adds {added} to the ISR of version {version}"

@@ -1,0 +1,521 @@
+"""Leaders and ISRs of a partition are a chain of committed records (D.2; KIP-497, KIP-631).
+
+Each record raises the version, the partition epoch, by one. A request that is accepted is one
+record, on the version that it named; a refused one is none; what clients were shown of a version is
+its record. A leader that is elected was in the ISR before, unless unclean elections are allowed.
+Nobody joins an ISR but by a request of its leader, and controllers make no version that changes
+nothing. And what an ISR is for (`folds.in_sync`): a produce with acks of all needs enough members,
+and each of them has all that was acknowledged so, or was below a high watermark.
+
+The records are those that lie on the voters' disks, committed for good, and those that nodes
+applied. What clients see of it by themselves is isr-linearizability's.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Final
+
+from checkers.folds.brokers import FS as PLAYED
+from checkers.folds.brokers import LIFE_FS, nothing_done, played
+from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
+from checkers.folds.in_sync import (
+    IN_SYNC_FS,
+    UNCLEAN,
+    Settings,
+    answered_short,
+    watermarks,
+)
+from checkers.folds.isr import (
+    FS,
+    Key,
+    Sight,
+    State,
+    asked_earlier,
+    asking,
+    clients_asked,
+    keys_of,
+    needs_a_request,
+    sights,
+    step,
+)
+from framework.checking.findings import finding, weighed
+from framework.checking.keyed import Outcome
+from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.changes import NO_LEADER, Change, PartitionState
+from framework.evidence.clocks import Moment, moment_of, surely_before
+from framework.evidence.kinds import (
+    DISK,
+    Decided,
+    IsrDecided,
+    PartitionCommitted,
+    PartitionLogOnDisk,
+    PartitionOffsetSaved,
+    either_of,
+)
+from framework.evidence.run_events import RunEvents, untold
+from framework.history.pairing import Operation
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
+
+CHAIN: Final = Clause(
+    name="one-chain",
+    says="Records of a partition raise its version by one each, all who have one have the same, "
+    "and it is what clients are shown of that version",
+    compares="records beside another of their partition, and answers beside a record",
+    floor=2,
+    because="one record is a chain by itself",
+    sources=(CLIENTS, DISKS, EVENTS),
+)
+REQUESTS: Final = Clause(
+    name="request-is-a-record",
+    says="An accepted ISR change is one record, on the version that it named; a refused one none",
+    compares="ISR changes held against the records",
+    floor=2,
+    because="as many as clients had accepted: each must be there",
+    sources=(CLIENTS, DISKS, EVENTS),
+    blind="requests of brokers that no client plays, where controllers tell nothing of them",
+)
+CLEAN: Final = Clause(
+    name="clean-election",
+    says="A leader was in the ISR before it was elected, unless unclean elections are allowed",
+    compares="leaderships that records give",
+    floor=2,
+    because="a topic's first leaders, and one more",
+    sources=(DISKS, EVENTS),
+    blind="elections out of an empty ISR: who is eligible then, its record does not say",
+)
+JOINS: Final = Clause(
+    name="asked-joins",
+    says="Nobody joins an ISR but by a request of its leader, and no record repeats a version",
+    compares="records that only a request of the leader makes, and whose requests are known",
+    floor=2,
+    because="all that there are: one of which no request is known may have had none",
+    sources=(CLIENTS, DISKS, EVENTS),
+    blind="a controller that tells of requests that no leader sent",
+)
+ENOUGH: Final = Clause(
+    name="enough-replicas",
+    says="A produce with acks of all is answered ok only where the ISR is large enough",
+    compares="acknowledged produces to topics that ask for more than one in-sync replica",
+    floor=2,
+    because="one may have met a large ISR by chance",
+    sources=(CLIENTS, EVENTS),
+    blind="a leader that did not know yet that its ISR had shrunk",
+)
+WATERMARK: Final = Clause(
+    name="watermark-held",
+    says="No high watermark of a replica, and nothing that was acknowledged by all, is above the "
+    "end of the log of a replica in the last ISR",
+    compares="such offsets held against the log of another replica",
+    floor=2,
+    because="each of a partition's replicas may be wrong",
+    sources=(CLIENTS, DISKS, EVENTS),
+    blind="a follower's high watermark that it does not write down",
+)
+CLAUSES: Final = (CHAIN, REQUESTS, CLEAN, JOINS, ENOUGH, WATERMARK)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A committed record of the partition."""
+
+    offset: int
+    epoch: int
+    version: int
+    state: State
+    change: PartitionState
+
+
+@dataclass(slots=True)
+class Partition:
+    """What is known of one partition. `told`: its records, by whoever has them."""
+
+    told: list[PartitionState] = field(default_factory=list)
+    decisions: list[IsrDecided] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    shown: list[Sight] = field(default_factory=list)
+
+    @property
+    def changes(self) -> list[Operation]:
+        return [each for each in self.operations if each.f == "alter-isr"]
+
+
+@dataclass(slots=True)
+class Counts:
+    """By clause, what was compared; of `JOINS` also how many there were."""
+
+    chain: int = 0
+    requests: int = 0
+    accepted: int = 0
+    elections: int = 0
+    joins: int = 0
+    joins_known: int = 0
+
+
+def isr_chain(events: RunEvents) -> Outcome:
+    partitions = _partitions(events)
+    judge = Judge(
+        leaders=played(events.operations) | _asking(events.operations),
+        last_told=_last_told(events),
+        settings=Settings.of(events),
+    )
+    findings: list[Finding] = []
+    for key, partition in sorted(partitions.items()):
+        findings += judge.of(key, partition)
+    counts, links = judge.counts, {key: each.links for key, each in partitions.items()}
+    changed = {key: [link.change for link in own] for key, own in links.items()}
+    short, few = answered_short(events, changed, judge.settings)
+    above, held = watermarks(events, changed)
+    findings += (replace(each, clause=ENOUGH.name) for each in few)
+    findings += (replace(each, clause=WATERMARK.name) for each in held)
+    by_clause: dict[str, Count] = {
+        CHAIN.name: counts.chain,
+        REQUESTS.name: _requests(counts, events),
+        CLEAN.name: counts.elections,
+        JOINS.name: _joins(counts, events),
+        ENOUGH.name: short,
+        WATERMARK.name: above,
+    }
+    figures = {"partitions": len(partitions), "records": sum(map(len, links.values()))}
+    return weighed(by_clause, findings, figures)
+
+
+def _requests(counts: Counts, events: RunEvents) -> Count:
+    """Those of clients, if there are any: each one that was accepted."""
+    if counts.requests or counts.accepted:
+        return counts.requests, counts.accepted
+    return nothing_done(events) or untold(events.plan) or 0
+
+
+def _joins(counts: Counts, events: RunEvents) -> Count:
+    """Where nodes tell nothing, by the plan, only what clients asked for is known."""
+    if untold(events.plan):
+        return counts.joins_known or untold(events.plan)
+    if not counts.joins:
+        return nothing_done(events) or 0
+    return counts.joins_known, counts.joins
+
+
+def _partitions(events: RunEvents) -> dict[Key, Partition]:
+    """What is told counts, and of what lies on disks that which is committed for good."""
+    found: dict[Key, Partition] = defaultdict(Partition)
+    for record in committed_on_disks(events).records:
+        if isinstance(record, PartitionState):
+            found[record.key].told.append(record)
+    for each in events.of(PartitionState):
+        if each.source != DISK:
+            found[each.key].told.append(each)
+    for decision in events.of(IsrDecided):
+        found[decision.key].decisions.append(decision)
+    for operation in events.operations:
+        for key in dict.fromkeys(keys_of(operation)):
+            found[key].operations.append(operation)
+    return {key: each for key, each in found.items() if each.told}
+
+
+def _last_told(events: RunEvents) -> dict[int, int]:
+    """Controller's epoch -> the end of the log that its last decision rests on: what it decided
+    before, it told."""
+    ends: dict[int, int] = {}
+    decisions: Iterable[Decided | IsrDecided] = events.of(Decided, IsrDecided)
+    for each in decisions:
+        ends[each.epoch] = max(each.as_of, ends.get(each.epoch, each.as_of))
+    return ends
+
+
+def _asking(operations: Iterable[Operation]) -> set[int]:
+    """Brokers for whom clients ask."""
+    return {each.value["broker_id"] for each in operations if each.f == "alter-isr"}
+
+
+@dataclass(slots=True)
+class Judge:
+    """Of one partition after the other. `leaders`: brokers that clients play; `last_told`: see
+    there."""
+
+    leaders: set[int]
+    last_told: dict[int, int]
+    settings: Settings
+    counts: Counts = field(default_factory=Counts)
+
+    def of(self, key: Key, partition: Partition) -> Iterator[Finding]:
+        partition.links, conflicts = links_of(partition.told)
+        partition.shown = list(sights(partition.operations, key))
+        self.counts.chain += max(len(partition.told) - 1, 0)
+        yield from conflicts
+        yield from _chain(partition.links)
+        yield from self._elections(key, partition.links)
+        yield from self._joins(partition)
+        yield from self._shown(partition)
+        yield from self._recorded(partition)
+        yield from _decisions(partition)
+        yield from _refused(partition)
+
+    # --- records --------------------------------------------------------------------------
+
+    def _elections(self, key: Key, links: Sequence[Link]) -> Iterator[Finding]:
+        before: Link | None = None
+        for link in links:
+            leader, isr = link.state.leader, link.state.isr
+            elected = before is None or leader != before.state.leader
+            if leader != NO_LEADER and elected:
+                self.counts.elections += 1
+                electors = isr if before is None else before.state.isr
+                if electors and leader not in electors and not self.settings.unclean(key[0]):
+                    yield finding(
+                        f"the record at offset {link.offset} gives {key[0]}/{key[1]} to broker "
+                        f"{leader}, which was not in the ISR {sorted(electors)}; {UNCLEAN} is off",
+                        evidence=[each.change for each in (before, link) if each is not None],
+                        clause=CLEAN.name,
+                    )
+            before = link
+
+    def _joins(self, partition: Partition) -> Iterator[Finding]:
+        """Steps that only a request makes. Of leaders that clients play all requests are known; of
+        others those that controllers tell of, as long as they tell."""
+        changes, shown = partition.changes, partition.shown
+        for before, after in pairwise(partition.links):
+            if after.version != before.version + 1 or not _needs_a_request(before, after):
+                continue
+            self.counts.joins += 1
+            version = before.version
+            told = [
+                each
+                for each in partition.decisions
+                if each.accepted is not False and each.partition_epoch == version
+            ]
+            if before.state.leader in self.leaders:
+                asked = clients_asked(changes, shown, version, before.state, after.state)
+            elif told:
+                asked = True
+            elif self.last_told.get(after.epoch, -1) > after.offset:
+                asked = False
+            else:
+                continue
+            self.counts.joins_known += 1
+            if not asked:
+                yield _nobody_asked(changes, before, after)
+
+    # --- clients --------------------------------------------------------------------------
+
+    def _shown(self, partition: Partition) -> Iterator[Finding]:
+        """All that was shown of one version agrees with the record that made it."""
+        known: dict[int, Link] = {}
+        for link in partition.links:
+            known.setdefault(link.version, link)
+        for sight in partition.shown:
+            made = known.get(sight.version)
+            self.counts.chain += made is not None
+            if made is not None and made.state != sight.state:
+                yield finding(
+                    f"version {sight.version} has two states: {made.state} by the record at "
+                    f"offset {made.offset}, {sight.state} by operation {sight.operation.index}",
+                    [sight.operation],
+                    [made.change],
+                    clause=CHAIN.name,
+                )
+
+    def _recorded(self, partition: Partition) -> Iterator[Finding]:
+        """Each ok answer is exactly one record, on the predecessor that the request named."""
+        links = partition.links
+        by_version: dict[int, list[int]] = defaultdict(list)
+        for at, link in enumerate(links):
+            by_version[link.version].append(at)
+        self.counts.requests += len(partition.decisions)
+        for change in partition.changes:
+            if change.ok:
+                self.counts.requests += 1
+                self.counts.accepted += 1
+                places = by_version.get(change.result["partition_epoch"], [])
+                yield from _recorded(change, places, links)
+
+
+def links_of(states: Iterable[PartitionState]) -> tuple[list[Link], list[Finding]]:
+    """The union of what disks carry and nodes applied, in log order, and where they disagree."""
+    links: dict[int, Link] = {}
+    findings: dict[int, Finding] = {}
+    for each in states:
+        state = State(each.leader, each.leader_epoch, frozenset(each.isr))
+        link = Link(each.offset, each.epoch, each.partition_epoch, state, each)
+        known = links.setdefault(link.offset, link)
+        if (known.epoch, known.version, known.state) != (link.epoch, link.version, link.state):
+            findings.setdefault(
+                link.offset,
+                finding(
+                    f"nodes disagree on offset {link.offset}: {known.change.node} has version "
+                    f"{known.version} ({known.state}), {link.change.node} version {link.version} "
+                    f"({link.state})",
+                    evidence=[known.change, link.change],
+                    clause=CHAIN.name,
+                ),
+            )
+    return [links[offset] for offset in sorted(links)], list(findings.values())
+
+
+def _chain(links: Sequence[Link]) -> Iterator[Finding]:
+    for before, link in pairwise(links):
+        if link.version != before.version + 1:
+            yield finding(
+                f"the record at offset {link.offset} has version {link.version}, the one before "
+                f"it (offset {before.offset}) version {before.version}",
+                evidence=[before.change, link.change],
+                clause=CHAIN.name,
+            )
+
+
+def _needs_a_request(before: Link, after: Link) -> bool:
+    """Also where a leader is elected: it may come into an ISR by that itself, if uncleanly."""
+    was, is_now = before.state, after.state
+    moved = (was.leader, was.leader_epoch) != (is_now.leader, is_now.leader_epoch)
+    if moved:
+        return not is_now.isr <= was.isr | {is_now.leader}
+    return needs_a_request(was, is_now)
+
+
+def _nobody_asked(changes: Iterable[Operation], before: Link, after: Link) -> Finding:
+    twice, earlier = asked_earlier(changes, before.version, after.state)
+    return finding(
+        f"version {after.version}, the record at offset {after.offset}, "
+        f"{step(before.state, after.state, before.version)}, and nobody asked for that{twice}",
+        earlier,
+        [before.change, after.change],
+        clause=JOINS.name,
+    )
+
+
+# --- requests -----------------------------------------------------------------------------
+
+
+def _recorded(change: Operation, places: Sequence[int], links: Sequence[Link]) -> Iterator[Finding]:
+    asked, version = change.value, change.result["partition_epoch"]
+    what = f"ISR change {change.index} of {change.key}, answered version {version},"
+    if len(places) != 1:
+        yield finding(
+            f"{what} is {len(places)} committed records, not one",
+            [change],
+            [links[at].change for at in places],
+            by=[EVENTS],
+            clause=REQUESTS.name,
+        )
+        return
+    link = links[places[0]]
+    if link.state.isr != set(asked["isr"]):
+        yield finding(
+            f"{what} asked for ISR {sorted(asked['isr'])}; the record at offset "
+            f"{link.offset} has {sorted(link.state.isr)}",
+            [change],
+            [link.change],
+            clause=REQUESTS.name,
+        )
+    if places[0] > 0:
+        before = links[places[0] - 1]
+        named = (asked["partition_epoch"], asked["leader_epoch"], asked["broker_id"])
+        found = (before.version, before.state.leader_epoch, before.state.leader)
+        if named != found:
+            yield finding(
+                f"{what} named (version, leader epoch, leader) {named}; the record before "
+                f"it, at offset {before.offset}, has {found}",
+                [change],
+                [before.change, link.change],
+                clause=REQUESTS.name,
+            )
+
+
+def _decisions(partition: Partition) -> Iterator[Finding]:
+    """What controllers decided: a refusal appends nothing, an acceptance one record here, on
+    the version that it named. Records that were truncated have no say."""
+    links, changes = partition.links, partition.changes
+    places = {(link.epoch, link.offset): at for at, link in enumerate(links)}
+    for each in partition.decisions:
+        made = [places[each.epoch, at] for at in each.records if (each.epoch, at) in places]
+        if each.accepted is False and each.records:
+            yield finding(
+                f"{each.node} refused an ISR change with error {each.code}, and "
+                f"appended records {list(each.records)} for it",
+                _asked_by(each, changes),
+                [each],
+                clause=REQUESTS.name,
+            )
+        elif len(made) > 1:
+            yield finding(
+                f"{each.node} applied one ISR change {len(made)} times, at offsets "
+                f"{[links[at].offset for at in made]}",
+                _asked_by(each, changes),
+                [each, *(links[at].change for at in made)],
+                clause=REQUESTS.name,
+            )
+        elif made and made[0] > 0:
+            before, named = links[made[0] - 1], each.partition_epoch
+            if before.version != named:
+                yield finding(
+                    f"{each.node} accepted an ISR change that names version {named} on top of "
+                    f"version {before.version}",
+                    _asked_by(each, changes),
+                    [before.change, each, links[made[0]].change],
+                    clause=REQUESTS.name,
+                )
+
+
+def _asked_by(decision: IsrDecided, changes: Iterable[Operation]) -> list[Operation]:
+    """The operations whose request this may have been: same epochs, under way then."""
+    at = moment_of(decision)
+    return [
+        change
+        for change in changes
+        if _epochs_of(change) == _epochs_decided(decision)
+        and not surely_before(at, Moment(change.invoked_ns or 0))
+        and (change.type == "info" or not surely_before(Moment(change.completed_ns or 0), at))
+    ]
+
+
+def _epochs_of(change: Operation) -> Sequence[Any]:
+    names = ("broker_id", "broker_epoch", "leader_epoch", "partition_epoch")
+    return [change.value.get(name) for name in names]
+
+
+def _epochs_decided(decision: IsrDecided) -> Sequence[Any]:
+    epoch = -1 if decision.broker_epoch is None else decision.broker_epoch
+    return [decision.broker_id, epoch, decision.leader_epoch, decision.partition_epoch]
+
+
+def _refused(partition: Partition) -> Iterator[Finding]:
+    """A record that only refused requests asked for."""
+    places = {(link.epoch, link.offset): link for link in partition.links}
+    for each in partition.decisions:
+        for offset in each.records:
+            link = places.get((each.epoch, offset))
+            if link is None:
+                continue
+            asked = [
+                change
+                for change in asking(partition.changes, each.partition_epoch, link.state)
+                if change.value["broker_id"] == each.broker_id
+            ]
+            if asked and all(change.failed for change in asked):
+                who = ", ".join(str(change.index) for change in asked)
+                yield finding(
+                    f"operations {who} were refused ({asked[0].error_code}), yet the record at "
+                    f"offset {offset} carries out what they asked for",
+                    asked,
+                    [each, link.change],
+                    clause=REQUESTS.name,
+                )
+
+
+class IsrChain(RunChecker):
+    name = "isr-chain"
+    summary = (
+        "A partition's leaders and ISRs are one chain of records: each accepted request is one, "
+        "leaders come from the ISR, nobody joins it unasked, and it keeps what was acknowledged"
+    )
+    requires = either_of(Change)
+    clauses = CLAUSES
+    check_run = RunCheck(
+        isr_chain,
+        evidence=(Change, Decided, IsrDecided, PartitionCommitted),
+        disk=(*DISK_KINDS, PartitionLogOnDisk, PartitionOffsetSaved),
+        fs=(*FS, *PLAYED, *LIFE_FS, *IN_SYNC_FS),
+        faults=True,
+    )

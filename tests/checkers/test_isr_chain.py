@@ -1,0 +1,424 @@
+"""Leaders and ISRs are a chain of records (D.2)."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from contract import Plants
+from judging import assert_unknown, judged, silent
+from planted_isr import changed, source
+from planted_runs import NODES, TOPIC, Story, assert_invalid, assert_valid, change, item, shown
+
+from checkers.isr_chain import IsrChain
+from checkers.isr_chain import isr_chain as judge
+from framework.evidence.changes import Change
+from framework.evidence.kinds import (
+    DISK,
+    Appended,
+    LogOnDisk,
+    PartitionLogOnDisk,
+    PartitionOffsetSaved,
+)
+from framework.plugins.checker import CLIENTS, EVENTS
+from framework.verdict import Verdict
+
+
+def clean() -> Story:
+    """Changes of t/0; t/1 is led by b1, and produced to: two in-sync replicas are asked for. t/4 is
+    led by b3, which asks by itself."""
+    story = changed()
+    story.apply("c1", 1, "TopicRecord")
+    least = {"resource_type": 2, "resource_name": "t", "name": "min.insync.replicas", "value": "2"}
+    story.apply("c1", 2, "ConfigRecord", **least)
+    for offset, version, isr in ((24, 0, [6, 5]), (25, 1, [6]), (26, 2, [6, 5])):
+        story.partition(offset, version, isr, partition_id=4, leader=6)
+    story.decide("AlterPartition", source(1, partition=4, broker_id=6), [26])
+    of_one(story, 20, 0, [4, 5, 6])
+    produce(story, 0)
+    produce(story, 1)
+    story.event("b1", "phw", topic_id=TOPIC, partition=1, offset=2, leader_epoch=0)
+    for node in ("b1", "b2", "b3"):
+        on_disk(story, node, 2)
+    return story
+
+
+def of_one(story: Story, offset: int, version: int, isr: list[int], **more: Any) -> None:
+    """A record of t/1, which its leader applies, too."""
+    for node in ("c1", "b1"):
+        story.partition(offset, version, isr, node=node, partition_id=1, **more)
+
+
+def produce(story: Story, offset: int, acks: str = "all", type: str = "ok") -> None:
+    result = {"topic_id": TOPIC, "offset": offset} if type == "ok" else None
+    story.op("produce", "t/1", {"value": offset, "acks": acks}, result, type=type, node="b1")
+
+
+def on_disk(story: Story, node: str, end: int) -> None:
+    """The log of t/1 that a node left."""
+    story.tell(
+        PartitionLogOnDisk,
+        node,
+        source=DISK,
+        topic_id=TOPIC,
+        partition=1,
+        start_offset=0,
+        end_offset=end,
+        torn=False,
+        wrong=(),
+        epochs=None,
+    )
+
+
+def test_clean_changes_are_accepted() -> None:
+    assert_valid(judge(clean().run_events()))
+
+
+PLANTED = Plants(clean)
+
+
+@PLANTED.violation("to broker 6, which was not in the ISR [4, 5]")
+def leader_from_outside_the_isr(story: Story) -> None:
+    of_one(story, 21, 1, [4, 5])
+    story.decide("AlterPartition", source(0, partition=1), [21])
+    of_one(story, 22, 2, [6], leader=6, leader_epoch=1)
+
+
+@PLANTED.violation("to broker 6, which was not in the ISR [4, 5]")
+def leader_from_outside_the_isr_as_disks_alone_tell(story: Story) -> None:
+    leader_from_outside_the_isr(story)
+    to_disks(story)
+
+
+@PLANTED.violation("to broker 6, which was not in the ISR [4]")
+def first_leader_is_no_member(story: Story) -> None:
+    story.partition(30, 0, [4], partition_id=2, leader=6)
+
+
+@PLANTED.violation("adds [5] to the ISR of version 1")
+def member_that_no_request_added(story: Story) -> None:
+    """Of a leader that is a process of its own; the controller tells of other requests."""
+    unasked(story)
+
+
+def unasked(story: Story) -> None:
+    for offset, version, isr in ((30, 0, [6, 5]), (31, 1, [6]), (32, 2, [6, 5])):
+        story.partition(offset, version, isr, partition_id=3, leader=6)
+    story.decide("AlterPartition", source(0, partition=1), [], verdict=95)
+
+
+@PLANTED.violation("adds [5] to the ISR of version 0")
+def member_that_comes_with_a_new_leader(story: Story) -> None:
+    story.partition(30, 0, [6, 4], partition_id=3, leader=6)
+    story.partition(31, 1, [4, 5], partition_id=3, leader=4, leader_epoch=1)
+    story.decide("AlterPartition", source(0, partition=1), [], verdict=95)
+
+
+def shrunk(story: Story) -> None:
+    of_one(story, 21, 1, [4])
+    story.decide("AlterPartition", source(0, partition=1), [21])
+
+
+@PLANTED.violation("knew that the ISR was [4]", "2 in-sync replicas")
+def acknowledged_by_too_few(story: Story) -> None:
+    shrunk(story)
+    produce(story, 1)
+
+
+@PLANTED.violation("was acknowledged by all below offset 4", "the log of b3", "ends at 2")
+def acknowledged_and_not_in_a_log_of_the_isr(story: Story) -> None:
+    produce(story, 3)
+    for node in ("b1", "b2"):
+        on_disk(story, node, 4)
+
+
+@PLANTED.violation("b2 had the high watermark 3", "the log of b1")
+def high_watermark_of_a_follower_above_the_leaders_log(story: Story) -> None:
+    on_disk(story, "b2", 3)
+    saved = {"topic_id": TOPIC, "partition": 1, "what": "high-watermark", "offset": 3}
+    story.tell(PartitionOffsetSaved, "b2", source=DISK, **saved)
+
+
+@PLANTED.violation("version 2 has two states", "the record at offset 12")
+def client_is_shown_another_state_than_the_records(story: Story) -> None:
+    story.describe("t", shown(2, [4, 5]))
+
+
+# --- what is no violation -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["config", "settings"])
+def test_unclean_election_that_is_allowed(how: str) -> None:
+    story = clean()
+    if how == "config":
+        allowed = {"name": "unclean.leader.election.enable", "value": "true"}
+        record = {"resource_type": 2, "resource_name": "t", **allowed}
+        story.apply("c1", 3, "ConfigRecord", **record)
+    else:
+        story.plan = {**story.plan, "settings": {"c1": {"unclean.leader.election.enable": "true"}}}
+    leader_from_outside_the_isr(story)
+    assert_valid(judge(story.run_events()))
+
+
+def test_acknowledgement_while_the_isr_changed_is_no_violation() -> None:
+    """Nor is one by the leader alone, nor what was refused."""
+    story = clean()
+    late = story.invoke("produce", "t/1", {"value": 1, "acks": "all"}, node="b1")
+    shrunk(story)
+    story.complete(late, "ok", {"topic_id": TOPIC, "offset": 1})
+    produce(story, 1, acks="1")
+    produce(story, 1, type="fail")
+    assert_valid(judge(story.run_events()))
+
+
+def test_log_of_a_replica_outside_the_isr_may_end_anywhere() -> None:
+    story = clean()
+    of_one(story, 21, 1, [4, 5])
+    story.decide("AlterPartition", source(0, partition=1), [21])
+    on_disk(story, "b3", 0)
+    assert_valid(judge(story.run_events()))
+
+
+def test_request_that_a_controller_did_not_get_to_tell_of_is_not_known() -> None:
+    """It was killed: nothing that it decided later was told."""
+    story = clean()
+    for offset, version, isr in ((1030, 0, [6, 5]), (1031, 1, [6]), (1032, 2, [6, 5])):
+        story.partition(offset, version, isr, partition_id=3, leader=6)
+    assert_unknown(IsrChain(), story, "asked-joins")
+
+
+# --- who keeps silent ---------------------------------------------------------------------
+
+
+def to_disks(story: Story) -> None:
+    """Nodes write no events: what they applied lies on the voters' disks, and is committed."""
+    applied = [each for each in story.run_events().evidence if isinstance(each, Change)]
+    told = {each.offset: each for each in applied}
+    silent(story)
+    end = max(told) + 1
+    for node in (each for each in NODES if NODES[each]["votes"]):
+        for offset in range(end):
+            head = {"base_offset": offset, "end_offset": offset + 1, "epoch": 1}
+            crcs = {"control": False, "crcs": (offset,), "leading": None}
+            story.tell(Appended, node, source=DISK, incarnation="", **head, **crcs)
+            if offset in told:
+                left = replace(told[offset], node=node, source=DISK, incarnation="", ref="")
+                story.evidence.append(replace(left, seq=len(story.evidence)))
+        whole = {"start_offset": 0, "end_offset": end, "torn": False, "wrong": ()}
+        story.tell(LogOnDisk, node, source=DISK, incarnation="", **whole)
+
+
+def test_disks_alone_show_that_chains_are_whole() -> None:
+    story = clean()
+    to_disks(story)
+    result = judged(IsrChain(), story)
+    valid = {each.name for each in result.clauses if each.verdict is Verdict.VALID}
+    assert valid >= {"one-chain", "clean-election", "watermark-held"}, result.note
+
+
+@pytest.mark.parametrize(
+    ("left_out", "clauses"),
+    [
+        (("decide",), ["asked-joins"]),
+        (("apply",), ["one-chain", "clean-election", "asked-joins"]),
+        ((), ["one-chain", "request-is-a-record", "clean-election"]),
+    ],
+)
+def test_nodes_that_leave_events_out_are_unknown(
+    left_out: tuple[str, ...], clauses: list[str]
+) -> None:
+    story = clean()
+    for offset, version, isr in ((30, 0, [6, 5]), (31, 1, [6]), (32, 2, [6, 5])):
+        story.partition(offset, version, isr, partition_id=3, leader=6)
+    story.decide("AlterPartition", source(1, partition=3, broker_id=6), [32])
+    assert judged(IsrChain(), story).verdict is Verdict.VALID
+    assert_unknown(IsrChain(), silent(story, *left_out), *clauses)
+
+
+def test_disks_that_were_not_kept_leave_acknowledgements_unknown() -> None:
+    story = clean()
+    story.evidence.clear()
+    assert_unknown(IsrChain(), story, "watermark-held")
+
+
+def test_clients_that_ask_for_nothing_gave_no_occasion() -> None:
+    story = Story()
+    for offset, version in ((10, 0), (11, 1)):
+        for node in ("c1", "c2"):
+            story.partition(offset, version, [4, 5][: 2 - version], node=node)
+    story.partition(12, 2, [4], leader=-1, leader_epoch=1)
+    story.partition(13, 3, [4], leader=4, leader_epoch=2)
+    result = judged(IsrChain(), story)
+    assert result.verdict is Verdict.VALID, result.note
+    without = {each.name for each in result.clauses if each.verdict is None}
+    assert without == {"request-is-a-record", "asked-joins", "enough-replicas", "watermark-held"}
+    story.inject(victims={"b1": {}})
+    assert_unknown(IsrChain(), story, "request-is-a-record", "asked-joins")
+
+
+# --- requests and records -----------------------------------------------------------------
+
+
+@PLANTED.violation("answered version 5", "0 committed records")
+def acknowledged_change_is_no_record(story: Story) -> None:
+    story.alter(4, [4, 5], leader_epoch=1)
+
+
+@PLANTED.violation("asked for ISR [4, 5]", "offset 11", on=Story)
+def record_has_another_isr_than_asked(story: Story) -> None:
+    story.alter(0, [4, 5])
+    story.partition(10, 0, [4, 5, 6])
+    story.partition(11, 1, [4])
+
+
+@PLANTED.violation("named (version, leader epoch, leader) (0, 0, 4)", on=Story)
+def predecessor_has_another_leader_epoch(story: Story) -> None:
+    story.alter(0, [4, 5])
+    story.partition(10, 0, [4, 5, 6], leader_epoch=3)
+    story.partition(11, 1, [4, 5])
+
+
+@PLANTED.violation("offset 20 has version 6")
+def record_skips_a_version(story: Story) -> None:
+    story.partition(20, 6, [4, 5])
+
+
+@PLANTED.violation("offset 13 has version 2")
+def change_applied_twice_under_one_version(story: Story) -> None:
+    story.partition(13, 2, [4])
+
+
+@PLANTED.violation("offset 12", "adds [6] to the ISR of version 1", on=Story)
+def member_that_the_controller_says_a_leader_asked_for(story: Story) -> None:
+    """All requests of a leader that clients play are theirs: the controller's word is no excuse."""
+    story.alter(0, [4, 5])
+    story.partition(10, 0, [4, 5, 6])
+    story.partition(11, 1, [4, 5])
+    story.partition(12, 2, [4, 5, 6])
+    story.decide("AlterPartition", source(1), [12])
+
+
+def test_leaders_that_no_client_plays_have_requests_of_their_own() -> None:
+    story = Story()
+    story.describe("t", shown(0, [4]))
+    story.describe("t", shown(1, [4, 5]))
+    story.partition(10, 0, [4])
+    story.partition(11, 1, [4, 5])
+    story.partition(12, 2, [4, 5])
+    story.decide("AlterPartition", source(0), [11])
+    story.decide("AlterPartition", source(1), [12])
+    assert_valid(judge(story.run_events()))
+
+
+def test_change_applied_twice_under_two_versions() -> None:
+    story = Story()
+    done = story.alter(0, [4, 5])
+    story.partition(10, 0, [4, 5, 6])
+    story.partition(11, 1, [4, 5])
+    story.partition(12, 2, [4, 5])
+    outcome = judge(story.run_events())
+    assert_invalid(outcome, "applied twice")
+    assert outcome.findings[0].operations == (done.index,)
+
+
+def test_one_decision_made_two_records() -> None:
+    story = clean()
+    story.partition(16, 5, [4, 5], leader=-1, leader_epoch=1)
+    story.partition(17, 6, [4], leader=-1, leader_epoch=1)
+    asked = story.invoke("alter-isr", "t/0", change(4, [4, 5]))
+    story.decide("AlterPartition", source(4), [16, 17])
+    outcome = judge(story.run_events())
+    assert_invalid(outcome, "applied one ISR change 2 times")
+    assert (asked.index,) in [finding.operations for finding in outcome.findings]
+
+
+@PLANTED.violation("refused an ISR change with error 95")
+def refused_decision_appended_records(story: Story) -> None:
+    story.decide("AlterPartition", source(1), [12], verdict=95)
+
+
+@PLANTED.violation("names version 3 on top of version 4")
+def decision_rests_on_another_version(story: Story) -> None:
+    story.partition(16, 5, [4, 5], leader=-1, leader_epoch=1)
+    story.decide("AlterPartition", source(3), [16])
+
+
+def test_refused_change_took_effect() -> None:
+    story = clean()
+    refused = story.alter(4, [4, 5], leader_epoch=1, type="fail", error="INVALID_UPDATE_VERSION")
+    story.partition(16, 5, [4, 5], leader=-1, leader_epoch=1)
+    story.decide("AlterPartition", source(4), [16])
+    outcome = judge(story.run_events())
+    assert_invalid(outcome, "were refused (INVALID_UPDATE_VERSION)", "offset 16")
+    assert refused.index in outcome.findings[0].operations
+
+
+@PLANTED.violation("nodes disagree on offset 12")
+def nodes_disagree_on_a_record(story: Story) -> None:
+    story.partition(12, 2, [4, 6], node="c3")
+
+
+def test_decision_whose_record_was_truncated_says_nothing() -> None:
+    story = clean()
+    story.decide("AlterPartition", source(9), [15], epoch=0)
+    assert_valid(judge(story.run_events()))
+
+
+# --- batches ------------------------------------------------------------------------------
+
+
+def batched(story: Story, code: int, records: list[int]) -> None:
+    """A request for partition 7, which is refused, and then for this one, at version 4."""
+    asked = source(4) | {"leader_epoch": 1}
+    other = item(source(4) | {"partition": 7}, 74, [])
+    story.decide("AlterPartition", other, records, items=[other, item(asked, code, records)])
+
+
+def test_part_that_is_not_the_first_of_a_batch_is_held_to_its_own_version() -> None:
+    story = clean()
+    story.partition(16, 5, [4], leader=-1, leader_epoch=1)
+    batched(story, 0, [16])
+    assert_valid(judge(story.run_events()))
+    story.partition(17, 6, [4], leader=-1, leader_epoch=1)
+    batched(story, 0, [17])
+    assert_invalid(judge(story.run_events()), "names version 4 on top of version 5")
+
+
+@PLANTED.violation("nobody asked for that")
+def refused_part_of_a_batch_asks_for_nothing(story: Story) -> None:
+    batched(story, 95, [])
+    story.partition(16, 5, [4], leader=-1, leader_epoch=1)
+
+
+@PLANTED.violation("refused an ISR change with error 95")
+def refused_part_of_a_batch_appended_a_record(story: Story) -> None:
+    batched(story, 95, [16])
+
+
+def test_parts_of_a_batch_are_judged_by_partition() -> None:
+    """One request: partition 0 is refused, 1 is accepted on its version, 2 is not."""
+    story = Story()
+    items = []
+    for number, (version, code) in enumerate([(0, 74), (0, 0), (7, 0)]):
+        asked = change(version, [4], partition=number)
+        story.partition(2 * number, 0, [4, 5], partition_id=number)
+        made = [] if code else [2 * number + 1]
+        items.append(item(asked, code, made))
+        for offset in made:
+            story.partition(offset, 1, [4], partition_id=number)
+    story.decide("AlterPartition", change(0, [4]), [3, 5], items=items)
+    (found,) = judge(story.run_events()).findings
+    assert "names version 7 on top of version 0" in found.message
+
+
+def test_older_run_does_not_tell_whether_the_first_part_was_accepted() -> None:
+    story = clean()
+    story.decide("AlterPartition", source(1), [99], older=True)
+    assert_valid(judge(story.run_events()))
+
+
+def test_record_that_is_missing_is_the_nodes_word() -> None:
+    story = clean()
+    story.alter(4, [4, 5], leader_epoch=1)
+    findings = judge(story.run_events()).findings
+    (found,) = (each for each in findings if "0 committed records" in each.message)
+    assert (list(found.events), found.contracts) == ([], (CLIENTS, EVENTS))
