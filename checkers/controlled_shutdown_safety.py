@@ -1,22 +1,23 @@
 """A broker that was let go is missed by nobody (D.15; KIP-631's controlled shutdown, KIP-380).
 
-A grant lets a broker go that asked for it by a heartbeat, be it synthetic or not. In the
-committed state below the grant's own records the broker leads nothing, and is in no ISR that has
-another live member; every active broker had applied the records that moved its leaderships; after
-it, until the broker is unfenced again, it is given no leadership. Where no fault was about,
-clients go on: no partition refuses all that is produced to it from the request to some time after
-the exit.
+A grant lets a broker go that asked for it by a heartbeat, be it synthetic or not; of one that a
+client drained, that client tells. In the committed state below the grant's own records the broker
+leads nothing, and is in no ISR that has another live member; every active broker had applied the
+records that moved its leaderships; after it, until the broker is unfenced again, it is given no
+leadership. Where no fault was about, clients go on: no partition refuses most of what is produced
+to it, for long, from the request to some time after the exit.
 """
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.folds.committed_log import CommittedLog, committed_log
+from checkers.folds.committed_log import CommittedLog, known_log
+from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.replay import Replay, states
-from framework.checking.findings import concluded, finding
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import (
@@ -36,26 +37,69 @@ from framework.evidence.kinds import (
     HeartbeatAnswered,
     evidence_of,
 )
-from framework.evidence.run_events import FaultRecord, RunEvents, incarnations
+from framework.evidence.run_events import RunEvents, incarnations
 from framework.history.pairing import Operation
-from framework.plugins.checker import EVENTS, Finding
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 from framework.plugins.options import need_positive
+from framework.plugins.outcomes import CLIENT_TIMED_OUT
+from framework.plugins.system import RECOVERY_S
 
-FS: Final = ("heartbeat", "produce")
+FS: Final = ("heartbeat", "produce", "drain")
 TOLD_NS: Final = 1_000_000_000
 """What is committed when an answer leaves is told as applied within this time."""
+
+HANDS_OVER: Final = Clause(
+    name="hands-over",
+    says="A broker that is let go is fenced by a record by then, leads nothing, and is in no ISR "
+    "that has another live member",
+    compares="brokers that were let go, and replicas that they had",
+    floor=2,
+    because="a broker without a replica has nothing to hand over",
+    sources=(CLIENTS, DISKS, EVENTS),
+    blind="a broker that leaves though it was not let go",
+)
+NO_MORE: Final = Clause(
+    name="leads-no-more",
+    says="A broker that was let go is given no leadership until it is unfenced again",
+    compares="brokers that were let go, and replicas that they had, while the log went on",
+    floor=2,
+    because="a broker without a replica leads nothing anyhow",
+    sources=(CLIENTS, DISKS, EVENTS),
+)
+HAD_READ: Final = Clause(
+    name="all-had-read",
+    says="A broker is let go when every active broker has applied what moved its leaderships",
+    compares="active brokers held against the moves of one that was let go",
+    floor=2,
+    because="one of them may have been asked last",
+    sources=(EVENTS,),
+    blind="a broker that tells nothing of what it applied",
+)
+GO_ON: Final = Clause(
+    name="clients-go-on",
+    says="While a broker leaves and no fault is about, no partition refuses most of what is "
+    "produced to it for long",
+    compares="produces while a broker left in peace",
+    floor=2,
+    because="one may have met a bad moment",
+    sources=(CLIENTS, LEDGER),
+    blind="brokers that leave while a fault holds, or soon after",
+)
+CLAUSES: Final = (HANDS_OVER, NO_MORE, HAD_READ, GO_ON)
 
 
 @dataclass(frozen=True, slots=True)
 class ControlledShutdownOptions:
-    """`produces`: so many to one partition, all refused, are more than retries. `afterwards`: for
-    how long after a grant, in s, clients must get through."""
+    """`outage`: for how long, in s, a partition may refuse what is produced to it while a broker
+    leaves: it was handed over before, and clients find its leader by one answer more; `share`: how
+    much of all that, at most. `afterwards`: for how long after a grant, in s."""
 
-    produces: int = 5
+    outage: float = 3.0
+    share: float = 0.5
     afterwards: float = 5.0
 
     def __post_init__(self) -> None:
-        need_positive(produces=self.produces, afterwards=self.afterwards)
+        need_positive(outage=self.outage, share=self.share, afterwards=self.afterwards)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,36 +123,109 @@ class Grant:
 def controlled_shutdown_safety(
     events: RunEvents, options: ControlledShutdownOptions = ControlledShutdownOptions()
 ) -> Outcome:
-    grants = [*_to_nodes(events), *_to_synthetic_brokers(events.operations)]
-    log = committed_log(events.of(Change))
+    log = known_log(events)
     fences = _fences(log)
     asked = _asked(events.of(Decided))
+    grants = [*_to_nodes(events), *_to_synthetic_brokers(events.operations)]
+    grants += _to_drained(events.operations, log, {(each.broker, each.epoch) for each in grants})
     findings: list[Finding] = []
-    judged = 0
     at: dict[int, list[tuple[Grant, BrokerFenced]]] = defaultdict(list)
     for grant in grants:
         fence = _fence_of(grant, fences)
         if fence is None:
             findings += _unlogged(grant, log)
-            continue
-        judged += 1
-        if (late := _late(grant, fence, log)) is not None:
+        elif (late := _late(grant, fence, log)) is not None:
             findings.append(late)
-            continue
-        at[_offset(log, fence, grant, asked)].append((grant, fence))
-        findings += _leads_again(grant, fence, log)
+        else:
+            at[_offset(log, fence, grant, asked)].append((grant, fence))
+            findings += _leads_again(grant, fence, log)
     readers = _readers(events)
+    handed = watched = read = 0
     for offset, state in states(log, at):
         for grant, fence in at[offset]:
+            replicas = sum(grant.broker in each.replicas for each in state.partitions.values())
+            handed += 1 + replicas
+            watched += (1 + replicas) * (fence.offset + 1 < len(log.records))
             findings += _left_behind(grant, fence, state)
-            findings += _unread(grant, fence, state, asked, readers)
-    refused, found = _clients(grants, events, options)
+            active, unread = _unread(grant, fence, state, asked, readers)
+            read += active
+            findings += unread
+    tried, refused, found = _clients(grants, events, options)
     findings += found
     figures: dict[str, float] = {"grants": len(grants), "produces_refused": refused}
     lasted = [(each.granted.at_ns - each.begin.at_ns) / 1e6 for each in grants]
     if lasted:
         figures["max_grant_ms"] = round(max(lasted), 1)
-    return concluded(judged, findings, figures)
+    told = sum(_was_let_go(each) for each in events.operations)
+    nobody = _nobody_let_go(events.operations)
+    peace = "nobody produced while a broker left in peace" if grants else ""
+    counts: dict[str, Count] = {
+        HANDS_OVER.name: (handed, told) if handed else nobody or 0,
+        NO_MORE.name: (watched, told) if watched else nobody or 0,
+        HAD_READ.name: read or _never_led(at, log) or nobody or 0,
+        GO_ON.name: tried or peace or nobody or 0,
+    }
+    return weighed(counts, findings, figures)
+
+
+# --- what clients did ---------------------------------------------------------------------
+
+
+def _was_let_go(operation: Operation) -> bool:
+    """Whether a client was told that the broker's process that it drained was."""
+    result = operation.result
+    return (
+        operation.f == "drain"
+        and operation.ok
+        and isinstance(result, dict)
+        and bool(result.get("granted"))
+    )
+
+
+def _nobody_let_go(operations: Iterable[Operation]) -> str:
+    """Why no broker was let go, where clients say so: of those that they asked to leave each tells
+    another reason, or was not gone in time."""
+    drains = [each for each in operations if each.f == "drain"]
+    if not drains:
+        return "no client asked a broker to leave"
+    if any(each.ok and (each.result or {}).get("granted") is not False for each in drains):
+        return ""
+    return f"none of {len(drains)} brokers that clients asked to leave was let go"
+
+
+def _to_drained(
+    operations: Iterable[Operation], log: CommittedLog, known: Container[tuple[int, int]]
+) -> Iterator[Grant]:
+    """Those of which no heartbeat tells, by the record that fenced the broker last before its
+    process was gone."""
+    for operation in operations:
+        if not _was_let_go(operation) or operation.completed_ns is None:
+            continue
+        broker = operation.result.get("broker_id")
+        epoch = _fenced_last(broker, log, operation.completed_ns)
+        if epoch is not None and (broker, epoch) not in known:
+            yield Grant(
+                broker,
+                epoch,
+                Moment(operation.invoked_ns or 0),
+                Moment(operation.completed_ns),
+                str(operation.key),
+                operation=operation,
+            )
+
+
+def _fenced_last(broker: int | None, log: CommittedLog, by_ns: int) -> int | None:
+    """The epoch of a broker that the log has fenced by then; None: it has not, or nobody tells
+    when."""
+    epoch: int | None = None
+    for change, at_ns in zip(log.records, log.by_ns, strict=True):
+        if at_ns > by_ns + TOLD_NS:
+            break
+        if isinstance(change, BrokerFenced) and change.broker_id == broker:
+            epoch = change.broker_epoch
+        elif isinstance(change, BrokerUnfenced) and change.broker_id == broker:
+            epoch = None
+    return epoch
 
 
 # --- grants -------------------------------------------------------------------------------
@@ -177,6 +294,7 @@ def _unlogged(grant: Grant, log: CommittedLog) -> Iterator[Finding]:
         yield finding(
             f"{grant.name} was let go under epoch {grant.epoch}, and no committed record fences it",
             *grant.witnesses(),
+            clause=HANDS_OVER.name,
             by=[EVENTS],
         )
 
@@ -194,6 +312,7 @@ def _late(grant: Grant, fence: BrokerFenced, log: CommittedLog) -> Finding | Non
         f"{late_ns / 1e9:.1f} s before any record fenced it",
         operations,
         [*evidence, fence],
+        clause=HANDS_OVER.name,
     )
 
 
@@ -239,7 +358,12 @@ def _left_behind(grant: Grant, fence: BrokerFenced, state: Replay) -> Iterator[F
     for key, partition in sorted(state.partitions.items()):
         where = f"{key[0]}/{key[1]}"
         if partition.leader == grant.broker:
-            yield finding(f"{what}, and leads {where}", operations, [*evidence, fence])
+            yield finding(
+                f"{what}, and leads {where}",
+                operations,
+                [*evidence, fence],
+                clause=HANDS_OVER.name,
+            )
             return
         others = [each for each in partition.isr if each != grant.broker and state.live(each)]
         if grant.broker in partition.isr and others:
@@ -247,6 +371,7 @@ def _left_behind(grant: Grant, fence: BrokerFenced, state: Replay) -> Iterator[F
                 f"{what}, and is in the ISR of {where} beside broker {others[0]}",
                 operations,
                 [*evidence, fence],
+                clause=HANDS_OVER.name,
             )
             return
 
@@ -262,6 +387,7 @@ def _leads_again(grant: Grant, fence: BrokerFenced, log: CommittedLog) -> Iterat
                 f"given {change.topic_id}/{change.partition} at offset {change.offset}",
                 operations,
                 [*evidence, fence, change],
+                clause=NO_MORE.name,
             )
             return
 
@@ -304,11 +430,12 @@ def _unread(
     state: Replay,
     asked: Asked,
     readers: Mapping[tuple[int, int], Reader],
-) -> Iterator[Finding]:
-    """Brokers, active in the committed state, that had not applied what moved the leaver's
+) -> tuple[int, list[Finding]]:
+    """How many were judged of the brokers that had to have read the moves, and the first that had
+    not: brokers, active in the committed state, that had not applied what moved the leaver's
     leaderships. One that was registered later has read it on its way."""
     if _own_decision(grant, fence, asked) is None:
-        return
+        return 0, []
     moves = [
         max(decision.records)
         for decision in asked.get((grant.broker, grant.epoch), ())
@@ -317,72 +444,121 @@ def _unread(
         and max(decision.records) < fence.offset
     ]
     if not moves:
-        return
-    last = max(moves)
+        return 0, []
+    last, judged = max(moves), 0
     for broker_id, broker in sorted(state.brokers.items()):
         reader = readers.get((broker_id, broker.epoch))
         if broker.fenced or broker_id == grant.broker or broker.epoch > last or reader is None:
             continue
+        judged += 1
         if reader.had_not_read(last, grant.granted):
             operations, evidence = grant.witnesses()
-            yield finding(
+            found = finding(
                 f"{grant.name} (broker {grant.broker}) was let go before {reader.active.node}, "
                 f"which is active as broker {broker_id}, had read offset {last}, which moved its "
                 f"leaderships",
                 operations,
                 [*evidence, fence, reader.active],
+                clause=HAD_READ.name,
             )
-            return
+            return judged, [found]
+    return judged, []
+
+
+def _never_led(at: Mapping[int, Sequence[tuple[Grant, BrokerFenced]]], log: CommittedLog) -> str:
+    """Why nothing had to be read, where the log says so: who was let go had led nothing since it
+    was unfenced."""
+    for grant, fence in (pair for pairs in at.values() for pair in pairs):
+        for change in reversed(log.records[: fence.offset]):
+            if isinstance(change, BrokerUnfenced) and change.broker_id == grant.broker:
+                break
+            if isinstance(change, PartitionState) and change.leader == grant.broker:
+                return ""
+    return "no broker that was let go had been given a leadership" if at else ""
 
 
 # --- clients ------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """The longest time in which all of a partition's produces were refused."""
+
+    operations: Sequence[Operation] = ()
+
+    @property
+    def lasted_ns(self) -> int:
+        if not self.operations:
+            return 0
+        return (self.operations[-1].completed_ns or 0) - (self.operations[0].invoked_ns or 0)
+
+
 def _clients(
     grants: Iterable[Grant], events: RunEvents, options: ControlledShutdownOptions
-) -> tuple[int, list[Finding]]:
-    """Produces refused or lost while a broker went, and the partitions of which all were."""
+) -> tuple[int, int, list[Finding]]:
+    """Produces while a broker went in peace, how many of them were refused, and the partitions that
+    refused most of theirs for too long."""
     by_key: dict[str, list[Operation]] = defaultdict(list)
     for operation in events.operations:
-        if operation.f == "produce" and operation.invoked_ns is not None:
+        if operation.f == "produce" and _was_answered(operation):
             by_key[str(operation.key)].append(operation)
-    refused, findings = 0, []
+    tried, refused, findings = 0, 0, []
     for grant in grants:
         begin = grant.begin.at_ns + grant.begin.within_ns
         end = grant.granted.at_ns - grant.granted.within_ns + round(options.afterwards * 1e9)
-        if _disturbed(events.faults, begin, end):
+        if _disturbed(events, begin, end):
             continue
         for key, operations in sorted(by_key.items()):
-            tried = _within(operations, begin, end)
-            failed = [each for each in tried if not each.ok]
+            within = _within(operations, begin, end)
+            failed = [each for each in within if not each.ok]
+            tried += len(within)
             refused += len(failed)
-            if len(failed) >= options.produces and len(failed) == len(tried):
-                _, evidence = grant.witnesses()
-                findings.append(
-                    finding(
-                        f"all {len(tried)} produces to {key} failed while {grant.name} "
-                        f"(broker {grant.broker}) left",
-                        failed,
-                        evidence,
-                    )
-                )
-    return refused, findings
+            outage = _longest(within)
+            most = len(failed) >= options.share * len(within)
+            if most and outage.lasted_ns >= options.outage * 1e9:
+                findings.append(_refused(grant, key, outage, len(failed), len(within)))
+    return tried, refused, findings
+
+
+def _refused(grant: Grant, key: str, outage: Outage, failed: int, tried: int) -> Finding:
+    _, evidence = grant.witnesses()
+    return finding(
+        f"{failed} of {tried} produces to {key} failed while {grant.name} (broker "
+        f"{grant.broker}) left, all for {outage.lasted_ns / 1e9:.1f} s",
+        outage.operations,
+        evidence,
+        clause=GO_ON.name,
+    )
+
+
+def _was_answered(operation: Operation) -> bool:
+    """What nobody answered in time may be the machine's fault."""
+    ended = operation.invoked_ns is not None and operation.completed_ns is not None
+    return ended and operation.error_code != CLIENT_TIMED_OUT
+
+
+def _longest(operations: Iterable[Operation]) -> Outage:
+    """Of produces in the order in which they began."""
+    longest, failed = Outage(), list[Operation]()
+    for each in operations:
+        failed = [] if each.ok else [*failed, each]
+        longest = max(longest, Outage(tuple(failed)), key=lambda outage: outage.lasted_ns)
+    return longest
 
 
 def _within(operations: Sequence[Operation], begin: int, end: int) -> list[Operation]:
     ordered = sorted(operations, key=lambda each: each.invoked_ns or 0)
     first = bisect_left(ordered, begin, key=lambda each: each.invoked_ns or 0)
-    return [
-        each
-        for each in ordered[first:]
-        if each.completed_ns is not None and each.completed_ns <= end
-    ]
+    return [each for each in ordered[first:] if (each.completed_ns or 0) <= end]
 
 
-def _disturbed(faults: Iterable[FaultRecord], begin: int, end: int) -> bool:
+def _disturbed(events: RunEvents, begin: int, end: int) -> bool:
+    """Whether a fault held meanwhile, or the system may still have been getting over one."""
+    recovery_ns = round(float(events.plan.get("recovery_s") or RECOVERY_S) * 1e9)
     return any(
-        (each.injected_ns or 0) <= end and (each.healed_ns is None or each.healed_ns >= begin)
-        for each in faults
+        (each.injected_ns or 0) <= end
+        and (each.healed_ns is None or each.healed_ns + recovery_ns >= begin)
+        for each in events.faults
     )
 
 
@@ -395,9 +571,11 @@ class ControlledShutdownSafety(RunChecker):
     )
     requires = frozenset({"broker-life-cycles"}) | evidence_of(BrokerStateChanged, Decided)
     Options = ControlledShutdownOptions
+    clauses = CLAUSES
     check_run = RunCheck(
         controlled_shutdown_safety,
         evidence=(Booted, Exited, BrokerStateChanged, HeartbeatAnswered, Decided, Change),
+        disk=DISK_KINDS,
         fs=FS,
         faults=True,
     )

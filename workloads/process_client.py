@@ -89,7 +89,9 @@ def _drain(slots: Sequence[ExtraBroker]) -> Drained:
         state = _state(slot)
         if state is None or state.broker_state != "active":
             slot.kill()
-    return Drained(_used(slots).drain(EXIT_S))
+    slot = _used(slots)
+    reason = slot.drain(EXIT_S)
+    return Drained(reason, slot.granted(reason), slot.broker_id)
 
 
 def _bounce(slots: Sequence[ExtraBroker]) -> ProcessState:

@@ -21,8 +21,9 @@ CASES = [
     ("process-health", "stood still for 1500 ms", "stall=2", Verdict.VALID),
     ("process-health", "b2 fell silent", "silence=90", Verdict.VALID),
     ("process-health", "started again 12 s before", "boot=20", Verdict.VALID),
-    ("controlled-shutdown-safety", "all 5 produces to t/0", "produces=6", Verdict.VALID),
-    ("controlled-shutdown-safety", "all 5 produces to t/0", "afterwards=0.001", Verdict.VALID),
+    ("controlled-shutdown-safety", "4 of 4 produces to t/0", "outage=4", Verdict.VALID),
+    ("controlled-shutdown-safety", "5 of 6 produces to t/0", "share=0.9", Verdict.VALID),
+    ("controlled-shutdown-safety", "4 of 4 produces to t/0", "afterwards=0.001", Verdict.VALID),
 ]
 OF_SEARCHES = {"budget"}
 """How long is searched: what is found does not depend on it."""

@@ -2,13 +2,18 @@
 
 import random
 
+import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judging import assert_unknown, clause_of, judged, silent
 from planted_logs import LogStory
-from planted_runs import OTHER, TOPIC, Story, assert_valid
+from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid
 
-from checkers.controlled_shutdown_safety import controlled_shutdown_safety
+from checkers.controlled_shutdown_safety import (
+    ControlledShutdownSafety,
+    controlled_shutdown_safety,
+)
 from framework.plugins.checker import CLIENTS, EVENTS
 from framework.verdict import Verdict
 
@@ -30,11 +35,11 @@ def granted(story: LogStory, broker: int = 4, node: str = "b1") -> None:
 
 def begun() -> LogStory:
     """Broker 4 leads t/0; 5 is beside it, 6 is not."""
-    story = LogStory(readers=("c1", "b1", "b2"))
-    for node in ("b1", "b2"):
+    story = LogStory(readers=("c1", "b1", "b2", "b3"))
+    for node in ("b1", "b2", "b3"):
         story.boot(node)
     story.brokers(4, 5, 6)
-    for node, broker in (("b1", 4), ("b2", 5)):
+    for node, broker in (("b1", 4), ("b2", 5), ("b3", 6)):
         epoch = story.epochs[broker]
         story.event(node, "bstate", before="INITIAL", after="ACTIVE", broker_epoch=epoch, why="")
     story.topic()
@@ -59,6 +64,9 @@ def clean() -> LogStory:
     moved(story)
     let_go(story)
     granted(story)
+    story.record("NoOpRecord")
+    for number in range(2):
+        produce(story, number, "ok")
     return story
 
 
@@ -139,9 +147,22 @@ def player(story: LogStory) -> None:
     story.op("heartbeat", "broker-4", value, answer)
 
 
-def produce(story: Story, number: int, type: str) -> None:
+def drain(story: Story, granted: bool | None = True) -> None:
+    told = {"reason": "r", "granted": granted, "broker_id": 4}
+    story.op("drain", "broker-4", None, told)
+
+
+def drained_in_silence(story: LogStory) -> None:
+    """It was let go as it was; it and the controllers leave out what they said to each other."""
+    going = story.invoke("drain", "broker-4")
+    story.fence(4)
+    story.complete(going, "ok", {"reason": "r", "granted": True, "broker_id": 4})
+    silent(story, "heartbeat", "decide")
+
+
+def produce(story: Story, number: int, type: str, error: str = "NOT_LEADER_OR_FOLLOWER") -> None:
     value = {"value": number, "acks": "all", "producer": "p", "idempotent": True}
-    story.op("produce", "t/0", value, None, type=type, error="NOT_LEADER_OR_FOLLOWER")
+    story.op("produce", "t/0", value, None, type=type, error=None if type == "ok" else error)
 
 
 def all_refused(story: LogStory) -> None:
@@ -149,8 +170,14 @@ def all_refused(story: LogStory) -> None:
     story.beat(4, "SHUTDOWN", [story.offset])
     story.fence(4)
     granted(story)
-    for number in range(5):
-        produce(story, number, "fail")
+    refused(story, 3_300)
+
+
+def refused(story: LogStory, lasts_ms: float, error: str = "NOT_LEADER_OR_FOLLOWER") -> None:
+    """Four produces, one after the other."""
+    for number in range(4):
+        produce(story, number, "fail", error)
+        story.wait(lasts_ms / 3)
 
 
 PLANTED = Plants.of(
@@ -163,24 +190,113 @@ PLANTED = Plants.of(
         "no committed record fences it": unlogged,
         "3.0 s before any record fenced it": fenced_later,
         f"broker-4 (broker 4) was let go at offset 9, and leads {TOPIC}/0": player,
-        "all 5 produces to t/0 failed while b1": all_refused,
+        "4 of 4 produces to t/0 failed while b1 (broker 4) left, all for 3.3 s": all_refused,
+        "5 of 6 produces to t/0 failed": lambda story: (
+            moved(story),
+            let_go(story),
+            granted(story),
+            produce(story, 0, "ok"),
+            produce(story, 1, "fail"),
+            refused(story, 3_300),
+        ),
+        "a drained broker that tells nothing": (
+            f"broker-4 (broker 4) was let go at offset 9, and leads {TOPIC}/0",
+            drained_in_silence,
+        ),
     },
     on=begun,
 )
 
 
-def test_clients_that_get_through_and_faults_are_no_violation() -> None:
+@pytest.mark.parametrize(
+    ("lasts_ms", "more"),
+    [(3_300, "ok"), (2_500, ""), (3_300, "fault"), (3_300, "fault before"), (3_300, "machine")],
+)
+def test_clients_that_get_through_and_faults_are_no_violation(lasts_ms: float, more: str) -> None:
+    """Most get through; it did not take long; a fault was about, or had just been; or nobody
+    answered in time, as on a machine that has none."""
     story = begun()
-    all_refused(story)
-    produce(story, 9, "ok")
+    if more == "fault before":
+        story.inject(lasts_ms=10)
+    moved(story)
+    let_go(story)
+    granted(story)
+    for number in range(5 if more == "ok" else 0):
+        produce(story, number, "ok")
+    refused(story, lasts_ms, "CLIENT_TIMED_OUT" if more == "machine" else "NOT_LEADER")
+    if more == "fault":
+        story.inject(lasts_ms=10)
     outcome = controlled_shutdown_safety(story.run_events())
     assert_valid(outcome)
-    assert outcome.figures["produces_refused"] == 5
+    if more in ("ok", ""):
+        assert outcome.figures["produces_refused"] == 4
+
+
+def test_partition_that_works_again_after_a_while_was_out_for_that_long() -> None:
     story = begun()
     all_refused(story)
-    story.now_ns = 0
-    story.inject(lasts_ms=1_000)
-    assert_valid(controlled_shutdown_safety(story.run_events()))
+    for number in range(2):
+        produce(story, number, "ok")
+    assert_invalid(controlled_shutdown_safety(story.run_events()), "4 of 6 produces", "3.3 s")
+
+
+# --- who keeps silent ---------------------------------------------------------------------
+
+
+def test_drained_broker_and_controllers_that_leave_it_out_are_judged_by_the_log() -> None:
+    story = begun()
+    going = story.invoke("drain", "broker-4")
+    moved(story)
+    let_go(story)
+    story.complete(going, "ok", {"reason": "r", "granted": True, "broker_id": 4})
+    story.record("NoOpRecord")
+    result = judged(ControlledShutdownSafety(), silent(story, "heartbeat", "decide"))
+    assert clause_of(result, "hands-over").verdict is Verdict.VALID
+    assert clause_of(result, "leads-no-more").verdict is Verdict.VALID
+    assert clause_of(result, "all-had-read").verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("left_out", "clauses"),
+    [
+        (("decide", "bstate"), ["all-had-read"]),
+        (("heartbeat", "apply"), ["hands-over", "leads-no-more", "all-had-read"]),
+        ((), ["hands-over", "leads-no-more", "all-had-read"]),
+    ],
+)
+def test_nodes_that_leave_events_out_are_unknown(
+    left_out: tuple[str, ...], clauses: list[str]
+) -> None:
+    story = clean()
+    drain(story)
+    assert_unknown(ControlledShutdownSafety(), silent(story, *left_out), *clauses)
+
+
+@pytest.mark.parametrize(
+    ("granted", "why"),
+    [(False, "none of 1 brokers that clients asked to leave"), (None, ""), (True, "")],
+)
+def test_only_clients_say_that_nobody_was_let_go(granted: bool | None, why: str) -> None:
+    story = begun()
+    drain(story, granted)
+    result = judged(ControlledShutdownSafety(), story)
+    assert result.verdict is Verdict.UNKNOWN
+    assert (why in result.note) if why else all(each.verdict is not None for each in result.clauses)
+
+
+def test_broker_that_led_nothing_had_nothing_that_others_must_read() -> None:
+    story = LogStory(readers=("c1", "b1"))
+    story.brokers(4, 5)
+    story.topic()
+    story.new_partition([5, 4])
+    story.beat(4, "SHUTDOWN", [story.offset])
+    story.isr([5], 5)
+    story.fence(4)
+    granted(story)
+    story.record("NoOpRecord")
+    result = judged(ControlledShutdownSafety(), story)
+    assert result.verdict is Verdict.VALID, result.note
+    assert "given a leadership" in clause_of(result, "all-had-read").note
 
 
 def test_who_is_not_active_need_not_have_read() -> None:
@@ -196,7 +312,7 @@ def test_who_is_not_active_need_not_have_read() -> None:
             story.event(
                 "b2", "bstate", before="INITIAL", after="ACTIVE", broker_epoch=epoch, why=""
             )
-        story.readers = ("c1", "b1") if case == "fenced" else story.readers
+        story.readers = ("c1", "b1", "b3") if case == "fenced" else story.readers
         story.beat(4, "SHUTDOWN", [story.offset])
         story.isr([4], -1)
         story.beat(4, "SHUTDOWN", [story.offset])

@@ -53,6 +53,9 @@ class ExtraBroker(Protocol):
         """SIGTERM, and wait until the process has gone; why it says it went. Raises
         `TimeoutError`."""
 
+    def granted(self, reason: str | None) -> bool | None:
+        """Whether such a reason says that it was let go, as it had asked; None: it says nothing."""
+
     def describe(self) -> ProcessDescription | None:
         """Ask the process; None where it does not answer."""
 

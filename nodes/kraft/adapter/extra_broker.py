@@ -16,7 +16,7 @@ from framework.plugins.kept import keep
 from framework.plugins.system import Cluster
 from nodes.kraft.adapter.disk import KEPT
 from nodes.kraft.adapter.settings import EVENTS
-from nodes.kraft.adapter.states import STATES
+from nodes.kraft.adapter.states import STATES, let_go
 
 if TYPE_CHECKING:
     from nodes.kraft.adapter.system import KraftSystem
@@ -134,6 +134,10 @@ class KraftExtraBroker:
             gone(self.host.alive, pid)
         except tenacity.RetryError:
             raise TimeoutError(f"broker {self.name} gone: not within {timeout_s:g} s") from None
+
+    def granted(self, reason: str | None) -> bool | None:
+        """Whether this is why a process ends that was granted its controlled shutdown."""
+        return let_go(reason)
 
     # --- what it says ---------------------------------------------------------------------
 

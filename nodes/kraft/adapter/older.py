@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from framework.history.texts import as_json
 from framework.plugins.outcomes import ABSENT, PRESENT
-from nodes.kraft.adapter.states import STATES
+from nodes.kraft.adapter.states import STATES, let_go
 
 ASSERTED: Final[Mapping[tuple[str, str], str]] = {
     ("create", "TOPIC_ALREADY_EXISTS"): PRESENT,
@@ -30,7 +30,7 @@ _STATE: Final = rf'"(target|next_state|broker_state)":"{_ANY}"'
 
 def restated(operations: pa.Table) -> pa.Table:
     """`framework.plugins.system.System.restated`."""
-    return with_ids(with_states(with_asserts(operations)))
+    return with_grants(with_ids(with_states(with_asserts(operations))))
 
 
 def with_asserts(operations: pa.Table) -> pa.Table:
@@ -82,6 +82,23 @@ def with_ids(operations: pa.Table) -> pa.Table:
             new = process.get("second", process)
             new["broker_id"] = int(number)
             results[row] = as_json(process)
+    return _with(operations, "result", pa.array(results, pa.string()))
+
+
+def with_grants(operations: pa.Table) -> pa.Table:
+    """With whether a process that was drained was let go, and of which broker it was."""
+    drained = pc.and_(pc.equal(operations["f"], "drain"), pc.equal(operations["type"], "ok"))
+    silent = pc.invert(pc.match_substring(operations["result"], '"granted":'))
+    rows = pc.indices_nonzero(pc.and_(drained, pc.fill_null(silent, False)))
+    if not len(rows):
+        return operations
+    results = operations["result"].to_pylist()
+    for row, key in zip(rows.to_pylist(), operations["key"].take(rows).to_pylist(), strict=True):
+        told, number = json.loads(results[row]), str(json.loads(key)).removeprefix(KEY)
+        if isinstance(told, dict) and number.isdecimal():
+            granted = let_go(told.get("reason"))
+            if granted is not None:
+                results[row] = as_json({**told, "granted": granted, "broker_id": int(number)})
     return _with(operations, "result", pa.array(results, pa.string()))
 
 

@@ -13,3 +13,11 @@ STATES: Final[Mapping[str, BrokerState]] = {
     "SHUTDOWN": "leaving",
 }
 NAMES: Final[Mapping[BrokerState, str]] = {state: name for name, state in STATES.items()}
+
+LET_GO: Final = "controlled shutdown granted"
+"""The reason with which a process ends that was granted its controlled shutdown."""
+
+
+def let_go(reason: str | None) -> bool | None:
+    """Whether a process that ended for this reason was; None: it told none."""
+    return None if reason is None else reason == LET_GO

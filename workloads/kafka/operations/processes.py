@@ -26,9 +26,12 @@ class NoAnswer(Value):
 
 @dataclass(frozen=True, slots=True)
 class Drained(Value):
-    """`reason`: why the process says that it ended."""
+    """`reason`: why the process says that it ended; `granted`: whether that says that it was let
+    go, as it had asked (None: nothing was said); `broker_id`: whose it was."""
 
     reason: str | None
+    granted: bool | None = omitted()
+    broker_id: int | None = omitted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -192,3 +192,16 @@ def test_the_one_that_replaced_another_says_it_too(tmp_path: Path) -> None:
 def test_nothing_else_says_it(operation: dict[str, Any], tmp_path: Path) -> None:
     (row,) = stored(tmp_path, operation).to_pylist()
     assert json.loads(row["result"]) == operation.get("value")
+
+
+@pytest.mark.parametrize(
+    ("reason", "granted"),
+    [("controlled shutdown granted", True), ("controlled shutdown not granted in time", False)],
+)
+def test_a_process_that_was_drained_says_whether_it_was_let_go(
+    reason: str, granted: bool, tmp_path: Path
+) -> None:
+    operation = {"f": "drain", "type": "ok", "key": "broker-301", "value": {"reason": reason}}
+    (row,) = stored(tmp_path, operation).to_pylist()
+    said = {"reason": reason, "granted": granted, "broker_id": 301}
+    assert json.loads(row["result"]) == said
