@@ -134,6 +134,21 @@ def two_leaders_won_by_one_vote(story: Story) -> None:
     story.disks.lead(3, 2, "b1", votes=(2, 3))
 
 
+def test_refused_votes_are_none() -> None:
+    """Whomever the voter voted for, and however short the candidate's log."""
+    story = clean()
+    vote(story, "c3", 2, 1, [0, 0], [1, 1], granted=False)
+    assert_valid(one_vote(story.run_events()))
+
+
+def test_an_epoch_may_be_saved_before_the_vote_in_it() -> None:
+    story = clean()
+    story.saved("c3", 3)
+    story.saved("c3", 3, voted=1)
+    vote(story, "c3", 3, 1, [2, 1], [0, 0])
+    assert_valid(one_vote(story.run_events()))
+
+
 def test_log_end_that_only_the_boot_knows_is_no_false_alarm() -> None:
     """The line of the last append before a kill is missing."""
     story = clean()
