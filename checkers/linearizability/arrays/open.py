@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from checkers.linearizability.arrays.bits import trailing_zeros
 from checkers.linearizability.arrays.kinds import CHANGE, FOREVER, WRITE
+from checkers.linearizability.arrays.records import record_of
 from checkers.linearizability.encoded import Ints
 from framework.compiled import lean
 
@@ -18,7 +19,7 @@ FREE: Final = _KINDS
 """In place of a kind, of `ANY` value: the slots that nobody has,"""
 PENDING: Final = _KINDS + 1
 """and those of operations that never return."""
-_SLOT: Final = np.dtype([(name, np.int64) for name in ("row", "ret", "kind", "a", "b")])
+_SLOT: Final = record_of((name, np.int64) for name in ("row", "ret", "kind", "a", "b"))
 
 Operations: TypeAlias = NDArray[np.void]
 """Records with the fields `ret`, `kind`, `a`, `b`, and `slot`, which is filled in here."""

@@ -8,14 +8,15 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from checkers.linearizability.arrays.records import record_of
 from checkers.linearizability.encoded import EncodedHistory, Ints
 from framework.compiled import compiled, lean
 
 UNKNOWN: Final = -2
 """Nobody asked for this step yet."""
 IMPOSSIBLE: Final = -1
-_STEP: Final = np.dtype([("key", np.int64), ("after", np.int64)])
-_WANTED: Final = np.dtype([("state", np.int64), ("action", np.int64)])
+_STEP: Final = record_of([("key", np.int64), ("after", np.int64)])
+_WANTED: Final = record_of([("state", np.int64), ("action", np.int64)])
 Steps: TypeAlias = NDArray[np.void]
 Wanted: TypeAlias = NDArray[np.void]
 """Steps that nobody asked for yet: `state` and `action`."""
@@ -54,8 +55,8 @@ def _moved(steps: Steps, bigger: Steps) -> Steps:
 
 @lean
 def _spot(steps: Steps, key: int) -> int:
-    mixed = key * 0x1E3779B97F4A7C15
-    at = (mixed ^ (mixed >> 32)) & (len(steps) - 1)
+    mixed = np.int64(key) * 0x1E3779B97F4A7C15
+    at = int((mixed ^ (mixed >> 32)) & (len(steps) - 1))
     while steps[at].key >= 0 and steps[at].key != key:
         at = (at + 1) & (len(steps) - 1)
     return at

@@ -5,12 +5,13 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from checkers.linearizability.arrays.records import record_of
 from checkers.linearizability.encoded import Codes
 from framework.compiled import compiled
 
-_TRAIL: Final = np.dtype([("before", np.int32), ("put", np.int32)])
+_TRAIL: Final = record_of([("before", np.int32), ("added", np.int32)])
 Trails: TypeAlias = NDArray[np.void]
-"""`before` is a trail, or negative at a beginning; `put` a row, or what else a method puts."""
+"""`before` is a trail, or negative at a beginning; `added` a row, or what else a method adds."""
 
 
 def no_trails(size: int) -> NDArray[Any]:
@@ -28,6 +29,6 @@ def mutations_of(trails: Trails, trail: int) -> tuple[Codes, int]:
     at = np.int64(trail)
     while at >= 0:
         count -= 1
-        mutations[count] = trails[at].put
+        mutations[count] = trails[at].added
         at = np.int64(trails[at].before)
     return mutations, at  # type: ignore[return-value]

@@ -178,7 +178,7 @@ def _begin(
 ) -> None:
     """An invocation."""
     counts = sweep.counts
-    side = sides[row]
+    side = int(sides[row])
     if side == _NEITHER:
         return
     if is_cas[row]:

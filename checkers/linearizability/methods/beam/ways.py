@@ -155,7 +155,7 @@ def _put(
     rows[child].puts += 1
     settle(rows, masks, child)
     trails[reg.trails].before = rows[there].trail
-    trails[reg.trails].put = slots[slot].row
+    trails[reg.trails].added = slots[slot].row
     rows[child].trail = reg.trails
     if arrives:
         reg.end = kept(rows, reg.first, child)

@@ -18,12 +18,13 @@ from checkers.linearizability.arrays.kinds import (
     READ,
     STEP,
 )
+from checkers.linearizability.arrays.records import record_of
 from checkers.linearizability.encoded import Codes, EncodedHistory, Ints
 from framework.compiled import compiled
 
 Operations: TypeAlias = NDArray[np.void]
 """An array of `OPERATION`."""
-OPERATION: Final = np.dtype(
+OPERATION: Final = record_of(
     [
         ("call", np.int64),
         ("ret", np.int64),
@@ -140,7 +141,8 @@ def _read_in(
             last_differs = max(last_differs, ret[row])
         if does in (READ, DIFFERS, LOOK):
             continue
-        mixed = (a[row] + 1) * 0x1E3779B97F4A7C15 + (b[row] + 1) * 0x42B2AE3D27D4EB4F + does
+        first, second = np.int64(a[row]) + 1, np.int64(b[row]) + 1
+        mixed = first * 0x1E3779B97F4A7C15 + second * 0x42B2AE3D27D4EB4F + does
         at = (mixed ^ (mixed >> 29)) & (size - 1)
         while seen[at] >= 0:
             other = seen[at]

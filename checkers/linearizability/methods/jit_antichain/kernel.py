@@ -472,6 +472,6 @@ def _put(space: Space, at: int, row: int, put: int, does: int, after: int, pendi
             return SURVIVED
         link(reg, conf, vals, side, to)
         reg.tail += 1
-    trails[reg.trail].before, trails[reg.trail].put = conf[side, at].trail, put
+    trails[reg.trail].before, trails[reg.trail].added = conf[side, at].trail, put
     reg.trail += 1
     return SURVIVED

@@ -272,7 +272,7 @@ def _compacted(trails: Trails, count: int, roots: Ints) -> int:
         if number[at] >= 0:
             before = trails[at].before
             trails[kept].before = number[before] if before >= 0 else before
-            trails[kept].put = trails[at].put
+            trails[kept].added = trails[at].added
             number[at] = kept
             kept += 1
     for at in range(len(roots)):

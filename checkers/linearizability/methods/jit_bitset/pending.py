@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from checkers.linearizability.arrays.bits import trailing_zeros
 from checkers.linearizability.arrays.kinds import CAS, READ, WRITE
+from checkers.linearizability.arrays.records import record_of
 from checkers.linearizability.encoded import Codes, Ints
 from checkers.linearizability.methods.jit_bitset.sets import (
     BLOCK,
@@ -42,7 +43,7 @@ _LOOKED_THROUGH: Final = 64
 """The last so many pending operations are thought of."""
 
 IDLE, WANTED, USED = 0, 1, 2
-PENDING: Final = np.dtype(
+PENDING: Final = record_of(
     [
         ("mark", np.int64),  # by its place in the key: what is known of an operation,
         ("end", np.int64),  # and since which return it is not wanted
