@@ -183,7 +183,7 @@ def committed_never_lost(events: RunEvents) -> Outcome:
     left = disk_logs(events.evidence)
     sure = committed_on_disks(events)
     nodes = set(events.plan.get("nodes") or {each.node for each in told})
-    why, ended = untold(events.plan), _settled_ns(events)
+    why = untold(events.plan)
 
     dropped, found = _dropped_on_disk(events)
     findings += found
@@ -200,9 +200,7 @@ def committed_never_lost(events: RunEvents) -> Outcome:
         LEADERS.name: why or _one_leader(sure) or compared,
         NONE_DROPPED.name: (len(watched | dropped), 0 if why else len(watched | nodes)),
         STILL_THERE.name: there,
-        EVERYWHERE.name: (len(at_end), len(at_end | nodes))
-        if ended is not None
-        else "the cluster was not seen to settle",
+        EVERYWHERE.name: _no_end(events) or (len(at_end), len(at_end | nodes)),
     }
     return weighed(counts, findings, {"committed": len(ledger.entries), "elections": elections})
 
@@ -377,6 +375,15 @@ def _at_the_end(
             compared.add(node)
             findings += _disk_lacks(node, left[node], sure, shown)
     return compared, findings
+
+
+def _no_end(events: RunEvents) -> str:
+    """Why nothing is known that all nodes had in the end; empty: something is."""
+    if _settled_ns(events) is None:
+        return "the cluster was not seen to settle"
+    if untold(events.plan) and _shown_before(events) is None:
+        return "clients were not shown up to where the metadata log was committed"
+    return ""
 
 
 def _shown_before(events: RunEvents) -> Operation | None:

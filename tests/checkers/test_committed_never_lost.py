@@ -265,6 +265,13 @@ def test_no_election_is_no_occasion_where_disks_say_so() -> None:
     assert result.verdict is None and "one leader" in result.note
 
 
+def test_clients_that_do_not_ask_give_no_occasion() -> None:
+    story = mute()
+    story.operations = []
+    result = clause_of(judged(CommittedNeverLost(), story), "everywhere-in-the-end")
+    assert result.verdict is None and "not shown" in result.note
+
+
 def test_what_did_not_settle_is_no_occasion() -> None:
     story = mute()
     story.nemesis = []

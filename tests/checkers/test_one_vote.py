@@ -175,3 +175,69 @@ def test_one_vote_is_what_it_says(votes: list[tuple[str, int, int, bool]]) -> No
         vote(story, node, epoch, candidate, [0, 0], [0, 0])
     right = not any(a[:2] == b[:2] and a[2] != b[2] for a, b in combinations(votes, 2))
     assert (one_vote(story.run_events()).verdict is Verdict.VALID) == right
+
+
+# --- what counts --------------------------------------------------------------------------
+
+
+def counted(story: Story) -> dict[str, int]:
+    return {each.name: each.compared for each in judged(OneVote(), story).clauses}
+
+
+def test_mentions_of_one_voter_and_epoch_by_several_are_counted() -> None:
+    story = Story()
+    story.saved("c1", 3, voted=2)
+    assert counted(story)["one-candidate"] == 0
+    story.saved("c1", 3, voted=2)  # the same process says it again
+    assert counted(story)["one-candidate"] == 0
+    story.boot("c1", (3, -1, 2))
+    assert counted(story)["one-candidate"] == 1
+    story.event("c2", "elected", epoch=3, start_offset=0, votes=[1, 2])
+    assert counted(story)["one-candidate"] == 2
+    story.disks.lead(2, 3, "c3", votes=(1, 2))
+    story.disks.lead(2, 3, "b1", votes=(1, 2))
+    assert counted(story)["one-candidate"] == 4
+
+
+def test_refusals_are_no_votes() -> None:
+    story = Story()
+    vote(story, "c1", 3, 2, [9, 9], [0, 0], granted=False)
+    vote(story, "c1", 3, 3, [0, 0], [9, 9])
+    outcome = one_vote(story.run_events())
+    assert outcome.figures == {"grants": 1}
+    assert outcome.findings[0].message.startswith("c1 voted in epoch 3")
+    story = Story()
+    vote(story, "c1", 3, 2, [0, 0], [9, 9], granted=False)
+    assert not one_vote(story.run_events()).findings
+    assert counted(story) == {"one-candidate": 0, "long-enough-log": 0}
+
+
+def test_vote_of_a_log_that_only_one_side_tells_is_compared() -> None:
+    story = Story()
+    story.boot("c1", log_end=4, last_epoch=2)
+    story.event("c1", "truncate", end_offset=3)  # its last record is not known any more
+    vote(story, "c1", 3, 2, [2, 4], [2, 3])
+    vote(story, "c1", 4, 2, [2, 4], [2, 3])
+    assert counted(story)["long-enough-log"] == 2
+
+
+def test_one_finding_of_a_vote() -> None:
+    story = Story()
+    story.append("c1", 0, 2, 22)
+    vote(story, "c1", 7, 1, [1, 1], [2, 1])
+    assert len(one_vote(story.run_events()).findings) == 1
+
+
+def test_log_that_begins_anew_is_behind_nobody() -> None:
+    story = Story()
+    story.append("c1", 0, 9, 1, 2, 3)
+    story.event("c1", "log_start", offset=9, dropped=True)
+    vote(story, "c1", 10, 2, [8, 9], [8, 9])
+    assert not one_vote(story.run_events()).findings
+
+
+def test_winner_whose_id_nobody_knows() -> None:
+    story = Story()
+    story.plan = {"nodes": {}, "time_zero_ns": 0}
+    story.event("x", "elected", epoch=3, start_offset=0, votes=[1])
+    assert one_vote(story.run_events()).figures == {"grants": 0}
