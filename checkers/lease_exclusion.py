@@ -10,16 +10,21 @@ the end that the broker knows, and not before it was itself active for a full le
 
 Strict form, where the system promises exclusive ids (takeovers are deferred): the intervals in
 which the processes of one id serve do not overlap.
+
+And a lease ends: a broker that is dead for as long as the system may take for anything is fenced.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from checkers.folds.brokers import FS as PLAYED
+from checkers.folds.brokers import ISR_FS, LIFE_FS, in_service, nothing_done
 from checkers.folds.committed_log import CommittedLog, committed_log
-from checkers.folds.leases import served_without_lease
-from framework.checking.findings import concluded, finding
+from checkers.folds.leases import FS, length_of, served_without_lease, serving
+from checkers.folds.silent_brokers import unfenced
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import BrokerFenced, BrokerRegistered, Change
@@ -36,35 +41,116 @@ from framework.evidence.kinds import (
     evidence_of,
 )
 from framework.evidence.run_events import RunEvents, incarnations
-from framework.plugins.checker import Finding
+from framework.plugins.checker import CLIENTS, EVENTS, LEDGER, Clause, Count, Finding
 
-FS: Final = ("metadata", "create", "delete")
 RATE_ERROR: Final = 0.01
 """How far two clocks may differ in rate (rho in D.12)."""
+
+
+ONE_PROCESS: Final = Clause(
+    name="one-process",
+    says="An epoch of a broker id is leased to one process",
+    compares="brokers in service that tell of their leases",
+    floor=2,
+    because="all that the metadata log put into service: one that keeps silent may share its epoch",
+    sources=(EVENTS,),
+    blind="a process that leaves out the lease that it shares",
+)
+NEWEST: Final = Clause(
+    name="newest-epoch",
+    says="No lease is granted under an older epoch of an id once one under a newer was "
+    "acknowledged, and nothing decided under an older one is committed above the newer "
+    "registration",
+    compares="leases and decisions after another lease or registration of the same id",
+    floor=2,
+    because="one may be in order by chance",
+    sources=(EVENTS,),
+)
+UNDER_LEASE: Final = Clause(
+    name="under-lease",
+    says="A process serves under its lease only",
+    compares="nodes that clients had answers from, and that tell what they served",
+    floor=2,
+    because="all that answered a client: one that keeps silent may serve at any time",
+    sources=(EVENTS,),
+    blind="an answer that its broker leaves out; of those that clients got, see "
+    "fenced-serve-nothing",
+)
+TIMING: Final = Clause(
+    name="broker-ends-first",
+    says="Leases are as long as each other, and no controller takes one for over before the end "
+    "that its broker knows, or within a lease's length of its own activation",
+    compares="leases of epochs whose fencing the metadata log would show",
+    floor=2,
+    because="one has no other to be as long as",
+    sources=(EVENTS,),
+    blind="clocks whose rates differ by more than 1 %",
+)
+EXCLUSIVE: Final = Clause(
+    name="exclusive",
+    says="Where the run's settings promise it, the times in which processes of one id serve do not "
+    "overlap",
+    compares="times of serving after those of another process of the same id",
+    floor=2,
+    because="one may have come late by chance",
+    sources=(CLIENTS, LEDGER, EVENTS),
+)
+FENCED: Final = Clause(
+    name="silent-is-fenced",
+    says="A broker whose node is dead for as long as the system may take for anything is fenced, "
+    "and leads nothing",
+    compares="such brokers, and replicas that they had",
+    floor=2,
+    because="a broker without a replica is missed by nobody",
+    sources=(LEDGER, EVENTS),
+    blind="brokers that are paused or cut off; kills that are healed earlier",
+)
+CLAUSES: Final = (ONE_PROCESS, NEWEST, UNDER_LEASE, TIMING, EXCLUSIVE, FENCED)
 
 
 def lease_exclusion(events: RunEvents) -> Outcome:
     grants = _in_order_of_grant(events.of(LeaseGranted))
     log = committed_log(events.of(Change))
     served, unleased = served_without_lease(events)
-    length = _length(grants)
+    length = length_of(grants)
+    ordered, in_order = _in_order(grants)
+    placed, under_older = _under_older(events.of(Decided), log)
+    silent, unfenced_brokers = unfenced(events, log)
+    expiries = list(_expiries(events, log))
     findings = [
         *_one_process(grants),
-        *_in_order(grants),
-        *_under_older(events.of(Decided), log),
-        *unleased,
+        *in_order,
+        *under_older,
+        *(replace(each, clause=UNDER_LEASE.name) for each in unleased),
         *_too_long(grants, length),
+        *_too_soon(expiries, grants, events, length),
+        *(replace(each, clause=FENCED.name) for each in unfenced_brokers),
     ]
-    expiries = list(_expiries(events, log))
-    findings += _too_soon(expiries, grants, events, length)
     figures: dict[str, float] = {"leases": len(grants), "serves": served}
     figures["expiries"] = len(expiries)
-    overlaps = list(_overlaps(events))
+    servings, overlaps = _overlaps(events)
+    exclusive: Count = "the run's settings do not promise that brokers' ids are exclusive"
     if any(each.promise == "exclusive-broker-ids" for each in events.of(Promised)):
         findings += overlaps
+        exclusive = servings or nothing_done(events) or 0
     else:
         figures["overlapping_takeovers"] = len(overlaps)
-    return concluded(len(grants), findings, figures)
+    brokers = in_service(events)
+    leased = {each.broker_id for each in grants}
+    logged = {
+        (each.broker_id, each.broker_epoch)
+        for each in log.records
+        if isinstance(each, BrokerRegistered)
+    }
+    counts: dict[str, Count] = {
+        ONE_PROCESS.name: (len(leased & brokers), len(brokers)),
+        NEWEST.name: ordered + placed,
+        UNDER_LEASE.name: serving(events),
+        TIMING.name: sum((each.broker_id, each.broker_epoch) in logged for each in grants),
+        EXCLUSIVE.name: exclusive,
+        FENCED.name: silent,
+    }
+    return weighed(counts, findings, figures)
 
 
 # --- grants -------------------------------------------------------------------------------
@@ -72,12 +158,6 @@ def lease_exclusion(events: RunEvents) -> Outcome:
 
 def _in_order_of_grant(grants: Iterable[LeaseGranted]) -> list[LeaseGranted]:
     return sorted(grants, key=lambda each: (each.at_ns, each.node, each.seq))
-
-
-def _length(grants: Iterable[LeaseGranted]) -> int | None:
-    """How long leases of this run are, ns: the commonest length, the shorter one of equals."""
-    lengths = Counter(each.end_ns - each.start_ns for each in grants)
-    return min(lengths, key=lambda length: (-lengths[length], length)) if lengths else None
 
 
 def _one_process(grants: Iterable[LeaseGranted]) -> Iterator[Finding]:
@@ -92,12 +172,15 @@ def _one_process(grants: Iterable[LeaseGranted]) -> Iterator[Finding]:
                 f"two processes were leased broker id {grant.broker_id} under epoch "
                 f"{grant.broker_epoch}",
                 evidence=[holder, grant],
+                clause=ONE_PROCESS.name,
             )
 
 
-def _in_order(grants: Iterable[LeaseGranted]) -> Iterator[Finding]:
-    """A grant that began (the heartbeat left) after a newer epoch's was acknowledged."""
+def _in_order(grants: Iterable[LeaseGranted]) -> tuple[int, list[Finding]]:
+    """Grants that began (the heartbeat left) after a newer epoch's was acknowledged; and how many
+    there were after another one."""
     first: dict[int, dict[int, LeaseGranted]] = defaultdict(dict)
+    compared, findings = 0, list[Finding]()
     for grant in grants:
         begun = moment_of(grant, grant.start_ns)
         newer = [
@@ -105,17 +188,23 @@ def _in_order(grants: Iterable[LeaseGranted]) -> Iterator[Finding]:
             for epoch, each in first[grant.broker_id].items()
             if epoch > grant.broker_epoch and surely_before(moment_of(each), begun)
         ]
+        compared += bool(first[grant.broker_id])
         first[grant.broker_id].setdefault(grant.broker_epoch, grant)
         if newer:
-            yield finding(
-                f"broker id {grant.broker_id} was leased under epoch {grant.broker_epoch} after a "
-                f"lease under epoch {newer[0].broker_epoch} had been acknowledged",
-                evidence=[newer[0], grant],
+            findings.append(
+                finding(
+                    f"broker id {grant.broker_id} was leased under epoch {grant.broker_epoch} "
+                    f"after a lease under epoch {newer[0].broker_epoch} had been acknowledged",
+                    evidence=[newer[0], grant],
+                    clause=NEWEST.name,
+                )
             )
+    return compared, findings
 
 
-def _under_older(decisions: Iterable[Decided], log: CommittedLog) -> Iterator[Finding]:
-    """Committed records of a decision whose asker had been replaced below them."""
+def _under_older(decisions: Iterable[Decided], log: CommittedLog) -> tuple[int, list[Finding]]:
+    """Committed records of a decision whose asker had been replaced below them; and how many there
+    are whose asker was registered."""
     at: dict[int, Decided] = {}
     for each in decisions:
         if each.accepted and each.records and each.broker_epoch is not None:
@@ -123,19 +212,25 @@ def _under_older(decisions: Iterable[Decided], log: CommittedLog) -> Iterator[Fi
             if log.of_epoch(first, each.epoch) is not None:
                 at[first] = each
     newest: dict[int, BrokerRegistered] = {}
+    compared, findings = 0, list[Finding]()
     for change in log.records:
         decision = at.get(change.offset)
         if decision is not None and decision.broker_id is not None:
             by = newest.get(decision.broker_id)
+            compared += by is not None
             if by is not None and by.broker_epoch > (decision.broker_epoch or 0):
-                yield finding(
-                    f"{decision.node} let broker {decision.broker_id} change the committed "
-                    f"state by {decision.api} under epoch {decision.broker_epoch}; "
-                    f"offset {by.offset} had given the id to epoch {by.broker_epoch}",
-                    evidence=[by, decision],
+                findings.append(
+                    finding(
+                        f"{decision.node} let broker {decision.broker_id} change the committed "
+                        f"state by {decision.api} under epoch {decision.broker_epoch}; "
+                        f"offset {by.offset} had given the id to epoch {by.broker_epoch}",
+                        evidence=[by, decision],
+                        clause=NEWEST.name,
+                    )
                 )
         if isinstance(change, BrokerRegistered):
             newest[change.broker_id] = change
+    return compared, findings
 
 
 # --- time ---------------------------------------------------------------------------------
@@ -149,6 +244,7 @@ def _too_long(grants: Iterable[LeaseGranted], length: int | None) -> Iterator[Fi
                 f"broker id {grant.broker_id} was leased for {own / 1e6:g} ms from the start that "
                 f"it named; leases of this run are {length / 1e6:g} ms long",
                 evidence=[grant],
+                clause=TIMING.name,
             )
 
 
@@ -193,6 +289,7 @@ def _too_soon(
                     f"{what} {(grant.end_ns - append.at_ns) / 1e6:.1f} ms before the end that the "
                     f"broker knew",
                     evidence=[grant, append],
+                    clause=TIMING.name,
                 )
                 break
         claim = claims.get(append.epoch)
@@ -203,6 +300,7 @@ def _too_soon(
                     f"{what} {was_active / 1e6:.1f} ms after it had become active; a lease of "
                     f"{length / 1e6:g} ms may have been granted just before",
                     evidence=[claim, append],
+                    clause=TIMING.name,
                 )
 
 
@@ -224,7 +322,9 @@ class Serving:
     end: Served
 
 
-def _overlaps(events: RunEvents) -> Iterator[Finding]:
+def _overlaps(events: RunEvents) -> tuple[int, list[Finding]]:
+    """Also how many intervals followed one of another process of the same id."""
+    compared, findings = 0, list[Finding]()
     by_id: dict[int, list[Serving]] = defaultdict(list)
     evidence: Iterable[Evidence] = events.of(Booted, LeaseGranted, Served)
     for lives in incarnations(evidence).values():
@@ -235,15 +335,20 @@ def _overlaps(events: RunEvents) -> Iterator[Finding]:
     for broker, servings in sorted(by_id.items()):
         servings.sort(key=lambda each: (each.begin.at_ns, each.begin.node, each.begin.seq))
         last: Serving | None = None
-        for serving in servings:
-            others = last is not None and serving.begin.incarnation != last.end.incarnation
-            if last is not None and others and _not_over(last, serving):
-                yield finding(
-                    f"two processes served as broker {broker} at one time",
-                    evidence=[last.begin, last.end, serving.begin],
+        for each in servings:
+            others = last is not None and each.begin.incarnation != last.end.incarnation
+            compared += others
+            if last is not None and others and _not_over(last, each):
+                findings.append(
+                    finding(
+                        f"two processes served as broker {broker} at one time",
+                        evidence=[last.begin, last.end, each.begin],
+                        clause=EXCLUSIVE.name,
+                    )
                 )
-            if last is None or serving.end.at_ns > last.end.at_ns:
-                last = serving
+            if last is None or each.end.at_ns > last.end.at_ns:
+                last = each
+    return compared, findings
 
 
 def _not_over(last: Serving, serving: Serving) -> bool:
@@ -278,8 +383,10 @@ class LeaseExclusion(RunChecker):
         "its controller's"
     )
     requires = evidence_of(LeaseGranted, Served)
+    clauses = CLAUSES
     check_run = RunCheck(
         lease_exclusion,
         evidence=(Booted, LeaseGranted, Served, Claimed, Appended, Decided, Change, Promised),
-        fs=FS,
+        fs=(*FS, *PLAYED, *LIFE_FS, *ISR_FS),
+        faults=True,
     )

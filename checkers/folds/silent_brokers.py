@@ -1,0 +1,94 @@
+"""Brokers of nodes that the harness killed: their leases end, and somebody takes them for over.
+
+Judged at the moment at which the system owes its clients service again: by then a broker that has
+said nothing since its node was killed is fenced, and leads nothing that another could."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from checkers.folds.brokers import ids_of
+from checkers.folds.committed_log import CommittedLog
+from checkers.folds.peace import owed
+from checkers.folds.replay import Replay
+from framework.checking.findings import finding
+from framework.evidence.changes import BrokerUnfenced, PartitionState
+from framework.evidence.clocks import earliest_ns
+from framework.evidence.run_events import FaultRecord, RunEvents, voters
+from framework.plugins.checker import LEDGER, Count, Finding
+from framework.plugins.system import RECOVERY_S
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A broker was dead since then, and at `due_ns` the system should have got over that."""
+
+    node: str
+    broker: int
+    since_ns: int
+    due_ns: int
+
+
+def unfenced(events: RunEvents, log: CommittedLog) -> tuple[Count, list[Finding]]:
+    """How many brokers and replicas of theirs were judged, and what is wrong."""
+    recovery_s = float(events.plan.get("recovery_s") or RECOVERY_S)
+    silences = sorted(_silences(events, recovery_s), key=lambda each: each.due_ns)
+    if not silences:
+        return f"no broker's node was dead for {recovery_s:g} s while the others worked", []
+    votes = set(voters(events.plan))
+    told_ns = max((earliest_ns(each) for each in events.evidence if each.node in votes), default=0)
+    state, compared, findings = Replay(), 0, list[Finding]()
+    for silence in silences:
+        if told_ns <= silence.due_ns:  # of a log of which nobody tells nothing is missing
+            break
+        for record, by_ns in list(zip(log.records, log.by_ns, strict=True))[state.end :]:
+            if by_ns > silence.due_ns:
+                break
+            state.feed(record)
+        if silence.broker in state.brokers:
+            compared += 1 + sum(
+                silence.broker in each.replicas for each in state.partitions.values()
+            )
+            findings += _wrong(silence, state, log)
+    return compared, findings
+
+
+def _silences(events: RunEvents, recovery_s: float) -> Iterator[Silence]:
+    """Kills of brokers' nodes that lasted long enough while most nodes were left alone."""
+    nodes: Mapping[str, Any] = events.plan.get("nodes") or {}
+    ids, long_ns = ids_of(events.plan), round(recovery_s * 1e9)
+    stretches = owed(events.faults, nodes)
+    for fault in _kills(events.faults):
+        begin_ns, end_ns = fault.injected_ns or 0, fault.healed_ns or 0
+        for stretch in stretches:
+            since_ns = max(begin_ns, stretch.begin_ns)
+            if min(end_ns, stretch.end_ns) - since_ns < long_ns:
+                continue
+            for node in fault.victims:
+                for broker in ids.get(node, ()):
+                    yield Silence(node, broker, since_ns, since_ns + long_ns)
+
+
+def _kills(faults: Iterable[FaultRecord]) -> Iterator[FaultRecord]:
+    for fault in faults:
+        known = isinstance(fault.victims, Mapping) and fault.effective is True
+        if known and fault.ends_processes and fault.injected_ns and fault.healed_ns:
+            yield fault
+
+
+def _wrong(silence: Silence, state: Replay, log: CommittedLog) -> Iterator[Finding]:
+    broker = silence.broker
+    lasted_s = (silence.due_ns - silence.since_ns) / 1e9
+    what = f"{silence.node} had been dead for {lasted_s:.0f} s, and broker {broker}"
+    records = reversed(log.records[: state.end])
+    if state.live(broker):
+        served = (each for each in records if isinstance(each, BrokerUnfenced))
+        last = next(each for each in served if each.broker_id == broker)
+        yield finding(f"{what} was not fenced", evidence=[last], by=[LEDGER])
+        return
+    led = {key for key, each in state.partitions.items() if each.leader == broker}
+    given = (each for each in records if isinstance(each, PartitionState) and each.key in led)
+    for each in given:
+        where = f"{each.topic_id}/{each.partition}"
+        yield finding(f"{what} still led {where}", evidence=[each], by=[LEDGER])
+        return
