@@ -24,7 +24,7 @@ from framework.evidence.kinds import (
     ImageShown,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, incarnations, untold
+from framework.evidence.run_events import RunEvents, incarnations, untold, voters
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
@@ -109,6 +109,9 @@ def _counts(tally: Tally, events: RunEvents) -> dict[str, Count]:
     }
     if why := untold(events.plan):
         counts[WATERMARKS.name] = why
+        left = _left_by_node(events)
+        if set(voters(events.plan)) <= set(left) and all(len(each) == 1 for each in left.values()):
+            counts[SAVED.name] = f"{why}, and the harness started none of them again"
     if not counts[RECORDS.name] and "alter-isr" not in done:
         counts[RECORDS.name] = "no client was acknowledged a change of an ISR"
     if not done & {"metadata", "heartbeat"}:

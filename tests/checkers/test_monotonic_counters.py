@@ -274,6 +274,19 @@ def test_disks_are_enough_for_what_was_saved() -> None:
         assert found.verdict is verdict, found
 
 
+def test_voters_that_were_not_started_again_saved_but_once() -> None:
+    story = silent(clean())
+    story.plan = {**story.plan, "capabilities": []}
+    for node in ("c1", "c2"):
+        story.disks.vote(node, 3, 1)
+    assert clause_of(judged(CHECKER, story), "saved-state").verdict is Verdict.UNKNOWN
+    story.disks.vote("c3", 3, 1)
+    assert clause_of(judged(CHECKER, story), "saved-state").verdict is None
+    story.disks.restart("c3")
+    story.disks.vote("c3", 3, 1)
+    assert clause_of(judged(CHECKER, story), "saved-state").verdict is Verdict.UNKNOWN
+
+
 def test_disks_are_enough_for_the_log() -> None:
     for version, verdict in ((2, Verdict.VALID), (4, Verdict.INVALID)):
         story = Story()
