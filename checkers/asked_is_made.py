@@ -143,15 +143,18 @@ def asked_is_made(events: RunEvents) -> Outcome:
                 findings.setdefault((clause.name, shown.topic_id), finding_)
     counts: dict[str, Count] = {each.name: seen[each.name] for each in CLAUSES}
     figures = {name: float(count) for name, count in counts.items() if isinstance(count, int)}
-    return weighed({**counts, **_no_occasion(events)}, list(findings.values()), figures)
+    return weighed({**counts, **_no_occasion(events, seen)}, list(findings.values()), figures)
 
 
-def _no_occasion(events: RunEvents) -> Mapping[str, Count]:
+def _no_occasion(events: RunEvents, seen: Mapping[str, int]) -> Mapping[str, Count]:
     """Clauses for which nobody asked, or of which nobody could tell."""
     asked = {each.f for each in events.operations}
     if "create" not in asked:
         return {each.name: "nobody asked for a topic" for each in CLAUSES}
     found: dict[str, Count] = {}
+    if len({str(each.key) for each in events.operations if each.f == "create"}) == 1:
+        few = (each.name for each in (ANSWERS, LOGGED) if seen[each.name] == 1)
+        found |= dict.fromkeys(few, "clients asked for one topic alone")
     if why := unshown(events.plan, Change):
         found[LOGGED.name] = why
     if "describe-configs" not in asked:

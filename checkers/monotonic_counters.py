@@ -71,6 +71,10 @@ ANSWERS: Final = Clause(
     blind="leader epochs of a broker whose restarts nothing dates",
 )
 
+ENOUGH_ASKED: Final = 10
+"""Questions that were asked again, of which some are answered by one process of a broker twice:
+those before and after its restarts are not compared."""
+
 
 @dataclass(slots=True)
 class Tally:
@@ -116,7 +120,15 @@ def _counts(tally: Tally, events: RunEvents) -> dict[str, Count]:
         counts[RECORDS.name] = "no client was acknowledged a change of an ISR"
     if not done & {"metadata", "heartbeat"}:
         counts[ANSWERS.name] = "no client was shown an epoch of a broker or a leader"
+    elif tally.compared[ANSWERS.name] < ANSWERS.floor and _asked_again(events) < ENOUGH_ASKED:
+        counts[ANSWERS.name] = "clients hardly asked any broker twice"
     return counts
+
+
+def _asked_again(events: RunEvents) -> int:
+    """Questions of clients beside an earlier one of the same to the same broker."""
+    asked = Counter((each.f, each.node, str(each.key)) for each in events.operations)
+    return sum(times - 1 for (f, *_), times in asked.items() if f in ("metadata", "heartbeat"))
 
 
 def _left_by_node(events: RunEvents) -> dict[str, list[EpochSaved]]:

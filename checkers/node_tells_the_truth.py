@@ -88,8 +88,8 @@ SERVED: Final = Clause(
     name="served-is-told",
     says="A node told of the requests that clients had answered by it",
     compares="answers to clients, held against how many the node told of",
-    floor=5,
-    because="a workload that gets through has more in seconds; requests of which no node tells are "
+    floor=2,
+    because="a workload on one topic makes it and looks at it; requests of which no node tells are "
     "not counted",
     sources=(CLIENTS, EVENTS),
     blind="which answer a node did not tell of: they are only counted",

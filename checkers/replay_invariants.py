@@ -138,6 +138,8 @@ def _counts(
     if not any(each.ok for each in events.operations):
         for clause in (TOPICS, PARTITIONS, WHOLE):
             counts[clause.name] = compared[clause.name] or "no client was acknowledged a topic"
+    elif len({str(each.key) for each in events.operations}) == 1 and compared[TOPICS.name] == 1:
+        counts[TOPICS.name] = "clients asked for one topic alone"
     if form is None:
         counts[DIGESTS.name] = "the system does not say how its nodes make digests"
     elif not compared[DIGESTS.name] and (why := untold(events.plan)):

@@ -30,6 +30,7 @@ from framework.evidence.kinds import (
     Evidence,
     ImageForm,
     LogBegan,
+    LogOnDisk,
     SnapshotFile,
     SnapshotLoaded,
     SnapshotWritten,
@@ -132,7 +133,18 @@ def snapshot_equivalence(events: RunEvents) -> Outcome:
     }
     if form is None:
         counts[REPLAYED.name] = "the system does not say what stands in a snapshot"
+    if len(files) < FILES.floor and _all_read(events):
+        few = (FILES,) if snapshots or files else (REPLAYED, COMMITTED, FILES)
+        why = f"on the disks of all nodes lay {len(files)} snapshots"
+        counts |= {each.name: why for each in few}
     return weighed(counts, findings, figures)
+
+
+def _all_read(events: RunEvents) -> bool:
+    """Whether the logs of all nodes were read from their disks: a cluster that is killed every few
+    seconds takes no snapshot, and then there is none."""
+    nodes = set(events.plan.get("nodes") or ())
+    return nodes <= {each.node for each in events.of(LogOnDisk)} and bool(nodes)
 
 
 def _name(snapshot: Snapshot) -> str:

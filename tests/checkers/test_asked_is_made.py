@@ -8,6 +8,7 @@ import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judging import clause_of
 from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid, shown
 
@@ -91,7 +92,9 @@ def test_what_nobody_shows_is_unknown() -> None:
     story.op("describe", "of-nobody-who-is-recorded", None, topic([4], topic_id=OTHER))
     result = judged(story)
     assert result.verdict is Verdict.UNKNOWN
-    assert "reads: 0" in result.note
+    reads = clause_of(result, "reads")
+    assert reads.verdict is Verdict.UNKNOWN
+    assert reads.compared == 0
 
 
 def judged(story: Story) -> CheckerResult:
@@ -153,6 +156,14 @@ def test_one_topic_that_was_left_is_no_occasion() -> None:
     story.op("describe-configs", "gone", type="fail", error="NO", ext={"asserts": "absent"})
     result = judged(story)
     assert [each.name for each in result.clauses if each.verdict is None] == ["configurations"]
+
+
+def test_one_topic_that_clients_asked_for_is_no_occasion_to_confuse_it() -> None:
+    story = Story()
+    create(story, "t", {"partitions": 1, "replication": 3}, TOPIC, num_partitions=1)
+    found = {each.name: each.verdict for each in judged(story).clauses}
+    assert found["answers"] is None
+    assert found["log"] is Verdict.UNKNOWN  # which nobody has shown
 
 
 # --- clients alone ------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from contract import Plants
 from controller_cores import decided_log
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judging import assert_unknown, judged, silent
+from judging import assert_unknown, clause_of, judged, silent
 from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC, assert_invalid, assert_valid
 
@@ -175,6 +175,15 @@ def test_disks_are_enough() -> None:
 def test_nodes_that_tell_nothing_are_not_believed() -> None:
     story = silent(clean())
     assert_unknown(CHECKER, story, "one-log", "brokers", "topics", "partitions", "digests")
+
+
+def test_one_topic_meets_no_other() -> None:
+    story = LogStory()
+    story.brokers(4, 5, 6)
+    story.create("t")
+    assert clause_of(judged(CHECKER, story), "topics").verdict is Verdict.UNKNOWN
+    story.topic()
+    assert clause_of(judged(CHECKER, story), "topics").verdict is None
 
 
 def test_without_topics_there_is_nothing_to_say_of_them() -> None:

@@ -157,6 +157,18 @@ def test_files_are_enough() -> None:
         assert clause_of(result, "files").verdict is Verdict.VALID
 
 
+def test_disks_on_which_no_snapshot_lies_gave_no_occasion() -> None:
+    """Only where the disks of all nodes were read: the nodes' silence shows nothing."""
+    for nodes, verdict in ((["c1", "c2", "c3", "b1", "b2", "b3"], None), (["c1"], Verdict.UNKNOWN)):
+        story = LogStory()
+        story.disks = Disks()
+        for node in nodes:
+            story.disks.write(node, 1, "TopicRecord", name="t", topic_id=TOPIC, deleting=False)
+        result = judged(CHECKER, story)
+        for clause in ("replayed", "committed", "files"):
+            assert clause_of(result, clause).verdict is verdict
+
+
 UNKNOWN_FORM = {
     "digest": lambda story: written(story, digest="bb"),
     "size": lambda story: written(story, records=99),
