@@ -9,12 +9,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from checkers.folds.brokers import FS as PLAYED
+from checkers.folds.brokers import KINDS as BROKERS
+from checkers.folds.brokers import in_service
 from checkers.folds.raft_roles import KINDS as ROLE_KINDS
-from checkers.folds.raft_roles import roles
-from framework.checking.findings import concluded, finding
+from checkers.folds.raft_roles import ROLE_TRIGGERS, ROLES, roles, with_triggers
+from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.kinds import (
+    Booted,
     BrokerState,
     BrokerStateChanged,
     Evidence,
@@ -24,10 +28,29 @@ from framework.evidence.kinds import (
     RoleTaken,
     evidence_of,
 )
-from framework.evidence.run_events import RunEvents, incarnations
-from framework.plugins.checker import Finding
+from framework.evidence.run_events import RunEvents, incarnations, unshown, voters
+from framework.plugins.checker import EVENTS, Clause, Count, Finding
 
 KINDS: Final = (*ROLE_KINDS, BrokerStateChanged, HeartbeatAnswered, LeaseGranted)
+
+STATES: Final = Clause(
+    name="drawn-states",
+    says="Each change of a broker's state is one that is drawn, from the state that it was in",
+    compares="brokers in service whose changes of state were followed",
+    floor=2,
+    because="all that the metadata log put into service: each of them became active at least",
+    sources=(EVENTS,),
+    blind="changes that a broker leaves out between two that fit",
+)
+TRIGGERS: Final = Clause(
+    name="triggered-states",
+    says="Each change of a broker's state has its trigger before it: an answer, or a lease's end",
+    compares="changes of state held against what the broker had been told",
+    floor=2,
+    because="one may have met its trigger by chance",
+    sources=(EVENTS,),
+    blind="answers that nobody gave",
+)
 
 EDGES: Final = frozenset[tuple[BrokerState, BrokerState]](
     {
@@ -42,16 +65,41 @@ EDGES: Final = frozenset[tuple[BrokerState, BrokerState]](
 
 def life_cycle_conformance(events: RunEvents) -> Outcome:
     findings: list[Finding] = []
-    transitions = changes = 0
-    for lives in incarnations(events.of(*KINDS)).values():
+    transitions = changes = triggered = 0
+    heard: set[int] = set()
+    with_roles: set[str] = set()
+    for node, lives in incarnations(events.of(*KINDS)).items():
         for life in lives:
             killed = not any(isinstance(each, Exited) for each in life)
             transitions += sum(isinstance(each, BrokerStateChanged) for each in life)
             findings += _broker(life)
             changes += sum(isinstance(each, RoleTaken) for each in life)
             findings += roles(life, killed=killed)
+            triggered += with_triggers(life, killed=killed)
+            heard |= _ids(life)
+            if any(isinstance(each, RoleTaken) for each in life):
+                with_roles.add(node)
     figures = {"transitions": transitions, "roles": changes}
-    return concluded(transitions + changes, findings, figures)
+    brokers, voting = in_service(events), set(voters(events.plan))
+    why = unshown(events.plan, RoleTaken)
+    counts: dict[str, Count] = {
+        STATES.name: (len(heard & brokers) if brokers else len(heard), len(brokers)),
+        TRIGGERS.name: transitions,
+        ROLES.name: why or (len(with_roles & voting) if voting else len(with_roles), len(voting)),
+        ROLE_TRIGGERS.name: why or triggered,
+    }
+    return weighed(counts, findings, figures)
+
+
+def _ids(life: Sequence[Evidence]) -> set[int]:
+    """Of the broker that a process is, if it told of a state."""
+    if not any(isinstance(each, BrokerStateChanged) for each in life):
+        return set()
+    return {
+        each.broker_id
+        for each in life
+        if isinstance(each, Booted | LeaseGranted) and each.broker_id is not None
+    }
 
 
 @dataclass(slots=True)
@@ -89,9 +137,17 @@ def _transition(change: BrokerStateChanged, broker: Broker) -> Iterator[Finding]
     what = f"{change.node} went from {before} to {after}"
     earlier = [] if broker.last is None else [broker.last]
     if before != broker.state:
-        yield finding(f"{what}, but was {broker.state}", evidence=[*earlier, change])
+        yield finding(
+            f"{what}, but was {broker.state}",
+            evidence=[*earlier, change],
+            clause=STATES.name,
+        )
     if (before, after) not in EDGES:
-        yield finding(f"{what}: no such transition is drawn", evidence=[*earlier, change])
+        yield finding(
+            f"{what}: no such transition is drawn",
+            evidence=[*earlier, change],
+            clause=STATES.name,
+        )
         return
     if after == "active":
         yield from _activation(change, broker, what)
@@ -99,10 +155,13 @@ def _transition(change: BrokerStateChanged, broker: Broker) -> Iterator[Finding]
         yield finding(
             f"{what}: its lease had not ended, and no heartbeat was answered so",
             evidence=_shown(change, broker),
+            clause=TRIGGERS.name,
         )
     elif after == "leaving" and not _let_go(broker.heard):
         yield finding(
-            f"{what}: no controlled shutdown was granted", evidence=_shown(change, broker)
+            f"{what}: no controlled shutdown was granted",
+            evidence=_shown(change, broker),
+            clause=TRIGGERS.name,
         )
 
 
@@ -113,12 +172,13 @@ def _shown(change: BrokerStateChanged, broker: Broker) -> list[Evidence]:
 def _activation(change: BrokerStateChanged, broker: Broker, what: str) -> Iterator[Finding]:
     epoch, heard, lease = change.broker_epoch, broker.heard, broker.lease
     if epoch is None:
-        yield finding(f"{what} without a broker epoch", evidence=[change])
+        yield finding(f"{what} without a broker epoch", evidence=[change], clause=TRIGGERS.name)
         return
     if broker.active_epoch is not None and epoch <= broker.active_epoch:
         yield finding(
             f"{what} under epoch {epoch}; it had been active under {broker.active_epoch} before",
             evidence=_shown(change, broker),
+            clause=TRIGGERS.name,
         )
     told = heard is not None and (
         heard.accepted and heard.next_state == "active" and heard.answered_epoch == epoch
@@ -127,9 +187,14 @@ def _activation(change: BrokerStateChanged, broker: Broker, what: str) -> Iterat
         yield finding(
             f"{what} under epoch {epoch}: no heartbeat was answered so",
             evidence=_shown(change, broker),
+            clause=TRIGGERS.name,
         )
     elif lease is None or lease.broker_epoch != epoch:
-        yield finding(f"{what} without a lease of epoch {epoch}", evidence=_shown(change, broker))
+        yield finding(
+            f"{what} without a lease of epoch {epoch}",
+            evidence=_shown(change, broker),
+            clause=TRIGGERS.name,
+        )
 
 
 def _fenced(change: BrokerStateChanged, broker: Broker) -> bool:
@@ -159,4 +224,5 @@ class LifeCycleConformance(RunChecker):
         "drawn, and has its trigger before it"
     )
     requires = evidence_of(BrokerStateChanged)
-    check_run = RunCheck(life_cycle_conformance, evidence=KINDS)
+    clauses = (STATES, TRIGGERS, ROLES, ROLE_TRIGGERS)
+    check_run = RunCheck(life_cycle_conformance, evidence=(*KINDS, *BROKERS), fs=PLAYED)

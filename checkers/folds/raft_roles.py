@@ -11,7 +11,7 @@ from typing import Final
 from framework.checking.findings import finding
 from framework.evidence.ids import LeaderEpoch
 from framework.evidence.kinds import Booted, Elected, EpochSaved, Evidence, Exited, Role, RoleTaken
-from framework.plugins.checker import Finding
+from framework.plugins.checker import EVENTS, Clause, Finding
 
 KINDS: Final = (Booted, Exited, RoleTaken, Elected, EpochSaved)
 
@@ -39,6 +39,28 @@ FORGETFUL: Final = frozenset[Role]({"unattached", "prospective", "observer"})
 """Roles that may have lost sight of the epoch's leader."""
 LOST_NS: Final = 1_000_000_000
 """What a killed process did in its last moments may have left nothing (D.0)."""
+TRIGGERED: Final = frozenset[Role]({"leader", "candidate", "follower"})
+
+ROLES: Final = Clause(
+    name="drawn-roles",
+    says="Each change of a replica's role is one that is drawn; epochs do not fall, and an epoch "
+    "has one leader",
+    compares="voters of the plan whose roles were followed",
+    floor=2,
+    because="all of the plan's: each took a role at least",
+    sources=(EVENTS,),
+    blind="roles that came and went within one step",
+)
+ROLE_TRIGGERS: Final = Clause(
+    name="triggered-roles",
+    says="A leader was elected by a majority, a candidate has saved its vote for itself, and a "
+    "follower knows whom it follows",
+    compares="such roles held against what their process had done",
+    floor=2,
+    because="one may have met its trigger by chance",
+    sources=(EVENTS,),
+    blind="the last second of a killed process",
+)
 
 
 def roles(life: Sequence[Evidence], *, killed: bool) -> Iterator[Finding]:
@@ -49,7 +71,7 @@ def roles(life: Sequence[Evidence], *, killed: bool) -> Iterator[Finding]:
     me, voters = boot.replica_id, boot.voters
     before: RoleTaken | None = None
     role, epoch, leader = _at_start(boot)
-    certain_ns = life[-1].at_ns - LOST_NS if killed else life[-1].at_ns
+    certain_ns = _certain_ns(life, killed=killed)
     for each in life:
         if not isinstance(each, RoleTaken):
             continue
@@ -60,21 +82,40 @@ def roles(life: Sequence[Evidence], *, killed: bool) -> Iterator[Finding]:
             f"{each.epoch}"
         )
         if each.epoch < epoch:
-            yield finding(f"{what}: epochs do not fall", evidence=witnesses)
+            yield finding(f"{what}: epochs do not fall", evidence=witnesses, clause=ROLES.name)
         elif (to == "observer") != (me not in voters):
             who = "a voter" if me in voters else "no voter"
-            yield finding(f"{what}, and is {who}", evidence=witnesses)
+            yield finding(f"{what}, and is {who}", evidence=witnesses, clause=ROLES.name)
         elif role is not None and not _drawn(role, to, each.epoch - epoch, len(voters)):
-            yield finding(f"{what}: no such transition is drawn", evidence=witnesses)
+            yield finding(
+                f"{what}: no such transition is drawn", evidence=witnesses, clause=ROLES.name
+            )
         forgets = each.leader is None and to in FORGETFUL
         if each.epoch == epoch and leader not in (None, each.leader) and not forgets:
             yield finding(
                 f"{what}, and takes {each.leader} for its leader after {leader}",
                 evidence=witnesses,
+                clause=ROLES.name,
             )
         if each.at_ns <= certain_ns:
             yield from _trigger(each, life, boot)
         before, role, epoch, leader = each, to, each.epoch, each.leader
+
+
+def with_triggers(life: Sequence[Evidence], *, killed: bool) -> int:
+    """How many of its roles need something to have been before."""
+    if not life or not isinstance(life[0], Booted):
+        return 0
+    certain_ns = _certain_ns(life, killed=killed)
+    return sum(
+        isinstance(each, RoleTaken) and each.role in TRIGGERED and each.at_ns <= certain_ns
+        for each in life
+    )
+
+
+def _certain_ns(life: Sequence[Evidence], *, killed: bool) -> int:
+    """Until when all that the process did was told."""
+    return life[-1].at_ns - LOST_NS if killed else life[-1].at_ns
 
 
 def _at_start(boot: Booted) -> tuple[Role | None, int, int | None]:
@@ -114,12 +155,14 @@ def _trigger(taken: RoleTaken, life: Sequence[Evidence], boot: Booted) -> Iterat
                 yield finding(
                     f"{taken.node} leads epoch {epoch} without having been elected",
                     evidence=[taken],
+                    clause=ROLE_TRIGGERS.name,
                 )
             elif voters and 2 * len(voters & set(won[0].votes)) <= len(voters):
                 yield finding(
                     f"{taken.node} leads epoch {epoch} with the votes of {list(won[0].votes)} "
                     f"only, of voters {sorted(voters)}",
                     evidence=[won[0], taken],
+                    clause=ROLE_TRIGGERS.name,
                 )
         case "candidate":
             saved = [(each.epoch, each.vote) for each in life if isinstance(each, EpochSaved)]
@@ -129,6 +172,11 @@ def _trigger(taken: RoleTaken, life: Sequence[Evidence], boot: Booted) -> Iterat
                     f"{taken.node} is a candidate of epoch {epoch}, and has saved no vote for "
                     f"itself",
                     evidence=[taken],
+                    clause=ROLE_TRIGGERS.name,
                 )
         case "follower" if taken.leader is None:
-            yield finding(f"{taken.node} follows nobody in epoch {epoch}", evidence=[taken])
+            yield finding(
+                f"{taken.node} follows nobody in epoch {epoch}",
+                evidence=[taken],
+                clause=ROLE_TRIGGERS.name,
+            )

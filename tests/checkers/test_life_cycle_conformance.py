@@ -8,9 +8,10 @@ import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judging import assert_unknown, clause_of, judged, silent
 from planted_runs import MS, ZERO_NS, Story, assert_valid
 
-from checkers.life_cycle_conformance import life_cycle_conformance
+from checkers.life_cycle_conformance import LifeCycleConformance, life_cycle_conformance
 from framework.evidence.kinds import LeaseGranted
 from framework.verdict import Verdict
 from nodes.kraft.broker import lifecycle
@@ -20,7 +21,7 @@ NEVER_MS = 1_000_000.0
 
 
 class Tale(Story):
-    """Of one broker, b1, and one voter, c1."""
+    """Of one broker, b1, and one voter, c1; what others do is of no interest."""
 
     def beat(self, next_state: str, epoch: int, *, error: int = 0, target: str = "ACTIVE") -> None:
         self.event(
@@ -65,8 +66,24 @@ class Tale(Story):
         self.event("c1", "elected", epoch=epoch, start_offset=0, votes=list(votes))
 
 
+def others(story: Tale) -> None:
+    """Two voters who follow each other; a broker that becomes active."""
+    for me, leader in ((2, 3), (3, 2)):
+        node = f"c{me}"
+        story.event(node, "boot", replica_id=me, voters=[1, 2, 3], quorum=None, last_epoch=0)
+        story.event(node, "role", role="unattached", epoch=1, leader_id=-1)
+        story.event(node, "role", role="follower", epoch=1, leader_id=leader)
+    story.boot("b2")
+    story.event("b2", "heartbeat", broker_id=5, broker_epoch=-1, answered_epoch=8)
+    start_ns = story.now_ns + ZERO_NS
+    lease = {"start_ns": start_ns, "end_ns": start_ns + 9_000 * MS, "granted_by": 1}
+    story.event("b2", "lease", broker_id=5, broker_epoch=8, **lease)
+    story.event("b2", "bstate", before="INITIAL", after="ACTIVE", broker_epoch=8, why="")
+
+
 def clean() -> Tale:
     story = Tale()
+    others(story)
     story.boot("b1")
     story.beat("INITIAL", 7)
     story.activated("INITIAL", 7)
@@ -98,13 +115,45 @@ def test_clean_run_is_accepted() -> None:
     """A.1.66, A.1.67, A.1.68, A.1.70, A.1.80"""
     outcome = life_cycle_conformance(clean().run_events())
     assert_valid(outcome)
-    assert outcome.figures == {"transitions": 5, "roles": 11}
+    assert outcome.figures == {"transitions": 6, "roles": 15}
 
 
 def test_no_transition_is_unknown() -> None:
     story = Tale()
     story.boot("b1")
     assert life_cycle_conformance(story.run_events()).verdict is Verdict.UNKNOWN
+
+
+def in_the_log(story: Tale) -> Tale:
+    """Others apply that both brokers are in service."""
+    for offset, broker in enumerate((4, 5)):
+        story.apply("c2", offset, "UnfenceBrokerRecord", broker_id=broker, broker_epoch=offset)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("left_out", "node", "clauses"),
+    [
+        ("bstate", "b2", ["drawn-states"]),
+        ("bstate", None, ["drawn-states", "triggered-states"]),
+        ("role", "c3", ["drawn-roles"]),
+        ("role", None, ["drawn-roles", "triggered-roles"]),
+    ],
+)
+def test_node_that_leaves_events_out_is_unknown(
+    left_out: str, node: str | None, clauses: list[str]
+) -> None:
+    story = in_the_log(clean())
+    assert judged(LifeCycleConformance(), story).verdict is Verdict.VALID
+    assert_unknown(LifeCycleConformance(), silent(story, left_out, node=node), *clauses)
+
+
+def test_system_without_roles_is_judged_by_its_brokers() -> None:
+    story = silent(in_the_log(clean()), "role")
+    story.plan = {**story.plan, "capabilities": ["evidence:broker-state", "evidence:applied"]}
+    result = judged(LifeCycleConformance(), story)
+    assert result.verdict is Verdict.VALID, result.note
+    assert clause_of(result, "drawn-roles").verdict is None
 
 
 def test_granted_shutdown_is_a_transition() -> None:
