@@ -21,10 +21,22 @@ from checkers.linearizability.kernel import Patience, judge_key, outcomes
 from framework.checking.keyed import Outcome, SearchOptions, keyed_tables
 from framework.history.event import Json
 from framework.history.pairing import Operation
-from framework.plugins.checker import DataFrame, Finding, Tables
+from framework.plugins.checker import CLIENTS, Clause, DataFrame, Finding, Tables
 
 _NAMES: Final = ", ".join(f"'{f}'" for f in REGISTER.fs)
 _SAYS_NOTHING: Final = "f = 'cas' and type = 'fail' and get_json_object(ext, '$.asserts') is null"
+
+
+ORDER: Final = Clause(
+    name="one-order",
+    says="Reads, writes and compare-and-sets of each key have one order, consistent with real "
+    "time, that a single register could have served",
+    compares="answers that saw a value, beside something that was done to that key",
+    floor=3,
+    because="a value that is written, seen, replaced and seen again: with fewer none is stale",
+    sources=(CLIENTS,),
+    blind="a compare-and-set that failed, and does not say why",
+)
 
 
 class RegisterLinearizability:
@@ -37,6 +49,7 @@ class RegisterLinearizability:
     )
     requires = frozenset({"register-operations"})
 
+    clauses = (ORDER,)
     Options = SearchOptions
 
     def __init__(self, options: SearchOptions | None = None) -> None:

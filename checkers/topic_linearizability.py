@@ -17,6 +17,7 @@ rules of ids, where one of those is broken.
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,8 +32,20 @@ from framework.checking.keyed import Outcome, Row, SearchOptions, judged, keyed_
 from framework.history.columns import OPERATIONS
 from framework.history.event import Json
 from framework.history.pairing import Operation
-from framework.plugins.checker import DataFrame, Finding, Tables
+from framework.plugins.checker import CLIENTS, Clause, DataFrame, Finding, Tables
 from framework.verdict import Verdict
+
+ORDER: Final = Clause(
+    name="one-order",
+    says="Creates, deletes and controller reads of each name have one order, consistent with real "
+    "time, that one correct controller could have served",
+    compares="answers that saw a topic or its want, beside something that was done to that name",
+    floor=2,
+    because="a creation and a read of it, the least that can contradict each other; a run that "
+    "works on one name for long has no more",
+    sources=(CLIENTS,),
+    blind="answers of brokers' caches, which promise no recency",
+)
 
 
 class TopicLinearizability:
@@ -45,6 +58,7 @@ class TopicLinearizability:
     )
     requires = frozenset({"topic-operations", "linearizable-topic-read"})
 
+    clauses = (ORDER,)
     Options = SearchOptions
 
     def __init__(self, options: SearchOptions | None = None) -> None:

@@ -17,11 +17,23 @@ from framework.checking.keyed import OUTCOME_ARROW, Outcome, outcome_row
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of
 from framework.history.texts import as_json
-from framework.plugins.checker import OUTCOME_SCHEMA, DataFrame, Tables
+from framework.plugins.checker import CLIENTS, OUTCOME_SCHEMA, Clause, DataFrame, Tables
 from framework.verdict import Verdict
 
 _BUCKETS: Final = 32
 """Small runs are judged some at a time: a call for each would cost more than its rows."""
+
+
+ONE_LOG: Final = Clause(
+    name="one-log",
+    says=SUMMARY,
+    compares="values polled, values acknowledged where some were polled, and answers of groups and "
+    "leaders",
+    floor=4,
+    because="two values, each sent and polled, are the least that can stand in a wrong order",
+    sources=(CLIENTS,),
+    blind="values that nobody polled, where nobody read to the end",
+)
 
 
 class KafkaLog:
@@ -30,6 +42,7 @@ class KafkaLog:
     name = NAME
     summary = SUMMARY
     requires = frozenset({"log-operations"})
+    clauses = (ONE_LOG,)
 
     def check(self, tables: Tables) -> DataFrame:
         fs = ", ".join(f"'{f}'" for f in (*FS, *LIVES))

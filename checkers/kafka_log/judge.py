@@ -116,11 +116,15 @@ def _figures(whole: Log, found: Order, subscribed: Bools) -> dict[str, Ints]:
     np.maximum.at(most, again, times)
     promised = whole.flagged(Flag.PROMISED)[found.rows]
     facts = whole.having(Kind.FETCH, Kind.COMMIT, Kind.COMMITTED, Kind.OWN)
+    polled = count(part[~found.sends])
     return {
-        "seen": count(part) + count(whole.part[facts]),
+        # What was sent contradicts nothing, as long as nobody polls.
+        "seen": polled
+        + np.where(polled, count(part[found.sends & ok]), 0)
+        + count(whole.part[facts]),
         "sent": count(part[found.sends]),
         "acknowledged": count(part[found.sends & ok & promised]),
-        "polled": count(part[~found.sends]),
+        "polled": polled,
         "unpolled": count(unpolled(whole, found)),
         "without_final_read": (final_reads(whole)[0] < 0).astype(np.int64),
         "repeated": count(repeated(whole, found)),

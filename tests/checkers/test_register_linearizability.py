@@ -166,7 +166,7 @@ def contract(case: Any, name: str) -> Any:
 
     def judge(operations: Iterable[Operation]) -> CheckerResult:
         rows = check_registers(table(operations), budget_s=10).to_pylist()
-        return checker_result(name, "", rows)
+        return checker_result(name, "", rows, clauses=RegisterLinearizability.clauses)
 
     return case(
         judge=judge,

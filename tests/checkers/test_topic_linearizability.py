@@ -239,7 +239,7 @@ def test_agrees_with_brute_force() -> None:
 
 def test_on_spark_every_name_is_judged_by_itself(spark: Any) -> None:
     operations = [op("create", 0, 1, "=A", name="good"), op("metadata", 2, 3, name="good")]
-    operations += [op("describe", 4, 5, "=Z", name="bad")]
+    operations += [op("describe", 4, 5, "=A", name="good"), op("describe", 6, 7, "=Z", name="bad")]
     columns = Columns(OPERATIONS)
     for operation in operations:
         add_operation(columns, "r", operation)
@@ -255,7 +255,7 @@ def test_on_spark_every_name_is_judged_by_itself(spark: Any) -> None:
     assert {row["key"]: row["verdict"] for row in found} == {"good": "VALID", "bad": "INVALID"}
     result = checker_result(checker.name, checker.summary, found)
     assert (result.verdict, result.seen, result.keys) == (Verdict.INVALID, 2, 2)
-    assert [(f.key, list(f.operations)) for f in result.findings] == [("bad", [4])]
+    assert [(f.key, list(f.operations)) for f in result.findings] == [("bad", [6])]
     assert json.loads(found[0]["figures"])["operations"] == 1
 
 
@@ -263,10 +263,12 @@ def contract(case: Any, name: str) -> Any:
     """What `test_contract` asks for."""
 
     def judge(operations: Sequence[Operation]) -> CheckerResult:
+        clauses = TopicLinearizability.clauses
         if not operations:
-            return checker_result(name, "", [])
+            return checker_result(name, "", [], clauses=clauses)
         outcome = check_name(rows(operations), budget_s=10)
-        return checker_result(name, "", [outcome_row("r", name, "t", outcome)])
+        row = outcome_row("r", name, "t", outcome)
+        return checker_result(name, "", [row], clauses=clauses)
 
     return case(
         judge=judge,

@@ -50,6 +50,8 @@ _NO_VALUE: Final = -1
 _BAD: Final = -2
 _BLIND: Final = np.isin(np.arange(len(Kind)), (Kind.WRITE, Kind.STEP, Kind.ENQUEUE))
 """Kinds that take effect whatever the state is."""
+_IDLE: Final = np.isin(np.arange(len(Kind)), (Kind.READ, Kind.DIFFERS, Kind.LOOK, Kind.EMPTY))
+"""Kinds that change nothing."""
 _MOST_WORDS: Final = 64
 """More than any model has, and room for what is negative."""
 
@@ -64,7 +66,8 @@ class Keyed:
     rows: Ints
     """Where its operations are in the table, in the order of their invocations."""
     seen: int
-    """Operations that saw something of the object, which another order might contradict."""
+    """Operations that saw something of the object, which another order might contradict; none,
+    where there is but one, or nothing was done that it could have seen."""
     encoded: EncodedHistory
     """Those that say or do something."""
     is_malformed: bool
@@ -184,10 +187,18 @@ def encode_keys(model: str, table: pa.Table) -> TableKeys:
         names,
         order,
         _bounds(groups[order], len(names)),
-        np.bincount(key[completed[kept] & ~_BLIND[cells.kind]], minlength=len(names)),
+        _seen(key, completed[kept], cells.kind, len(names)),
         replace(encoded, others=others) if others else encoded,
         bad,
     )
+
+
+def _seen(key: Ints, completed: Mask, kind: NDArray[np.int8], count: int) -> Ints:
+    """Of each key, as of `Keyed`."""
+    found: Ints = np.bincount(key[completed & ~_BLIND[kind]], minlength=count)
+    done = np.bincount(key[~_IDLE[kind]], minlength=count)
+    found[(done == 0) | (np.bincount(key, minlength=count) < 2)] = 0
+    return found
 
 
 def _bounds(groups: Ints, count: int) -> Ints:

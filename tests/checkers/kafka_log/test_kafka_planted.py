@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from checkers.kafka_log.checker import KafkaLog
 from checkers.kafka_log.judge import judge
 from checkers.kafka_log.rows import rows
 from framework.checking.results import CheckerResult, checker_result
@@ -360,7 +361,8 @@ def contract(case: Any, name: str) -> Any:
     """What `test_contract` asks for."""
 
     def outcome(events: Events) -> CheckerResult:
-        return checker_result(name, "", judge(rows(table(events))).to_pylist())
+        found = judge(rows(table(events))).to_pylist()
+        return checker_result(name, "", found, clauses=KafkaLog.clauses)
 
     return case(
         judge=outcome,

@@ -17,11 +17,19 @@ def outcome(key: str, end: int | None, kind: str, f: str = "write") -> dict[str,
     return found
 
 
+def written_and_read(key: str) -> dict[str, Any]:
+    write = Operation(index=0, end=1, process=0, f="write", value=1, type="ok")
+    read = Operation(index=2, end=3, process=0, f="read", result=1, type="ok")
+    table = table_of([write, read], key=key)
+    found: dict[str, Any] = judge_block(table, model="register", budget_s=5).to_pylist()[0]
+    return found
+
+
 def test_beside_a_key_that_was_seen() -> None:
-    rows = [outcome("x", 1, "ok", "read"), outcome("y", None, "info"), outcome("z", 1, "info")]
+    rows = [written_and_read("x"), outcome("y", None, "info"), outcome("z", 1, "info")]
     result = checker_result("register", "", rows)
     assert (result.verdict, result.seen, result.keys, result.note) == (Verdict.VALID, 1, 3, "")
-    assert json.loads(rows[0]["figures"]) == {"operations": 1, "method: jit bitset": 1}
+    assert json.loads(rows[0]["figures"]) == {"operations": 2, "method: jit bitset": 1}
     assert result.figures["method: nothing completed"] == 2
 
 
