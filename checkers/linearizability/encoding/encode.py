@@ -187,17 +187,18 @@ def encode_keys(model: str, table: pa.Table) -> TableKeys:
         names,
         order,
         _bounds(groups[order], len(names)),
-        _seen(key, completed[kept], cells.kind, len(names)),
+        _seen(key, completed[kept], cells.kind, bounds),
         replace(encoded, others=others) if others else encoded,
         bad,
     )
 
 
-def _seen(key: Ints, completed: Mask, kind: NDArray[np.int8], count: int) -> Ints:
-    """Of each key, as of `Keyed`."""
+def _seen(key: Ints, completed: Mask, kind: NDArray[np.int8], bounds: Ints) -> Ints:
+    """Of each key, as of `Keyed`; its operations lie between its `bounds`."""
+    count = len(bounds) - 1
     found: Ints = np.bincount(key[completed & ~_BLIND[kind]], minlength=count)
     done = np.bincount(key[~_IDLE[kind]], minlength=count)
-    found[(done == 0) | (np.bincount(key, minlength=count) < 2)] = 0
+    found[(done == 0) | (np.diff(bounds) < 2)] = 0
     return found
 
 

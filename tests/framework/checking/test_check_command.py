@@ -94,7 +94,7 @@ GOOD = {
         ("q", "dequeue", None, "fail", None),
     ],
 }
-SEES = {"register": 6, "kv": 2, "topics": 7, "set": 5, "queue": 3}
+SEES = {"register": 5, "kv": 2, "topics": 7, "set": 4, "queue": 3}
 """Of those, the operations that saw something."""
 BAD = {
     "register": [("x", "write", 1, "ok", None), ("x", "read", None, "ok", True)],
