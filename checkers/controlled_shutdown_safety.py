@@ -160,8 +160,8 @@ def controlled_shutdown_safety(
     nobody = _nobody_let_go(events.operations)
     peace = "nobody produced while a broker left in peace" if grants else ""
     counts: dict[str, Count] = {
-        HANDS_OVER.name: (handed, told) if handed else nobody or 0,
-        NO_MORE.name: (watched, told) if watched else nobody or 0,
+        HANDS_OVER.name: nobody if nobody and handed < HANDS_OVER.floor else (handed, told),
+        NO_MORE.name: nobody if nobody and watched < NO_MORE.floor else (watched, told),
         HAD_READ.name: read or _never_led(at, log) or nobody or 0,
         GO_ON.name: tried or peace or nobody or 0,
     }

@@ -104,7 +104,8 @@ def answered_short(
 
 def _acknowledged(operations: Iterable[Operation]) -> Iterator[Operation]:
     for each in operations:
-        if each.f in IN_SYNC_FS and each.ok and str(each.value.get("acks")) in ("all", "-1"):
+        asked = each.value.get("acks") if isinstance(each.value, dict) else None
+        if each.f in IN_SYNC_FS and each.ok and str(asked) in ("all", "-1"):
             yield each
 
 
