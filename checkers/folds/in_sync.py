@@ -71,24 +71,24 @@ def answered_short(
     events: RunEvents, records: Mapping[Key, Sequence[PartitionState]], settings: Settings
 ) -> tuple[Count, list[Finding]]:
     """Acknowledged produces to partitions whose leader had itself applied that its ISR is too
-    small, and that it was from before the produce began to after its end. `records`: by partition,
-    in the order of the log."""
+    small, from before the produce began to after its end, with nothing after that which anybody had
+    applied: a leader may hear of a change by its answer. `records`: by partition, in the order of
+    the log."""
     asked = {key: settings.least(key[0]) for key in records if settings.least(key[0]) > 1}
     if not asked:
         return "no topic asks for more than one in-sync replica", []
     by_name = {f"{settings.topics.get(key[0])}/{key[1]}": key for key in asked}
-    applied: dict[tuple[str, Key], list[PartitionState]] = defaultdict(list)
+    applied: dict[Key, list[PartitionState]] = defaultdict(list)
     for each in events.of(PartitionState):
         if each.source != DISK and each.key in asked:
-            applied[each.node, each.key].append(each)
+            applied[each.key].append(each)
     compared, findings = 0, list[Finding]()
     for operation in _acknowledged(events.operations):
         key = by_name.get(str(operation.key))
         if key is None:
             continue
         compared += 1
-        known = applied.get((operation.node or "", key), [])
-        state = _all_along(known, operation)
+        state = _all_along(applied[key], operation)
         if state is not None and len(state.isr) < asked[key]:
             findings.append(
                 finding(
@@ -109,18 +109,18 @@ def _acknowledged(operations: Iterable[Operation]) -> Iterator[Operation]:
             yield each
 
 
-def _all_along(known: Iterable[PartitionState], operation: Operation) -> PartitionState | None:
-    """What a node had applied before an operation began, if nothing else followed before it
-    ended."""
+def _all_along(applied: Sequence[PartitionState], operation: Operation) -> PartitionState | None:
+    """What the node that answered had applied before an operation began, if nobody had applied
+    anything later when it ended."""
     begin, end = operation.invoked_ns, operation.completed_ns
     if begin is None or end is None:
         return None
-    state: PartitionState | None = None
-    for each in sorted(known, key=lambda each: each.offset):
-        if latest_ns(each) < begin:
-            state = each
-        elif earliest_ns(each) <= end:
-            return None
+    own = [each for each in applied if each.node == operation.node and latest_ns(each) < begin]
+    state = max(own, key=lambda each: each.offset, default=None)
+    if state is None or any(
+        each.offset > state.offset and earliest_ns(each) <= end for each in applied
+    ):
+        return None
     return state
 
 

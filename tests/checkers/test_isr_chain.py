@@ -170,6 +170,17 @@ def test_acknowledgement_while_the_isr_changed_is_no_violation() -> None:
     assert_valid(judge(story.run_events()))
 
 
+def test_leader_may_hear_by_an_answer_that_its_isr_has_grown() -> None:
+    """It applies the record later than the controller."""
+    story = clean()
+    shrunk(story)
+    story.alter(1, [4, 5], partition=1, type="info")
+    story.partition(22, 2, [4, 5], partition_id=1)
+    produce(story, 1)
+    story.partition(22, 2, [4, 5], partition_id=1, node="b1")
+    assert_valid(judge(story.run_events()))
+
+
 def test_log_of_a_replica_outside_the_isr_may_end_anywhere() -> None:
     story = clean()
     of_one(story, 21, 1, [4, 5])
