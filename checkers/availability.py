@@ -46,7 +46,8 @@ FLOOR: Final = 10
 """Successes a kind, on average: with fewer, hardly two of a kind are under way at once, or one on
 each side of a fault, and no checker had anything to compare. Of a kind by itself a quarter of those
 that were asked for will do, so many at most: some are asked for once or twice in a run, as the
-creation of what is worked on, and of others most are refused for good reasons."""
+creation of what is worked on, and of others most are refused for good reasons. What was
+refused because of who asked is not counted: workloads ask as former members on purpose."""
 TRIES: Final = 3
 """What was tried fewer times may have met a bad moment each time."""
 
@@ -228,9 +229,10 @@ def _signs(
     main = [each for each in clients if each.phase == "main"]
     asked = Counter(each.f for each in main)
     succeeded = Counter(each.f for each in main if _succeeded(each))
+    stale = Counter(each.f for each in main if each.failed and each.asserts in OF_THE_ASKER)
     few = []
     for f, count in sorted(asked.items()):
-        least = max(1, min(FLOOR, count // 4))
+        least = max(1, min(FLOOR, (count - stale[f]) // 4))
         if succeeded[f] < least:
             few.append(f"{succeeded[f]} of {count} {f} ({least} at least)")
     if succeeded.total() < FLOOR * len(asked):

@@ -477,6 +477,21 @@ def test_kind_has_a_floor_of_its_own(succeed: int, asked: int, enough: bool) -> 
     assert (outcome.verdict is Verdict.VALID) == enough, outcome.note
 
 
+def test_commits_of_former_members_are_not_missed() -> None:
+    """8 of 16 that could be done; but of those that could not, there has to be one that could."""
+    for done, verdict in ((8, Verdict.VALID), (1, Verdict.UNKNOWN), (0, Verdict.UNKNOWN)):
+        story = peaceful()
+        for number in range(64):
+            if number % 4:
+                story.op("commit", "g", type="fail", error="OLD", ext={"asserts": "stale"})
+            else:
+                story.op("commit", "g", type="fail", error="NO")
+        for _ in range(done):
+            story.op("commit", "g")
+        outcome = availability(story.run_events())
+        assert outcome.verdict is verdict, outcome.note
+
+
 def test_run_in_which_hardly_anything_happened_is_unknown() -> None:
     """Each kind has a quarter of what was asked; all together are too few."""
     kinds = [f"f{number}" for number in range(9)]
@@ -604,7 +619,8 @@ def test_stretches_agree_with_brute_force(seed: int) -> None:
         held = [
             each
             for each in faults
-            if (each.injected_ns or 0) < moment < (each.healed_ns or FOREVER_NS)
+            if (each.injected_ns or 0) < moment
+            and moment < (FOREVER_NS if each.healed_ns is None else each.healed_ns)
         ]
         gone = {name for each in held for name in each.victims}
         most = all(sum(name[0] == kind for name in gone) < 2 for kind in ROLES)
