@@ -103,8 +103,10 @@ def test_operations_of_another_model_stop_no_other_file(
 
 def test_of_jepsen_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pair = [
-        "{:index 0, :type :invoke, :process 0, :f :read, :value nil}",
-        "{:index 1, :type :ok, :process 0, :f :read, :value nil}",
+        "{:index 0, :type :invoke, :process 0, :f :write, :value 1}",
+        "{:index 1, :type :ok, :process 0, :f :write, :value 1}",
+        "{:index 2, :type :invoke, :process 0, :f :read, :value nil}",
+        "{:index 3, :type :ok, :process 0, :f :read, :value 1}",
     ]
     for folder, text in {"good": "\n".join(pair), "bad": "{:index 0}"}.items():
         (tmp_path / folder).mkdir()
