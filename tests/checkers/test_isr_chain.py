@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 from contract import Plants
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from judging import assert_unknown, judged, silent
 from planted_isr import changed, source
 from planted_runs import NODES, TOPIC, Story, assert_invalid, assert_valid, change, item, shown
@@ -433,3 +435,46 @@ def test_record_that_is_missing_is_the_nodes_word() -> None:
     findings = judge(story.run_events()).findings
     (found,) = (each for each in findings if "0 committed records" in each.message)
     assert (list(found.events), found.contracts) == ([], (CLIENTS, EVENTS))
+
+
+# --- brute force --------------------------------------------------------------------------
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([-1, 5, 6]),
+            st.sets(st.sampled_from([5, 6, 101]), min_size=1),
+            st.booleans(),
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_chain_agrees_with_brute_force(steps: list[tuple[int, set[int], bool]]) -> None:
+    """Records of a partition whose leaders ask by themselves, some of them asked for. Nobody leads
+    it but from its ISR, and nobody joins it unasked."""
+    story = Story()
+    right, epoch = True, 0
+    before: tuple[int, set[int]] | None = None
+    for version, (leader, isr, asked) in enumerate(steps):
+        moved = before is not None and leader != before[0]
+        epoch += moved
+        story.partition(version, version, sorted(isr), leader=leader, leader_epoch=epoch)
+        if version and asked:
+            broker = before[0] if before else leader
+            story.decide("AlterPartition", source(version - 1, broker_id=broker), [version])
+        if before is None:
+            right &= leader in {-1, *isr}
+        elif moved:
+            right &= leader in {-1, *before[1]}
+            right &= asked or isr <= {leader, *before[1]}
+        else:
+            unchanged = isr == before[1]
+            joins = leader != -1 and not isr <= before[1]
+            right &= asked or not (unchanged or joins)
+        before = leader, isr
+    story.decide("AlterPartition", source(99, partition=7), [], verdict=95)
+    found = {each.clause for each in judge(story.run_events()).findings}
+    assert (not found & {"clean-election", "asked-joins"}) == right
