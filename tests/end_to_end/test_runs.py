@@ -10,11 +10,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from framework.evidence.changes import Change
 from framework.evidence.kinds import PartitionAppended, same_fact
+from framework.history.event import is_observer
 from nodes.kraft.adapter.evidence import observe
 from tests.end_to_end.runs import verdict_of
 
@@ -187,6 +189,7 @@ def test_a_replay_has_the_same_plan_but_for_what_is_set_anew(tmp_path: Path) -> 
     repeated = only_run(tmp_path)
     assert repeated != original
     assert _schedule(repeated) == _schedule(original)
+    assert _answering(original) == _answering(repeated) == set(plan_of(original)["nodes"])
     plan = json.loads((repeated / "plan.json").read_text())
     assert plan["settings"] == dict.fromkeys(plan["nodes"], wanted)
     assert json.loads((original / "plan.json").read_text())["settings"] == {}
@@ -198,8 +201,22 @@ def test_a_replay_has_the_same_plan_but_for_what_is_set_anew(tmp_path: Path) -> 
 def _schedule(folder: Path) -> list[tuple[str, str]]:
     """The first operations of a run: what the seed fixes whatever the cluster's pace."""
     events = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
-    invoked = [event for event in events if event["type"] == "invoke"]
+    invoked = [
+        event for event in events if event["type"] == "invoke" and not is_observer(event["process"])
+    ]
     return [(event["f"], event.get("key")) for event in invoked[:25]]
+
+
+def plan_of(folder: Path) -> dict[str, Any]:
+    plan: dict[str, Any] = json.loads((folder / "plan.json").read_text())
+    return plan
+
+
+def _answering(folder: Path) -> set[str]:
+    """Nodes that told the observer something."""
+    events = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
+    answers = [event for event in events if event["type"] == "ok"]
+    return {event["node"] for event in answers if is_observer(event["process"])}
 
 
 def node_processes(scratch: Path) -> set[int]:
