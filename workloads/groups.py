@@ -56,6 +56,7 @@ PRODUCE_SHARE, COMMITTED_SHARE, STALE_SHARE, METADATA_SHARE = 0.55, 0.15, 0.15, 
 MOVED: Final = frozenset({"REBALANCED", "POSITION_MOVED"})
 """Why a member has to be told anew what it reads."""
 GONE: Final = frozenset({"NO_MEMBER", "MEMBER_GONE", "MEMBER_SILENT"})
+FORMER_MEMBER: Final = "former"
 FORMER: Final = 6
 """Memberships that are remembered after their end."""
 FINAL_ATTEMPTS: Final = 12
@@ -177,7 +178,8 @@ class Member:
         return op("fetch", key=key, value=value.to_json())
 
     def commit(self, key: str, *, as_other: bool = False) -> Invocation:
-        """How far it came; `as_other`: somebody else says so, under its name."""
+        """How far it came; `as_other`: somebody else says so, under its name, when it is too
+        late."""
         assert self.generation is not None
         value = Commit(
             group=GROUP,
@@ -185,6 +187,7 @@ class Member:
             generation=self.generation,
             offset=self.positions[key],
             id=self.id if as_other else None,
+            zombie=FORMER_MEMBER if as_other else None,
         )
         return op("commit", key=key, value=value.to_json())
 

@@ -147,11 +147,13 @@ def test_a_commit_that_fails_for_another_reason_shows_nothing() -> None:
 
 
 def test_what_was_never_shown_is_not_counted() -> None:
-    """A join that is the first of its group, a refusal of the present generation."""
+    """A join that is the first of its group, a refusal of the present generation, a commit without
+    an answer."""
     story = Story()
     join(story, "a", 1, t0=0)
     join(story, "b", 2, "assignment", t0=0)
     commit(story, 2, 2, type="fail")
+    commit(story, 1, 2, type="info")
     story.op("join", None, of_member("z", "h"), assigned(1, t1=0))
     counts = groups(story.run_events()).clauses
     assert (counts["generations-rise"], counts["old-generations-refused"]) == (0, 0)
@@ -244,6 +246,32 @@ def an_old_commit_without_an_answer_that_took_effect_late(story: Story) -> None:
     committed(story, 3)
 
 
+@PLANTED.violation("had committed 3", "told that 2 is committed", on=Story)
+def the_last_commit_is_the_one_that_began_last(story: Story) -> None:
+    long = story.invoke("commit", KEY, a_commit("a", 1, 1))
+    commit(story, 1, 2)
+    commit(story, 1, 3)
+    story.complete(long, "ok", a_commit("a", 1, 1))
+    committed(story, 2)
+
+
+@PLANTED.violation("had committed 5", "told that 2 is committed", on=Story)
+def the_newest_of_several_generations_comes_last(story: Story) -> None:
+    late = story.invoke("commit", KEY, a_commit("a", 1, 2))
+    commit(story, 1, 4)
+    commit(story, 2, 5, "b")
+    story.complete(late, "info", error="CLIENT_TIMED_OUT")
+    committed(story, 2)
+
+
+@PLANTED.violation("has committed 3", "ends at 2", on=Story)
+def an_offset_beyond_the_end_that_it_had_then(story: Story) -> None:
+    produce(story, 0, 1)
+    commit(story, 1, 3)
+    committed(story, 3)
+    produce(story, 2)
+
+
 @PLANTED.violation("told that 24 is committed", "nobody had begun")
 def an_offset_from_nowhere(story: Story) -> None:
     committed(story, 24)
@@ -323,6 +351,11 @@ def test_many_violations_are_counted_and_few_told() -> None:
     assert outcome.figures["commits-kept broken"] == 9
 
 
+def test_what_nobody_committed_is_told_once() -> None:
+    figures = groups(PLANTED["an offset from nowhere"].story().run_events()).figures
+    assert (figures["commits-made broken"], figures["commits-kept broken"]) == (1, 0)
+
+
 # --- what looks like one ------------------------------------------------------------------
 
 
@@ -388,6 +421,63 @@ def commit_that_is_told_while_it_is_made(story: Story) -> None:
     story.complete(made, "ok", value)
 
 
+def refused_in_a_newer_generation(story: Story) -> None:
+    commit(story, 9, 2, type="fail")
+    commit(story, 1, 2)
+    join(story, "a", 2, t0=2)
+
+
+def commit_without_a_generation_or_an_answer(story: Story) -> None:
+    late = story.invoke("commit", KEY, a_commit("", -1, 2))
+    commit(story, 1, 5)
+    story.complete(late, "info", error="CLIENT_TIMED_OUT")
+    committed(story, 2)
+
+
+def asked_before_it_was_committed(story: Story) -> None:
+    commit(story, 1, 2)
+    asked = story.invoke("committed", KEY, {"group": GROUP})
+    commit(story, 1, 4)
+    story.complete(asked, "ok", {"offset": 2})
+
+
+def final_reads_that_do_not_tell_the_end(story: Story) -> None:
+    produce(story, 0, 1, 2, 3, 4)
+    commit(story, 1, 5)
+    story.final()
+    fetch(story, "a", 0, 0, 1, 2)
+    committed(story, 5)
+
+
+def final_question_for_the_beginning(story: Story) -> None:
+    produce(story, 0, 1, 2)
+    commit(story, 1, 3)
+    story.final()
+    story.op("list-offsets", KEY, {"at": "earliest"}, {"offset": 0})
+    committed(story, 3)
+
+
+def acknowledged_where_the_group_stands(story: Story) -> None:
+    produce(story, 0, 1)
+    join(story, "a", 1, t0=0)
+    story.final()
+    fetch(story, "a", 0, 0)
+    fetch(story, "a", 1, end=1)
+
+
+def read_to_the_end_before_the_final_phase(story: Story) -> None:
+    produce(story, 0, 1)
+    join(story, "a", 1, t0=0)
+    fetch(story, "a", 2, end=2)
+
+
+def final_read_that_stops_before_the_end(story: Story) -> None:
+    produce(story, 0, 1, 2)
+    join(story, "a", 1, t0=0)
+    story.final()
+    fetch(story, "a", 1, 1, end=3)
+
+
 def unread_as_the_end_was_not_reached(story: Story) -> None:
     produce(story, 0, 1)
     join(story, "a", 1, t0=0)
@@ -407,6 +497,14 @@ def read_twice(story: Story) -> None:
 
 
 LOOK_ALIKES = [
+    refused_in_a_newer_generation,
+    commit_without_a_generation_or_an_answer,
+    asked_before_it_was_committed,
+    final_reads_that_do_not_tell_the_end,
+    final_question_for_the_beginning,
+    acknowledged_where_the_group_stands,
+    read_to_the_end_before_the_final_phase,
+    final_read_that_stops_before_the_end,
     concurrent_with_a_join,
     old_assignment_told_late,
     told_late_what_was_committed_over,

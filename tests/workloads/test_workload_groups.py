@@ -227,6 +227,7 @@ def test_a_member_goes_on_from_where_it_was_told_and_commits_what_it_read() -> N
                 position[where] = end.value["position"]
                 moves += 1
         elif "id" not in op.value:
+            assert "zombie" not in op.value
             assert op.value["offset"] == position[where]
             commits += 1
     assert moves > 50 and commits > 25
@@ -240,6 +241,7 @@ def test_who_commits_under_another_name_is_in_an_older_generation() -> None:
         elif event.type == "invoke" and event.f == "commit" and "id" in event.value:
             assert event.value["generation"] < newest
             assert event.value["offset"] > 0
+            assert event.value["zombie"] == "former"
             stale += 1
     assert stale > 25
 

@@ -53,13 +53,14 @@ class MemberFetched(Value):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit(Value):
     """The group goes on from `offset`. `id`: the coordinator's name for a member; it is then not
-    the member that sends this, but somebody under its name."""
+    the member that sends this, but somebody under its name. `zombie`: why it must be refused."""
 
     group: str
     member: str
     generation: int
     offset: int
     id: str | None = omitted()
+    zombie: str | None = omitted()
 
 
 @dataclass(frozen=True, slots=True)
