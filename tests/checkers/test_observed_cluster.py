@@ -3,6 +3,7 @@ asks for anything."""
 
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -289,6 +290,32 @@ def a_kill_that_was_not_seen(story: Asked) -> None:
         story.brokers("b1")
 
 
+def a_broker_that_is_cut_off_is_listed(story: Asked) -> None:
+    """Its process lives; who knows whom it still reaches."""
+    with story.fault(victims={"b3": {}}):
+        story.wait(20_000)
+        story.brokers("b1")
+        story.brokers("b1")
+
+
+def a_dead_broker_is_listed_once(story: Asked) -> None:
+    with story.fault("kill", ends_processes=True, victims={"b3": {}}):
+        story.wait(20_000)
+        story.brokers("b1")
+        story.brokers("b1", without="b3")
+        story.brokers("b1")
+
+
+def a_live_broker_is_missed_for_a_moment(story: Asked) -> None:
+    """Of a loaded machine; also as the last word of a phase that had begun well."""
+    story.wait(20_000)
+    story.rounds(4, b1="b2")
+    story.rounds(1)
+    story.final()
+    story.rounds(1)
+    story.rounds(2, b1="b2")
+
+
 def silent_under_a_fault(story: Asked) -> None:
     with story.fault("pause", victims={"c3": {}}):
         for _ in range(20):
@@ -348,6 +375,9 @@ LOOK_ALIKES: list[Callable[[Asked], None]] = [
     a_dead_broker_is_listed_while_there_is_no_quorum,
     a_dead_broker_is_listed_by_who_is_cut_off,
     a_kill_that_was_not_seen,
+    a_broker_that_is_cut_off_is_listed,
+    a_dead_broker_is_listed_once,
+    a_live_broker_is_missed_for_a_moment,
     silent_under_a_fault,
     a_bad_moment,
     questions_that_are_far_apart,
@@ -399,6 +429,27 @@ def test_a_short_run_is_enough_where_all_answer() -> None:
     result = judged(CHECKER, ended(story))
     assert result.verdict is Verdict.VALID
     assert clause_of(result, "dead-unlisted").verdict is None
+
+
+def test_what_was_not_seen_to_settle_owes_nothing_yet() -> None:
+    story = begun()
+    story.final(settled=False)
+    story.rounds(2, b1="b2")
+    assert not judged(CHECKER, story).findings
+
+
+def test_where_a_fault_may_still_hold_nothing_is_owed() -> None:
+    """From the first moment to the last: the ledger says so, and it is no clause's fault."""
+    story = Asked()
+    story.wait(1)
+    with story.fault(victims={"c1": {}}, healed=False):
+        story.rounds(9, b1="b2")
+    story.faults = [replace(each, injected_ns=0) for each in story.faults]
+    story.final()
+    story.rounds(2, b1="b2")
+    result = judged(CHECKER, story)
+    assert not result.findings
+    assert clause_of(result, "live-listed").verdict is None
 
 
 @pytest.mark.parametrize("nodes", [1, 3])
