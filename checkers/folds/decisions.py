@@ -157,9 +157,9 @@ def _finding(stale: Stale, operations: Iterable[Operation]) -> Finding:
 def may_have_asked(operation: Operation, decision: Decision) -> bool:
     """Whether this operation may have sent the request: same contents, under way then."""
     isr = isinstance(decision, IsrDecided)
-    value = operation.value
+    value = operation.value if isinstance(operation.value, dict) else {}
     f = "alter-isr" if isr else getattr(decision, "f", None)
-    if operation.f != f or not isinstance(value, dict) or operation.invoked_ns is None:
+    if operation.f != f or operation.invoked_ns is None:
         return False
     at, end = moment_of(decision), operation.completed_ns
     if surely_before(at, Moment(operation.invoked_ns)):

@@ -1,0 +1,576 @@
+"""Decisions of controllers, decided anew (D.24)."""
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from contract import Plants
+from controller_cores import decided_log
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judging import assert_unknown, clause_of, judged, silent
+from planted_logs import LogStory
+from planted_runs import OTHER, TOPIC, accepted, assert_invalid, assert_valid, change
+
+from checkers.decision_conformance import UNCLEAN, DecisionConformance, decision_conformance
+from framework.history.pairing import Operation
+from framework.plugins.checker import CLIENTS, DISKS
+from framework.plugins.outcomes import ABSENT, PRESENT, STALE
+from framework.verdict import Verdict
+
+CHECKER = DecisionConformance()
+KEEPERS = ("c1", "c2", "c3")
+EVENT_CLAUSES = ("isr-refused", "topics", "brokers")
+"""Those for which events are needed, where no two changes enclose a third."""
+
+
+@dataclass
+class Decisions(LogStory):
+    """A controller that decides as it is told to."""
+
+    def beat_of(
+        self,
+        broker: int,
+        target: str = "ACTIVE",
+        epoch: int | None = None,
+        records: int = 0,
+        code: int = 0,
+    ) -> Operation:
+        """A client's heartbeat; so many records follow."""
+        epoch = self.epochs.get(broker, -1) if epoch is None else epoch
+        names = {"ACTIVE": "active", "SHUTDOWN": "leaving", "FENCED": "fenced"}
+        value = {"broker_id": broker, "broker_epoch": epoch, "target": names[target]}
+        source = {"broker_id": broker, "broker_epoch": epoch, "target": target}
+        asked = self.invoke("heartbeat", f"broker-{broker}", value)
+        self._decide("BrokerHeartbeat", source, records, code)
+        if code:
+            ext = {"asserts": STALE}
+            return self.complete(asked, "fail", error="STALE_BROKER_EPOCH", ext=ext)
+        return self.complete(asked, result={"broker_epoch": epoch})
+
+    def join(self, *brokers: int) -> None:
+        """Clients' brokers register, and come into service."""
+        for broker in brokers:
+            self.beat_of(broker, records=1)
+            self.register(broker)
+            self.beat_of(broker, records=1)
+            self.unfence(broker)
+
+    def topic_of(self, f: str, name: str, records: int = 0, asserts: str = "") -> None:
+        """A client's create or delete; so many records follow, or it is refused as `asserts`."""
+        asked = self.invoke(f, name, {} if f == "create" else None, node="b1")
+        api = "CreateTopics" if f == "create" else "DeleteTopics"
+        self._decide(api, {"topic": name}, records, 1 if asserts else 0)
+        if asserts:
+            self.complete(asked, "fail", error="REFUSED", ext={"asserts": asserts})
+        else:
+            self.complete(asked, result={"topic_id": TOPIC})
+
+    def alters(self, isr: list[int], *, refused: bool = False, **asked: Any) -> None:
+        """Broker 4's change of t/0, right but for `asked`, accepted as it is."""
+        leader, leader_epoch, version = self.versions[TOPIC, 0]
+        named = {"broker_id": leader, "leader_epoch": leader_epoch, **asked}
+        named.setdefault("broker_epoch", self.epochs.get(named["broker_id"], 0))
+        value = change(asked.get("partition_epoch", version), isr, **named)
+        operation = self.invoke("alter-isr", "t/0", value)
+        if refused:
+            self._decide("AlterPartition", value, 0, 95)
+            self.complete(operation, "fail", error="REFUSED")
+        else:
+            self._decide("AlterPartition", value, 1, 0)
+            made = accepted(value) | {"partition_epoch": version + 1}
+            self.isr(isr, leader)
+            self.complete(operation, result=made)
+
+    def _decide(self, api: str, source: dict[str, Any], records: int, code: int) -> None:
+        offsets = list(range(self.offset, self.offset + records))
+        told = {"as_of": self.offset, "epoch": self.epoch, "verdict": code}
+        self.decide(api, source, offsets, **told)
+
+
+def clean(*, readers: tuple[str, ...] = ("c1", "b1"), keepers: tuple[str, ...] = ()) -> Decisions:
+    """Brokers, topics and ISRs; what is accepted could be, and what is refused could not."""
+    story = Decisions(readers=readers, keepers=keepers)
+    story.join(4, 5, 6)
+    story.topic_of("create", "t", 2)
+    story.topic()
+    story.new_partition([4, 5, 6])
+    story.topic_of("create", "t", asserts=PRESENT)
+    story.topic_of("delete", "u", asserts=ABSENT)
+    story.alters([4, 5])
+    story.alters([4, 6], refused=True, partition_epoch=0)
+    story.alters([4, 5, 6])
+    story.alters([4, 6], refused=True, broker_epoch=3)
+    story.alters([4, 5], refused=True, broker_id=5, broker_epoch=2)
+    story.alters([4, 6], refused=True, leader_epoch=1)
+    story.alters([5, 6], refused=True)
+    story.beat_of(5, epoch=7, code=77)
+    story.fence(5)
+    story.isr([4, 6], 4)
+    story.alters([4, 5, 6], refused=True)
+    story.fence(4)
+    story.isr([6], 6)
+    story.join(4)
+    story.beat_of(6)
+    story.topic_of("create", "u", 2)
+    story.topic("u", OTHER)
+    story.new_partition([4, 6], topic_id=OTHER)
+    story.topic_of("delete", "u", 2)
+    story.drop("u", OTHER)
+    story.record("NoOpRecord")
+    return story
+
+
+def quiet() -> Decisions:
+    """In the middle of a run: broker 4 leads t/0 with all of its replicas."""
+    story = Decisions()
+    story.join(4, 5, 6, 7)
+    story.topic_of("create", "t", 2)
+    story.topic()
+    story.new_partition([4, 5, 6])
+    return story
+
+
+PLANTED = Plants(clean)
+
+
+# --- changes of ISRs ----------------------------------------------------------------------
+
+
+@PLANTED.violation("accepted to ISR [4, 5]", "version 0", "the version is 1", on=quiet)
+def change_of_a_version_that_is_over(story: Decisions) -> None:
+    story.alters([4])
+    story.alters([4, 5], partition_epoch=0)
+
+
+@PLANTED.violation("under broker epoch 3", "the epoch of broker 4 is 0", on=quiet)
+def change_under_another_broker_epoch(story: Decisions) -> None:
+    story.alters([4, 5], broker_epoch=3)
+
+
+@PLANTED.violation("the leader epoch is 0", on=quiet)
+def change_in_another_leader_epoch(story: Decisions) -> None:
+    story.alters([4, 5], leader_epoch=1)
+
+
+@PLANTED.violation("the leader is 4", on=quiet)
+def change_by_another_broker(story: Decisions) -> None:
+    story.alters([4, 5], broker_id=5)
+
+
+@PLANTED.violation("broker 9 is not registered", on=quiet)
+def change_by_a_broker_that_nobody_knows(story: Decisions) -> None:
+    story.alters([4, 5], broker_id=9)
+
+
+@PLANTED.violation("broker 6 is fenced", on=quiet)
+def member_that_is_fenced(story: Decisions) -> None:
+    story.alters([4, 5])
+    story.fence(6)
+    story.alters([4, 6])
+
+
+@PLANTED.violation("the epoch of broker 5 is 2", on=quiet)
+def member_of_a_former_epoch(story: Decisions) -> None:
+    story.alters([4, 5], isr_epochs=[0, 1])
+
+
+@PLANTED.violation("the replicas are [4, 5, 6]", on=quiet)
+def member_that_is_no_replica(story: Decisions) -> None:
+    story.alters([4, 7])
+
+
+@PLANTED.violation("a member stands twice", on=quiet)
+def member_twice(story: Decisions) -> None:
+    story.alters([4, 5, 5])
+
+
+@PLANTED.violation("its leader 4 is not among them", on=quiet)
+def leader_leaves_itself_out(story: Decisions) -> None:
+    story.alters([5, 6])
+
+
+@PLANTED.violation("there is no such partition", on=quiet)
+def partition_that_is_gone(story: Decisions) -> None:
+    story.drop()
+    story.alters([4, 5])
+
+
+@PLANTED.violation("to ISR [4, 5]; its record", "ISR [4, 5, 6]", on=quiet)
+def record_has_another_isr_than_was_asked_for(story: Decisions) -> None:
+    operation = story.invoke("alter-isr", "t/0", change(0, [4, 5], broker_epoch=0))
+    story.isr([4, 5, 6], 4)
+    story.complete(operation, result=accepted(operation.value))
+
+
+@PLANTED.violation("broker 4's change", "has leader 5", on=quiet)
+def record_has_another_leader(story: Decisions) -> None:
+    story.decide("AlterPartition", change(0, [], broker_epoch=0), [story.offset])
+    story.isr([4, 5], 5)
+
+
+@PLANTED.violation("under broker epoch 3", "the epoch of broker 4 is 0", on=quiet)
+def broker_that_no_client_plays_has_another_epoch(story: Decisions) -> None:
+    story.decide("AlterPartition", change(0, [], broker_epoch=3), [story.offset])
+    story.isr([4, 5], 4)
+
+
+@PLANTED.violation("to ISR [4, 5] was refused", "version 0 are those below", on=quiet)
+def right_change_is_refused(story: Decisions) -> None:
+    story.alters([4, 5], refused=True)
+    story.record("NoOpRecord")
+
+
+def enclosed(story: Decisions, *, epoch: int = 1, node: str = "c1", between: Any = None) -> None:
+    """A right change is refused, between two that are accepted; no controller tells of it."""
+    story.alters([4, 5])
+    if between is not None:
+        between(story)
+    operation = story.invoke("alter-isr", "t/0", change(1, [4, 5, 6], broker_epoch=0), node=node)
+    story.complete(operation, "fail", error="REFUSED")
+    story.epoch = epoch
+    story.alters([4])
+
+
+PLANTED.violation("to ISR [4, 5, 6] was refused", "version 1", on=quiet, name="by clients alone")(
+    enclosed
+)
+
+
+# --- topics and brokers -------------------------------------------------------------------
+
+
+@PLANTED.violation("c1's decision on CreateTopics of t", f"topic {TOPIC} has that name", on=quiet)
+def name_that_is_taken(story: Decisions) -> None:
+    story.topic_of("create", "t", 2)
+    story.topic("t", OTHER)
+    story.new_partition([4], topic_id=OTHER)
+
+
+@PLANTED.violation("DeleteTopics of u", "no topic has that name", on=quiet)
+def deletion_of_what_is_not_there(story: Decisions) -> None:
+    story.topic_of("delete", "u", 2)
+    story.drop()
+
+
+@PLANTED.violation("CreateTopics of u", "refused as present", "it is not", on=quiet)
+def creation_refused_though_the_name_is_free(story: Decisions) -> None:
+    story.topic_of("create", "u", asserts=PRESENT)
+    story.record("NoOpRecord")
+
+
+@PLANTED.violation("DeleteTopics of t", "refused as absent", "it is not", on=quiet)
+def deletion_refused_though_the_topic_is_there(story: Decisions) -> None:
+    story.topic_of("delete", "t", asserts=ABSENT)
+    story.record("NoOpRecord")
+
+
+@PLANTED.violation("DeleteTopics of t", "do not do that, or more than that", on=quiet)
+def another_topic_is_deleted(story: Decisions) -> None:
+    story.topic("u", OTHER)
+    story.new_partition([4], topic_id=OTHER)
+    story.topic_of("delete", "t", 2)
+    story.drop("u", OTHER)
+
+
+@PLANTED.violation("CreateTopics of u", "do not do that, or more than that", on=quiet)
+def topic_of_another_name_is_made(story: Decisions) -> None:
+    story.topic_of("create", "u", 2)
+    story.topic("v", OTHER)
+    story.new_partition([4], topic_id=OTHER)
+
+
+@PLANTED.violation("broker 5 under epoch 1", "accepted", "its epoch is 2", on=quiet)
+def heartbeat_under_a_former_epoch(story: Decisions) -> None:
+    story.beat_of(5, epoch=1)
+    story.record("NoOpRecord")
+
+
+@PLANTED.violation("broker 9 under epoch 1", "broker 9 is not registered", on=quiet)
+def heartbeat_of_a_broker_that_nobody_knows(story: Decisions) -> None:
+    story.beat_of(9, epoch=1)
+    story.record("NoOpRecord")
+
+
+@PLANTED.violation("broker 9", "nothing registers the broker", on=quiet)
+def registration_that_is_none(story: Decisions) -> None:
+    story.beat_of(9)
+    story.record("NoOpRecord")
+
+
+@PLANTED.violation("broker 5 under epoch 2", "refused as stale", on=quiet)
+def heartbeat_refused_though_it_is_current(story: Decisions) -> None:
+    story.beat_of(5, code=77)
+    story.record("NoOpRecord")
+
+
+@PLANTED.violation("broker 5", "is of broker 6", on=quiet)
+def heartbeat_fences_another_broker(story: Decisions) -> None:
+    story.beat_of(5, records=1)
+    story.fence(6)
+
+
+@PLANTED.violation("broker 5", "unfences it, which it did not ask for", on=quiet)
+def broker_that_leaves_is_taken_into_service(story: Decisions) -> None:
+    story.beat_of(5, "SHUTDOWN", records=1)
+    story.unfence(5)
+
+
+@PLANTED.violation("broker 7", "which it is not of", on=quiet)
+def heartbeat_changes_a_partition_of_others(story: Decisions) -> None:
+    story.beat_of(7, records=1)
+    story.isr([4, 5], 4)
+
+
+# --- leaders ------------------------------------------------------------------------------
+
+
+@PLANTED.violation("has a replica twice", on=quiet)
+def replica_twice(story: Decisions) -> None:
+    story.new_partition([4, 4], 1, isr=[4])
+
+
+@PLANTED.violation("is given to [9], not registered", on=quiet)
+def replica_that_nobody_knows(story: Decisions) -> None:
+    story.new_partition([4, 9], 1, isr=[4])
+
+
+@PLANTED.violation("leaves [5], in service, out of the ISR [4]", on=quiet)
+def replica_in_service_that_is_not_in_sync(story: Decisions) -> None:
+    story.new_partition([4, 5], 1, isr=[4])
+
+
+@PLANTED.violation("is led by 6, not of its ISR [4, 5]", on=quiet)
+def new_partition_led_from_outside(story: Decisions) -> None:
+    story.new_partition([4, 5], 1, leader=6)
+
+
+@PLANTED.violation("makes 6 its leader, who was not of the ISR [4, 5]", on=quiet)
+def unclean_leader(story: Decisions) -> None:
+    story.alters([4, 5])
+    story.fence(4)
+    story.isr([5, 6], 6)
+
+
+@PLANTED.violation("makes 5 its leader, who is not in service", on=quiet)
+def leader_that_is_fenced(story: Decisions) -> None:
+    story.fence(5)
+    story.isr([4, 5], 5)
+
+
+@PLANTED.violation("leaves nobody to lead though [5] can", on=quiet)
+def nobody_leads_though_one_can(story: Decisions) -> None:
+    story.fence(4)
+    story.isr([5], -1)
+
+
+# --- what looks alike ---------------------------------------------------------------------
+
+
+def test_quiet_run_is_accepted() -> None:
+    assert_valid(decision_conformance(quiet().run_events()))
+
+
+def test_disks_and_clients_are_enough_for_what_was_accepted() -> None:
+    story = clean(readers=(), keepers=KEEPERS)
+    result = judged(CHECKER, silent(story))
+    assert clause_of(result, "isr-accepted").verdict is Verdict.VALID
+    assert clause_of(result, "leaders").verdict is Verdict.VALID
+    assert not result.findings
+
+
+@pytest.mark.parametrize("name", ["member that is fenced", "by clients alone", "unclean leader"])
+def test_found_without_any_event(name: str) -> None:
+    """What has consequences on disk."""
+    story: Any = PLANTED[name].story()
+    for event in story.events:
+        if event.type == "apply" and event.node == "c1":
+            fields = dict(event.fields)
+            for node in KEEPERS:
+                story.disks.write(
+                    node, fields["epoch"], fields["kind"], base=fields["offset"], **fields["record"]
+                )
+    result = judged(CHECKER, silent(story))
+    assert result.verdict is Verdict.INVALID
+    assert {each for found in result.findings for each in found.contracts} <= {CLIENTS, DISKS}
+
+
+def test_nodes_that_tell_nothing_are_not_believed() -> None:
+    every = [each.name for each in CHECKER.clauses]
+    assert_unknown(CHECKER, silent(clean()), *every)
+    assert_unknown(CHECKER, silent(clean(keepers=KEEPERS)), *EVENT_CLAUSES)
+
+
+def test_controller_that_leaves_its_refusals_out_is_not_believed() -> None:
+    """Decisions alone are missing; the log is told."""
+    story = silent(clean())
+    story.events = [each for each in clean().events if each.type != "decide"]
+    assert_unknown(CHECKER, story, *EVENT_CLAUSES)
+
+
+def test_without_an_occasion_nothing_is_claimed() -> None:
+    story = Decisions()
+    story.join(4, 5)
+    found = {each.name: each.verdict for each in judged(CHECKER, story).clauses}
+    assert found.pop("brokers") is Verdict.VALID
+    assert set(found.values()) == {None}
+
+
+def test_nodes_that_write_no_events_by_their_settings_miss_no_occasion() -> None:
+    story = silent(clean(readers=(), keepers=KEEPERS))
+    story.plan = {**story.plan, "capabilities": ["disk:applied"]}
+    result = judged(CHECKER, story)
+    assert result.verdict is Verdict.VALID, result.note
+    assert clause_of(result, "brokers").verdict is None
+
+
+def test_state_that_was_never_committed_decides_nothing() -> None:
+    """A leader refuses on records that only it has: they may say what the log does not."""
+    story = quiet()
+    story.offset += 2
+    story.alters([4, 5], refused=True)
+    story.topic_of("create", "u", asserts=PRESENT)
+    story.offset -= 2
+    story.epoch = 2
+    for _ in range(4):
+        story.record("NoOpRecord")
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_member_that_may_be_shutting_down_may_be_refused() -> None:
+    story = quiet()
+    story.beat(5, "SHUTDOWN", [])
+    story.alters([4, 5], refused=True)
+    story.alters([4, 6])
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_nobody_need_lead_whom_controllers_were_told_that_he_leaves() -> None:
+    story = quiet()
+    story.beat(5, "SHUTDOWN", [])
+    story.fence(4)
+    story.isr([5], -1)
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_refusal_that_may_have_been_anothers_says_nothing() -> None:
+    """A rival of the same epochs, whose end nobody knows, may be whom it was about."""
+    story = quiet()
+    story.invoke("alter-isr", "t/0", change(0, [4, 9], broker_epoch=0))
+    story.alters([4, 5], refused=True)
+    story.record("NoOpRecord")
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_refusal_for_another_reason_says_nothing() -> None:
+    story = quiet()
+    story.topic_of("create", "u", asserts="no room")
+    story.record("NoOpRecord")
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_answer_that_is_remembered_is_no_decision() -> None:
+    """A create that was asked again: its topic is there, by its own first attempt."""
+    story = quiet()
+    story.topic_of("create", "t")
+    story.record("NoOpRecord")
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_unclean_leader_that_somebody_allowed() -> None:
+    for scope in ("topic", "settings"):
+        story = quiet()
+        if scope == "topic":
+            story.config(UNCLEAN, "true")
+        else:
+            story.plan = {**story.plan, "settings": {"c1": {UNCLEAN: "true"}}}
+        story.alters([4, 5])
+        story.fence(4)
+        story.isr([6], 6)
+        assert_valid(decision_conformance(story.run_events()))
+
+
+def test_broker_whose_id_another_process_waits_for_may_be_refused() -> None:
+    story = quiet()
+    story.plan = {**story.plan, "settings": _deferred(story.plan)}
+    story.beat_of(5, code=77)
+    story.record("NoOpRecord")
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def _deferred(plan: Any) -> dict[str, dict[str, str]]:
+    return {node: {"broker.takeover": "deferred"} for node in plan["nodes"]}
+
+
+def test_between_two_controllers_a_refusal_may_be_another_ones() -> None:
+    for how in ({"epoch": 2}, {"node": "c2"}):
+        story = quiet()
+        enclosed(story, **how)  # type: ignore[arg-type]
+        assert_valid(decision_conformance(story.run_events()))
+
+
+def test_between_two_changes_a_member_may_have_gone() -> None:
+    story = quiet()
+    enclosed(story, between=lambda story: (story.fence(6), story.unfence(6)))
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_run_that_never_settled_on_a_record_is_judged_up_to_there() -> None:
+    story = clean()
+    story.offset += 1
+    story.alters([9])
+    assert_valid(decision_conformance(story.run_events()))
+
+
+# --- oracles ------------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32))
+def test_what_the_real_controller_decides_is_accepted(seed: int) -> None:
+    outcome = decision_conformance(decided_log(random.Random(seed)).run_events())
+    assert_valid(outcome)
+    assert outcome.figures["questions"] > 0
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 2**32), st.booleans())
+def test_agrees_with_a_brute_force_oracle(seed: int, accepts: bool) -> None:
+    """A controller that accepts all changes, and one that refuses all, against each condition
+    written down as it stands: the one is right if all hold, the other if one does not."""
+    draw = random.Random(seed)
+    story = quiet()
+    if fenced := draw.random() < 0.3:
+        story.alters([4, 6])
+        story.fence(5)
+    _, _, version = story.versions[TOPIC, 0]
+    named = {
+        "broker_id": draw.choice([4, 4, 4, 5]),
+        "leader_epoch": draw.choice([0, 0, 0, 1]),
+        "partition_epoch": version + draw.choice([0, 0, 0, -1, 1]),
+    }
+    epochs = {4: 0, 5: 2, 6: 4, 7: 6}
+    named["broker_epoch"] = epochs[named["broker_id"]] + draw.choice([0, 0, 0, 1])
+    isr = draw.sample([4, 5, 6, 7], draw.randint(1, 3))
+    right = (
+        named["broker_id"] == 4
+        and named["leader_epoch"] == 0
+        and named["partition_epoch"] == version
+        and named["broker_epoch"] == 0
+        and 4 in isr
+        and 7 not in isr
+        and not (fenced and 5 in isr)
+    )
+    story.alters(isr, refused=not accepts, **named)
+    story.record("NoOpRecord")
+    outcome = decision_conformance(story.run_events())
+    assert (outcome.verdict is Verdict.VALID) == (right == accepts)
+
+
+def test_contradicting_answers_are_told_with_their_operations() -> None:
+    story = quiet()
+    story.alters([4, 5], broker_epoch=3)
+    outcome = decision_conformance(story.run_events())
+    assert_invalid(outcome, "under broker epoch 3")
+    assert all(each.operations for each in outcome.findings)
