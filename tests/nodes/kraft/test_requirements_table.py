@@ -143,7 +143,8 @@ def test_what_is_not_met_is_known_and_all_is_counted() -> None:
     assert tuple(line for line, _, by in rows() if by.startswith("not met:")) == NOT_MET
     counted = (
         f"Of {said.total()} lines {said['shown']} are shown, {said['in part']} in part, "
-        f"{said['not met']} {'is' if said['not met'] == 1 else 'are'} not met, and {said['does not apply']} do not apply."
+        f"{said['not met']} {'is' if said['not met'] == 1 else 'are'} not met, "
+        f"and {said['does not apply']} do not apply."
     )
     assert counted in " ".join(PAGE.read_text().split())
 
