@@ -189,8 +189,11 @@ def _counts(
             for operation, what in shown
             if operation.f == "metadata" and (life := lives.of(operation)) is not None
         )
+        if caches < CACHES.floor and _asked_again(events.operations) < CACHES.floor:
+            caches = "hardly a broker was asked again of a topic"
         if settled_at < float("inf"):
             settling = sum(_known_before(own, settled_at) for own in partitions.values())
+            settling += _read_before(topics, settled_at)
     else:
         settling = caches
     led = ((each.key, each.leader_epoch) for each in sights if each.leader != NO_LEADER)
@@ -208,6 +211,24 @@ def _beside(groups: Iterable[Hashable]) -> int:
     """How many have another of the same group before them."""
     counts = Counter(groups)
     return counts.total() - len(counts)
+
+
+def _asked_again(operations: Iterable[Operation]) -> int:
+    """How often a broker's cache was asked of a topic of which it had been asked, answered or
+    not."""
+    return _beside((each.key, each.node) for each in operations if each.f == "metadata")
+
+
+def _read_before(topics: Iterable[Topic], settled_at: float) -> int:
+    """Answers of caches after settling about names of topics that had been read before."""
+    topics = list(topics)
+    read = {
+        each.operation.key
+        for each in topics
+        if each.operation.f == "describe" and (each.operation.end or 0) < settled_at
+    }
+    after = (each.operation for each in topics if each.operation.index > settled_at)
+    return sum(each.f == "metadata" and each.key in read for each in after)
 
 
 def _known_before(sights: Sequence[Sight], settled_at: float) -> int:

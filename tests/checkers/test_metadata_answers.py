@@ -12,6 +12,7 @@ from planted_runs import NODES, OTHER, TOPIC, Story, assert_valid, shown
 
 from checkers.folds.sweeps import falls
 from checkers.metadata_answers import MetadataAnswers, Sight, metadata_answers
+from framework.checking.clauses import ClauseResult
 from framework.checking.keyed import outcome_row
 from framework.checking.results import CheckerResult, checker_result
 from framework.history.pairing import Operation
@@ -383,6 +384,38 @@ def test_what_nobody_asked_for_gave_no_occasion() -> None:
     assert {each.name: each.note for each in judged(story).clauses if each.verdict is None} == {
         "settled-caches": "the cluster was not seen to settle"
     }
+
+
+def caches(story: Story) -> ClauseResult:
+    (found,) = (each for each in judged(story).clauses if each.name == "caches")
+    return found
+
+
+def test_brokers_that_are_asked_once_each_give_no_occasion_to_go_back() -> None:
+    story = Told()
+    story.read(0)
+    for node in ("b1", "b2", "b3"):
+        story.cache(node)
+    assert caches(story).verdict is None
+    assert caches(story).note == "hardly a broker was asked again of a topic"
+    for _ in range(2):
+        story.op("metadata", "t", type="fail", error="CLIENT_TIMED_OUT", node="b1")
+    assert caches(story).verdict is Verdict.UNKNOWN, "it was asked again, and did not answer"
+    for _ in range(2):
+        story.cache("b1")
+    assert (caches(story).verdict, caches(story).compared) == (Verdict.VALID, 4)
+
+
+def test_caches_that_say_what_has_gone_are_compared_with_who_read_that() -> None:
+    story = Told()
+    story.read(0)
+    story.delete("t")
+    story.describe("t")
+    story.final()
+    for node in ("b1", "b2", "b3"):
+        story.cache(node, None)
+    settled = judged(story).clauses[-1]
+    assert (settled.name, settled.compared) == ("settled-caches", 3)
 
 
 def test_one_answer_contradicts_nothing() -> None:
