@@ -11,6 +11,7 @@ The records are those that lie on the voters' disks, committed for good, and tho
 applied. What clients see of it by themselves is isr-linearizability's.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from typing import Any, Final
 
 from checkers.folds.brokers import FS as PLAYED
 from checkers.folds.brokers import LIFE_FS, nothing_done, played
-from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
+from checkers.folds.disk_logs import DISK_KINDS, CommittedOnDisks, committed_on_disks
 from checkers.folds.in_sync import (
     IN_SYNC_FS,
     UNCLEAN,
@@ -127,6 +128,25 @@ class Link:
     change: PartitionState
 
 
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Offsets of which nobody knows the record any more: a snapshot took its place."""
+
+    offsets: Sequence[int] = ()
+
+    @classmethod
+    def of(cls, events: RunEvents, sure: CommittedOnDisks) -> "Gaps":
+        """Of a log that disks carry in part."""
+        told = {each.offset for each in events.of(Change) if each.source != DISK}
+        known = told | sure.entries.keys()
+        return cls(sorted(set(range(max(known, default=0))) - known) if sure.records else ())
+
+    def between(self, before: Link | None, after: Link) -> bool:
+        """Whether there may have been another record; `before` None: a first one."""
+        at = bisect_right(self.offsets, -1 if before is None else before.offset)
+        return at < len(self.offsets) and self.offsets[at] < after.offset
+
+
 @dataclass(slots=True)
 class Partition:
     """What is known of one partition. `told`: its records, by whoever has them."""
@@ -144,19 +164,22 @@ class Partition:
 
 @dataclass(slots=True)
 class Counts:
-    """By clause, what was compared; of `JOINS` also how many there were."""
+    """What was compared; `_known`: of how many that there were."""
 
     chain: int = 0
-    requests: int = 0
+    decisions: int = 0
     accepted: int = 0
+    accepted_known: int = 0
     elections: int = 0
     joins: int = 0
     joins_known: int = 0
 
 
 def isr_chain(events: RunEvents) -> Outcome:
-    partitions = _partitions(events)
+    sure = committed_on_disks(events)
+    partitions = _partitions(events, sure)
     judge = Judge(
+        gaps=Gaps.of(events, sure),
         leaders=played(events.operations) | _asking(events.operations),
         last_told=_last_told(events),
         settings=Settings.of(events),
@@ -164,7 +187,8 @@ def isr_chain(events: RunEvents) -> Outcome:
     findings: list[Finding] = []
     for key, partition in sorted(partitions.items()):
         findings += judge.of(key, partition)
-    counts, links = judge.counts, {key: each.links for key, each in partitions.items()}
+    counts = judge.counts
+    links = {key: each.links for key, each in partitions.items() if each.links}
     changed = {key: [link.change for link in own] for key, own in links.items()}
     short, few = answered_short(events, changed, judge.settings)
     above, held = watermarks(events, changed)
@@ -184,9 +208,9 @@ def isr_chain(events: RunEvents) -> Outcome:
 
 def _requests(counts: Counts, events: RunEvents) -> Count:
     """Those of clients, if there are any: each one that was accepted."""
-    if counts.requests or counts.accepted:
-        return counts.requests, counts.accepted
-    return nothing_done(events) or untold(events.plan) or 0
+    if counts.accepted:
+        return counts.accepted_known, 0 if untold(events.plan) else counts.accepted
+    return counts.decisions or _no_occasion(events) or untold(events.plan) or 0
 
 
 def _joins(counts: Counts, events: RunEvents) -> Count:
@@ -194,14 +218,29 @@ def _joins(counts: Counts, events: RunEvents) -> Count:
     if untold(events.plan):
         return counts.joins_known or untold(events.plan)
     if not counts.joins:
-        return nothing_done(events) or 0
+        return _no_occasion(events) or 0
     return counts.joins_known, counts.joins
 
 
-def _partitions(events: RunEvents) -> dict[Key, Partition]:
+def _no_occasion(events: RunEvents) -> str:
+    """Why no ISR changed, where clients and the ledger say so."""
+    if nothing := nothing_done(events):
+        return nothing
+    if any(each.f == "alter-isr" for each in events.operations):
+        return ""
+    versions = {
+        sight.version
+        for operation in events.operations
+        for key in keys_of(operation)
+        for sight in sights([operation], key)
+    }
+    return "clients were shown the first version of each partition alone" if versions == {0} else ""
+
+
+def _partitions(events: RunEvents, sure: CommittedOnDisks) -> dict[Key, Partition]:
     """What is told counts, and of what lies on disks that which is committed for good."""
     found: dict[Key, Partition] = defaultdict(Partition)
-    for record in committed_on_disks(events).records:
+    for record in sure.records:
         if isinstance(record, PartitionState):
             found[record.key].told.append(record)
     for each in events.of(PartitionState):
@@ -212,7 +251,7 @@ def _partitions(events: RunEvents) -> dict[Key, Partition]:
     for operation in events.operations:
         for key in dict.fromkeys(keys_of(operation)):
             found[key].operations.append(operation)
-    return {key: each for key, each in found.items() if each.told}
+    return found
 
 
 def _last_told(events: RunEvents) -> dict[int, int]:
@@ -235,6 +274,7 @@ class Judge:
     """Of one partition after the other. `leaders`: brokers that clients play; `last_told`: see
     there."""
 
+    gaps: Gaps
     leaders: set[int]
     last_told: dict[int, int]
     settings: Settings
@@ -245,19 +285,36 @@ class Judge:
         partition.shown = list(sights(partition.operations, key))
         self.counts.chain += max(len(partition.told) - 1, 0)
         yield from conflicts
-        yield from _chain(partition.links)
+        yield from self._chain(partition.links)
         yield from self._elections(key, partition.links)
         yield from self._joins(partition)
         yield from self._shown(partition)
         yield from self._recorded(partition)
-        yield from _decisions(partition)
+        yield from self._decisions(partition)
         yield from _refused(partition)
 
     # --- records --------------------------------------------------------------------------
 
+    def _steps(self, links: Sequence[Link]) -> Iterator[tuple[Link, Link]]:
+        """Records and the next ones."""
+        return (pair for pair in pairwise(links) if not self.gaps.between(*pair))
+
+    def _chain(self, links: Sequence[Link]) -> Iterator[Finding]:
+        for before, link in self._steps(links):
+            if link.version != before.version + 1:
+                yield finding(
+                    f"the record at offset {link.offset} has version {link.version}, the one "
+                    f"before it (offset {before.offset}) version {before.version}",
+                    evidence=[before.change, link.change],
+                    clause=CHAIN.name,
+                )
+
     def _elections(self, key: Key, links: Sequence[Link]) -> Iterator[Finding]:
         before: Link | None = None
         for link in links:
+            if self.gaps.between(before, link):
+                before = link
+                continue
             leader, isr = link.state.leader, link.state.isr
             elected = before is None or leader != before.state.leader
             if leader != NO_LEADER and elected:
@@ -276,7 +333,7 @@ class Judge:
         """Steps that only a request makes. Of leaders that clients play all requests are known; of
         others those that controllers tell of, as long as they tell."""
         changes, shown = partition.changes, partition.shown
-        for before, after in pairwise(partition.links):
+        for before, after in self._steps(partition.links):
             if after.version != before.version + 1 or not _needs_a_request(before, after):
                 continue
             self.counts.joins += 1
@@ -323,13 +380,88 @@ class Judge:
         by_version: dict[int, list[int]] = defaultdict(list)
         for at, link in enumerate(links):
             by_version[link.version].append(at)
-        self.counts.requests += len(partition.decisions)
+        self.counts.decisions += len(partition.decisions)
         for change in partition.changes:
-            if change.ok:
-                self.counts.requests += 1
-                self.counts.accepted += 1
-                places = by_version.get(change.result["partition_epoch"], [])
-                yield from _recorded(change, places, links)
+            if not change.ok:
+                continue
+            self.counts.accepted += 1
+            places = by_version.get(change.result["partition_epoch"], [])
+            if links and (places or not self.gaps.offsets):
+                self.counts.accepted_known += 1
+                yield from self._as_recorded(change, places, links)
+
+    # --- requests -------------------------------------------------------------------------
+
+    def _as_recorded(
+        self, change: Operation, places: Sequence[int], links: Sequence[Link]
+    ) -> Iterator[Finding]:
+        asked, version = change.value, change.result["partition_epoch"]
+        what = f"ISR change {change.index} of {change.key}, answered version {version},"
+        if len(places) != 1:
+            yield finding(
+                f"{what} is {len(places)} committed records, not one",
+                [change],
+                [links[at].change for at in places],
+                by=[EVENTS],
+                clause=REQUESTS.name,
+            )
+            return
+        link = links[places[0]]
+        if link.state.isr != set(asked["isr"]):
+            yield finding(
+                f"{what} asked for ISR {sorted(asked['isr'])}; the record at offset "
+                f"{link.offset} has {sorted(link.state.isr)}",
+                [change],
+                [link.change],
+                clause=REQUESTS.name,
+            )
+        if places[0] > 0 and not self.gaps.between(links[places[0] - 1], link):
+            before = links[places[0] - 1]
+            named = (asked["partition_epoch"], asked["leader_epoch"], asked["broker_id"])
+            found = (before.version, before.state.leader_epoch, before.state.leader)
+            if named != found:
+                yield finding(
+                    f"{what} named (version, leader epoch, leader) {named}; the record before "
+                    f"it, at offset {before.offset}, has {found}",
+                    [change],
+                    [before.change, link.change],
+                    clause=REQUESTS.name,
+                )
+
+    def _decisions(self, partition: Partition) -> Iterator[Finding]:
+        """What controllers decided: a refusal appends nothing, an acceptance one record here, on
+        the version that it named. Records that were truncated have no say."""
+        links, changes = partition.links, partition.changes
+        places = {(link.epoch, link.offset): at for at, link in enumerate(links)}
+        for each in partition.decisions:
+            made = [places[each.epoch, at] for at in each.records if (each.epoch, at) in places]
+            if each.accepted is False and each.records:
+                yield finding(
+                    f"{each.node} refused an ISR change with error {each.code}, and "
+                    f"appended records {list(each.records)} for it",
+                    _asked_by(each, changes),
+                    [each],
+                    clause=REQUESTS.name,
+                )
+            elif len(made) > 1:
+                yield finding(
+                    f"{each.node} applied one ISR change {len(made)} times, at offsets "
+                    f"{[links[at].offset for at in made]}",
+                    _asked_by(each, changes),
+                    [each, *(links[at].change for at in made)],
+                    clause=REQUESTS.name,
+                )
+            elif made and made[0] > 0:
+                before, named = links[made[0] - 1], each.partition_epoch
+                unknown = self.gaps.between(before, links[made[0]])
+                if before.version != named and not unknown:
+                    yield finding(
+                        f"{each.node} accepted an ISR change that names version {named} on top of "
+                        f"version {before.version}",
+                        _asked_by(each, changes),
+                        [before.change, each, links[made[0]].change],
+                        clause=REQUESTS.name,
+                    )
 
 
 def links_of(states: Iterable[PartitionState]) -> tuple[list[Link], list[Finding]]:
@@ -354,17 +486,6 @@ def links_of(states: Iterable[PartitionState]) -> tuple[list[Link], list[Finding
     return [links[offset] for offset in sorted(links)], list(findings.values())
 
 
-def _chain(links: Sequence[Link]) -> Iterator[Finding]:
-    for before, link in pairwise(links):
-        if link.version != before.version + 1:
-            yield finding(
-                f"the record at offset {link.offset} has version {link.version}, the one before "
-                f"it (offset {before.offset}) version {before.version}",
-                evidence=[before.change, link.change],
-                clause=CHAIN.name,
-            )
-
-
 def _needs_a_request(before: Link, after: Link) -> bool:
     """Also where a leader is elected: it may come into an ISR by that itself, if uncleanly."""
     was, is_now = before.state, after.state
@@ -383,79 +504,6 @@ def _nobody_asked(changes: Iterable[Operation], before: Link, after: Link) -> Fi
         [before.change, after.change],
         clause=JOINS.name,
     )
-
-
-# --- requests -----------------------------------------------------------------------------
-
-
-def _recorded(change: Operation, places: Sequence[int], links: Sequence[Link]) -> Iterator[Finding]:
-    asked, version = change.value, change.result["partition_epoch"]
-    what = f"ISR change {change.index} of {change.key}, answered version {version},"
-    if len(places) != 1:
-        yield finding(
-            f"{what} is {len(places)} committed records, not one",
-            [change],
-            [links[at].change for at in places],
-            by=[EVENTS],
-            clause=REQUESTS.name,
-        )
-        return
-    link = links[places[0]]
-    if link.state.isr != set(asked["isr"]):
-        yield finding(
-            f"{what} asked for ISR {sorted(asked['isr'])}; the record at offset "
-            f"{link.offset} has {sorted(link.state.isr)}",
-            [change],
-            [link.change],
-            clause=REQUESTS.name,
-        )
-    if places[0] > 0:
-        before = links[places[0] - 1]
-        named = (asked["partition_epoch"], asked["leader_epoch"], asked["broker_id"])
-        found = (before.version, before.state.leader_epoch, before.state.leader)
-        if named != found:
-            yield finding(
-                f"{what} named (version, leader epoch, leader) {named}; the record before "
-                f"it, at offset {before.offset}, has {found}",
-                [change],
-                [before.change, link.change],
-                clause=REQUESTS.name,
-            )
-
-
-def _decisions(partition: Partition) -> Iterator[Finding]:
-    """What controllers decided: a refusal appends nothing, an acceptance one record here, on
-    the version that it named. Records that were truncated have no say."""
-    links, changes = partition.links, partition.changes
-    places = {(link.epoch, link.offset): at for at, link in enumerate(links)}
-    for each in partition.decisions:
-        made = [places[each.epoch, at] for at in each.records if (each.epoch, at) in places]
-        if each.accepted is False and each.records:
-            yield finding(
-                f"{each.node} refused an ISR change with error {each.code}, and "
-                f"appended records {list(each.records)} for it",
-                _asked_by(each, changes),
-                [each],
-                clause=REQUESTS.name,
-            )
-        elif len(made) > 1:
-            yield finding(
-                f"{each.node} applied one ISR change {len(made)} times, at offsets "
-                f"{[links[at].offset for at in made]}",
-                _asked_by(each, changes),
-                [each, *(links[at].change for at in made)],
-                clause=REQUESTS.name,
-            )
-        elif made and made[0] > 0:
-            before, named = links[made[0] - 1], each.partition_epoch
-            if before.version != named:
-                yield finding(
-                    f"{each.node} accepted an ISR change that names version {named} on top of "
-                    f"version {before.version}",
-                    _asked_by(each, changes),
-                    [before.change, each, links[made[0]].change],
-                    clause=REQUESTS.name,
-                )
 
 
 def _asked_by(decision: IsrDecided, changes: Iterable[Operation]) -> list[Operation]:

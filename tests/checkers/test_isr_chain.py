@@ -1,5 +1,6 @@
 """Leaders and ISRs are a chain of records (D.2)."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -202,14 +203,16 @@ def test_request_that_a_controller_did_not_get_to_tell_of_is_not_known() -> None
 # --- who keeps silent ---------------------------------------------------------------------
 
 
-def to_disks(story: Story) -> None:
-    """Nodes write no events: what they applied lies on the voters' disks, and is committed."""
+def to_disks(story: Story, lost: Sequence[int] = ()) -> None:
+    """Nodes write no events: what they applied lies on the voters' disks, and is committed. Of some
+    offsets that is lost."""
+    story.plan = {**story.plan, "capabilities": ["disk:applied", "disk:partition-log-on-disk"]}
     applied = [each for each in story.run_events().evidence if isinstance(each, Change)]
     told = {each.offset: each for each in applied}
     silent(story)
     end = max(told) + 1
     for node in (each for each in NODES if NODES[each]["votes"]):
-        for offset in range(end):
+        for offset in sorted(set(range(end)) - set(lost)):
             head = {"base_offset": offset, "end_offset": offset + 1, "epoch": 1}
             crcs = {"control": False, "crcs": (offset,), "leading": None}
             story.tell(Appended, node, source=DISK, incarnation="", **head, **crcs)
@@ -226,6 +229,26 @@ def test_disks_alone_show_that_chains_are_whole() -> None:
     result = judged(IsrChain(), story)
     valid = {each.name for each in result.clauses if each.verdict is Verdict.VALID}
     assert valid >= {"one-chain", "clean-election", "watermark-held"}, result.note
+
+
+def test_what_a_snapshot_took_the_place_of_is_no_gap_in_a_chain() -> None:
+    """Versions 1 and 2 of t/0 are in no log any more, nor is what was before an election."""
+    story = clean()
+    of_one(story, 21, 1, [6])
+    of_one(story, 22, 2, [6], leader=6, leader_epoch=1)
+    to_disks(story, lost=(11, 12, 21))
+    assert not judge(story.run_events()).findings
+    story = clean()
+    of_one(story, 21, 1, [6])
+    of_one(story, 22, 3, [6], leader=6, leader_epoch=1)
+    to_disks(story, lost=(11, 12))
+    assert_invalid(judge(story.run_events()), "offset 22 has version 3")
+
+
+def test_accepted_change_of_a_partition_of_which_nobody_tells_is_unknown() -> None:
+    story = clean()
+    story.alter(0, [4, 5], partition=9)
+    assert_unknown(IsrChain(), story, "request-is-a-record")
 
 
 @pytest.mark.parametrize(
@@ -265,6 +288,10 @@ def test_clients_that_ask_for_nothing_gave_no_occasion() -> None:
     without = {each.name for each in result.clauses if each.verdict is None}
     assert without == {"request-is-a-record", "asked-joins", "enough-replicas", "watermark-held"}
     story.inject(victims={"b1": {}})
+    assert_unknown(IsrChain(), story, "request-is-a-record", "asked-joins")
+    story.describe("t", shown(0, [4, 5]))
+    assert judged(IsrChain(), story).verdict is Verdict.VALID
+    story.describe("t", shown(1, [4]))
     assert_unknown(IsrChain(), story, "request-is-a-record", "asked-joins")
 
 
