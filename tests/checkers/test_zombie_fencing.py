@@ -93,6 +93,28 @@ def test_zombies_of_clients_are_judged_without_a_word_of_any_node() -> None:
     assert judged(ZombieFencing(), story).verdict is Verdict.INVALID
 
 
+def mute() -> Story:
+    """By the plan nodes tell nothing."""
+    story = silent(clean())
+    story.plan = {**story.plan, "capabilities": ["disk:applied"]}
+    return story
+
+
+def test_runs_without_events_are_judged_by_clients() -> None:
+    result = judged(ZombieFencing(), mute())
+    assert result.verdict is Verdict.VALID
+    assert [each.name for each in result.clauses if each.verdict is not None] == ["refused"]
+    story = mute()
+    story.heartbeat(4, 3, zombie="replaced")
+    assert_invalid(zombie_fencing(story.run_events()), "broker epoch 3 of broker 4")
+
+
+def test_zombie_that_only_the_log_may_show_to_be_current_is_not_accused_without_it() -> None:
+    story = mute()
+    story.alter(7, [4], broker_epoch=9, leader_epoch=3, zombie="replay")
+    assert not zombie_fencing(story.run_events()).findings
+
+
 def test_clients_without_zombies_gave_no_occasion() -> None:
     story = clean()
     story.operations = [each for each in story.operations if not is_zombie(each)]
