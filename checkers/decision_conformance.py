@@ -413,24 +413,33 @@ def _told_refusal(known: Known, decision: IsrDecided, told: IsrRequest) -> Asked
 
 def _decided(known: Known) -> Iterator[Question]:
     exclusive = any(each.promise == "exclusive-broker-ids" for each in known.events.of(Promised))
+    waited_for = {each.broker_id for each in known.events.of(Decided) if _may_wait(each)}
     for each in known.events.of(Decided):
         if not known.is_sure(each):
             continue
         if each.f == "heartbeat" and each.broker_id is not None:
-            yield Question(BROKERS, each.as_of, _heartbeat(known, each, exclusive))
+            claimed = exclusive or each.broker_id in waited_for
+            yield Question(BROKERS, each.as_of, _heartbeat(known, each, claimed))
         elif each.f in ("create", "delete") and len(each.topics) == 1:
             yield Question(TOPICS, each.as_of, _topic(known, each, each.topics[0]))
 
 
-def _heartbeat(known: Known, decision: Decided, exclusive: bool) -> Asked:
-    """`exclusive`: a broker may be refused while another process waits for its id."""
+def _may_wait(decision: Decided) -> bool:
+    """Whether a process without an epoch was answered, and not registered: it may wait until the
+    one that has its id is gone."""
+    newcomer = decision.broker_epoch is None and decision.f == "heartbeat"
+    return newcomer and decision.accepted and not decision.records
+
+
+def _heartbeat(known: Known, decision: Decided, claimed: bool) -> Asked:
+    """`claimed`: the broker may be refused while another process waits for its id."""
     broker, epoch = decision.broker_id or 0, decision.broker_epoch
 
     def ask(state: Replay) -> Iterable[Finding] | None:
         why = "" if epoch is None else against_heartbeat(state, broker, epoch)
         if decision.accepted:
             return [_said(known, decision, broker, BROKERS, each) for each in _accepted(state, why)]
-        if epoch is None or why or exclusive:
+        if epoch is None or why or claimed:
             return [] if why else None
         if not known.was_told(decision, broker, STALE):
             return None

@@ -101,6 +101,9 @@ def against_placement(state: Replay, made: PartitionCreated, leaving: Collection
     able = {each for each in replicas if state.live(each)}
     if missing := sorted(able - set(made.isr) - set(leaving)):
         return f"leaves {missing}, in service, out of the ISR {sorted(made.isr)}"
+    if made.leader == NO_LEADER:
+        able &= set(made.isr) - set(leaving)
+        return f"is led by nobody though {sorted(able)} can" if able else ""
     if made.leader not in made.isr:
         return f"is led by {made.leader}, not of its ISR {sorted(made.isr)}"
     return ""

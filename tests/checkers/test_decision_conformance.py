@@ -346,6 +346,11 @@ def new_partition_led_from_outside(story: Decisions) -> None:
     story.new_partition([4, 5], 1, leader=6)
 
 
+@PLANTED.violation("is led by nobody though [4, 5] can", on=quiet)
+def new_partition_without_a_leader(story: Decisions) -> None:
+    story.new_partition([4, 5], 1, leader=-1)
+
+
 @PLANTED.violation("makes 6 its leader, who was not of the ISR [4, 5]", on=quiet)
 def unclean_leader(story: Decisions) -> None:
     story.alters([4, 5])
@@ -454,6 +459,14 @@ def test_nobody_need_lead_whom_controllers_were_told_that_he_leaves() -> None:
     assert_valid(decision_conformance(story.run_events()))
 
 
+def test_new_partition_of_replicas_that_are_out_of_service_has_no_leader() -> None:
+    story = quiet()
+    for broker in (5, 6):
+        story.fence(broker)
+    story.new_partition([5, 6], 1, leader=-1)
+    assert_valid(decision_conformance(story.run_events()))
+
+
 def test_refusal_that_may_have_been_anothers_says_nothing() -> None:
     """A rival of the same epochs, whose end nobody knows, may be whom it was about."""
     story = quiet()
@@ -492,11 +505,16 @@ def test_unclean_leader_that_somebody_allowed() -> None:
 
 
 def test_broker_whose_id_another_process_waits_for_may_be_refused() -> None:
-    story = quiet()
-    story.plan = {**story.plan, "settings": _deferred(story.plan)}
-    story.beat_of(5, code=77)
-    story.record("NoOpRecord")
-    assert_valid(decision_conformance(story.run_events()))
+    """By what the system promises, or as controllers tell of it."""
+    for promised in (True, False):
+        story = quiet()
+        if promised:
+            story.plan = {**story.plan, "settings": _deferred(story.plan)}
+        else:
+            story.beat_of(5, epoch=-1)
+        story.beat_of(5, code=77)
+        story.record("NoOpRecord")
+        assert_valid(decision_conformance(story.run_events()))
 
 
 def _deferred(plan: Any) -> dict[str, dict[str, str]]:
