@@ -20,9 +20,9 @@ from typing import Final
 from checkers.folds.brokers import ids_of
 from checkers.folds.leases import (
     FS,
-    THREADS_LAG_NS,
     begin,
     by_node,
+    lag_ns,
     length_of,
     serving,
     under_way,
@@ -39,13 +39,14 @@ from framework.evidence.kinds import (
     Exited,
     LeaseGranted,
     Served,
+    Stalled,
     evidence_of,
 )
 from framework.evidence.run_events import RunEvents, incarnations
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, EVENTS, Clause, Count, Finding
 
-KINDS: Final = (Booted, Exited, BrokerStateChanged, LeaseGranted, Served)
+KINDS: Final = (Booted, Exited, BrokerStateChanged, LeaseGranted, Served, Stalled)
 APPLIED_NS: Final = 1_000_000_000
 """What is committed is told as applied within this time."""
 
@@ -91,7 +92,7 @@ def fenced_serve_nothing(events: RunEvents) -> Outcome:
         for life in lives:
             for success in _successes(life):
                 judged += 1
-                findings += _served(success, operations)
+                findings += _served(success, operations, life)
         findings += _clients(operations, _fenced(lives))
     for node, intervals in by_log.items():
         findings += _clients(asked.get(node, []), intervals)
@@ -133,14 +134,16 @@ def _successes(life: Sequence[Evidence]) -> Iterator[Success]:
             yield Success(each, state, transitions[at] if at < len(transitions) else None)
 
 
-def _served(success: Success, operations: list[Operation]) -> Iterator[Finding]:
+def _served(
+    success: Success, operations: list[Operation], life: Sequence[Evidence]
+) -> Iterator[Finding]:
     served, state = success.served, success.state
     told = served.state or "active"
     after = "starting" if state is None else state.after
-    if told == after == "active" or _just_active(success, told):
+    if told == after == "active" or _just_active(success, told, life):
         return
     beside = under_way(served, operations)
-    if state is not None and served.at_ns - state.at_ns <= THREADS_LAG_NS:
+    if state is not None and _may_lag(life, state, served):
         beside = [each for each in beside if surely_before(moment_of(state), begin(each))]
         if not beside:
             return
@@ -153,14 +156,19 @@ def _served(success: Success, operations: list[Operation]) -> Iterator[Finding]:
     )
 
 
-def _just_active(success: Success, told: str) -> bool:
+def _may_lag(life: Sequence[Evidence], one: Evidence, other: Evidence) -> bool:
+    """Whether threads may have said these in another order than that in which they did them."""
+    return other.at_ns - one.at_ns <= lag_ns(life, one.at_ns, other.at_ns)
+
+
+def _just_active(success: Success, told: str, life: Sequence[Evidence]) -> bool:
     """Whether another thread had made it active, and wrote that down a moment later."""
     following = success.following
     return (
         told == "active"
         and following is not None
         and following.after == "active"
-        and following.at_ns - success.served.at_ns <= THREADS_LAG_NS
+        and _may_lag(life, success.served, following)
     )
 
 
@@ -195,7 +203,7 @@ def _of_process(life: Sequence[Evidence]) -> Iterator[Fenced]:
             lease = each
         elif isinstance(each, BrokerStateChanged) and each.after == "active":
             if since is not None:
-                yield Fenced(since, each.at_ns - THREADS_LAG_NS, why)
+                yield Fenced(since, each.at_ns - lag_ns(life, since, each.at_ns), why)
             since = None
         elif isinstance(each, BrokerStateChanged) and since is None:
             since, why = each.at_ns, each

@@ -38,6 +38,7 @@ from framework.evidence.kinds import (
     LeaseGranted,
     Promised,
     Served,
+    Stalled,
     evidence_of,
 )
 from framework.evidence.run_events import RunEvents, incarnations
@@ -386,7 +387,10 @@ class LeaseExclusion(RunChecker):
     clauses = CLAUSES
     check_run = RunCheck(
         lease_exclusion,
-        evidence=(Booted, LeaseGranted, Served, Claimed, Appended, Decided, Change, Promised),
+        evidence=(
+            *(Booted, LeaseGranted, Served, Stalled),
+            *(Claimed, Appended, Decided, Change, Promised),
+        ),
         fs=(*FS, *PLAYED, *LIFE_FS, *ISR_FS),
         faults=True,
     )

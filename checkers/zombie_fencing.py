@@ -28,6 +28,7 @@ from framework.evidence.kinds import (
     IsrDecided,
     LeaseGranted,
     Served,
+    Stalled,
     either_of,
 )
 from framework.evidence.run_events import RunEvents, untold
@@ -289,6 +290,7 @@ class ZombieFencing(RunChecker):
             IsrDecided,
             LeaseGranted,
             Served,
+            Stalled,
         ),
         fs=FS,
     )

@@ -9,7 +9,7 @@ did may be another thread's: it shows it where it is earlier by more than a thre
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,13 +21,13 @@ from framework.evidence.clocks import (
     surely_before,
     surely_not_after,
 )
-from framework.evidence.kinds import Evidence, LeaseGranted, Served
+from framework.evidence.kinds import Evidence, LeaseGranted, Served, Stalled
 from framework.evidence.run_events import RunEvents, incarnations
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
 
 THREADS_LAG_NS: Final = 250_000_000
-"""A process that runs lets each of its threads run within this time; see `Stalled`."""
+"""A process that runs lets each of its threads run within this time, or says that it stalled."""
 FS: Final = ("metadata", "create", "delete", "produce", "fetch", "list-offsets")
 """Operations that a client sends to a broker."""
 
@@ -50,11 +50,23 @@ class Lease:
             self.served |= isinstance(each, Served)
             self.ran_ns = each.at_ns if self.ran_ns is None else self.ran_ns
 
-    def was_over(self, served: Served) -> bool:
-        """Whether the process began on this answer after the end, by what it did before."""
+    def was_over(self, served: Served, life: Iterable[Evidence]) -> bool:
+        """Whether the process, of which all this is known, began on this answer after the end, by
+        what it did before."""
+        ran_ns = self.ran_ns
         return self.served or (
-            self.ran_ns is not None and served.at_ns - self.ran_ns > THREADS_LAG_NS
+            ran_ns is not None and served.at_ns - ran_ns > lag_ns(life, ran_ns, served.at_ns)
         )
+
+
+def lag_ns(life: Iterable[Evidence], begin_ns: int, end_ns: int) -> int:
+    """For how long a thread of a process may not have got to say what it had done, in a time: also
+    for as long as any part of it stood still then, as on a machine that has no time."""
+    stalls = [each for each in life if isinstance(each, Stalled)]
+    return THREADS_LAG_NS + sum(
+        max(0, min(each.at_ns, end_ns) - max(each.at_ns - each.lasted_ns, begin_ns))
+        for each in stalls
+    )
 
 
 def served_without_lease(events: RunEvents) -> tuple[int, list[Finding]]:
@@ -69,8 +81,8 @@ def served_without_lease(events: RunEvents) -> tuple[int, list[Finding]]:
                     lease = Lease(each)
                 elif isinstance(each, Served) and each.success:
                     judged += 1
-                    findings += _judge(each, lease, asked.get(node, []))
-                if lease is not None:
+                    findings += _judge(each, lease, asked.get(node, []), life)
+                if lease is not None and not isinstance(each, Stalled):
                     lease.saw(each)
     return judged, findings
 
@@ -89,7 +101,9 @@ def length_of(grants: Iterable[LeaseGranted]) -> int | None:
     return min(lengths, key=lambda length: (-lengths[length], length)) if lengths else None
 
 
-def _judge(served: Served, lease: Lease | None, operations: list[Operation]) -> list[Finding]:
+def _judge(
+    served: Served, lease: Lease | None, operations: list[Operation], life: Sequence[Evidence]
+) -> list[Finding]:
     if lease is None:
         return [_never_leased(served, operations)]
     rounded_ns = lease.grant.rounded_ns
@@ -98,7 +112,7 @@ def _judge(served: Served, lease: Lease | None, operations: list[Operation]) -> 
     beside = under_way(served, operations)
     end = moment_of(lease.grant, lease.end_ns)
     after = [each for each in beside if surely_before(end, begin(each), rounded_ns)]
-    if not after and not lease.was_over(served):
+    if not after and not lease.was_over(served, life):
         return []
     late_ms = (served.at_ns - lease.end_ns) / 1e6
     shown = after or beside

@@ -150,6 +150,17 @@ def test_fetch_of_nothing_is_no_service() -> None:
     assert_invalid(fenced_serve_nothing(story.run_events()), "b1 served Fetch")
 
 
+def test_process_that_stood_still_may_say_late_what_it_served() -> None:
+    story = clean()
+    story.bstate("b1", "ACTIVE", "FENCED")
+    story.bstate("b1", "FENCED", "ACTIVE")
+    story.wait(500)
+    story.serve("b1", broker_state="ACTIVE")
+    assert_invalid(fenced_serve_nothing(story.run_events()), "while it was fenced")
+    story.event("b1", "stall", loop="data", ms=400, delayed_ms=400)
+    assert_valid(fenced_serve_nothing(story.run_events()))
+
+
 def test_answer_within_a_lease_of_a_fencing_is_no_violation() -> None:
     """An heir took its id over; until its lease ends it need not know."""
     story = silent(clean(), node="b1")

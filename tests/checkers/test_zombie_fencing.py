@@ -488,6 +488,20 @@ def test_threads_of_one_process_write_their_events_in_any_order() -> None:
     assert_valid(zombie_fencing(story.run_events()))
 
 
+def test_process_that_stood_still_may_say_late_what_it_served() -> None:
+    """The machine had no time for one of its threads; it says so after what it had done before."""
+    for ms in (0, 250):
+        story = clean()
+        story.wait(100)
+        story.event("b1", "heartbeat", error=41)
+        story.wait(300)
+        story.serve("b1")
+        if ms:
+            story.event("b1", "stall", loop="data", ms=ms, delayed_ms=ms)
+        found = zombie_fencing(story.run_events())
+        assert (found.verdict is Verdict.VALID) == bool(ms), found.findings
+
+
 def test_within_the_uncertainty_of_clocks_clients_prove_nothing() -> None:
     """What the node says of itself, by its one clock, still does."""
     story = clean()
