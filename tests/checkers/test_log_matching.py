@@ -6,7 +6,7 @@ import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judging import judged
+from judging import clause_of, judged
 from planted_replicas import behind, clean, on_disks
 from planted_runs import Story, assert_invalid
 
@@ -132,6 +132,42 @@ def test_unknown_tail_of_a_killed_node_is_no_difference() -> None:
     story.append("c2", 4, 2, 24, 25, 26, leader=True)
     story.append("c3", 6, 2, 26)
     assert not log_matching(story.run_events()).findings
+
+
+@PLANTED.violation("agree at epoch 3, offset 5", "offset 4", on=clean)
+def difference_below_that_one_between_them_does_not_know(story: Story) -> None:
+    """What c2 had at offset 4 before it was killed nobody knows; c1's is still c3's to meet."""
+    story.append("c1", 4, 2, 24)
+    story.append("c1", 5, 3, 35)
+    story.boot("c2", (2, 2, 2), log_end=5, last_epoch=2)
+    story.append("c2", 5, 3, 35)
+    story.append("c3", 4, 3, 34)
+    story.append("c3", 5, 3, 35)
+
+
+TWELVE = range(100, 112)
+
+
+def test_what_lies_below_the_unknown_is_not_compared() -> None:
+    story = Story()
+    for node in ("c1", "c2", "c3"):
+        story.boot(node, (1, 1, -1), log_end=4, last_epoch=1)
+        story.append(node, 4, 1, *TWELVE)
+    result = judged(LogMatching(), story)
+    assert clause_of(result, "one-record").compared == 3
+    assert clause_of(result, "same-below").compared == 0
+
+
+def test_two_nodes_are_enough_where_there_are_no_more() -> None:
+    story = Story()
+    nodes = story.plan["nodes"]
+    story.plan = {**story.plan, "nodes": {name: nodes[name] for name in ("c1", "c2")}}
+    for node in ("c1", "c2"):
+        story.boot(node)
+        story.append(node, 0, 1, *TWELVE)
+    result = judged(LogMatching(), story)
+    assert result.verdict is Verdict.VALID, result.note
+    assert {each.compared for each in result.clauses} == {2}
 
 
 @settings(max_examples=200)
