@@ -249,3 +249,27 @@ def test_record_of_a_leader_with_id_0() -> None:
     story.disks.lead(-1, 1, "c1")  # says nobody
     story.disks.lead(2, 1, "c2")
     assert broken(story) == []
+
+
+def test_who_does_not_know_the_leader_names_nobody() -> None:
+    story = clean()
+    story.event("c3", "role", role="follower", epoch=2, leader_id=-1)
+    story.boot("c3", (2, -1, 2), log_end=0)
+    assert_valid(one_leader_per_epoch(story.run_events()))
+
+
+def test_a_leader_whose_id_nobody_knows_has_its_name() -> None:
+    story = Story()
+    story.plan = {**story.plan, "nodes": {name: {"votes": True} for name in ("c1", "c2")}}
+    for node in ("c1", "c2"):
+        story.event(node, "elected", epoch=1, start_offset=0, votes=[1, 2])
+    outcome = one_leader_per_epoch(story.run_events())
+    assert_invalid(outcome, "c1 (c1 won")
+    assert "id c1" not in outcome.findings[0].message
+
+
+def test_a_plan_that_names_no_nodes_is_unknown() -> None:
+    story = Story()
+    story.plan = {}
+    story.describe("t")
+    assert one_leader_per_epoch(story.run_events()).verdict is Verdict.UNKNOWN
