@@ -42,6 +42,7 @@ from framework.evidence.kinds import (
 )
 from framework.evidence.run_events import (
     RunEvents,
+    alone,
     phase_ns,
     settle_marks,
     settled,
@@ -183,7 +184,7 @@ def committed_never_lost(events: RunEvents) -> Outcome:
     left = disk_logs(events.evidence)
     sure = committed_on_disks(events)
     nodes = set(events.plan.get("nodes") or {each.node for each in told})
-    why = untold(events.plan)
+    why, single = untold(events.plan), alone(events.plan)
 
     dropped, found = _dropped_on_disk(events)
     findings += found
@@ -196,11 +197,11 @@ def committed_never_lost(events: RunEvents) -> Outcome:
 
     watched = {each.node for account in told for each in account.history if _watermark(each)}
     counts: dict[str, Count] = {
-        ONE.name: why or _shared(holders, nodes),
+        ONE.name: single or why or _shared(holders, nodes),
         LEADERS.name: why or _one_leader(sure) or compared,
-        NONE_DROPPED.name: (len(watched | dropped), 0 if why else len(watched | nodes)),
+        NONE_DROPPED.name: single or (len(watched | dropped), 0 if why else len(watched | nodes)),
         STILL_THERE.name: there,
-        EVERYWHERE.name: _no_end(events) or (len(at_end), len(at_end | nodes)),
+        EVERYWHERE.name: single or _no_end(events) or (len(at_end), len(at_end | nodes)),
     }
     return weighed(counts, findings, {"committed": len(ledger.entries), "elections": elections})
 

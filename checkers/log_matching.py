@@ -16,7 +16,7 @@ from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.kinds import Appended, either_of
-from framework.evidence.run_events import RunEvents, voters
+from framework.evidence.run_events import RunEvents, alone, voters
 from framework.plugins.checker import DISKS, EVENTS, Clause, Count, Finding
 
 ONE_RECORD: Final = Clause(
@@ -104,9 +104,10 @@ def log_matching(events: RunEvents) -> Outcome:
                     mine = Holder(crc, log.prefixes[offset], each, account)
                     held.add((each.epoch, offset), mine)
     who = set(voters(events.plan))
+    why = alone(events.plan)
     counts = {
-        ONE_RECORD.name: _compared(held.nodes, who),
-        SAME_BELOW.name: _compared(held.known, who),
+        ONE_RECORD.name: why or _compared(held.nodes, who),
+        SAME_BELOW.name: why or _compared(held.known, who),
     }
     figures = {"entries": len(held.first), "nodes": len({account.node for account in found})}
     return weighed(counts, held.findings, figures)

@@ -38,7 +38,7 @@ from framework.evidence.kinds import (
     disk_of,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, incarnations, untold
+from framework.evidence.run_events import RunEvents, alone, incarnations, untold
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
@@ -174,6 +174,7 @@ def node_tells_the_truth(events: RunEvents) -> Outcome:
     disks = _disks(each for each in events.evidence if each.source == DISK)
     tellers = {each.node for each in events.of(Appended) if each.source != DISK}
     nodes, why = set(events.plan.get("nodes") or ()), untold(events.plan)
+    single = alone(events.plan)
     held: Counter[str] = Counter()
     looked_up: Counter[str] = Counter()
     read = {node for node, disk in disks.items() if disk.log is not None}
@@ -192,10 +193,10 @@ def node_tells_the_truth(events: RunEvents) -> Outcome:
     served, silent = _served_untold(events, lives)
     findings += [*unheard, *silent] if not why else []
     counts: dict[str, Count] = {
-        TOLD.name: why or (len(told), len(told | nodes)),
-        THERE.name: why or (len(there), len(there | nodes)),
-        WHOLE.name: (len(read), len(read | nodes)),
-        ENDED.name: why or ended,
+        TOLD.name: single or why or (len(told), len(told | nodes)),
+        THERE.name: single or why or (len(there), len(there | nodes)),
+        WHOLE.name: single or (len(read), len(read | nodes)),
+        ENDED.name: single or why or ended,
         SERVED.name: why or served,
     }
     figures = {"compared": held.total(), "nodes": len(disks)}

@@ -25,7 +25,7 @@ from framework.evidence.kinds import (
     Voted,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, node_ids, untold
+from framework.evidence.run_events import RunEvents, alone, node_ids, untold
 from framework.plugins.checker import DISKS, EVENTS, Clause, Count, Finding
 
 
@@ -73,9 +73,10 @@ def one_vote(events: RunEvents) -> Outcome:
         if len(given) > 1
     ]
     compared, shorter = _to_shorter_logs(events)
+    why = alone(events.plan, voting=True)
     counts: dict[str, Count] = {
-        ONE_CANDIDATE.name: len(mentions) - len(first),
-        LONG_ENOUGH.name: untold(events.plan) or compared,
+        ONE_CANDIDATE.name: why or len(mentions) - len(first),
+        LONG_ENOUGH.name: why or untold(events.plan) or compared,
     }
     return weighed(counts, [*findings, *shorter], {"grants": len(first)})
 

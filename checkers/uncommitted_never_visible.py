@@ -35,7 +35,7 @@ from framework.evidence.kinds import (
     ImageShown,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, untold, voters
+from framework.evidence.run_events import RunEvents, alone, untold, voters
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
@@ -87,7 +87,7 @@ def uncommitted_never_visible(events: RunEvents) -> Outcome:
         answered, early = _answers(told, times)
         counts[ANSWERED.name] = answered
         applied, also_early = _applied(told, times)
-        counts[APPLIED.name] = applied
+        counts[APPLIED.name] = alone(events.plan) or applied
         findings += [*early, *also_early]
     return weighed(counts, findings, {"shown": shown})
 

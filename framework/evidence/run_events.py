@@ -115,6 +115,13 @@ def voters(plan: Mapping[str, Recorded]) -> list[str]:
     return sorted(node for node, spec in nodes.items() if spec.get("votes"))
 
 
+def alone(plan: Mapping[str, Recorded], *, voting: bool = False) -> str:
+    """Why nodes, or voters, cannot be held against each other, by the plan; empty: there are
+    several, or it does not say."""
+    nodes = voters(plan) if voting else list(plan.get("nodes") or ())
+    return f"the cluster has one {'voter' if voting else 'node'}" if len(nodes) == 1 else ""
+
+
 def untold(plan: Mapping[str, Recorded]) -> str:
     """Why nodes tell nothing of themselves as it happens, by the run's plan; empty: they should.
     Older plans do not say, and their nodes did."""

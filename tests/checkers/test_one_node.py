@@ -1,0 +1,55 @@
+"""A cluster of one node: nothing can be held against another, and that is said."""
+
+from typing import Any
+
+import pytest
+from judging import judged
+from planted_runs import NODES, Story
+
+from checkers.committed_never_lost import CommittedNeverLost
+from checkers.log_matching import LogMatching
+from checkers.node_tells_the_truth import NodeTellsTheTruth
+from checkers.one_leader_per_epoch import OneLeaderPerEpoch
+from checkers.one_vote import OneVote
+from framework.evidence.run_events import alone
+from framework.verdict import Verdict
+
+
+def single() -> Story:
+    story = Story()
+    story.plan = {**story.plan, "nodes": {"c1": NODES["c1"]}}
+    story.boot("c1")
+    story.saved("c1", 1, leader=1, voted=1)
+    story.append("c1", 0, 1, 10, 11, leader=True)
+    story.hw("c1", 2, 1)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("checker", "clauses"),
+    [
+        (LogMatching(), {"one-record", "same-below"}),
+        (OneLeaderPerEpoch(), {"one-record", "one-claim"}),
+        (OneVote(), {"one-candidate", "long-enough-log"}),
+        (CommittedNeverLost(), {"one-record", "none-dropped", "everywhere-in-the-end"}),
+        (NodeTellsTheTruth(), {"told-is-there", "there-is-told", "whole-logs", "ended-is-told"}),
+    ],
+)
+def test_one_node_gives_no_occasion(checker: Any, clauses: set[str]) -> None:
+    idle = {
+        each.name: each.note for each in judged(checker, single()).clauses if each.verdict is None
+    }
+    assert clauses <= set(idle)
+    assert all("the cluster has one" in idle[name] for name in clauses)
+
+
+def test_what_it_does_wrong_is_found() -> None:
+    story = single()
+    story.saved("c1", 1, leader=1, voted=3)
+    assert judged(OneVote(), story).verdict is Verdict.INVALID
+
+
+def test_voters_alone() -> None:
+    plan: dict[str, Any] = {"nodes": {"c1": {"votes": True}, "b1": {"votes": False}}}
+    assert alone(plan) == "" and alone(plan, voting=True) == "the cluster has one voter"
+    assert alone({}) == "" and alone({}, voting=True) == ""
