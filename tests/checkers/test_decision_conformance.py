@@ -171,6 +171,15 @@ def member_that_is_fenced(story: Decisions) -> None:
     story.alters([4, 6])
 
 
+@PLANTED.violation("to ISR [4, 9]", "broker 9 is not registered", on=quiet)
+def member_that_nobody_knows(story: Decisions) -> None:
+    story.new_partition([4, 9], 1, isr=[4])
+    asked = change(0, [4, 9], broker_epoch=0, partition=1)
+    operation = story.invoke("alter-isr", "t/1", asked)
+    story.isr([4, 9], 4, 1)
+    story.complete(operation, result=accepted(asked))
+
+
 @PLANTED.violation("the epoch of broker 5 is 2", on=quiet)
 def member_of_a_former_epoch(story: Decisions) -> None:
     story.alters([4, 5], isr_epochs=[0, 1])
@@ -456,6 +465,39 @@ def test_nobody_need_lead_whom_controllers_were_told_that_he_leaves() -> None:
     story.beat(5, "SHUTDOWN", [])
     story.fence(4)
     story.isr([5], -1)
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_epochs_that_are_not_told_are_not_missed() -> None:
+    story = quiet()
+    story.alters([4, 5], isr_epochs=[0, -1])
+    story.decide("AlterPartition", change(1, [], broker_epoch=-1), [story.offset])
+    story.isr([4], 4)
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_replica_that_is_out_of_service_is_not_in_sync() -> None:
+    story = quiet()
+    story.fence(5)
+    story.new_partition([4, 5], 1, isr=[4])
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_nobody_leads_where_nobody_in_sync_is_in_service() -> None:
+    """A replica that is leaving need not be in sync, either."""
+    story = quiet()
+    story.alters([4])
+    story.fence(4)
+    story.isr([4], -1)
+    story.beat(6, "SHUTDOWN", [])
+    story.new_partition([6, 4], 1, isr=[4], leader=-1)
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_whom_an_empty_isr_lets_lead_is_left_open() -> None:
+    story = quiet()
+    story.isr([], -1)
+    story.isr([5], 5)
     assert_valid(decision_conformance(story.run_events()))
 
 
