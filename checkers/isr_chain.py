@@ -558,6 +558,7 @@ class IsrChain(RunChecker):
         "A partition's leaders and ISRs are one chain of records: each accepted request is one, "
         "leaders come from the ISR, nobody joins it unasked, and it keeps what was acknowledged"
     )
+    parted_from = "isr-linearizability"
     requires = either_of(Change)
     clauses = CLAUSES
     check_run = RunCheck(

@@ -108,6 +108,9 @@ class RunChecker:
     summary: ClassVar[str]
     requires: ClassVar[frozenset[str]]
     clauses: ClassVar[Sequence[Clause]] = ()
+    parted_from: ClassVar[str] = ""
+    """The checker that once made its promises: a run whose plan names that one, as it was recorded
+    then, is checked by both."""
     check_run: RunCheck
     batch: ClassVar[RunBatch] = RunBatch()
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -66,14 +67,29 @@ class StoredRun:
     history: Read
 
     def checkers(self) -> set[str]:
-        """Those that its plan names; all, where it names none."""
-        return set(self.info.plan.get("checkers") or registry.names("checkers"))
+        """Those that its plan names, and what was made of them since; all, where it names none."""
+        named = set(self.info.plan.get("checkers") or registry.names("checkers"))
+        without = self.info.plan.get("not_applicable") or {}
+        parted = {
+            name
+            for name in set(registry.names("checkers")).difference(named, without)
+            if _parted_from(name) in named
+        }
+        return named | parted
 
     def checker_options(self, more: Sequence[str]) -> dict[str, str]:
         """Checker -> its options in this run, over which go `more` (NAME:KEY=VALUE,...). Raises
         `UsageError` where they have another form."""
         stored = (self.info.plan.get("options") or {}).get("checker") or ()
         return options_of("checkers", [*map(str, stored), *more])
+
+
+def _parted_from(name: str) -> str | None:
+    """The checker that once made this one's promises; of one that cannot be loaded: none."""
+    with suppress(Exception):
+        found: str | None = getattr(registry.find("checkers", name), "parted_from", None)
+        return found
+    return None
 
 
 def find_runs(paths: Iterable[Path]) -> list[Path]:
