@@ -111,11 +111,13 @@ def test_clean_availability_has_figures() -> None:
 def clean() -> Story:
     """A run in which partitions are used, too, of more than one node."""
     story = busy()
-    for _ in range(20):
+    for number in range(20):
         story.wait(240)
         for node in ("b1", "b2"):
-            story.op("produce", "log-0/0", node=node)
-            story.op("fetch", "log-0/1", node=node)
+            value = {"value": f"{node}-{number}", "acks": "all", "producer": "p"}
+            story.op("produce", "log-0/0", value, {"offset": number}, node=node)
+            asked = {"consumer": node, "from": 0}
+            story.op("fetch", "log-0/1", asked, {"records": [], "position": 0}, node=node)
     return story
 
 
