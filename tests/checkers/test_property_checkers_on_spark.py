@@ -117,11 +117,14 @@ def stored_run(
     def table(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
         return pa.Table.from_pylist(list(rows), schema=schema).drop_columns(["run"])
 
-    asked = [row | {"process": json.dumps(row["process"])} for row in operations]
+    def asked(rows: Sequence[dict[str, Any]]) -> pa.Table:
+        return table([row | {"process": json.dumps(row["process"])} for row in rows], OPERATIONS)
+
     return RunTables(
         run=run,
         plan=story.plan,
-        operations=table(asked, OPERATIONS),
+        operations=asked(operations),
+        observations=asked([operation_row(run, each) for each in story.observations]),
         nemesis=table(nemesis, NEMESIS),
         faults=table(faults, FAULTS),
         evidence=tables_by_kind(story.run_events().evidence),
@@ -136,7 +139,7 @@ def healthy() -> Story:
     story.saved("c1", 1, voted=1)
     story.event("c1", "elected", epoch=1, start_offset=0, votes=[1, 2])
     for node in story.plan["nodes"]:
-        story.append(node, 0, 1, 10, 11, 12, leader=node == "c1")
+        story.append(node, 0, 1, *range(10, 30), leader=node == "c1")
         story.hw(node, 3, 1, role="leader" if node == "c1" else "follower")
         story.state(node, 3)
     story.partition(0, 0, [4, 5])
