@@ -65,6 +65,6 @@ def test_every_installed_checker_applies_to_some_run_of_ours() -> None:
     checkers = {name: registry.load("checkers", name) for name in registry.names("checkers")}
     workloads = [registry.load("workloads", name) for name in registry.names("workloads")]
     systems = [registry.load("systems", name) for name in registry.names("systems")]
-    available = {"faults", REGISTERS}.union(*(each.provides for each in workloads))
+    available = {"faults", "node-answers", REGISTERS}.union(*(each.provides for each in workloads))
     available |= set().union(*(each.capabilities for each in systems))
     assert applicable(checkers, available).not_applicable == {}
