@@ -438,6 +438,79 @@ def test_what_was_not_seen_to_settle_owes_nothing_yet() -> None:
     assert not judged(CHECKER, story).findings
 
 
+def test_what_began_well_after_settling_has_to_stay_wrong_for_long() -> None:
+    story = begun()
+    story.final()
+    story.rounds(1)
+    story.rounds(2, b1="b2")
+    assert not judged(CHECKER, story).findings
+
+
+def test_in_peace_alone_a_short_time_is_none() -> None:
+    """Though all of it was wrong: nobody saw that the cluster had settled."""
+    story = begun()
+    story.wait(20_000)
+    story.rounds(2, b1="b2")
+    assert not judged(CHECKER, story).findings
+
+
+def test_a_fault_that_is_not_known_to_be_over_excuses_what_follows() -> None:
+    story = Asked()
+    with story.fault(victims={"b2": {}}, healed=None):
+        story.wait(1000)
+    story.final()
+    story.rounds(2, b1="b2")
+    assert not judged(CHECKER, story).findings
+
+
+def test_a_fault_before_and_one_after_excuse_no_list_of_the_dead() -> None:
+    story = Asked()
+    for _ in range(2):
+        with story.fault(victims={"c1": {}}):
+            story.wait(1000)
+        with story.fault("kill", ends_processes=True, victims={"b3": {}}):
+            story.wait(20_000)
+            story.brokers("b1")
+            story.brokers("b1")
+    result = judged(CHECKER, ended(story))
+    assert len(result.findings) == 2
+    assert clause_of(result, "dead-unlisted").compared == 4
+
+
+def test_what_is_counted_is_what_could_differ() -> None:
+    story = Asked()
+    story.node("c1")
+    story.node("c1")
+    story.node("c2", leader=-1)
+    story.node("c2")
+    story.quorum("b1")
+    story.quorum("b2")
+    story.brokers("b1")
+    story.brokers("b2")
+    counts = {each.name: each.compared for each in judged(CHECKER, story).clauses}
+    assert counts == {
+        "one-leader": 3,  # c2, b1 and b2 after c1
+        "no-way-back": 5,  # epochs and high watermarks of c1 and c2, and of the leader
+        "committed-kept": 2,
+        "live-listed": 2,
+        "dead-unlisted": 0,
+        "one-address": 3,
+        "heard": 8,
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "heard"),
+    [("NOT_LEADER_OR_FOLLOWER", 2), ("NO_CLIENT", 0), (CLIENT_TIMED_OUT, 0)],
+)
+def test_who_is_heard(code: str, heard: int) -> None:
+    """A refusal is an answer; where no client could be made, nobody was asked."""
+    story = Asked()
+    for _ in range(3):
+        story.silence("c1", code)
+    assert clause_of(judged(CHECKER, story), HEARD.name).compared == heard
+
+
 def test_where_a_fault_may_still_hold_nothing_is_owed() -> None:
     """From the first moment to the last: the ledger says so, and it is no clause's fault."""
     story = Asked()
