@@ -46,8 +46,9 @@ FLOOR: Final = 10
 """Successes a kind, on average: with fewer, hardly two of a kind are under way at once, or one on
 each side of a fault, and no checker had anything to compare. Of a kind by itself a quarter of those
 that were asked for will do, so many at most: some are asked for once or twice in a run, as the
-creation of what is worked on, and of others most are refused for good reasons. What was
-refused because of who asked is not counted: workloads ask as former members on purpose."""
+creation of what is worked on, and of others most are refused for good reasons. What failed while a
+fault held is not counted, nor what was refused because of who asked: workloads ask as former
+members on purpose."""
 TRIES: Final = 3
 """What was tried fewer times may have met a bad moment each time."""
 
@@ -120,7 +121,7 @@ def availability(
     for window in windows:
         figures |= _recovery(operations, window, elections)
     findings, stuck = _stuck(operations, events, _bound_s(events.plan, options))
-    signs, few = _signs(operations, events.faults)
+    signs, few = _signs(operations, events)
     outcome = concluded(len(operations), findings, {**figures, **stuck})
     if outcome.verdict is Verdict.VALID and few:
         outcome = replace(outcome, verdict=Verdict.UNKNOWN, note="; ".join(few))
@@ -220,19 +221,22 @@ def _recovery(
 # --- floors -------------------------------------------------------------------------------
 
 
-def _signs(
-    operations: Sequence[Operation], faults: Iterable[FaultRecord]
-) -> tuple[Count, list[str]]:
+def _signs(operations: Sequence[Operation], events: RunEvents) -> tuple[Count, list[str]]:
     """Two of each kind of operation, of what is done to processes, and of all together: that enough
     succeeded, and again after the first fault. Also what too little was seen of."""
     clients = [each for each in operations if each.f not in PROCESS_FS and not is_zombie(each)]
     main = [each for each in clients if each.phase == "main"]
     asked = Counter(each.f for each in main)
     succeeded = Counter(each.f for each in main if _succeeded(each))
-    stale = Counter(each.f for each in main if each.failed and each.asserts in OF_THE_ASKER)
+    peace = Peace(events)
+    fair = Counter(
+        each.f
+        for each in main
+        if _succeeded(each) or (peace.holds(each) and each.asserts not in OF_THE_ASKER)
+    )
     few = []
     for f, count in sorted(asked.items()):
-        least = max(1, min(FLOOR, (count - stale[f]) // 4))
+        least = max(1, min(FLOOR, fair[f] // 4))
         if succeeded[f] < least:
             few.append(f"{succeeded[f]} of {count} {f} ({least} at least)")
     if succeeded.total() < FLOOR * len(asked):
@@ -240,25 +244,27 @@ def _signs(
     processes = [each for each in operations if each.f in PROCESS_FS]
     if processes and not any(each.ok for each in processes):
         few.append(f"0 of {len(processes)} that start and end processes (1 at least)")
-    gone = list(_never_again(clients, faults))
+    gone = list(_never_again(clients, events))
     notes = [f"too little succeeded to judge the run: {', '.join(few)}"] if few else []
     notes += [f"never again after the first fault: {', '.join(gone)}"] if gone else []
     due = 2 * (len(asked) + bool(asked) + bool(processes))
     return (due - len(few) - len(gone), due), notes
 
 
-def _never_again(operations: Sequence[Operation], faults: Iterable[FaultRecord]) -> Iterator[str]:
-    """What was tried in vain from the first fault on, to the end: all of it, or else kinds. Whether
-    it is stuck is another question, for which the run may be too short."""
-    first_ns = min((each.since_ns for each in faults), default=None)
+def _never_again(operations: Sequence[Operation], events: RunEvents) -> Iterator[str]:
+    """What was tried in vain from the first fault on, to the end: all of it, or else kinds, if they
+    were tried in peace, too. Whether it is stuck is another question, for which the run may be too
+    short."""
+    first_ns = min((each.since_ns for each in events.faults), default=None)
     if first_ns is None:
         return
     after = [each for each in operations if (each.invoked_ns or 0) >= first_ns]
     if len(after) >= TRIES and not any(map(_succeeded, after)):
         yield f"all of {len(after)} operations"
         return
+    peace = Peace(events)
     for f, own in _grouped(after, lambda each: each.f):
-        if len(own) >= TRIES and not any(map(_succeeded, own)):
+        if peace.held_in(own) >= TRIES and not any(map(_succeeded, own)):
             yield f"{f}, of which {len(own)} were tried"
 
 
@@ -303,9 +309,9 @@ class Peace:
 
     def held_in(self, operations: Iterable[Operation]) -> int:
         """How many of them began and ended in one of those."""
-        return sum(map(self._holds, operations))
+        return sum(map(self.holds, operations))
 
-    def _holds(self, operation: Operation) -> bool:
+    def holds(self, operation: Operation) -> bool:
         at = bisect_right(self._begins, operation.invoked_ns or 0) - 1
         ended_ns = operation.completed_ns
         return at >= 0 and ended_ns is not None and ended_ns <= self._calm[at].end_ns

@@ -479,6 +479,27 @@ def test_kind_has_a_floor_of_its_own(succeed: int, asked: int, enough: bool) -> 
     assert (outcome.verdict is Verdict.VALID) == enough, outcome.note
 
 
+@pytest.mark.parametrize(
+    ("in_peace", "verdict"), [(0, Verdict.VALID), (2, Verdict.VALID), (20, Verdict.UNKNOWN)]
+)
+def test_what_fails_while_faults_hold_is_not_missed(in_peace: int, verdict: Verdict) -> None:
+    """A kind that is in vain from the first fault on, of which a few were done before: faults that
+    leave it no time are no fault of the system's."""
+    story = peaceful()
+    for _ in range(4):
+        story.op("delete", "t")
+
+    def tried(times: int) -> None:
+        for _ in range(times):
+            story.op("delete", "t", type="fail", error="NO")
+
+    fault(story, lambda: (ask(story, 5, works=BOTH), tried(40)))
+    ask(story, 1, works=BOTH)
+    tried(in_peace)
+    outcome = availability(story.run_events())
+    assert outcome.verdict is verdict, outcome.note
+
+
 def test_commits_of_former_members_are_not_missed() -> None:
     """8 of 16 that could be done; but of those that could not, there has to be one that could."""
     for done, verdict in ((8, Verdict.VALID), (1, Verdict.UNKNOWN), (0, Verdict.UNKNOWN)):
