@@ -209,7 +209,26 @@ def groups(events: RunEvents) -> Outcome:
         replace(each, clause=name) for name, one in seen.items() for each in one.findings[:MOST]
     ]
     figures = {f"{name} broken": float(len(each.findings)) for name, each in seen.items()}
-    return weighed({name: each.compared for name, each in seen.items()}, findings, figures)
+    counts: dict[str, Count] = {name: each.compared for name, each in seen.items()}
+    tried = _old_commits(run, events.operations)
+    if not isinstance(counts[OLD_GENERATIONS.name], str) and tried < OLD_GENERATIONS.floor:
+        counts[OLD_GENERATIONS.name] = "clients hardly committed in older generations"
+    return weighed(counts, findings, figures)
+
+
+def _old_commits(run: GroupRun, operations: Iterable[Operation]) -> int:
+    """Commits that clients tried after somebody had joined a newer generation, whatever came of
+    them."""
+    return sum(
+        any(
+            join.group == each.value.get("group")
+            and join.generation > each.value.get("generation", -1)
+            and join.operation.precedes(each)
+            for join in run.memberships
+        )
+        for each in operations
+        if each.f == "commit"
+    )
 
 
 # --- what was seen ------------------------------------------------------------------------

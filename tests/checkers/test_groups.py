@@ -140,10 +140,23 @@ def test_a_commit_that_fails_for_another_reason_shows_nothing() -> None:
     story = Story()
     join(story, "a", 1, t0=0)
     join(story, "b", 2, t0=0)
-    commit(story, 1, 2, type="fail", ext=None, error="CONNECTION_FAILED")
+    for _ in range(2):
+        commit(story, 1, 2, type="fail", ext=None, error="CONNECTION_FAILED")
     assert groups(story.run_events()).clauses["old-generations-refused"] == 0
     commit(story, 1, 2, type="fail")
     assert groups(story.run_events()).clauses["old-generations-refused"] == 1
+
+
+def test_one_commit_of_an_older_generation_is_hardly_an_occasion() -> None:
+    story = Story()
+    join(story, "a", 1, t0=0)
+    commit(story, 1, 1)
+    join(story, "b", 2, t0=0)
+    commit(story, 1, 2, type="fail")
+    counts = groups(story.run_events()).clauses
+    assert counts["old-generations-refused"] == "clients hardly committed in older generations"
+    commit(story, 1, 2)
+    assert_invalid(groups(story.run_events()), "a commit of generation 1 was taken")
 
 
 def test_what_was_never_shown_is_not_counted() -> None:
@@ -153,6 +166,7 @@ def test_what_was_never_shown_is_not_counted() -> None:
     join(story, "a", 1, t0=0)
     join(story, "b", 2, "assignment", t0=0)
     commit(story, 2, 2, type="fail")
+    commit(story, 1, 2, type="info")
     commit(story, 1, 2, type="info")
     story.op("join", None, of_member("z", "h"), assigned(1, t1=0))
     counts = groups(story.run_events()).clauses
