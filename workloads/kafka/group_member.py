@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
-from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.structs import OffsetAndMetadata
 
 REBALANCED: Final = "REBALANCED"
@@ -32,7 +32,7 @@ POSITION_MOVED: Final = "POSITION_MOVED"
 NOT_ASSIGNED: Final = "NOT_ASSIGNED"
 """No generation was complete in time."""
 
-JOIN_S: Final = 5.0
+JOIN_S: Final = 7.0
 """After which no new step is begun."""
 PAUSE_S: Final = 0.1
 POSITION_MS: Final = 800
@@ -81,7 +81,7 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
             **self._settings,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
-            partition_assignment_strategy=[RangePartitionAssignor],
+            partition_assignment_strategy=[RoundRobinPartitionAssignor],
             max_poll_records=50,
             heartbeat_interval_ms=200,
             request_timeout_ms=4000,
