@@ -46,7 +46,7 @@ def _table(checkers: Sequence[Mapping[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("verdict", no_wrap=True)
     table.add_column("checker", no_wrap=True)
-    table.add_column("proved by", no_wrap=True)
+    table.add_column("proved by")
     table.add_column("clauses", justify="right", no_wrap=True)
     table.add_column("saw", justify="right", no_wrap=True)
     for each in checkers:
