@@ -194,7 +194,7 @@ def _answered_id(operation: Operation) -> str | None:
 
 
 def _caused(
-    deed: str, name: str, operations: Sequence[Operation], effects: Sequence[Effect]
+    verb: str, name: str, operations: Sequence[Operation], effects: Sequence[Effect]
 ) -> Iterator[Finding]:
     """Each effect needs an operation of its own. Those that were answered with its id are its
     own; the rest is put down to operations that were not answered, or without an id, each of
@@ -207,7 +207,7 @@ def _caused(
     for topic_id, group in sorted(owners.items()):
         if len(group) > 1:
             yield finding(
-                f"{len(group)} operations on {name} were answered that they had {deed} topic "
+                f"{len(group)} operations on {name} were answered that they had {verb} topic "
                 f"{topic_id}",
                 group,
                 clause=TOPICS.name,
@@ -230,7 +230,7 @@ def _caused(
                 if each.failed and (each.invoked_ns or 0) <= effect.by_ns
             ]
             yield finding(
-                f"{name} was {deed} at offset {effect.change.offset} (topic "
+                f"{name} was {verb} at offset {effect.change.offset} (topic "
                 f"{effect.topic_id}), the doing of no operation: {begun} are without an answer "
                 f"by then, and {number} of them account for other records; {len(refused)} were "
                 f"refused",

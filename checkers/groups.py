@@ -149,7 +149,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CommittedAnswer:
     """A group was told what it has committed. None: nothing."""
 
     operation: Operation
@@ -191,7 +191,7 @@ class GroupRun:
     memberships: Sequence[Membership]
     commits: Sequence[Commit]
     refused: Sequence[Commit]
-    told: Sequence[Told]
+    answers: Sequence[CommittedAnswer]
     reads: Sequence[Read]
     began: frozenset[Place]
     ends: Mapping[str, Sequence[End]] = field(default_factory=dict)
@@ -246,8 +246,8 @@ def group_run(operations: Iterable[Operation]) -> GroupRun:
         memberships=[_membership(each) for each in joins],
         commits=[_commit(each) for each in by_f["commit"] if not each.failed],
         refused=[_commit(each) for each in by_f["commit"] if each.failed and each.asserts == STALE],
-        told=[
-            *(_told(each) for each in by_f["committed"] if each.ok),
+        answers=[
+            *(_committed_answer(each) for each in by_f["committed"] if each.ok),
             # What a member says late may have been committed over since.
             *(each for each in positions if each.operation.f == "join"),
         ],
@@ -269,10 +269,10 @@ def _membership(join: Operation) -> Membership:
     )
 
 
-def _positions(join: Operation) -> Iterator[Told]:
+def _positions(join: Operation) -> Iterator[CommittedAnswer]:
     """Where the member begins. The beginning is where one begins that is told of no commit."""
     for key, position in join.result.get("positions") or ():
-        yield Told(join, (str(join.value["group"]), str(key)), int(position) or None)
+        yield CommittedAnswer(join, (str(join.value["group"]), str(key)), int(position) or None)
 
 
 def _commit(operation: Operation) -> Commit:
@@ -280,9 +280,9 @@ def _commit(operation: Operation) -> Commit:
     return Commit(operation, _place(operation), int(value.get("generation", -1)), value["offset"])
 
 
-def _told(operation: Operation) -> Told:
+def _committed_answer(operation: Operation) -> CommittedAnswer:
     result = operation.result if isinstance(operation.result, dict) else {}
-    return Told(operation, _place(operation), result.get("offset"))
+    return CommittedAnswer(operation, _place(operation), result.get("offset"))
 
 
 def _read(operation: Operation) -> Read:
@@ -450,13 +450,13 @@ class Settled:
         return None
 
 
-def _questions(run: GroupRun) -> Iterator[tuple[Told, Sequence[Commit], Settled | None]]:
+def _questions(run: GroupRun) -> Iterator[tuple[CommittedAnswer, Sequence[Commit], Settled | None]]:
     """Each with the commits that may be its answer, and what was committed before it."""
     commits: dict[Place, list[Commit]] = defaultdict(list)
-    told: dict[Place, list[Told]] = defaultdict(list)
+    told: dict[Place, list[CommittedAnswer]] = defaultdict(list)
     for commit in run.commits:
         commits[commit.place].append(commit)
-    for each in run.told:
+    for each in run.answers:
         told[each.place].append(each)
     for place, questions in told.items():
         own = commits[place]
@@ -532,7 +532,7 @@ def commits_made(run: GroupRun) -> Seen:
 
 def within_end(run: GroupRun) -> Seen:
     count, found = 0, []
-    for question in run.told:
+    for question in run.answers:
         ends = run.ends.get(question.place[1], ())
         limit = _limit(question, ends)
         if question.offset is None or limit is None:
@@ -550,7 +550,7 @@ def within_end(run: GroupRun) -> Seen:
     return Seen(count, found)
 
 
-def _limit(question: Told, ends: Iterable[End]) -> End | None:
+def _limit(question: CommittedAnswer, ends: Iterable[End]) -> End | None:
     """How far the partition went at most; None: nobody knows. In the final phase nothing is
     produced any more, so that what it shows then is all that there is."""
     begun = [each for each in ends if each.operation.index < question.end]

@@ -235,7 +235,7 @@ ONE_NODE: Final = "the cluster is one node"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Reading:
     """A number that an answer tells, and what it stands for."""
 
     operation: Operation
@@ -244,7 +244,7 @@ class Told:
 
 
 def _no_way_back(views: Iterable[View], lives: Lives) -> Judgement:
-    groups: dict[tuple[object, str], list[Told]] = defaultdict(list)
+    groups: dict[tuple[object, str], list[Reading]] = defaultdict(list)
     for view in views:
         operation = view.operation
         life: tuple[object, int] | None = (view.leader, view.epoch)
@@ -253,10 +253,10 @@ def _no_way_back(views: Iterable[View], lives: Lives) -> Judgement:
             life, who = lives.of(operation), f"{operation.node}, though it was not restarted"
             if life is None:
                 continue
-            groups[life, f"the leader epoch of {who}"].append(Told(operation, view.epoch, view))
+            groups[life, f"the leader epoch of {who}"].append(Reading(operation, view.epoch, view))
         if view.high_watermark >= 0:
-            told = Told(operation, view.high_watermark, view)
-            groups[life, f"the high watermark of {who}"].append(told)
+            reading = Reading(operation, view.high_watermark, view)
+            groups[life, f"the high watermark of {who}"].append(reading)
     findings = [
         finding(
             f"{what}, went back: {before.view}; then {after.view}",

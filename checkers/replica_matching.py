@@ -142,7 +142,7 @@ def _final_logs(events: RunEvents) -> Logs:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class HighWatermark:
     """A client was told that all below `offset` is committed."""
 
     operation: Operation
@@ -158,7 +158,7 @@ class Member:
 
 
 def _same_batches(events: RunEvents, logs: Logs, lives: TopicLives) -> tuple[Count, list[Finding]]:
-    told = _told(events.operations, lives)
+    told = _high_watermarks(events.operations, lives)
     if not told:
         return "clients were told of no record that is committed", []
     seen = 0
@@ -178,21 +178,23 @@ def _same_batches(events: RunEvents, logs: Logs, lives: TopicLives) -> tuple[Cou
     return seen, findings
 
 
-def _told(operations: Iterable[Operation], lives: TopicLives) -> Mapping[Partition, Sequence[Told]]:
+def _high_watermarks(
+    operations: Iterable[Operation], lives: TopicLives
+) -> Mapping[Partition, Sequence[HighWatermark]]:
     """By fetches, ListOffsets and acknowledgements of acks=all."""
     operations = list(operations)
-    told: dict[Partition, list[Told]] = defaultdict(list)
+    found: dict[Partition, list[HighWatermark]] = defaultdict(list)
     for limit in answered_limits(operations):
         key = _partition(limit.operation, lives)
         if key is not None and limit.limit == "end" and limit.offset:
-            told[key].append(Told(limit.operation, limit.offset))
+            found[key].append(HighWatermark(limit.operation, limit.offset))
     for each in operations:
         key = _partition(each, lives) if each.f == "produce" and each.ok else None
         if key is not None and each.value.get("acks") == "all":
             offset = each.result.get("offset")
             if isinstance(offset, int) and offset >= 0:
-                told[key].append(Told(each, offset + 1))
-    return told
+                found[key].append(HighWatermark(each, offset + 1))
+    return found
 
 
 def _partition(operation: Operation, lives: TopicLives) -> Partition | None:
@@ -233,7 +235,7 @@ def _nodes(events: RunEvents) -> Mapping[str, dict[str, dict[str, int]]]:
 
 
 def _gap(
-    key: Partition, member: Member, begin: int, high: Told, read: Operation
+    key: Partition, member: Member, begin: int, high: HighWatermark, read: Operation
 ) -> Iterator[Finding]:
     """Where its log has nothing, below the high watermark. What is torn or damaged may hold more
     than can be read."""
@@ -264,7 +266,7 @@ def _boundary(member: Member, high: int) -> int:
 
 
 def _difference(
-    key: Partition, members: Sequence[Member], begin: int, high: Told, read: Operation
+    key: Partition, members: Sequence[Member], begin: int, high: HighWatermark, read: Operation
 ) -> Iterator[Finding]:
     """The first batch by which the logs of two members differ."""
     for one, other in pairwise(members):

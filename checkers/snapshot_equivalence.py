@@ -40,8 +40,8 @@ from framework.evidence.run_events import RunEvents, incarnations
 from framework.plugins.checker import DISKS, EVENTS, Clause, Count, Finding
 from framework.verdict import Verdict
 
-Told: TypeAlias = SnapshotWritten | SnapshotLoaded
-Snapshot: TypeAlias = Told | SnapshotFile
+NodeSnapshot: TypeAlias = SnapshotWritten | SnapshotLoaded
+Snapshot: TypeAlias = NodeSnapshot | SnapshotFile
 
 FRAME: Final = 2
 """Header and footer, where a node counts them among a snapshot's records."""
@@ -95,7 +95,7 @@ class Expected:
 
 
 def snapshot_equivalence(events: RunEvents) -> Outcome:
-    snapshots: list[Told] = list(events.of(SnapshotWritten, SnapshotLoaded))
+    snapshots: list[NodeSnapshot] = list(events.of(SnapshotWritten, SnapshotLoaded))
     files = list(events.of(SnapshotFile))
     log, form = known_log(events), next(events.of(ImageForm), None)
     starts = Starts()
@@ -210,7 +210,9 @@ def _epochs(snapshots: Iterable[Snapshot], log: CommittedLog) -> Iterator[Findin
 
 def _above_watermark(events: RunEvents) -> Iterator[Finding]:
     """By the watermark that the node names, and by the last one that it reported."""
-    evidence: Iterable[Told | Committed] = events.of(SnapshotWritten, SnapshotLoaded, Committed)
+    evidence: Iterable[NodeSnapshot | Committed] = events.of(
+        SnapshotWritten, SnapshotLoaded, Committed
+    )
     for lives in incarnations(evidence).values():
         for life in lives:
             reported: Committed | None = None

@@ -138,12 +138,12 @@ def _applied(events: RunEvents, times: CommitTimes) -> tuple[Count, list[Finding
     judged: Counter[str] = Counter()
     findings = []
     first: dict[tuple[str, str], tuple[int, Evidence]] = {}
-    for each, deed, end in _shows(events):
+    for each, verb, end in _shows(events):
         judged[each.node] += 1
         if times.end_at(latest_ns(each)) < end:
-            first.setdefault((each.incarnation, deed), (end, each))
-    for (_, deed), (end, each) in first.items():
-        what = f"{each.node} {deed} what is below {end}"
+            first.setdefault((each.incarnation, verb), (end, each))
+    for (_, verb), (end, each) in first.items():
+        what = f"{each.node} {verb} what is below {end}"
         findings.append(_too_early(APPLIED, what, end - 1, times, [each]))
     heard = {node for node, things in judged.items() if things >= ENOUGH}
     return (len(heard), len(heard.union(events.plan.get("nodes") or ()))), findings

@@ -93,10 +93,10 @@ def _tell_back(log: Log, before: int, after: int) -> str:
 
 
 def _moved(log: Log, before: int, after: int) -> str:
-    deed = "sent" if log.kind[before] == Kind.SEND else "polled"
+    verb = "sent" if log.kind[before] == Kind.SEND else "polled"
     again = "" if log.op[before] == log.op[after] else f" in operation {log.op[after]}"
     return (
-        f"{log.client_name(before)} {deed} {_told(log, before)} in operation {log.op[before]}, "
+        f"{log.client_name(before)} {verb} {_told(log, before)} in operation {log.op[before]}, "
         f"and next {_told(log, after)}{again}"
     )
 

@@ -527,17 +527,17 @@ def test_run_in_which_hardly_anything_happened_is_unknown() -> None:
         assert verdict is Verdict.VALID or "63 of all (90 at least)" in outcome.note
 
 
-@pytest.mark.parametrize("deed", ["start", "restart", "drain", "bounce", "replace"])
-def test_deeds_that_are_not_done_in_time_are_no_unavailability(deed: str) -> None:
+@pytest.mark.parametrize("act", ["start", "restart", "drain", "bounce", "replace"])
+def test_acts_that_are_not_done_in_time_are_no_unavailability(act: str) -> None:
     story = busy()
     for _ in range(40):
         story.wait(1_000)
-        story.op(deed, "broker-301", type="info", error="TIMED_OUT")
+        story.op(act, "broker-301", type="info", error="TIMED_OUT")
     outcome = availability(story.run_events())
     assert outcome.verdict is Verdict.UNKNOWN, "yet one at least has to be seen"
     assert "0 of 40 that start and end processes" in outcome.note
     story.final()
-    story.op(deed, "broker-301")
+    story.op(act, "broker-301")
     assert_valid(availability(story.run_events()))
 
 

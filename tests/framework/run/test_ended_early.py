@@ -18,7 +18,7 @@ from framework.verdict import Verdict
 
 
 @pytest.fixture
-def deeds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is done to a cluster of no nodes."""
     done: list[str] = []
 
@@ -71,7 +71,7 @@ def a_test(results: Path) -> Any:
 
 
 def test_is_collected_and_says_so_in_its_plan(
-    tmp_path: Path, deeds: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, done: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(test: Any, cluster: Any, folder: Any, *_: Any) -> None:
         folder.history.write_text("")
@@ -80,13 +80,13 @@ def test_is_collected_and_says_so_in_its_plan(
     monkeypatch.setattr(lifecycle, "_interpret", fail)
     said = Said()
     folder = lifecycle.record(a_test(tmp_path), [], said)  # type: ignore[arg-type]
-    assert deeds == ["stopped", "collected", "taken down"]
+    assert done == ["stopped", "collected", "taken down"]
     assert any("No space left" in line for line in said.lines)
     assert "No space left" in read_run(folder.path).info.plan["ended_early"]
 
 
 def test_without_a_history_there_is_nothing_to_check(
-    tmp_path: Path, deeds: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, done: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> None:
         raise EngineError("cannot begin a history")
@@ -96,7 +96,7 @@ def test_without_a_history_there_is_nothing_to_check(
         lifecycle.record(a_test(tmp_path), [], Said())  # type: ignore[arg-type]
 
 
-def test_is_never_valid(tmp_path: Path, spark: Any, deeds: list[str]) -> None:
+def test_is_never_valid(tmp_path: Path, spark: Any, done: list[str]) -> None:
     def checked(ended_early: str | None) -> Any:
         folder = tmp_path / "x" / str(bool(ended_early))
         folder.mkdir(parents=True)
@@ -113,7 +113,7 @@ def test_is_never_valid(tmp_path: Path, spark: Any, deeds: list[str]) -> None:
 
 
 def test_a_cluster_that_cannot_be_taken_down_costs_no_verdict(
-    tmp_path: Path, deeds: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, done: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @contextmanager
     def cluster_of(*_: Any, **__: Any) -> Any:
