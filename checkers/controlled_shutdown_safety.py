@@ -10,13 +10,14 @@ to it, for long, from the request to some time after the exit.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
+from checkers.folds.brokers import played
 from checkers.folds.committed_log import CommittedLog, known_log
 from checkers.folds.disk_logs import DISK_KINDS
-from checkers.folds.replay import Replay, states
+from checkers.folds.replay import Key, Replay, states
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -162,7 +163,10 @@ def controlled_shutdown_safety(
     counts: dict[str, Count] = {
         HANDS_OVER.name: nobody if nobody and handed < HANDS_OVER.floor else (handed, told),
         NO_MORE.name: nobody if nobody and watched < NO_MORE.floor else (watched, told),
-        HAD_READ.name: read or _never_led(at, log) or nobody or 0,
+        HAD_READ.name: read
+        or _nobody_had_to_read(at, log, played(events.operations))
+        or nobody
+        or 0,
         GO_ON.name: tried or peace or nobody or 0,
     }
     return weighed(counts, findings, figures)
@@ -465,16 +469,34 @@ def _unread(
     return judged, []
 
 
-def _never_led(at: Mapping[int, Sequence[tuple[Grant, BrokerFenced]]], log: CommittedLog) -> str:
-    """Why nothing had to be read, where the log says so: who was let go had led nothing since it
-    was unfenced."""
-    for grant, fence in (pair for pairs in at.values() for pair in pairs):
-        for change in reversed(log.records[: fence.offset]):
-            if isinstance(change, BrokerUnfenced) and change.broker_id == grant.broker:
-                break
-            if isinstance(change, PartitionState) and change.leader == grant.broker:
-                return ""
-    return "no broker that was let go had been given a leadership" if at else ""
+def _nobody_had_to_read(
+    at: Mapping[int, Sequence[tuple[Grant, BrokerFenced]]], log: CommittedLog, synthetic: Set[int]
+) -> str:
+    """Why nothing had to be read, where the log says so."""
+    if not at or any(_had_to_read(*pair, log, synthetic) for each in at.values() for pair in each):
+        return ""
+    return "nothing was moved from a broker that was let go while others stayed that had to know"
+
+
+def _had_to_read(grant: Grant, fence: BrokerFenced, log: CommittedLog, synthetic: Set[int]) -> bool:
+    """Whether, in the leader epoch that let it go, a leadership was taken from the broker, and a
+    process was in service then and until the end that had not been registered since."""
+    leaders: dict[Key, int] = {}
+    active: dict[int, int] = {}
+    moved = -1
+    for change in log.records[: fence.offset]:
+        match change:
+            case BrokerUnfenced(broker_id=broker, broker_epoch=epoch):
+                active[broker] = epoch
+                moved = -1 if broker == grant.broker else moved
+            case BrokerFenced(broker_id=broker):
+                active.pop(broker, None)
+            case PartitionState():
+                taken = leaders.get(change.key) == grant.broker != change.leader
+                moved = change.offset if taken and change.epoch == fence.epoch else moved
+                leaders[change.key] = change.leader
+    stayed = {broker for broker, epoch in active.items() if epoch <= moved}
+    return bool(stayed - synthetic - {grant.broker})
 
 
 # --- clients ------------------------------------------------------------------------------

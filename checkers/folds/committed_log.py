@@ -66,7 +66,7 @@ def _never_committed(told: Iterable[Change], sure: CommittedOnDisks) -> Iterator
     for record in told:
         on_disk = left.get(record.offset)
         what = f"{record.node} applied {_named(record)} at offset {record.offset}"
-        if on_disk is not None and not _same(record, on_disk):
+        if on_disk is not None and not same_record(record, on_disk):
             yield finding(
                 f"{what}, where the disks of all who could lead have {_named(on_disk)}",
                 evidence=[record, on_disk],
@@ -80,8 +80,9 @@ def _never_committed(told: Iterable[Change], sure: CommittedOnDisks) -> Iterator
             return
 
 
-def _same(told: Change, left: Change) -> bool:
-    """Who voted for a leader its record says, and an event need not."""
+def same_record(told: Change, left: Change) -> bool:
+    """Whether a node told of what lies on a disk. Who voted for a leader its record says, and an
+    event need not."""
     if isinstance(left, LeaderAnnounced) and isinstance(told, LeaderAnnounced):
         told = replace(told, votes=left.votes, voters=left.voters)
     return same_fact(told, left)

@@ -296,7 +296,20 @@ def test_broker_that_led_nothing_had_nothing_that_others_must_read() -> None:
     story.record("NoOpRecord")
     result = judged(ControlledShutdownSafety(), story)
     assert result.verdict is Verdict.VALID, result.note
-    assert "given a leadership" in clause_of(result, "all-had-read").note
+    assert "nothing was moved" in clause_of(result, "all-had-read").note
+
+
+def test_brokers_that_came_after_the_moves_read_them_on_their_way() -> None:
+    story = begun()
+    moved(story)
+    for broker in (5, 6):
+        story.fence(broker)
+    story.brokers(5, 6)
+    let_go(story)
+    granted(story)
+    story.record("NoOpRecord")
+    result = judged(ControlledShutdownSafety(), story)
+    assert "nothing was moved" in clause_of(result, "all-had-read").note
 
 
 def test_who_is_not_active_need_not_have_read() -> None:

@@ -256,7 +256,8 @@ def test_on_spark_every_name_is_judged_by_itself(spark: Any) -> None:
     result = checker_result(checker.name, checker.summary, found)
     assert (result.verdict, result.seen, result.keys) == (Verdict.INVALID, 2, 2)
     assert [(f.key, list(f.operations)) for f in result.findings] == [("bad", [6])]
-    assert json.loads(found[0]["figures"])["operations"] == 1
+    figures = {row["key"]: json.loads(row["figures"]) for row in found}
+    assert figures["bad"]["operations"] == 1
 
 
 def contract(case: Any, name: str) -> Any:

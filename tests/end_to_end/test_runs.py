@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from checkers.folds.committed_log import same_record
 from framework.evidence.changes import Change
-from framework.evidence.kinds import PartitionAppended, same_fact
+from framework.evidence.kinds import PartitionAppended
 from framework.history.event import is_observer
 from nodes.kraft.adapter.evidence import observe
 from tests.end_to_end.runs import verdict_of
@@ -111,7 +112,7 @@ def assert_disks_agree(folder: Path) -> None:
     applied = {each.offset: each for each in told if isinstance(each, Change)}
     records = [each for each in left if isinstance(each, Change) and each.offset in applied]
     assert {each.node for each in records} >= {each.name for each in (folder / "nodes").iterdir()}
-    assert all(same_fact(each, applied[each.offset]) for each in records)
+    assert all(same_record(applied[each.offset], each) for each in records)
     batches = [each for each in left if isinstance(each, PartitionAppended)]
     appended = {fact_of(each) for each in told if isinstance(each, PartitionAppended)}
     assert batches and appended.issuperset(map(fact_of, batches))

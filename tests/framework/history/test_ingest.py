@@ -44,10 +44,14 @@ def in_ranges(path: Path, size: int) -> tuple[list[Operation], str]:
         return [], str(error)
 
 
-def agree(path: Path, content: bytes, size: int) -> None:
+def agree(path: Path, content: bytes, size: int, *, causes: bool = True) -> None:
+    """`causes`: also on what is wrong; where several things are, ranges may meet another first."""
     path.write_bytes(content)
     expected, wrong = one_by_one(content)
     found, message = in_ranges(path, size)
+    if not causes:
+        assert bool(wrong) == bool(message) and found == expected, (wrong, message)
+        return
     assert (wrong in message and bool(wrong) == bool(message)) and found == expected, (
         wrong,
         message,
@@ -152,7 +156,8 @@ def test_lines_left_out_or_said_twice(tmp_path: Path, content: bytes, data: st.D
     whole = content.splitlines(keepends=True) or [b"\n"]
     at = data.draw(st.integers(0, len(whole) - 1))
     whole[at : at + 1] = data.draw(st.sampled_from([[], [whole[at]] * 2, whole[at : at + 2][::-1]]))
-    agree(tmp_path / "h.jsonl", b"".join(whole), data.draw(st.sampled_from([1, 60, 200])))
+    size = data.draw(st.sampled_from([1, 60, 200]))
+    agree(tmp_path / "h.jsonl", b"".join(whole), size, causes=False)
 
 
 @SETTINGS
