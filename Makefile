@@ -12,7 +12,7 @@ ARGS ?= --nemesis partition
 
 # Two workers. A group of tests stays in one worker, one after the other; tests/conftest.py says
 # which are one, and puts the long ones first.
-PYTEST_ARGS ?= -n 2 --dist loadgroup --no-loadscope-reorder
+PYTEST_ARGS ?= -n 2 --dist loadgroup --no-loadscope-reorder --durations=25
 
 .PHONY: help run test lint setup setup-test
 help:
