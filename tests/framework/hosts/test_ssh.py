@@ -45,7 +45,7 @@ def left_on(lab: Machines, name: str) -> str:
     """What a run left on a machine: files, processes, rules. Empty: nothing."""
     return lab.on(
         name,
-        f"ls -d {WORKDIRS[name]} 2>/dev/null; grep -lz ^KRAFT_PROOF_RUN= /proc/[0-9]*/environ; "
+        f"ls -d {WORKDIRS[name]} 2>/dev/null; grep -slz ^KRAFT_PROOF_RUN= /proc/[0-9]*/environ; "
         f"nft list tables | grep {FILTER_TABLE}",
     ).strip()
 
