@@ -64,6 +64,8 @@ def start(master: str = LOCAL_MASTER, quiet: bool = True, *, large: bool = False
     conf = SparkConf().setAll(list(_settings(master, scratch, large).items()))
     if master.startswith("local"):
         os.environ["PYSPARK_PYTHON"] = sys.executable
+        # Else it looks up this machine's own name, which a bare machine cannot resolve.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     interrupt = signal.getsignal(signal.SIGINT)
     log = tempfile.TemporaryFile() if quiet else sys.stderr.buffer  # noqa: SIM115
     try:
