@@ -134,10 +134,15 @@ and what would break it and is not seen.
 
 def page() -> str:
     """docs/clauses.md."""
-    return "\n".join([_HEAD, *(line for name in registry.names("checkers") for line in _of(name))])
+    return "\n".join([_HEAD, *map(section, registry.names("checkers"))])
 
 
-def _of(name: str) -> Iterator[str]:
+def section(name: str) -> str:
+    """What the page says of one checker."""
+    return "\n".join(_lines(name))
+
+
+def _lines(name: str) -> Iterator[str]:
     checker = registry.load("checkers", name)
     yield f"## {name}\n\n{checker.summary}.\n"
     yield "| clause | judged by | floor | what is not seen |"

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from contract import Plants
 from judging import judged
 from planted_runs import Story
 
+from framework.checking.clauses import section
 from framework.checking.contracts import ALL as CONTRACTS
 from framework.checking.results import CheckerResult
 from framework.checking.run_checks import RunChecker
@@ -21,6 +23,7 @@ from framework.plugins import registry
 from framework.verdict import Verdict
 
 NAMES = registry.names("checkers")
+PAGE = Path(__file__).parents[2] / "docs/clauses.md"
 ELSEWHERE = {"kafka-log": "tests.checkers.kafka_log.test_kafka_planted"}
 """Checkers that are a folder, and where their planted violations are."""
 
@@ -133,6 +136,12 @@ def test_every_clause_has_a_planted_violation(name: str) -> None:
                 each.name for each in result.clauses
             }
     assert broken == {each.name for each in loaded(name).clauses}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_clause_is_on_the_page_as_it_is(name: str) -> None:
+    """Its floor and its sources, too: who changes one has said so to readers."""
+    assert section(name) in PAGE.read_text(), "python -m framework.checking.clauses"
 
 
 # --- clocks -------------------------------------------------------------------------------
