@@ -55,7 +55,7 @@ from framework.evidence.kinds import (
     PartitionOffsetSaved,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, untold
+from framework.evidence.run_events import RunEvents, uncollected, untold
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
@@ -182,6 +182,7 @@ def isr_chain(events: RunEvents) -> Outcome:
         gaps=Gaps.of(events, sure),
         leaders=played(events.operations) | _asking(events.operations),
         last_told=_last_told(events),
+        lost=bool(uncollected(events.plan)),
         settings=Settings.of(events),
     )
     findings: list[Finding] = []
@@ -272,11 +273,12 @@ def _asking(operations: Iterable[Operation]) -> set[int]:
 @dataclass(slots=True)
 class Judge:
     """Of one partition after the other. `leaders`: brokers that clients play; `last_told`: see
-    there."""
+    there; `lost`: nodes whose files nobody has, where a record may be that is nowhere else."""
 
     gaps: Gaps
     leaders: set[int]
     last_told: dict[int, int]
+    lost: bool
     settings: Settings
     counts: Counts = field(default_factory=Counts)
 
@@ -386,7 +388,7 @@ class Judge:
                 continue
             self.counts.accepted += 1
             places = by_version.get(change.result["partition_epoch"], [])
-            if links and (places or not self.gaps.offsets):
+            if links and (places or not (self.gaps.offsets or self.lost)):
                 self.counts.accepted_known += 1
                 yield from self._as_recorded(change, places, links)
 

@@ -38,7 +38,7 @@ from framework.evidence.kinds import (
     disk_of,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, alone, incarnations, untold
+from framework.evidence.run_events import RunEvents, alone, incarnations, uncollected, untold
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
@@ -363,8 +363,9 @@ def _ended_untold(
     """Of how many of the plan's nodes exit codes are known; and those with fewer processes that
     told of their boot than had ended of their own."""
     ended: dict[str, list[ProcessEnded]] = defaultdict(list)
+    lost = uncollected(events.plan)
     for each in events.of(ProcessEnded):
-        if each.exit_code is not None:
+        if each.exit_code is not None and each.node not in lost:
             ended[each.node].append(each)
     findings = []
     for node, processes in sorted(ended.items()):
@@ -391,11 +392,12 @@ def _served_untold(
     """How many answers to clients there were of requests that nodes tell of; and nodes that told of
     fewer than clients had."""
     told = Counter((each.node, each.f) for each in events.of(Served))
-    known = {f for _, f in told}
+    known, lost = {f for _, f in told}, uncollected(events.plan)
     answers: dict[tuple[str, str], list[Operation]] = defaultdict(list)
     for operation in events.operations:
-        if operation.ok and operation.node and operation.f in known:
-            answers[operation.node, operation.f].append(operation)
+        node, f = operation.node, operation.f
+        if operation.ok and node and node not in lost and f in known:
+            answers[node, f].append(operation)
     findings = []
     for (node, f), operations in sorted(answers.items()):
         may_miss = IN_FLIGHT * max(1, len(lives.get(node, ())))

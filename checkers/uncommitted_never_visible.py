@@ -35,7 +35,7 @@ from framework.evidence.kinds import (
     ImageShown,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, alone, untold, voters
+from framework.evidence.run_events import RunEvents, alone, uncollected, untold, voters
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
@@ -81,7 +81,7 @@ def uncommitted_never_visible(events: RunEvents) -> Outcome:
     counts: dict[str, Count] = {SHOWN.name: shown, ANSWERED.name: 0, APPLIED.name: 0}
     findings = [*dirty, *(replace(each, clause=APPLIED.name) for each in log.conflicts)]
     times = commit_times(told)
-    if why := untold(events.plan) or _unknown_clocks(events):
+    if why := untold(events.plan) or _unknown_clocks(events) or _lost(events):
         counts |= {ANSWERED.name: why, APPLIED.name: why}
     elif times is not None:
         answered, early = _answers(told, times)
@@ -109,6 +109,12 @@ def _unknown_clocks(events: RunEvents) -> str:
     clocks = Clocks.of(events.plan)
     known = [clocks.within_ns(node) < UNKNOWN_NS for node in voters(events.plan)]
     return "" if any(known) else "nobody measured the clocks of the hosts"
+
+
+def _lost(events: RunEvents) -> str:
+    """The voters that told nobody when they had a record may have been its majority."""
+    lost = sorted(uncollected(events.plan))
+    return f"what {', '.join(lost)} wrote could not be collected" if lost else ""
 
 
 # --- (b), (c): too early ------------------------------------------------------------------

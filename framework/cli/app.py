@@ -36,10 +36,10 @@ _MORE: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 def main(argv: list[str]) -> int:
     """Run a command; its exit code. Prints one line for what went wrong, never a traceback."""
-    logging.basicConfig(
-        level=os.environ.get("KRAFT_PROOF_LOG", "ERROR"),
-        format="%(levelname)s %(name)s: %(message)s",
-    )
+    level = os.environ.get("KRAFT_PROOF_LOG", "")
+    logging.basicConfig(level=level or "ERROR", format="%(levelname)s %(name)s: %(message)s")
+    if not level:  # others' warnings are for us, ours are for the user
+        logging.getLogger("framework").setLevel(logging.WARNING)
     try:
         if not argv and _COMPLETE not in os.environ:
             raise UsageError("no command given (run, check, replay, doctor, clean, up; or --help)")

@@ -131,6 +131,12 @@ def untold(plan: Mapping[str, Recorded]) -> str:
     return "by the run's settings its nodes write no events"
 
 
+def uncollected(plan: Mapping[str, Recorded]) -> Mapping[str, str]:
+    """Nodes whose files the harness could not copy at the end, and why: that something is not
+    there says nothing of them."""
+    return plan.get("uncollected") or {}
+
+
 def unshown(plan: Mapping[str, Recorded], *kinds: type[Evidence]) -> str:
     """Why nobody tells anything of these kinds, nor leaves it on disk, by the run's plan; empty:
     somebody should. Older plans do not say, and their nodes did."""

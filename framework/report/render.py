@@ -230,8 +230,8 @@ def picture_of(picture: Any) -> Markup:
         return Markup()
     try:
         return Markup(svg(picture))  # made of numbers and escaped text
-    except Exception:
-        log.warning("a picture of a finding could not be drawn", exc_info=True)
+    except Exception as error:
+        log.warning("a picture of a finding could not be drawn: %s", error)
         return Markup()
 
 

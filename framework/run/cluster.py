@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeVar
 
+import tenacity
+
 from framework.errors import EngineError
 from framework.history.event import Json
 from framework.plugins.host import Fleet, HostProvider
@@ -91,21 +93,27 @@ def stop_all(cluster: Cluster) -> None:
     on_all(cluster, stop_one)
 
 
-def collect(cluster: Cluster, into: Callable[[str], Path]) -> None:
-    """Copy what nodes wrote. Failures are logged: a verdict never hangs on them."""
+def collect(cluster: Cluster, into: Callable[[str], Path]) -> Mapping[str, str]:
+    """Copy what nodes wrote. Node -> why that could not be done: a verdict never hangs on it."""
+    lost: dict[str, str] = {}
 
     def collect_one(node: str) -> None:
+        host = cluster.host(node)
         try:
-            conclude(cluster.host(node), cluster.host(node).workdir, cluster.pid(node))
+            _again(conclude, host, host.workdir, cluster.pid(node))
+            for directory in cluster.system.artifacts(cluster, node):
+                _again(host.fetch, directory, into(node))
         except Exception as error:
-            log.warning("how %s ended cannot be told: %s", node, error)
-        for directory in cluster.system.artifacts(cluster, node):
-            try:
-                cluster.host(node).fetch(directory, into(node))
-            except Exception as error:
-                log.warning("%s of %s could not be collected: %s", directory, node, error)
+            lost[node] = f"{type(error).__name__}: {error}"
 
     on_all(cluster, collect_one)
+    return lost
+
+
+_again: Final = tenacity.Retrying(
+    stop=tenacity.stop_after_attempt(3), wait=tenacity.wait_fixed(0.5), reraise=True
+)
+"""A connection may be lost in the middle, and the next one be good."""
 
 
 def describe(fleet: Fleet, specs: Sequence[NodeSpec]) -> dict[str, dict[str, Json]]:

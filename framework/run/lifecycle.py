@@ -221,18 +221,30 @@ def _run_cluster(
             folder.write_plan(plan)
             progress.phase("collect")
             if test.options.keep:
-                clusters.collect(cluster, folder.node)
+                _collect(cluster, folder, plan, progress)
                 KEPT.append(stack.pop_all())
                 progress.say("the cluster keeps running; `python -m framework clean` removes it")
                 return
             clusters.stop_all(cluster)
-            clusters.collect(cluster, folder.node)
+            _collect(cluster, folder, plan, progress)
             stack.close()  # here, where a failure costs no verdict
         except Exception as error:
             if not folder.history.exists():
                 raise
             log.info("the cluster could not be taken down in good order", exc_info=error)
             progress.say(f"taking the cluster down: {type(error).__name__}: {error}")
+
+
+def _collect(
+    cluster: Cluster, folder: store.RunFolder, plan: dict[str, Json], progress: Progress
+) -> None:
+    """What is missing in the end is kept in plan.json: its absence says nothing of the node."""
+    lost = clusters.collect(cluster, folder.node)
+    if lost:
+        plan["uncollected"] = dict(sorted(lost.items()))
+        folder.write_plan(plan)
+    for node, why in sorted(lost.items()):
+        progress.say(f"what {node} wrote could not be collected: {why}")
 
 
 def _ended_early(

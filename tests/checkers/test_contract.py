@@ -5,7 +5,7 @@ violations fails it."""
 import importlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from framework.checking.clauses import section
 from framework.checking.contracts import ALL as CONTRACTS
 from framework.checking.results import CheckerResult
 from framework.checking.run_checks import RunChecker
+from framework.evidence.run_events import RunEvents
 from framework.plugins import registry
 from framework.verdict import Verdict
 
@@ -144,9 +145,37 @@ def test_every_clause_is_on_the_page_as_it_is(name: str) -> None:
     assert section(name) in PAGE.read_text(), "python -m framework.checking.clauses"
 
 
-# --- clocks -------------------------------------------------------------------------------
+# --- what could not be collected ----------------------------------------------------------
 
 ON_EVIDENCE = [name for name in NAMES if isinstance(loaded(name), RunChecker)]
+
+
+@dataclass(frozen=True)
+class Uncollected:
+    """A story whose harness could not copy what one node wrote."""
+
+    story: Story
+    node: str
+
+    def run_events(self) -> RunEvents:
+        events = self.story.run_events()
+        return replace(
+            events,
+            evidence=[each for each in events.evidence if each.node != self.node],
+            plan={**events.plan, "uncollected": {self.node: "the connection is lost"}},
+        )
+
+
+@pytest.mark.parametrize("name", ON_EVIDENCE)
+def test_node_whose_files_could_not_be_collected_is_not_accused(name: str) -> None:
+    it = case(name)
+    nodes = {each.node for each in it.clean.run_events().evidence}
+    for node in sorted(nodes.union(it.clean.plan.get("nodes") or ())):
+        result = it.judge(Uncollected(it.clean, node))
+        assert result.verdict is not Verdict.INVALID, (node, result.findings)
+
+
+# --- clocks -------------------------------------------------------------------------------
 
 
 def with_own_clocks(story: Story, within_ns: int) -> Story:

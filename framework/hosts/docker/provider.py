@@ -11,6 +11,7 @@ import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any, Final
@@ -108,7 +109,9 @@ class DockerProvider:
                 _start(client, run, tag, name, address, network, (user_key, host_key))
                 host = SshHost(
                     name,
-                    _patiently(connect, Login(address=address, key=user_key, host_key=host_key)),
+                    partial(
+                        _patiently, connect, Login(address=address, key=user_key, host_key=host_key)
+                    ),
                     address=address,
                     workdir=WORKDIR,
                     python="python3",

@@ -10,7 +10,7 @@ import subprocess
 import tarfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ MISSING: Final = 44
 CLOCK_READINGS: Final = 8
 CLOCK: Final = "import sys, time\nfor _ in sys.stdin: print(time.monotonic_ns(), flush=True)"
 
+log: Final = logging.getLogger(__name__)
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)  # errors reach us as exceptions
 
 
@@ -44,12 +45,12 @@ class Login:
 
 
 class SshHost:
-    """A machine behind one SSH connection. See `framework.plugins.host.Host`."""
+    """A machine behind one SSH connection at a time. See `framework.plugins.host.Host`."""
 
     def __init__(
         self,
         name: str,
-        client: paramiko.SSHClient,
+        reach: Callable[[], paramiko.SSHClient],
         *,
         address: str,
         workdir: str,
@@ -57,7 +58,8 @@ class SshHost:
         software: str,
         prefix: Sequence[str] = (),
     ) -> None:
-        """`prefix`: words before every command, such as `sudo -n --`."""
+        """`reach` logs in: now, and again when the connection is lost. `prefix`: words before
+        every command, such as `sudo -n --`."""
         self.name = name
         self.address = address
         self.workdir = workdir
@@ -65,17 +67,31 @@ class SshHost:
         self.software = software
         self._prefix = prefix
         self._channels = threading.BoundedSemaphore(CHANNELS)
-        self._client = client
-        transport = client.get_transport()
-        assert transport is not None, "the client is connected"
-        self._transport = transport
+        self._reach = reach
+        self._reaching = threading.Lock()
+        self._client = reach()
 
     def close(self) -> None:
         self._client.close()
 
+    def _session(self, timeout_s: float) -> paramiko.Channel:
+        """A session, over a new connection if the old one is lost: nothing was begun on that."""
+        client = self._client
+        try:
+            return _transport(client).open_session(timeout=timeout_s)
+        except paramiko.ChannelException:  # the machine refuses another one
+            raise
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            log.warning("%s: %s; connecting again", self.name, error)
+        with self._reaching:
+            if self._client is client:
+                client.close()
+                self._client = self._reach()
+            return _transport(self._client).open_session(timeout=timeout_s)
+
     def clock(self) -> ClockSample:
         """The machine's CLOCK_MONOTONIC, by the quickest of some questions and answers."""
-        with self._channels, self._transport.open_session(timeout=10.0) as channel:
+        with self._channels, self._session(10.0) as channel:
             channel.settimeout(10.0)
             channel.exec_command(shlex.join([self.python, "-c", CLOCK]))
             answers = channel.makefile("r")
@@ -152,20 +168,25 @@ class SshHost:
     ) -> tuple[int, bytes, bytes]:
         """Run a shell command to its end: exit code and both streams."""
         deadline = time.monotonic() + timeout_s
-        with self._channels:
-            channel = self._transport.open_session(timeout=timeout_s)
-            with channel:
-                channel.settimeout(timeout_s)
-                try:
-                    channel.exec_command(self._whole(command))
-                    channel.sendall(stdin)
-                    channel.shutdown_write()
-                    out, err = _drain(channel, deadline)
-                except TimeoutError:
-                    raise CommandFailed(
-                        f"{self.name}: {command}: no end after {timeout_s:g} s"
-                    ) from None
-                return channel.recv_exit_status(), out, err
+        with self._channels, self._session(timeout_s) as channel:
+            channel.settimeout(timeout_s)
+            try:
+                channel.exec_command(self._whole(command))
+                channel.sendall(stdin)
+                channel.shutdown_write()
+                out, err = _drain(channel, deadline)
+            except TimeoutError:
+                raise CommandFailed(
+                    f"{self.name}: {command}: no end after {timeout_s:g} s"
+                ) from None
+            return channel.recv_exit_status(), out, err
+
+
+def _transport(client: paramiko.SSHClient) -> paramiko.Transport:
+    transport = client.get_transport()
+    if transport is None:
+        raise EOFError("the connection is closed")
+    return transport
 
 
 def _drain(channel: paramiko.Channel, deadline: float) -> tuple[bytes, bytes]:

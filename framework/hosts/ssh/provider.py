@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -234,10 +235,7 @@ class SshProvider:
 def look(machine: Machine) -> Found:
     """Log in and look. Changes nothing. Raises `Unfit`."""
     try:
-        with closing(connect(machine.login)) as client:
-            bare = SshHost(
-                machine.name, client, address="", workdir="", python="python3", software=""
-            )
+        with closing(_bare(machine)) as bare:
             asked = bare.run(["sh", "-c", FIND_PYTHON], check=False)
             if asked.code != 0:
                 version = (asked.out + asked.err).strip().splitlines() or ["none"]
@@ -312,26 +310,28 @@ def _prefix(machine: Machine, *variables: str) -> list[str]:
     return [*(("sudo", "-n", "--") if machine.user != "root" else ()), "env", PATH, *variables]
 
 
-@contextmanager
-def _reached(machine: Machine) -> Iterator[SshHost]:
+def _reached(machine: Machine) -> closing[SshHost]:
     """The machine's root, outside of any run. Raises `UNREACHED`."""
-    with closing(connect(machine.login)) as client:
-        yield SshHost(
-            machine.name,
-            client,
-            address=machine.address,
-            workdir=machine.workdir,
-            python="python3",
-            software="",
-            prefix=_prefix(machine),
-        )
+    return closing(_bare(machine, _prefix(machine)))
+
+
+def _bare(machine: Machine, prefix: Sequence[str] = ()) -> SshHost:
+    return SshHost(
+        machine.name,
+        partial(connect, machine.login),
+        address=machine.address,
+        workdir=machine.workdir,
+        python="python3",
+        software="",
+        prefix=prefix,
+    )
 
 
 def _host(name: str, machine: Machine, run: runs.Run, python: str) -> SshHost:
     folder = _folder(machine, run)
     return SshHost(
         name,
-        connect(machine.login),
+        partial(connect, machine.login),
         address=machine.address,
         workdir=f"{folder}/node",
         python=python,

@@ -3,11 +3,14 @@
 import re
 import signal
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import paramiko
 import pytest
 import tenacity
 
+from framework.hosts.ssh.host import SshHost
 from framework.plugins.host import CommandFailed, Fleet, Host, HostProvider
 from nodes.kraft.adapter.image import image, python
 
@@ -55,6 +58,15 @@ def test_run(fleet: Fleet) -> None:
 def test_run_is_over_in_time(fleet: Fleet) -> None:
     with pytest.raises(CommandFailed, match=r"no end after 0\.3 s"):
         fleet.hosts["a"].run(["sleep", "1000000"], timeout_s=0.3)
+
+
+def test_a_lost_connection_costs_no_more_than_what_was_under_way(fleet: Fleet) -> None:
+    host = fleet.hosts["a"]
+    if isinstance(host, SshHost):
+        with pytest.raises((CommandFailed, paramiko.SSHException)):
+            host.run(["pkill", "-9", "-f", "^sshd[^ ]*: root@"])
+    with ThreadPoolExecutor(4) as pool:
+        assert [*pool.map(lambda _: host.run(["hostname"]).out.strip(), range(4))] == ["a"] * 4
 
 
 def test_much_output_on_both_streams(fleet: Fleet) -> None:

@@ -107,3 +107,24 @@ def test_a_node_that_ended_is_not_waited_for(tmp_path: Path) -> None:
 def test_nodes_that_live_have_their_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clusters, "BARRIER_TIMEOUT_S", 1.0)
     assert "did not settle in 1 s: nobody answers" in failure([], tmp_path)
+
+
+@pytest.mark.parametrize(("failures", "lost"), [(2, []), (1000, ["n2"])])
+def test_what_a_connection_cost_is_fetched_over_the_next_one(
+    tmp_path: Path, failures: int, lost: Sequence[str]
+) -> None:
+    class Shaky(Host):
+        def fetch(self, remote: str, local: Path) -> None:
+            nonlocal failures
+            failures -= 1
+            if failures >= 0:
+                raise EOFError("the connection is lost")
+            super().fetch(remote, local)
+
+    hosts = {"n1": Host(alive=True), "n2": Shaky(alive=True)}
+    cluster = SimpleNamespace(
+        system=Mute(), nodes=dict.fromkeys(hosts), host=hosts.get, pid=lambda _: 7
+    )
+    found = clusters.collect(cluster, tmp_path.joinpath)  # type: ignore[arg-type]
+    assert list(found) == lost and all("connection is lost" in why for why in found.values())
+    assert {path.name for path in tmp_path.iterdir()} == {"n1", "n2"} - set(lost)

@@ -29,7 +29,12 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(clusters, "cluster_of", cluster_of)
     monkeypatch.setattr(clusters, "stop_all", lambda *_: done.append("stopped"))
-    monkeypatch.setattr(clusters, "collect", lambda *_: done.append("collected"))
+
+    def collect(*_: Any) -> dict[str, str]:
+        done.append("collected")
+        return {}
+
+    monkeypatch.setattr(clusters, "collect", collect)
     return done
 
 
@@ -83,6 +88,20 @@ def test_is_collected_and_says_so_in_its_plan(
     assert done == ["stopped", "collected", "taken down"]
     assert any("No space left" in line for line in said.lines)
     assert "No space left" in read_run(folder.path).info.plan["ended_early"]
+
+
+def test_what_could_not_be_collected_is_said_and_kept_in_the_plan(
+    tmp_path: Path, done: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interpret(test: Any, cluster: Any, folder: Any, *_: Any) -> None:
+        folder.history.write_text("")
+
+    monkeypatch.setattr(lifecycle, "_interpret", interpret)
+    monkeypatch.setattr(clusters, "collect", lambda *_: {"b2": "EOFError: gone"})
+    said = Said()
+    folder = lifecycle.record(a_test(tmp_path), [], said)  # type: ignore[arg-type]
+    assert "what b2 wrote could not be collected: EOFError: gone" in said.lines
+    assert read_run(folder.path).info.plan["uncollected"] == {"b2": "EOFError: gone"}
 
 
 def test_without_a_history_there_is_nothing_to_check(
