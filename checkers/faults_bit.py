@@ -73,8 +73,7 @@ def faults_bit(events: RunEvents, options: FaultsBitOptions = FaultsBitOptions()
     notes += _named("not looked at before", injections, looked)
     notes += _named("not seen to be healed", injections, over)
     verdict = Verdict.UNKNOWN if notes else Verdict.VALID
-    if bit:
-        notes += _named("not seen to bite", injections, bit)
+    notes += _named("not seen to bite", injections, bit)
     times = _times(bit)
     figures: dict[str, float] = {
         "injections": len(injections),

@@ -74,7 +74,7 @@ class Held:
             self._differ(ONE_RECORD, place, other, mine)
         elif None not in (other.prefix, mine.prefix) and other.prefix != mine.prefix:
             self._differ(SAME_BELOW, place, other, mine)
-        elif other.prefix is None and mine.prefix is not None:
+        elif other.prefix is None:
             self.first[place] = mine  # a known prefix is worth more than an unknown one
 
     def _differ(self, clause: Clause, place: Place, one: Holder, other: Holder) -> None:

@@ -12,7 +12,9 @@ from benchmarks.mutation.run import Target
 
 ROOT: Final = Path(__file__).parents[2]
 TESTS: Final = "tests/checkers"
-OF_ALL: Final = (f"{TESTS}/test_contract.py", f"{TESTS}/test_checker_options.py")
+OF_ALL: Final = tuple(
+    f"{TESTS}/test_{each}.py" for each in ("contract", "checker_options", "one_node")
+)
 _IMPORTS: Final = re.compile(r"^from (checkers\.[\w.]+) import", re.MULTILINE)
 _OF_COMPILING: Final = ("precompile",)
 

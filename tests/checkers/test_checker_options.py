@@ -9,6 +9,7 @@ import pytest
 from contract import Plants
 
 from framework.checking.run_checks import RunChecker
+from framework.errors import UsageError
 from framework.plugins import registry
 from framework.plugins.options import Named, create
 from framework.verdict import Verdict
@@ -54,6 +55,15 @@ def test_an_option_changes_the_verdict(
 
     assert judged("") is (Verdict.VALID if planted == CLEAN else Verdict.INVALID)
     assert judged(options) is verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    sorted({(name, options.partition("=")[0]) for name, _, options, _ in CASES}),
+)
+def test_an_option_that_makes_no_sense_is_refused(name: str, option: str) -> None:
+    with pytest.raises(UsageError, match=option):
+        create("checkers", Named(name, f"{option}=0"))
 
 
 def test_every_option_has_a_case() -> None:

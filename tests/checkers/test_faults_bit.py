@@ -18,19 +18,45 @@ def test_faults_that_bit_and_healed_are_accepted() -> None:
     assert outcome.figures == {"injections": 1, "bit": 1, "healed": 1, "bit.partition": 1}
 
 
-@pytest.mark.parametrize("nemeses", [[], ["none"]])
-def test_run_without_faults_is_accepted(nemeses: list[str]) -> None:
+@pytest.mark.parametrize("plan", [{}, {"nemeses": []}, {"nemeses": ["none"]}])
+def test_run_without_faults_is_accepted(plan: dict[str, Any]) -> None:
     story = Story()
-    story.plan = {"nemeses": nemeses}
+    story.plan = plan
     outcome = faults_bit(story.run_events())
     assert_valid(outcome)
-    assert outcome.note == "no faults asked"
+    assert (outcome.seen, outcome.note) == (1, "no faults asked")
+
+
+def test_injections_that_nobody_asked_for_are_looked_at() -> None:
+    story = Story()
+    story.plan = {"nemeses": []}
+    story.inject(effective=False)
+    outcome = faults_bit(story.run_events())
+    assert outcome.verdict is Verdict.UNKNOWN
+    assert "none was seen to bite" in outcome.note
+
+
+def test_the_plan_names_faults_that_a_nemesis_has_under_another_name() -> None:
+    story = Story()
+    story.plan = {"nemeses": ["trouble"], "faults": ["partition", "none"]}
+    story.inject()
+    assert_valid(faults_bit(story.run_events()))
+    story.plan["faults"] = ["partition", "kill"]
+    assert faults_bit(story.run_events()).note == "never seen to bite: kill"
 
 
 def test_faults_asked_and_none_injected_is_unknown() -> None:
     outcome = faults_bit(Story().run_events())
     assert outcome.verdict is Verdict.UNKNOWN
-    assert "none was injected" in outcome.note
+    assert outcome.note == "faults were asked for (partition), and none was injected"
+
+
+def test_where_none_bit_each_is_named_once() -> None:
+    outcome = faults_bit(injected(effective=False)().run_events())
+    assert outcome.note == (
+        "faults were injected, and none was seen to bite; "
+        "not seen to bite: partition halves (injection 1)"
+    )
 
 
 def injected(**more: Any) -> Callable[[], Story]:
@@ -59,6 +85,11 @@ HELD_BEFORE = {"entries": [{"step": "probed-before", "probe": {"bites": True}}]}
     "not looked at before: partition",
     on=injected(entries=[{"step": "probed-before", "probe": {"bites": None}}]),
     name="a look that failed",
+)
+@PLANTED.violation(
+    "not looked at before: partition",
+    on=injected(entries=[{"step": "probed-before", "probe": None}]),
+    name="a look that nothing came of",
 )
 def it_did_not_bite(story: Story) -> None:
     """As it is."""
@@ -90,9 +121,17 @@ def test_some_dull_injections_among_sharp_ones_are_named() -> None:
     story.plan = {"nemeses": ["partition"]}
     story.inject(1)
     story.inject(2, effective=False)
+    story.inject(3)
     outcome = faults_bit(story.run_events())
     assert_valid(outcome)
     assert "injection 2" in outcome.note
+    assert outcome.clauses == {"probed-before": (6, 6), "bit": (4, 4), "over": (6, 6)}
+
+
+def test_the_look_before_is_found_among_what_else_the_ledger_says() -> None:
+    steps: list[dict[str, Any]] = [{"step": "chosen"}, {"step": "probed-before"}]
+    steps[1]["probe"] = {"bites": False}
+    assert_valid(faults_bit(injected(entries=steps)().run_events()))
 
 
 def test_a_kind_that_never_bit_is_unknown_whatever_the_others_did() -> None:
@@ -101,4 +140,4 @@ def test_a_kind_that_never_bit_is_unknown_whatever_the_others_did() -> None:
     story.inject(1)
     outcome = faults_bit(story.run_events())
     assert outcome.verdict is Verdict.UNKNOWN
-    assert "never seen to bite: kill" in outcome.note
+    assert outcome.note == "never seen to bite: kill"

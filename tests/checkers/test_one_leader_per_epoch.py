@@ -233,6 +233,7 @@ def test_only_good_answers_of_voters_to_reads_are_sightings() -> None:
     story.op("describe", "t", type="fail", ext={"epoch": 1, "offset": 1}, node="c2")
     story.op("create", "t", ext={"epoch": 1, "offset": 1}, node="c2")
     story.op("describe", "t", node="c2")
+    story.invoke("describe", "t", node="c2")  # never answered
     story.op("describe", "t", ext={"epoch": 1, "offset": 1}, node="b1")
     outcome = one_leader_per_epoch(story.run_events())
     assert not outcome.findings and outcome.figures == {"epochs": 1}
