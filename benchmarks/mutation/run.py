@@ -23,6 +23,7 @@ import pytest
 from benchmarks.mutation.children import Ended, each_in_a_child
 from benchmarks.mutation.in_place import Change, Import, functions_of
 from benchmarks.mutation.mutants import Module, Mutant, mutants
+from framework.plugins import registry
 
 TIMES: Final = 5
 """And so many times as long as without a mutant."""
@@ -70,6 +71,12 @@ def run(target: Target, jobs: int) -> Outcome:
 
 
 def _pytest(target: Target, *plugins: object) -> int:
+    """In a child: there are no checkers but the target's, so that no others' cases are made."""
+    if target.checkers:
+        others = registry.names
+        registry.names = lambda group: (
+            list(target.checkers) if group == "checkers" else others(group)
+        )
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:timeout", "-W", "ignore"]
     files = [str(target.root / each) for each in (*target.shared, *target.tests)]
     return pytest.main([*options, f"--rootdir={target.root}", *files], [_Chosen(target), *plugins])
