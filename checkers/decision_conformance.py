@@ -192,11 +192,7 @@ def _counts(compared: Mapping[str, int], events: RunEvents) -> dict[str, Count]:
         BROKERS: why,
         LEADERS: _few((each.ok for each in topics), "made or deleted topics"),
     }
-    counts: dict[str, Count] = {}
-    for clause, reason in missing.items():
-        count = compared[clause.name]
-        counts[clause.name] = reason if reason and count < clause.floor else count
-    return counts
+    return {each.name: each.count(compared[each.name], why) for each, why in missing.items()}
 
 
 def _few(times: Iterable[bool], what: str) -> str:

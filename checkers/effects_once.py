@@ -135,17 +135,17 @@ def _occasions(counts: Mapping[str, int], operations: Iterable[Operation]) -> di
     done = Counter(each.f for each in operations if each.ok)
     topics = done["create"] + done["delete"]
     played = sum(each.ok for group in _asked_to_register(operations).values() for each in group)
-    enough = {
-        TOPICS.name: (topics >= TOPICS.floor, "no two changes of topics"),
-        REQUESTS.name: (topics >= REQUESTS.floor, "no two changes of topics"),
-        REGISTRATIONS.name: (played >= REGISTRATIONS.floor, "no two registrations"),
-        SHRINKS.name: (_shrinks(operations) >= SHRINKS.floor, "no two ISRs made smaller"),
+    acknowledged = {
+        TOPICS: (topics, "no two changes of topics"),
+        REQUESTS: (topics, "no two changes of topics"),
+        REGISTRATIONS: (played, "no two registrations"),
+        SHRINKS: (_shrinks(operations), "no two ISRs made smaller"),
     }
     return {
-        name: count
-        if count >= 2 or enough[name][0]
-        else f"clients were acknowledged {enough[name][1]}"
-        for name, count in counts.items()
+        each.name: each.count(
+            counts[each.name], "" if times >= each.floor else f"clients were acknowledged {few}"
+        )
+        for each, (times, few) in acknowledged.items()
     }
 
 

@@ -166,17 +166,14 @@ def _counts(compared: Mapping[str, int], events: RunEvents) -> dict[str, Count]:
     done = {each.f for each in events.operations if each.ok}
     named = any(_producer(each) is not None for each in events.operations)
     reasons = {
-        TOPICS.name: "" if "create" in done else "no client was acknowledged a topic",
-        BROKERS.name: "",
-        ENTRIES.name: "",
-        BATCHES.name: "" if "produce" in done else "no client was acknowledged a record",
-        PRODUCERS.name: "" if named else "no client said by which id it produces",
-        VOTERS.name: untold(events.plan) or _hardly_restarted(events),
+        TOPICS: "" if "create" in done else "no client was acknowledged a topic",
+        BROKERS: "",
+        ENTRIES: "",
+        BATCHES: "" if "produce" in done else "no client was acknowledged a record",
+        PRODUCERS: "" if named else "no client said by which id it produces",
+        VOTERS: untold(events.plan) or _hardly_restarted(events),
     }
-    return {
-        name: why if why and compared[name] < VOTERS.floor else compared[name]
-        for name, why in reasons.items()
-    }
+    return {each.name: each.count(compared[each.name], why) for each, why in reasons.items()}
 
 
 def _hardly_restarted(events: RunEvents) -> str:
@@ -354,9 +351,8 @@ def _producers(events: RunEvents) -> Names:
 
 
 def _producer(operation: Operation) -> int | None:
-    found = (operation.ext or {}).get("producer_id")
-    told = operation.f == "produce" and isinstance(found, int) and found >= 0
-    return found if told and isinstance(found, int) else None
+    found = (operation.ext or {}).get("producer_id") if operation.f == "produce" else None
+    return found if isinstance(found, int) and found >= 0 else None
 
 
 def _producer_blocks(events: RunEvents) -> tuple[int, list[Finding]]:

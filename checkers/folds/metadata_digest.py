@@ -95,7 +95,8 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "producer ids": ("next",),
     "request": ("number", "id", "answer"),
 }
-"""The kinds of entities that a replay has, and what a digest may stand for of each. `activated`: it
+"""The kinds of entities that a replay has, and what a digest may stand for of each: the words in
+which a system's adapter says what its own digest covers, whatever it calls that. `activated`: it
 was unfenced under this epoch, now or earlier. `number`, of a request: how many were before it."""
 
 

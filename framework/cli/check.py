@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from framework.checking import spark as spark_session
 from framework.checking.clauses import share
@@ -195,17 +195,8 @@ def json_line(result: RunResult) -> str:
         "path": str(result.path),
         "verdict": result.verdict.value,
         "checkers": {
-            checker.name: {
-                "verdict": checker.verdict.value,
-                "seen": checker.seen,
-                "keys": checker.keys,
-                "note": checker.note,
-                "contracts": list(checker.contracts),
-                "clauses": clauses,
-                "options": checker.options,
-                "figures": dict(checker.figures),
-            }
-            for checker, clauses in zip(result.checkers, _clauses(result), strict=True)
+            checker["name"]: {field: checker[field] for field in _OF_A_CHECKER}
+            for checker in document["checkers"]
         },
         "findings": [
             {"checker": checker["name"], **finding}
@@ -219,9 +210,10 @@ def json_line(result: RunResult) -> str:
     return json.dumps(line)
 
 
-def _clauses(result: RunResult) -> list[list[dict[str, Any]]]:
-    """Of each checker, as verdict.json has them."""
-    return [checker["clauses"] for checker in verdict_document(result)["checkers"]]
+_OF_A_CHECKER: Final = (
+    *("verdict", "seen", "keys", "note", "contracts", "clauses", "options", "figures"),
+)
+"""What `--json` has of verdict.json."""
 
 
 def verdict_text(result: RunResult) -> str:
@@ -231,8 +223,10 @@ def verdict_text(result: RunResult) -> str:
         return f"error  {about}{result.error}"
     lines = [f"{result.verdict.value}  {result.path}"]
     lines += [f"  note: {note}" for note in result.notes]
-    for checker, clauses in zip(result.checkers, _clauses(result), strict=True):
-        what = f"{share(clauses)} clauses, {checker.seen} observations, {checker.keys} keys"
+    documents = verdict_document(result)["checkers"]
+    for checker, document in zip(result.checkers, documents, strict=True):
+        held = share(document["clauses"])
+        what = f"{held} clauses, {checker.seen} observations, {checker.keys} keys"
         note = f" ({checker.note})" if checker.note else ""
         given = f":{checker.options}" if checker.options else ""
         lines.append(f"  {checker.verdict.value:8}{checker.name}{given}: {what}{note}")

@@ -62,6 +62,10 @@ class Clause:
     sources: Sequence[str]
     blind: str = ""
 
+    def count(self, compared: int, why: str) -> Count:
+        """What was compared; where that is below the floor because there was no occasion, why."""
+        return why if why and compared < self.floor else compared
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:

@@ -8,11 +8,11 @@ from kio.static.protocol import RequestPayload
 
 from framework.history.event import Completion, Invocation
 from framework.plugins.dialect import Exchange, UnexpectedResponse
-from framework.plugins.outcomes import MALFORMED_RESPONSE, Failure, Ok, Refused, completion
+from framework.plugins.outcomes import Failure, Ok, Refused, completion
 from framework.plugins.system import Cluster
 from workloads.kafka.broker_client import BrokerClient
 from workloads.kafka.codec import Codec
-from workloads.kafka.connection import Breakdown, Connection
+from workloads.kafka.connection import Breakdown, Connection, no_answer
 from workloads.kafka.controller_client import ControllerClient
 from workloads.kafka.messages import EXCHANGES
 from workloads.kafka.system import system_of
@@ -46,15 +46,9 @@ class KafkaClient:
         try:
             node, response = self._call(invocation, exchange.at, request)
             result = exchange.answer(invocation, response)
-        except Breakdown as error:
-            node = error.node
-            result = self._outcomes.unanswered(
-                invocation.f, error.code, str(error), sent=error.sent
-            )
-        except UnexpectedResponse as error:
-            result = self._outcomes.unanswered(
-                invocation.f, MALFORMED_RESPONSE, str(error), sent=True
-            )
+        except (Breakdown, UnexpectedResponse) as error:
+            node = error.node if isinstance(error, Breakdown) else node
+            result = no_answer(self._outcomes, invocation.f, error)
         if isinstance(result, Refused):
             result = self._outcomes.refused(invocation.f, result, retried=exchange.forwarded)
         return completion(invocation, result, node)

@@ -15,11 +15,14 @@ from typing import Any, Final
 
 from kio.static.protocol import RequestPayload
 
+from framework.plugins.dialect import UnexpectedResponse
 from framework.plugins.outcomes import (
     CLIENT_TIMED_OUT,
     CONNECTION_FAILED,
     CONNECTION_LOST,
     MALFORMED_RESPONSE,
+    Failure,
+    OutcomeTable,
 )
 from workloads.kafka.codec import Codec, MalformedResponse
 
@@ -41,6 +44,13 @@ class Breakdown(Exception):
         super().__init__(message)
         self.code = code
         self.node: str | None = None
+
+
+def no_answer(outcomes: OutcomeTable, f: str, error: Breakdown | UnexpectedResponse) -> Failure:
+    """The completion of operation `f` that got none, or one that nobody understands."""
+    if isinstance(error, Breakdown):
+        return outcomes.unanswered(f, error.code, str(error), sent=error.sent)
+    return outcomes.unanswered(f, MALFORMED_RESPONSE, str(error), sent=True)
 
 
 class NotSent(Breakdown):

@@ -25,7 +25,7 @@ from framework.plugins.system import Cluster
 from workloads.kafka.broker_client import BrokerClient
 from workloads.kafka.client import connections
 from workloads.kafka.codec import Codec
-from workloads.kafka.connection import Breakdown
+from workloads.kafka.connection import Breakdown, no_answer
 from workloads.kafka.group_messages import (
     commit_answer,
     commit_request,
@@ -236,11 +236,8 @@ class GroupsClient:
         try:
             response = self._brokers[node].call(request, time.monotonic() + ATTEMPT_S)
             answer = (committed_answer if reads else commit_answer)(invocation, response)
-        except Breakdown as error:
-            return self._outcomes.unanswered(invocation.f, error.code, str(error), sent=error.sent)
-        except UnexpectedResponse as error:
-            code = outcomes.MALFORMED_RESPONSE
-            return self._outcomes.unanswered(invocation.f, code, str(error), sent=True)
+        except (Breakdown, UnexpectedResponse) as error:
+            return no_answer(self._outcomes, invocation.f, error)
         if isinstance(answer, Refused):
             return self._outcomes.refused(invocation.f, answer, retried=False)
         return answer

@@ -25,7 +25,7 @@ from workloads.kafka.batches import NO_PRODUCER, one_value
 from workloads.kafka.broker_client import BrokerClient
 from workloads.kafka.client import KafkaClient, connections
 from workloads.kafka.codec import Codec
-from workloads.kafka.connection import Breakdown
+from workloads.kafka.connection import Breakdown, no_answer
 from workloads.kafka.leaders import Leader, Leaders, NoAnswer
 from workloads.kafka.log_messages import (
     fetch_answer,
@@ -185,11 +185,8 @@ class LogClient:
         """What one attempt alone says. That there were others before, `_settle` knows."""
         try:
             answer = self._exchange(invocation, leader, request)
-        except Breakdown as error:
-            return self._outcomes.unanswered(invocation.f, error.code, str(error), sent=error.sent)
-        except UnexpectedResponse as error:
-            code = outcomes.MALFORMED_RESPONSE
-            return self._outcomes.unanswered(invocation.f, code, str(error), sent=True)
+        except (Breakdown, UnexpectedResponse) as error:
+            return no_answer(self._outcomes, invocation.f, error)
         if isinstance(answer, Refused):
             return self._outcomes.refused(invocation.f, answer, retried=False)
         return answer

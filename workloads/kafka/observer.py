@@ -16,7 +16,6 @@ from framework.generators import op
 from framework.history.event import Completion, Invocation
 from framework.plugins.dialect import Dialect, Exchange, UnexpectedResponse
 from framework.plugins.outcomes import (
-    MALFORMED_RESPONSE,
     Answer,
     Failure,
     Ok,
@@ -25,7 +24,7 @@ from framework.plugins.outcomes import (
 )
 from framework.plugins.system import Cluster, NodeSpec, System
 from workloads.kafka.codec import Codec
-from workloads.kafka.connection import Breakdown, Connection
+from workloads.kafka.connection import Breakdown, Connection, no_answer
 from workloads.kafka.descriptions import (
     EXCHANGES,
     ROLES,
@@ -84,14 +83,8 @@ class NodeClient:
         result: Answer | Failure
         try:
             result = self._asked(invocation)
-        except Breakdown as error:
-            result = self._outcomes.unanswered(
-                invocation.f, error.code, str(error), sent=error.sent
-            )
-        except UnexpectedResponse as error:
-            result = self._outcomes.unanswered(
-                invocation.f, MALFORMED_RESPONSE, str(error), sent=True
-            )
+        except (Breakdown, UnexpectedResponse) as error:
+            result = no_answer(self._outcomes, invocation.f, error)
         if isinstance(result, Refused):
             result = self._outcomes.refused(invocation.f, result, retried=False)
         return completion(invocation, result, self._spec.name)
