@@ -75,7 +75,6 @@ class ReplicaLog:
 
     batches: dict[int, PartitionAppended] = field(default_factory=dict)
     start: int = 0
-    end: int = 0
     state: PartitionLogOnDisk | None = None
 
     def feed(self, each: Evidence) -> None:
@@ -83,17 +82,10 @@ class ReplicaLog:
             case PartitionAppended():
                 self.batches[each.base_offset] = each
             case PartitionTruncated():
-                self._keep(0, each.end_offset)
+                for base in [base for base in self.batches if base >= each.end_offset]:
+                    del self.batches[base]
             case PartitionLogOnDisk():
-                self.start, self.end, self.state = each.start_offset, each.end_offset, each
-                self._keep(self.start, self.end)
-
-    def _keep(self, begin: int, end: int) -> None:
-        self.batches = {
-            base: batch
-            for base, batch in self.batches.items()
-            if begin < batch.end_offset and base < end
-        }
+                self.start, self.state = each.start_offset, each
 
     def between(self, begin: int, end: int) -> dict[int, Content]:
         """Batches that lie between, by their base offset."""
@@ -179,17 +171,16 @@ def _same_batches(events: RunEvents, logs: Logs, lives: TopicLives) -> tuple[Cou
 
 
 def _high_watermarks(
-    operations: Iterable[Operation], lives: TopicLives
+    operations: Sequence[Operation], lives: TopicLives
 ) -> Mapping[Partition, Sequence[HighWatermark]]:
     """By fetches, ListOffsets and acknowledgements of acks=all."""
-    operations = list(operations)
     found: dict[Partition, list[HighWatermark]] = defaultdict(list)
     for limit in answered_limits(operations):
         key = _partition(limit.operation, lives)
         if key is not None and limit.limit == "end" and limit.offset:
             found[key].append(HighWatermark(limit.operation, limit.offset))
     for each in operations:
-        key = _partition(each, lives) if each.f == "produce" and each.ok else None
+        key = _partition(each, lives) if each.f == "produce" else None
         if key is not None and each.value.get("acks") == "all":
             offset = each.result.get("offset")
             if isinstance(offset, int) and offset >= 0:
@@ -261,8 +252,8 @@ def _gap(
 
 def _boundary(member: Member, high: int) -> int:
     """Where a batch begins that reaches beyond the high watermark: no more can be compared."""
-    beyond = (base for base, each in member.log.batches.items() if base < high < each.end_offset)
-    return min(beyond, default=high)
+    batches = member.log.batches.items()
+    return next((base for base, each in batches if base < high < each.end_offset), high)
 
 
 def _difference(
@@ -339,11 +330,9 @@ class Leads:
 def _answering(events: RunEvents, lives: TopicLives) -> Iterator[Leads]:
     """Who answers a fetch, ListOffsets or produce in an epoch leads in it."""
     for each in events.operations:
-        if each.f not in ("fetch", "list-offsets", "produce") or not each.ok or not each.node:
-            continue
-        key, epoch = _partition(each, lives), (each.result or {}).get("leader_epoch")
-        if key is not None and isinstance(epoch, int):
-            yield Leads(key, epoch, each.node, each)
+        key = _partition(each, lives)
+        if key is not None and each.node and isinstance(each.result.get("leader_epoch"), int):
+            yield Leads(key, each.result["leader_epoch"], each.node, each)
 
 
 def _appending(events: RunEvents) -> Iterator[Leads]:

@@ -125,7 +125,7 @@ def _answers(events: RunEvents, times: CommitTimes) -> tuple[int, list[Finding]]
     judged, findings = 0, []
     rests: dict[tuple[str, str], Decided] = {}
     for decision in events.of(Decided):
-        if decision.accepted and decision.records:
+        if decision.records:
             rests[decision.incarnation, decision.request] = decision
     for answer in events.of(Answered):
         rested = rests.get((answer.incarnation, answer.request))
@@ -242,7 +242,7 @@ def _shows_something(operation: Operation) -> bool:
     """Whether its answer has what only the log can make true."""
     result: Any = operation.result
     if operation.f == "heartbeat":
-        return isinstance(result.get("broker_epoch"), int) and result["broker_epoch"] >= 0
+        return _answered_epoch(operation) is not None
     return operation.f == "alter-isr" or result.get("topic_id") is not None
 
 
@@ -253,7 +253,7 @@ def _read(operation: Operation, made: EverTrue) -> list[Finding]:
         "metadata": _topic,
         "heartbeat": _broker_epoch,
         "alter-isr": _version,
-    }.get(operation.f)
+    }[operation.f]
     return [
         finding(
             f"operation {operation.index} ({operation.f} of {operation.key}) was shown {what}, "
@@ -262,7 +262,7 @@ def _read(operation: Operation, made: EverTrue) -> list[Finding]:
             by=[made.by],
             clause=SHOWN.name,
         )
-        for what in (judge(operation, made) if judge else ())
+        for what in judge(operation, made)
     ]
 
 
@@ -275,12 +275,10 @@ def _topic(operation: Operation, made: EverTrue) -> Iterator[str]:
         yield f"topic id {topic_id}"
         return
     for shown in result.get("partitions") or ():
-        # A cache may hide a leader, or members of an ISR, that are fenced (KAFKA-15220).
+        # A cache may hide a leader that is fenced (KAFKA-15220).
         visible = dict(shown)
-        if operation.f == "metadata":
-            visible.pop("isr", None)
-            if visible.get("leader", -1) < 0:
-                visible.pop("leader", None)
+        if operation.f == "metadata" and visible.get("leader", 0) < 0:
+            del visible["leader"]
         if visible.get("leader_epoch", 0) < 0:
             continue
         if not made.ever(topic_id, visible):
@@ -289,10 +287,15 @@ def _topic(operation: Operation, made: EverTrue) -> Iterator[str]:
 
 
 def _broker_epoch(operation: Operation, made: EverTrue) -> Iterator[str]:
-    result: Any = operation.result
-    epoch, broker = result.get("broker_epoch"), operation.value["broker_id"]
-    if isinstance(epoch, int) and epoch >= 0 and (broker, epoch) not in made.broker_epochs:
+    epoch, broker = _answered_epoch(operation), operation.value["broker_id"]
+    if epoch is not None and (broker, epoch) not in made.broker_epochs:
         yield f"epoch {epoch} of broker {broker}"
+
+
+def _answered_epoch(operation: Operation) -> int | None:
+    result: Any = operation.result
+    epoch = result.get("broker_epoch")
+    return epoch if isinstance(epoch, int) and epoch >= 0 else None
 
 
 def _version(operation: Operation, made: EverTrue) -> Iterator[str]:

@@ -23,6 +23,8 @@ from framework.history.pairing import Operation
 from framework.verdict import Verdict
 
 REPLICAS = ("b1", "b2", "b3")
+NOBODYS = "00000000-0000-0000-0000-000000000009"
+"""Sorts before all others."""
 IDS = {"b1": 4, "b2": 5, "b3": 6}
 
 
@@ -182,11 +184,7 @@ def tail_that_the_last_process_lost(story: Story) -> None:
 
 @PLANTED.violation("b3, in the ISR", "has nothing at offset 0", on=unread)
 def member_without_a_log(story: Story) -> None:
-    story.disks.evidence = [
-        each
-        for each in story.disks.evidence
-        if each.node != "b3" or not isinstance(each, PartitionAppended)
-    ]
+    story.disks.evidence = [each for each in story.disks.evidence if each.node != "b3"]
     story.disks.tell(
         PartitionLogOnDisk,
         "b3",
@@ -206,6 +204,26 @@ def acknowledged_and_on_no_disk(story: Story) -> None:
     """Nobody was told of a high watermark that high."""
     produce(story, 7, "b2")
     read(story, "b1", "b2")
+
+
+@PLANTED.violation("by operation", "all below 9 is committed", on=unread)
+def told_by_list_offsets_and_on_no_disk(story: Story) -> None:
+    answer = {"offset": 9, "leader_epoch": 1, "topic_id": TOPIC}
+    story.op("list-offsets", "t/0", {"at": "latest"}, answer, node="b2")
+    read(story, "b1", "b2")
+
+
+@PLANTED.violation("has nothing at offset 0", "all below 1 is committed")
+def first_record_of_all_was_acknowledged_and_is_on_no_disk(story: Story) -> None:
+    story.create("u", OTHER)
+    story.op("produce", "u/0", {"value": 1, "acks": "all"}, {"offset": 0, "topic_id": OTHER})
+    read(story, "b1", topic=OTHER)
+
+
+@PLANTED.violation("below the high watermark 6", "b1 has", "CRC 77")
+def other_bytes_behind_a_partition_of_which_nobody_was_told(story: Story) -> None:
+    write(story, 5, 1, "b2", crc=77)
+    read(story, "b1", topic=NOBODYS)
 
 
 @PLANTED.violation("two leaders wrote in one leader epoch", "b1 has offsets 6 to 6", "CRC 66")
@@ -304,11 +322,10 @@ def test_read_under_way_says_nothing_of_what_was_told_meanwhile() -> None:
 
 def test_read_of_the_main_phase_is_not_of_the_final_isr() -> None:
     """A broker that was replaced since may have come without a disk."""
-    story = Story()
-    fetch(story, 6, 1, "b2")
-    read(story, "b1", "b2", "b3")
-    story.final()
-    assert not replica_matching(story.run_events()).findings
+    story = clean()
+    story.phase = "main"
+    read(story, *REPLICAS)
+    assert_clean(story)
 
 
 def test_logs_may_begin_at_different_offsets() -> None:
@@ -384,6 +401,7 @@ def test_followers_append_what_their_leader_wrote() -> None:
     for node in REPLICAS:
         appends(story, node, 7, leader=node == "b1")
     assert_clean(story)
+    assert counts(story)["one-batch"] == counts(clean())["one-batch"], "no disk has them"
 
 
 @pytest.mark.parametrize("name", ["t", "u"])
@@ -396,12 +414,76 @@ def test_logs_that_are_compacted_are_not_compared(name: str) -> None:
     assert counts(story)["same-batches"] == (0 if name == "t" else 12)
 
 
+def test_answers_that_show_no_member_show_none() -> None:
+    """Whatever else there is of the final phase."""
+    story = clean()
+    made = {"topic_id": TOPIC, "partitions": 1}
+    story.op("create", "t", {"partitions": 1}, made, type="fail", error="TOPIC_ALREADY_EXISTS")
+    story.op("create", "u", {"partitions": 1}, {**made, "topic_id": OTHER})
+    story.op("describe", "gone")
+    story.op("describe", "t", None, {"topic_id": TOPIC})
+    shown = {"partition": 0, "leader": 4, "leader_epoch": 1, "isr": [4, 5, 6]}
+    partitions = {"topic_id": TOPIC, "partitions": [shown]}
+    story.op("describe", "t", None, partitions, type="fail", error="NOT_CONTROLLER")
+    story.op("fetch", "t", {}, {"topic_id": TOPIC, "high_watermark": 99, "leader_epoch": 1})
+    assert_clean(story)
+
+
+def test_a_beginning_says_nothing_of_what_is_committed() -> None:
+    story = unread()
+    answer = {"offset": 9, "leader_epoch": 1, "topic_id": TOPIC}
+    story.op("list-offsets", "t/0", {"at": "earliest"}, answer, node="b2")
+    read(story, "b1", "b2")
+    assert_clean(story)
+
+
+def test_answer_of_nobody_knows_whom_shows_no_leader() -> None:
+    story = clean()
+    nobody = fetch(story, 6, 1)
+    story.operations[-1] = replace(nobody, node=None)
+    assert_clean(story)
+    assert counts(story)["one-leader"] == counts(clean())["one-leader"]
+
+
+def test_disks_of_which_nothing_is_said_but_their_batches_are_compared_from_the_beginning() -> None:
+    story = unread()
+    read(story, "b1", "b2")
+    assert_clean(story)
+    assert counts(story) == counts(clean())
+
+
+def test_nodes_that_are_no_brokers_are_no_members() -> None:
+    story = clean()
+    story.plan = {**story.plan, "nodes": {**story.plan["nodes"], "proxy": {}}}
+    assert_clean(story)
+    story.plan = {}
+    assert counts(story)["same-batches"] == 0
+
+
+@pytest.mark.parametrize("clause", [SAME_BATCHES.name, ONE_BATCH.name])
+def test_replicas_that_differ_all_along_are_one_finding(clause: str) -> None:
+    story = clean()
+    read(story, *REPLICAS)
+    for crc, node in enumerate(REPLICAS, 70):
+        for offset in (4, 5):
+            write(story, offset, 1, node, crc=crc)
+    found = [each for each in judged(story).findings if each.clause == clause]
+    assert len(found) == 2, "of two pairs of members, or of two offsets"
+
+
 # --- what is too little -------------------------------------------------------------------
 
 
 def test_nobody_who_was_told_of_anything_gives_no_occasion() -> None:
     story = Story()
     read(story, "b1", "b2")
+    fetch(story, 0, 1)
+    story.op("fetch", "t/0", {}, {"high_watermark": 9, "topic_id": None})
+    for offset in (-1, None):
+        story.op(
+            "produce", "t/0", {"value": 1, "acks": "all"}, {"offset": offset, "topic_id": TOPIC}
+        )
+    story.op("produce", "t/0", {"value": 1, "acks": "all"}, type="info")
     (same, *_) = judged(story).clauses
     assert same.verdict is None and "no record that is committed" in same.note
 
@@ -474,3 +556,9 @@ def test_findings_show_what_proves_them() -> None:
     outcome = replica_matching(PLANTED["other bytes below the high watermark"].story().run_events())
     assert_invalid(outcome, "two leaders wrote")
     assert {each.contracts for each in outcome.findings} == {("disks",), ("clients", "disks")}
+
+
+def test_gap_shows_the_log_as_it_was_found() -> None:
+    story = PLANTED["tail that the last process lost"].story()
+    (gap,) = replica_matching(story.run_events()).findings
+    assert gap.events and len(gap.operations) == 2
