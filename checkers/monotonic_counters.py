@@ -4,6 +4,7 @@ applied offsets, broker epochs, leader and partition epochs, and what clients sa
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final
 
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
@@ -231,32 +232,23 @@ def _within_incarnation(tally: Tally, life: list[Evidence]) -> None:
 
 def _leaders_watermarks(tally: Tally, watermarks: Iterable[Committed]) -> None:
     """A leader commits nothing before a record of its own epoch, which stands above all that
-    earlier leaders committed: so its first high watermark is above all of theirs."""
-    lowest: dict[LeaderEpoch, Committed] = {}
-    highest: dict[LeaderEpoch, Committed] = {}
+    earlier leaders committed: so its first high watermark is not below the last of theirs. (That
+    they rise within its process is judged there.)"""
+    first: dict[LeaderEpoch, Committed] = {}
+    last: dict[LeaderEpoch, Committed] = {}
     for each in watermarks:
-        if not each.leading:
-            continue
-        epoch = each.epoch
-        if epoch not in lowest or each.offset < lowest[epoch].offset:
-            lowest[epoch] = each
-        if epoch not in highest or each.offset > highest[epoch].offset:
-            highest[epoch] = each
-    best: Committed | None = None
-    for epoch in sorted(lowest):
-        first = lowest[epoch]
-        if best is not None:
-            message = (
-                f"the quorum's high watermark went back: {first.node} reported {first.offset} as "
-                f"leader of epoch {epoch}, {best.node} had reported {best.offset} as leader of "
-                f"epoch {best.epoch}"
-            )
-            wrong = first.offset < best.offset
-            shown = [best, first]
-            found = [finding(message, evidence=shown, clause=WATERMARKS.name)] if wrong else []
-            tally.add(WATERMARKS, found)
-        if best is None or highest[epoch].offset > best.offset:
-            best = highest[epoch]
+        if each.leading:
+            first.setdefault(each.epoch, each)
+            last[each.epoch] = each
+    for before, epoch in pairwise(sorted(first)):
+        was, now = last[before], first[epoch]
+        message = (
+            f"the quorum's high watermark went back: {now.node} reported {now.offset} as leader of "
+            f"epoch {epoch}, {was.node} had reported {was.offset} as leader of epoch {before}"
+        )
+        wrong = now.offset < was.offset
+        found = [finding(message, evidence=[was, now], clause=WATERMARKS.name)] if wrong else []
+        tally.add(WATERMARKS, found)
 
 
 # --- the log ------------------------------------------------------------------------------
@@ -331,7 +323,7 @@ def _never_back(tally: Tally, sights: list[Sight], describe: Callable[[Sight, Si
         finding(describe(best, sight), [best.operation, sight.operation], clause=ANSWERS.name)
         for best, sight in falls(sights)
     ]
-    tally.compared[ANSWERS.name] += max(0, len(sights) - 1)
+    tally.compared[ANSWERS.name] += len(sights) - 1
     tally.findings += wrong
 
 
@@ -339,7 +331,7 @@ def _answered_broker_epochs(tally: Tally, operations: Iterable[Operation]) -> No
     sights: dict[int, list[Sight]] = defaultdict(list)
     for operation in operations:
         epoch = (operation.result or {}).get("broker_epoch") if operation.ok else None
-        if operation.f == "heartbeat" and isinstance(epoch, int) and epoch >= 0:
+        if isinstance(epoch, int) and epoch >= 0:
             sights[operation.value["broker_id"]].append(Sight(operation, epoch))
     for broker, seen in sorted(sights.items()):
 
@@ -367,7 +359,7 @@ def _metadata(tally: Tally, operations: Iterable[Operation], boots: Boots) -> No
     sights: dict[tuple[str, int, str, int], list[Sight]] = defaultdict(list)
     for operation in operations:
         life = _life(operation, boots)
-        if operation.f != "metadata" or life is None or not isinstance(operation.result, dict):
+        if life is None or not isinstance(operation.result, dict):
             continue
         for partition in operation.result.get("partitions") or ():
             key = (str(operation.node), life, _topic(operation), partition["partition"])

@@ -1,5 +1,6 @@
 """Counters only rise (D.8)."""
 
+from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -12,6 +13,8 @@ from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid, show
 
 from checkers.monotonic_counters import MonotonicCounters, monotonic_counters
 from framework.verdict import Verdict
+
+CHECKER = MonotonicCounters()
 
 
 def clean() -> Story:
@@ -97,6 +100,12 @@ def quorum_state_gone_after_a_restart(story: Story) -> None:
     story.boot("c1")
 
 
+@PLANTED.violation("c1 saved epoch 1 after epoch 2")
+def older_epoch_is_saved_by_a_process_that_began_without_any(story: Story) -> None:
+    story.boot("c1")
+    story.saved("c1", 1)
+
+
 def test_boot_may_know_more_than_the_events_before_it() -> None:
     story = clean()
     story.saved("c1", 3)
@@ -107,12 +116,16 @@ def test_boot_may_know_more_than_the_events_before_it() -> None:
 # --- within an incarnation, and in the quorum ---------------------------------------------
 
 
-@pytest.mark.parametrize("type_", ["state", "publish"])
-def test_offset_goes_back_within_an_incarnation(type_: str) -> None:
-    story = clean()
-    story.event("c2", type_, offset=7, digest="d")
-    story.event("c2", type_, offset=6, digest="d")
-    assert_invalid(monotonic_counters(story.run_events()), "c2's", "from 7 to 6")
+@PLANTED.violation("c2's applied offset went from 7 to 6")
+def applied_offset_goes_back_within_an_incarnation(story: Story) -> None:
+    for offset in (7, 6):
+        story.state("c2", offset)
+
+
+@PLANTED.violation("c2's published offset went from 7 to 6")
+def published_offset_goes_back_within_an_incarnation(story: Story) -> None:
+    for offset in (7, 6):
+        story.event("c2", "publish", offset=offset, digest="d")
 
 
 @PLANTED.violation("c2's high watermark went from 6 to 5")
@@ -129,6 +142,23 @@ def record_applied_again_in_one_incarnation(story: Story) -> None:
 def high_watermark_of_the_quorum_goes_back(story: Story) -> None:
     story.boot("c2", (3, -1, 2))
     story.hw("c2", 8, 3, role="leader")
+
+
+@PLANTED.violation("c3 reported 22 as leader of epoch 4, c2 had reported 25 as leader of epoch 3")
+def leader_commits_what_is_below_the_last_of_its_predecessor(story: Story) -> None:
+    story.boot("c2", (3, -1, 2))
+    for offset in (20, 25):
+        story.hw("c2", offset, 3)
+    story.boot("c3", (4, -1, 3))
+    for offset in (22, 30):
+        story.hw("c3", offset, 4)
+
+
+def test_leader_that_first_tells_what_its_predecessor_had_told_last() -> None:
+    story = clean()
+    story.boot("c2", (3, -1, 2))
+    story.hw("c2", 14, 3)
+    assert_valid(monotonic_counters(story.run_events()))
 
 
 # --- the log ------------------------------------------------------------------------------
@@ -184,6 +214,50 @@ def test_concurrent_metadata_may_cross() -> None:
     metadata(story, 3)
     result = {"topic_id": TOPIC, "partitions": [shown(0, [4], leader_epoch=2)]}
     story.complete(slow, "ok", result)
+    assert_valid(monotonic_counters(story.run_events()))
+
+
+def older(**more: Any) -> dict[str, Any]:
+    """What a broker that went back to leader epoch 2 would show."""
+    return {"topic_id": TOPIC, "partitions": [shown(0, [4], leader_epoch=2)], **more}
+
+
+def test_answers_that_show_no_epoch_go_behind_none() -> None:
+    story = clean()
+    metadata(story, 3)
+    story.heartbeat(4, 9)
+    compared = clause_of(judged(CHECKER, story), "answers").compared
+    who = {"broker_id": 4, "broker_epoch": 9}
+    story.heartbeat(4, 9, answered=-1)
+    for told in (None, {"broker_epoch": None}):
+        story.op("heartbeat", "broker-4", who, told)
+    story.op("heartbeat", "broker-4", who, {"broker_epoch": 7}, type="fail", error="STALE")
+    story.op("metadata", "t", None, older(), type="fail", error="NOT_YET", node="b1")
+    partitions = [shown(0, [4], leader_epoch=-1), {"partition": 0, "leader": 4}]
+    for result in (None, older(partitions=None), older(partitions=partitions)):
+        story.op("metadata", "t", None, result, node="b1")
+    result = judged(CHECKER, story)
+    assert result.verdict is Verdict.VALID, result.findings
+    assert clause_of(result, "answers").compared == compared
+
+
+@pytest.mark.parametrize("time", ["invoked_ns", "completed_ns"])
+def test_answer_of_which_no_time_is_known_is_of_no_process(time: str) -> None:
+    story = clean()
+    metadata(story, 3)
+    timeless: dict[str, Any] = {time: None}
+    answered = story.op("metadata", "t", None, older(), node="b1")
+    story.operations[-1] = replace(answered, **timeless)
+    assert_valid(monotonic_counters(story.run_events()))
+
+
+def test_answer_during_a_restart_is_of_no_process() -> None:
+    story = clean()
+    metadata(story, 3)
+    meanwhile = story.invoke("metadata", "t", node="b1")
+    story.boot("b1", (2, 1, -1))
+    story.complete(meanwhile, "ok", older())
+    metadata(story, 0)
     assert_valid(monotonic_counters(story.run_events()))
 
 
@@ -251,7 +325,13 @@ def test_watermarks_are_what_they_say(offsets: list[int]) -> None:
 
 # --- who is asked -------------------------------------------------------------------------
 
-CHECKER = MonotonicCounters()
+
+def test_what_is_compared() -> None:
+    """Also of brokers that go on to tell something after they answered."""
+    story = clean()
+    story.event("b1", "publish", offset=15, digest="d")
+    compared = {each.name: each.compared for each in judged(CHECKER, story).clauses}
+    assert compared == {"saved-state": 3, "watermarks": 11, "records": 3, "answers": 2}
 
 
 def test_nodes_that_tell_no_watermark_are_not_believed() -> None:
@@ -314,12 +394,28 @@ def test_nobody_asked_for_what_changes_counters() -> None:
     assert idle == {"records", "answers"}
 
 
-def test_broker_that_was_hardly_asked_twice_shows_nothing() -> None:
+@pytest.mark.parametrize(("asked", "verdict"), [(10, None), (11, Verdict.UNKNOWN)])
+def test_broker_that_was_hardly_asked_twice_shows_nothing(
+    asked: int, verdict: Verdict | None
+) -> None:
     story = Story()
-    for again, verdict in ((1, None), (20, Verdict.UNKNOWN)):
-        for _ in range(again):
-            metadata(story, 1)
-        assert clause_of(judged(CHECKER, story), "answers").verdict is verdict
+    for _ in range(asked):
+        metadata(story, 1)
+        story.alter(0, [4])
+    assert clause_of(judged(CHECKER, story), "answers").verdict is verdict
+
+
+def test_clients_that_were_answered_nothing_saw_nothing() -> None:
+    story = Story()
+    for _ in range(20):
+        story.op("metadata", "t", type="fail", error="NOT_YET", node="b1")
+    assert clause_of(judged(CHECKER, story), "answers").verdict is None
+
+
+def test_change_of_an_isr_that_no_record_shows() -> None:
+    story = Story()
+    story.alter(0, [4])
+    assert clause_of(judged(CHECKER, story), "records").verdict is Verdict.UNKNOWN
 
 
 def test_broker_that_went_back_the_one_time_it_was_asked_again() -> None:
