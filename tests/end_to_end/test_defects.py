@@ -3,7 +3,7 @@
 All runs are recorded first, two at a time, then checked in one Spark job.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -70,23 +70,31 @@ HEALTHY: Final[Mapping[str, dict[str, Any]]] = {
 SEED: Final = 11
 AT_ONCE: Final = 2
 """Runs that are recorded at a time: they wait, most of the time."""
+LONGER: Final = 3
+"""So many times as long is a run for which a busy machine did too little, once."""
 
 
 @pytest.fixture(scope="module")
 def results(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunResult]:
     """What came of each run, by the name of its defect, or of what is healthy in it."""
-    into = tmp_path_factory.mktemp("defects")
 
-    def record(name: str) -> Path:
-        label = name.replace(" ", "-")
-        if name in HEALTHY:
-            return recorded(into / label, label, seed=SEED, **HEALTHY[name])
-        return recorded(into / label, label, defect=name, seed=SEED, **RUNS[name][0])
+    def checked(names: Sequence[str], times: int) -> dict[str, RunResult]:
+        into = tmp_path_factory.mktemp("defects")
 
-    names = [*RUNS, *HEALTHY]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        folders = list(pool.map(record, names))
-    return dict(zip(names, check_runs(spark, folders), strict=True))
+        def record(name: str) -> Path:
+            label = name.replace(" ", "-")
+            given = dict(HEALTHY[name] if name in HEALTHY else {**RUNS[name][0], "defect": name})
+            given["time_limit_s"] *= times
+            return recorded(into / label, label, seed=SEED, **given)
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            folders = dict(zip(names, pool.map(record, names), strict=True))
+        return dict(zip(folders, check_runs(spark, list(folders.values())), strict=True))
+
+    results = checked([*RUNS, *HEALTHY], 1)
+    wanted = dict.fromkeys(RUNS, Verdict.INVALID) | dict.fromkeys(HEALTHY, Verdict.VALID)
+    few = [name for name in wanted if results[name].verdict not in (wanted[name], Verdict.INVALID)]
+    return results | checked(few, LONGER) if few else results
 
 
 def test_every_defect_has_a_run() -> None:
