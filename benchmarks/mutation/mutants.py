@@ -3,6 +3,7 @@
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
@@ -51,7 +52,9 @@ def mutants(module: Module) -> Iterator[Mutant]:
         node = place.node
         for operator in OPERATORS:
             for other in operator(node, place.context):
-                place.put(ast.fix_missing_locations(ast.copy_location(other, node)))
+                # A copy: what is put may be a part of the node, whose own place stays as it is.
+                here = ast.copy_location(copy(other), node)
+                place.put(ast.fix_missing_locations(here))
                 try:
                     code = compile(tree, str(module.path), "exec")
                 except SyntaxError:  # a case behind one that takes everything

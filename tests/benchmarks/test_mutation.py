@@ -116,6 +116,27 @@ def test_what_is_called_on_import_is_seen_as_well(tmp_path: Path) -> None:
     assert len(outcome.mutants) == 2 and not outcome.survived
 
 
+def test_a_change_leaves_all_other_code_as_it_was(tmp_path: Path) -> None:
+    """Down to where it stands: else what is outside of functions would be taken for theirs."""
+    module = """
+def either(one: str, other: str) -> str:
+    return one[:1] or other
+
+
+TABLE = ("a", "b")
+"""
+    tests = """
+import toy
+
+
+def test_table():
+    assert toy.TABLE == ("a", "b")
+    assert toy.either("ab", "c") == "a" and toy.either("", "cd") == "cd"
+"""
+    outcome = run(toy(tmp_path, module, tests), jobs=1)
+    assert {each.function for each in outcome.mutants} == {"", "either"} and not outcome.survived
+
+
 def test_without_a_mutant_tests_have_to_pass(tmp_path: Path) -> None:
     with pytest.raises(CleanRunFailed, match="test_wrong"):
         run(toy(tmp_path, TOY, "def test_wrong():\n    assert False\n"), jobs=1)
