@@ -44,7 +44,7 @@ def lint(folder: Path) -> tuple[int, str]:
 
 def copied(into: Path) -> Path:
     shutil.copy(ROOT / "pyproject.toml", into)
-    only = shutil.ignore_patterns("__pycache__", "templates")
+    only = shutil.ignore_patterns("__pycache__", "templates", "vendor")
     for package in CONFIG["root_packages"]:
         shutil.copytree(ROOT / package, into / package, ignore=only)
     return into

@@ -3,7 +3,6 @@
 Drawing reads what is stored and writes that one file; it decides nothing.
 """
 
-import json
 import logging
 import re
 import shlex
@@ -13,13 +12,13 @@ from typing import Any, Final
 
 import jinja2
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from framework.checking.clauses import share
 from framework.history.pairing import Operation
 from framework.report import figures
 from framework.report.data import NS, Injection, Run, read_run
 from framework.report.linearization import svg
+from framework.report.payload import packed, packed_plotly
 from framework.report.text import full, shorten
 
 log: Final = logging.getLogger(__name__)
@@ -58,7 +57,7 @@ def draw(folder: Path) -> None:
 
 
 def to_html(run: Run) -> str:
-    """The page. Pure, but for the template and plotly.js, which come with the packages."""
+    """The page. Pure, but for the template and plotly.js, which come with the package."""
     return template("report.html").render(_page(run))
 
 
@@ -98,17 +97,14 @@ def _page(run: Run) -> dict[str, Any]:
         "steps": _STEPS,
         "drawn": len(placed),
         "total": len(run.operations),
-        "figures": {
-            name: _script_safe(figure)
-            for name, figure in {
-                "timeline": figures.timeline(run, placed, keep, threads),
-                "lanes": figures.lanes(run),
-                "latency": figures.latency(run, placed),
-                "rate": figures.rate(run),
-            }.items()
+        "payloads": {
+            "timeline": packed(figures.timeline(run, placed, keep, threads)),
+            "lanes": packed(figures.lanes(run)),
+            "latency": packed(figures.latency(run, placed)),
+            "rate": packed(figures.rate(run)),
+            "places": packed(_places(placed, keep)),
+            "plotly": packed_plotly(),
         },
-        "places": _script_safe(_places(placed, keep)),
-        "plotly_js": get_plotlyjs(),
     }
 
 
@@ -283,9 +279,3 @@ def _places(operations: Sequence[Operation], keep: frozenset[int]) -> dict[int, 
         for op in operations
         if op.index in keep
     }
-
-
-def _script_safe(value: Any) -> str:
-    """JSON that cannot end the script element that holds it."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, default=str)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

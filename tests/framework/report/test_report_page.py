@@ -1,5 +1,7 @@
 """The page as a browser's parser sees it: its facts, and that nothing of a history runs."""
 
+import base64
+import gzip
 import json
 import re
 import shutil
@@ -15,6 +17,7 @@ from sample_runs import EVIL, write_run
 from framework.errors import UsageError
 from framework.report.data import read_run
 from framework.report.nodes import Span
+from framework.report.payload import PLOTLY, unpacked
 from framework.report.render import FILE, MAX_FINDINGS, render
 
 
@@ -25,6 +28,8 @@ class Page(HTMLParser):
         super().__init__()
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.scripts: list[str] = []
+        self.packed: dict[str, str] = {}
+        """Compressed parts by name."""
         self._ids: list[str] = []
         self._texts: dict[str, list[str]] = {}
         self._script = False
@@ -46,6 +51,10 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._script:
             self.scripts[-1] += data
+            kind, ident = (self.elements[-1][1].get(name) for name in ("type", "id"))
+            if kind == "application/gzip":
+                part = str(ident).removeprefix("packed-")
+                self.packed[part] = self.packed.get(part, "") + data
         for each in self._ids:
             self._texts.setdefault(each, []).append(data)
 
@@ -56,8 +65,8 @@ class Page(HTMLParser):
         return [value for _, found in self.elements if (value := found.get(name))]
 
     def figures(self) -> dict[str, Any]:
-        pairs = re.findall(r"^ *(\w+): (\{.*\}),$", self.scripts[-1], re.MULTILINE)
-        return {name: json.loads(text) for name, text in pairs}
+        names = ("timeline", "lanes", "latency", "rate")
+        return {name: unpacked(self.packed[name]) for name in names}
 
 
 def drawn(folder: Path) -> Page:
@@ -87,7 +96,13 @@ def test_valid_run_says_so_and_how_to_repeat_it(tmp_path: Path) -> None:
 def test_size_of_an_ordinary_run(tmp_path: Path) -> None:
     page = render(write_run(tmp_path / "run", seconds=60))
     assert page.name == FILE
-    assert page.stat().st_size < 8_000_000
+    assert page.stat().st_size < 1_500_000
+
+
+def test_plotly_is_in_the_page_as_it_is_vendored(invalid: Page) -> None:
+    code = gzip.decompress(base64.b64decode(invalid.packed["plotly"]))
+    assert b"plotly.js (basic" in code[:100]
+    assert b"MIT" in (PLOTLY.parent / "LICENSE").read_bytes()
 
 
 def test_checkers_are_listed_worst_first(invalid: Page) -> None:
@@ -113,7 +128,7 @@ def test_findings_show_their_operations(invalid: Page, invalid_folder: Path) -> 
 
 
 def test_links_to_operations_have_places_on_the_timeline(invalid: Page) -> None:
-    places = json.loads(re.search(r"const places = (\{.*?\});", invalid.scripts[-1])[1])  # type: ignore[index]
+    places = unpacked(invalid.packed["places"])
     linked = {href.removeprefix("#op-") for href in invalid.attributes("href") if "#op-" in href}
     assert linked == set(places)
     marks = invalid.figures()["timeline"]["data"][-1]
@@ -121,7 +136,9 @@ def test_links_to_operations_have_places_on_the_timeline(invalid: Page) -> None:
 
 
 def test_nothing_of_a_history_becomes_markup(invalid: Page) -> None:
-    assert len([tag for tag, _ in invalid.elements if tag == "script"]) == 2
+    scripts = [attributes for tag, attributes in invalid.elements if tag == "script"]
+    assert [each for each in scripts if each.get("type") != "application/gzip"] == [{}]
+    assert all(re.fullmatch("[A-Za-z0-9+/=]+", text) for text in invalid.packed.values())
     assert all("onclick" not in attributes for _, attributes in invalid.elements)
     assert EVIL in invalid.text("findings")
     hovers = [
