@@ -29,6 +29,7 @@ from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import BrokerFenced, BrokerRegistered, Change
 from framework.evidence.clocks import moment_of, surely_before, surely_not_after
+from framework.evidence.ids import BrokerEpoch
 from framework.evidence.kinds import (
     Appended,
     Booted,
@@ -133,7 +134,7 @@ def lease_exclusion(events: RunEvents) -> Outcome:
     exclusive: Count = "the run's settings do not promise that brokers' ids are exclusive"
     if any(each.promise == "exclusive-broker-ids" for each in events.of(Promised)):
         findings += overlaps
-        exclusive = servings or nothing_done(events) or 0
+        exclusive = servings or nothing_done(events)
     else:
         figures["overlapping_takeovers"] = len(overlaps)
     brokers = in_service(events)
@@ -206,24 +207,24 @@ def _in_order(grants: Iterable[LeaseGranted]) -> tuple[int, list[Finding]]:
 def _under_older(decisions: Iterable[Decided], log: CommittedLog) -> tuple[int, list[Finding]]:
     """Committed records of a decision whose asker had been replaced below them; and how many there
     are whose asker was registered."""
-    at: dict[int, Decided] = {}
+    at: dict[int, tuple[Decided, BrokerEpoch]] = {}
     for each in decisions:
         if each.accepted and each.records and each.broker_epoch is not None:
             first = min(each.records)
             if log.of_epoch(first, each.epoch) is not None:
-                at[first] = each
-    newest: dict[int, BrokerRegistered] = {}
+                at[first] = each, each.broker_epoch
+    newest: dict[int | None, BrokerRegistered] = {}
     compared, findings = 0, list[Finding]()
     for change in log.records:
-        decision = at.get(change.offset)
-        if decision is not None and decision.broker_id is not None:
+        if change.offset in at:
+            decision, epoch = at[change.offset]
             by = newest.get(decision.broker_id)
             compared += by is not None
-            if by is not None and by.broker_epoch > (decision.broker_epoch or 0):
+            if by is not None and by.broker_epoch > epoch:
                 findings.append(
                     finding(
                         f"{decision.node} let broker {decision.broker_id} change the committed "
-                        f"state by {decision.api} under epoch {decision.broker_epoch}; "
+                        f"state by {decision.api} under epoch {epoch}; "
                         f"offset {by.offset} had given the id to epoch {by.broker_epoch}",
                         evidence=[by, decision],
                         clause=NEWEST.name,
@@ -337,16 +338,16 @@ def _overlaps(events: RunEvents) -> tuple[int, list[Finding]]:
         servings.sort(key=lambda each: (each.begin.at_ns, each.begin.node, each.begin.seq))
         last: Serving | None = None
         for each in servings:
-            others = last is not None and each.begin.incarnation != last.end.incarnation
-            compared += others
-            if last is not None and others and _not_over(last, each):
-                findings.append(
-                    finding(
-                        f"two processes served as broker {broker} at one time",
-                        evidence=[last.begin, last.end, each.begin],
-                        clause=EXCLUSIVE.name,
+            if last is not None and each.begin.incarnation != last.end.incarnation:
+                compared += 1
+                if _not_over(last, each):
+                    findings.append(
+                        finding(
+                            f"two processes served as broker {broker} at one time",
+                            evidence=[last.begin, last.end, each.begin],
+                            clause=EXCLUSIVE.name,
+                        )
                     )
-                )
             if last is None or each.end.at_ns > last.end.at_ns:
                 last = each
     return compared, findings
@@ -364,16 +365,15 @@ def _broker_id(life: Iterable[Evidence]) -> int | None:
 
 
 def _servings(life: Iterable[Evidence]) -> Iterator[Serving]:
-    begin: Served | None = None
-    end: Served | None = None
+    span: Serving | None = None
     for each in life:
-        if isinstance(each, LeaseGranted) and begin is not None and end is not None:
-            yield Serving(begin, end)
-            begin = end = None
+        if isinstance(each, LeaseGranted) and span is not None:
+            yield span
+            span = None
         elif isinstance(each, Served) and each.success:
-            begin, end = begin or each, each
-    if begin is not None and end is not None:
-        yield Serving(begin, end)
+            span = Serving(each if span is None else span.begin, each)
+    if span is not None:
+        yield span
 
 
 class LeaseExclusion(RunChecker):

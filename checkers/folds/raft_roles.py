@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from framework.checking.findings import finding
-from framework.evidence.ids import LeaderEpoch
 from framework.evidence.kinds import Booted, Elected, EpochSaved, Evidence, Exited, Role, RoleTaken
 from framework.plugins.checker import EVENTS, Clause, Finding
 
@@ -140,7 +139,7 @@ def _drawn(role: Role, to: Role, raised: int, voters: int) -> bool:
         return role == to
     if voters == 1 and to == "leader":
         return True
-    return to in (NEXT_EPOCH if raised else SAME_EPOCH).get(role, frozenset())
+    return to in (NEXT_EPOCH if raised else SAME_EPOCH)[role]
 
 
 def _trigger(taken: RoleTaken, life: Sequence[Evidence], boot: Booted) -> Iterator[Finding]:
@@ -165,9 +164,8 @@ def _trigger(taken: RoleTaken, life: Sequence[Evidence], boot: Booted) -> Iterat
                     clause=ROLE_TRIGGERS.name,
                 )
         case "candidate":
-            saved = [(each.epoch, each.vote) for each in life if isinstance(each, EpochSaved)]
-            saved.append((boot.saved_epoch or LeaderEpoch(0), boot.saved_vote))
-            if (epoch, me) not in saved:
+            saved = {(each.epoch, each.vote) for each in life if isinstance(each, EpochSaved)}
+            if (epoch, me) not in saved | {(boot.saved_epoch, boot.saved_vote)}:
                 yield finding(
                     f"{taken.node} is a candidate of epoch {epoch}, and has saved no vote for "
                     f"itself",

@@ -8,7 +8,7 @@ import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judging import assert_unknown, silent
+from judging import assert_unknown, clause_of, judged, silent
 from planted_logs import LogStory
 from planted_runs import MS, OTHER, TOPIC, ZERO_NS, NodeEvent, assert_invalid, assert_valid
 
@@ -110,6 +110,14 @@ def test_clean_run_is_accepted() -> None:
     outcome = lease_exclusion(clean().run_events())
     assert_valid(outcome)
     assert outcome.figures["expiries"] == 2
+    assert outcome.clauses == {
+        "one-process": (2, 2),
+        "newest-epoch": 4 + 1,  # leases, and a decision
+        "under-lease": (2, 2),
+        "broker-ends-first": 6,
+        "exclusive": 2,
+        "silent-is-fenced": 2,
+    }
 
 
 def test_no_leases_are_unknown() -> None:
@@ -255,6 +263,208 @@ def test_takeovers_are_deferred_where_every_node_defers_them(of_nodes: Any, defe
 def test_plans_of_before_there_were_settings_defer_nothing() -> None:
     assert not list(promises({"nodes": {"c1": {}}}))
     assert not list(promises({}))
+
+
+def test_processes_that_share_an_epoch_are_told_of_once() -> None:
+    story = clean()
+    for node in ("b3", "b2", "b3"):
+        leased(story, node, story.epochs[4])
+    assert len(lease_exclusion(story.run_events()).findings) == 1
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"verdict": 77},
+        {"epoch": 2},  # of a leader whose records were never committed
+        {"source": {"broker_id": None, "broker_epoch": None}},
+        {"source": {"broker_id": 4, "broker_epoch": 6}},  # not older
+        {"source": {"broker_id": 9, "broker_epoch": 0}},  # which nobody replaced
+        {"records": []},
+    ],
+)
+def test_decisions_that_changed_nothing_under_an_older_epoch(more: dict[str, Any]) -> None:
+    story = clean()
+    source = more.pop("source", {"broker_id": 4, "broker_epoch": 0})
+    records = more.pop("records", [story.offset])
+    story.decide("BrokerHeartbeat", {"target": "ACTIVE", **source}, records, **more)
+    story.record("NoOpRecord")
+    assert_valid(lease_exclusion(story.run_events()))
+
+
+@pytest.mark.parametrize(
+    ("lasts_ms", "verdict"), [(5_052, Verdict.VALID), (5_052.001, Verdict.INVALID)]
+)
+def test_leases_may_differ_by_what_clocks_do(lasts_ms: float, verdict: Verdict) -> None:
+    """By 1 %, and by what these nodes keep them in: 2 ms."""
+    story = clean()
+    leased(story, "b1", story.epochs[4], lasts_ms=lasts_ms)
+    assert lease_exclusion(story.run_events()).verdict is verdict
+
+
+def expired_after(active_ms: float) -> LogStory:
+    """So long after its leader became active, before which it wrote as a follower."""
+    story = clean()
+    story.unfence(4)
+    story.epoch = 2
+    story.event("c1", "claim", epoch=2, end_offset=story.offset)
+    story.append("c2", story.offset, 2, 1)
+    story.wait(active_ms - 2)
+    expired(story)
+    return story
+
+
+@pytest.mark.parametrize(("active_ms", "wrong"), [(4_948, False), (4_947, True)])
+def test_who_became_active_waits_for_the_length_of_a_lease(active_ms: float, wrong: bool) -> None:
+    """But for 1 %, by which clocks may differ, and 2 ms."""
+    outcome = lease_exclusion(expired_after(active_ms).run_events())
+    if wrong:
+        assert_invalid(outcome, "c1 took the lease of broker 4", "4947.0 ms after it had become")
+    else:
+        assert_valid(outcome)
+
+
+@pytest.mark.parametrize("who", ["nobody", "c2"])
+def test_of_a_leader_that_did_not_say_when_it_became_active(who: str) -> None:
+    story = expired_after(100)
+    story.events = [
+        replace(each, node=who, incarnation=f"{who}#1")
+        if (each.type, each.fields.get("epoch")) == ("claim", 2)
+        else each
+        for each in story.events
+    ]
+    if who == "nobody":
+        story = silent(story, node="nobody")
+    assert_valid(lease_exclusion(story.run_events()))
+
+
+@pytest.mark.parametrize(("before_ms", "wrong"), [(54, False), (55, True)])
+def test_who_takes_a_lease_for_over_may_differ_by_what_clocks_do(
+    before_ms: float, wrong: bool
+) -> None:
+    story = clean()
+    story.unfence(4)
+    leased(story, "b1", story.epochs[4])
+    leased(story, "b1", story.epochs[4])
+    story.wait(LENGTH_MS - before_ms)
+    expired(story)
+    assert len(lease_exclusion(story.run_events()).findings) == wrong
+
+
+def test_a_lease_that_began_after_the_fencing() -> None:
+    story = clean()
+    expired(story)
+    leased(story, "b1", story.epochs[4])
+    assert_valid(lease_exclusion(story.run_events()))
+
+
+def test_what_is_no_expiry() -> None:
+    """Fenced at its own request, by nobody who tells that he wrote it; other records."""
+    story = clean()
+    before = lease_exclusion(story.run_events()).figures["expiries"]
+    leased(story, "b1", story.epochs[4])
+    story.beat(4, "SHUTDOWN", [story.offset])
+    expired(story)
+    story.unfence(4)
+    story.fence(4)
+    story.append("c1", story.offset, story.epoch, 1, leader=True)
+    story.record("NoOpRecord")
+    outcome = lease_exclusion(story.run_events())
+    assert_valid(outcome)
+    assert outcome.figures["expiries"] == before
+
+
+# --- one at a time ------------------------------------------------------------------------
+
+
+def deferred(story: LogStory) -> LogStory:
+    every = {node: {"broker.takeover": "deferred"} for node in story.plan["nodes"]}
+    story.plan = {**story.plan, "settings": every}
+    return story
+
+
+def quiet() -> LogStory:
+    """Two brokers serve, each under its own id, and nobody does anything to them."""
+    story = deferred(LogStory(readers=("c1",)))
+    for node, broker in (("b1", 4), ("b2", 5)):
+        story.boot(node)
+        leased(story, node, story.register(broker), broker=broker)
+        story.serve(node)
+    return story
+
+
+def test_where_nothing_was_done_no_id_is_taken_over() -> None:
+    exclusive = clause_of(judged(LeaseExclusion(), quiet()), "exclusive")
+    assert exclusive.verdict is None and "no fault was injected" in exclusive.note
+
+
+@pytest.mark.parametrize(
+    "done",
+    [
+        lambda story: story.inject(),
+        lambda story: story.alter(0, [4, 5]),
+        lambda story: story.op("replace", "broker-4"),
+        lambda story: (story.heartbeat_open(6), story.heartbeat_open(6)),
+    ],
+)
+def test_where_something_was_done_an_id_has_to_be_taken_over(done: Any) -> None:
+    story = quiet()
+    done(story)
+    exclusive = clause_of(judged(LeaseExclusion(), story), "exclusive")
+    assert (exclusive.verdict, exclusive.compared) == (Verdict.UNKNOWN, 0)
+
+
+def test_a_process_that_serves_beside_two_others_overlaps_with_both() -> None:
+    story = overlapping()  # b1 and b2 serve, as broker 4
+    leased(story, "b2", story.epochs[4])
+    story.serve("b2")
+    story.serve("b1", code=6)  # a refusal
+    assert lease_exclusion(story.run_events()).figures["overlapping_takeovers"] == 1
+    story.serve("b1")
+    assert lease_exclusion(story.run_events()).figures["overlapping_takeovers"] == 2
+
+
+def test_a_process_that_serves_without_a_lease_is_the_broker_that_it_booted_as() -> None:
+    story = deferred(LogStory(readers=("c1",)))
+    story.boot("b1")
+    leased(story, "b1", story.register(4))
+    story.serve("b1")
+    second = story.boot("b2")
+    second.fields["broker_id"] = 4  # type: ignore[index]
+    story.serve("b2")
+    story.serve("b1")
+    assert clause_of(judged(LeaseExclusion(), story), "exclusive").verdict is Verdict.INVALID
+
+
+def test_a_process_whose_beginning_is_not_known_is_the_broker_that_it_was_leased_as() -> None:
+    story = deferred(overlapping())
+    booted = [each for each in story.events if each.type == "boot"]
+    for each in booted:
+        each.fields["broker_id"] = None  # type: ignore[index]
+    outcome = lease_exclusion(story.run_events())
+    assert_invalid(outcome, "two processes served as broker 4")
+    story.events = [each for each in story.events if each not in booted]
+    served = next(each for each in story.events if (each.node, each.type) == ("b2", "serve"))
+    story.events.append(replace(served, seq=-1, time_ns=served.time_ns - MS))
+    outcome = lease_exclusion(story.run_events())
+    assert_invalid(outcome, "two processes served as broker 4")
+
+
+def test_a_process_that_stood_still_may_tell_late_what_it_served() -> None:
+    story = clean()
+    story.wait(LENGTH_MS)
+    story.append("b1", 0, 1, 5)
+    story.wait(400)
+    story.serve("b1")
+    assert judged(LeaseExclusion(), story).verdict is Verdict.INVALID
+    story.event("b1", "stall", loop="data", ms=400, delayed_ms=400)
+    assert judged(LeaseExclusion(), story).verdict is Verdict.VALID
+
+
+def test_of_three_that_answered_two_tell() -> None:
+    story = clean()
+    story.op("fetch", "t/0", {"from": 0}, {"records": []}, node="b3")
+    assert_unknown(LeaseExclusion(), story, "under-lease")
 
 
 @settings(max_examples=80, deadline=None)

@@ -30,9 +30,14 @@ def ends(story: Story, node: str, offset: int, epoch: int = 2, key: str = "t/0")
 
 def test_answers_as_clients_have_them() -> None:
     story = Story()
+    story.ask("b1", "describe-topics", type="fail", error="CLIENT_TIMED_OUT")
+    half = {"topics": [{"name": "t", "topic_id": TOPIC, "partitions": []}]}
+    story.ask("b1", "describe-topics", half, type="fail", error="CLIENT_TIMED_OUT")
+    story.ask("b1", "describe-topics", "no answer of that form")
+    story.ask("b1", "describe-topics", {"brokers": []})
+    story.ask("b1", "describe-quorum", {"ends": [{"key": "t/0", "offset": 3}]})
     shown_by = topics(story, "b1")
     end = ends(story, "b1", 7)
-    story.ask("b1", "describe-topics", type="fail", error="CLIENT_TIMED_OUT")
     story.ask("b1", "describe-cluster", {"brokers": []})
     metadata, offset = as_of_clients(story.observations)
     assert (metadata.index, metadata.f, metadata.key) == (shown_by.index, "metadata", "t")

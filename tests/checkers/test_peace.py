@@ -1,0 +1,86 @@
+"""When service was owed (`folds/peace.py`)."""
+
+from typing import Any
+
+import pytest
+
+from checkers.folds.peace import FOREVER_NS, owed
+from framework.evidence.run_events import FaultRecord
+
+VOTER = {"votes": True, "roles": ["controller"]}
+BROKER = {"votes": False, "roles": ["broker"]}
+BOTH = {"votes": True, "roles": ["controller", "broker"]}
+APART = {**{f"c{i}": VOTER for i in (1, 2, 3)}, **{f"b{i}": BROKER for i in (1, 2, 3)}}
+
+
+def hit(*victims: str, since: int = 10, until: int | None = 20) -> FaultRecord:
+    return FaultRecord(
+        id=1,
+        fault="kill",
+        victims=dict.fromkeys(victims, "SIGKILL"),
+        injected_ns=since,
+        healed_ns=until,
+    )
+
+
+def stretches(nodes: dict[str, Any], *faults: FaultRecord) -> list[tuple[int, int, bool]]:
+    """-1: no end."""
+    found = [(each.begin_ns, each.end_ns, each.calm) for each in owed(faults, nodes)]
+    return [(begin, -1 if end == FOREVER_NS else end, calm) for begin, end, calm in found]
+
+
+def in_between(nodes: dict[str, Any], *victims: str) -> bool:
+    """Whether it is owed while these are hit."""
+    found = stretches(nodes, hit(*victims))
+    outside = [(0, 10, True), (20, -1, True)]
+    assert [each for each in found if each != (10, 20, False)] == outside
+    return len(found) == 3
+
+
+@pytest.mark.parametrize("nodes", [APART, {}])
+def test_without_a_fault_it_is_owed_throughout(nodes: dict[str, Any]) -> None:
+    """Whatever the plan says of nodes."""
+    assert stretches(nodes) == [(0, -1, True)]
+
+
+@pytest.mark.parametrize("victims", [("c1",), ("b3",), ("c1", "b3")])
+def test_one_of_three_of_each_role_may_be_missing(victims: tuple[str, ...]) -> None:
+    assert in_between(APART, *victims)
+
+
+@pytest.mark.parametrize("victims", [("c1", "c2"), ("b1", "b3"), ("c1", "b1", "b3")])
+def test_most_of_the_voters_and_of_each_role_have_to_be_left(victims: tuple[str, ...]) -> None:
+    assert not in_between(APART, *victims)
+
+
+def test_half_is_not_most() -> None:
+    four = {f"n{i}": BOTH for i in range(4)}
+    assert in_between(four, "n0") and not in_between(four, "n0", "n1")
+
+
+def test_voters_are_counted_apart_from_others_of_their_role() -> None:
+    """Three of five controllers are left, and one of three that vote."""
+    watching = {"votes": False, "roles": ["controller"]}
+    five = {**{f"c{i}": VOTER for i in (1, 2, 3)}, "w1": watching, "w2": watching, "x": {}}
+    assert in_between(five, "c1", "w1") and not in_between(five, "c1", "c2")
+
+
+def test_nodes_of_no_role_of_which_none_votes() -> None:
+    """All of them count."""
+    plain: dict[str, Any] = {f"n{i}": {} for i in (1, 2, 3)}
+    assert in_between(plain, "n1") and not in_between(plain, "n1", "n2")
+
+
+def test_faults_at_one_time_take_away_together() -> None:
+    later = hit("b2", since=15, until=25)
+    assert stretches(APART, hit("b1"), later) == [
+        (0, 10, True),
+        (10, 15, False),
+        (20, 25, False),
+        (25, -1, True),
+    ]
+
+
+def test_a_fault_that_is_not_over() -> None:
+    assert stretches(APART, hit("b1", until=None)) == [(0, 10, True), (10, -1, False)]
+    assert stretches(APART, hit("b1", "b2", until=None)) == [(0, 10, True)]
