@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -77,7 +78,7 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> tuple[dict[str,
     Raises `UsageError`, `EngineError`.
     """
     timings = Timings(time.monotonic())
-    with interruptible() as stop, ExitStack() as stack:
+    with interruptible() as stop, ThreadPoolExecutor(1) as beside, ExitStack() as stack:
         spark: list[Background] = []
         recorded = threading.Event()
         precompiling = stack.enter_context(Precompiling(progress.say))
@@ -101,7 +102,9 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> tuple[dict[str,
             else:
                 warm_up(session)
 
-        folder = record(test, argv, progress, timings=timings, stop=stop, ready=ready)
+        folder = record(
+            test, argv, progress, timings=timings, stop=stop, ready=ready, aside=beside.submit
+        )
         recorded.set()
         progress.phase("check")
         with left_to_check(folder.path):
@@ -128,9 +131,11 @@ def record(
     timings: Timings | None = None,
     stop: threading.Event | None = None,
     ready: Callable[[store.RunFolder], None] = lambda _: None,
+    aside: Callable[[Callable[[], None]], object] = lambda act: act(),
 ) -> store.RunFolder:
     """Run without checking; the run's folder. `ready` is called when the cluster serves; `stop`
-    ends the run early. Raises `UsageError`, `EngineError`."""
+    ends the run early; `aside` is given what takes the cluster down, once all is copied. Raises
+    `UsageError`, `EngineError`."""
     folder = store.create(test.options.results, test.name, test.seed)
     plan = _plan(test, argv)
     folder.write_plan(plan)
@@ -141,7 +146,7 @@ def record(
         progress.say(f"left by an earlier run: {line}")
     progress.say(f"seed {test.seed}, results in {folder.path}")
     timings = timings or Timings(time.monotonic())
-    _run_cluster(test, folder, plan, progress, timings, stop or threading.Event(), ready)
+    _run_cluster(test, folder, plan, progress, timings, stop or threading.Event(), ready, aside)
     return folder
 
 
@@ -185,6 +190,7 @@ def _run_cluster(
     timings: Timings,
     stop: threading.Event,
     ready: Callable[[store.RunFolder], None],
+    aside: Callable[[Callable[[], None]], object],
 ) -> None:
     """Everything that needs the cluster. An error once the history has begun is logged: what
     was recorded is checked all the same."""
@@ -227,12 +233,24 @@ def _run_cluster(
                 return
             clusters.stop_all(cluster)
             _collect(cluster, folder, plan, progress)
-            stack.close()  # here, where a failure costs no verdict
+            aside(partial(_take_down, stack.pop_all(), progress))
         except Exception as error:
             if not folder.history.exists():
                 raise
-            log.info("the cluster could not be taken down in good order", exc_info=error)
-            progress.say(f"taking the cluster down: {type(error).__name__}: {error}")
+            _not_taken_down(progress, error)
+
+
+def _take_down(cluster: ExitStack, progress: Progress) -> None:
+    """A failure costs no verdict."""
+    try:
+        cluster.close()
+    except Exception as error:
+        _not_taken_down(progress, error)
+
+
+def _not_taken_down(progress: Progress, error: Exception) -> None:
+    log.info("the cluster could not be taken down in good order", exc_info=error)
+    progress.say(f"taking the cluster down: {type(error).__name__}: {error}")
 
 
 def _collect(

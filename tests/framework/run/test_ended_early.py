@@ -104,6 +104,21 @@ def test_what_could_not_be_collected_is_said_and_kept_in_the_plan(
     assert read_run(folder.path).info.plan["uncollected"] == {"b2": "EOFError: gone"}
 
 
+def test_the_cluster_is_taken_down_beside_the_check(
+    tmp_path: Path, done: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interpret(test: Any, cluster: Any, folder: Any, *_: Any) -> None:
+        folder.history.write_text("")
+
+    monkeypatch.setattr(lifecycle, "_interpret", interpret)
+    left: list[Any] = []
+    folder = lifecycle.record(a_test(tmp_path), [], Said(), aside=left.append)  # type: ignore[arg-type]
+    assert done == ["stopped", "collected"] and folder.history.exists()
+    (act,) = left
+    act()
+    assert done == ["stopped", "collected", "taken down"]
+
+
 def test_without_a_history_there_is_nothing_to_check(
     tmp_path: Path, done: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
