@@ -14,10 +14,9 @@ heartbeats have to go on: an election or a fenced broker during the run is told,
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import datetime
-import signal
+import json
 import socket
 import statistics
 import struct
@@ -44,6 +43,7 @@ from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest
 from nodes.kraft.wire.quorum import request_to_wire
 from tests.nodes.kraft.loopback import Loopback, call, free_ports, until
 from workloads.kafka.batches import one_value
+from workloads.kafka.flood_client import MODULE
 
 TOPIC = "flood"
 QUEUE = "kafka_network_RequestChannel_RequestQueueSize"
@@ -54,62 +54,50 @@ FULL = 490
 """Of 500 places: the handler takes one now and then."""
 
 
-# --- the flood, a process of its own ----------------------------------------------------------
+# --- the flood ----------------------------------------------------------------------------------
 
 
-class Flooder(asyncio.Protocol):
-    """One connection with one request under way at any time; `served` counts answers."""
+class Flood:
+    """Of one listener, by the process that floods brokers in runs; for longer than this lasts."""
 
-    served = 0
-
-    def __init__(self, request: bytes) -> None:
-        self._request = request
-        self._buffer = bytearray()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.write(self._request)
-
-    def data_received(self, data: bytes) -> None:
-        self._buffer += data
-        while len(self._buffer) >= 4:
-            (size,) = struct.unpack_from(">i", self._buffer)
-            if len(self._buffer) < 4 + size:
-                return
-            del self._buffer[: 4 + size]
-            Flooder.served += 1
-            self._transport.write(self._request)
-
-
-async def flood(port: int, partition: int, connections: int, size: int) -> None:
-    """Until SIGINT; then it says how many requests were answered."""
-    batch = one_value(10**size)
-    request = produce.ProduceRequest(
-        transactional_id=None,
-        acks=i16(1),
-        timeout=TIMEOUT,
-        topic_data=(
-            produce.TopicProduceData(
-                name=TOPIC,  # type: ignore[arg-type]
-                partition_data=(
-                    produce.PartitionProduceData(index=i32(partition), records=batch),  # type: ignore[arg-type]
+    def __init__(self, port: int, partition: int, connections: int, size: int) -> None:
+        request = produce.ProduceRequest(
+            transactional_id=None,
+            acks=i16(1),
+            timeout=TIMEOUT,
+            topic_data=(
+                produce.TopicProduceData(
+                    name=TOPIC,  # type: ignore[arg-type]
+                    partition_data=(
+                        produce.PartitionProduceData(
+                            index=i32(partition),
+                            records=one_value(10**size),  # type: ignore[arg-type]
+                        ),
+                    ),
                 ),
             ),
-        ),
-    )
-    data = frame(encode_request(request, correlation_id=1, client_id="flood"))
-    loop = asyncio.get_running_loop()
-    transports = []
-    for _ in range(connections):
-        transport, _ = await loop.create_connection(lambda: Flooder(data), "127.0.0.1", port)
-        transports.append(transport)
-    ended = asyncio.Event()
-    loop.add_signal_handler(signal.SIGINT, ended.set)
-    await ended.wait()
-    print(Flooder.served)
-    for transport in transports:
-        transport.abort()
+        )
+        data = frame(encode_request(request, correlation_id=1, client_id="flood"))
+        opened = [socket.create_connection(("127.0.0.1", port)) for _ in range(connections)]
+        target = {"fds": [each.fileno() for each in opened], "request": data.hex()}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", MODULE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=target["fds"],
+        )
+        assert self._process.stdin is not None
+        told = {"seconds": 3600, "targets": [target]}
+        self._process.stdin.write(json.dumps(told).encode() + b"\n")
+        self._process.stdin.flush()
+        for each in opened:
+            each.close()
+
+    def end(self) -> int:
+        """How many requests were answered."""
+        out, _ = self._process.communicate()
+        (tally,) = json.loads(out.splitlines()[-1])
+        return int(tally["answered"])
 
 
 # --- what is measured -------------------------------------------------------------------------
@@ -223,7 +211,7 @@ class Run:
             time.sleep(PAUSE_S)
         self.stalled[kind] += self.stalls() - before
 
-    def flooders(self, connections: int, size: int) -> list[Any]:
+    def floods(self, connections: int, size: int) -> list[Flood]:
         found = call(
             self.cluster.client["n1"],
             MetadataRequest(
@@ -236,15 +224,7 @@ class Run:
         (topic,) = (each for each in found.topics if each.name == TOPIC)
         leaders = {int(each.leader_id): int(each.partition_index) for each in topic.partitions}
         return [
-            subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "benchmarks.isolation"),
-                    *("--flood", str(ports[leader]), str(partition)),
-                    *("--connections", str(connections)),
-                    *("--bytes", str(size)),
-                ],
-                stdout=subprocess.PIPE,
-            )
+            Flood(ports[leader], partition, connections, size)
             for leader, partition in leaders.items()
         ]
 
@@ -290,11 +270,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--connections", type=int, default=600)
     parser.add_argument("--bytes", type=int, default=4000)
-    parser.add_argument("--flood", nargs=2, type=int, metavar=("PORT", "PARTITION"))
     arguments = parser.parse_args()
-    if arguments.flood:
-        asyncio.run(flood(*arguments.flood, arguments.connections, arguments.bytes))
-        return
     with tempfile.TemporaryDirectory() as directory:
         measure(Path(directory), arguments)
 
@@ -322,12 +298,10 @@ def measure(directory: Path, arguments: argparse.Namespace) -> None:
             run.phase(arguments.seconds, "quiet")
             with burning(6):
                 run.phase(arguments.seconds, "busy machine")
-            flooders = run.flooders(arguments.connections, arguments.bytes)
+            floods = run.floods(arguments.connections, arguments.bytes)
             until(lambda: min(map(queue_size, metrics.values())) >= FULL, timeout_s=60)
             run.phase(arguments.seconds, "flood")
-            for each in flooders:
-                each.send_signal(signal.SIGINT)
-                run.served += int(each.communicate()[0] or 0)
+            run.served += sum(each.end() for each in floods)
         run.report()
         after = run.changes()
         for name, count in after.items():

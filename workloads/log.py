@@ -3,6 +3,9 @@
 Each value is unique, so that the final reads say what became of every produce. Producers are
 idempotent or not, and ask for all, one or no acknowledgements; consumers go on from where they
 were, and now and then seek. At the end every partition is read from its beginning.
+
+Where a flood is asked for, brokers are sent produces without pause beside that, to a topic of its
+own: for some seconds, then for as long not, in turns, so that both stand side by side in a run.
 """
 
 from __future__ import annotations
@@ -12,13 +15,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from framework.generators import PENDING, Context, Generator, Offer, Pending, assign, op, phases
+from framework.generators import (
+    PENDING,
+    Context,
+    Generator,
+    Offer,
+    Pending,
+    assign,
+    cycle,
+    op,
+    phases,
+    reserve,
+    sleep,
+)
 from framework.history.event import Event, Invocation, Process
+from framework.plugins.capabilities import DATA_FLOODS
 from framework.plugins.outcomes import OUT_OF_RANGE, PRESENT
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
 from workloads.base import ATTEMPTS, KafkaWorkload
+from workloads.kafka.flood_client import FloodClient
 from workloads.kafka.log_client import LogClient
+from workloads.kafka.operations.floods import Flood
 from workloads.kafka.operations.partitions import (
     Fetch,
     Fetched,
@@ -35,6 +53,12 @@ FINAL_CONSUMER: Final = "final"
 ACKS: Final = {"all": 80, "1": 15, "0": 5}
 IDEMPOTENT_SHARE: Final = 0.7
 PRODUCE_SHARE, LIST_SHARE, SEEK_SHARE = 0.5, 0.06, 0.02
+FLOODED: Final = "flood"
+"""The topic of floods; who leads its partitions is the only replica, and never another."""
+QUIET: Final = 1.5
+"""What a flood did may show for a while; the time after that is to be as long as the flood's."""
+MOST_FLOOD_S: Final = 4.0
+"""An operation ends within 10 s, and connections have to be made first."""
 
 Reader: TypeAlias = tuple[str, str]
 """(consumer, key)"""
@@ -42,14 +66,23 @@ Reader: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions:
-    """`partitions`, `replicas`: of each topic."""
+    """`partitions`, `replicas`: of each topic. `flood`: connections to each broker with a produce
+    under way on each; 0: no floods. `flood_s`: how long a flood lasts; before each there is none
+    for `QUIET` times as long."""
 
     topics: int = 2
     partitions: int = 2
     replicas: int = 3
+    flood: int = 0
+    flood_s: float = 4.0
 
     def __post_init__(self) -> None:
         at_least(1, topics=self.topics, partitions=self.partitions, replicas=self.replicas)
+        at_least(0, flood=self.flood)
+        if not 0 < self.flood_s <= MOST_FLOOD_S:
+            raise ValueError(
+                f"flood_s={self.flood_s:g}: it is above 0, and {MOST_FLOOD_S:g} at most"
+            )
 
     @property
     def names(self) -> Sequence[str]:
@@ -76,25 +109,43 @@ class Log(KafkaWorkload):
     def __init__(self, options: LogOptions | None = None) -> None:
         super().__init__()
         self._options = options or LogOptions()
+        if self._options.flood:
+            self.provides |= {DATA_FLOODS}
+            self.min_threads += 1
 
     def generator(self, options: WorkloadOptions) -> Generator:
-        return LogOperations(options=self._options)
+        if not self._options.flood:
+            return LogOperations(options=self._options)
+        brokers = sum("broker" in spec.roles for spec in options.nodes)
+        flooded = {FLOODED: CreateTopic(partitions=brokers, replication=1)}
+        return reserve(
+            (1, floods(self._options)),
+            default=LogOperations(options=self._options, also=flooded),
+        )
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
         """All of every partition, and the topics."""
         return phases(final_fetches(self._options.keys), super().final_generator(options))
 
     def client(self, cluster: Cluster, thread: int) -> Client:
-        return LogClient(cluster, thread, self._started)
+        client = LogClient(cluster, thread, self._started)
+        return FloodClient(cluster, thread, FLOODED, client) if self._options.flood else client
+
+
+def floods(options: LogOptions) -> Generator:
+    """Quiet and flood in turns, on one thread, endless."""
+    flood = Flood(connections=options.flood, seconds=options.flood_s)
+    return cycle(phases(sleep(QUIET * options.flood_s), op("flood", value=flood.to_json())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOperations:
     """Endless. `positions`: how far each consumer is; `reading`: who has a fetch under way, for
     a consumer waits for one before it sends the next; `lost`: consumers whose position is no
-    longer in the log."""
+    longer in the log; `also`: topics to create beside those of the options."""
 
     options: LogOptions
+    also: Mapping[str, CreateTopic] = field(default_factory=dict)
     created: frozenset[str] = frozenset()
     positions: Mapping[Reader, int] = field(default_factory=dict)
     reading: Mapping[Process, Reader] = field(default_factory=dict)
@@ -114,11 +165,12 @@ class LogOperations:
 
     def _create(self) -> Invocation | None:
         """The topics come first; a create that failed is tried again."""
-        missing = next((topic for topic in self.options.names if topic not in self.created), None)
+        topic = CreateTopic(partitions=self.options.partitions, replication=self.options.replicas)
+        wanted = {**dict.fromkeys(self.options.names, topic), **self.also}
+        missing = next((name for name in wanted if name not in self.created), None)
         if missing is None:
             return None
-        topic = CreateTopic(partitions=self.options.partitions, replication=self.options.replicas)
-        return op("create", key=missing, value=topic.to_json())
+        return op("create", key=missing, value=wanted[missing].to_json())
 
     def _data(self, rng: random.Random) -> Invocation | None:
         keys = self.options.keys

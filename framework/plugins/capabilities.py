@@ -35,12 +35,14 @@ OBSERVATIONS: Final[Mapping[str, str]] = {
     "register-operations": "reads, writes and compare-and-sets of registers",
     "faults": "faults",
     "node-answers": "answers of nodes to an observer",
+    "data-floods": "floods of produces",
 }
 """What a run observes -> what that is. `faults` where a nemesis was asked for, `node-answers` where
 an observer asks the system's nodes, the others where a workload provides them."""
 
 FAULTS: Final = "faults"
 NODE_ANSWERS: Final = "node-answers"
+DATA_FLOODS: Final = "data-floods"
 OR: Final = "|"
 """Between names in a requirement that any of them meets."""
 _EVIDENCE: Final = "evidence:"

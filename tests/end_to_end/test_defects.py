@@ -42,6 +42,10 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
     "ignore-broker-epoch": ({"time_limit_s": 12}, {"zombie-fencing"}),
     "ignore-generation": ({"workload": "groups:churn_s=2", "time_limit_s": 12}, {"groups"}),
     "ignore-leader-epoch": ({"time_limit_s": 16}, {"zombie-fencing"}),
+    "one-queue": (
+        {"workload": "log:flood=200", "nodes": "3", "observe_s": 1.0, "time_limit_s": 25},
+        {"isolation"},
+    ),
     "serve-after-lease": (
         {"nemesis": "partition", "targets": "brokers", "time_limit_s": 24, "interval_s": 9},
         {"zombie-fencing"},

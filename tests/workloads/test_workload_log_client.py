@@ -18,7 +18,7 @@ from kio.static.primitive import i16, i32, i64
 from loopback_server import CLOSE, LoopbackServer
 
 from framework.history.event import Invocation
-from framework.plugins.system import NodeSpec
+from framework.plugins.system import Cluster, NodeSpec
 from framework.testing.loopback import cluster_of
 from nodes.kraft.adapter.system import KraftSystem
 from nodes.kraft.controller.answers import NO_THROTTLE, make
@@ -148,8 +148,8 @@ class Broker:
 
 
 @contextmanager
-def clients(*brokers: Broker) -> Iterator[Callable[[], LogClient]]:
-    """A cluster of one node a broker, ids from 4 on; makes clients of it."""
+def cluster(*brokers: Broker) -> Iterator[Cluster]:
+    """Of one node a broker, ids from 4 on."""
     names = [f"b{number}" for number in range(1, len(brokers) + 1)]
     with ExitStack() as stack:
         servers = {
@@ -165,8 +165,14 @@ def clients(*brokers: Broker) -> Iterator[Callable[[], LogClient]]:
             )
             for number, name in enumerate(names)
         ]
-        cluster = cluster_of(servers, nodes, KraftSystem())
-        yield lambda: LogClient(cluster, 0)
+        yield cluster_of(servers, nodes, KraftSystem())
+
+
+@contextmanager
+def clients(*brokers: Broker) -> Iterator[Callable[[], LogClient]]:
+    """Makes clients of their cluster."""
+    with cluster(*brokers) as made:
+        yield lambda: LogClient(made, 0)
 
 
 @pytest.fixture

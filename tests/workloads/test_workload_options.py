@@ -21,6 +21,7 @@ from workloads.zombie import ZombieOptions
         (LogOptions, "topics", 0, 1),
         (LogOptions, "partitions", 0, 1),
         (LogOptions, "replicas", 0, 1),
+        (LogOptions, "flood", -1, 0),
         (LifecycleOptions, "brokers", 0, 1),
         (LifecycleOptions, "partitions", 0, 1),
         (GroupsOptions, "members", 0, 1),

@@ -6,6 +6,7 @@ from framework.evidence.changes import Change, TopicCreated
 from framework.evidence.kinds import Voted, disk_of, either_of
 from framework.plugins import registry
 from framework.plugins.capabilities import CAPABILITIES, OBSERVATIONS, applicable, evidence, unmet
+from framework.plugins.options import create, named
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,16 @@ REGISTERS = "register-operations"
 """What the workload of examples/etcd observes, which need not be installed."""
 
 
+FLOODING = "log:flood=1"
+"""A workload that observes more with an option."""
+
+
 def test_every_installed_checker_applies_to_some_run_of_ours() -> None:
     """A need that nobody can meet would silence a checker for good."""
     checkers = {name: registry.load("checkers", name) for name in registry.names("checkers")}
     workloads = [registry.load("workloads", name) for name in registry.names("workloads")]
     systems = [registry.load("systems", name) for name in registry.names("systems")]
+    workloads += [create("workloads", each) for each in named("workloads", FLOODING)]
     available = {"faults", "node-answers", REGISTERS}.union(*(each.provides for each in workloads))
     available |= set().union(*(each.capabilities for each in systems))
     assert applicable(checkers, available).not_applicable == {}

@@ -37,6 +37,7 @@ FORBIDDEN = {
     "ignore-broker-epoch": ("A.3.8", "A.3.10", "A.5.14"),
     "ignore-leader-epoch": ("B.6", "D.10"),
     "isr-applied-twice": ("D.2",),
+    "one-queue": ("A.2.10", "A.2.11"),
     "serve-after-lease": ("A.1.55", "A.7.7"),
     "undelete-on-failover": ("A.1.25",),
 }

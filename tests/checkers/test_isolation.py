@@ -1,0 +1,569 @@
+"""A flood of data requests delays no control request, and unsettles no cluster. Three nodes, each
+controller and broker, are asked for some seconds while brokers are flooded, and then while not."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from statistics import median
+from typing import Any
+
+import pytest
+from contract import Plants
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judging import clause_of, judged
+from planted_runs import PLAN, Story
+
+from checkers.isolation import MEDIAN_OF, Isolation, IsolationOptions
+from framework.evidence.kinds import SnapshotWritten
+from framework.history.event import observer_of
+from framework.history.pairing import Operation
+from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED
+from framework.verdict import Verdict
+
+RECOVERY_S = 3.0
+FLOOD_MS, DATA_MS, CONTROL_MS = 4000.0, 300.0, 8.0
+ROUND_MS = 500.0
+NAMES = ("n1", "n2", "n3")
+NODES: Mapping[str, Any] = {
+    name: {
+        "ids": {"controller": number, "broker": number},
+        "votes": True,
+        "roles": ["controller", "broker"],
+    }
+    for number, name in enumerate(NAMES, 1)
+}
+CHECKER = Isolation()
+
+
+@dataclass
+class Flooded(Story):
+    """What is asked takes `control_ms`, or what `slow` says for a node or a kind of request."""
+
+    HOME = "n1"
+    control_ms: float = CONTROL_MS
+    slow: dict[str, float] = field(default_factory=dict)
+    leader: int = 1
+    epoch: int = 1
+    listed: set[int] = field(default_factory=lambda: {1, 2, 3})
+
+    def __post_init__(self) -> None:
+        self.plan = {**PLAN, "nodes": dict(NODES), "recovery_s": RECOVERY_S}
+
+    # --- what nodes are asked
+
+    def timed(self, node: str, f: str, ms: float, result: Any, error: str | None = None) -> None:
+        """By the node's observer, and answered so much later."""
+        asked = self.invoke(f, None, node=node)
+        self.wait(ms)
+        done = self.complete(asked, "ok" if error is None else "fail", result, error)
+        self.operations.remove(done)
+        self.observations.append(replace(done, process=observer_of(node)))
+
+    def control(self, node: str, f: str) -> None:
+        view = {"leader": self.leader, "leader_epoch": self.epoch, "high_watermark": 9}
+        ms = self.slow.get(node, self.slow.get(f, self.control_ms))
+        if ms == inf:
+            self.timed(node, f, 1000, None, CLIENT_TIMED_OUT)
+        else:
+            self.timed(node, f, ms, view)
+
+    def brokers(self, node: str) -> None:
+        told = [{"id": number, "host": "h", "port": 9092} for number in sorted(self.listed)]
+        self.timed(node, "describe-cluster", 5, {"brokers": told})
+
+    def round(self, node: str) -> None:
+        self.control(node, "describe-node")
+        self.control(node, "describe-quorum")
+        self.brokers(node)
+
+    def rounds(self, ms: float = FLOOD_MS, least: int = 1) -> None:
+        """For so long, or a moment more; so many at least."""
+        end_ns = self.now_ns + ms * 1e6
+        while self.now_ns < end_ns or least > 0:
+            for node in NAMES:
+                self.round(node)
+            self.wait(ROUND_MS)
+            least -= 1
+
+    # --- floods
+
+    def begin_flood(self) -> Operation:
+        asked = self.invoke("flood", None, {"connections": 300, "seconds": FLOOD_MS / 1000})
+        self.wait(600)
+        return asked
+
+    def end_flood(self, asked: Operation, data_ms: Any = DATA_MS, **told: Any) -> Operation:
+        """`data_ms`: of all nodes, or by node."""
+        begun_ms = asked.invoked_ns / 1e6 + 600  # type: ignore[operator]
+        by_node = data_ms if isinstance(data_ms, dict) else dict.fromkeys(NAMES, data_ms)
+        result = {
+            **asked.value,
+            "after_ms": 600.0,
+            "lasted_ms": self.now_ns / 1e6 - begun_ms,
+            "late_p99_ms": 3.0,
+            "late_max_ms": 20.0,
+            "nodes": [flooded_node(node, ms) for node, ms in by_node.items()],
+            **told,
+        }
+        return self.complete(asked, "ok", result)
+
+    def flood(self, data_ms: Any = DATA_MS, **told: Any) -> Operation:
+        """With rounds beside it."""
+        asked = self.begin_flood()
+        self.rounds(least=MEDIAN_OF)
+        return self.end_flood(asked, data_ms, **told)
+
+    def quiet(self, ms: float = 7000) -> None:
+        self.rounds(ms)
+
+    def turns(self, count: int = 2, **flood: Any) -> None:
+        """Floods, and then none."""
+        for _ in range(count):
+            self.flood(**flood)
+            self.quiet()
+
+    def elect(self, leader: int = 2) -> None:
+        self.leader, self.epoch = leader, self.epoch + 1
+
+    def unsettled_flood(self, election: bool = True) -> None:
+        """After half of it there is another leader, or a broker is fenced until it is over."""
+        asked = self.begin_flood()
+        self.rounds(FLOOD_MS / 2)
+        if election:
+            self.elect(leader=1 + self.leader % 3)
+        else:
+            self.listed -= {3}
+        self.rounds(FLOOD_MS / 2)
+        self.end_flood(asked)
+        self.listed |= {3}
+
+
+def flooded_node(node: str, ms: float | None, **told: Any) -> dict[str, Any]:
+    named = {"node": node, "connections": 300, "answered": 4000, "refused": 0}
+    return {**named, "p50_ms": ms, "p99_ms": ms, **told}
+
+
+def begun() -> Flooded:
+    story = Flooded()
+    story.quiet()
+    return story
+
+
+def clean() -> Flooded:
+    story = begun()
+    story.turns()
+    return story
+
+
+PLANTED = Plants(clean)
+
+
+# --- control requests
+
+
+def in_line(story: Flooded, data_ms: Any = DATA_MS, **slow: float) -> Flooded:
+    """What `slow` names waits so long beside floods, and not without."""
+    for _ in range(2):
+        story.slow = {name.replace("_", "-"): ms for name, ms in slow.items()}
+        story.flood(data_ms)
+        story.slow = {}
+        story.quiet()
+    return story
+
+
+@PLANTED.violation("describe-node at n1 waits in line", "took 301.0 ms", "300.0 ms", on=begun)
+def all_control_requests_wait_as_long_as_data_requests(story: Flooded) -> None:
+    in_line(story, n1=300, n2=300, n3=300)
+
+
+@PLANTED.violation("describe-node at n2 waits in line", on=begun)
+def those_of_one_node_do(story: Flooded) -> None:
+    in_line(story, n2=280)
+
+
+@PLANTED.violation("describe-quorum at n3 waits in line", on=begun)
+def one_kind_of_them_does(story: Flooded) -> None:
+    in_line(story, describe_quorum=250)
+
+
+@PLANTED.violation("describe-node at n1", "had no answer in time", on=begun)
+def they_have_no_answer_in_time(story: Flooded) -> None:
+    in_line(story, n1=inf)
+
+
+@PLANTED.violation("heartbeat at n1 waits in line", on=Flooded)
+def heartbeats_of_clients_do(story: Flooded) -> None:
+    heartbeats(story, beside_ms=200)
+
+
+def heartbeats(story: Flooded, beside_ms: float) -> None:
+    """Each round has one, of a broker that a client plays."""
+
+    def round(node: str) -> None:
+        Flooded.round(story, node)
+        if node == "n1":
+            beat = story.invoke("heartbeat", "broker-9", None, node=node)
+            story.wait(beside_ms if flooding[0] else 5)
+            story.complete(beat, "ok", {})
+
+    flooding = [False]
+    story.round = round  # type: ignore[method-assign]
+    story.quiet()
+    for _ in range(2):
+        flooding[0] = True
+        story.flood()
+        flooding[0] = False
+        story.quiet()
+
+
+def test_heartbeats_that_wait_for_nothing_are_in_order() -> None:
+    story = Flooded()
+    heartbeats(story, beside_ms=9)
+    without = clause_of(judged(CHECKER, clean()), "undelayed").compared
+    told = clause_of(judged(CHECKER, story), "undelayed")
+    assert told.verdict is Verdict.VALID and told.compared > without
+
+
+def test_on_a_machine_that_is_slow_all_takes_longer() -> None:
+    story = Flooded(control_ms=60)
+    story.quiet(12_000)
+    for _ in range(2):
+        story.control_ms = 250
+        story.flood(data_ms=1500)
+        story.control_ms = 60
+        story.quiet(12_000)
+    assert clause_of(judged(CHECKER, story), "undelayed").verdict is Verdict.VALID
+
+
+def test_what_takes_as_long_without_a_flood_waits_for_none() -> None:
+    story = Flooded(control_ms=200)
+    story.quiet(30_000)
+    story.turns(4)
+    assert clause_of(judged(CHECKER, story), "undelayed").verdict is not Verdict.INVALID
+
+
+def test_a_few_bad_moments_are_no_median() -> None:
+    story = begun()
+    for _ in range(2):
+        asked = story.begin_flood()
+        story.rounds(2500)
+        story.slow = dict.fromkeys(NAMES, 300.0)
+        story.rounds(1)
+        story.slow = {}
+        story.rounds(2500)
+        story.end_flood(asked)
+        story.quiet()
+    assert judged(CHECKER, story).verdict is Verdict.VALID
+
+
+SHOWS_NOTHING: Mapping[str, Mapping[str, Any]] = {
+    "requests that hardly wait are no flood": {"data_ms": 90.0},
+    "nothing was answered": {"data_ms": None},
+    "a harness that is late itself measures nothing": {"late_p99_ms": 80.0},
+    "refusals are cheap": {"nodes": [flooded_node(node, DATA_MS, refused=200) for node in NAMES]},
+    "no broker was flooded": {"nodes": []},
+}
+
+
+@pytest.mark.parametrize("told", SHOWS_NOTHING.values(), ids=list(SHOWS_NOTHING))
+def test_floods_that_show_nothing(told: Mapping[str, Any]) -> None:
+    story = begun()
+    story.slow = {"describe-quorum": 310}
+    story.turns(3, **told)
+    result = judged(CHECKER, story)
+    assert result.verdict is Verdict.UNKNOWN
+    assert clause_of(result, "undelayed").compared == 0
+
+
+def test_a_bound_of_ones_own() -> None:
+    story = begun()
+    story.turns(data_ms=60.0)
+    assert judged(CHECKER, story).verdict is Verdict.UNKNOWN
+    assert judged(Isolation(IsolationOptions(busy=0.05)), story).verdict is Verdict.VALID
+    assert judged(Isolation(IsolationOptions(busy=0.05, share=0.1)), story).verdict is (
+        Verdict.VALID  # no more than without a flood
+    )
+    with pytest.raises(ValueError, match="share"):
+        IsolationOptions(share=0)
+
+
+def test_a_node_that_was_not_flooded_is_not_compared() -> None:
+    story = begun()
+    story.turns(data_ms={"n1": DATA_MS})
+    alone = clause_of(judged(CHECKER, story), "undelayed").compared
+    assert 3 * alone == clause_of(judged(CHECKER, clean()), "undelayed").compared
+
+
+def test_connections_that_fail_tell_no_time() -> None:
+    story = begun()
+    for _ in range(2):
+        asked = story.begin_flood()
+        for _ in range(20):
+            story.timed("n1", "describe-node", 900, None, CONNECTION_FAILED)
+        story.end_flood(asked)
+        story.quiet()
+    assert clause_of(judged(CHECKER, story), "undelayed").compared == 0
+
+
+def test_a_refusal_is_an_answer() -> None:
+    story = begun()
+    for _ in range(2):
+        asked = story.begin_flood()
+        for _ in range(10):
+            story.timed("n1", "describe-node", 300, None, "NOT_LEADER_OR_FOLLOWER")
+        story.end_flood(asked)
+        story.quiet()
+    assert clause_of(judged(CHECKER, story), "undelayed").verdict is Verdict.INVALID
+
+
+def test_without_times_that_are_quiet_there_is_nothing_to_compare_with() -> None:
+    story = Flooded()
+    for _ in range(3):
+        story.flood()
+        story.rounds(1900)  # what a flood did may show so long after
+    assert clause_of(judged(CHECKER, story), "undelayed").compared == 0
+
+
+def test_after_a_flood_of_which_the_end_is_not_known_nothing_is_quiet() -> None:
+    story = Flooded()
+    story.begin_flood()
+    story.quiet(30_000)
+    story.turns()
+    assert clause_of(judged(CHECKER, story), "undelayed").compared == 0
+
+
+def test_a_flood_that_did_not_take_place() -> None:
+    story = begun()
+    for _ in range(2):
+        story.complete(story.begin_flood(), "fail", error="CONNECTION_FAILED")
+        story.quiet()
+    result = judged(CHECKER, story)
+    assert result.verdict is Verdict.UNKNOWN and result.figures["floods"] == 0
+
+
+def test_controllers_that_are_no_brokers_have_no_data_requests() -> None:
+    story = in_line(begun(), data_ms={"n2": DATA_MS, "n3": DATA_MS}, n1=300)
+    story.plan["nodes"] = {
+        name: {**node, "roles": [role]}
+        for (name, node), role in zip(
+            NODES.items(), ("controller", "broker", "broker"), strict=True
+        )
+    }
+    result = judged(CHECKER, story)
+    assert clause_of(result, "undelayed").verdict is None
+    assert result.verdict is Verdict.VALID
+
+
+def test_brokers_alone_are_asked_at_their_clients_listener() -> None:
+    story = in_line(begun(), n2=300)
+    story.plan["nodes"] = {**NODES, "n2": {**NODES["n2"], "roles": ["broker"]}}
+    assert judged(CHECKER, story).verdict is Verdict.VALID
+
+
+def test_under_faults_nothing_is_held_against_anybody() -> None:
+    story = begun()
+    for _ in range(3):
+        with story.fault(victims={"n1": {}}):
+            story.slow = dict.fromkeys(NAMES, 310.0)
+            story.unsettled_flood()
+            story.slow = {}
+        story.quiet()
+    result = judged(CHECKER, story)
+    assert result.verdict is Verdict.UNKNOWN and "a fault held during every flood" in result.note
+
+
+TIMES = st.lists(st.integers(1, 600), min_size=6, max_size=30)
+
+
+@settings(deadline=None, max_examples=60)
+@given(beside=TIMES, without=TIMES, slower=st.integers(1, 20))
+def test_medians_decide_however_slow_the_machine(
+    beside: Sequence[int], without: Sequence[int], slower: int
+) -> None:
+    story = Flooded()
+    for ms in without:
+        story.timed("n1", "describe-node", ms * slower - 1, {"leader": 1, "leader_epoch": 1})
+    asked = story.begin_flood()
+    for ms in beside:
+        story.timed("n1", "describe-node", ms * slower - 1, {"leader": 1, "leader_epoch": 1})
+    story.end_flood(asked, data_ms=DATA_MS * slower)
+    waits = median(beside) >= DATA_MS / 2 and median(beside) >= 4 * median(without)
+    found = clause_of(judged(CHECKER, story), "undelayed")
+    assert (found.verdict is Verdict.INVALID) == waits
+
+
+# --- elections, and brokers that are fenced
+
+
+@PLANTED.violation("2 of 2 floods unsettled", "leader epoch 1, and then 2", on=begun)
+def floods_cost_leaders_their_leadership(story: Flooded) -> None:
+    for _ in range(2):
+        story.unsettled_flood()
+        story.quiet()
+
+
+@PLANTED.violation("3 of 4 floods unsettled", "n1 told leader epoch", on=begun)
+def most_floods_do(story: Flooded) -> None:
+    for number in range(4):
+        story.unsettled_flood() if number else story.flood()
+        story.quiet(20_000)
+
+
+@PLANTED.violation("2 of 2 floods unsettled", "n1 listed n3, and then no longer", on=begun)
+def floods_have_a_broker_fenced(story: Flooded) -> None:
+    for _ in range(2):
+        story.unsettled_flood(election=False)
+        story.quiet()
+
+
+BOTH = pytest.mark.parametrize("election", [True, False])
+
+
+def named(election: bool) -> str:
+    return "no-election" if election else "none-fenced"
+
+
+@BOTH
+def test_one_flood_may_have_met_a_bad_moment(election: bool) -> None:
+    story = begun()
+    story.turns(2)
+    story.unsettled_flood(election)
+    story.quiet()
+    told = clause_of(judged(CHECKER, story), named(election))
+    assert told.verdict is Verdict.VALID and told.compared == 2
+
+
+@BOTH
+def test_what_happens_as_often_without_a_flood_none_did(election: bool) -> None:
+    story = begun()
+    for _ in range(2):
+        story.unsettled_flood(election)
+        story.quiet()
+        if election:
+            story.elect()
+        else:
+            story.listed -= {3}
+        story.quiet(2000)
+        story.listed |= {3}
+        story.quiet(1000)
+    told = clause_of(judged(CHECKER, story), named(election))
+    assert told.verdict is Verdict.UNKNOWN and told.compared == 0
+
+
+@BOTH
+def test_on_a_machine_without_time_for_the_harness_it_may_happen(election: bool) -> None:
+    story = begun()
+    for _ in range(2):
+        story.unsettled_flood(election)
+        story.quiet()
+    late = [
+        replace(each, result={**each.result, "late_max_ms": 400.0}) if each.f == "flood" else each
+        for each in story.operations
+    ]
+    assert judged(CHECKER, story).verdict is Verdict.INVALID
+    story.operations = late
+    assert clause_of(judged(CHECKER, story), named(election)).verdict is Verdict.UNKNOWN
+
+
+@BOTH
+def test_shortly_after_a_fault_it_may_happen(election: bool) -> None:
+    story = begun()
+    for _ in range(2):
+        with story.fault(victims={"n1": {}}):
+            story.wait(1000)
+        story.unsettled_flood(election)
+        story.quiet()
+    told = clause_of(judged(CHECKER, story), named(election))
+    assert told.verdict is Verdict.UNKNOWN and told.compared == 0
+
+
+@BOTH
+def test_a_fault_soon_after_the_flood_may_have_done_it(election: bool) -> None:
+    story = begun()
+    for _ in range(2):
+        story.unsettled_flood(election)
+        with story.fault(victims={"n1": {}}):
+            story.wait(1000)
+        story.quiet()
+    assert clause_of(judged(CHECKER, story), named(election)).compared == 0
+
+
+def wrote_a_snapshot(node: str) -> Flooded:
+    """The node that led before each election, or another, writes one shortly after it."""
+    story = begun()
+    for _ in range(2):
+        before = story.leader
+        story.unsettled_flood()
+        story.wait(1000)
+        story.tell(
+            SnapshotWritten,
+            f"n{before}" if node == "leader" else node,
+            end_offset=9,
+            epoch=story.epoch,
+            digest="d",
+            bytes=9,
+            records=1,
+            high_watermark=9,
+        )
+        story.quiet()
+    return story
+
+
+def test_a_leader_that_lets_go_for_its_snapshot_lost_nothing() -> None:
+    assert judged(CHECKER, wrote_a_snapshot("leader")).verdict is Verdict.VALID
+
+
+def test_the_snapshot_of_another_excuses_no_leader() -> None:
+    assert judged(CHECKER, wrote_a_snapshot("n3")).verdict is Verdict.INVALID
+
+
+def test_where_nodes_do_not_tell_of_snapshots_no_leader_is_accused() -> None:
+    story = begun()
+    for _ in range(2):
+        story.unsettled_flood()
+        story.quiet()
+    story.plan["capabilities"] = ["kafka-topics"]
+    assert judged(CHECKER, story).verdict is Verdict.INVALID
+    story.plan["capabilities"] = ["kafka-topics", "snapshots"]
+    assert clause_of(judged(CHECKER, story), "no-election").verdict is None
+
+
+def test_a_broker_that_is_not_of_the_plan_comes_and_goes() -> None:
+    story = begun()
+    for _ in range(2):
+        story.listed |= {301}
+        asked = story.begin_flood()
+        story.rounds(2000)
+        story.listed -= {301}
+        story.rounds(2000)
+        story.end_flood(asked)
+        story.quiet()
+    assert judged(CHECKER, story).verdict is Verdict.VALID
+
+
+def test_a_broker_that_comes_is_none_that_goes() -> None:
+    story = begun()
+    for _ in range(2):
+        story.listed -= {3}
+        asked = story.begin_flood()
+        story.rounds(2000)
+        story.listed |= {3}
+        story.rounds(2000)
+        story.end_flood(asked)
+        story.quiet()
+    assert clause_of(judged(CHECKER, story), "none-fenced").verdict is Verdict.VALID
+
+
+def test_what_nobody_was_asked_beside_a_flood_is_not_known() -> None:
+    story = begun()
+    for _ in range(3):
+        asked = story.begin_flood()
+        story.wait(FLOOD_MS)
+        story.end_flood(asked)
+        story.wait(2500)
+        story.elect()
+        story.quiet()
+    result = judged(CHECKER, story)
+    for name in ("undelayed", "no-election", "none-fenced"):
+        assert clause_of(result, name).compared == 0

@@ -1,0 +1,246 @@
+"""Floods of the `log` workload: their turns in a schedule, and what a broker is sent."""
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from histories import pairs
+from loopback_server import CLOSE
+from test_workload_log import ReferenceLog
+from test_workload_log_client import Broker, cluster
+
+from framework.generators import clients as on_clients
+from framework.generators import simulate, stagger
+from framework.history.event import Event, Invocation
+from framework.plugins.capabilities import DATA_FLOODS
+from framework.plugins.system import NodeSpec
+from framework.plugins.workload import WorkloadOptions
+from workloads.kafka import flood_client
+from workloads.kafka.batches import values_in
+from workloads.kafka.flood_client import MODULE, VALUE, FloodClient, Lateness
+from workloads.kafka.flooder import BEGUN
+from workloads.kafka.log_client import LogClient
+from workloads.kafka.operations.floods import Flood, Flooded
+from workloads.log import FLOODED, QUIET, Log, LogOptions
+
+OPTIONS = LogOptions(flood=7, flood_s=2.0)
+SPECS = [
+    NodeSpec(name=f"b{number}", roles=frozenset({"broker"}), ports={"client": 1}, ids={})
+    for number in range(3)
+]
+
+
+# --- the schedule
+
+
+class FloodedLog(ReferenceLog):
+    """A flood takes the time that it should."""
+
+    def __call__(self, op: Event, n: int) -> tuple[int, Event]:
+        if op.f != "flood":
+            return super().__call__(op, n)
+        return round(op.value["seconds"] * 1e9), replace(op, type="ok")
+
+
+def history(options: LogOptions, operations: int = 1500) -> list[Event]:
+    told = WorkloadOptions(seed=1, threads=4, rate=50.0, nodes=SPECS)
+    generator = on_clients(stagger(1 / 50, Log(options).generator(told)))
+    return simulate(generator, threads=4, seed=1, completion=FloodedLog(), max_ops=operations)
+
+
+def test_floods_take_turns_with_times_without_one() -> None:
+    floods = [(op, end) for op, end in pairs(history(OPTIONS)) if op.f == "flood"]
+    assert len(floods) > 3
+    ended = 0
+    for op, end in floods:
+        assert op.value == {"connections": 7, "seconds": 2.0}
+        quiet_s = (op.time - ended) / 1e9
+        assert QUIET * 2.0 <= quiet_s < QUIET * 2.0 + 0.5
+        ended = end.time
+    assert len({op.process for op, _ in floods}) == 1
+
+
+def test_others_go_on_beside_a_flood() -> None:
+    done = list(pairs(history(OPTIONS)))
+    (flood, over), *_ = [(op, end) for op, end in done if op.f == "flood"]
+    beside = {op.f for op, _ in done if flood.time <= op.time <= over.time}
+    assert {"produce", "fetch"} <= beside
+
+
+def test_the_flooded_topic_has_a_partition_for_each_broker_and_no_other_use() -> None:
+    events = [each for each in history(OPTIONS) if each.type == "invoke"]
+    (created,) = [each for each in events if each.f == "create" and each.key == FLOODED]
+    assert created.value == {"partitions": 3, "replication": 1}
+    keys = {str(each.key).partition("/")[0] for each in events if each.f in ("produce", "fetch")}
+    assert keys == set(OPTIONS.names)
+
+
+def test_without_the_option_there_is_no_flood() -> None:
+    assert not [each for each in history(LogOptions()) if each.f == "flood" or each.key == FLOODED]
+    assert DATA_FLOODS not in Log().provides
+    assert DATA_FLOODS in Log(OPTIONS).provides
+    assert Log(OPTIONS).min_threads == Log().min_threads + 1
+
+
+def test_a_flood_ends_in_time_for_its_operation() -> None:
+    assert LogOptions(flood_s=4.0).flood_s == 4.0
+    for wrong in (0, 4.1, -1):
+        with pytest.raises(ValueError, match=f"^flood_s={wrong:g}: it is above 0, and 4 at most$"):
+            LogOptions(flood_s=wrong)
+
+
+# --- the client
+
+
+def flood(connections: int = 3, seconds: float = 0.3) -> Invocation:
+    value = Flood(connections=connections, seconds=seconds).to_json()
+    return Invocation(process=0, f="flood", value=value)
+
+
+@pytest.fixture
+def broker() -> Broker:
+    return Broker()
+
+
+@pytest.fixture
+def client(broker: Broker) -> Iterator[FloodClient]:
+    """Of one broker, which leads t/0."""
+    with cluster(broker) as of_one:
+        made = FloodClient(of_one, 0, "t", LogClient(of_one, 0))
+        yield made
+        made.close()
+
+
+def test_a_flood_is_an_operation_that_tells_what_it_did(
+    client: FloodClient, broker: Broker
+) -> None:
+    done = client.invoke(flood())
+    assert (done.type, done.f, done.process) == ("ok", "flood", 0)
+    told = Flooded.from_json(done.value)
+    assert (told.connections, told.seconds) == (3, 0.3)
+    assert told.lasted_ms > 0 and told.after_ms > 0
+    assert 0 <= told.late_p99_ms <= told.late_max_ms
+    (node,) = told.nodes
+    assert (node.node, node.connections, node.refused) == ("b1", 3, 0)
+    assert node.p50_ms is not None and node.p99_ms is not None
+    assert 0 < node.p50_ms <= node.p99_ms
+    # Each connection had one more under way when it was over, which may have come, or not.
+    assert node.answered <= len(broker.batches) <= node.answered + 3
+    assert node.answered > 6
+    assert {value for batch in broker.batches for _, value in values_in(batch, 0)} == {VALUE}
+    json.dumps(done.value)
+
+
+def test_refusals_are_no_appends(client: FloodClient, broker: Broker) -> None:
+    broker.answers = [6] * 10**6
+    (node,) = Flooded.from_json(client.invoke(flood()).value).nodes
+    assert node.refused == node.connections == 3 and node.answered > 3
+
+
+def test_connections_that_fail_are_not_counted(client: FloodClient, broker: Broker) -> None:
+    broker.answers = [0, CLOSE]
+    (node,) = Flooded.from_json(client.invoke(flood()).value).nodes
+    assert node.connections == 2 and node.answered > 3
+
+
+def test_where_all_connections_fail_it_ends_early(client: FloodClient, broker: Broker) -> None:
+    broker.answers = [CLOSE] * 3
+    (node,) = Flooded.from_json(client.invoke(flood()).value).nodes
+    assert (node.connections, node.answered, node.p50_ms) == (0, 0, None)
+
+
+def test_without_a_leader_there_is_no_flood(client: FloodClient, broker: Broker) -> None:
+    broker.leader = -1
+    done = client.invoke(flood())
+    assert done.type == "fail" and done.error is not None
+    assert done.error[0] == "LEADER_NOT_AVAILABLE" and not broker.batches
+
+
+def test_other_operations_are_those_of_the_log(client: FloodClient) -> None:
+    asked = {"value": 4, "acks": "all", "idempotent": False, "producer": "p0"}
+    done = client.invoke(Invocation(process=0, f="produce", key="t/0", value=asked))
+    assert (done.type, done.value["offset"]) == ("ok", 0)
+
+
+def test_what_is_encrypted_is_not_flooded(
+    client: FloodClient, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flood_client, "ssl", SimpleNamespace(SSLSocket=socket.socket))
+    done = client.invoke(flood())
+    assert done.error is not None and (done.type, done.error[0]) == ("fail", "ENCRYPTED")
+    assert not broker.batches
+
+
+def test_a_process_that_says_nothing_is_no_flood(
+    client: FloodClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flood_client, "MODULE", "workloads.kafka.no_such_module")
+    done = client.invoke(flood())
+    assert done.error is not None and (done.type, done.error[0]) == ("fail", "CONNECTION_LOST")
+
+
+# --- its process
+
+
+@contextmanager
+def flooding(connection: socket.socket, request: bytes) -> Iterator[subprocess.Popen[bytes]]:
+    """The process, for much longer than a test takes."""
+    targets = [{"fds": [connection.fileno()], "request": request.hex()}]
+    with subprocess.Popen(
+        [sys.executable, "-m", MODULE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=[connection.fileno()],
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps({"seconds": 600, "targets": targets}).encode() + b"\n")
+        process.stdin.flush()
+        assert process.stdout.readline().decode().strip() == BEGUN
+        yield process
+
+
+def ended(process: subprocess.Popen[bytes]) -> Any:
+    """What it told of its one target, once its input had ended."""
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.close()
+    (tally,) = json.loads(process.stdout.readline())
+    return tally
+
+
+def test_a_flood_ends_with_whoever_asked_for_it() -> None:
+    """As where the harness was killed; it has most of its ten minutes left."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        with flooding(theirs, b"asked") as process:
+            tally = ended(process)
+        assert (tally["held"], tally["answered"], process.returncode) == (1, 0, 0)
+
+
+def test_answers_in_pieces_and_one_after_another() -> None:
+    """A frame is an answer when all of it is there; then the same request comes again."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs, flooding(theirs, b"again") as process:
+        for answer in (b"one", b"other"):
+            assert ours.recv(99) == b"again"
+            frame = len(answer).to_bytes(4, "big") + answer
+            for piece in (frame[:2], frame[2:5], frame[5:]):
+                ours.sendall(piece)
+        assert ours.recv(99) == b"again"
+        tally = ended(process)
+    assert tally["answered"] == 2 and tally["last"] == [b"other".hex()]
+
+
+def test_lateness_is_what_a_sleep_took_too_long() -> None:
+    reader, writer = socket.socketpair()
+    with reader, writer, reader.makefile("rb") as out:
+        late = Lateness()
+        assert late.line(out, 0.0) == "" and late.at(1.0) == 0.0
+        writer.sendall(b"told\n")
+        assert late.line(out, float("inf")) == "told"
