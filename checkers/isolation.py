@@ -44,6 +44,7 @@ VIEWS: Final = ("describe-node", "describe-quorum")
 LISTS: Final = ("describe-cluster", "describe-topics")
 CONTROL: Final = frozenset({*VIEWS, "heartbeat"})
 """What a node with that role is asked at its controllers' listener."""
+ALL_KINDS: Final = "a control request"
 NO_ANSWER: Final = frozenset({CONNECTION_FAILED, CONNECTION_LOST, "NO_CLIENT"})
 """Codes of requests of which nothing can be told: of one that had no answer in time, that it
 waited."""
@@ -286,11 +287,19 @@ def _beside_floods(
         for flood, waited_ms in busy:
             if node in waited_ms and flood.begin_ns <= begin_ns <= flood.end_ns:
                 beside[node, each.f].append(Waited(each, ms, ms / waited_ms[node], flood))
+    for few in [key for key in beside if not _enough(beside[key], without[key])]:
+        node, _ = few  # what is asked too seldom is judged together
+        beside[node, ALL_KINDS] += beside.pop(few)
+        without[node, ALL_KINDS] += without.pop(few)
     return {
         key: (own, without[key])
         for key, own in sorted(beside.items())
-        if min(len(own), len(without[key])) >= MEDIAN_OF
+        if _enough(own, without[key])
     }
+
+
+def _enough(own: Sequence[Waited], without: Sequence[float]) -> bool:
+    return min(len(own), len(without)) >= MEDIAN_OF
 
 
 def _undelayed(found: Mapping[tuple[str, str], Beside], no_occasion: str, most: float) -> Judgement:

@@ -306,6 +306,26 @@ def test_connections_that_fail_tell_no_time() -> None:
     assert clause_of(judged(CHECKER, story), "undelayed").compared == 0
 
 
+def test_kinds_that_are_asked_seldom_are_judged_together() -> None:
+    """Three and three of two kinds are enough for a median of six; three and one are not."""
+
+    def asked(second: int) -> Any:
+        story = Flooded()
+        for beside in (False, True):
+            flood = story.begin_flood() if beside else None
+            for f, count in (("describe-node", 3), ("describe-quorum", second)):
+                for _ in range(count):
+                    story.timed("n1", f, 300 if beside else 5, {"leader": 1, "leader_epoch": 1})
+            if flood is not None:
+                story.end_flood(flood)
+        return judged(CHECKER, story)
+
+    (finding,) = asked(3).findings
+    assert "a control request at n1 waits in line" in finding.message
+    assert "at the median of 6" in finding.message
+    assert not asked(1).findings
+
+
 def test_a_refusal_is_an_answer() -> None:
     story = begun()
     for _ in range(2):

@@ -20,6 +20,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import IO, Final
 
+import tenacity
 from kio.static.protocol import RequestPayload
 
 from framework.generators import op
@@ -42,11 +43,13 @@ from workloads.kafka.system import system_of
 MODULE: Final = "workloads.kafka.flooder"
 LISTENER: Final = "client"
 CONNECT_S: Final = 1.0
+SEARCH_S: Final = 1.0
+"""How long a leader is looked for, once more where there was no answer."""
 AT_ONCE: Final = 8
 """Connections that are opened at a time."""
 WAKE_S: Final = 0.01
 """So long the harness wants to sleep at a time during a flood."""
-BEGIN_S: Final = 4.0
+BEGIN_S: Final = 3.0
 END_S: Final = 1.0
 """How long a process may take until its flood begins, and after it."""
 VALUE: Final = 10**100
@@ -136,9 +139,17 @@ class FloodClient:
     def _produces(self) -> Mapping[str, Invocation]:
         """Broker -> a produce to a partition that it leads. Raises `NoAnswer`."""
         leaders = Leaders(self._lookup, self._names)
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(NoAnswer),
+            stop=tenacity.stop_after_delay(SEARCH_S),
+            wait=tenacity.wait_fixed(0.1),
+            reraise=True,
+        )
         keys = [partition_key(self._topic, number) for number in range(len(self._names))]
         value = Produce(value=VALUE, acks="1", idempotent=False).to_json()
-        return {leaders.find(key).node: op("produce", key=key, value=value) for key in keys}
+        return {
+            retrying(leaders.find, key).node: op("produce", key=key, value=value) for key in keys
+        }
 
     def _opened(self, node: str, count: int, stack: ExitStack) -> Sequence[socket.socket]:
         """As many of them as there can be. Raises `NoFlood`."""
