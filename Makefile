@@ -14,6 +14,9 @@ ARGS ?= --nemesis partition
 # which are one, and puts the long ones first.
 PYTEST_ARGS ?= -n 2 --dist loadgroup --no-loadscope-reorder --durations=25
 
+# Byte code is kept, whatever the environment says: tests start hundreds of processes of our own.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help run test lint setup setup-test
 help:
 	@sed -n 's/^# //p' Makefile | head -n 4

@@ -133,14 +133,16 @@ install_project() {
     touch "$stamp"
 }
 
-# Compile all of the checkers' kernels, unless that was done since one of their sources last changed.
-# The code is kept on disk. A run does not wait for this: it compiles what it needs meanwhile.
+# Compile all of the checkers' kernels, unless that was done since one of their sources last changed,
+# and keep Spark's classes as a JVM has them once loaded. Both are kept on disk. A run does not wait for this: it compiles what it needs meanwhile.
 compile_kernels() {
     local stamp="$VENV/.compiled" sources=(framework/compiled.py framework/history checkers)
     if [[ -e "$stamp" && -z "$(find "${sources[@]}" -name '*.py' -newer "$stamp" 2>/dev/null)" ]]; then return; fi
     say "compiling the checkers' kernels, once a machine (a minute or two)"
     "$VENV/bin/python" -m checkers.precompile --all >&2
     "$VENV/bin/python" -m framework.checking.precompile >/dev/null # which notes that it is done
+    # Spark without them is as right, and slower to start.
+    "$VENV/bin/python" -m framework.checking.class_archive || say "Spark's classes could not be kept"
     touch "$stamp"
 }
 

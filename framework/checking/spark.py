@@ -24,6 +24,7 @@ from time import monotonic, sleep
 from typing import IO, Any, Final, TypeAlias
 
 from framework.checking.blocks import last_line
+from framework.checking.class_archive import sharing
 from framework.checking.shipping import lacking, package_zip
 from framework.errors import EngineError, UsageError
 
@@ -35,18 +36,22 @@ _ANSWER_S: Final = 5.0
 _WORKERS_S: Final = 60.0
 _NEWS_S: Final = 10.0
 _LEAVING_S: Final = 10.0
+_JVM_ENDS_S: Final = 5.0
 _JAVA_HINT: Final = "Spark needs a Java 17+ runtime: apt-get install openjdk-17-jre-headless"
 
 Step: TypeAlias = tuple[str, Callable[[Any], None]]
 """What is done with a session, and how it is called by who waits for it."""
 
 
-def start(master: str = LOCAL_MASTER, quiet: bool = True, *, large: bool = False) -> Any:
+def start(
+    master: str = LOCAL_MASTER, quiet: bool = True, *, large: bool = False, java: str | None = None
+) -> Any:
     """A `SparkSession`. Raises `UsageError` without Java, or where a cluster cannot be used;
     `EngineError` if Spark fails to start.
 
     There is one session a process: a second start returns the first. With `quiet` False the
-    JVM writes to our standard error. `large`: for jobs of minutes rather than seconds.
+    JVM writes to our standard error. `large`: for jobs of minutes rather than seconds. `java`:
+    options of a local JVM instead of those by which it shares classes.
     """
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
@@ -61,7 +66,7 @@ def start(master: str = LOCAL_MASTER, quiet: bool = True, *, large: bool = False
     warnings.filterwarnings("ignore", module="pyspark.*")
     scratch = tempfile.mkdtemp(prefix="spark-")
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-    conf = SparkConf().setAll(list(_settings(master, scratch, large).items()))
+    conf = SparkConf().setAll(list(_settings(master, scratch, large, java).items()))
     if master.startswith("local"):
         os.environ["PYSPARK_PYTHON"] = sys.executable
         # Else it looks up this machine's own name, which a bare machine cannot resolve.
@@ -91,8 +96,9 @@ def start(master: str = LOCAL_MASTER, quiet: bool = True, *, large: bool = False
     return session
 
 
-def stop(session: Any) -> None:
-    """Ends the session and its JVM, and removes its scratch files. Never raises."""
+def stop(session: Any, patience_s: float = _JVM_ENDS_S) -> None:
+    """Ends the session and its JVM, which is killed after `patience_s`, and removes its scratch
+    files. Never raises."""
     from pyspark import SparkContext
 
     scratch = session.conf.get("spark.local.dir")
@@ -102,7 +108,7 @@ def stop(session: Any) -> None:
         if gateway is not None:
             gateway.shutdown()
             gateway.proc.stdin.close()  # which ends the JVM
-            gateway.proc.wait(timeout=5)
+            gateway.proc.wait(timeout=patience_s)
     except Exception:
         if gateway is not None:
             gateway.proc.kill()
@@ -189,7 +195,7 @@ class Background:
         self.close()
 
 
-def _settings(master: str, scratch: str, large: bool) -> dict[str, str]:
+def _settings(master: str, scratch: str, large: bool, java: str | None) -> dict[str, str]:
     settings = {
         "spark.master": master,
         "spark.app.name": "kraft-proof",
@@ -207,7 +213,8 @@ def _settings(master: str, scratch: str, large: bool) -> dict[str, str]:
     if master.startswith("local"):
         settings |= {
             "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} "
-            + ("-XX:+UseParallelGC" if large else "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),
+            + ("-XX:+UseParallelGC " if large else "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC ")
+            + (sharing() if java is None else java),
             "spark.sql.adaptive.enabled": "false",
             "spark.sql.shuffle.partitions": str(_cores(master)),
         }

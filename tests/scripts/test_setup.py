@@ -105,6 +105,7 @@ def test_kernels_are_compiled_once_and_after_a_change(machine: Machine) -> None:
     os.utime(kernel, (1_000_000_000, 1_000_000_000))
     assert "compiling the checkers' kernels" in machine.setup("test").stderr
     assert "-m checkers.precompile --all" in machine.calls()
+    assert "-m framework.checking.class_archive" in machine.calls()
     assert machine.setup("test").stderr == ""
     os.utime(kernel, (4_000_000_000, 4_000_000_000))
     again = machine.setup("test")

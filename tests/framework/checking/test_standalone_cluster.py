@@ -21,6 +21,8 @@ ROOT = Path(__file__).parents[3]
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 # The code is new to the workers, so that its kernels are compiled there: 25 s of a core.
 pytestmark = pytest.mark.xdist_group("spark")
+SHORT_LIVED = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""For the JVMs of a cluster, seven and more on two cores: none lives long enough for more."""
 
 
 class Cluster:
@@ -50,6 +52,7 @@ class Cluster:
                     stderr=subprocess.STDOUT,
                     cwd=self.folder,
                     env={key: value for key, value in os.environ.items() if key not in python_path}
+                    | SHORT_LIVED
                     | {
                         "SPARK_LOCAL_IP": "127.0.0.1",
                         "SPARK_DAEMON_MEMORY": "256m",
@@ -111,7 +114,7 @@ def check(
         text=True,
         timeout=600,
         cwd=ROOT,
-        env={**os.environ, "PYSPARK_PYTHON": str(python)},
+        env={**os.environ, **SHORT_LIVED, "PYSPARK_PYTHON": str(python)},
         check=False,
     )
 
