@@ -25,10 +25,11 @@ def run_command(options: Options) -> int:
     test = resolve(options)
     need_java()
     with Progress(time_limit_s=options.time_limit_s) as progress:
-        verdict, folder = run_test(test, sys.argv, progress)
+        outcome = run_test(test, sys.argv, progress)
         progress.stop()
-        progress.print(summary(verdict, folder / "report.html"))
-    code = EXIT_CODE[Verdict(verdict["verdict"])]
+        page = outcome.folder / "report.html"
+        progress.print(summary(outcome.verdict, page, outcome.story))
+    code = EXIT_CODE[Verdict(outcome.verdict["verdict"])]
     if KEPT:
         sys.stdout.flush()
         os._exit(code)

@@ -16,9 +16,11 @@ from markupsafe import Markup
 from framework.checking.clauses import share
 from framework.history.pairing import Operation
 from framework.report import figures
+from framework.report.checker_figures import arranged
 from framework.report.data import NS, Injection, Run, read_run
 from framework.report.linearization import svg
 from framework.report.payload import packed, packed_plotly
+from framework.report.story import Line, story
 from framework.report.text import full, shorten
 
 log: Final = logging.getLogger(__name__)
@@ -42,18 +44,27 @@ _STEPS: Final = ("planned", "probed-before", "injected", "probed-during", "heale
 def render(folder: Path) -> Path:
     """Draw `folder`/report.html, whole or not at all; its path. Folders of killed runs are drawn
     too, and the page says what is missing. Raises `UsageError` if there is no such folder."""
-    page = folder / FILE
-    temporary = page.with_name(f".{FILE}.tmp")
-    temporary.write_text(to_html(read_run(folder)), encoding="utf-8", errors="replace")
-    return temporary.replace(page)
+    return _written(read_run(folder), folder)
 
 
-def draw(folder: Path) -> None:
-    """`render`, with every failure logged: drawing can never change a verdict, nor lose one."""
+def draw(folder: Path) -> tuple[Line, ...]:
+    """`render`, with every failure logged: drawing can never change a verdict, nor lose one. The
+    run's story; empty where the run could not be read."""
+    lines: tuple[Line, ...] = ()
     try:
-        render(folder)
+        run = read_run(folder)
+        lines = story(run)
+        _written(run, folder)
     except Exception:
         log.exception("the report of %s could not be drawn", folder)
+    return lines
+
+
+def _written(run: Run, folder: Path) -> Path:
+    page = folder / FILE
+    temporary = page.with_name(f".{FILE}.tmp")
+    temporary.write_text(to_html(run), encoding="utf-8", errors="replace")
+    return temporary.replace(page)
 
 
 def to_html(run: Run) -> str:
@@ -81,6 +92,12 @@ def _page(run: Run) -> dict[str, Any]:
     placed = figures.drawn(run.operations, keep)
     threads = run.plan.get("threads")
     threads = threads if isinstance(threads, int) and threads > 0 else None
+    plots = {
+        "timeline": figures.timeline(run, placed, keep, threads),
+        "lanes": figures.lanes(run),
+        "latency": figures.latency(run, placed),
+        "rate": figures.rate(run),
+    }
     return {
         "run": run,
         "has_timeline": True,
@@ -88,6 +105,7 @@ def _page(run: Run) -> dict[str, Any]:
         "stamp": run.folder.resolve().name,
         "verdict": _verdict(run),
         "meaning": MEANING[_verdict(run)] if run.verdict else _NOT_CHECKED,
+        "story": story(run),
         "repeat": _repeat(run),
         "facts": _facts(run),
         "checkers": checkers,
@@ -97,11 +115,9 @@ def _page(run: Run) -> dict[str, Any]:
         "steps": _STEPS,
         "drawn": len(placed),
         "total": len(run.operations),
+        "heights": {name: figure["layout"]["height"] for name, figure in plots.items()},
         "payloads": {
-            "timeline": packed(figures.timeline(run, placed, keep, threads)),
-            "lanes": packed(figures.lanes(run)),
-            "latency": packed(figures.latency(run, placed)),
-            "rate": packed(figures.rate(run)),
+            **{name: packed(figure) for name, figure in plots.items()},
             "places": packed(_places(placed, keep)),
             "plotly": packed_plotly(),
         },
@@ -173,7 +189,7 @@ def checker_rows(
                 "share": share(entry.get("clauses") or ()),
                 "options": entry.get("options") or "",
                 "note": entry.get("note") or "",
-                "figures": entry.get("figures") or {},
+                "figures": arranged(entry.get("figures") or {}),
                 "total": len(all_findings),
                 "findings": [
                     _finding(each, by_index, zero_ns) for each in all_findings[:MAX_FINDINGS]

@@ -32,6 +32,7 @@ from framework.history.journal import Journal
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client
 from framework.report.render import draw
+from framework.report.story import Line
 from framework.run import cluster as clusters
 from framework.run import interpreter, store
 from framework.run.clocks import measured
@@ -72,8 +73,19 @@ class Timings:
         return found
 
 
-def run_test(test: Test, argv: list[str], progress: Progress) -> tuple[dict[str, Recorded], Path]:
-    """Run, check and draw: the verdict as in verdict.json, and the run's folder.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a run."""
+
+    verdict: dict[str, Recorded]
+    """As in verdict.json."""
+    folder: Path
+    story: tuple[Line, ...]
+    """In a few lines; empty where the report could not be drawn."""
+
+
+def run_test(test: Test, argv: list[str], progress: Progress) -> Outcome:
+    """Run, check and draw.
 
     Raises `UsageError`, `EngineError`.
     """
@@ -117,10 +129,10 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> tuple[dict[str,
         verdict["interrupted"] = stop.is_set()
         store.write_json(folder.path / "verdict.json", verdict)
         progress.phase("report")
-        draw(folder.path)
+        story = draw(folder.path)
     if test.options.junit is not None:
         write_junit([result], test.options.junit)
-    return verdict, folder.path
+    return Outcome(verdict=verdict, folder=folder.path, story=story)
 
 
 def record(

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from framework.checking.clauses import share
+from framework.report.story import Line
 
 OUTCOME_STYLE: Final = {"ok": "green", "fail": "magenta", "info": "yellow"}
 VERDICT_STYLE: Final = {"VALID": "bold green", "INVALID": "bold red", "UNKNOWN": "bold yellow"}
@@ -23,13 +24,17 @@ MAX_FINDINGS: Final = 5
 _MAX_OPERATIONS: Final = 12
 
 
-def summary(verdict: Mapping[str, Any], report: Path | None = None) -> RenderableType:
-    """What a verdict (as in verdict.json) says. `report`: where the page is, if it was drawn."""
+def summary(
+    verdict: Mapping[str, Any], report: Path | None = None, story: Sequence[Line] = ()
+) -> RenderableType:
+    """What a verdict (as in verdict.json) says. `report`: where the page is, if it was drawn;
+    `story`: the run in a few lines."""
     said = str(verdict.get("verdict", "UNKNOWN"))
     checkers: Sequence[Mapping[str, Any]] = verdict.get("checkers") or ()
     parts: list[RenderableType] = [_table(checkers), *_notes(checkers)]
     parts += _not_applicable(verdict.get("not_applicable") or {})
     parts += [part for each in checkers if each.get("findings") for part in _findings(each)]
+    parts += _story(story)
     parts += [Text(str(note), "yellow") for note in verdict.get("notes") or ()]
     for name, value in (verdict.get("timings") or {}).items():
         label = name.removesuffix("_s").replace("_", " ")
@@ -59,6 +64,18 @@ def _table(checkers: Sequence[Mapping[str, Any]]) -> Table:
             f"{int(each.get('seen') or 0):,}",
         )
     return table
+
+
+def _story(lines: Sequence[Line]) -> list[RenderableType]:
+    """A row a line, set apart from what is above and below."""
+    if not lines:
+        return []
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for line in lines:
+        table.add_row(Text(line.about), Text(line.says))
+    return [Text(""), table, Text("")]
 
 
 def _notes(checkers: Sequence[Mapping[str, Any]]) -> list[RenderableType]:

@@ -18,7 +18,8 @@ from framework.errors import UsageError
 from framework.report.data import read_run
 from framework.report.nodes import Span
 from framework.report.payload import PLOTLY, unpacked
-from framework.report.render import FILE, MAX_FINDINGS, render
+from framework.report.render import FILE, MAX_FINDINGS, draw, render
+from framework.report.story import story
 
 
 class Page(HTMLParser):
@@ -109,7 +110,40 @@ def test_checkers_are_listed_worst_first(invalid: Page) -> None:
     text = invalid.text("checkers")
     assert text.index("INVALID topic-linearizability") < text.index("VALID one-leader-per-epoch")
     assert "1,702" in text
-    assert "worst recovery s 1.42" in text
+    assert "worst recovery, s 1.42" in text
+
+
+def test_order_of_the_page(invalid: Page) -> None:
+    sections = [attributes["id"] for tag, attributes in invalid.elements if tag == "section"]
+    assert sections == [
+        *("story", "findings", "timeline-part", "latency-part", "checkers", "again", "faults"),
+        "plan",
+    ]
+
+
+def test_page_begins_with_the_story_of_the_run(invalid: Page, invalid_folder: Path) -> None:
+    lines = story(read_run(invalid_folder))
+    assert lines
+    for line in lines:
+        assert f"{line.about} {' '.join(line.says.split())}." in invalid.text("story")
+
+
+def test_drawing_gives_the_story(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", seconds=10)
+    assert draw(folder) == story(read_run(folder))
+    assert draw(tmp_path / "nowhere") == ()
+
+
+def test_figures_of_checkers_are_tables(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", seconds=10)
+    verdict = json.loads((folder / "verdict.json").read_text())
+    verdict["checkers"][2]["figures"] = {"fault.1.lasted_s": 2, "fault.2.lasted_s": 4, "x": EVIL}
+    (folder / "verdict.json").write_text(json.dumps(verdict))
+    page = drawn(folder)
+    assert "lasted, s fault.1 2 fault.2 4" in page.text("checkers")
+    styles = [style for style in page.attributes("style") if "--share" in style]
+    assert styles == ["--share: 0.500", "--share: 1.000"]
+    assert any(EVIL in title for title in page.attributes("title"))
 
 
 def test_findings_show_their_operations(invalid: Page, invalid_folder: Path) -> None:

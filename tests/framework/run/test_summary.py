@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from framework.report.story import Line
 from framework.run.summary import MAX_FINDINGS, summary
 
 
@@ -62,3 +63,19 @@ def test_times_notes_and_report() -> None:
 
 def test_a_verdict_with_nothing_in_it() -> None:
     assert "UNKNOWN" in said({})
+
+
+def test_story_stands_above_the_verdict() -> None:
+    console = Console(file=io.StringIO(), width=110, color_system=None, _environ={})
+    lines = (
+        Line("broken", "2 [bold]faults"),
+        Line("recovery", "first success 1.2 s after healing"),
+    )
+    console.print(summary({"verdict": "VALID", "checkers": [checker()]}, None, lines))
+    assert isinstance(console.file, io.StringIO)
+    rows = [" ".join(row.split()) for row in console.file.getvalue().splitlines() if row.strip()]
+    assert rows[-3:-1] == [
+        "broken 2 [bold]faults",
+        "recovery first success 1.2 s after healing",
+    ]
+    assert rows[-1].startswith("VALID ")
