@@ -108,6 +108,11 @@ class Reading:
             return said | {"diverging_epoch": {"epoch": epoch, "end_offset": end_offset}}
         return said | {"records": self._read(hosted, wanted)}
 
+    def continues(self, wanted: Asked, hosted: Hosted) -> bool:
+        """Whether who asks may read on from there."""
+        allowed = self._serving and wanted.code == ErrorCode.none
+        return allowed and wanted.judged(hosted) == leader.VALID
+
     def without_records(self, hosted: Hosted) -> Fields:
         """What is to be said of a partition besides its records."""
         return {

@@ -199,14 +199,15 @@ class _Session:
             self._news = again | {(topic_id, number): None for topic_id, number, _ in said}
 
     def _quietly(self, reading: Reading, said: list[PartitionAnswer]) -> list[PartitionAnswer]:
-        """The high watermarks that the follower has not been told yet."""
+        """The high watermarks that the follower has not been told yet. One whose log is not known
+        to continue here would take them for its own records': it names the partition again."""
         quiet, self._quiet = self._quiet, {}
         for topic_id, number, _ in said:
             quiet.pop((topic_id, number), None)
         found: list[PartitionAnswer] = []
         for key in quiet:
             wanted, hosted = self.asked.get(key), self._partitions.get(key)
-            if wanted is None or hosted is None:
+            if wanted is None or hosted is None or not reading.continues(wanted, hosted):
                 continue
             if hosted.state.high_watermark != self._told.get(key, 0):
                 self._told[key] = hosted.state.high_watermark

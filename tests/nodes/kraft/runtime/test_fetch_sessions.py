@@ -7,6 +7,7 @@ import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v16 import request as wire
 from kio.static.primitive import i32, i32Timedelta, i64
@@ -191,6 +192,34 @@ def test_a_follower_with_records_of_another_history_is_told_where_it_diverges(
             hosted = service.partitions.get((TOPIC, 0))
             assert hosted is not None
             assert hosted.state.high_watermark == 0  # such a fetch counts for nothing
+
+    run(test)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_follower_with_records_of_another_history_is_told_no_high_watermark(
+    tmp_path: Path, refused: bool
+) -> None:
+    """It would call its own records committed, and cut them off a moment later. `refused`: at
+    first the leader has no lease, and says nothing of divergence."""
+
+    async def test() -> None:
+        async with Service(tmp_path) as service:
+            await service.commit(image_of({0: led(isr=(4, 6))}))
+            leader = Leader(service)
+            await service.append(0)
+            serving = service.plane.serving
+            service.plane.serving = lambda: not refused  # type: ignore[method-assign]
+            (first,) = leader.ask(fetch((0, 0), {0: 5}))
+            assert (partitions(first)[0].error_code == ErrorCode.not_leader_or_follower) == refused
+            service.plane.serving = serving  # type: ignore[method-assign]
+            leader.ask(fetch((0, 0), {0: 2}, replica=6))
+            hosted = service.partitions.get((TOPIC, 0))
+            assert hosted is not None
+            assert hosted.state.high_watermark == 2
+            assert leader.told(fetch((int(first.session_id), 1), {})) == {}
+            told = leader.told(fetch((int(first.session_id), 2), {0: 5}))[0]
+            assert (told.diverging_epoch.epoch, told.diverging_epoch.end_offset) == (0, 2)
 
     run(test)
 
