@@ -32,6 +32,7 @@ from framework.checking.results import (
     verdict_document,
 )
 from framework.checking.runs import StoredRun, read_each, runs_at
+from framework.cli.annotations import annotate
 from framework.errors import UsageError
 from framework.history.event import Json, Recorded
 from framework.history.jepsen import MODELS as JEPSEN_MODELS
@@ -93,6 +94,7 @@ def check(
         _say(f"--report {report}: it could not be written")
     for result in results:
         print(json_line(result) if json else verdict_text(result))
+        annotate(verdict_document(result), str(result.path))
     sys.stdout.flush()
     return EXIT_CODE[worst(result.verdict for result in results)]
 

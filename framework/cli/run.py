@@ -10,6 +10,7 @@ from typing import Any
 
 from framework.checking.junit import need_target
 from framework.checking.spark import need_java, need_master
+from framework.cli.annotations import annotate
 from framework.errors import UsageError
 from framework.run.lifecycle import KEPT, run_test
 from framework.run.options import Options, from_json, resolve
@@ -28,6 +29,7 @@ def run_command(options: Options) -> int:
         outcome = run_test(test, sys.argv, progress)
         progress.stop()
         page = outcome.folder / "report.html"
+        annotate(outcome.verdict, str(outcome.folder))
         progress.print(summary(outcome.verdict, page, outcome.story))
     code = EXIT_CODE[Verdict(outcome.verdict["verdict"])]
     if KEPT:
