@@ -192,7 +192,7 @@ def committed_never_lost(events: RunEvents) -> Outcome:
     findings += found
     there, found = _still_there(events, ledger, sure)
     findings += found
-    at_end, found = _at_the_end(events, told, ledger, left, sure)
+    at_end, found = _at_the_end(events, nodes, told, ledger, left, sure)
     findings += found
 
     watched = {each.node for account in told for each in account.history if _watermark(each)}
@@ -286,7 +286,7 @@ def _dropped_on_disk(events: RunEvents) -> tuple[set[str], list[Finding]]:
     compared, findings = set(), []
     for account in accounts(events):
         newest: SnapshotFile | None = None
-        for each in account.history if account.on_disk else ():
+        for each in account.history:
             match each:
                 case SnapshotFile() if newest is None or each.end_offset > newest.end_offset:
                     newest = each
@@ -329,9 +329,8 @@ def _still_there(
     for offset, entry in ledger.entries.items():
         held = sure.entries.get(offset)
         compared += 1
-        gone = offset >= sure.end
-        if gone or (held is not None and not entry.fits(held)):
-            has = "nothing" if gone or held is None else f"epoch {held[0]}, CRC {held[1]}"
+        if offset >= sure.end or (held is not None and not entry.fits(held)):
+            has = "nothing" if held is None else f"epoch {held[0]}, CRC {held[1]}"
             lost.append(
                 finding(
                     f"{entry.witness.node} told that epoch {entry.epoch}, CRC {entry.crc} was "
@@ -349,6 +348,7 @@ def _still_there(
 
 def _at_the_end(
     events: RunEvents,
+    nodes: set[str],
     told: Sequence[Account],
     ledger: "Ledger",
     left: Mapping[str, DiskLog],
@@ -360,7 +360,6 @@ def _at_the_end(
     compared, findings = set[str](), list[Finding]()
     if deadline is None:
         return compared, findings
-    nodes = set(events.plan.get("nodes") or {each.node for each in told})
     for account in told:
         # A workload's own processes may have ended long before.
         if account.node in nodes:
@@ -390,34 +389,37 @@ def _no_end(events: RunEvents) -> str:
 def _shown_before(events: RunEvents) -> Operation | None:
     """The operation with the highest offset that clients were shown before the cluster was seen to
     have settled: what is below was committed, and all nodes had it."""
-    ends = [each.time_ns for each in settle_marks(events.nemesis) if each.value["settled"]]
-    deadline = max(ends, default=0)
+    deadline = settle_marks(events.nemesis)[-1].time_ns
     before = (
         each
         for each in events.operations
-        if each.ok and isinstance((each.ext or {}).get("offset"), int)
-        if (each.completed_ns or deadline) < deadline
+        if _shown_offset(each) > 0 and (each.completed_ns or deadline) < deadline
     )
-    return max(before, key=lambda each: int((each.ext or {})["offset"]), default=None)
+    return max(before, key=_shown_offset, default=None)
+
+
+def _shown_offset(operation: Operation) -> int:
+    """0: none."""
+    offset = (operation.ext or {}).get("offset") if operation.ok else None
+    return offset if isinstance(offset, int) else 0
 
 
 def _disk_lacks(
     node: str, log: DiskLog, sure: CommittedOnDisks, shown: Operation
 ) -> Iterator[Finding]:
-    end = int((shown.ext or {})["offset"])
+    end = _shown_offset(shown)
     for offset, entry in sure.entries.items():
         held = log.entries.get(offset)
         if offset >= end or held == entry or (held is None and offset < log.end):
             continue
         has = "nothing" if held is None else f"epoch {held[0]}, CRC {held[1]}"
-        batch = log.batches.get(offset)
-        witnesses = [each for each in (batch, log.found) if each is not None]
+        witness = log.batches.get(offset) or log.found
         yield finding(
             f"the log on the disk of {node} has {has} at offset {offset}, where all who could lead "
             f"have epoch {entry[0]}, CRC {entry[1]}, committed before operation {shown.index} was "
             f"shown offset {end}, and the cluster settled after that",
             [shown],
-            witnesses[:1],
+            [witness] if witness is not None else [],
             clause=EVERYWHERE.name,
         )
         return
@@ -469,13 +471,8 @@ def _collect(ledger: Ledger, history: Sequence[Evidence]) -> Iterator[Finding]:
             yield from _dropped(each, highest, flushed)
         log.feed(each)
         match each:
-            case Booted():
-                checked = 0
             case Appended():
                 checked = min(checked, each.base_offset)
-            case Truncated():
-                checked = min(checked, each.end_offset)
-                flushed = min(flushed, each.end_offset)
             case Flushed():
                 flushed = max(flushed, each.end_offset)
             case Committed():

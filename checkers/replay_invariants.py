@@ -170,7 +170,6 @@ def _shutdowns(decisions: Iterable[Decided]) -> dict[int, list[ShuttingDown]]:
             wishes[each.broker_id, each.epoch].append(each)
     found: dict[int, list[ShuttingDown]] = defaultdict(list)
     for (broker, _), own in sorted(wishes.items(), key=lambda item: item[0]):
-        own.sort(key=lambda each: (each.as_of, each.seq))
         begun: Decided | None = None
         for each in own:
             if each.target == "leaving":
@@ -368,7 +367,6 @@ class Fold:
                 under_way = each.begin <= offset and (each.end is None or offset < each.end)
                 if under_way and (each.epoch, each.broker_epoch) == (epoch, broker.epoch):
                     yield f"{what}, which is shutting down", (each.decision,)
-                    return
 
 
 _CHECKS: Final[Mapping[type[Change], tuple[Clause, Callable[[Fold, Any], Iterator[Found]]]]] = {

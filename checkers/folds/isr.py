@@ -8,7 +8,6 @@ from framework.evidence.changes import NO_LEADER
 from framework.history.pairing import Operation
 
 FS: Final = ("alter-isr", "describe")
-_FAR: Final = 2**62
 
 Key: TypeAlias = tuple[str, int]
 """(topic id, partition)."""
@@ -56,7 +55,6 @@ def sights(operations: Iterable[Operation], key: Key) -> Iterator[Sight]:
         if operation.f == "alter-isr":
             answer, named = operation.result, operation.value["partition_epoch"]
             yield Sight(operation, answer["partition_epoch"], named, state_of(answer))
-            continue
         for shown in operation.result.get("partitions") or ():
             if shown["partition"] == key[1] and "partition_epoch" in shown:
                 version = shown["partition_epoch"]
@@ -97,7 +95,7 @@ def clients_asked(
             for sight in shown
             if sight.version > version and sight.operation.end is not None
         ),
-        default=_FAR,
+        default=float("inf"),
     )
     return any(
         not each.failed

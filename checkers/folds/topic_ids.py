@@ -63,12 +63,10 @@ def by_topic_id(lives: TopicLives, own: Sequence[Operation]) -> dict[str | None,
     certain which topic gave it is no answer."""
     if not own or not lives.may_be_deleted(topic_of(own[0])):
         return {None: list(own)}
-    ids: Sequence[str | None] = sorted(
-        {told for each in own if each.ok and (told := _told(each)) is not None}
-    )
+    ids: Sequence[str | None] = sorted({told for each in own if (told := _told(each)) is not None})
     found: dict[str | None, list[Operation]] = {topic_id: [] for topic_id in ids or [None]}
     for each in own:
-        of = lives.of(each) if each.ok else None
+        of = lives.of(each)
         if of is not None:
             found[of].append(each)
             continue

@@ -1,8 +1,11 @@
 """Committed records are never lost (D.6)."""
 
+from dataclasses import replace
+
 import pytest
 from contract import Plants
 from judging import assert_unknown, clause_of, judged, silent
+from planted_disks import Disks
 from planted_replicas import behind, clean, settled, whole
 from planted_runs import Story, assert_invalid
 
@@ -177,7 +180,7 @@ def told_record_that_no_later_leader_has(story: Story) -> None:
     lose(story, 12, "c1", "c2", "c3")
 
 
-@PLANTED.violation("CRC 112", "all who could lead have epoch 3, CRC 7")
+@PLANTED.violation("told that epoch 2, CRC 112", "all who could lead have epoch 3, CRC 7 there")
 def another_record_came_in_the_place_of_a_committed_one(story: Story) -> None:
     lose(story, 12, "c1", "c2", "c3")
     for node in ("c1", "c2"):
@@ -278,3 +281,331 @@ def test_what_did_not_settle_is_no_occasion() -> None:
     story.final(settled=False)
     result = judged(CommittedNeverLost(), story)
     assert clause_of(result, "everywhere-in-the-end").verdict is None
+
+
+# --- what is counted ----------------------------------------------------------------------
+
+CHECKER = CommittedNeverLost()
+
+
+def compared(story: Story) -> list[tuple[int, int]]:
+    """Of each clause, and how many the run must have."""
+    return [(each.compared, each.floor) for each in judged(CHECKER, story).clauses]
+
+
+def test_what_is_compared() -> None:
+    assert compared(whole()) == [(6, 6), (12, 10), (6, 6), (6 + 13, 2), (6, 6)]
+    figures = committed_never_lost(whole().run_events()).figures
+    assert figures == {"committed": 13, "elections": 2}
+    assert compared(mute())[2:] == [(6, 2), (6, 2), (6, 6)]
+
+
+def test_what_is_compared_where_no_disk_was_collected() -> None:
+    story = whole()
+    story.disks = Disks()
+    story.event("b9", "boot", replica_id=9, log_end=0, last_epoch=0)
+    assert compared(story) == [(6, 6), (12, 10), (6, 6), (0, 2), (6, 6)]
+    story.plan = {name: each for name, each in story.plan.items() if name != "nodes"}
+    assert compared(story) == [(6, 7), (12, 10), (6, 7), (0, 2), (6, 7)], "b9 counts then"
+
+
+def test_node_that_knows_of_nothing_committed_and_has_no_snapshot_dropped_nothing() -> None:
+    story = whole()
+    story.events = [each for each in story.events if (each.node, each.type) != ("b3", "hw")]
+    story.hw("b3", 0, 2)
+    story.disks.evidence = [
+        each
+        for each in story.disks.evidence
+        if each.node != "b3" or not isinstance(each, SnapshotFile)
+    ]
+    assert compared(story)[2] == (5, 6)
+    story.hw("b3", 1, 2)
+    assert compared(story)[2] == (6, 6)
+
+
+@pytest.mark.parametrize(("offsets", "tellers", "heard"), [(10, 1, 0), (9, 2, 0), (10, 2, 2)])
+def test_ten_offsets_that_others_tell_as_well_are_heard(
+    offsets: int, tellers: int, heard: int
+) -> None:
+    story = Story()
+    for node in ("c1", "c2")[:tellers]:
+        story.boot(node)
+        story.append(node, 0, 1, *range(offsets))
+        story.hw(node, offsets, 1)
+    assert compared(story)[0] == (heard, 6)
+
+
+def test_who_applied_records_told_of_them() -> None:
+    story = Story()
+    for node in ("c1", "c2"):
+        for offset in range(10):
+            story.apply(node, offset, "NoOpRecord")
+    assert compared(story)[0] == (2, 6)
+
+
+def test_without_settling_there_is_no_end() -> None:
+    story = whole()
+    story.nemesis = []
+    found = clause_of(judged(CHECKER, story), "everywhere-in-the-end")
+    assert found.verdict is None and "settle" in found.note
+
+
+def test_nodes_that_tell_need_no_client() -> None:
+    story = whole()
+    story.operations = []
+    assert compared(story)[4] == (6, 6)
+
+
+def test_disks_that_cannot_be_read_whole_are_no_disks() -> None:
+    story = mute()
+    story.disks.lost.add("c1")
+    assert compared(story)[4] == (0, 6)
+
+
+# --- one record ---------------------------------------------------------------------------
+
+
+def logs(story: Story, *ends: tuple[str, int, int], crc: int = 10) -> None:
+    """(node, epoch, CRC) of the one record that each has."""
+    for node, epoch, crc in ends:
+        story.boot(node)
+        story.append(node, 0, epoch, crc)
+
+
+@PLANTED.violation("two records were committed at offset 0", "CRC 10", "CRC 99", on=Story)
+def two_records_of_one_epoch(story: Story) -> None:
+    logs(story, ("c1", 1, 10), ("c2", 1, 99))
+    story.hw("c1", 1, 1)
+    story.hw("c2", 1, 1)
+
+
+@PLANTED.violation("two records were committed at offset 0", "CRC 10", "CRC 99", on=Story)
+def two_records_of_which_the_first_was_applied_before_its_content_was_known(story: Story) -> None:
+    story.apply("c0", 0, "NoOpRecord")
+    two_records_of_one_epoch(story)
+
+
+@PLANTED.violation("two records were committed at offset 0", "epoch 2", on=Story)
+def record_that_was_applied_is_not_the_one_that_was_committed(story: Story) -> None:
+    story.apply("c1", 0, "NoOpRecord", 1)
+    logs(story, ("c2", 2, 10))
+    story.hw("c2", 1, 2)
+
+
+def test_record_that_one_applied_and_another_committed_is_one() -> None:
+    story = Story()
+    story.apply("c1", 0, "NoOpRecord", 1)
+    logs(story, ("c2", 1, 10))
+    story.hw("c2", 1, 1)
+    assert_not_accused(committed_never_lost(story.run_events()))
+
+
+# --- elections ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", ["applied", "epoch 3"])
+def test_leader_that_lacks_what_was_committed_before_it(first: str) -> None:
+    """However late the first node told of it."""
+    story = Story()
+    if first == "applied":
+        story.apply("c1", 0, "NoOpRecord")
+    else:
+        logs(story, ("c1", 1, 10))
+        story.hw("c1", 1, 3)
+    logs(story, ("c2", 1, 10))
+    story.hw("c2", 1, 1)
+    story.boot("c3")
+    story.event("c3", "elected", epoch=2, start_offset=0, votes=[2, 3])
+    assert_invalid(committed_never_lost(story.run_events()), "c3 was elected in epoch 2", "nothing")
+
+
+def test_nobody_knows_since_when_that_is_committed_which_was_only_applied() -> None:
+    story = Story()
+    story.apply("c1", 0, "NoOpRecord")
+    story.boot("c3")
+    story.event("c3", "elected", epoch=2, start_offset=0, votes=[2, 3])
+    assert_not_accused(committed_never_lost(story.run_events()))
+
+
+def test_leader_that_lacks_several_records_is_one_finding_of_the_first() -> None:
+    story = Story()
+    story.boot("c2")
+    story.append("c2", 0, 1, 10, 11)
+    story.hw("c2", 2, 1)
+    story.boot("c3")
+    story.event("c3", "elected", epoch=2, start_offset=0, votes=[2, 3])
+    (found,) = committed_never_lost(story.run_events()).findings
+    assert "at offset 0" in found.message
+
+
+# --- what a node dropped ------------------------------------------------------------------
+
+
+@PLANTED.violation("c1 truncated its log to 3, below its high watermark 4", on=clean)
+def truncation_after_the_watermark_began_anew(story: Story) -> None:
+    story.boot("c1", (2, 2, -1), log_end=4, last_epoch=2)
+    story.hw("c1", 2, 2, role="follower")
+    story.event("c1", "truncate", end_offset=3)
+
+
+@pytest.mark.parametrize(
+    ("flushed", "watermark", "end"), [(4, 4, 4), (3, 4, 3), (4, 2, 2), (4, 2, 3)]
+)
+def test_what_was_not_flushed_or_not_committed_may_be_gone(
+    flushed: int, watermark: int, end: int
+) -> None:
+    story = Story()
+    story.boot("c1")
+    story.append("c1", 0, 1, 10, 11, 12, 13)
+    story.event("c1", "flush", end_offset=flushed)
+    story.hw("c1", watermark, 1)
+    story.boot("c1", (1, 1, 1), log_end=end, last_epoch=1)
+    assert_not_accused(committed_never_lost(story.run_events()))
+
+
+def test_watermark_beyond_the_own_log_is_of_what_others_have() -> None:
+    story = Story()
+    story.boot("c1")
+    story.append("c1", 0, 1, 10)
+    story.hw("c1", 5, 1)
+    assert committed_never_lost(story.run_events()).figures["committed"] == 1
+
+
+@PLANTED.violation("was cut back to 11, below the end 12 of a snapshot", on=mute)
+def log_cut_back_below_the_newer_of_two_snapshots(story: Story) -> None:
+    story.disks.snapshot("b3", 12, 1)
+    lose(story, 11, "b3")
+
+
+@PLANTED.violation("was cut back to 9, below the end 10 of a snapshot", on=mute)
+def log_cut_back_below_a_snapshot_of_which_there_is_an_older_one(story: Story) -> None:
+    story.disks.snapshot("b3", 8, 1)
+    lose(story, 9, "b3")
+
+
+def test_log_may_be_cut_back_to_the_end_of_a_snapshot() -> None:
+    story = mute()
+    story.operations = []
+    lose(story, 10, "b3")
+    assert_not_accused(committed_never_lost(story.run_events()))
+
+
+# --- still there --------------------------------------------------------------------------
+
+
+def test_snapshot_that_ends_with_an_epoch_is_of_that_epoch() -> None:
+    story = mute()
+    story.disks.snapshot("b2", 12, 1)
+    story.disks.snapshot("b3", 13, 2)
+    assert_not_accused(committed_never_lost(story.run_events()))
+
+
+def begun_at_a_snapshot() -> Story:
+    """All voters hold the records in a snapshot alone."""
+    story = whole()
+    for node in ("c1", "c2", "c3"):
+        story.disks.snapshot(node, 13, 2)
+        story.disks.restart(node)
+        story.disks.begin(node, 13, dropped=True)
+    return story
+
+
+def test_what_a_snapshot_took_the_place_of_is_not_lost() -> None:
+    assert_not_accused(committed_never_lost(begun_at_a_snapshot().run_events()))
+
+
+@PLANTED.violation("told that epoch 2, CRC None", "have epoch 1, CRC 111 there", on=mute)
+def applied_record_is_another_on_the_disks(story: Story) -> None:
+    story.apply("b1", 11, "NoOpRecord", 2)
+
+
+@PLANTED.violation("told that epoch 1, CRC 66", "have epoch 1, CRC 100 there", on=mute)
+def committed_record_is_another_on_the_disks(story: Story) -> None:
+    logs(story, ("b1", 1, 66))
+    story.hw("b1", 1, 1)
+
+
+def test_told_records_that_are_lost_are_one_finding_of_the_first() -> None:
+    """Whoever told of it first: here a node that knows of the last alone."""
+    story = whole()
+    lose(story, 11, "c1", "c2", "c3")
+    story.apply("a1", 12, "LeaderChange", 2, leader_id=2)
+    lost = [
+        each
+        for each in committed_never_lost(story.run_events()).findings
+        if each.clause == "still-there"
+    ]
+    assert ["offset 11" in each.message for each in lost] == [True]
+
+
+# --- the end ------------------------------------------------------------------------------
+
+
+def test_what_somebody_told_before_all_settled_is_everywhere() -> None:
+    """Though another node told of it later."""
+    story = Story()
+    logs(story, ("c1", 1, 10), ("c2", 1, 10))
+    story.hw("c2", 1, 1)
+    story.boot("c3")
+    story.final()
+    story.hw("c1", 1, 1)
+    assert_invalid(committed_never_lost(story.run_events()), "the log of c3 has nothing")
+
+
+def test_what_was_told_after_all_settled_need_not_be_everywhere_and_the_rest_has_to() -> None:
+    story = Story()
+    story.boot("c1", log_end=1, last_epoch=1)
+    story.append("c1", 1, 1, 11, 12)
+    story.hw("c1", 3, 1)
+    story.boot("c3")
+    story.final()
+    story.apply("c1", 0, "NoOpRecord")
+    (found,) = committed_never_lost(story.run_events()).findings
+    assert "the log of c3 has nothing at offset 1" in found.message
+
+
+def shown_at(story: Story, offset: object, **more: object) -> None:
+    story.op("describe", "t", result={"topic_id": "x"}, ext={"offset": offset}, **more)
+
+
+def test_answers_that_show_no_end_of_the_log_show_none() -> None:
+    story = mute()
+    story.operations, story.nemesis = [], []
+    lose(story, 11, "b1")
+    shown_at(story, 11)
+    shown_at(story, 99, type="fail")
+    shown_at(story, "99")
+    story.op("describe", "t")
+    story.operations.append(replace(story.op("describe", "t"), ext=None))
+    story.invoke("describe", "t")
+    late = story.invoke("describe", "t")
+    story.final()
+    story.complete(late, ext={"offset": 99})
+    at_once = story.invoke("describe", "t")
+    story.complete(at_once, ext={"offset": 99})
+    moment = next(each.time_ns for each in story.nemesis if each.f == "settle")
+    story.operations[-1] = replace(story.operations[-1], completed_ns=moment)
+    story.operations.append(replace(story.operations[-1], index=500, completed_ns=None))
+    assert_not_accused(committed_never_lost(story.run_events()))
+    assert clause_of(judged(CHECKER, story), "everywhere-in-the-end").verdict is Verdict.VALID
+
+
+def test_what_was_shown_before_the_cluster_settled_for_the_last_time_is_everywhere() -> None:
+    story = mute()
+    story.operations, story.nemesis = [], []
+    lose(story, 11, "b1")
+    story.final()
+    shown_at(story, 5)
+    shown_at(story, 13)
+    shown_at(story, 7)
+    story.final()
+    (found,) = committed_never_lost(story.run_events()).findings
+    assert "disk of b1 has nothing at offset 11" in found.message
+    assert ["torn" in each for each in found.events] == [True]
+
+
+def test_disk_with_something_else_is_shown_by_the_batch() -> None:
+    (found,) = committed_never_lost(
+        PLANTED["voter has something else"].story().run_events()
+    ).findings
+    assert ["crcs" in each for each in found.events] == [True]

@@ -4,6 +4,7 @@ import hashlib
 import json
 import random
 import uuid
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from judging import assert_unknown, clause_of, judged, silent
 from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC, assert_invalid, assert_valid
 
-from checkers.folds.committed_log import committed_log
+from checkers.folds.committed_log import committed_log, known_log
 from checkers.folds.metadata_digest import Digest, digest
 from checkers.folds.replay import Replay
 from checkers.replay_invariants import ReplayInvariants, replay_invariants
@@ -60,9 +61,13 @@ def clean() -> LogStory:
 
 
 def digest_below(story: LogStory) -> str:
+    return digest_of(committed_log(story.run_events().of(Change)).records)
+
+
+def digest_of(records: Iterable[Change]) -> str:
     state = Replay(form=IMAGE_FORM)
-    for event in committed_log(story.run_events().of(Change)).records:
-        state.feed(event)
+    for record in records:
+        state.feed(record)
     return digest(state, IMAGE_FORM)
 
 
@@ -230,6 +235,7 @@ def test_how_a_digest_is_made_is_the_systems_to_say() -> None:
     outcome = replay_invariants(story.run_events())
     assert_valid(outcome)
     assert outcome.figures["digests"] == 0
+    assert clause_of(judged(CHECKER, story), "digests").verdict is None
 
 
 def names_alone(*fields: str) -> ImageForm:
@@ -274,6 +280,256 @@ def test_so_many_answers_are_remembered_as_the_system_says(
 
 def test_limits_are_the_nodes_own() -> None:
     assert (REMEMBERED, REMEMBERED_BYTES) == (image.REMEMBERED_REQUESTS, image.REMEMBERED_BYTES)
+
+
+# --- what is counted, and from when on ----------------------------------------------------
+
+
+def test_what_is_compared() -> None:
+    story = clean()
+    story.new_partition([4], 1, topic_id=OTHER)
+    story.decide("X", {}, [0])
+    compared = {each.name: each.compared for each in judged(CHECKER, story).clauses}
+    assert compared == {
+        "one-log": story.offset - 1,
+        "brokers": 10,
+        "topics": 5,
+        "partitions": 11,
+        "whole": 6,  # two fenced, one deleted, two created, one decision of two records
+        "digests": 2,
+    }
+    assert replay_invariants(clean().run_events()).figures["decisions"] == 2
+
+
+@PLANTED.violation("registers broker 5 with epoch 15 after 15")
+def registered_again_with_the_epoch_that_it_had(story: LogStory) -> None:
+    story.isr([4], 4, topic_id=OTHER)
+    story.fence(5)
+    story.register(5, broker_epoch=15)
+
+
+def shutting_down(story: LogStory) -> None:
+    """Broker 4 led; now it is out, and its controller wants it to stay out."""
+    story.isr([5], 5, topic_id=OTHER)
+    story.beat(4, "SHUTDOWN", [])
+
+
+def back(story: LogStory) -> None:
+    story.isr([5, 4], 5, topic_id=OTHER)
+
+
+@PLANTED.violation("adds broker 4", "which is shutting down")
+def added_by_the_first_record_after_its_wish(story: LogStory) -> None:
+    shutting_down(story)
+    back(story)
+
+
+@PLANTED.violation("adds broker 4", "which is shutting down")
+def added_though_it_had_wished_to_leave_more_than_once(story: LogStory) -> None:
+    shutting_down(story)
+    back(story)
+    story.beat(4, "SHUTDOWN", [])
+
+
+@PLANTED.violation("adds broker 4", "which is shutting down")
+def added_after_it_asked_for_something_else(story: LogStory) -> None:
+    """No wish to stay: a change of an ISR, and what no broker asked for."""
+    shutting_down(story)
+    source = {"topic_id": OTHER, "partition": 0, "broker_id": 4, "broker_epoch": story.epochs[4]}
+    story.decide("AlterPartition", source, [], as_of=story.offset)
+    story.decide("CreateTopics", {}, [], as_of=story.offset)
+    back(story)
+
+
+@PLANTED.violation("adds broker 4", "which is shutting down")
+def added_before_it_said_that_it_stays(story: LogStory) -> None:
+    shutting_down(story)
+    back(story)
+    story.beat(4, "ACTIVE", [])
+
+
+def test_wish_that_was_refused_is_none() -> None:
+    story = clean()
+    story.isr([5], 5, topic_id=OTHER)
+    story.beat(4, "SHUTDOWN", [], verdict=77)
+    back(story)
+    assert_valid(replay_invariants(story.run_events()))
+
+
+def test_wish_of_a_former_process_is_over() -> None:
+    story = clean()
+    shutting_down(story)
+    story.fence(4)
+    story.register(4)
+    story.unfence(4)
+    back(story)
+    assert_valid(replay_invariants(story.run_events()))
+
+
+@PLANTED.violation("to broker 5, which is shutting down")
+def member_that_leaves_is_made_leader(story: LogStory) -> None:
+    story.beat(5, "SHUTDOWN", [])
+    story.isr([4, 5], 5, topic_id=OTHER)
+
+
+def test_leader_that_leaves_goes_on_until_it_is_relieved() -> None:
+    story = clean()
+    story.beat(4, "SHUTDOWN", [])
+    story.isr([4], 4, topic_id=OTHER)
+    assert_valid(replay_invariants(story.run_events()))
+
+
+def test_each_decision_is_judged_whatever_became_of_the_others() -> None:
+    story = clean()
+    end = story.offset
+    wrong = ([0, 2], [1, 3], [end, end + 1])
+    for records in ([], [end - 1, end + 9], *wrong, [end + 5, end + 6]):
+        story.decide("X", {}, records)
+    story.record("NoOpRecord")
+    story.epoch = 2
+    story.record("NoOpRecord")
+    found = [each.message for each in replay_invariants(story.run_events()).findings]
+    assert len(found) == len(wrong) + 1
+    assert f"of which only [{end}] were committed" in found[-1]
+
+
+def test_topic_without_a_partition_is_one_finding() -> None:
+    story = clean()
+    story.topic("u", topic_id=TOPIC)
+    for _ in range(3):
+        story.record("NoOpRecord")
+    assert len(replay_invariants(story.run_events()).findings) == 1
+
+
+@PLANTED.violation("b2's state", "has digest")
+def image_that_is_shown_is_another(story: LogStory) -> None:
+    story.event("b2", "publish", offset=story.offset, digest="0" * 64)
+
+
+@PLANTED.violation("is of epoch 0, below")
+def epoch_falls_before_a_record_that_nobody_tells(story: LogStory) -> None:
+    story.epoch = 0
+    story.record("NoOpRecord")
+    story.offset += 1
+    story.record("NoOpRecord")
+
+
+@PLANTED.violation("creates topic", "no partition follows")
+def topic_without_a_partition_and_with_a_configuration(story: LogStory) -> None:
+    story.topic("u", topic_id=TOPIC)
+    story.config("retention.ms", "1", "u")
+    story.record("NoOpRecord")
+
+
+@PLANTED.violation("deletes topic", "no removal follows")
+def another_topic_is_removed(story: LogStory) -> None:
+    story.topic("u", topic_id=TOPIC)
+    story.new_partition([4])
+    story.record("TopicRecord", name="t", topic_id=OTHER, deleting=True)
+    story.record("RemoveTopicRecord", topic_id=TOPIC)
+
+
+@PLANTED.violation("still leads", "/0 at offset")
+def one_of_several_leaderships_is_not_moved(story: LogStory) -> None:
+    story.new_partition([4, 5], 1, topic_id=OTHER)
+    story.fence(4)
+    story.isr([5], 5, 1, topic_id=OTHER)
+    story.record("NoOpRecord")
+
+
+def test_open_end_says_nothing() -> None:
+    """The log may end in the middle of something."""
+    for begin in (
+        lambda story: story.fence(4),
+        lambda story: story.topic("u", topic_id=TOPIC),
+        lambda story: story.record("TopicRecord", name="t", topic_id=OTHER, deleting=True),
+        lambda story: story.decide("X", {}, [story.offset - 1, story.offset]),
+    ):
+        story = clean()
+        begin(story)
+        result = judged(CHECKER, story)
+        assert result.verdict is Verdict.VALID, result.findings
+        assert clause_of(result, "whole").compared == 6
+
+
+def test_decision_whose_records_another_leader_overtook_is_no_finding() -> None:
+    story = clean()
+    story.decide("X", {}, [story.offset, story.offset + 1])
+    story.epoch = 2
+    story.record("NoOpRecord")
+    story.record("NoOpRecord")
+    assert_valid(replay_invariants(story.run_events()))
+
+
+def test_settings_of_a_broker_are_of_no_topic() -> None:
+    story = clean()
+    story.record("ConfigRecord", resource_type=4, resource_name="4", name="a", value="1")
+    assert_valid(replay_invariants(story.run_events()))
+
+
+@PLANTED.violation("c1's state below offset", "has digest", "the replay of the log has")
+def snapshot_that_holds_something_else(story: LogStory) -> None:
+    story.disks.snapshot("c1", story.offset, 1, digest="0" * 64)
+
+
+def test_snapshot_without_a_digest_is_not_compared() -> None:
+    story = clean()
+    story.disks.snapshot("c1", story.offset, 1, digest=None)
+    story.disks.snapshot("c2", story.offset, 1, digest=digest_below(story))
+    result = judged(CHECKER, story)
+    assert result.verdict is Verdict.VALID
+    assert clause_of(result, "digests").compared == 3
+
+
+def test_state_beyond_the_known_log_is_not_compared() -> None:
+    story = clean()
+    story.state("b1", story.offset + 1, "0" * 64)
+    result = judged(CHECKER, story)
+    assert result.verdict is Verdict.VALID
+    assert clause_of(result, "digests").compared == 2
+
+
+@PLANTED.violation("b2's state", "has digest")
+def one_of_two_states_at_an_offset_is_another(story: LogStory) -> None:
+    story.state("b1", story.offset, digest_below(story))
+    story.state("b2", story.offset, "0" * 64)
+    story.event("b2", "publish", offset=story.offset, digest="0" * 64)
+
+
+@pytest.mark.parametrize("asked", [1, 2])
+def test_topics_that_clients_asked_for_and_no_log_has(asked: int) -> None:
+    story = LogStory()
+    story.brokers(4, 5, 6)
+    story.topic()
+    story.new_partition([4, 5, 6])
+    for name in ("t", "u")[:asked]:
+        story.create(name)
+    verdict = clause_of(judged(CHECKER, story), "topics").verdict
+    assert verdict is (None if asked == 1 else Verdict.UNKNOWN)
+
+
+def test_topics_that_no_client_was_acknowledged_count() -> None:
+    story = clean()
+    story.operations = []
+    story.create("t", type="info")
+    result = judged(CHECKER, story)
+    assert [each.compared for each in result.clauses if each.name in ("topics", "whole")] == [5, 6]
+    assert all(each.verdict is Verdict.VALID for each in result.clauses)
+
+
+def test_nodes_that_were_not_to_tell_have_no_digests() -> None:
+    story = LogStory(readers=(), keepers=("c1", "c2", "c3"))
+    story.plan = {**story.plan, "capabilities": []}
+    story.brokers(4, 5, 6)
+    assert clause_of(judged(CHECKER, story), "digests").verdict is None
+    for node in ("c1", "c2"):
+        story.disks.snapshot(node, story.offset, 1, digest=digest_on_disks(story))
+        story.register(7)
+    assert clause_of(judged(CHECKER, story), "digests").verdict is Verdict.VALID
+
+
+def digest_on_disks(story: LogStory) -> str:
+    return digest_of(known_log(story.run_events()).records)
 
 
 @settings(max_examples=25, deadline=None)

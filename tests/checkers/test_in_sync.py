@@ -1,0 +1,311 @@
+"""What an ISR is for (`folds/in_sync.py`): acknowledgements of all, and high watermarks."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from planted_runs import MS, OTHER, TOPIC, NodeEvent, Story
+
+from checkers.folds.in_sync import Settings, answered_short, watermarks
+from framework.evidence.changes import PartitionState
+from framework.evidence.kinds import (
+    PartitionCommitted,
+    PartitionLogOnDisk,
+    PartitionOffsetSaved,
+)
+from framework.history.pairing import Operation
+
+KEY = (TOPIC, 0)
+LEAST = "min.insync.replicas"
+UNCLEAN = "unclean.leader.election.enable"
+
+
+def config(story: Story, offset: int, name: str, value: str | None, **more: Any) -> NodeEvent:
+    whose = {"resource_type": 2, "resource_name": "t", **more}
+    return story.apply("c1", offset, "ConfigRecord", name=name, value=value, **whose)
+
+
+def set_to(story: Story) -> Settings:
+    return Settings.of(story.run_events())
+
+
+# --- settings -----------------------------------------------------------------------------
+
+
+def test_nothing_that_is_set_is_the_default() -> None:
+    story = Story()
+    story.apply("c1", 0, "TopicRecord")
+    assert set_to(story).least(TOPIC) == 1
+    assert not set_to(story).unclean(TOPIC)
+
+
+def test_the_least_that_ever_held_counts() -> None:
+    story = Story()
+    story.apply("c1", 0, "TopicRecord")
+    for offset, value in enumerate(("3", "2", None, "many", "4"), 1):
+        config(story, offset, LEAST, value)
+    assert set_to(story).least(TOPIC) == 2
+    assert set_to(story).least(OTHER) == 1, "another topic"
+
+
+@pytest.mark.parametrize("value", ["true", "True", "false"])
+def test_an_unclean_election_may_have_been_allowed(value: str) -> None:
+    story = Story()
+    story.apply("c1", 0, "TopicRecord")
+    config(story, 1, UNCLEAN, "false")
+    config(story, 2, UNCLEAN, value)
+    assert set_to(story).unclean(TOPIC) == (value != "false")
+
+
+def test_what_nodes_are_set_to_holds_for_all_topics() -> None:
+    story = Story()
+    story.apply("c1", 0, "TopicRecord")
+    config(story, 1, UNCLEAN, "true", resource_type=4, resource_name="t")
+    story.plan = {**story.plan, "settings": {"b1": {LEAST: 2, "other": 1}, "b2": {}}}
+    for topic_id in (TOPIC, OTHER):
+        assert set_to(story).least(topic_id) == 2
+        assert set_to(story).unclean(topic_id)
+    assert set(set_to(story).values) == {(None, UNCLEAN), (None, LEAST)}
+
+
+# --- acknowledgements ---------------------------------------------------------------------
+
+
+def short() -> Story:
+    """Two in-sync replicas are asked for; the leader knows that it is alone since some time."""
+    story = Story()
+    story.apply("c1", 0, "TopicRecord")
+    config(story, 1, LEAST, "2")
+    for node in ("b1", "b2"):
+        story.partition(2, 0, [4, 5], node=node)
+        story.partition(3, 1, [4], node=node)
+    story.wait(1)
+    return story
+
+
+def produce(story: Story, key: str = "t/0", offset: int | None = 0, **more: Any) -> Operation:
+    value = {"value": 1, "acks": more.pop("acks", "all")}
+    result = {"offset": offset, "topic_id": TOPIC}
+    asked = story.invoke("produce", key, value, node=more.pop("node", "b1"))
+    story.wait(more.pop("lasts_ms", 1))
+    return story.complete(asked, more.pop("type", "ok"), result, **more)
+
+
+def judged(story: Story) -> tuple[Any, list[str]]:
+    events = story.run_events()
+    records: dict[tuple[str, int], list[PartitionState]] = {}
+    for each in events.of(PartitionState):
+        records.setdefault(each.key, []).append(each)
+    count, findings = answered_short(events, records, Settings.of(events))
+    return count, [each.message for each in findings]
+
+
+@pytest.mark.parametrize("acks", ["all", -1, "-1"])
+def test_leader_that_answers_though_it_knows_that_it_is_alone(acks: Any) -> None:
+    story = short()
+    produce(story, acks=acks)
+    count, (found,) = judged(story)
+    assert count == 1
+    assert "produced to t/0" in found and "the ISR was [4]; 2 in-sync" in found
+
+
+@pytest.mark.parametrize(
+    "more", [{"acks": 1}, {"type": "fail"}, {"type": "info"}, {"key": "t/1"}, {"key": "u/0"}]
+)
+def test_what_was_not_acknowledged_by_all_of_that_partition_is_not_judged(
+    more: dict[str, Any],
+) -> None:
+    story = short()
+    produce(story, **more)
+    story.op("fetch", "t/0", {"acks": "all"}, {"topic_id": TOPIC}, node="b1")
+    story.op("produce", "t/0", "all", {"topic_id": TOPIC}, node="b1")
+    assert judged(story) == (0, [])
+
+
+def test_who_had_not_applied_it_itself_did_not_know() -> None:
+    story = short()
+    produce(story, node="b3")
+    assert judged(story) == (1, [])
+
+
+def test_change_that_came_while_the_produce_was_under_way_is_no_knowledge() -> None:
+    story = short()
+    story.events = [each for each in story.events if each.fields.get("offset") != 3]
+    asked = story.invoke("produce", "t/0", {"value": 1, "acks": "all"}, node="b1")
+    story.partition(3, 1, [4], node="b1")
+    story.complete(asked, result={"offset": 0, "topic_id": TOPIC})
+    assert judged(story) == (1, [])
+
+
+@pytest.mark.parametrize(("later_ms", "found"), [(0, 0), (5, 1)])
+def test_leader_may_have_heard_of_what_anybody_applied_by_its_end(
+    later_ms: float, found: int
+) -> None:
+    story = short()
+    asked = story.invoke("produce", "t/0", {"value": 1, "acks": "all"}, node="b1")
+    done = story.now_ns
+    story.wait(later_ms)
+    event = story.partition(4, 2, [4, 5], node="b2")
+    answered = story.complete(asked, result={"offset": 0, "topic_id": TOPIC})
+    story.operations[0] = replace(answered, completed_ns=done + (later_ms == 0) * MS)
+    assert event.time_ns >= done + MS
+    count, findings = judged(story)
+    assert (count, len(findings)) == (1, found)
+
+
+def test_leader_with_enough_replicas_may_answer() -> None:
+    story = short()
+    for node in ("b1", "b2"):
+        story.partition(4, 2, [4, 6], node=node)
+    story.wait(1)
+    produce(story)
+    assert judged(story) == (1, [])
+
+
+def test_what_disks_hold_nobody_had_applied() -> None:
+    story = short()
+    for node in ("c1", "b1"):
+        record = {"topic_id": TOPIC, "partition_id": 0, "isr": [4, 5], "leader": 4}
+        story.disks.write(
+            node, 1, "IsrChangeRecord", base=9, leader_epoch=0, partition_epoch=2, **record
+        )
+    produce(story)
+    assert len(judged(story)[1]) == 1
+
+
+@pytest.mark.parametrize("time", ["invoked_ns", "completed_ns"])
+def test_produce_of_which_no_time_is_known(time: str) -> None:
+    story = short()
+    timeless: dict[str, Any] = {time: None}
+    story.operations = [replace(produce(story), **timeless)]
+    assert judged(story) == (1, [])
+
+
+def test_without_a_topic_that_asks_for_more_there_is_no_occasion() -> None:
+    story = Story()
+    story.apply("c1", 0, "TopicRecord")
+    story.partition(1, 0, [4])
+    produce(story)
+    count, findings = judged(story)
+    assert "no topic asks for more" in count and not findings
+
+
+# --- high watermarks ----------------------------------------------------------------------
+
+
+def marked() -> Story:
+    """Three records, acknowledged; two replicas are in the ISR, and have them on their disks."""
+    story = Story()
+    story.partition(0, 0, [4, 5, 6])
+    story.partition(1, 1, [4, 5])
+    produce(story, offset=2)
+    for node, end in (("b1", 3), ("b2", 3), ("b3", 0)):
+        left(story, node, end)
+    return story
+
+
+def left(story: Story, node: str, end: int) -> None:
+    fields = {"start_offset": 0, "torn": False, "wrong": (), "epochs": None}
+    story.disks.tell(
+        PartitionLogOnDisk, node, topic_id=TOPIC, partition=0, end_offset=end, **fields
+    )
+
+
+def saved(story: Story, node: str, offset: int, what: str = "high-watermark") -> None:
+    of = {"topic_id": TOPIC, "partition": 0}
+    story.disks.tell(PartitionOffsetSaved, node, what=what, offset=offset, **of)
+
+
+def committed(story: Story, node: str, offset: int) -> None:
+    of = {"topic_id": TOPIC, "partition": 0, "leader_epoch": 0}
+    story.tell(PartitionCommitted, node, offset=offset, **of)
+
+
+def held(story: Story) -> tuple[Any, list[str]]:
+    events = story.run_events()
+    records = {KEY: sorted(events.of(PartitionState), key=lambda each: each.offset)}
+    count, findings = watermarks(events, records)
+    for each in findings:
+        assert each.events and bool(each.operations) == each.message.startswith("operation")
+    return count, [each.message for each in findings]
+
+
+def test_what_was_acknowledged_is_on_the_disks_of_the_last_isr() -> None:
+    assert held(marked()) == (2, [])
+
+
+@pytest.mark.parametrize("node", ["b1", "b2", "b3"])
+def test_member_whose_log_ends_below_what_was_acknowledged(node: str) -> None:
+    story = marked()
+    left(story, node, 2)
+    count, findings = held(story)
+    assert count == 2 and len(findings) == (node != "b3"), "b3 is not in the last ISR"
+    for found in findings:
+        assert f"below offset 3 of {TOPIC}/0" in found and f"{node}, which is in its ISR" in found
+
+
+@pytest.mark.parametrize(
+    "answer", [{"offset": None}, {"offset": -1}, {"acks": "1"}, {"key": "t"}, {"type": "info"}]
+)
+def test_produce_that_tells_no_offset_tells_no_high_watermark(answer: dict[str, Any]) -> None:
+    story = marked()
+    produce(story, **{"offset": 7, **answer})
+    assert held(story) == (2, [])
+
+
+def test_answer_that_names_no_topic_tells_no_high_watermark() -> None:
+    story = marked()
+    story.op("produce", "t/0", {"acks": "all"}, {"offset": 9, "topic_id": None})
+    story.op("produce", "t/0", {"acks": "all"})
+    assert held(story) == (2, [])
+
+
+def test_first_record_of_all_is_acknowledged() -> None:
+    story = marked()
+    story.operations = []
+    produce(story, offset=0)
+    left(story, "b2", 0)
+    assert len(held(story)[1]) == 1
+
+
+def test_high_watermark_that_a_node_had_or_saved_is_held_against_others() -> None:
+    for tell in (saved, committed):
+        story = marked()
+        for offset in (3, 4, 2):
+            tell(story, "b1", offset)
+        count, (found,) = held(story)
+        assert count == 3, "not against its own"
+        assert "b1 had the high watermark 4" in found and "log of b2" in found
+
+
+def test_other_offsets_that_are_saved_are_no_high_watermarks() -> None:
+    story = marked()
+    saved(story, "b1", 9, "recovery-point")
+    assert held(story) == (2, [])
+
+
+def test_members_without_a_disk_are_not_compared() -> None:
+    story = marked()
+    story.partition(2, 2, [4, 101])
+    assert held(story) == (1, [])
+    story.disks.lost.add("b1")
+    assert held(story) == (0, [])
+
+
+def test_partition_of_which_nobody_was_told_is_not_compared() -> None:
+    story = marked()
+    events = story.run_events()
+    records = {(OTHER, 0): list(events.of(PartitionState))}
+    assert watermarks(events, records) == (0, [])
+
+
+def test_no_occasions() -> None:
+    story = marked()
+    story.operations = []
+    assert "no produce was acknowledged" in held(story)[0]
+    story.plan = {**story.plan, "capabilities": []}
+    assert "gives no evidence" in held(story)[0]
+    story.plan = {**story.plan, "options": {"keep": True}}
+    assert "went on" in held(story)[0]
+    story.plan = {**story.plan, "options": {"keep": False}}
+    assert "gives no evidence" in held(story)[0]
