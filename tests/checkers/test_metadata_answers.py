@@ -424,6 +424,146 @@ def test_one_answer_contradicts_nothing() -> None:
     assert judged(story).verdict is Verdict.UNKNOWN
 
 
+# --- what is counted, and what is told once -----------------------------------------------
+
+
+def test_what_is_compared() -> None:
+    """Of 14 answers that show a state and two of leaders, all of one partition."""
+    story = ended(clean())
+    assert {each.name: each.compared for each in judged(story).clauses} == {
+        "isr": 14,
+        "one-leader": 12,  # without the two that name no leader, in two epochs
+        "versions": 5,
+        "replicas": 12,
+        "caches": 10,  # 8 answers of three caches, each of a topic and of a partition
+        "settled-caches": 6,
+    }
+    assert metadata_answers(story.run_events()).figures == {
+        "answers": 16,
+        "partitions": 1,
+        "caches_after_settling": 3,
+    }
+
+
+def other_replicas_all_along(story: Told) -> None:
+    for replicas in ([4, 5, 7], [4, 5, 8]):
+        story.read(4, leader=4, leader_epoch=2, isr=[4], replicas=replicas)
+
+
+def leader_epochs_that_fall_all_along(story: Told) -> None:
+    for version, epoch in ((9, 1), (10, 0)):
+        story.read(version, leader=-1, leader_epoch=epoch, isr=[4])
+
+
+def three_leaders_of_an_epoch(story: Told) -> None:
+    for node in ("b1", "b2", "b3"):
+        story.led(node, 7)
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [other_replicas_all_along, leader_epochs_that_fall_all_along, three_leaders_of_an_epoch],
+)
+def test_what_goes_on_is_one_finding(happens: Callable[[Told], None]) -> None:
+    story = clean()
+    happens(story)
+    assert len(metadata_answers(story.run_events()).findings) == 1
+
+
+def member_twice(story: Told) -> None:
+    story.read(9, leader=4, leader_epoch=2, isr=[4, 4])
+
+
+def only_leader_epoch_of_a_version_differs(story: Told) -> None:
+    story.read(4, leader=4, leader_epoch=3, isr=[4])
+
+
+def observer_is_shown_less(story: Told) -> None:
+    """Nobody else asks that broker."""
+    for epoch in (2, 1):
+        state = {"partition": 0, "leader": -1, "leader_epoch": epoch, "isr": [4]}
+        topic = {"name": "t", "topic_id": TOPIC, "partitions": [{**state, "replicas": [4, 5, 6]}]}
+        story.ask("b9", "describe-topics", {"topics": [topic], "brokers": []})
+
+
+PLANTED.update(
+    Plants.of(
+        clean,
+        {
+            "1: a member twice": ("names a replica twice", member_twice),
+            "2: leader epochs in one version": (
+                "two states under partition epoch 4",
+                only_leader_epoch_of_a_version_differs,
+            ),
+            "5: by an observer": (f"b9's metadata of {TOPIC}/0 went back", observer_is_shown_less),
+        },
+        on=clean,
+        then=ended,
+    )
+)
+
+
+def a_change_is_no_read(story: Told) -> None:
+    """Its answer comes late, of a version that has passed."""
+    story.alter(1, [4])
+
+
+def stale_before_it_settled_again(story: Told) -> None:
+    story.final()
+    story.cache("b3")
+    story.final()
+
+
+def shown_under_way_with_the_mark(story: Told) -> None:
+    """Asked before the cluster was seen to settle, or read until after it."""
+    slow = story.invoke("describe", "t")
+    cache = story.invoke("metadata", "t", node="b3")
+    story.final()
+    now = shown(5, [5], leader=5, leader_epoch=3)
+    story.complete(slow, result={"topic_id": TOPIC, "partitions": [now]})
+    story.complete(cache, result=cached(TOPIC))
+    story.cache("b2", leader=4, leader_epoch=2, isr=[4])
+
+
+def topic_of_which_an_answer_tells_no_partitions(story: Told) -> None:
+    for partitions in (None, []):
+        told = {"topic_id": TOPIC, "partitions": partitions}
+        story.op("metadata", "t", None, told, node="b1")
+
+
+def answers_that_failed_or_are_of_another_kind(story: Told) -> None:
+    wrong = cached(TOPIC, leader=9, isr=[9])
+    story.op("metadata", "t", None, wrong, type="fail", error="X", node="b1")
+    story.op("create", "u", {}, wrong)
+    story.op("fetch", "t/0", {}, {"leader_epoch": 2, "topic_id": None}, node="b2")
+    story.op("fetch", "t/0", {}, {"leader_epoch": None, "topic_id": TOPIC}, node="b2")
+    story.op("fetch", "t/0", {}, None, node="b2")
+    story.op("fetch", "t/0", {}, {"leader_epoch": 2, "topic_id": TOPIC}, node="c1")
+    story.led("", 2)
+
+
+def no_leader_twice(story: Told) -> None:
+    """In one epoch nobody led, then one did: as a cache shows whose leader is fenced."""
+    story.cache("b3", leader=-1, leader_epoch=2, isr=[4])
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        a_change_is_no_read,
+        stale_before_it_settled_again,
+        shown_under_way_with_the_mark,
+        topic_of_which_an_answer_tells_no_partitions,
+        answers_that_failed_or_are_of_another_kind,
+        no_leader_twice,
+    ],
+)
+def test_more_that_looks_wrong_and_is_not(more: Callable[[Told], None]) -> None:
+    story = clean()
+    more(story)
+    assert_valid(metadata_answers(story.run_events()))
+
+
 # --- against the definition ---------------------------------------------------------------
 
 
