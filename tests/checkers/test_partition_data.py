@@ -493,6 +493,265 @@ def test_fetches_of_one_consumer_that_overlap_have_no_order() -> None:
     assert_valid(partition_data(story.run_events()))
 
 
+# --- what is counted ----------------------------------------------------------------------
+
+
+def test_figures() -> None:
+    story = clean()
+    story.produce(18, None)
+    story.produce(19, -1)
+    story.fetch(4, (4, 17), consumer="c", high_watermark=4)
+    answer = {"records": [[5, 17]]}
+    story.op("fetch", KEY, {"consumer": "d", "from": 5}, answer)
+    outcome = partition_data(ended(story).run_events())
+    assert_valid(outcome)
+    assert outcome.figures == {
+        "acknowledged": 2,
+        "read": 15,  # by hand: 7, 2 and 6
+        "fetches": 10,
+        "read_above_high_watermark": 1,
+        "without_final_read": 0,
+        "unread": 0,
+    }
+
+
+def span(draw: random.Random) -> tuple[int, int]:
+    begin = draw.randrange(6)
+    return begin, begin + draw.randrange(1, 4)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32))
+def test_what_fetches_cover(seed: int) -> None:
+    """Of values at offsets 0 to 7, by fetches that have them all; from a log start on."""
+    draw, story = random.Random(seed), Data()
+    for offset in range(8):
+        story.produce(offset, offset)
+    spans = [span(draw) for _ in range(draw.randrange(4))]
+    for number, (begin, end) in enumerate(spans):
+        records = [(at, at) for at in range(begin, end) if draw.random() < 0.9]
+        story.fetch(begin, *records, consumer=f"c{number}", position=end)
+    outcome = partition_data(story.run_events())
+    covers = {at: sum(begin <= at < end for begin, end in spans) for at in range(9)}
+    read = [offset for each in story.operations if each.f == "fetch"
+            for offset, _ in each.result["records"]]  # fmt: skip
+    assert outcome.figures["unread"] == sum(not covers[at] for at in range(8))
+    assert (outcome.clauses or {})["kept"] == (
+        sum(covers[at] > 0 for at in range(8)) + sum(covers[at] > 1 for at in read)
+    )
+
+
+def test_what_a_log_start_hides_is_neither_covered_nor_unread() -> None:
+    story = Data()
+    for offset in range(3):
+        story.produce(offset, offset)
+    story.invoke("delete-records", KEY, {"before": -1})
+    story.fetch(0, (2, 2), log_start=2)
+    story.fetch(0, (2, 2), consumer="b", log_start=None)
+    outcome = partition_data(story.run_events())
+    assert outcome.figures["unread"] == 0
+    assert [each.clause for each in outcome.findings] == ["kept", "kept"], "by b, who tells of none"
+
+
+# --- what is told once --------------------------------------------------------------------
+
+
+def three_values(story: Data) -> None:
+    for value in (30, 31, 32):
+        story.produce(value, 20)
+
+
+def three_offsets(story: Data) -> None:
+    story.produce(30, 20)
+    for offset in (21, 22):
+        story.fetch(offset, (offset, 30), consumer=f"c{offset}")
+
+
+def passed_twice(story: Data) -> None:
+    for name in "cd":
+        story.fetch(2, (2, 13), (4, 17), consumer=name)
+
+
+def beyond_for_all(story: Data) -> None:
+    story.produce(30, 9)
+    story.fetch(9, (9, 30), consumer="c", high_watermark=5)
+    ended(story)
+
+
+def read_of_nobody_twice(story: Data) -> None:
+    for name in "cd":
+        story.fetch(4, (4, 77), consumer=name)
+
+
+@pytest.mark.parametrize(
+    ("happens", "clause"),
+    [
+        (three_values, "one-value"),
+        (three_offsets, "one-value"),
+        (passed_twice, "kept"),
+        (beyond_for_all, "kept"),
+        (read_of_nobody_twice, "written"),
+    ],
+)
+def test_what_is_shown_again_is_told_once(happens: Callable[[Data], None], clause: str) -> None:
+    story = clean()
+    happens(story)
+    found = [each.clause for each in partition_data(story.run_events()).findings]
+    assert found == [clause]
+
+
+# --- more that is wrong -------------------------------------------------------------------
+
+PLANTED.update(
+    Plants.of(
+        clean,
+        {
+            "1: with acks of one and read": (
+                "offset 1 holds 11",
+                lambda s: (
+                    s.produce(30, 7, acks="1"),
+                    s.fetch(1, (1, 10), consumer="c"),
+                ),
+            ),
+            "3: refused and sent once": (
+                "value 12 stands at offset",
+                lambda s: (
+                    s.fetch(20, (20, 12), consumer="c"),
+                    s.fetch(21, (21, 12), consumer="d"),
+                ),
+            ),
+            "4: an offset twice": (
+                "was given the offsets [1, 1]",
+                lambda s: s.fetch(1, (1, 11), (1, 11), consumer="c"),
+            ),
+            "4: before it was asked for": (
+                "fetched from 2 up to 3, and was given the offsets [1, 2]",
+                lambda s: s.fetch(2, (1, 11), (2, 13), consumer="c"),
+            ),
+            "4: beyond where it ended": (
+                "fetched from 2 up to 2, and was given the offsets [2]",
+                lambda s: s.fetch(2, (2, 13), consumer="c", position=2),
+            ),
+            "4: though it sought in vain": (
+                "consumer c skipped ahead",
+                lambda s: (
+                    s.op("seek", KEY, {"consumer": "c", "to": 3}, type="fail"),
+                    s.fetch(0, (0, 10), consumer="c"),
+                    s.fetch(2, (2, 13), consumer="c"),
+                ),
+            ),
+            "7: an observer was told": (
+                "(list-offsets) was told the offset 9",
+                lambda s: s.ask("b1", "log-ends", {"ends": [{"key": KEY, "offset": 9}]}),
+            ),
+            "9: before its first record was removed": (
+                "the log begins at 1 by operation",
+                lambda s: s.fetch(1, (1, 11), consumer="c", log_start=1),
+            ),
+        },
+        on=clean,
+        then=ended,
+    )
+)
+
+
+# --- more that is not ---------------------------------------------------------------------
+
+
+def sought_in_vain(story: Data) -> None:
+    """Where the consumer stands then, nobody knows."""
+    story.fetch(0, (0, 10), consumer="c")
+    story.op("seek", KEY, {"consumer": "c", "to": 3}, type="info")
+    story.fetch(1, (1, 11), consumer="c")
+
+
+def sought_twice(story: Data) -> None:
+    story.seek(0, "c")
+    story.seek(2, "c")
+    story.fetch(2, (2, 13), consumer="c")
+
+
+def failed_between(story: Data) -> None:
+    story.fetch(0, (0, 10), consumer="c")
+    story.op("fetch", KEY, {"consumer": "c", "from": 9}, type="fail", error="X")
+    story.fetch(1, (1, 11), consumer="c")
+
+
+def told_by_no_number(story: Data) -> None:
+    story.op("list-offsets", KEY, {"at": "latest"}, {"offset": None})
+    story.op("list-offsets", KEY, {"at": "latest"}, {"offset": 99}, type="fail", error="X")
+    story.op("list-offsets", KEY, {"at": "latest"})
+
+
+def end_by_another_consumer(story: Data) -> None:
+    """Who reads the end in the main phase, or is not the one that reads it."""
+    story.fetch(4, consumer="final", high_watermark=4)
+    story.phase = "final"
+    story.fetch(4, consumer="c", high_watermark=4)
+
+
+def delete_that_was_refused(story: Data) -> None:
+    story.delete("t", type="fail")
+
+
+def repeats_itself(story: Data) -> None:
+    """Sent as often as it liked, or nobody knows how often."""
+    for value, ext in ((30, {"attempts": 2}), (31, None)):
+        story.produce(value, None, type="info", idempotent=False, ext=ext)
+        for offset in (20, 21):
+            at = offset + 2 * (value == 31)
+            story.fetch(at, (at, value), consumer=f"c{at}")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [sought_in_vain, sought_twice, failed_between, told_by_no_number, end_by_another_consumer,
+     delete_that_was_refused, repeats_itself],
+)  # fmt: skip
+def test_what_looks_wrong_and_is_not(more: Callable[[Data], None]) -> None:
+    story = clean()
+    more(story)
+    assert_valid(partition_data(story.run_events()))
+
+
+def test_delete_that_was_refused_is_no_reason_not_to_read() -> None:
+    story = Data()
+    story.produce(1, 0)
+    delete_that_was_refused(story)
+    unanswered(story)
+    assert_invalid(partition_data(story.run_events()), "cannot be read")
+
+
+def test_tries_that_are_not_of_one_offset_may_be_accidents() -> None:
+    story = clean()
+    story.final()
+    for begin in (0, 1, 0):
+        story.last_fails(begin, TRIES - 1)
+    assert not partition_data(story.run_events()).findings
+
+
+def test_failures_and_answers_without_a_record_are_told_apart() -> None:
+    story = clean()
+    story.final()
+    story.last_fails(0, TRIES)
+    story.last(0, high_watermark=4)
+    assert not partition_data(story.run_events()).findings
+
+
+# --- what observers are told --------------------------------------------------------------
+
+
+def test_observers_tell_of_partitions_that_clients_work_on() -> None:
+    story = clean()
+    ends = [{"key": KEY, "offset": 4}, {"key": "u/0", "offset": 4}]
+    story.ask("b1", "log-ends", {"ends": ends})
+    story.ask("b1", "describe-topics", {"topics": [{"name": "t", "topic_id": TOPIC}]})
+    (found,) = by_topic(story).items()
+    assert found[0] == KEY
+    before = partition_data(clean().run_events()).clauses or {}
+    assert (found[1].clauses or {})["limits"] == before["limits"] + 1
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**32))
 def test_agrees_with_brute_force(seed: int) -> None:
