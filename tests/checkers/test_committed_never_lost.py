@@ -271,6 +271,8 @@ def test_no_election_is_no_occasion_where_disks_say_so() -> None:
 def test_clients_that_do_not_ask_give_no_occasion() -> None:
     story = mute()
     story.operations = []
+    story.op("describe", "t")
+    story.op("describe", "t", ext={"offset": 0})
     result = clause_of(judged(CommittedNeverLost(), story), "everywhere-in-the-end")
     assert result.verdict is None and "not shown" in result.note
 
@@ -405,7 +407,7 @@ def test_record_that_one_applied_and_another_committed_is_one() -> None:
 
 @pytest.mark.parametrize("first", ["applied", "epoch 3"])
 def test_leader_that_lacks_what_was_committed_before_it(first: str) -> None:
-    """However late the first node told of it."""
+    """However late the first node told of it, and however late it is told again."""
     story = Story()
     if first == "applied":
         story.apply("c1", 0, "NoOpRecord")
@@ -416,6 +418,8 @@ def test_leader_that_lacks_what_was_committed_before_it(first: str) -> None:
     story.hw("c2", 1, 1)
     story.boot("c3")
     story.event("c3", "elected", epoch=2, start_offset=0, votes=[2, 3])
+    story.append("c3", 0, 1, 10)
+    story.hw("c3", 1, 3)
     assert_invalid(committed_never_lost(story.run_events()), "c3 was elected in epoch 2", "nothing")
 
 
@@ -449,7 +453,7 @@ def truncation_after_the_watermark_began_anew(story: Story) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flushed", "watermark", "end"), [(4, 4, 4), (3, 4, 3), (4, 2, 2), (4, 2, 3)]
+    ("flushed", "watermark", "end"), [(4, 4, 4), (3, 4, 3), (4, 2, 2), (4, 2, 3), (0, 4, 0)]
 )
 def test_what_was_not_flushed_or_not_committed_may_be_gone(
     flushed: int, watermark: int, end: int
