@@ -19,7 +19,7 @@ partition's beginning is not asked for what it read there; offsets that are comm
 than by the history's operations are not for these clauses.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -422,12 +422,14 @@ def generations_rise(run: GroupRun) -> Seen:
         if not after.commits
     ]
     joins = [each for each in run.memberships if not each.late]
+    few = max(Counter(each.group for each in joins).values(), default=0) <= RISE.floor
     first: dict[str, int] = {}
     for each in run.memberships:
         end = each.operation.end
         if end is not None:
             first[each.group] = min(first.get(each.group, end), end)
-    return Seen(sum(first[each.group] < each.operation.index for each in joins), found)
+    after = sum(first[each.group] < each.operation.index for each in joins)
+    return Seen(RISE.count(after, "clients joined no group three times" if few else ""), found)
 
 
 # --- 4, 5: what was committed -------------------------------------------------------------
