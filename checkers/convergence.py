@@ -9,11 +9,12 @@ ISR works. Two digests of one offset are wrong at any time: a state is what its 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from checkers.folds.brokers import FS as PLAYED
 from checkers.folds.brokers import KINDS as BROKERS
 from checkers.folds.brokers import nodes_in_service, played
+from checkers.folds.leases import begin
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -148,7 +149,7 @@ def convergence(events: RunEvents, options: ConvergenceOptions = ConvergenceOpti
         CAUGHT_UP.name: (len(followed & planned), len(planned)),
         ACTIVE.name: (len(told), len(brokers)),
         READABLE.name: sum(_partitions(reads) for reads in tried.values()),
-        LED.name: to_lead or _only_played(events.operations) or 0,
+        LED.name: to_lead or _only_played(events.operations),
     }
     return weighed(counts, findings, _figures(events))
 
@@ -247,8 +248,8 @@ def _nodes(
         return
     for node in _nodes_of(plan):
         shown = [found[node] for found in (last, reached) if node in found]
-        own = max(shown, key=lambda each: each.offset)
-        if own.offset < committed.offset:
+        own = max(shown, key=lambda each: each.offset, default=None)
+        if own is not None and own.offset < committed.offset:
             yield finding(
                 f"{node} had come to offset {own.offset} at the end; {committed.node} reported "
                 f"{committed.offset} committed "
@@ -300,10 +301,16 @@ def _tried(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
     return by_key
 
 
+def _shown(operation: Operation) -> Sequence[Mapping[str, Any]]:
+    """The partitions that an answer in the end tells of."""
+    if not operation.ok or operation.phase != "final":
+        return ()
+    return (operation.result or {}).get("partitions") or ()
+
+
 def _partitions(reads: Iterable[Operation]) -> int:
     """How many a topic was shown to have; at least itself."""
-    shown = [(each.result or {}).get("partitions") or () for each in reads if each.ok]
-    return max([1, *map(len, shown)])
+    return max([1, *(len(_shown(each)) for each in reads)])
 
 
 def _unread(tried: Mapping[str, list[Operation]]) -> Iterator[Finding]:
@@ -328,14 +335,11 @@ def _leaderless(
     working = _working(before, ending)
     able_to, findings = 0, list[Finding]()
     for operation in operations:
-        if not operation.ok or operation.phase != "final" or operation.invoked_ns is None:
-            continue
-        for shown in (operation.result or {}).get("partitions") or ():
+        for shown in _shown(operation):
             able = [
                 broker
                 for broker in shown["isr"]
-                if broker in working
-                and surely_before(moment_of(working[broker]), Moment(operation.invoked_ns))
+                if broker in working and surely_before(moment_of(working[broker]), begin(operation))
             ]
             able_to += bool(able)
             if able and shown["leader"] == NO_LEADER:
@@ -355,12 +359,7 @@ def _only_played(operations: Sequence[Operation]) -> str:
     """Why no partition could be led, where clients say so: brokers that they play are in the ISRs
     of all that they were shown."""
     ids = played(operations)
-    shown = [
-        partition
-        for operation in operations
-        if operation.ok and operation.phase == "final" and operation.f in FS
-        for partition in (operation.result or {}).get("partitions") or ()
-    ]
+    shown = [partition for operation in operations for partition in _shown(operation)]
     if all(ids.issuperset(partition["isr"]) for partition in shown):
         return "clients were shown no partition in the end but those of brokers that they play"
     return ""

@@ -58,22 +58,23 @@ def _silences(events: RunEvents, recovery_s: float) -> Iterator[Silence]:
     nodes: Mapping[str, Any] = events.plan.get("nodes") or {}
     ids, long_ns = ids_of(events.plan), round(recovery_s * 1e9)
     stretches = owed(events.faults, nodes)
-    for fault in _kills(events.faults):
-        begin_ns, end_ns = fault.injected_ns or 0, fault.healed_ns or 0
+    for victims, begin_ns, end_ns in _kills(events.faults):
         for stretch in stretches:
             since_ns = max(begin_ns, stretch.begin_ns)
             if min(end_ns, stretch.end_ns) - since_ns < long_ns:
                 continue
-            for node in fault.victims:
+            for node in victims:
                 for broker in ids.get(node, ()):
                     yield Silence(node, broker, since_ns, since_ns + long_ns)
 
 
-def _kills(faults: Iterable[FaultRecord]) -> Iterator[FaultRecord]:
+def _kills(faults: Iterable[FaultRecord]) -> Iterator[tuple[Iterable[str], int, int]]:
+    """Of nodes, from then till then."""
     for fault in faults:
-        known = isinstance(fault.victims, Mapping) and fault.effective is True
-        if known and fault.ends_processes and fault.injected_ns and fault.healed_ns:
-            yield fault
+        begin_ns, end_ns = fault.injected_ns, fault.healed_ns
+        deadly = isinstance(fault.victims, Mapping) and fault.effective and fault.ends_processes
+        if deadly and begin_ns is not None and end_ns is not None:
+            yield fault.victims, begin_ns, end_ns
 
 
 def _wrong(silence: Silence, state: Replay, log: CommittedLog) -> Iterator[Finding]:

@@ -6,7 +6,17 @@ import pytest
 from contract import Planted, Plants
 from judging import assert_unknown, clause_of, judged, silent
 from planted_endings import clean
-from planted_runs import MS, Story, assert_invalid, assert_valid, shown
+from planted_runs import (
+    MS,
+    NODES,
+    PLAN,
+    TOPIC,
+    NodeEvent,
+    Story,
+    assert_invalid,
+    assert_valid,
+    shown,
+)
 
 from checkers.convergence import Convergence, convergence
 from framework.verdict import Verdict
@@ -27,9 +37,9 @@ def test_run_without_a_final_phase_is_unknown() -> None:
 def test_fault_that_was_not_healed_is_unknown() -> None:
     story = clean(lagging="b1")
     story.faults = [replace(each, healed=None) for each in story.faults]
-    outcome = convergence(story.run_events())
-    assert outcome.verdict is Verdict.UNKNOWN
-    assert "partition 1" in outcome.note
+    result = judged(Convergence(), story)
+    assert result.verdict is Verdict.UNKNOWN
+    assert "partition 1" in result.note
 
 
 def test_node_without_events_is_unknown() -> None:
@@ -175,3 +185,233 @@ def test_partition_of_brokers_that_are_gone_needs_no_leader() -> None:
     story = clean()
     story.describe("t", shown(1, [101, 102], leader=-1))
     assert_valid(convergence(story.run_events()))
+
+
+# --- where the line is --------------------------------------------------------------------
+
+
+def stop_of(story: Story) -> int:
+    """When the first node is on its way out."""
+    return next(each.time_ns for each in story.events if each.fields.get("after") == "SHUTDOWN")
+
+
+def moved(story: Story, event: NodeEvent, at_ns: int) -> None:
+    """It happened then."""
+    story.events[story.events.index(event)] = replace(event, time_ns=at_ns)
+
+
+def messages(story: Story) -> list[str]:
+    return [each.message for each in convergence(story.run_events()).findings]
+
+
+def late(by_ns: int) -> Story:
+    """b1 had come to offset 10 before, and comes to all so long after the end."""
+    story = clean(lagging="b1")
+    end = stop_of(story)
+    moved(story, story.state("b1", 10), story.events[8].time_ns)
+    moved(story, story.state("b1", 20), end + by_ns)
+    return story
+
+
+@pytest.mark.parametrize(("by_ns", "behind"), [(-1, False), (0, True), (MS, True)])
+def test_who_comes_to_it_after_the_first_has_left_was_behind(by_ns: int, behind: bool) -> None:
+    assert bool(messages(late(by_ns))) == behind
+
+
+def without_an_end(story: Story) -> Story:
+    """The run was cut off while all went on."""
+    story.events = [
+        each
+        for each in story.events
+        if each.type != "exit"
+        and each.fields.get("after") != "SHUTDOWN"
+        and each.fields.get("offset", 20) == 20
+    ]
+    return story
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_where_nobody_leaves_the_end_is_the_last_that_anybody_told(last: bool) -> None:
+    story = without_an_end(clean(lagging="b1"))
+    moved(story, story.state("b1", 10), story.events[8].time_ns)
+    story.wait(5_000)
+    story.state("b1" if last else "b2", 20)
+    assert bool(messages(story)) != last
+
+
+def test_what_ends_or_changes_in_the_run_is_not_its_end() -> None:
+    """Before the final phase a broker leaves; in it one loses its lease, and gets it again."""
+    story = Story()
+    story.boot("b3")
+    story.bstate("b3", "SHUTDOWN", "ACTIVE")
+    story.event("b3", "exit", reason="asked to")
+    early = len(story.events)
+    whole = out_of_service("fenced")
+    story.events += whole.events
+    whole.events = [
+        replace(each, incarnation=f"{each.node}#9") if at >= early else each
+        for at, each in enumerate(story.events)
+    ]
+    final = next(mark.time_ns for mark in whole.nemesis if mark.value == "final")
+    moved(whole, whole.bstate("b1", "FENCED", "ACTIVE"), final + 1)
+    moved(whole, whole.bstate("b1", "ACTIVE", "FENCED"), final + 2)
+    assert messages(whole) == ["broker b2 was fenced at the end"]
+
+
+def test_an_exit_alone_is_an_end() -> None:
+    story = late(MS)
+    story.events = [each for each in story.events if each.fields.get("after") != "SHUTDOWN"]
+    ends = [each for each in story.events if each.type == "exit"]
+    caught_up = story.events[-1]
+    moved(story, caught_up, ends[0].time_ns + 1)
+    assert judged(Convergence(), story).verdict is Verdict.INVALID
+
+
+@pytest.mark.parametrize(("before_ns", "due"), [(2_000 * MS, True), (2_000 * MS - 1, False)])
+def test_two_seconds_before_the_end_is_soon_enough(before_ns: int, due: bool) -> None:
+    """For all to have what was committed then; and of what is committed, the most counts."""
+    story = clean()
+    end = stop_of(story)
+    moved(story, story.hw("c1", 21, 1), end - before_ns)
+    moved(story, story.hw("c2", 21, 1), end - before_ns)
+    moved(story, story.hw("c3", 15, 1), end - before_ns)
+    found = messages(story)
+    assert bool(found) == due
+    assert all("reported 21 committed 2.0 s before the end" in each for each in found)
+
+
+@pytest.mark.parametrize(("before_ms", "accused"), [(2_000, False), (2_001, True)])
+def test_a_broker_may_have_lost_its_lease_just_before(before_ms: int, accused: bool) -> None:
+    """Whatever is said of the others."""
+    story = out_of_service("fenced", before_ms)
+    moved(story, story.bstate("b1", "FENCED", "ACTIVE"), stop_of(story) - 1_000 * MS)
+    assert messages(story) == ["broker b2 was fenced at the end"] * accused
+
+
+def test_a_process_that_was_started_again_has_come_as_far_as_its_state() -> None:
+    story = late(MS)
+    begin = story.events[8].time_ns
+    moved(story, story.hw("b1", 20, 1, role="observer"), begin + 1)
+    assert not messages(story)
+    moved(story, story.boot("b1"), begin + 2)
+    moved(story, story.bstate("b1", "ACTIVE"), begin + 3)
+    assert any("b1 had come to offset 10" in each for each in messages(story))
+
+
+def test_a_node_that_told_no_state_before_the_end_is_unknown() -> None:
+    story = silent(clean(), "state", "hw", node="b1")
+    story.state("b1", 20)
+    assert_unknown(Convergence(), story, "caught-up")
+
+
+def test_what_is_compared() -> None:
+    story = clean()
+    for offset, broker in enumerate((4, 5)):
+        story.apply("c1", offset, "UnfenceBrokerRecord", broker_id=broker, broker_epoch=offset)
+    story.state("g", 20)  # a workload's own
+    story.op("fetch", "t/0", {"consumer": "final", "from": 0}, {"records": []})
+    outcome = convergence(story.run_events())
+    assert outcome.clauses == {
+        "one-state": (6, 6),
+        "caught-up": (6, 6),
+        "in-service": (2, 2),
+        "readable": 2 + 1,
+        "led": 2,
+    }
+    assert outcome.figures == {"nodes": 6}
+
+
+def test_two_nodes_can_be_compared() -> None:
+    story = Story(plan={**PLAN, "nodes": {node: NODES[node] for node in ("c1", "c2")}})
+    story.state("c1", 20)
+    story.state("c2", 20)
+    outcome = convergence(story.run_events())
+    assert outcome.clauses == {
+        "one-state": (2, 2),
+        **dict.fromkeys(("caught-up", "in-service", "readable", "led"), 0),
+    }
+
+
+def test_a_plan_that_names_no_nodes_is_unknown() -> None:
+    story = clean()
+    story.plan = {"time_zero_ns": PLAN["time_zero_ns"]}
+    assert judged(Convergence(), story).verdict is Verdict.UNKNOWN
+
+
+# --- reads in the end ---------------------------------------------------------------------
+
+
+def test_only_final_reads_have_to_be_answered() -> None:
+    story = Story()
+    story.op("describe", "u", type="fail", error="NOT_CONTROLLER")
+    before = story.operations
+    story = clean()
+    story.operations += before
+    story.op("create", "u", type="fail", error="NOT_CONTROLLER")
+    story.invoke("describe", "v")
+    story.invoke("describe", "v")
+    assert_valid(convergence(story.run_events()))
+
+
+def of_b2(state: str | None) -> Story:
+    """A partition of b2's alone has no leader; b2 was active, and then came to this state."""
+    story = clean()
+    end = stop_of(story)
+    if state == "starting":
+        moved(story, story.boot("b2"), end - 3_000 * MS)
+    elif state is not None:
+        moved(story, story.bstate("b2", state, "ACTIVE"), end - 3_000 * MS)
+    story.describe("u", shown(1, [5], leader=-1))
+    return story
+
+
+@pytest.mark.parametrize(
+    ("state", "led"), [(None, False), ("starting", True), ("FENCED", True), ("ACTIVE", False)]
+)
+def test_only_a_broker_that_is_still_active_could_lead(state: str | None, led: bool) -> None:
+    assert any("without a leader" in each for each in messages(of_b2(state))) != led
+
+
+def test_a_broker_that_became_active_after_the_read_could_not_lead_before() -> None:
+    story = clean()
+    end = stop_of(story)
+    asked = story.describe("u", shown(1, [5], leader=-1))
+    story.operations[-1] = replace(asked, invoked_ns=end - 100 * MS)
+    moved(story, story.bstate("b2", "ACTIVE"), end - 50 * MS)
+    assert not messages(story)
+
+
+def test_reads_that_show_nothing_of_leaders() -> None:
+    """Refused ones, and those of before the end."""
+    story = clean()
+    lost = {"topic_id": TOPIC, "partitions": [shown(1, [4], leader=-1)]}
+    story.op("describe", "t", None, lost, type="fail", error="NOT_CONTROLLER")
+    story.describe("t", shown(1, [4], leader=-1))
+    story.operations[-1] = replace(story.operations[-1], phase="main")
+    story.op("describe", "gone")
+    assert_valid(convergence(story.run_events()))
+
+
+def test_a_partition_that_nobody_plays_could_have_been_led() -> None:
+    story = clean()
+    story.operations = [each for each in story.operations if each.f != "describe"]
+    story.heartbeat(101, 7)
+    story.describe("t", shown(1, [101]), shown(1, [101, 7], partition=1))
+    led = clause_of(judged(Convergence(), story), "led")
+    assert (led.verdict, led.compared) == (Verdict.UNKNOWN, 0)
+
+
+# --- settling -----------------------------------------------------------------------------
+
+
+def test_how_long_settling_took() -> None:
+    story = clean()
+    story.mark("settle")
+    story.wait(1_233)
+    story.mark("settle", {"settled": False, "missing": "c2 did not answer"})
+    first, *_ = (each for each in story.nemesis if each.f == "settle")
+    story.nemesis = [each for each in story.nemesis if each is not first]
+    outcome = convergence(story.run_events())
+    assert outcome.figures == {"nodes": 6, "settle_s": 1.234}
+    (found,) = outcome.findings
+    assert found.operations == (story.nemesis[-1].index,)

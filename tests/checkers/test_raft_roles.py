@@ -81,6 +81,7 @@ def test_the_transitions_that_are_drawn_and_no_others() -> None:
 @pytest.mark.parametrize(("voters", "right"), [((1,), True), ((1, 2), False)])
 def test_who_votes_alone_wins_at_once(voters: tuple[int, ...], right: bool) -> None:
     assert bool(undrawn(booted(voters), took("unattached", 5), took("leader", 6, ME))) != right
+    assert undrawn(booted(voters), took("unattached", 5), took("resigned", 6, ME))
 
 
 def test_who_does_not_vote_observes_and_nothing_else() -> None:

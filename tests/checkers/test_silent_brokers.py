@@ -1,0 +1,154 @@
+"""Brokers of nodes that were killed for long (`folds/silent_brokers.py`)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from planted_logs import LogStory
+from planted_runs import MS, NODES, OTHER, TOPIC
+
+from checkers.folds.committed_log import committed_log
+from checkers.folds.silent_brokers import unfenced
+from framework.evidence.changes import Change
+from framework.plugins.checker import Count, Finding
+from framework.plugins.system import RECOVERY_S
+
+S = 1_000 * MS
+
+
+@dataclass
+class Dead(LogStory):
+    """Broker 4, which is b1, is killed; the system may take 10 s for anything."""
+
+    readers: tuple[str, ...] = ("c1",)
+    killed_ns: int = 0
+
+    def at(self, s: float) -> None:
+        """What follows is applied so long after the kill."""
+        self.now_ns = self.killed_ns + round(s * S) - MS
+
+    def judged(self, lasted_s: float = 12, **kill: Any) -> tuple[Count, list[Finding]]:
+        """The ledger is written, and all of it judged."""
+        end = self.killed_ns + round(lasted_s * S)
+        fields = {"victims": {"b1": {}}, "injected_ns": self.killed_ns, "healed_ns": end, **kill}
+        self.inject(len(self.faults) + 1, fault="kill", **fields)
+        events = self.run_events()
+        return unfenced(events, committed_log(events.of(Change)))
+
+
+def dead() -> Dead:
+    """It leads t/0, which broker 5 has, too; nobody has noticed yet."""
+    story = Dead(plan={"nodes": NODES, "time_zero_ns": 5 * S, "recovery_s": 10})
+    story.brokers(4, 5)
+    story.topic()
+    story.new_partition([4, 5])
+    story.killed_ns = story.now_ns
+    return story
+
+
+def noticed(after_s: float = 5, told_s: float = 11) -> Dead:
+    story = dead()
+    story.at(after_s)
+    story.isr([5], 5)
+    story.at(after_s)
+    story.fence(4)
+    story.at(told_s)
+    story.record("NoOpRecord")
+    return story
+
+
+NOBODY = "no broker's node was dead for 10 s while the others worked"
+
+
+def test_fenced_in_time() -> None:
+    assert noticed().judged() == (2, []), "the broker, and its replica"
+
+
+@pytest.mark.parametrize("after_s", [10, 10.001])
+def test_fenced_in_the_last_moment(after_s: float) -> None:
+    _, found = noticed(after_s).judged()
+    assert bool(found) == (after_s > 10)
+
+
+@pytest.mark.parametrize(("lasted_s", "expected"), [(10, (2, [])), (9.999, (NOBODY, []))])
+def test_dead_for_just_so_long(lasted_s: float, expected: Any) -> None:
+    assert noticed().judged(lasted_s) == expected
+
+
+@pytest.mark.parametrize(
+    "kill",
+    [
+        {"effective": None},
+        {"ends_processes": False},
+        {"victims": None},
+        {"victims": {"x": {}}},
+        {"injected_ns": None},
+        {"healed_ns": None},
+    ],
+)
+def test_what_shows_no_broker_dead(kill: dict[str, Any]) -> None:
+    assert noticed().judged(**kill) == (NOBODY, [])
+
+
+def test_a_plan_that_names_no_nodes() -> None:
+    story = noticed()
+    story.plan = {"time_zero_ns": 5 * S, "recovery_s": 10}
+    assert story.judged() == (NOBODY, [])
+
+
+def test_a_plan_that_does_not_say_how_long_anything_may_take() -> None:
+    story = noticed()
+    del story.plan["recovery_s"]
+    assert story.judged(RECOVERY_S - 1)[0] == NOBODY.replace("10 s", f"{RECOVERY_S:g} s")
+
+
+@pytest.mark.parametrize(("told_s", "compared"), [(10, 0), (10.001, 2)])
+def test_a_log_of_which_nobody_tells_that_late_lacks_nothing(told_s: float, compared: int) -> None:
+    story = noticed(told_s=told_s)
+    story.at(11)
+    story.apply("b2", 99, "NoOpRecord")  # who is no voter
+    assert story.judged() == (compared, [])
+
+
+def test_a_broker_that_was_never_registered() -> None:
+    assert noticed().judged(victims={"b3": {}}) == (0, [])
+
+
+def test_one_that_is_still_in_service_and_leads() -> None:
+    """Told of once, by the record that put it into service last before it was due."""
+    story = dead()
+    service = story.unfence(4)
+    story.killed_ns = story.now_ns
+    story.at(1)
+    story.unfence(5)
+    story.at(11)
+    story.unfence(4)
+    _, (found,) = story.judged()
+    assert found.message == "b1 had been dead for 10 s, and broker 4 was not fenced"
+    assert [each["offset"] for each in found.events] == [service]
+
+
+def test_one_that_is_fenced_and_still_leads() -> None:
+    story = dead()
+    story.topic("u", OTHER)
+    led = story.new_partition([4, 5], topic_id=OTHER)
+    story.killed_ns = story.now_ns
+    story.at(1)
+    story.fence(4)
+    story.at(11)
+    story.isr([5], 5, topic_id=OTHER)
+    _, (found,) = story.judged()
+    assert found.message == f"b1 had been dead for 10 s, and broker 4 still led {OTHER}/0"
+    assert [each["offset"] for each in found.events] == [led]
+
+
+def test_each_of_two_kills() -> None:
+    story = noticed()
+    story.judged()
+    assert story.versions[TOPIC, 0][0] == 5
+    story.wait(1_000)
+    story.killed_ns = story.now_ns
+    story.at(11)
+    story.record("NoOpRecord")
+    count, (found,) = story.judged(victims={"b2": {}})
+    assert count == 4 and "broker 5 was not fenced" in found.message
