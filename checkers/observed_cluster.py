@@ -10,7 +10,7 @@ when the system says that it needs no longer to recover, until the next fault. O
 loaded machine is no finding: what is wrong has to stay wrong.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -277,7 +277,7 @@ def _committed_kept(views: Sequence[View]) -> Judgement:
     at, compared = 0, 0
     findings = []
     for view in asked:
-        while at < len(ended) and ended[at].operation.precedes(view.operation):
+        while ended[at].operation.precedes(view.operation):  # none precedes itself
             before = highest.setdefault(ended[at].epoch, ended[at])
             if ended[at].high_watermark > before.high_watermark:
                 highest[ended[at].epoch] = ended[at]
@@ -365,11 +365,11 @@ def _live_listed(
     lists: Sequence[BrokerList], quiet: Sequence[Quiet], nodes: Nodes, recovery_ns: int
 ) -> Judgement:
     brokers = _brokers(nodes)
-    findings, compared = [], dict.fromkeys(brokers, 0)
+    findings, compared = [], Counter[str]()
     for peace in quiet:
         owing = [each for each in lists if peace.holds(each.operation)]
         for teller, own in _by_teller(owing).items():
-            compared[teller] = compared.get(teller, 0) + len(own)
+            compared[teller] += len(own)
             for name, number in brokers.items():
                 for streak in _streaks(own, partial(_keeps_quiet_of, number)):
                     lasts = _ended_ns(streak[-1].operation) - _asked_ns(streak[0].operation)
@@ -400,7 +400,7 @@ def _dead_unlisted(
     lists: Sequence[BrokerList], events: RunEvents, nodes: Nodes, recovery_ns: int
 ) -> Judgement:
     brokers = _brokers(nodes)
-    occasions, compared, findings = 0, 0, []
+    occasion, compared, findings = False, 0, []
     for fault, since_ns in _deaths(events, nodes, recovery_ns):
         dead = [name for name in brokers if name in (fault.victims or ())]
         spared = fault.spared(nodes)
@@ -411,7 +411,7 @@ def _dead_unlisted(
             and since_ns <= _asked_ns(each.operation)
             and _ended_ns(each.operation) <= (fault.over_ns or FOREVER_NS)
         ]
-        occasions += len(dead)
+        occasion |= bool(dead)
         compared += len(owing) * len(dead)
         for name in dead:
             for teller, own in _by_teller(owing).items():
@@ -419,7 +419,7 @@ def _dead_unlisted(
                     findings.append(
                         _listing(teller, "tells of", name, brokers[name], streak, DEAD_UNLISTED)
                     )
-    return compared if occasions else NOBODY_DEAD, findings
+    return compared if occasion else NOBODY_DEAD, findings
 
 
 NOBODY_DEAD: Final = "no broker was dead for longer than recovery takes"

@@ -15,7 +15,7 @@ from planted_runs import NODES, Story
 
 from checkers.observed_cluster import CLAUSES, HEARD, ObservedCluster, observed_cluster
 from framework.plugins.checker import LEDGER
-from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED
+from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST
 from framework.verdict import Verdict
 
 RECOVERY_S = 15.0
@@ -501,13 +501,14 @@ def test_what_is_counted_is_what_could_differ() -> None:
 
 @pytest.mark.parametrize(
     ("code", "heard"),
-    [("NOT_LEADER_OR_FOLLOWER", 2), ("NO_CLIENT", 0), (CLIENT_TIMED_OUT, 0)],
+    [("NOT_LEADER_OR_FOLLOWER", 2), ("NO_CLIENT", 0), (CLIENT_TIMED_OUT, 0), (CONNECTION_LOST, 0)],
 )
 def test_who_is_heard(code: str, heard: int) -> None:
     """A refusal is an answer; where no client could be made, nobody was asked."""
     story = Asked()
     for _ in range(3):
         story.silence("c1", code)
+        story.ask("c2", "describe-node", type="info")
     assert clause_of(judged(CHECKER, story), HEARD.name).compared == heard
 
 
@@ -525,7 +526,7 @@ def test_where_a_fault_may_still_hold_nothing_is_owed() -> None:
     assert clause_of(result, "live-listed").verdict is None
 
 
-@pytest.mark.parametrize("nodes", [1, 3])
+@pytest.mark.parametrize("nodes", [1, 2, 3])
 def test_nodes_that_are_both(nodes: int) -> None:
     names = [f"n{each}" for each in range(1, nodes + 1)]
     plan = {
@@ -549,6 +550,298 @@ def test_nodes_that_are_both(nodes: int) -> None:
 def ended_of(story: Asked) -> Asked:
     story.final()
     return story
+
+
+# --- to the nanosecond --------------------------------------------------------------------
+
+NS = 1_000_000_000
+LONG_NS = round(RECOVERY_S * NS)
+
+
+def at(answer: Any, asked_ns: int, ended_ns: int) -> Any:
+    """The same answer, at these times."""
+    answer.invoked_ns, answer.completed_ns = asked_ns, ended_ns
+    return answer
+
+
+def silent_for(story: Asked, lasts_ns: int, since_ns: int = 0, times: int = 3) -> None:
+    for number in range(times):
+        moment = since_ns + lasts_ns * number // times
+        at(story.silence("c3"), moment, since_ns + lasts_ns if number == times - 1 else moment)
+
+
+def findings(story: Asked) -> list[str]:
+    return [each.message for each in judged(CHECKER, story).findings]
+
+
+@pytest.mark.parametrize(
+    ("recovery_s", "lasts_ns"),
+    [
+        (RECOVERY_S, LONG_NS),
+        (0.5, NS // 2),
+        *((each, 30 * NS) for each in (None, 0, -1, "15")),
+    ],
+)
+def test_silence_of_recoverys_length_is_long(recovery_s: Any, lasts_ns: int) -> None:
+    for less, found in ((0, 1), (1, 0)):
+        story = Asked()
+        story.plan["recovery_s"] = recovery_s
+        silent_for(story, lasts_ns - less)
+        assert len(findings(story)) == found
+
+
+def test_two_questions_in_vain_are_no_silence() -> None:
+    story = Asked()
+    silent_for(story, 5 * LONG_NS, times=2)
+    assert not findings(story)
+
+
+@pytest.mark.parametrize(("early_ns", "late_ns", "found"), [(0, 0, 1), (1, 0, 0), (0, 1, 0)])
+def test_silence_counts_between_two_faults(early_ns: int, late_ns: int, found: int) -> None:
+    story = Asked()
+    for begin, end in ((10 * NS, 20 * NS), (20 * NS + LONG_NS, 60 * NS)):
+        with story.fault(victims={"c3": {}}):
+            pass
+        story.faults[-1] = replace(story.faults[-1], injected_ns=begin, healed_ns=end, entries=())
+    silent_for(story, LONG_NS + early_ns + late_ns, 20 * NS - early_ns)
+    assert len(findings(story)) == found
+
+
+@pytest.mark.parametrize(("less", "found"), [(0, 1), (1, 0)])
+def test_broker_that_is_missed_for_recoverys_length(less: int, found: int) -> None:
+    story = Asked()
+    at(story.brokers("b1", without="b2"), 0, 0)
+    at(story.brokers("b1", without="b2"), NS, LONG_NS - less)
+    assert len(findings(story)) == found
+
+
+PEACE_NS = 60 * NS, 100 * NS
+"""Between two faults, once the system has recovered from the first."""
+
+
+def between_faults() -> Asked:
+    story = Asked()
+    for begin, end in ((0, PEACE_NS[0] - LONG_NS), (PEACE_NS[1], 200 * NS)):
+        with story.fault(victims={"c1": {}}):
+            pass
+        story.faults[-1] = replace(story.faults[-1], injected_ns=begin, healed_ns=end, entries=())
+    return story
+
+
+@pytest.mark.parametrize(
+    ("asked_ns", "ended_ns", "counts"),
+    [
+        (PEACE_NS[0], PEACE_NS[0], 1),
+        (PEACE_NS[0] - 1, PEACE_NS[0], 0),
+        (PEACE_NS[1], PEACE_NS[1], 1),
+        (PEACE_NS[1], PEACE_NS[1] + 1, 0),
+    ],
+)
+def test_lists_are_owed_in_peace(asked_ns: int, ended_ns: int, counts: int) -> None:
+    story = between_faults()
+    at(story.brokers("b1"), asked_ns, ended_ns)
+    found = clause_of(judged(CHECKER, story), "live-listed")
+    assert (found.compared, found.floor) == (counts, 6)
+
+
+def test_lists_are_owed_from_the_first_moment_on() -> None:
+    story = Asked()
+    for name in ("b1", "b9"):
+        at(story.brokers(name), 0, 0)
+    assert clause_of(judged(CHECKER, story), "live-listed").compared == 2
+
+
+def test_peace_that_is_shorter_than_recovery_owes_nothing() -> None:
+    story = Asked()
+    with story.fault(victims={"c1": {}}):
+        pass
+    with story.fault(victims={"c1": {}}):
+        pass
+    for fault, times in enumerate(((0, NS), (2 * NS, 1 << 62))):
+        begin, end = times
+        story.faults[fault] = replace(
+            story.faults[fault], injected_ns=begin, healed_ns=end, entries=()
+        )
+    at(story.brokers("b1"), NS, NS)
+    assert clause_of(judged(CHECKER, story), "live-listed").verdict is None
+
+
+DEATH_NS = 10 * NS, 90 * NS
+
+
+def dead(*names: str, over_ns: int | None = DEATH_NS[1]) -> Asked:
+    story = Asked()
+    with story.fault("kill", ends_processes=True, victims={name: {} for name in names}):
+        pass
+    story.faults[-1] = replace(
+        story.faults[-1], injected_ns=DEATH_NS[0], healed_ns=over_ns, entries=()
+    )
+    return story
+
+
+@pytest.mark.parametrize(
+    ("asked_ns", "ended_ns", "counts"),
+    [
+        (DEATH_NS[0] + LONG_NS, DEATH_NS[1], 1),
+        (DEATH_NS[0] + LONG_NS - 1, DEATH_NS[1], 0),
+        (DEATH_NS[0] + LONG_NS, DEATH_NS[1] + 1, 0),
+    ],
+)
+def test_lists_while_a_broker_is_dead(asked_ns: int, ended_ns: int, counts: int) -> None:
+    story = dead("b3")
+    at(story.brokers("b1"), asked_ns, ended_ns)
+    assert clause_of(judged(CHECKER, story), "dead-unlisted").compared == counts
+
+
+def test_a_list_is_held_against_each_of_the_dead() -> None:
+    """Also who is none of the plan's may have told it, of whom nobody knows what reaches it."""
+    story = dead("b2", "b3")
+    for node in ("b1", "b1", "b9"):
+        at(story.brokers(node), 50 * NS, 50 * NS)
+    result = judged(CHECKER, story)
+    assert clause_of(result, "dead-unlisted").compared == 4
+    assert {each.message[:22] for each in result.findings} == {
+        "b1 tells of broker 5 (",
+        "b1 tells of broker 6 (",
+    }
+
+
+def test_a_death_that_is_shorter_than_recovery_is_no_occasion() -> None:
+    story = dead("b3", over_ns=DEATH_NS[0] + LONG_NS)
+    at(story.brokers("b1"), *DEATH_NS)
+    assert clause_of(judged(CHECKER, story), "dead-unlisted").verdict is None
+
+
+@PLANTED.violation("b1 tells of broker 6 (b3)", on=lambda: dead("b3", over_ns=None))
+def a_broker_that_is_never_started_again_is_listed(story: Asked) -> None:
+    for _ in range(2):
+        at(story.brokers("b1"), 50 * NS, 50 * NS)
+
+
+@pytest.mark.parametrize("victims", [None, {"c1": {}}])
+def test_a_death_of_no_broker_is_no_occasion(victims: Any) -> None:
+    story = dead("b3")
+    story.faults = [replace(each, victims=victims) for each in story.faults]
+    for _ in range(2):
+        at(story.brokers("b1"), 50 * NS, 50 * NS)
+    assert not findings(story)
+
+
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [((0, 9), 1), ((0, 10), 0), ((90, 91), 0), ((91, 99), 1), ((0, None), 0), ((20, None), 0)],
+)
+def test_a_death_is_judged_where_no_other_fault_held_meanwhile(
+    other: tuple[int, int | None], found: int
+) -> None:
+    story = dead("b3")
+    begin, end = other
+    with story.fault(victims={"c1": {}}, healed=end is not None):
+        pass
+    healed_ns = None if end is None else end * NS
+    story.faults[-1] = replace(
+        story.faults[-1], injected_ns=begin * NS, healed_ns=healed_ns, entries=()
+    )
+    for _ in range(2):
+        at(story.brokers("b1"), 50 * NS, 50 * NS)
+    assert len(findings(story)) == found
+
+
+# --- what is told once, and of whom -------------------------------------------------------
+
+
+def three_leaders(story: Asked) -> None:
+    for leader, node in enumerate(("c1", "c2", "c3")):
+        story.node(node, leader=leader, leader_epoch=9)
+
+
+def three_addresses(story: Asked) -> None:
+    for place in ("here", "there"):
+        told = [{"id": 4, "host": place, "port": 9092}]
+        story.ask("b1", "describe-topics", {"brokers": told})
+
+
+@pytest.mark.parametrize("happens", [three_leaders, three_addresses])
+def test_what_goes_on_is_one_finding(happens: Callable[[Asked], None]) -> None:
+    story = Asked()
+    story.brokers("b1")
+    happens(story)
+    assert len(findings(story)) == 1
+
+
+def test_findings_name_the_first_and_the_last_answer() -> None:
+    story = Asked()
+    lists = [at(story.brokers("b1", without="b2"), each * NS, each * NS) for each in (0, 9, 20)]
+    (found,) = judged(CHECKER, story).findings
+    assert list(found.operations) == [lists[0].index, lists[2].index]
+    assert f"till 20.0 s; operation {lists[2].index}: [4, 6]" in found.message
+    story = Asked()
+    silent = [at(story.silence("c3"), each * NS, each * NS) for each in (1, 9, 20)]
+    (found,) = judged(CHECKER, story).findings
+    assert list(found.operations) == [silent[0].index, silent[2].index]
+    assert "from 1.0 s to 20.0 s, 3 questions" in found.message
+
+
+@PLANTED.violation("the log of leader 2 in epoch 2 ends at", "by c3")
+def a_follower_had_more_committed_before_another_had_less(story: Asked) -> None:
+    story.node("c3", high_watermark=story.end + 5)
+    story.node("c2", high_watermark=story.end)
+    story.quorum("b1")
+
+
+def answers_while_it_is_restarted(story: Asked) -> None:
+    """Nobody knows which process did."""
+    late = story.invoke("describe-node", None, node="c3")
+    with story.fault("kill", ends_processes=True, victims={"c3": {}}):
+        story.wait(1000)
+    told = {"leader": 1, "leader_epoch": 1, "high_watermark": 3}
+    story.observations.append(story.complete(late, "ok", told))
+    story.operations.remove(story.operations[-1])
+    story.observations.sort(key=lambda each: each.index)
+
+
+def asks_in_vain(story: Asked) -> None:
+    for f in ("describe-cluster", "describe-topics", "describe-quorum"):
+        story.ask("b1", f, type="fail", error="NOT_CONTROLLER")
+
+
+def nobody_votes_for_a_proxy(story: Asked) -> None:
+    story.plan["nodes"] = {**story.plan["nodes"], "proxy": {}}
+    for _ in range(2):
+        story.node("proxy")
+
+
+@pytest.mark.parametrize(
+    "happens", [answers_while_it_is_restarted, asks_in_vain, nobody_votes_for_a_proxy]
+)
+def test_more_look_alikes_are_valid(happens: Callable[[Asked], None]) -> None:
+    story = begun()
+    happens(story)
+    result = judged(CHECKER, ended(story))
+    assert result.verdict is Verdict.VALID, (result.note, result.findings)
+
+
+def test_what_was_wrong_before_the_cluster_settled_again_is_not_yet_owed() -> None:
+    story = begun()
+    story.final()
+    story.rounds(2, b1="b2")
+    story.final()
+    assert not findings(story)
+
+
+def test_fault_after_settling_excuses_what_follows() -> None:
+    story = begun()
+    story.final()
+    with story.fault(victims={"b2": {}}):
+        story.wait(1000)
+    story.rounds(2, b1="b2")
+    assert not findings(story)
+
+
+def test_plan_that_names_no_nodes() -> None:
+    story = begun()
+    story.plan = {}
+    assert not findings(story)
 
 
 # --- brute force --------------------------------------------------------------------------
