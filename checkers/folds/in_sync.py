@@ -80,7 +80,7 @@ def answered_short(
     by_name = {f"{settings.topics.get(key[0])}/{key[1]}": key for key in asked}
     applied: dict[Key, list[PartitionState]] = defaultdict(list)
     for each in events.of(PartitionState):
-        if each.source != DISK and each.key in asked:
+        if each.source != DISK:
             applied[each.key].append(each)
     compared, findings = 0, list[Finding]()
     for operation in _acknowledged(events.operations):

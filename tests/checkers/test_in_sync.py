@@ -103,6 +103,7 @@ def judged(story: Story) -> tuple[Any, list[str]]:
 @pytest.mark.parametrize("acks", ["all", -1, "-1"])
 def test_leader_that_answers_though_it_knows_that_it_is_alone(acks: Any) -> None:
     story = short()
+    produce(story, key="u/0")
     produce(story, acks=acks)
     count, (found,) = judged(story)
     assert count == 1
@@ -258,6 +259,13 @@ def test_answer_that_names_no_topic_tells_no_high_watermark() -> None:
     story.op("produce", "t/0", {"acks": "all"}, {"offset": 9, "topic_id": None})
     story.op("produce", "t/0", {"acks": "all"})
     assert held(story) == (2, [])
+
+
+def test_produce_whose_offset_is_not_known_is_of_no_high_watermark() -> None:
+    story = marked()
+    story.operations = []
+    produce(story, offset=-1)
+    assert held(story) == (0, [])
 
 
 def test_first_record_of_all_is_acknowledged() -> None:

@@ -464,6 +464,184 @@ def test_record_that_is_missing_is_the_nodes_word() -> None:
     assert (list(found.events), found.contracts) == ([], (CLIENTS, EVENTS))
 
 
+# --- what is counted ----------------------------------------------------------------------
+
+
+def compared(story: Story) -> dict[str, tuple[int, int]]:
+    """Of each clause, and how many the run must have."""
+    return {each.name: (each.compared, each.floor) for each in judged(IsrChain(), story).clauses}
+
+
+def test_what_is_compared() -> None:
+    assert compared(clean()) == {
+        "one-chain": (13, 2),  # 8 records beside one of their partition, 5 answers
+        "request-is-a-record": (2, 2),
+        "clean-election": (3, 2),
+        "asked-joins": (2, 2),
+        "enough-replicas": (2, 2),
+        "watermark-held": (5, 2),
+    }
+    assert judge(clean().run_events()).figures == {"partitions": 3, "records": 9}
+
+
+def test_every_accepted_change_has_to_be_known() -> None:
+    story = clean()
+    for version in (0, 1, 2):
+        story.alter(version, [4], partition=9)
+    assert compared(story)["request-is-a-record"] == (2, 5)
+
+
+def test_of_nodes_that_tell_nothing_those_changes_count_that_are_known() -> None:
+    story = clean()
+    story.alter(0, [4], partition=9)
+    to_disks(story)
+    assert compared(story)["request-is-a-record"] == (2, 2)
+    assert compared(story)["asked-joins"] == (1, 2)
+
+
+def test_decisions_count_where_no_client_asks() -> None:
+    story = clean()
+    story.operations = [each for each in story.operations if each.f != "alter-isr"]
+    assert compared(story)["request-is-a-record"] == (6, 2)
+
+
+def decoys(story: Story) -> None:
+    """Requests that cannot have been the one: of other epochs, over before, begun after."""
+    story.alter(4, [4, 5], leader_epoch=1, type="fail", error="X")
+    for more in ({"broker_id": 5}, {"broker_epoch": 8}, {"leader_epoch": 1}):
+        story.invoke("alter-isr", "t/0", change(4, [4, 5], **more))
+    story.invoke("alter-isr", "t/0", change(3, [4, 5]))
+
+
+@pytest.mark.parametrize("verdict", [0, 95])
+def test_finding_names_the_requests_that_it_may_have_been(verdict: int) -> None:
+    story = clean()
+    records = [16, 17]
+    for version, offset in enumerate(records, 5):
+        story.partition(offset, version, [4, 5][: 7 - version], leader=-1, leader_epoch=1)
+    decoys(story)
+    story.alter(4, [4, 5], type="fail", error="X")
+    lost = story.alter(4, [4, 5], type="info")
+    story.wait(5)
+    asked = story.invoke("alter-isr", "t/0", change(4, [4, 5]))
+    story.decide("AlterPartition", source(4), records, verdict=verdict)
+    story.wait(5)
+    story.invoke("alter-isr", "t/0", change(4, [4, 5]))
+    what = "applied one ISR change 2 times" if verdict == 0 else "refused an ISR change"
+    (found,) = (each for each in judge(story.run_events()).findings if what in each.message)
+    assert list(found.operations) == [lost.index, asked.index]
+
+
+@PLANTED.violation("names version 3 on top of version 4", "accepted")
+def last_of_several_decisions_rests_on_another_version(story: Story) -> None:
+    story.decide("AlterPartition", source(9), [99])
+    story.partition(16, 5, [4, 5], leader=-1, leader_epoch=1)
+    story.decide("AlterPartition", source(3), [16])
+
+
+def test_controller_that_decided_on_later_offsets_had_told_of_earlier_ones() -> None:
+    """In whatever order it told of them."""
+    story = clean()
+    for offset, version, isr in ((30, 0, [6, 5]), (31, 1, [6]), (32, 2, [6, 5])):
+        story.partition(offset, version, isr, partition_id=3, leader=6)
+    story.events = [
+        each
+        for each in story.events
+        if each.type != "decide" or not isinstance(each.fields.get("as_of"), int)
+        or each.fields["as_of"] < 100
+    ]  # fmt: skip
+    story.decide("AlterPartition", source(0, partition=1), [], verdict=95, as_of=32)
+    assert compared(story)["asked-joins"] == (2, 3)
+    story.decide("AlterPartition", source(0, partition=1), [], verdict=95, as_of=33)
+    story.decide("AlterPartition", source(0, partition=1), [], verdict=95, as_of=20)
+    assert_invalid(judge(story.run_events()), "adds [5] to the ISR of version 1")
+
+
+def test_request_that_was_refused_explains_no_member() -> None:
+    story = clean()
+    unasked(story)
+    story.decide("AlterPartition", source(1, partition=3, broker_id=6), [], verdict=95)
+    assert_invalid(judge(story.run_events()), "adds [5] to the ISR of version 1")
+
+
+def test_other_requests_explain_no_member() -> None:
+    story = clean()
+    unasked(story)
+    story.decide("AlterPartition", source(0, partition=3, broker_id=6), [31])
+    assert_invalid(judge(story.run_events()), "adds [5] to the ISR of version 1")
+
+
+@PLANTED.violation("is 2 committed records, not one")
+def acknowledged_change_is_two_records(story: Story) -> None:
+    story.alter(4, [4, 5], leader_epoch=1)
+    for offset in (16, 17):
+        story.partition(offset, 5, [4, 5], leader=-1, leader_epoch=1)
+
+
+@pytest.mark.parametrize(
+    "named", [{"version": 1}, {"leader_epoch": 1}, {"broker_id": 5}, {"version": 0}]
+)
+def test_change_names_the_record_before(named: dict[str, int]) -> None:
+    story = Story()
+    version = named.pop("version", 0)
+    story.alter(version, [4, 5], answer={"partition_epoch": 1}, **named)
+    story.partition(10, 0, [4, 5, 6])
+    story.partition(11, 1, [4, 5])
+    found = [
+        each for each in judge(story.run_events()).findings if "named (version" in each.message
+    ]
+    assert bool(found) == (version == 1 or bool(named))
+
+
+def test_first_record_that_is_known_has_none_before() -> None:
+    story = Story()
+    story.alter(4, [4, 5])
+    story.partition(10, 5, [4, 5])
+    assert not judge(story.run_events()).findings
+
+
+def test_leader_is_elected_anew_where_nothing_is_lost_between() -> None:
+    """After records that a snapshot took the place of, the next election counts."""
+    story = clean()
+    of_one(story, 21, 1, [6])
+    of_one(story, 23, 2, [6], leader=6, leader_epoch=1)
+    of_one(story, 27, 3, [6], leader=5, leader_epoch=2)
+    to_disks(story, lost=(22,))
+    assert_invalid(judge(story.run_events()), "offset 27 gives", "to broker 5")
+
+
+def test_no_leader_and_an_empty_isr_elect_nobody_wrongly() -> None:
+    story = clean()
+    of_one(story, 21, 1, [], leader=-1, leader_epoch=1)
+    of_one(story, 22, 2, [6], leader=6, leader_epoch=2)
+    story.decide("AlterPartition", source(1, partition=1), [22])
+    found = {each.clause for each in judge(story.run_events()).findings}
+    assert "clean-election" not in found
+
+
+def test_several_nodes_that_disagree_are_one_finding_an_offset() -> None:
+    story = clean()
+    for node in ("c2", "c3"):
+        story.partition(12, 2, [4, 6], node=node)
+    found = [each for each in judge(story.run_events()).findings if "disagree" in each.message]
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "refused"),
+    [("fail", True), ("info", False)],
+)
+def test_only_where_all_who_asked_were_refused(kind: Any, refused: bool) -> None:
+    story = clean()
+    story.alter(4, [4, 5], leader_epoch=1, type="fail", error="INVALID_UPDATE_VERSION")
+    story.alter(4, [4, 5], leader_epoch=1, type=kind)
+    story.alter(4, [4, 5], broker_id=5, type="info")
+    story.partition(16, 5, [4, 5], leader=-1, leader_epoch=1)
+    story.decide("AlterPartition", source(4), [99, 16])
+    found = [each for each in judge(story.run_events()).findings if "were refused" in each.message]
+    assert bool(found) == refused
+
+
 # --- brute force --------------------------------------------------------------------------
 
 
