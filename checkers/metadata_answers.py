@@ -154,7 +154,7 @@ def metadata_answers(events: RunEvents) -> Outcome:
         findings += _versions(where, own)
         findings += _caches(where, own, lives)
         findings += _stale(where, own, settled_at)
-    settled_caches = [each for each in sights if each.cached and each.operation.index > settled_at]
+    settled_caches = [each for each in sights if each.cached and _is_after(each, settled_at)]
     figures = {
         "answers": len({each.operation.index for each in sights}),
         "partitions": len(partitions),
@@ -167,7 +167,7 @@ def metadata_answers(events: RunEvents) -> Outcome:
 def _counts(
     events: RunEvents,
     partitions: Mapping[Partition, Sequence[Sight]],
-    topics: Iterable[Topic],
+    topics: Sequence[Topic],
     lives: "Lives",
     settled_at: float,
 ) -> Mapping[str, Count]:
@@ -219,23 +219,31 @@ def _asked_again(operations: Iterable[Operation]) -> int:
     return _beside((each.key, each.node) for each in operations if each.f == "metadata")
 
 
-def _read_before(topics: Iterable[Topic], settled_at: float) -> int:
+def _read_before(topics: Sequence[Topic], settled_at: float) -> int:
     """Answers of caches after settling about names of topics that had been read before."""
-    topics = list(topics)
     read = {
         each.operation.key
         for each in topics
-        if each.operation.f == "describe" and (each.operation.end or 0) < settled_at
+        if each.operation.f == "describe" and _is_before(each, settled_at)
     }
-    after = (each.operation for each in topics if each.operation.index > settled_at)
+    after = (each.operation for each in topics if _is_after(each, settled_at))
     return sum(each.f == "metadata" and each.key in read for each in after)
 
 
 def _known_before(sights: Sequence[Sight], settled_at: float) -> int:
     """Answers of caches that what was shown before settling could contradict."""
-    if not any((each.operation.end or 0) < settled_at for each in sights):
-        return 0
-    return sum(each.cached and each.operation.index > settled_at for each in sights)
+    known = any(_is_before(each, settled_at) for each in sights)
+    return sum(known and each.cached and _is_after(each, settled_at) for each in sights)
+
+
+def _is_before(shown: Sight | Topic, settled_at: float) -> bool:
+    """It had been answered by then."""
+    return (shown.operation.end or 0) < settled_at
+
+
+def _is_after(shown: Sight | Topic, settled_at: float) -> bool:
+    """It was asked for later."""
+    return shown.operation.index > settled_at
 
 
 # --- what was shown -----------------------------------------------------------------------
@@ -253,7 +261,7 @@ def _sights(events: RunEvents) -> Iterator[Sight]:
         elif operation.f == "alter-isr":
             key = (operation.value["topic_id"], operation.value["partition"])
             yield _sight(operation, key, operation.result)
-        elif operation.f not in LIVES:
+        else:
             yield from _leads(operation, lives, ids)
 
 
@@ -346,14 +354,16 @@ def _differ(
 
 
 def _replicas(where: str, sights: Iterable[Sight]) -> Iterator[Finding]:
-    shown = [sight for sight in sights if sight.replicas is not None]
-    for sight in shown:
-        if list(sight.replicas or ()) != list(shown[0].replicas or ()):
+    shown = [
+        (list(sight.replicas), sight.operation) for sight in sights if sight.replicas is not None
+    ]
+    for replicas, operation in shown:
+        first, by = shown[0]
+        if replicas != first:
             yield finding(
-                f"{where}: the replicas {list(shown[0].replicas or ())} of operation "
-                f"{shown[0].operation.index} are {list(sight.replicas or ())} by operation "
-                f"{sight.operation.index}, and nobody moved them",
-                [shown[0].operation, sight.operation],
+                f"{where}: the replicas {first} of operation {by.index} are {replicas} by "
+                f"operation {operation.index}, and nobody moved them",
+                [by, operation],
                 clause=REPLICAS.name,
             )
             return
@@ -362,7 +372,7 @@ def _replicas(where: str, sights: Iterable[Sight]) -> Iterator[Finding]:
 def _versions(where: str, sights: Iterable[Sight]) -> Iterator[Finding]:
     """ISR changes show what they made, and are no reads."""
     shown = [sight for sight in sights if sight.version is not None]
-    by_version = sorted(shown, key=_version)
+    by_version = sorted(shown, key=attrgetter("version"))
     for one, other in pairwise(by_version):
         if other.leader_epoch < one.leader_epoch:
             yield finding(
@@ -373,17 +383,13 @@ def _versions(where: str, sights: Iterable[Sight]) -> Iterator[Finding]:
             )
             break
     reads = [sight for sight in shown if sight.operation.f == "describe"]
-    for one, other in falls(reads, _version):
+    for one, other in falls(reads, attrgetter("version")):
         yield finding(
             f"{where}: operation {other.operation.index} read partition epoch {other.version}, "
             f"after operation {one.operation.index} had read {one.version}",
             [one.operation, other.operation],
             clause=VERSIONS.name,
         )
-
-
-def _version(sight: Sight) -> int:
-    return -1 if sight.version is None else sight.version
 
 
 # --- 5: a broker's cache ------------------------------------------------------------------
@@ -461,13 +467,13 @@ def _settled_at(events: RunEvents) -> float:
 
 
 def _stale(where: str, sights: Sequence[Sight], settled_at: float) -> Iterator[Finding]:
-    earlier = [each for each in sights if (each.operation.end or 0) < settled_at]
-    if len(earlier) in (0, len(sights)):
+    earlier = [each for each in sights if _is_before(each, settled_at)]
+    if not earlier:
         return
     newest = max(earlier, key=lambda each: each.leader_epoch)
     held = _held(sights, earlier)
     for cache in sights:
-        if not cache.cached or cache.operation.index < settled_at:
+        if not cache.cached or not _is_after(cache, settled_at):
             continue
         if cache.leader_epoch < newest.leader_epoch:
             yield _stale_finding(where, cache, newest)
@@ -500,14 +506,10 @@ def _stale_topics(topics: Sequence[Topic], settled_at: float) -> Iterator[Findin
         named[str(each.operation.key)].append(each)
     for name, own in sorted(named.items()):
         reads = [
-            each
-            for each in own
-            if each.operation.f == "describe" and (each.operation.end or 0) < settled_at
+            each for each in own if each.operation.f == "describe" and _is_before(each, settled_at)
         ]
         caches = [
-            each
-            for each in own
-            if each.operation.f == "metadata" and each.operation.index > settled_at
+            each for each in own if each.operation.f == "metadata" and _is_after(each, settled_at)
         ]
         for shown, gone, again in _returns(own, reads, caches):
             yield finding(

@@ -13,7 +13,7 @@ from planted_runs import NODES, OTHER, TOPIC, Story, assert_valid, shown
 from checkers.folds.sweeps import falls
 from checkers.metadata_answers import MetadataAnswers, Sight, metadata_answers
 from framework.checking.clauses import ClauseResult
-from framework.checking.keyed import outcome_row
+from framework.checking.keyed import Outcome, outcome_row
 from framework.checking.results import CheckerResult, checker_result
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
@@ -211,7 +211,8 @@ PLANTED.update(
         clean,
         {
             "6: leader epoch": ("b3's metadata of", cache_is_of_the_past),
-            "6: isr": ("is stale after the cluster had settled: leader 4", cache_has_another_isr),
+            "6: isr": ("had settled: leader 4 in leader epoch 2, ISR [4, 5] by operation",
+                       cache_has_another_isr),
             "6: no leader": ("is stale after the cluster had settled: leader -1",
                              cache_has_no_leader),
             "6: deleted": ("b3's metadata of t is stale", cache_has_what_was_deleted),
@@ -220,6 +221,13 @@ PLANTED.update(
         on=clean,
     )
 )  # fmt: skip
+
+
+def checked(story: Story) -> Outcome:
+    """By what the checker asks for, and nothing else."""
+    outcome = MetadataAnswers().check_run(story.run_events())
+    assert isinstance(outcome, Outcome)
+    return outcome
 
 
 def test_no_plant_needs_a_nodes_word() -> None:
@@ -354,12 +362,12 @@ def deleted_and_unknown_yet(story: Told) -> None:
 def test_what_looks_wrong_and_is_not(more: Callable[[Told], None]) -> None:
     story = clean()
     more(story)
-    assert_valid(metadata_answers(story.run_events()))
+    assert_valid(checked(story))
 
 
 def judged(story: Story) -> CheckerResult:
     """As the engine has it."""
-    row = outcome_row("r", "metadata-answers", "", metadata_answers(story.run_events()))
+    row = outcome_row("r", "metadata-answers", "", checked(story))
     return checker_result("metadata-answers", "", [row], clauses=MetadataAnswers.clauses)
 
 
@@ -394,16 +402,53 @@ def caches(story: Story) -> ClauseResult:
 def test_brokers_that_are_asked_once_each_give_no_occasion_to_go_back() -> None:
     story = Told()
     story.read(0)
+    story.read(0)
+    story.read(0)
     for node in ("b1", "b2", "b3"):
         story.cache(node)
     assert caches(story).verdict is None
+    story.op("metadata", "t", type="fail", error="CLIENT_TIMED_OUT", node="b2")
     assert caches(story).note == "hardly a broker was asked again of a topic"
-    for _ in range(2):
-        story.op("metadata", "t", type="fail", error="CLIENT_TIMED_OUT", node="b1")
+    story.op("metadata", "t", type="fail", error="CLIENT_TIMED_OUT", node="b1")
     assert caches(story).verdict is Verdict.UNKNOWN, "it was asked again, and did not answer"
     for _ in range(2):
         story.cache("b1")
     assert (caches(story).verdict, caches(story).compared) == (Verdict.VALID, 4)
+
+
+def test_one_broker_that_is_asked_twice_is_enough() -> None:
+    story = Told()
+    for _ in range(2):
+        story.cache("b1")
+    assert (caches(story).verdict, caches(story).compared) == (Verdict.VALID, 2)
+
+
+def test_without_reads_that_show_versions_there_is_no_occasion() -> None:
+    story = ended(clean())
+    story.operations = [each for each in story.operations if each.f in ("metadata", "fetch")]
+    notes = {each.name: each.note for each in judged(story).clauses if each.verdict is None}
+    assert notes == {"versions": "nobody asked for versions"}
+
+
+def test_what_was_shown_only_after_settling_contradicts_no_cache() -> None:
+    story = Told()
+    story.cache("b1", topic_id=None)
+    slow = story.invoke("describe", "t")
+    story.final()
+    story.complete(slow, result={"topic_id": TOPIC, "partitions": [shown(0, [4])]})
+    story.read(0)
+    story.describe("u")
+    story.op("metadata", "u", node="b1")
+    for node in ("b1", "b2"):
+        story.cache(node)
+    settled = judged(story).clauses[-1]
+    assert (settled.compared, settled.verdict) == (0, Verdict.UNKNOWN)
+
+
+def test_plan_that_names_no_nodes() -> None:
+    story = clean()
+    story.plan = {}
+    assert not checked(story).findings
 
 
 def test_caches_that_say_what_has_gone_are_compared_with_who_read_that() -> None:
@@ -467,7 +512,25 @@ def three_leaders_of_an_epoch(story: Told) -> None:
 def test_what_goes_on_is_one_finding(happens: Callable[[Told], None]) -> None:
     story = clean()
     happens(story)
-    assert len(metadata_answers(story.run_events()).findings) == 1
+    assert len(checked(story).findings) == 1
+
+
+def test_replicas_are_held_against_the_first_that_were_shown() -> None:
+    story = clean()
+    other_replicas_all_along(story)
+    (found,) = checked(story).findings
+    assert list(found.operations) == [story.operations[1].index, story.operations[-2].index]
+
+
+@pytest.mark.parametrize(
+    "happens", [cache_has_another_isr, cache_has_what_was_deleted, cache_is_of_the_past]
+)
+def test_cache_that_is_stale_is_told_of_once(happens: Callable[[Told], None]) -> None:
+    story = clean()
+    happens(story)
+    assert len(checked(story).findings) == 1
+    story.cache("b3", leader=4, leader_epoch=2, isr=[4])
+    assert len(checked(story).findings) == 1
 
 
 def member_twice(story: Told) -> None:
@@ -536,10 +599,33 @@ def answers_that_failed_or_are_of_another_kind(story: Told) -> None:
     story.op("metadata", "t", None, wrong, type="fail", error="X", node="b1")
     story.op("create", "u", {}, wrong)
     story.op("fetch", "t/0", {}, {"leader_epoch": 2, "topic_id": None}, node="b2")
-    story.op("fetch", "t/0", {}, {"leader_epoch": None, "topic_id": TOPIC}, node="b2")
+    for node in ("b1", "b2"):
+        story.op("fetch", "t/0", {}, {"leader_epoch": None, "topic_id": TOPIC}, node=node)
     story.op("fetch", "t/0", {}, None, node="b2")
     story.op("fetch", "t/0", {}, {"leader_epoch": 2, "topic_id": TOPIC}, node="c1")
     story.led("", 2)
+
+
+def leader_of_the_past_answers(story: Told) -> None:
+    """It is no cache."""
+    story.final()
+    story.led("b1", 0)
+
+
+def read_that_shows_what_had_gone(story: Told) -> None:
+    """That is not the caches' affair."""
+    story.describe("t")
+    story.final()
+    story.read(4, leader=4, leader_epoch=2, isr=[4])
+
+
+def began_first_and_ended_last(story: Told) -> None:
+    """An answer that overlaps all others is before none."""
+    slow = story.invoke("metadata", "u", node="b1")
+    for topic_id in (None, OTHER):
+        result = cached(topic_id) if topic_id else None
+        story.op("metadata", "u", None, result, node="b1")
+    story.complete(slow, result=cached(OTHER))
 
 
 def no_leader_twice(story: Told) -> None:
@@ -555,13 +641,16 @@ def no_leader_twice(story: Told) -> None:
         shown_under_way_with_the_mark,
         topic_of_which_an_answer_tells_no_partitions,
         answers_that_failed_or_are_of_another_kind,
+        leader_of_the_past_answers,
+        read_that_shows_what_had_gone,
+        began_first_and_ended_last,
         no_leader_twice,
     ],
 )
 def test_more_that_looks_wrong_and_is_not(more: Callable[[Told], None]) -> None:
     story = clean()
     more(story)
-    assert_valid(metadata_answers(story.run_events()))
+    assert_valid(checked(story))
 
 
 # --- against the definition ---------------------------------------------------------------
