@@ -16,6 +16,7 @@ from framework.history.event import Json
 from framework.history.pairing import PHASE, Operation
 from framework.history.reader import History, read_history
 from framework.plugins.capabilities import gives_evidence
+from framework.report.logs import LogLine, read_logs, zero_of
 from framework.report.nodes import Span, spans
 
 NS: Final = 1e9
@@ -66,6 +67,8 @@ class Run:
     missing: Sequence[str]
     observations: Sequence[Operation] = ()
     """What observers asked; `operations` are clients'."""
+    logs: Sequence[LogLine] = ()
+    """What nodes logged, in order; read where there are findings to show it with."""
     end_s: float = field(init=False)
     """The last moment of which anything is known; at least 1."""
 
@@ -100,7 +103,21 @@ def read_run(folder: Path) -> Run:
         injections=_injections(folder / "faults.jsonl", missing),
         spans=_spans(folder, plan or {}, missing),
         missing=missing,
+        logs=_logs(folder, plan or {}, verdict or {}, missing),
     )
+
+
+def _logs(
+    folder: Path, plan: Mapping[str, Any], verdict: Mapping[str, Any], missing: list[str]
+) -> list[LogLine]:
+    zero = zero_of(plan)
+    if zero is None or not any(each.get("findings") for each in verdict.get("checkers") or ()):
+        return []
+    try:
+        return read_logs(folder, zero)
+    except OSError as error:
+        missing.append(f"of what the nodes logged not all can be read: {error}")
+        return []
 
 
 def _object(path: Path, without: str, missing: list[str]) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ them together. Text of histories is escaped here: Plotly reads a little HTML in 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from framework.history.event import Process
@@ -21,15 +21,19 @@ from framework.report.bands import (
 from framework.report.data import NS, Run
 from framework.report.nodes import DOWN, STARTING, Span
 from framework.report.text import escaped, shorten
+from framework.report.thinning import OUTCOMES, Bar, OutcomeName, end_s, points, start_s
+from framework.report.thinning import bars as bars_of
 
 Figure = dict[str, Any]
 
-MAX_DRAWN: Final = 6000
-"""Operations drawn at most, beside those of findings."""
+MAX_DRAWN: Final = 40_000
+"""Operations in the page at most, beside those of findings."""
 
-OUTCOMES: Final = ("ok", "fail", "info")
 OUTCOME_COLOUR: Final = {"ok": "#3987c9", "fail": "#c45a9d", "info": "#e5a000"}
-"""Apart for every kind of colour vision, on white and on black."""
+"""Apart for every kind of colour vision, on white and on black; and never by colour alone."""
+OUTCOME_HEIGHT: Final = {"ok": 0.62, "fail": 0.4, "info": 0.24}
+"""Of a bar; a row is 1."""
+_OUTCOME_SYMBOL: Final = {"ok": "", "fail": "-open", "info": "-open-dot"}
 
 STATE_COLOUR: Final[Mapping[str, str]] = {
     "leader": "#137a4b",
@@ -43,7 +47,7 @@ STATE_COLOUR: Final[Mapping[str, str]] = {
     "leaving": "#7d7d8a",
     "unknown": "#b5b5b5",
     STARTING: "#d9c27a",
-    DOWN: "#3c3c46",
+    DOWN: "#70707e",
 }
 """Of the states in `framework.evidence.kinds`; others are plain."""
 _PLAIN: Final = "#9a9aa5"
@@ -87,12 +91,11 @@ def timeline(
     run: Run, operations: Sequence[Operation], keep: frozenset[int], threads: int | None
 ) -> Figure:
     """A row a client thread, a bar an operation; an info goes on, faintly, to the end."""
-    end_s = run.end_s
     rows = sorted({row_of(op.process, threads) for op in operations})
-    traces = [_tails(operations, threads, end_s)]
+    traces = [_tails(operations, threads, run.end_s)]
     for outcome in OUTCOMES:
         chosen = [op for op in operations if op.type == outcome]
-        traces.append(_bars(outcome, chosen, threads))
+        traces.append(_bars(outcome, chosen, threads, run.end_s))
     traces.append(_proof([op for op in operations if op.index in keep], threads))
     figure = _figure(run, traces, height=110 + 26 * max(len(rows), 3))
     figure["layout"]["yaxis"] |= {
@@ -113,39 +116,49 @@ def _row_label(row: int, operations: Sequence[Operation], threads: int | None) -
     return f"p {names}"
 
 
-def _bars(outcome: str, operations: Sequence[Operation], threads: int | None) -> dict[str, Any]:
-    starts = [_start_s(op) for op in operations]
-    lengths = [_end_s(op) - _start_s(op) for op in operations]
+def _bars(
+    outcome: str, operations: Sequence[Operation], threads: int | None, length_s: float
+) -> dict[str, Any]:
+    found = bars_of(operations, lambda op: row_of(op.process, threads), length_s)
     colour = OUTCOME_COLOUR[outcome]
     return {
         "type": "bar",
         "orientation": "h",
         "name": outcome,
-        "base": starts,
-        "x": lengths,
-        "y": [row_of(op.process, threads) for op in operations],
-        "width": 0.62,
+        "base": [bar.from_s for bar in found],
+        "x": [bar.to_s - bar.from_s for bar in found],
+        "y": [bar.row for bar in found],
+        "width": OUTCOME_HEIGHT[outcome],
         "marker": {"color": colour, "line": {"color": colour, "width": 1}},
-        "customdata": [op.index for op in operations],
-        "hovertext": [hover(op) for op in operations],
+        "customdata": [bar.first.index for bar in found],
+        "hovertext": [_bar_hover(bar) for bar in found],
         "hoverinfo": "text",
     }
 
 
-def _tails(operations: Sequence[Operation], threads: int | None, end_s: float) -> dict[str, Any]:
+def _bar_hover(bar: Bar) -> str:
+    if bar.count == 1:
+        return hover(bar.first)
+    return (
+        f"<b>{bar.count:,} operations</b>, {bar.outcome}<br>{bar.from_s:.3f} s to "
+        f"{bar.to_s:.3f} s<br>zoom in to see each"
+    )
+
+
+def _tails(operations: Sequence[Operation], threads: int | None, length_s: float) -> dict[str, Any]:
     """From the completion of a row's first info to the end: it may take effect all that time.
     Later ones of the row would only cover it."""
     first: dict[int, float] = {}
     for op in operations:
         if op.type == "info":
             row = row_of(op.process, threads)
-            first[row] = min(first.get(row, end_s), _end_s(op))
+            first[row] = min(first.get(row, length_s), end_s(op))
     return {
         "type": "bar",
         "orientation": "h",
         "name": "an info may still take effect",
         "base": list(first.values()),
-        "x": [end_s - start_s for start_s in first.values()],
+        "x": [length_s - since_s for since_s in first.values()],
         "y": list(first),
         "width": 0.16,
         "marker": {"color": OUTCOME_COLOUR["info"], "opacity": 0.3},
@@ -160,7 +173,7 @@ def _proof(operations: Sequence[Operation], threads: int | None) -> dict[str, An
         "type": "scatter",
         "mode": "markers",
         "name": "proves a finding",
-        "x": [(_start_s(op) + _end_s(op)) / 2 for op in operations],
+        "x": [(start_s(op) + end_s(op)) / 2 for op in operations],
         "y": [row_of(op.process, threads) - 0.42 for op in operations],
         "marker": {
             "symbol": "triangle-down",
@@ -257,17 +270,21 @@ def _state_text(span: Span) -> str:
     return escaped(span.state) + epoch
 
 
+def names_of(operations: Iterable[Operation]) -> dict[str, int]:
+    """The place of each f among all, by name."""
+    return {f: place for place, f in enumerate(sorted({op.f for op in operations}))}
+
+
 def latency(run: Run, operations: Sequence[Operation]) -> Figure:
     """A point a completed operation: when it was invoked, how long it took (ms, log)."""
     groups: dict[tuple[str, str], list[Operation]] = defaultdict(list)
-    for op in operations:
-        if op.completed_ns is not None:
-            groups[op.f, op.type].append(op)
-    names = sorted({f for f, _ in groups})
+    for op in points(operations, run.end_s):
+        groups[op.f, op.type].append(op)
+    names = names_of(operations)
     traces = [
-        _points(f, outcome, groups[f, outcome], _SYMBOLS[number % len(_SYMBOLS)])
+        _points(f, outcome, groups[f, outcome], number)
         for outcome in OUTCOMES
-        for number, f in enumerate(names)
+        for f, number in names.items()
         if (f, outcome) in groups
     ]
     figure = _figure(run, traces, height=420)
@@ -275,13 +292,17 @@ def latency(run: Run, operations: Sequence[Operation]) -> Figure:
     return figure
 
 
-def _points(f: str, outcome: str, operations: Sequence[Operation], symbol: str) -> dict[str, Any]:
+def _points(
+    f: str, outcome: OutcomeName, operations: Sequence[Operation], number: int
+) -> dict[str, Any]:
+    symbol = _SYMBOLS[number % len(_SYMBOLS)] + _OUTCOME_SYMBOL[outcome]
     return {
         "type": "scatter",
         "mode": "markers",
         "name": f"{escaped(f)} {outcome}",
-        "x": [_start_s(op) for op in operations],
-        "y": [max((_end_s(op) - _start_s(op)) * 1000, 0.001) for op in operations],
+        "meta": {"f": number, "outcome": OUTCOMES.index(outcome)},
+        "x": [start_s(op) for op in operations],
+        "y": [max((end_s(op) - start_s(op)) * 1000, 0.001) for op in operations],
         "marker": {"symbol": symbol, "size": 5, "color": OUTCOME_COLOUR[outcome], "opacity": 0.75},
         "customdata": [op.index for op in operations],
         "hovertemplate": f"{escaped(f)} {outcome}, index %{{customdata}}<br>"
@@ -328,21 +349,9 @@ def hover(op: Operation) -> str:
             lines.append(f"{name} {escaped(shorten(value, 110))}")
     if op.error is not None:
         lines.append(f"error {escaped(shorten(': '.join(op.error), 110))}")
-    until = "never completed" if op.completed_ns is None else f"{_end_s(op):.4f} s"
-    lines.append(f"{_start_s(op):.4f} s to {until}")
+    until = "never completed" if op.completed_ns is None else f"{end_s(op):.4f} s"
+    lines.append(f"{start_s(op):.4f} s to {until}")
     return "<br>".join(lines)
-
-
-def _start_s(op: Operation) -> float:
-    return (op.invoked_ns or 0) / NS
-
-
-def _end_s(op: Operation) -> float:
-    """Completion in s; of an operation that never completed, its invocation: what follows is
-    its tail."""
-    if op.completed_ns is None:
-        return _start_s(op)
-    return max(op.completed_ns / NS, _start_s(op))
 
 
 def _figure(

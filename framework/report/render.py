@@ -6,7 +6,7 @@ Drawing reads what is stored and writes that one file; it decides nothing.
 import logging
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,12 +16,14 @@ from markupsafe import Markup
 from framework.checking.clauses import share
 from framework.history.pairing import Operation
 from framework.report import figures
+from framework.report.around import around
 from framework.report.checker_figures import arranged
 from framework.report.data import NS, Injection, Run, read_run
 from framework.report.linearization import svg
 from framework.report.payload import packed, packed_plotly
 from framework.report.story import Line, story
 from framework.report.text import full, shorten
+from framework.report.thinning import OUTCOMES, columns, end_s, start_s
 
 log: Final = logging.getLogger(__name__)
 
@@ -92,6 +94,10 @@ def _page(run: Run) -> dict[str, Any]:
     placed = figures.drawn(run.operations, keep)
     threads = run.plan.get("threads")
     threads = threads if isinstance(threads, int) and threads > 0 else None
+
+    def row(op: Operation) -> int:
+        return figures.row_of(op.process, threads)
+
     plots = {
         "timeline": figures.timeline(run, placed, keep, threads),
         "lanes": figures.lanes(run),
@@ -118,7 +124,16 @@ def _page(run: Run) -> dict[str, Any]:
         "heights": {name: figure["layout"]["height"] for name, figure in plots.items()},
         "payloads": {
             **{name: packed(figure) for name, figure in plots.items()},
-            "places": packed(_places(placed, keep)),
+            "operations": packed(columns(placed, row, figures.names_of(placed))),
+            "hovers": packed([figures.hover(op) for op in placed]),
+            "around": packed(
+                {
+                    finding["id"]: around(run, *finding["window"])
+                    for each in checkers
+                    for finding in each["findings"]
+                    if finding["window"]
+                }
+            ),
             "plotly": packed_plotly(),
         },
     }
@@ -147,7 +162,7 @@ def _repeat(run: Run) -> list[str]:
 def _facts(run: Run) -> list[tuple[str, Any]]:
     """What was run, for the box below the header."""
     plan = run.plan
-    outcomes = {name: sum(op.type == name for op in run.operations) for name in figures.OUTCOMES}
+    outcomes = {name: sum(op.type == name for op in run.operations) for name in OUTCOMES}
     facts = [
         ("started", str(plan.get("started") or "").replace("T", " ").replace("+00:00", " UTC")),
         ("length", f"{run.end_s:.1f} s"),
@@ -192,7 +207,11 @@ def checker_rows(
                 "figures": arranged(entry.get("figures") or {}),
                 "total": len(all_findings),
                 "findings": [
-                    _finding(each, by_index, zero_ns) for each in all_findings[:MAX_FINDINGS]
+                    {
+                        "id": f"finding-{entry.get('name', '')}-{number}",
+                        **_finding(each, by_index, zero_ns),
+                    }
+                    for number, each in enumerate(all_findings[:MAX_FINDINGS], 1)
                 ],
             }
         )
@@ -224,7 +243,9 @@ def _finding(
     message, *lines = str(finding.get("message", "")).split("\n")
     numbers = list(dict.fromkeys(finding.get("operations") or ()))
     operations = list({by_index[n].index: by_index[n] for n in numbers if n in by_index}.values())
+    events = [_event_row(event, zero_ns) for event in finding.get("events") or ()]
     return {
+        "window": _window(operations, events),
         "key": finding.get("key"),
         "message": message,
         "lines": lines,
@@ -232,8 +253,22 @@ def _finding(
         "picture": picture_of(finding.get("picture")),
         "operations": [_operation_row(op) for op in operations],
         "absent": [n for n in numbers if n not in by_index],
-        "events": [_event_row(event, zero_ns) for event in finding.get("events") or ()],
+        "events": events,
     }
+
+
+def _window(
+    operations: Iterable[Operation], events: Iterable[Mapping[str, Any]]
+) -> tuple[float, float] | None:
+    """From the first to the last that proves a finding, in s; None: nothing has a time."""
+    times = [
+        time_s
+        for op in operations
+        if op.invoked_ns is not None
+        for time_s in (start_s(op), end_s(op))
+    ]
+    times += [event["time_s"] for event in events if event["time_s"] is not None]
+    return (min(times), max(times)) if times else None
 
 
 def picture_of(picture: Any) -> Markup:
@@ -285,13 +320,4 @@ def _ledger_row(injection: Injection) -> dict[str, Any]:
         "injection": injection,
         "bit": _BIT[injection.bites("probed-during")],
         "healed": _HEALED[injection.bites("probed-after")],
-    }
-
-
-def _places(operations: Sequence[Operation], keep: frozenset[int]) -> dict[int, list[float]]:
-    """Where the timeline shows the operations that findings name: from, to (s)."""
-    return {
-        op.index: [(op.invoked_ns or 0) / NS, (op.completed_ns or op.invoked_ns or 0) / NS]
-        for op in operations
-        if op.index in keep
     }

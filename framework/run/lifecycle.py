@@ -188,6 +188,7 @@ def _plan(test: Test, argv: Sequence[str]) -> dict[str, Json]:
         "capabilities": sorted(test.capabilities),
         "nodes": {},
         "time_zero_ns": None,
+        "time_zero": None,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "harness_pid": os.getpid(),
         "versions": versions(),
@@ -227,6 +228,7 @@ def _run_cluster(
             )
             plan["nodes"] = clusters.describe(cluster.fleet, test.specs)
             plan["time_zero_ns"] = zero_ns = time.monotonic_ns()
+            plan["time_zero"] = datetime.now(UTC).isoformat()
             with measured(cluster.fleet, zero_ns) as plan["clocks"]:
                 folder.write_plan(plan)
                 ready(folder)

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from datetime import datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -162,11 +163,67 @@ def test_findings_show_their_operations(invalid: Page, invalid_folder: Path) -> 
 
 
 def test_links_to_operations_have_places_on_the_timeline(invalid: Page) -> None:
-    places = unpacked(invalid.packed["places"])
     linked = {href.removeprefix("#op-") for href in invalid.attributes("href") if "#op-" in href}
-    assert linked == set(places)
+    assert linked
     marks = invalid.figures()["timeline"]["data"][-1]
     assert {str(index) for index in marks["customdata"]} == linked
+    assert linked <= set(map(str, unpacked(invalid.packed["operations"])["index"]))
+
+
+def test_page_has_every_operation_and_what_it_shows_under_the_pointer(
+    invalid: Page, invalid_folder: Path
+) -> None:
+    columns, hovers = (unpacked(invalid.packed[name]) for name in ("operations", "hovers"))
+    operations = read_run(invalid_folder).operations
+    assert columns["index"] == [op.index for op in operations]
+    assert len(hovers) == len(operations)
+    for index, text in zip(columns["index"], hovers, strict=True):
+        assert f"index {index} " in text
+        assert "<script" not in text
+
+
+def test_findings_lead_to_their_moment(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", invalid=True, seconds=30)
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["time_zero"] = "2026-11-21T11:49:05+00:00"
+    (folder / "plan.json").write_text(json.dumps(plan))
+    at_s = read_run(folder).operations
+    verdict = json.loads((folder / "verdict.json").read_text())
+    verdict["checkers"][1]["findings"][1]["operations"] = [at_s[100].index]
+    (folder / "verdict.json").write_text(json.dumps(verdict))
+    when = datetime(2026, 11, 21, 11, 49, 5) + timedelta(seconds=(at_s[100].invoked_ns or 0) / 1e9)
+    log = f"{when:%Y-%m-%d %H:%M:%S},{when.microsecond // 1000:03} WARN {EVIL}\n"
+    (folder / "nodes" / "c1" / "node.log").write_text(log)
+    page = drawn(folder)
+    buttons = [attributes for tag, attributes in page.elements if tag == "button"]
+    articles = [attributes for tag, attributes in page.elements if tag == "article"]
+    assert [each["data-finding"] for each in buttons] == [each["id"] for each in articles]
+    second = buttons[1]
+    assert float(str(second["data-from"])) == (at_s[100].invoked_ns or 0) / 1e9
+    moments = unpacked(page.packed["around"])[second["data-finding"]]
+    assert [(each["who"], each["what"]) for each in moments if each["kind"] == "log"] == [
+        ("c1", f"WARN {EVIL}")
+    ]
+
+
+def test_older_run_has_findings_without_logs(invalid: Page) -> None:
+    moments = unpacked(invalid.packed["around"])
+    assert len(moments) == 2
+    assert not any(each["kind"] == "log" for found in moments.values() for each in found)
+
+
+def test_page_can_be_used_by_keys(invalid: Page) -> None:
+    """What scrolls or zooms can have the focus, and every figure has a name."""
+    plots = [attributes for _, attributes in invalid.elements if attributes.get("class") == "plot"]
+    assert len(plots) == 4
+    scrolling = [
+        attributes
+        for _, attributes in invalid.elements
+        if str(attributes.get("class", "")).split()[:1] == ["scroll"]
+    ]
+    assert scrolling
+    assert all(each.get("tabindex") == "0" and each.get("aria-label") for each in plots)
+    assert all(each.get("tabindex") == "0" and each.get("aria-label") for each in scrolling)
 
 
 def test_nothing_of_a_history_becomes_markup(invalid: Page) -> None:
