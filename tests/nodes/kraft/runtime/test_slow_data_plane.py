@@ -23,7 +23,7 @@ from nodes.kraft.runtime.data import DataPlane
 from nodes.kraft.wire.codec import decode_response, encode_request, frame
 from nodes.kraft.wire.records import RemoveTopicRecord, TopicRecord
 from tests.nodes.kraft.partition.batch_making import encoded
-from tests.nodes.kraft.runtime.test_isolation import Both
+from tests.nodes.kraft.runtime.test_isolated_planes import Both
 
 FLOOD = 200
 SLOW_S = 0.005
