@@ -149,6 +149,14 @@ const nearby = new IntersectionObserver(async (entries) => {
 }, {rootMargin: "300px"});
 for (const place of document.querySelectorAll(".plot")) nearby.observe(place);
 
+// The others when there is nothing else to do: a page is printed as it is.
+window.addEventListener("load", () => setTimeout(async () => {
+  for (const place of document.querySelectorAll(".plot")) {
+    await new Promise((idle) => (window.requestIdleCallback ?? setTimeout)(idle));
+    await drawn(place.id);
+  }
+}, 2000));
+
 // --- from a finding to its moment -------------------------------------------------------------
 
 async function go(from, to) {
@@ -239,7 +247,6 @@ window.addEventListener("beforeprint", () => {
   for (const part of document.querySelectorAll("#checkers details:not([open])")) {
     part.open = part.dataset.printed = true;
   }
-  for (const place of document.querySelectorAll(".plot")) drawn(place.id);
 });
 window.addEventListener("afterprint", () => {
   for (const part of document.querySelectorAll("details[data-printed]")) {
