@@ -426,12 +426,13 @@ class Disturbed:
         seconds = told if isinstance(told, int | float) and told > 0 else RECOVERY_S
         self._recovery_ns = round(seconds * 1e9)
         self._times = times
+        floods = list(floods)
+        in_peace = [
+            each for each in floods if self._in_peace(each.begin_ns, each.end_ns + AFTER_NS)
+        ]
+        self._no_peace = "no flood was in peace" if floods and not in_peace else ""
         self._floods = [
-            each
-            for each in floods
-            if each.busy(busy_ms)
-            and each.latest_ms < LATE_MS
-            and self._in_peace(each.begin_ns, each.end_ns + AFTER_NS)
+            each for each in in_peace if each.busy(busy_ms) and each.latest_ms < LATE_MS
         ]
 
     def _in_peace(self, begin_ns: float, end_ns: float) -> bool:
@@ -440,8 +441,8 @@ class Disturbed:
     def by(self, pairs: Sequence[Pair], clause: Clause, no_occasion: str = "") -> Judgement:
         """What a flood did is a finding where more than one did it, and more often than it
         happens without one. Else nothing can be told from that flood."""
-        if no_occasion:
-            return no_occasion, ()
+        if no_occasion or self._no_peace:
+            return no_occasion or self._no_peace, ()
         watched = [(flood, own) for flood in self._floods if (own := _beside(flood, pairs))]
         hit = [(flood, pair) for flood, own in watched for pair in own if pair.says]
         unsettled = {flood.operation.index for flood, _ in hit}
