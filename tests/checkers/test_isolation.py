@@ -192,6 +192,17 @@ def they_have_no_answer_in_time(story: Flooded) -> None:
     in_line(story, n1=inf)
 
 
+@PLANTED.violation("describe-node at n2 waits in line", "took 6.0 ms", on=begun)
+def what_a_fault_slows_is_no_measure(story: Flooded) -> None:
+    """As of all the longer time without a flood."""
+    story.control_ms = 5
+    with story.fault(victims={"n1": {}}):
+        story.control_ms = 290
+        story.quiet(60_000)
+    story.control_ms = 5
+    in_line(story, n2=280)
+
+
 @PLANTED.violation("heartbeat at n1 waits in line", on=Flooded)
 def heartbeats_of_clients_do(story: Flooded) -> None:
     heartbeats(story, beside_ms=200)
@@ -511,33 +522,72 @@ def test_a_fault_soon_after_the_flood_may_have_done_it(election: bool) -> None:
     assert clause_of(judged(CHECKER, story), named(election)).verdict is None
 
 
-def wrote_a_snapshot(node: str) -> Flooded:
-    """The node that led before each election, or another, writes one shortly after it."""
+def test_one_election_that_many_nodes_tell_of_is_one() -> None:
+    """Once in a long time without a flood, whoever tells of it, is not as often as beside floods."""
+    story = begun()
+    story.elect()
+    story.quiet(60_000)
+    for _ in range(2):
+        story.unsettled_flood()
+        story.quiet()
+    assert clause_of(judged(CHECKER, story), "no-election").verdict is Verdict.INVALID
+
+
+def wrote_a_snapshot(node: str, after_ms: float = 1000) -> Flooded:
+    """The node that led before each election, or another, writes one some time after it, or before
+    it."""
     story = begun()
     for _ in range(2):
         before = story.leader
+        if after_ms < 0:
+            wrote(story, f"n{before}")
+            story.wait(-after_ms)
         story.unsettled_flood()
-        story.wait(1000)
-        story.tell(
-            SnapshotWritten,
-            f"n{before}" if node == "leader" else node,
-            end_offset=9,
-            epoch=story.epoch,
-            digest="d",
-            bytes=9,
-            records=1,
-            high_watermark=9,
-        )
+        if after_ms > 0:
+            story.wait(after_ms)
+            wrote(story, f"n{before}" if node == "leader" else node)
         story.quiet()
     return story
+
+
+def wrote(story: Flooded, node: str) -> None:
+    story.tell(
+        SnapshotWritten,
+        node,
+        end_offset=9,
+        epoch=story.epoch,
+        digest="d",
+        bytes=9,
+        records=1,
+        high_watermark=9,
+    )
 
 
 def test_a_leader_that_lets_go_for_its_snapshot_lost_nothing() -> None:
     assert judged(CHECKER, wrote_a_snapshot("leader")).verdict is Verdict.VALID
 
 
+@pytest.mark.parametrize("after_ms", [9000, -1000])
+def test_a_snapshot_at_another_time_excuses_no_leader(after_ms: float) -> None:
+    assert judged(CHECKER, wrote_a_snapshot("leader", after_ms)).verdict is Verdict.INVALID
+
+
 def test_the_snapshot_of_another_excuses_no_leader() -> None:
     assert judged(CHECKER, wrote_a_snapshot("n3")).verdict is Verdict.INVALID
+
+
+def test_who_led_before_is_known_or_nobody_lost_anything() -> None:
+    """An answer that knows no leader is of an election that has begun."""
+    story = begun()
+    for _ in range(2):
+        story.leader = -1
+        asked = story.begin_flood()
+        story.rounds(FLOOD_MS / 2)
+        story.elect(leader=1)
+        story.rounds(FLOOD_MS / 2)
+        story.end_flood(asked)
+        story.quiet()
+    assert clause_of(judged(CHECKER, story), "no-election").verdict is Verdict.VALID
 
 
 def test_where_nodes_do_not_tell_of_snapshots_no_leader_is_accused() -> None:
