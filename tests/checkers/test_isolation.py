@@ -522,8 +522,34 @@ def test_a_fault_soon_after_the_flood_may_have_done_it(election: bool) -> None:
     assert clause_of(judged(CHECKER, story), named(election)).verdict is None
 
 
+@BOTH
+def test_floods_are_held_against_times_without_one_alone(election: bool) -> None:
+    """Where floods take most of the time, what they did is no measure of what else happens."""
+    story = begun()
+    for _ in range(6):
+        story.unsettled_flood(election)
+        story.quiet(2500)
+    assert clause_of(judged(CHECKER, story), named(election)).verdict is Verdict.INVALID
+
+
+@BOTH
+def test_what_faults_do_is_no_measure_of_what_else_happens(election: bool) -> None:
+    story = begun()
+    for _ in range(4):
+        with story.fault(victims={"n1": {}}):
+            story.elect()
+            story.listed -= {3}
+            story.quiet(2000)
+            story.listed |= {3}
+        story.quiet(4000)
+    for _ in range(2):
+        story.unsettled_flood(election)
+        story.quiet()
+    assert clause_of(judged(CHECKER, story), named(election)).verdict is Verdict.INVALID
+
+
 def test_one_election_that_many_nodes_tell_of_is_one() -> None:
-    """Once in a long time without a flood, whoever tells of it, is not as often as beside floods."""
+    """Once in a long time without a flood is not as often as beside floods."""
     story = begun()
     story.elect()
     story.quiet(60_000)
