@@ -3,7 +3,7 @@
 const IN_DETAIL = 3000;
 const NARROW_PX = 700;
 const plots = {};
-const options = {responsive: true, displayModeBar: false, doubleClick: false};
+const options = {responsive: true, displayModeBar: false, doubleClick: "reset"};
 let shown = null;
 let following = 0;
 const inView = new Set();
@@ -32,7 +32,6 @@ const drawn = once(async (name) => {
     const [figure] = await Promise.all([data(name), library("plotly")]);
     place.whole = [...figure.layout.xaxis.range];
     place.overview = figure.data.map((trace) => ({...trace}));
-    if (shown) figure.layout.xaxis.range = [...shown];
     if (place.clientWidth < NARROW_PX) figure.layout.annotations = [];
     await Plotly.newPlot(place, figure.data, figure.layout, options);
   } catch (error) {
@@ -41,8 +40,7 @@ const drawn = once(async (name) => {
   }
   plots[name] = place;
   place.on("plotly_relayout", (change) => follow(place, change));
-  place.on("plotly_doubleclick", () => zoom(place.whole));
-  if (shown) await show(place);
+  if (shown) await quietly(() => show(place));
 });
 
 // --- zoom -------------------------------------------------------------------------------------
@@ -165,6 +163,7 @@ async function go(from, to) {
   const room = Math.max(0.25, (to - from) / 2);
   await drawn(plot.id);
   document.getElementById("timeline-part").scrollIntoView({block: "start", behavior: "instant"});
+  inView.add(plot);
   await zoom([from - room, to + room]);
 }
 
