@@ -1,6 +1,8 @@
 """Floods of the `log` workload: their turns in a schedule, and what a broker is sent."""
 
+import fcntl
 import json
+import resource
 import socket
 import subprocess
 import sys
@@ -24,7 +26,15 @@ from framework.plugins.system import NodeSpec
 from framework.plugins.workload import WorkloadOptions
 from workloads.kafka import flood_client
 from workloads.kafka.batches import values_in
-from workloads.kafka.flood_client import MODULE, VALUE, FloodClient, Lateness
+from workloads.kafka.flood_client import (
+    MODULE,
+    OTHER_FILES,
+    VALUE,
+    FloodClient,
+    Lateness,
+    NoFlood,
+    _may_open,
+)
 from workloads.kafka.flooder import BEGUN
 from workloads.kafka.log_client import LogClient
 from workloads.kafka.operations.floods import Flood, Flooded
@@ -184,6 +194,44 @@ def test_a_process_that_says_nothing_is_no_flood(
     monkeypatch.setattr(flood_client, "MODULE", "workloads.kafka.no_such_module")
     done = client.invoke(flood())
     assert done.error is not None and (done.type, done.error[0]) == ("fail", "CONNECTION_LOST")
+
+
+LIMITS = [
+    (1024, 4096, 100, 1024),
+    (1024, 4096, 1800, 1800 + OTHER_FILES),
+    (1024, 2000, 1800, None),
+    (10_000, 10_000, 1800, 10_000),
+]
+
+
+@pytest.mark.parametrize(("soft", "hard", "count", "after"), LIMITS)
+def test_a_flood_leaves_files_for_others(
+    soft: int, hard: int, count: int, after: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = [(soft, hard)]
+    told = SimpleNamespace(
+        RLIMIT_NOFILE=7,
+        getrlimit=lambda _: limits[-1],
+        setrlimit=lambda _, pair: limits.append(pair),
+    )
+    monkeypatch.setattr(flood_client, "resource", told)
+    if after is None:
+        with pytest.raises(NoFlood, match="ulimit -n"):
+            _may_open(count)
+    else:
+        _may_open(count)
+    assert limits[-1] == (after or soft, hard)
+
+
+def test_files_with_high_numbers_are_watched_as_well() -> None:
+    """`select.select` takes none above 1023; a flood of three brokers has more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(1600, hard)), hard))
+    ours, theirs = socket.socketpair()
+    high = fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, 1500)
+    with ours, theirs, socket.socket(fileno=high) as same, same.makefile("rb") as out:
+        theirs.sendall(b"told\n")
+        assert Lateness().line(out, float("inf")) == "told"
 
 
 # --- its process

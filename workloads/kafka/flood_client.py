@@ -8,6 +8,7 @@ whatever becomes of that. How late the harness itself is meanwhile is part of wh
 from __future__ import annotations
 
 import json
+import resource
 import select
 import socket
 import ssl
@@ -43,6 +44,8 @@ from workloads.kafka.system import system_of
 MODULE: Final = "workloads.kafka.flooder"
 LISTENER: Final = "client"
 CONNECT_S: Final = 1.0
+OTHER_FILES: Final = 400
+"""What the harness has open beside a flood, generously."""
 SEARCH_S: Final = 1.0
 """How long a leader is looked for, once more where there was no answer."""
 AT_ONCE: Final = 8
@@ -128,9 +131,11 @@ class FloodClient:
 
     def _flooded(self, asked: Flood, stack: ExitStack) -> Flooded:
         began_s = time.monotonic()
+        produces = self._produces()
+        _may_open(asked.connections * len(produces))
         targets = [
             _target(node, produce, self._opened(node, asked.connections, stack))
-            for node, produce in self._produces().items()
+            for node, produce in produces.items()
         ]
         if not any(each.connections for each in targets):
             raise NoFlood(CONNECTION_FAILED, "no broker takes a connection")
@@ -170,6 +175,18 @@ class FloodClient:
         if isinstance(first, ssl.SSLSocket):
             raise NoFlood("ENCRYPTED", "connections with TLS cannot be handed to another process")
         return opened
+
+
+def _may_open(count: int) -> None:
+    """See to it that this process may have so many more files open, and others still find some.
+    Raises `NoFlood`."""
+    needed = count + OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < needed <= hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    elif soft < needed:
+        message = f"{count} connections, and {hard} open files are allowed (ulimit -n)"
+        raise NoFlood("TOO_MANY_CONNECTIONS", message)
 
 
 def _target(node: str, produce: Invocation, opened: Sequence[socket.socket]) -> Target:
@@ -239,8 +256,10 @@ class Lateness:
 
     def line(self, out: IO[bytes], deadline: float) -> str:
         """The next line there; empty: none came in time."""
+        poll = select.poll()  # `select` takes no number above 1023, and a flood has many files
+        poll.register(out, select.POLLIN)
         while (slept_s := time.monotonic()) < deadline:
-            if select.select([out], [], [], WAKE_S)[0]:
+            if poll.poll(WAKE_S * 1000):
                 return out.readline().decode().strip()
             self._late_s.append(time.monotonic() - slept_s - WAKE_S)
         return ""

@@ -5,7 +5,6 @@ import json
 import select
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
@@ -71,8 +70,9 @@ class MemberProcess:
         """Its answer, a line."""
         out = self._process.stdout
         assert out is not None
-        deadline = time.monotonic() + ANSWER_S
-        if not select.select([out], [], [], deadline - time.monotonic())[0]:
+        poll = select.poll()  # `select` takes no number above 1023
+        poll.register(out, select.POLLIN)
+        if not poll.poll(ANSWER_S * 1000):
             self.kill()
             raise MemberFailed("MEMBER_SILENT", f"no answer within {ANSWER_S:g} s", sent=True)
         line = out.readline()
