@@ -22,6 +22,7 @@ from checkers.folds.leases import (
     FS,
     begin,
     by_node,
+    ended_ns,
     lag_ns,
     length_of,
     serving,
@@ -107,9 +108,8 @@ def fenced_serve_nothing(events: RunEvents) -> Outcome:
 
 
 def _known(events: RunEvents) -> set[str | None]:
-    """Nodes that tell when they were in service, or that they never are."""
-    active = {each.node for each in events.of(BrokerStateChanged) if each.after == "active"}
-    return {*active, *(each.node for each in events.of(Booted) if each.broker_id is None)}
+    """Nodes that tell when they were in service."""
+    return {each.node for each in events.of(BrokerStateChanged) if each.after == "active"}
 
 
 # --- by what nodes tell -------------------------------------------------------------------
@@ -207,9 +207,10 @@ def _of_process(life: Sequence[Evidence]) -> Iterator[Fenced]:
             since = None
         elif isinstance(each, BrokerStateChanged) and since is None:
             since, why = each.at_ns, each
-            over = None if lease is None else lease.end_ns + lease.rounded_ns
-            if lease is not None and over is not None and each.lease_ended and over < since:
-                since, why = over, lease
+            if lease is not None and each.lease_ended:
+                over = lease.end_ns + lease.rounded_ns
+                if over < since:
+                    since, why = over, lease
     if since is not None and life[-1].at_ns > since:
         yield Fenced(since, life[-1].at_ns, why)
 
@@ -262,14 +263,12 @@ def _out_of_service(moves: Iterable[Applied], length_ns: int) -> Iterator[Fenced
 
 def _clients(operations: Sequence[Operation], intervals: Iterable[Fenced]) -> Iterator[Finding]:
     """Successes within a fenced interval. `operations` of the node, by their completion."""
-    ends = [each.completed_ns or 0 for each in operations]
     for interval in intervals:
-        for operation in operations[bisect_left(ends, interval.begin_ns) :]:
-            if (operation.completed_ns or 0) >= interval.end_ns:
+        first = bisect_left(operations, interval.begin_ns, key=ended_ns)
+        for operation in operations[first:]:
+            if ended_ns(operation) >= interval.end_ns:
                 break
-            if (operation.invoked_ns or 0) <= interval.begin_ns:
-                continue
-            if operation.ok:
+            if operation.ok and begin(operation).at_ns > interval.begin_ns:
                 yield finding(
                     f"operation {operation.index} ({operation.f} of {operation.key}) was "
                     f"answered ok by {operation.node}, which was not active from before "
@@ -282,12 +281,12 @@ def _clients(operations: Sequence[Operation], intervals: Iterable[Fenced]) -> It
 
 def _at_others(events: RunEvents, clients: Iterable[Operation]) -> Iterator[Finding]:
     """Nodes that are no brokers, in any of their lives, refuse what is a client's."""
-    boots: dict[str, Booted] = {}
+    boots: dict[str | None, Booted] = {}
     for boot in events.of(Booted):
         if boot.broker_id is not None or boot.node not in boots:
             boots[boot.node] = boot
     for operation in clients:
-        found = boots.get(operation.node or "")
+        found = boots.get(operation.node)
         if operation.ok and found is not None and found.broker_id is None:
             yield finding(
                 f"operation {operation.index} ({operation.f} of {operation.key}) was answered ok "

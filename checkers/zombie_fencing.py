@@ -21,7 +21,6 @@ from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.changes import Change
 from framework.evidence.clocks import latest_ns
 from framework.evidence.kinds import (
-    Booted,
     BrokerStateChanged,
     Decided,
     HeartbeatAnswered,
@@ -282,7 +281,6 @@ class ZombieFencing(RunChecker):
     check_run = RunCheck(
         zombie_fencing,
         evidence=(
-            Booted,
             BrokerStateChanged,
             Change,
             Decided,

@@ -147,11 +147,12 @@ def by_node(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
         if operation.node is not None and operation.completed_ns is not None:
             found[operation.node].append(operation)
     for group in found.values():
-        group.sort(key=_ended_ns)
+        group.sort(key=ended_ns)
     return found
 
 
-def _ended_ns(operation: Operation) -> int:
+def ended_ns(operation: Operation) -> int:
+    """When it was completed, of those that were."""
     return operation.completed_ns or 0
 
 
@@ -166,7 +167,7 @@ def under_way(served: Served, operations: list[Operation]) -> list[Operation]:
         and served.topic in (None, each.key)
         and surely_not_after(begin(each), at)
     ]
-    ended = bisect_left(asked, latest_ns(served), key=_ended_ns)
+    ended = bisect_left(asked, latest_ns(served), key=ended_ns)
     answered = [each for each in asked[ended:] if each.ok]
     given_up = [each for each in asked[:ended] if not each.ok]
     return answered or given_up[-1:]

@@ -1,13 +1,16 @@
 """Brokers that are not active serve nobody (D.11)."""
 
 import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import assert_unknown, silent
-from planted_runs import MS, TOPIC, Story, assert_invalid, assert_valid
+from planted_runs import MS, PLAN, TOPIC, Story, assert_invalid, assert_valid
 
 from checkers.fenced_serve_nothing import FencedServeNothing, fenced_serve_nothing
 from framework.verdict import Verdict
@@ -205,6 +208,230 @@ def test_second_process_of_a_node_may_serve_while_the_first_is_fenced() -> None:
     story._lives = first
     story.serve("b1", code=6, broker_state="FENCED")
     assert_valid(fenced_serve_nothing(story.run_events()))
+
+
+def test_what_is_compared() -> None:
+    """Of three successes two at nodes that tell when they were in service."""
+    story = clean()
+    story.boot("c1")
+    story.bstate("b3", "FENCED")
+    story.op("metadata", "t", None, FOUND, node="b3")
+    story.op("metadata", "t", type="fail", error="CONNECTION_LOST", node="c1")
+    outcome = fenced_serve_nothing(story.run_events())
+    assert_valid(outcome)
+    assert outcome.clauses == {"own-word": (2, 3), "clients-word": (2, 3)}
+    assert outcome.figures == {"judged": 3}
+
+
+def test_what_is_no_clients_is_answered_out_of_service() -> None:
+    story = clean()
+    story.op("heartbeat", "broker-4", {"broker_id": 4}, {}, node="b1")
+    story.bstate("b1", "SHUTDOWN", "FENCED")
+    assert_valid(fenced_serve_nothing(story.run_events()))
+
+
+# --- own word -----------------------------------------------------------------------------
+
+
+def accused(*steps: Callable[[Story], Any]) -> bool:
+    """Of what b1 did after it was started."""
+    story = Story()
+    story.boot("b1")
+    for step in steps:
+        step(story)
+    outcome = fenced_serve_nothing(story.run_events())
+    assert all("b1 served" in each.message for each in outcome.findings)
+    return bool(outcome.findings)
+
+
+def goes(after: str, before: str = "INITIAL") -> Callable[[Story], Any]:
+    return lambda story: story.bstate("b1", after, before)
+
+
+def serves(told: str = "ACTIVE") -> Callable[[Story], Any]:
+    return lambda story: story.serve("b1", broker_state=told)
+
+
+def after(ms: float) -> Callable[[Story], Any]:
+    """What follows is so long after what was."""
+    return lambda story: story.wait(ms - 1)
+
+
+@pytest.mark.parametrize(
+    ("steps", "wrong"),
+    [
+        ([goes("ACTIVE"), after(600), serves()], False),
+        ([goes("ACTIVE"), goes("FENCED"), after(250), serves()], False),
+        ([goes("ACTIVE"), goes("FENCED"), after(251), serves()], True),
+        ([goes("ACTIVE"), after(600), serves("FENCED")], True),
+        ([after(600), serves(), after(250), goes("ACTIVE")], False),
+        ([after(600), serves(), after(251), goes("ACTIVE")], True),
+        ([after(600), serves("FENCED"), goes("ACTIVE")], True),
+        ([after(600), serves(), goes("SHUTDOWN")], True),
+    ],
+)
+def test_what_a_broker_says_of_itself(steps: list[Any], wrong: bool) -> None:
+    assert accused(*steps) == wrong
+
+
+# --- clients ------------------------------------------------------------------------------
+
+
+def asks(story: Story, **more: Any) -> Story:
+    story.op("metadata", "t", None, FOUND, node="b1", **more)
+    story.wait(300)
+    return story
+
+
+def found(story: Story) -> bool:
+    return bool(fenced_serve_nothing(story.run_events()).findings)
+
+
+@pytest.mark.parametrize("starts", [1, 2])
+def test_each_start_begins_out_of_service(starts: int) -> None:
+    """Of processes that end before they come into service; another one follows."""
+    story = Story()
+    for _ in range(starts):
+        story.boot("b1")
+        story.wait(300)
+        story.event("b1", "exit", reason="terminated")
+    story.events.pop()
+    asks(story)
+    story.event("b1", "exit", reason="terminated")
+    story.boot("b1")
+    assert found(story)
+
+
+def test_a_process_whose_beginning_is_not_known_may_have_been_active() -> None:
+    story = Story()
+    story.lease("b1", 1_000)
+    asks(story).bstate("b1", "ACTIVE", "FENCED")
+    story.bstate("b1", "ACTIVE", "ACTIVE")
+    assert not found(asks(story))
+
+
+def test_a_first_process_may_serve_while_the_second_is_fenced() -> None:
+    story = Story()
+    story.boot("b1")
+    story.bstate("b1", "ACTIVE")
+    first = dict(story._lives)
+    story.boot("b1")
+    second = dict(story._lives)
+    story.bstate("b1", "FENCED")
+    asks(story)
+    story._lives = first
+    story.serve("b1", broker_state="ACTIVE")
+    story._lives = second
+    story.bstate("b1", "SHUTDOWN", "FENCED")
+    assert not found(story)
+
+
+@pytest.mark.parametrize(("within_ms", "wrong"), [(50, True), (120, False)])
+@pytest.mark.parametrize("early", [True, False])
+def test_within_the_uncertainty_of_its_clock_it_may_have_been_active(
+    early: bool, within_ms: int, wrong: bool
+) -> None:
+    """A client is answered 100 ms after the process began, or 100 ms before it leaves."""
+    story = Story()
+    clock = {"samples": [{"at_ns": 0, "offset_ns": 0, "within_ns": within_ms * MS}]}
+    story.plan = {**story.plan, "hosts": "ssh", "clocks": {"b1": clock}}
+    story.boot("b1")
+    story.wait(100 if early else 1_000)
+    asks(story)
+    story.wait(1_000 if early else -200)
+    story.bstate("b1", "SHUTDOWN", "FENCED")
+    assert found(story) == wrong
+
+
+@pytest.mark.parametrize(
+    ("why", "late_ms", "wrong"),
+    [("lease expired", 1, False), ("lease expired", 5, True), ("told to", 5, False)],
+)
+def test_a_lease_that_ended_before_it_said_so(why: str, late_ms: int, wrong: bool) -> None:
+    """To the ms, in which it keeps leases."""
+    story = Story()
+    story.boot("b1")
+    story.lease("b1", 100)
+    story.bstate("b1", "ACTIVE")
+    story.wait(98 + late_ms)
+    asks(story)
+    story.event("b1", "bstate", before="ACTIVE", after="FENCED", why=why)
+    story.event("b1", "exit", reason="terminated")
+    assert found(story) == wrong
+
+
+def test_a_node_that_was_a_broker_in_another_life() -> None:
+    story = clean()
+    for broker in (None, 4, None):
+        story.event("g", "boot", replica_id=9, broker_id=broker, voters=[1], quorum=None)
+    story.op("metadata", "t", None, FOUND, node="g")
+    assert not found(story)
+
+
+# --- by the log ---------------------------------------------------------------------------
+
+S = 1_000 * MS
+FENCED, UNFENCED = "FenceBrokerRecord", "UnfenceBrokerRecord"
+FROM_10_TO_30 = [("c1", 10, FENCED, 0), ("c1", 30, UNFENCED, 1)]
+"""Leases are 5 s long, and a record is applied within 1 s: it is out of service from 16 to 29."""
+
+
+def by_log(
+    moves: list[tuple[str, float, str, int]], begin: float, end: float, lessor: str = "b2"
+) -> bool:
+    """Whether b1, of which these apply that, must not answer what was asked then."""
+    story = Story(plan={**PLAN, "nodes": {**PLAN["nodes"], "g": {"ids": {}}}})
+    story.lease(lessor, 5_000)
+    for node, at_s, kind, offset in moves:
+        story.now_ns = round(at_s * S) - MS
+        story.apply(node, offset, kind, broker_id=4, broker_epoch=7)
+    asks(story)
+    invoked, completed = round(begin * S), round(end * S)
+    asked = replace(story.operations[-1], invoked_ns=invoked, completed_ns=completed)
+    story.operations[-1] = asked
+    return found(story)
+
+
+NS = 1e-9
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "wrong"),
+    [
+        (16, 20, False),
+        (16 + NS, 20, True),
+        (17, 29 - NS, True),
+        (17, 29, False),
+        (17, 31, False),
+        (5, 20, False),
+    ],
+)
+def test_what_was_asked_and_answered_out_of_service(begin: float, end: float, wrong: bool) -> None:
+    assert by_log(FROM_10_TO_30, begin, end) == wrong
+
+
+def test_the_first_who_applies_a_record_knows_it() -> None:
+    """A fencing holds from then on; and so does its end."""
+    fenced = [("c1", 13, FENCED, 0), ("c2", 10, FENCED, 0), ("c3", 11, FENCED, 0)]
+    again = [("c1", 30, UNFENCED, 1), ("c2", 27, UNFENCED, 1), ("c3", 29, UNFENCED, 1)]
+    assert by_log([*fenced, *again], 16.5, 20)
+    assert not by_log([*fenced, *again], 20, 26.5)
+
+
+def test_a_fencing_that_is_repeated_holds_from_the_first_on() -> None:
+    moves = [("c1", 10, FENCED, 0), ("c1", 20, FENCED, 1), ("c1", 30, UNFENCED, 2)]
+    assert by_log(moves, 17, 20)
+
+
+def test_what_ends_no_fencing() -> None:
+    assert not by_log([("c1", 5, UNFENCED, 9), ("c1", 30, UNFENCED, 10)], 17, 20)
+    again = [("c1", 50, UNFENCED, 2)]
+    assert not by_log([*FROM_10_TO_30, *again], 35, 40)
+
+
+def test_what_it_says_of_itself_shows_nothing() -> None:
+    assert not by_log([("b1", at, kind, offset) for _, at, kind, offset in FROM_10_TO_30], 17, 20)
+    assert not by_log(FROM_10_TO_30, 17, 20, lessor="b1"), "how long leases are is its own word"
 
 
 @settings(max_examples=80, deadline=None)

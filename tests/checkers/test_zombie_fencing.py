@@ -1,5 +1,7 @@
 """Zombie requests have no effect (D.10), and brokers serve under a lease only."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from planted_runs import (
 
 from checkers.folds.operations import is_zombie
 from checkers.zombie_fencing import ZombieFencing, zombie_fencing
+from framework.history.event import CompletionType
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
 
@@ -67,9 +70,19 @@ def source(version: int, **more: Any) -> dict[str, Any]:
 def test_clean_run_is_accepted() -> None:
     outcome = zombie_fencing(clean().run_events())
     assert_valid(outcome)
-    assert outcome.figures["zombies"] == 3
-    assert outcome.figures["refused.STALE_BROKER_EPOCH"] == 1
-    assert outcome.figures["refused.INVALID_UPDATE_VERSION"] == 1
+    assert outcome.figures == {
+        "zombies": 3,
+        "zombies_refused": 2,
+        "zombies_indeterminate": 1,
+        "zombies_current": 0,
+        "refused.STALE_BROKER_EPOCH": 1,
+        "refused.INVALID_UPDATE_VERSION": 1,
+        "decisions": outcome.figures["decisions"],
+        "serves": 3,
+    }
+    assert outcome.clauses["refused"] == 2
+    assert outcome.clauses["decided"] == (outcome.figures["decisions"], 2)
+    assert outcome.clauses["leased"] == (2, 2)
 
 
 def test_no_zombies_and_no_serves_are_unknown() -> None:
@@ -232,6 +245,13 @@ def test_zombie_that_history_shows_to_be_current_is_none() -> None:
     outcome = zombie_fencing(story.run_events())
     assert_valid(outcome)
     assert outcome.figures["zombies_current"] == 1
+    assert outcome.figures["zombies_indeterminate"] == 1, "one of before"
+
+
+def test_honest_request_that_is_refused_was_an_occasion_too() -> None:
+    story = clean()
+    story.heartbeat(4, 3, type="fail", error="STALE_BROKER_EPOCH")
+    assert zombie_fencing(story.run_events()).clauses["refused"] == 3
 
 
 def test_request_that_began_before_the_newer_epoch_was_acknowledged() -> None:
@@ -283,6 +303,109 @@ def test_heartbeats_are_fenced_as_it_says(
         )
     )
     assert (zombie_fencing(story.run_events()).verdict is Verdict.VALID) == right
+
+
+def known_by(show: Callable[[Story], Any], ask: Callable[[Story], Any]) -> list[str]:
+    """What is said of a request that was accepted after this answer."""
+    story = Story()
+    show(story)
+    ask(story)
+    return [each.message for each in zombie_fencing(story.run_events()).findings]
+
+
+def beats(epoch: int, broker: int = 4) -> Callable[[Story], Any]:
+    return lambda story: story.heartbeat(broker, epoch)
+
+
+def alters(version: int, **more: Any) -> Callable[[Story], Any]:
+    return lambda story: story.alter(version, [4], **{"broker_epoch": 8, **more})
+
+
+def started(f: str, **result: Any) -> Callable[[Story], Any]:
+    return lambda story: story.op(f, "broker-4", None, result)
+
+
+def answered(f: str, result: Any, type: CompletionType = "ok") -> Callable[[Story], Any]:
+    value = {"broker_id": 4, "broker_epoch": 3}
+    return lambda story: story.op(f, "t", value, result, type=type)
+
+
+LATER = {"leader_epoch": 5, "leader": 4, "partition_epoch": 4, "isr": [4]}
+
+
+@pytest.mark.parametrize(
+    ("show", "ask", "says"),
+    [
+        (answered("heartbeat", {"broker_epoch": 8}), beats(3), "broker epoch 8"),
+        (started("start", broker_id=4, broker_epoch=8), beats(3), "broker epoch 8"),
+        (started("restart", broker_id=4, broker_epoch=8), beats(3), "broker epoch 8"),
+        (started("bounce", broker_id=4, broker_epoch=8), beats(3), "broker epoch 8"),
+        (alters(3), beats(3), "broker epoch 8"),
+        (lambda story: story.alter(3, [4, 5], isr_epochs=[8, 6]), beats(3, 5), "broker epoch 6"),
+        (alters(3, answer=LATER), alters(4, leader_epoch=4), "leader epoch 5"),
+        (alters(3, answer=LATER), alters(3, leader_epoch=5), "version 4"),
+        (lambda story: story.describe("t", shown(4, [4])), alters(3), "version 4"),
+        (lambda story: story.broker(0, 4, 8), beats(3), "broker epoch 8"),
+    ],
+)
+def test_what_shows_a_generation(
+    show: Callable[[Story], Any], ask: Callable[[Story], Any], says: str
+) -> None:
+    (found,) = known_by(show, ask)
+    assert says in found
+
+
+@pytest.mark.parametrize(
+    ("show", "ask"),
+    [
+        (answered("heartbeat", {"broker_epoch": 8}, "fail"), beats(3)),
+        (answered("heartbeat", None), beats(3)),
+        (answered("heartbeat", {}), beats(3)),
+        (answered("heartbeat", {"broker_epoch": -1}), beats(3)),
+        (started("start", broker_id=4), beats(3)),
+        (started("start", broker_epoch=8), beats(3)),
+        (answered("metadata", {"partitions": [{"partition": 0}]}), alters(3)),
+        (answered("describe", {"partitions": None}), alters(3)),
+        (answered("describe", {"partitions": [{"partition": 0, "leader_epoch": 0}]}), alters(3)),
+        (beats(8), alters(3, isr_epochs=[-1])),
+        (beats(8), answered("describe", {})),
+        (beats(8), lambda story: story.op("heartbeat", "broker-4")),
+    ],
+)
+def test_what_shows_no_generation_or_carries_none(
+    show: Callable[[Story], Any], ask: Callable[[Story], Any]
+) -> None:
+    assert known_by(show, ask) == []
+
+
+def test_of_a_request_that_is_stale_twice_the_first_is_told() -> None:
+    (found,) = known_by(alters(3, answer=LATER), alters(2, broker_epoch=3, leader_epoch=5))
+    assert "with broker epoch 3" in found
+
+
+def test_zombie_that_carried_no_generation() -> None:
+    (found,) = known_by(beats(8), lambda story: story.heartbeat(77, -1, zombie="paused"))
+    assert "was a zombie's (paused)" in found
+
+
+def test_client_that_knew_that_its_numbers_were_over_gave_an_occasion() -> None:
+    story = clean()
+    story.operations = [each for each in story.operations if not is_zombie(each)]
+    value = {"broker_id": 4, "broker_epoch": 3, "stale": True}
+    story.complete(story.invoke("heartbeat", "broker-4", value), "info")
+    refused = clause_of(judged(ZombieFencing(), story), "refused")
+    assert (refused.verdict, refused.compared) == (Verdict.UNKNOWN, 0)
+
+
+def test_request_of_the_moment_in_which_a_record_was_applied() -> None:
+    """And one of no known time."""
+    for invoked_ns in ("then", "just after", None):
+        story = Story()
+        applied = story.broker(0, 4, 8).time_ns
+        asked = story.heartbeat(4, 3)
+        at = {"then": applied, "just after": applied + 1}
+        story.operations = [replace(asked, invoked_ns=at.get(invoked_ns or ""))]
+        assert bool(zombie_fencing(story.run_events()).findings) == (invoked_ns == "just after")
 
 
 # --- what controllers had applied ---------------------------------------------------------
@@ -406,6 +529,23 @@ def serves_after_its_lease_by_its_own_events(story: Story) -> None:
     story.event("b1", "heartbeat", error=41)
     story.wait(300)
     story.serve("b1")
+
+
+def test_of_three_that_answered_two_tell() -> None:
+    story = clean()
+    story.op("fetch", "t/0", {"from": 0}, {"records": []}, node="b3")
+    assert_unknown(ZombieFencing(), story, "leased")
+
+
+def test_a_change_of_its_state_shows_that_it_ran_and_a_stall_that_it_did_not() -> None:
+    story = clean()
+    story.wait(100)
+    story.bstate("b1", "FENCED", "ACTIVE")
+    story.wait(300)
+    story.serve("b1")
+    assert judged(ZombieFencing(), story).verdict is Verdict.INVALID
+    story.event("b1", "stall", loop="data", ms=250, delayed_ms=250)
+    assert judged(ZombieFencing(), story).verdict is Verdict.VALID
 
 
 def test_serves_an_operation_that_began_after_its_lease() -> None:
