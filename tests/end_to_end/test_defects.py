@@ -1,6 +1,6 @@
 """Every switchable defect ends in INVALID with evidence; runs without one are VALID.
 
-All runs are recorded first, two at a time, then checked in one Spark job.
+All runs are recorded first, three at a time, then checked in one Spark job.
 """
 
 from collections.abc import Mapping, Sequence
@@ -72,14 +72,16 @@ HEALTHY: Final[Mapping[str, dict[str, Any]]] = {
     },
 }
 SEED: Final = 11
-AT_ONCE: Final = 2
+AT_ONCE: Final = 3
 """Runs that are recorded at a time: they wait, most of the time."""
 LONGER: Final = 3
 """So many times as long is a run for which a busy machine did too little, once."""
 
 
 @pytest.fixture(scope="module")
-def results(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunResult]:
+def results(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, RunResult]:
     """What came of each run, by the name of its defect, or of what is healthy in it."""
 
     def checked(names: Sequence[str], times: int) -> dict[str, RunResult]:
@@ -92,7 +94,9 @@ def results(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, R
             return recorded(into / label, label, seed=SEED, **given)
 
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            folders = dict(zip(names, pool.map(record, names), strict=True))
+            recording = pool.map(record, names)
+            spark = request.getfixturevalue("spark")  # which starts meanwhile
+            folders = dict(zip(names, recording, strict=True))
         return dict(zip(folders, check_runs(spark, list(folders.values())), strict=True))
 
     results = checked([*RUNS, *HEALTHY], 1)

@@ -43,7 +43,7 @@ class Echoes:
         for node in self.cluster.nodes:
             self.cluster.start(node)
         for node in self.cluster.nodes:
-            tenacity.retry(stop=tenacity.stop_after_delay(10), wait=tenacity.wait_fixed(0.05))(
+            tenacity.retry(stop=tenacity.stop_after_delay(60), wait=tenacity.wait_fixed(0.05))(
                 self.answers
             )(node)
 

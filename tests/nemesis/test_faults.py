@@ -73,15 +73,15 @@ def test_partition_cuts_connections_that_are_open(echoes: Echoes) -> None:
     )
     # The writer below keeps the pipe open until the end of the test.
     say = 'exec 3>"$1/words"; echo before >&3; until grep -q before "$1/heard"; do sleep 0.05; done'
-    say += '; touch "$1/cut"; until [ -e "$1/now" ]; do sleep 0.05; done; echo during >&3; sleep 9'
+    say += '; touch "$1/cut"; until [ -e "$1/now" ]; do sleep 0.05; done; echo during >&3; sleep 60'
     host.start(["sh", "-c", say, "sh", host.workdir], log=f"{host.workdir}/said")
-    host.run(["sh", "-c", f'until [ -e "{host.workdir}/cut" ]; do sleep 0.05; done'], timeout_s=10)
+    host.run(["sh", "-c", f'until [ -e "{host.workdir}/cut" ]; do sleep 0.05; done'], timeout_s=60)
     try:
         plan.inject(cluster)
         host.write(f"{host.workdir}/now", b"")
         host.run(
             ["sh", "-c", f'until grep -q silence "{host.workdir}/heard"; do sleep 0.05; done'],
-            timeout_s=10,
+            timeout_s=60,
         )
     finally:
         plan.heal(cluster)

@@ -23,7 +23,9 @@ def steps(found: dict[str, Any]) -> list[dict[str, Any]]:
 
 def dry_run(*arguments: str) -> str:
     command = ["make", "--dry-run", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120
+    )
     return done.stdout
 
 

@@ -129,7 +129,7 @@ def machines(folder: Path, names: Mapping[str, Mapping[str, str]]) -> Iterator[M
         yield Machines(containers=made, addresses=addresses, key=private, folder=folder)
 
 
-@tenacity.retry(stop=tenacity.stop_after_delay(30), wait=tenacity.wait_fixed(0.05), reraise=True)
+@tenacity.retry(stop=tenacity.stop_after_delay(120), wait=tenacity.wait_fixed(0.05), reraise=True)
 def _await_listening(address: str, port: int) -> None:
     socket.create_connection((address, port), 2.0).close()
 

@@ -15,7 +15,7 @@ from framework.plugins.host import CommandFailed, Fleet, Host, HostProvider
 from nodes.kraft.adapter.image import image, python
 
 patiently = tenacity.retry(
-    stop=tenacity.stop_after_delay(10), wait=tenacity.wait_fixed(0.05), reraise=True
+    stop=tenacity.stop_after_delay(60), wait=tenacity.wait_fixed(0.05), reraise=True
 )
 
 GREETER = """

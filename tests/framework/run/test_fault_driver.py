@@ -160,19 +160,19 @@ def test_healing_waits_for_an_injection_under_way(tmp_path: Path) -> None:
 
     def wait() -> None:
         inside.set()
-        go_on.wait(5)
+        go_on.wait(60)
 
     fault.during_inject = wait
     driver, _ = driver_of(tmp_path, fault)
     worker = threading.Thread(target=do, args=(driver, "start-a"))
     healer = threading.Thread(target=driver.heal_all)
     worker.start()
-    assert inside.wait(5)
+    assert inside.wait(60)
     healer.start()
     healer.join(0.1)
     go_on.set()
-    worker.join(5)
-    healer.join(5)
+    worker.join(60)
+    healer.join(60)
     assert not fault.holds
     assert not driver.active
     assert steps(tmp_path)[-2:] == [("a", "healed"), ("a", "probed-after")]

@@ -121,7 +121,7 @@ def test_plain_lines_come_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None
     printed = threading.Event()
     monkeypatch.setattr(progress, "say", lambda line: printed.set())
     with progress:
-        assert printed.wait(5)
+        assert printed.wait(60)
 
 
 def test_terminal_has_one_block_and_lines_that_stay() -> None:

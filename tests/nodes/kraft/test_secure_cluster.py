@@ -106,7 +106,7 @@ def python(secure: Secure, protocol: str, mechanism: str | None, **more: Any) ->
 @pytest.mark.parametrize(("protocol", "mechanism"), ALL)
 def test_confluents_client_connects(secure: Secure, protocol: str, mechanism: str | None) -> None:
     """A.1.7: also co-located nodes elect and serve, here over TLS with logins throughout."""
-    found = confluent(secure, protocol, mechanism).list_topics(timeout=15)
+    found = confluent(secure, protocol, mechanism).list_topics(timeout=60)
     ports = {broker.port for broker in found.brokers.values()}
     assert ports == {port for (_, each), port in secure.ports.items() if each == protocol}
 
@@ -151,7 +151,7 @@ def test_a_certificate_of_a_stranger_is_refused(secure: Secure) -> None:
         path = str(keystore)
         return confluent(secure, "SSL", None, ssl_certificate_location=path, ssl_key_location=path)
 
-    assert len(shows(secure.alice).list_topics(timeout=15).brokers) == 3
+    assert len(shows(secure.alice).list_topics(timeout=60).brokers) == 3
     with pytest.raises(confluent_kafka.KafkaException):
         shows(secure.stranger).list_topics(timeout=1)
 

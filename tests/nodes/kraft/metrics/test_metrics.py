@@ -244,17 +244,17 @@ class TestOfAProcess:
     def test_of_http_it_knows_what_it_needs(
         self, node: Metered, request_: bytes, status: bytes
     ) -> None:
-        with socket.create_connection(("127.0.0.1", node.port), timeout=5) as connection:
+        with socket.create_connection(("127.0.0.1", node.port), timeout=60) as connection:
             connection.sendall(request_)
             assert connection.makefile("rb").readline().split(b" ")[1] == status
 
     def test_hostile_http_hurts_nobody(self, node: Metered) -> None:
         """Heads without end, and connections that say nothing: a scrape still gets through."""
-        with socket.create_connection(("127.0.0.1", node.port), timeout=5) as connection:
+        with socket.create_connection(("127.0.0.1", node.port), timeout=60) as connection:
             connection.sendall(b"GET /" + b"x" * 20_000)
             assert connection.recv(100) == b""
         silent = [
-            socket.create_connection(("127.0.0.1", node.port), timeout=5)
+            socket.create_connection(("127.0.0.1", node.port), timeout=60)
             for _ in range(2 * MAX_CONNECTIONS)
         ]
         until(node.read)

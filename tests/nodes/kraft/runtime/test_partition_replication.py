@@ -64,7 +64,7 @@ def read(cluster: Loopback, topic: str, count: int) -> list[bytes]:
     )
     consumer.assign([TopicPartition(topic, 0)])
     found: list[bytes] = []
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     while len(found) < count and time.monotonic() < deadline:
         for records in consumer.poll(200).values():
             found += [record.value for record in records]

@@ -319,7 +319,7 @@ def test_a_node_with_an_unreadable_log_exits_with_one_line(tmp_path: Path) -> No
         [sys.executable, "-m", "nodes.kraft", "--config", str(path)],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
     lines = [line for line in done.stderr.splitlines() if line]

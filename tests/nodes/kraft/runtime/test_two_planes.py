@@ -74,7 +74,7 @@ def test_a_loop_that_died_is_closed_like_any_other() -> None:
     inner = thread._thread
     assert inner is not None
     thread.post(sys.exit, 3)
-    inner.join(5)
+    inner.join(60)
     assert stopped == ["fatal: data loop: SystemExit: 3"]
     thread.post(print)
     thread.close()

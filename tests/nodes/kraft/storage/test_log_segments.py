@@ -255,7 +255,7 @@ def test_a_flush_may_begin_amid_a_restart(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr("nodes.kraft.storage.log.sync_directory", amid)
     log.restart(SnapshotId(100, 3))
-    flusher.join(5)
+    flusher.join(60)
     assert vouched == [100]
     log.close()
 
@@ -273,20 +273,20 @@ def test_restart_waits_for_a_flush_under_way(
     def slow(descriptor: int) -> None:
         if threading.current_thread() is flusher:
             syncing.set()
-            assert go_on.wait(10)
+            assert go_on.wait(60)
         healthy(descriptor)
 
     flusher = threading.Thread(target=lambda: vouched.append(log.flush()))
     monkeypatch.setattr(segment.os, "fsync", slow)
     flusher.start()
-    assert syncing.wait(10)
+    assert syncing.wait(60)
     restarter = threading.Thread(target=lambda: log.restart(SnapshotId(100, 5)))
     restarter.start()
     restarter.join(0.1)
     assert restarter.is_alive()
     go_on.set()
     for thread in (flusher, restarter):
-        thread.join(10)
+        thread.join(60)
     assert vouched == [0], "what was cut off is not vouched for"
     assert files(tmp_path) == [f"{100:020d}.log"]
 

@@ -214,15 +214,15 @@ def slow_sync(log: MetadataLog, monkeypatch: pytest.MonkeyPatch, during: Callabl
 
     def sync() -> None:
         syncing.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
 
     monkeypatch.setattr(log._last, "sync", sync)
     thread = threading.Thread(target=lambda: results.append(log.flush()))
     thread.start()
-    assert syncing.wait(10)
+    assert syncing.wait(60)
     during()
     go_on.set()
-    thread.join(10)
+    thread.join(60)
     return results[0]
 
 
@@ -255,7 +255,7 @@ def test_flush_that_begins_amid_a_truncation_does_not_vouch_for_what_is_cut(
     def truncate(end_offset: int) -> None:
         thread = threading.Thread(target=lambda: vouched.append(log.flush()))
         thread.start()
-        thread.join(10)
+        thread.join(60)
         healthy(end_offset)
 
     monkeypatch.setattr(log._last, "truncate", truncate)
