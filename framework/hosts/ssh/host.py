@@ -24,6 +24,34 @@ CHANNELS: Final = 8
 """sshd likes fewer than ten at a time."""
 MISSING: Final = 44
 """Exit code by which `read` says that there is no such file."""
+# In the background it is no group's leader, so that setsid need not fork: $! stays its pid. Who
+# waits for it lets go of all that the caller reads to its end.
+START: Final = """
+log=$1 exits=$2; shift 2
+command -v "$1" >/dev/null || exit 127
+mkdir -p "$(dirname "$log")" "$exits"
+{
+    setsid "$@" </dev/null >>"$log" 2>&1 3>&- &
+    : >"$exits/$!"
+    echo $! >&3
+    exec 3>&-
+    wait $!
+    echo $? >"$exits/.$!"
+    mv "$exits/.$!" "$exits/$!"
+} 3>&1 </dev/null >/dev/null 2>&1 &
+"""
+# Of a process that is gone, whose end is about to be written down, that is awaited.
+EXIT_CODE: Final = """
+for turn in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    [ -e "$1" ] && [ ! -s "$1" ] || break
+    case "$(sed 's/.*) //' "/proc/$2/stat" 2>/dev/null)" in
+        [!ZX]*) break ;;
+        *) sleep 0.1 ;;
+    esac
+done
+cat "$1"
+"""
+BY_SIGNAL: Final = 128
 CLOCK_READINGS: Final = 8
 CLOCK: Final = "import sys, time\nfor _ in sys.stdin: print(time.monotonic_ns(), flush=True)"
 
@@ -66,6 +94,8 @@ class SshHost:
         self.python = python
         self.software = software
         self._prefix = prefix
+        self._exits = f"{workdir}.exits"
+        """Beside what is collected: by pid, how processes ended; empty while they run."""
         self._channels = threading.BoundedSemaphore(CHANNELS)
         self._reach = reach
         self._reaching = threading.Lock()
@@ -121,11 +151,7 @@ class SshHost:
         return done
 
     def start(self, argv: Sequence[str], *, log: str) -> int:
-        # `sh` runs it in the background, where it is no group's leader, so that setsid need not
-        # fork: $! stays the process's pid.
-        script = 'mkdir -p "$(dirname "$1")"; log=$1; shift; command -v "$1" >/dev/null || exit 127'
-        script += '; setsid "$@" </dev/null >>"$log" 2>&1 & echo $!'
-        return int(self.run(["sh", "-c", script, "sh", log, *argv]).out)
+        return int(self.run(["sh", "-c", START, "sh", log, self._exits, *argv]).out)
 
     def signal(self, pid: int, number: signal.Signals) -> None:
         self.run(["kill", f"-{int(number)}", str(pid)], check=False)
@@ -135,7 +161,12 @@ class SshHost:
         return done.code == 0 and done.out.rpartition(")")[2].split()[0] not in "ZX"
 
     def exit_code(self, pid: int) -> int | None:
-        return None  # nobody there waits for what was started
+        """A shell waits for it there, which has more than 128 for a signal."""
+        told = self.run(
+            ["sh", "-c", EXIT_CODE, "sh", f"{self._exits}/{pid}", str(pid)], check=False
+        )
+        code = int(told.out) if told.out.strip() else None
+        return code if code is None or code <= BY_SIGNAL else BY_SIGNAL - code
 
     def write(self, path: str, data: bytes) -> None:
         script = 'mkdir -p "$(dirname "$1")" && cat >"$1"'

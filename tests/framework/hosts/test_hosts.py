@@ -152,13 +152,12 @@ def test_one_file_of_two_names_is_one_here(fleet: Fleet, tmp_path: Path) -> None
 
 def test_exit_codes(fleet: Fleet) -> None:
     host = fleet.hosts["a"]
-    told = fleet.kind == "namespaces"  # the others have nobody who waits for processes
     pid = host.start(["sh", "-c", "exit 3"], log=f"{host.workdir}/log")
-    patiently(_assert_ended_with)(host, pid, 3 if told else None)
+    patiently(_assert_ended_with)(host, pid, 3)
     pid = host.start(["sleep", "1000"], log=f"{host.workdir}/log")
     assert host.exit_code(pid) is None
     host.signal(pid, signal.SIGKILL)
-    patiently(_assert_ended_with)(host, pid, -9 if told else None)
+    patiently(_assert_ended_with)(host, pid, -9)
 
 
 def _assert_ended_with(host: Host, pid: int, code: int | None) -> None:
