@@ -242,8 +242,10 @@ def _recovery(run: Run) -> str:
 
 
 def _nodes(run: Run) -> str:
-    """How often nodes went down, led and were fenced, as they say themselves."""
-    seen = [span for span in run.spans if span.end_s > 0]
+    """How often nodes went down, led and were fenced, as they say themselves. What workloads run
+    beside them comes and goes as it should."""
+    own = run.plan.get("nodes") or {span.node for span in run.spans}
+    seen = [span for span in run.spans if span.end_s > 0 and span.node in own]
     if not seen:
         return ""
     downs = [span for span in seen if span.state == DOWN and span.lane == "role"]

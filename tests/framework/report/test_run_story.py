@@ -213,6 +213,12 @@ def test_nodes() -> None:
     assert lines(run_of(spans=[span("follower", 0, 5)]))["nodes"] == "none went down"
 
 
+def test_processes_beside_the_nodes_are_no_nodes() -> None:
+    spans = [span("down", 2.0, 5.0, node="guest"), span("down", 2.0, 3.0, node="b1")]
+    said = lines(run_of(spans=spans, plan={"nodes": {"b1": {}}}))["nodes"]
+    assert said == "down once (longest 1.0 s)"
+
+
 def test_verdicts_are_counted_and_bad_ones_named() -> None:
     verdict = {
         "checkers": [
