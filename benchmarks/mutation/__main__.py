@@ -20,12 +20,14 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
+from itertools import groupby
 from time import monotonic
 
 from benchmarks.mutation import python_form, table
 from benchmarks.mutation.known import Known
-from benchmarks.mutation.run import CleanRunFailed, Target, run
+from benchmarks.mutation.run import CleanRunFailed, Outcome, Target, mutants_of, run
 from benchmarks.mutation.targets import targets
 
 
@@ -34,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("benchmarks.mutation", None, __doc__, formatter_class=text)
     parser.add_argument("names", nargs="*", default=["*"], metavar="NAME")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants at a time")
+    parser.add_argument("--sample", type=int, help="of each name so many mutants, the same always")
     parser.add_argument("--list", action="store_true", help="the names")
     parser.add_argument("--table", action="store_true", help="what was measured")
     given = parser.parse_args(argv)
@@ -47,31 +50,47 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given.list:
         print(*(each.name for each in chosen), sep="\n")
         return 0
-    python_form.use()
     python_form.draw_the_same()
-    return max(_measure(target, given.jobs) for target in chosen)
+    return max(_measure(group, given.jobs, given.sample) for group in _of_the_same_tests(chosen))
 
 
-def _measure(target: Target, jobs: int) -> int:
-    known, began = Known.read(), monotonic()
+def _of_the_same_tests(chosen: Sequence[Target]) -> list[list[Target]]:
+    """Those whose tests are collected, and run without a mutant, once for all of them."""
+
+    def tests(target: Target) -> tuple[object, ...]:
+        return target.tests, target.checkers, target.without, sorted(target.functions)
+
+    return [list(group) for _, group in groupby(sorted(chosen, key=tests), key=tests)]
+
+
+def _measure(group: Sequence[Target], jobs: int, sample: int | None) -> int:
+    began = monotonic()
+    asked = [mutant for target in group for mutant in mutants_of(target, sample)]
+    modules = tuple(module for target in group for module in target.modules)
     try:
-        outcome = run(target, jobs)
+        outcome = run(replace(group[0], modules=modules), jobs, asked)
     except CleanRunFailed as failed:
         print(f"tests fail without a mutant: {failed}", file=sys.stderr)
         return 1
-    found = table.measured(target, outcome, known)
+    took_s = monotonic() - began
+    return max(_told(target, outcome.of(target.modules), took_s) for target in group)
+
+
+def _told(target: Target, outcome: Outcome, took_s: float) -> int:
+    known, every = Known.read(), mutants_of(target)
+    found = table.measured(target, outcome, known, len(every))
     table.write({**table.read(), target.name: found})
     left = [each for each in outcome.survived if each.key not in known.equivalent]
     print(
         f"{target.name}: {found['mutants']} mutants, {found['equivalent']} equivalent, "
         f"{found['killed']} killed ({table.share(found):.1%}), {len(left)} survive "
-        f"({monotonic() - began:.0f} s)"
+        f"({took_s:.0f} s, with all of the same tests)"
     )
     for mutant in left:
         reason = known.survivors.get(mutant.key, "")
         place = f"{mutant.module.path.relative_to(target.root)}:{mutant.number}"
         print(f"  {place} {mutant.function}: {mutant.change}" + (reason and f"  ({reason})"))
-    complaints = list(known.complaints(outcome.mutants, outcome.survived))
+    complaints = list(known.complaints(every, outcome.mutants, outcome.survived))
     print(*complaints, sep="\n", end="\n" if complaints else "", flush=True)
     return 1 if complaints or table.share(found) < table.FLOOR else 0
 

@@ -27,14 +27,17 @@ class Known:
             {_key(each): each["reason"] for each in content.get("survivor", ())},
         )
 
-    def complaints(self, made: Iterable[Mutant], survived: Iterable[Mutant]) -> Iterator[str]:
-        """About entries of the mutants' modules that are no longer so."""
+    def complaints(
+        self, made: Iterable[Mutant], asked: Iterable[Mutant], survived: Iterable[Mutant]
+    ) -> Iterator[str]:
+        """About entries of the mutants' modules that are no longer so. `asked`: of those made."""
         every, alive = list(made), {each.key for each in survived}
         keys, modules = {each.key for each in every}, {each.module.name for each in every}
+        tried = {each.key for each in asked}
         for key in [*self.equivalent, *self.survivors]:
             if key[0] in modules and key not in keys:
                 yield f"known.toml: there is no such mutant any more: {' | '.join(key)}"
-            elif key in keys and key not in alive:
+            elif key in tried and key not in alive:
                 yield f"known.toml: a test kills this: {' | '.join(key)}"
 
 

@@ -2,31 +2,43 @@
 
 The tests are collected once, in a child. For each mutant it forks one more, in which the functions
 of the module get the mutant's code, and those tests run, the quickest first, that were seen to call
-the function: so a mutant costs what a test does. What is not in a function, or survives in one that
-was called before the tests ran, is asked in a child that imports the mutant in the module's place.
+the function: so a mutant costs what a test does, and one that survives what `ENOUGH_S` of them do.
+What is not in a function, or survives in one that was called before the tests ran, is asked in a
+child that imports the mutant in the module's place.
 """
 
 import importlib
 import json
+import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import accumulate
+from math import inf
 from pathlib import Path
+from random import Random
 from time import process_time
 from types import FrameType
-from typing import Any, Final, TypedDict
+from typing import Any, Final, TypeAlias, TypedDict
 
 import pytest
+from numba.core.compiler_lock import global_compiler_lock
 
+from benchmarks.mutation import python_form
 from benchmarks.mutation.children import Ended, each_in_a_child
 from benchmarks.mutation.in_place import Change, Import, functions_of
 from benchmarks.mutation.mutants import Module, Mutant, mutants
 from framework.plugins import registry
 
+ENOUGH_S: Final = 10.0
+"""A mutant meets so much of tests (processor time without a mutant), the quickest first, and no
+more: what only the slow ones see counts as seen by none."""
 TIMES: Final = 5
 """And so many times as long as without a mutant."""
+COLLECTING_S: Final = 30.0
+"""Of processor time, for importing and collecting the tests once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,37 +53,54 @@ class Target:
     shared: tuple[str, ...] = ()
     checkers: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
-    least_s: float = 10
-    """What the tests of a mutant may take at least, of processor time."""
+    functions: frozenset[str] = frozenset()
+    """Modules whose kernels run as Python functions."""
+    least_s: float = 3
+    """What a test may take at least, of processor time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of all mutants of a target. `ran_out`: of those killed, as they took too long."""
+    """What became of mutants. `ran_out`: killed, as they took too long."""
 
     mutants: Sequence[Mutant]
-    ran_out: int
+    ran_out: Sequence[Mutant]
     survived: Sequence[Mutant]
+
+    def of(self, modules: Collection[Module]) -> "Outcome":
+        """Of these alone."""
+        every = (self.mutants, self.ran_out, self.survived)
+        return Outcome(*([each for each in some if each.module in modules] for some in every))
 
 
 class CleanRunFailed(Exception):
     """Without any mutant the tests have to pass."""
 
 
-def run(target: Target, jobs: int) -> Outcome:
-    """Raises `CleanRunFailed`."""
+def mutants_of(target: Target, sample: int | None = None) -> list[Mutant]:
+    """All, or some of them, the same in every run."""
     made = [mutant for module in target.modules for mutant in mutants(module)]
+    if sample is None or sample >= len(made):
+        return made
+    chosen = Random(target.name).sample(range(len(made)), sample)
+    return [made[place] for place in sorted(chosen)]
+
+
+def run(target: Target, jobs: int, asked: Sequence[Mutant] | None = None) -> Outcome:
+    """`asked`: of its mutants, else all. Raises `CleanRunFailed`."""
+    made = mutants_of(target) if asked is None else asked
     collected = _Collected(target, made, jobs)
     collected.import_others()
     left = [place for place in range(len(made)) if place not in collected.ended]
-    imported = _imported(target, [made[place] for place in left], jobs, collected.clean_s)
+    imported = _imported(target, [made[place] for place in left], jobs, collected.calls)
     ended = collected.ended | dict(zip(left, imported, strict=True))
     survived = [mutant for place, mutant in enumerate(made) if ended[place].code == 0]
-    return Outcome(made, sum(each.ran_out for each in ended.values()), survived)
+    return Outcome(made, [made[at] for at, each in ended.items() if each.ran_out], survived)
 
 
 def _pytest(target: Target, *plugins: object) -> int:
     """In a child: there are no checkers but the target's, so that no others' cases are made."""
+    python_form.use(target.functions)
     if target.checkers:
         others = registry.names
         registry.names = lambda group: (
@@ -111,22 +140,35 @@ def _is_random(item: pytest.Item) -> bool:
 # --- imported -----------------------------------------------------------------------------
 
 
-def _imported(target: Target, made: Sequence[Mutant], jobs: int, clean_s: float) -> Iterator[Ended]:
+def _imported(
+    target: Target, made: Sequence[Mutant], jobs: int, calls: "_CallsOfTests"
+) -> Iterator[Ended]:
     """How the tests ended where they import the mutant, in order."""
 
     def task(mutant: Mutant) -> Callable[[], int]:
         def imported() -> int:
             Import(mutant).put()
-            return _pytest(target)
+            return _pytest(target, _Quickest(calls), _Limit(target, calls))
 
         return imported
 
-    limit_s = 3 * target.least_s + TIMES * clean_s
-    tasks = [lambda: _pytest(target), *map(task, made)] if made else []
-    ended = dict(each_in_a_child(tasks, jobs, limit_s))
+    tasks = [lambda: _pytest(target, _Quickest(calls)), *map(task, made)] if made else []
+    ended = dict(each_in_a_child(tasks, jobs, COLLECTING_S + TIMES * ENOUGH_S))
     if made and ended[0].code:
         raise CleanRunFailed(f"{target.name}: in a process of its own ({ended[0]})")
     return (ended[place] for place in range(1, len(tasks)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Quickest:
+    """Of what is collected the quickest, as many as are enough."""
+
+    calls: "_CallsOfTests"
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
+        yield
+        items[:] = _enough([each for each in items if each.nodeid in self.calls], self.calls)
 
 
 # --- collected once -----------------------------------------------------------------------
@@ -139,11 +181,15 @@ class _Calls(TypedDict):
     cpu_s: float
 
 
+_CallsOfTests: TypeAlias = Mapping[str, _Calls]
+"""By the tests' names."""
+
+
 class _Found(TypedDict):
     """What the collecting process says."""
 
     failed: str
-    clean_s: float
+    calls: _CallsOfTests
     ended: list[tuple[int, int, float]]
     others: list[str]
 
@@ -160,7 +206,7 @@ class _Collected:
             self._found: _Found = json.loads(server.path.read_text())
         if self._found["failed"]:
             raise CleanRunFailed(f"{target.name}: {self._found['failed']}")
-        self.clean_s = self._found["clean_s"]
+        self.calls = self._found["calls"]
         self.ended = {place: Ended(*how) for place, *how in self._found["ended"]}
         """Of mutants, by their place, how their tests ended: of all whose end is sure."""
 
@@ -200,8 +246,8 @@ class _Server:
         watch, clean = self._clean_run(session)
         found: _Found = {
             "failed": "\n".join(watch.failed) or ("" if clean.code == 0 else str(clean)),
-            "clean_s": clean.cpu_s,
-            "ended": [] if clean.code else list(self._ended(session, watch, clean.cpu_s)),
+            "calls": watch.calls,
+            "ended": [] if clean.code else list(self._ended(session, watch)),
             "others": list(_others(self.target)),
         }
         self.path.write_text(json.dumps(found))
@@ -222,9 +268,7 @@ class _Server:
             watch.calls, watch.failed = json.loads(kept.read_text())
         return watch, ended
 
-    def _ended(
-        self, session: pytest.Session, watch: "_Watch", clean_s: float
-    ) -> Iterator[tuple[int, int, float]]:
+    def _ended(self, session: pytest.Session, watch: "_Watch") -> Iterator[tuple[int, int, float]]:
         functions = {each: functions_of(each.path) for each in self.target.modules}
         changes = [Change.of(each, functions[each.module]) for each in self.made]
         asked = [place for place, change in enumerate(changes) if change is not None]
@@ -234,14 +278,14 @@ class _Server:
                 change, mutant = changes[place], self.made[place]
                 assert change is not None
                 session.items[:] = watch.callers(session.items, mutant)
+                session.config.pluginmanager.register(_Limit(self.target, watch.calls))
                 change.put()
                 return _tested(session)
 
             return changed
 
-        limit_s = self.target.least_s + TIMES * clean_s
         tasks = [task(place) for place in asked]
-        for at, ended in each_in_a_child(tasks, self.jobs, limit_s):
+        for at, ended in each_in_a_child(tasks, self.jobs, TIMES * ENOUGH_S):
             if ended.code or _function(self.made[asked[at]]) not in self.early:
                 yield asked[at], ended.code, ended.cpu_s
 
@@ -298,22 +342,57 @@ class _Watch:
     files: frozenset[str]
     calls: dict[str, _Calls] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
+    is_slow: bool = False
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
         called: set[str] = set()
+        self.is_slow = False
+        signal.signal(signal.SIGPROF, self._leave_out)
+        signal.setitimer(signal.ITIMER_PROF, ENOUGH_S)
         began = process_time()
         with _called(self.files, called):
             done = yield
-        self.calls[item.nodeid] = {"called": list(called), "cpu_s": process_time() - began}
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        cpu_s = inf if self.is_slow else process_time() - began
+        self.calls[item.nodeid] = {"called": list(called), "cpu_s": cpu_s}
         return done
+
+    def _leave_out(self, number: int, frame: FrameType | None) -> None:
+        """A test that takes longer than all that a mutant meets is not waited for, unless it is
+        what it calls that is compiled."""
+        if global_compiler_lock.is_locked():
+            signal.setitimer(signal.ITIMER_PROF, 1)
+            return
+        self.is_slow = True
+        pytest.skip("too slow for mutants")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             self.failed.append(f"{report.nodeid}: {report.longreprtext[-400:]}")
 
     def callers(self, items: Sequence[pytest.Item], mutant: Mutant) -> list[pytest.Item]:
-        """Those that call its function, the quickest first."""
+        """Those that call its function, the quickest, as many as are enough."""
         function = _function(mutant)
         found = [each for each in items if function in self.calls[each.nodeid]["called"]]
-        return sorted(found, key=lambda each: self.calls[each.nodeid]["cpu_s"])
+        return _enough(found, self.calls)
+
+
+def _enough(items: Sequence[pytest.Item], calls: _CallsOfTests) -> list[pytest.Item]:
+    ordered = sorted(items, key=lambda each: calls[each.nodeid]["cpu_s"])
+    spent_s = accumulate(calls[each.nodeid]["cpu_s"] for each in ordered)
+    return [each for each, s in zip(ordered, spent_s, strict=True) if s <= ENOUGH_S]
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """A test that takes much longer than without a mutant ends the process."""
+
+    target: Target
+    calls: _CallsOfTests
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
+        clean_s = self.calls[item.nodeid]["cpu_s"]
+        signal.setitimer(signal.ITIMER_PROF, self.target.least_s + TIMES * clean_s)
+        return (yield)

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Final, NotRequired, TypedDict
 
 from benchmarks.mutation.known import Known
 from benchmarks.mutation.run import Outcome, Target
@@ -15,9 +15,10 @@ FLOOR: Final = 0.9
 
 
 class Measured(TypedDict):
-    """Of a target. `digest`: of the code as it was."""
+    """Of a target. `digest`: of the code as it was; `mutants`: that were asked, `of` so many."""
 
     digest: str
+    of: NotRequired[int]
     mutants: int
     equivalent: int
     killed: int
@@ -25,14 +26,15 @@ class Measured(TypedDict):
     explained: int
 
 
-def measured(target: Target, outcome: Outcome, known: Known) -> Measured:
+def measured(target: Target, outcome: Outcome, known: Known, of: int) -> Measured:
     alive = [each.key for each in outcome.survived]
     return {
         "digest": digest(target),
+        "of": of,
         "mutants": len(outcome.mutants),
         "equivalent": sum(each in known.equivalent for each in alive),
         "killed": len(outcome.mutants) - len(alive),
-        "ran_out": outcome.ran_out,
+        "ran_out": len(outcome.ran_out),
         "explained": sum(each in known.survivors for each in alive),
     }
 
@@ -70,6 +72,9 @@ def table(targets: Sequence[Target], found: Mapping[str, Measured]) -> Iterator[
         notes = [] if share(each) >= FLOOR else ["too few"]
         if each["digest"] != digest(target):
             notes.append("the code has changed since")
+        every = each.get("of", each["mutants"])
+        if every > each["mutants"]:
+            notes.append(f"a sample of {every:,}")
         yield (
             f"| `{target.name}` | {each['mutants']:,} | {each['equivalent']} "
             f"| {each['killed']:,} ({share(each):.0%}) | {alive} | {', '.join(notes)} |"

@@ -3,11 +3,13 @@ cases of the contract, a fold with those of all checkers that use it."""
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final
 
 from benchmarks.mutation.mutants import Module
+from benchmarks.mutation.python_form import functions
 from benchmarks.mutation.run import Target
 
 ROOT: Final = Path(__file__).parents[2]
@@ -17,10 +19,17 @@ OF_ALL: Final = tuple(
 )
 _IMPORTS: Final = re.compile(r"^from (checkers\.[\w.]+) import", re.MULTILINE)
 _OF_COMPILING: Final = ("precompile",)
+_FOR_LONG: Final = ("many more", "long_histories", "after_much")
+"""Parts of names of tests that kernels as Python functions take minutes for."""
 
 
 def targets() -> list[Target]:
-    return [*_checkers(), *_folds(), *_kafka_log(), *_linearizability()]
+    sources = {_module(path).name: path.read_text() for path in (ROOT / "checkers").rglob("*.py")}
+    every = [*_checkers(), *_folds(), *_kafka_log(), *_linearizability()]
+    return [
+        replace(each, functions=functions([module.name for module in each.modules], sources))
+        for each in every
+    ]
 
 
 def _names() -> dict[str, str]:
@@ -88,10 +97,18 @@ def _linearizability() -> Iterator[Target]:
         own = f"{TESTS}/linearizability/test_{path.stem}.py"
         if (ROOT / own).exists():
             tests = (own, *(f"{TESTS}/linearizability/test_{each}.py" for each in _OF_ALL_METHODS))
-            yield Target(_short(path), _below(path), tests, ROOT, without=_OF_COMPILING)
+            yield Target(
+                _short(path), _below(path), tests, ROOT, without=(*_OF_COMPILING, *_FOR_LONG)
+            )
     for name in ("arrays", "encoding", "evidence"):
         tests = (f"{TESTS}/linearizability",)
-        yield Target(_short(home / name), _below(home / name), tests, ROOT, without=_OF_COMPILING)
+        yield Target(
+            _short(home / name),
+            _below(home / name),
+            tests,
+            ROOT,
+            without=(*_OF_COMPILING, *_FOR_LONG),
+        )
 
 
 _OF_ALL_METHODS: Final = ("planted", "against_brute_force")

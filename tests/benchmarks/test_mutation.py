@@ -2,11 +2,16 @@
 
 from pathlib import Path
 
+import numba
 import pytest
+from numba.cpython.unsafe.numbers import trailing_zeros
 
+import benchmarks.mutation.run
+from benchmarks.mutation import python_form
 from benchmarks.mutation.known import Known
 from benchmarks.mutation.mutants import Key, Module, mutants
-from benchmarks.mutation.run import CleanRunFailed, Outcome, Target, run
+from benchmarks.mutation.python_form import functions
+from benchmarks.mutation.run import CleanRunFailed, Outcome, Target, mutants_of, run
 from benchmarks.mutation.table import Measured, measured, share, table
 from benchmarks.mutation.targets import targets
 
@@ -98,7 +103,7 @@ def test_what_no_test_sees_survives(ran: tuple[Target, Outcome]) -> None:
 
 def test_what_never_ends_is_killed_as_it_takes_too_long(ran: tuple[Target, Outcome]) -> None:
     _, outcome = ran
-    assert outcome.ran_out == 3  # count -= 1, pass, 1 -> 0
+    assert len(outcome.ran_out) == 3  # count -= 1, pass, 1 -> 0
     assert changes(outcome, "until_end") == set()
 
 
@@ -148,6 +153,63 @@ def test_the_checkout_is_not_touched(ran: tuple[Target, Outcome]) -> None:
     assert len({each.key for each in outcome.mutants}) == len(outcome.mutants)
 
 
+def test_a_sample_is_the_same_in_every_run(ran: tuple[Target, Outcome]) -> None:
+    target, outcome = ran
+    some = mutants_of(target, 5)
+    assert [each.key for each in some] == [each.key for each in mutants_of(target, 5)]
+    assert len(some) == 5 and {each.key for each in some} < {each.key for each in outcome.mutants}
+    assert len(mutants_of(target, 500)) == len(outcome.mutants)
+    assert [each.key for each in run(target, 1, some[:2]).mutants] == [
+        each.key for each in some[:2]
+    ]
+
+
+def test_what_only_a_slow_test_sees_survives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(benchmarks.mutation.run, "ENOUGH_S", 0.5)
+    module = "def one() -> bool:\n    return True\n\n\ndef two() -> bool:\n    return True\n"
+    slow = "import toy\n\n\ndef test_one():\n    assert toy.one()\n    while True:\n        pass\n"
+    outcome = run(
+        toy(tmp_path, module, f"{slow}\n\ndef test_two():\n    assert toy.two()\n"), jobs=1
+    )
+    assert [each.function for each in outcome.survived] == ["one"]
+
+
+# --- kernels ------------------------------------------------------------------------------
+
+
+def test_kernels_that_would_not_see_a_change_are_functions() -> None:
+    kernel = "\n@compiled\ndef f(): ..."
+    sources = {
+        "a.numbers": "LEAST = 1",
+        "a.heap": "from a.numbers import LEAST" + kernel,
+        "a.sweep": "from a import (\n    heap as heap_,\n)" + kernel,
+        "a.bits": kernel,
+        "a.search": "from a.bits import ones\nfrom a.table import rows" + kernel,
+        "a.table": "from a.sweep import f",
+    }
+    assert functions(["a.sweep"], sources) == {"a.sweep", "a.heap", "a.bits", "a.search"}
+    assert functions(["a.numbers"], sources) == {"a.sweep", "a.heap", "a.bits", "a.search"}
+    assert functions(["a.bits"], {**sources, "a.table": ""}) == {"a.bits", "a.search"}
+    assert functions(["a.other"], sources) == set()
+
+
+def test_a_kernel_is_machine_code_for_callers_that_are() -> None:
+    def lowest(word: int) -> int:
+        return trailing_zeros(word) + (word << 63)  # which is 0 in 64 bits, of an even word
+
+    python_form.use({__name__})
+    try:
+        kernel = numba.njit(lowest)
+    finally:
+        python_form.use(())
+    called = numba.njit(lambda word: kernel(word))
+    assert called(8) == 3
+    assert kernel(8) == 3 + 2**66
+    assert trailing_zeros(0) == 64
+
+
 # --- known --------------------------------------------------------------------------------
 
 
@@ -168,8 +230,8 @@ def test_equivalent_mutants_count_nowhere(ran: tuple[Target, Outcome], tmp_path:
     target, outcome = ran
     (alive,) = [each for each in outcome.survived if each.change == EQUAL_LENGTHS]
     said = known(tmp_path, ("equivalent", alive.key))
-    assert not list(said.complaints(outcome.mutants, outcome.survived))
-    found = measured(target, outcome, said)
+    assert not list(said.complaints(outcome.mutants, outcome.mutants, outcome.survived))
+    found = measured(target, outcome, said, len(outcome.mutants))
     assert found["equivalent"] == 1
     assert found["mutants"] - found["equivalent"] - found["killed"] == 1  # without 'b'
     assert share(found) == found["killed"] / (found["mutants"] - 1) < 1
@@ -181,7 +243,7 @@ def test_an_entry_that_matches_nothing_is_an_error(
     _, outcome = ran
     key = outcome.survived[0].key
     said = known(tmp_path, ("equivalent", (*key[:2], "another line", key[3])))
-    (complaint,) = said.complaints(outcome.mutants, outcome.survived)
+    (complaint,) = said.complaints(outcome.mutants, outcome.mutants, outcome.survived)
     assert "no such mutant" in complaint and "another line" in complaint
 
 
@@ -191,7 +253,9 @@ def test_an_entry_of_what_is_killed_is_an_error(
 ) -> None:
     _, outcome = ran
     killed = next(each for each in outcome.mutants if each not in outcome.survived)
-    (complaint,) = known(tmp_path, (kind, killed.key)).complaints(outcome.mutants, outcome.survived)
+    (complaint,) = known(tmp_path, (kind, killed.key)).complaints(
+        outcome.mutants, outcome.mutants, outcome.survived
+    )
     assert "a test kills this" in complaint
 
 
@@ -200,7 +264,7 @@ def test_entries_of_other_modules_are_left_alone(
 ) -> None:
     _, outcome = ran
     said = known(tmp_path, ("equivalent", ("another", "f", "line", "1 -> 2")))
-    assert not list(said.complaints(outcome.mutants, outcome.survived))
+    assert not list(said.complaints(outcome.mutants, outcome.mutants, outcome.survived))
 
 
 # --- of this repository -------------------------------------------------------------------
@@ -227,8 +291,10 @@ def test_the_table_says_what_was_measured_and_what_was_not(
     ran: tuple[Target, Outcome],
 ) -> None:
     target, outcome = ran
-    found = measured(target, outcome, Known({}, {}))
+    found = measured(target, outcome, Known({}, {}), len(outcome.mutants))
     few: Measured = {**found, "killed": 1}
+    of_more: Measured = {**found, "of": 1_000}
+    assert "a sample of 1,000" in list(table([target], {"toy": of_more}))[-1]
     assert "not measured" in list(table([target], {}))[-1]
     assert list(table([target], {"toy": found}))[-1].endswith("|  |")
     assert "too few" in list(table([target], {"toy": few}))[-1]

@@ -54,8 +54,8 @@ def _moved(steps: Steps, bigger: Steps) -> Steps:
 
 
 @lean
-def _spot(steps: Steps, key: int) -> int:
-    mixed = np.int64(key) * 0x1E3779B97F4A7C15
+def _spot(steps: Steps, key: np.int64) -> int:
+    mixed = key * 0x1E3779B97F4A7C15
     at = int((mixed ^ (mixed >> 32)) & (len(steps) - 1))
     while steps[at].key >= 0 and steps[at].key != key:
         at = (at + 1) & (len(steps) - 1)
@@ -70,7 +70,7 @@ def _put_all(steps: Steps, wanted: Wanted, after: Ints) -> None:
 
 @compiled
 def _put(steps: Steps, state: int, action: int, after: int) -> None:
-    key = (state << 32) | action
+    key = (np.int64(state) << 32) | action
     at = _spot(steps, key)
     steps[at].key, steps[at].after = key, after
 
@@ -78,6 +78,6 @@ def _put(steps: Steps, state: int, action: int, after: int) -> None:
 @lean
 def step_of(steps: Steps, state: int, action: int) -> int:
     """The state after, IMPOSSIBLE, or UNKNOWN."""
-    key = (state << 32) | action
+    key = (np.int64(state) << 32) | action
     at = _spot(steps, key)
     return int(steps[at].after) if steps[at].key == key else UNKNOWN

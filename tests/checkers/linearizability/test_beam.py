@@ -37,13 +37,14 @@ def found(encoded: EncodedHistory) -> Decision:
     return decision
 
 
+@pytest.mark.parametrize("part", range(10))
 @pytest.mark.parametrize("narrow", [1, 4])
 def test_finds_orders_and_only_where_there_are_any(
-    narrow: int, monkeypatch: pytest.MonkeyPatch
+    narrow: int, part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(method, "_NARROW", narrow)
     missed = had = 0
-    for seed in range(1_500):
+    for seed in range(150 * part, 150 * (part + 1)):
         encoded = small(seed)
         decision, right = beam(encoded, Budget(BUDGET_S)), linearizable(encoded)
         had += right
@@ -52,7 +53,7 @@ def test_finds_orders_and_only_where_there_are_any(
             continue
         assert right and decision.verdict is Verdict.VALID
         assert decision.order is not None and is_legal_order(encoded, decision.order)
-    assert missed == 0 and had > 500
+    assert missed == 0 and had > 50
 
 
 def test_slices_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
