@@ -1,7 +1,7 @@
 """What was asked is what was made."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from planted_runs import OTHER, TOPIC, Story, assert_invalid, assert_valid, show
 from checkers.asked_is_made import AskedIsMade, asked_is_made
 from framework.checking.keyed import outcome_row
 from framework.checking.results import CheckerResult, checker_result
+from framework.history.event import CompletionType
 from framework.history.pairing import Operation
 from framework.verdict import Verdict
 
@@ -337,6 +338,8 @@ def test_caches_that_did_not_settle_may_lag() -> None:
     story.op("metadata", "t", None, topic(MADE[0]))
     story.op("describe-configs", "t", None, {"configs": []})
     assert_valid(asked_is_made(story.run_events()))
+    configurations = clause_of(judged(story), "configurations")
+    assert configurations.verdict is None and "was not seen to settle" in configurations.note
 
 
 def test_configuration_may_be_of_a_topic_that_came_between_two_reads() -> None:
@@ -351,12 +354,172 @@ def test_configuration_may_be_of_a_topic_that_came_between_two_reads() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [None, {}, {"partitions": 1}, {"partitions": -1, "replication": 2}]
+    "asked",
+    [
+        None,
+        {},
+        {"partitions": 1},
+        {"partitions": -1, "replication": 2},
+        {"partitions": 0, "replication": 0},
+    ],
 )
 def test_what_was_not_asked_for_is_the_systems_choice(asked: Any) -> None:
     story = Story()
     create(story, "t", asked, TOPIC)
     story.op("describe", "t", None, topic([4, 5]))
+    assert_valid(asked_is_made(story.run_events()))
+
+
+# --- what shows something -----------------------------------------------------------------
+
+
+def test_an_answer_that_tells_all_is_one() -> None:
+    story = Story()
+    create(story, "t", ASKED, TOPIC, num_partitions=2, replication_factor=2, configs=[])
+    assert asked_is_made(story.run_events()).figures["answers"] == 1
+
+
+WRONG = topic([4])
+
+
+@pytest.mark.parametrize(
+    ("f", "result", "type"),
+    [
+        ("describe", WRONG, "fail"),
+        ("describe", {**WRONG, "topic_id": None}, "ok"),
+        ("describe", None, "ok"),
+        ("describe", {"topic_id": TOPIC}, "ok"),
+        ("delete", WRONG, "ok"),
+    ],
+)
+def test_what_shows_nothing_of_a_topic(f: str, result: Any, type: CompletionType) -> None:
+    story = Story()
+    create(story, "t", ASKED, TOPIC)
+    story.op(f, "t", None, result, type=type)
+    outcome = asked_is_made(story.run_events())
+    assert outcome.findings == [] and outcome.figures["reads"] == 0
+
+
+def test_replicas_that_are_not_told_of_some_partitions() -> None:
+    story = Story()
+    create(story, "t", ASKED, TOPIC)
+    shown = {"topic_id": TOPIC, "partitions": [{"partition": 0}, {"partition": 1}]}
+    story.op("describe", "t", None, shown)
+    assert_valid(asked_is_made(story.run_events()))
+    shown["partitions"][1] |= {"replicas": [4]}  # type: ignore[index, operator]
+    assert_invalid(asked_is_made(story.run_events()), "partition 1 on [4], not on 2 brokers")
+
+
+def test_a_create_without_an_answer_may_be_that_of_any_id() -> None:
+    story = Story()
+    story.op("create", "t", ASKED, {"topic_id": OTHER}, type="info")
+    story.op("describe", "t", None, WRONG)
+    outcome = asked_is_made(story.run_events())
+    assert_invalid(outcome, "operation 0 asked for")
+    assert outcome.findings[0].operations == (0, 2) and not outcome.findings[0].events
+
+
+@pytest.mark.parametrize(
+    ("result", "type"), [({"configs": []}, "fail"), (None, "ok"), ("nothing", "ok")]
+)
+def test_what_shows_no_configuration(result: Any, type: CompletionType) -> None:
+    story = Story()
+    create(story, "t", ASKED, TOPIC)
+    story.op("describe-configs", "t", None, {"configs": []})  # before the end
+    story.final()
+    story.op("describe", "t", None, topic(*MADE))
+    story.op("describe-configs", "t", None, result, type=type)
+    story.op("describe-configs", "gone", None, {"configs": []})
+    outcome = asked_is_made(story.run_events())
+    assert outcome.findings == [] and outcome.figures["configurations"] == 0
+
+
+def test_configuration_of_a_name_that_two_topics_have_in_the_end() -> None:
+    story = Story()
+    create(story, "t", ASKED, TOPIC)
+    create(story, "t", ASKED, OTHER)
+    story.final()
+    for each in (TOPIC, OTHER):
+        story.op("describe", "t", None, topic(*MADE, topic_id=each))
+    story.op("describe-configs", "t", None, {"configs": []})
+    assert_valid(asked_is_made(story.run_events()))
+
+
+def test_configurations_that_were_asked_for_before_the_end_are_no_occasion() -> None:
+    story = Story()
+    for name, each in (("t", TOPIC), ("u", OTHER)):
+        create(story, name, ASKED, each)
+        story.op("describe-configs", name, type="fail", error="CLIENT_TIMED_OUT")
+    story.final()
+    for name, each in (("t", TOPIC), ("u", OTHER)):
+        story.op("describe", name, None, topic(*MADE, topic_id=each))
+    story.op("describe-configs", "u", type="fail", error="CLIENT_TIMED_OUT")
+    configurations = clause_of(judged(story), "configurations")
+    assert configurations.verdict is None and "too few topics were left" in configurations.note
+
+
+def test_nobody_asked_how_topics_are_configured() -> None:
+    story = clean()
+    story.operations = [each for each in story.operations if each.f != "describe-configs"]
+    assert "nobody asked how" in clause_of(judged(story), "configurations").note
+
+
+@pytest.mark.parametrize(("others", "verdict"), [("describe", None), ("create", Verdict.UNKNOWN)])
+def test_of_one_topic_alone_nothing_can_be_confused(others: str, verdict: Verdict | None) -> None:
+    story = Story()
+    create(story, "t", ASKED, TOPIC, num_partitions=2)
+    story.op(others, "u", ASKED, type="info")
+    assert clause_of(judged(story), "answers").verdict is verdict
+
+
+def after_its_partitions(plant: Callable[[LogStory], Any]) -> LogStory:
+    """Records that follow those of a topic at once."""
+    story = clean()
+    create(story, "v", {"partitions": 1, "replication": 2}, FIFTH)
+    story.topic("v", FIFTH)
+    story.config("retention.ms", None, "v")  # says that there is none
+    story.new_partition(MADE[0], 0, FIFTH)
+    plant(story)
+    story.record("NoOpRecord")
+    return story
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        lambda story: story.new_partition(MADE[1], 1, OTHER),
+        lambda story: story.config("retention.ms", "1", "v"),
+        lambda story: story.config("retention.ms", "1", "w"),
+    ],
+)
+def test_records_that_are_not_the_topics(plant: Callable[[LogStory], Any]) -> None:
+    assert_valid(asked_is_made(after_its_partitions(plant).run_events()))
+
+
+def test_configuration_of_another_topic_is_not_its() -> None:
+    story = clean()
+    create(story, "v", {"partitions": 0}, FIFTH)
+    story.topic("v", FIFTH)
+    story.config("retention.ms", "1", "w")
+    story.record("NoOpRecord")
+    assert_valid(asked_is_made(story.run_events()))
+
+
+def test_a_finding_of_the_log_shows_the_topics_records() -> None:
+    story = clean()
+    records_without_the_configuration(story)
+    (found,) = asked_is_made(story.run_events()).findings
+    assert [each["type"] for each in found.events] == [
+        "topic-created",
+        "partition-created",
+        "partition-created",
+    ]
+
+
+def test_a_create_that_began_after_the_records_did_not_make_them() -> None:
+    story = clean()
+    logged(story, "v", FIFTH, MADE[0])
+    create(story, "v", ASKED, None)
     assert_valid(asked_is_made(story.run_events()))
 
 
