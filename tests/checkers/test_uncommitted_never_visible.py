@@ -1,13 +1,10 @@
 """Nothing is seen that is not committed (D.9)."""
 
-import random
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from contract import Plants
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from judging import assert_unknown, clause_of, judged, silent
 from planted_disks import Disks
 from planted_logs import LogStory
@@ -24,7 +21,6 @@ from planted_runs import (
     shown,
 )
 
-from checkers.folds.commit_times import commit_times
 from checkers.uncommitted_never_visible import UncommittedNeverVisible, uncommitted_never_visible
 from framework.verdict import Verdict
 
@@ -220,86 +216,6 @@ def test_clocks_of_several_machines_are_not_compared() -> None:
     assert result.verdict is Verdict.VALID
     for name in ("answered-after-commit", "applied-after-commit"):
         assert "nobody measured" in clause_of(result, name).note
-
-
-def test_entries_of_an_old_epoch_are_not_committed_by_their_number() -> None:
-    """Raft, section 5.4.2: an entry of the leader's own epoch has to be on a majority."""
-    story = Story()
-    booted(story)
-    held(story, "c1", 0, 1, epoch=1)
-    held(story, "c2", 0, 1, epoch=2)
-    times = commit_times(story.run_events())
-    assert times is not None and times.end_at(story.now_ns) == 0
-    story.event("c2", "truncate", end_offset=0)
-    held(story, "c2", 0, 1, epoch=1)
-    times = commit_times(story.run_events())
-    assert times is not None and times.end_at(story.now_ns) == 1
-
-
-def test_disks_count_after_a_restart_and_a_fetched_snapshot() -> None:
-    story = Story()
-    booted(story)
-    held(story, "c1", 0, 3)
-    story.append("c2", 0, 1, 1, 2)
-    story.event("c2", "boot", replica_id=2, voters=[1, 2, 3], log_end=2, last_epoch=1)
-    at_boot = story.now_ns
-    story.event("c3", "snap_load", end_offset=3, epoch=1, digest="d", source="fetched")
-    times = commit_times(story.run_events())
-    assert times is not None
-    assert times.of(1) == at_boot
-    assert times.of(2) == story.now_ns
-    assert times.of(3) is None
-
-
-@settings(max_examples=80, deadline=None)
-@given(st.integers(0, 2**32))
-def test_commit_times_agree_with_brute_force(seed: int) -> None:
-    """Three logs that grow, are cut and flushed at random; at each moment, every offset is
-    counted on every log as the definition says."""
-    draw = random.Random(seed)
-    story = Story()
-    booted(story)
-    logs: dict[str, list[int]] = {node: [] for node in VOTERS}
-    durable = dict.fromkeys(VOTERS, 0)
-    committed = 0
-    epoch = 1
-    for _ in range(draw.randint(1, 20)):
-        node = draw.choice(list(VOTERS))
-        log = logs[node]
-        match draw.randrange(4):
-            case 0:
-                epoch += draw.randrange(2)
-                story.append(node, len(log), epoch, 7)
-                log.append(epoch)
-            case 1 if len(log) < max(map(len, logs.values())):
-                longest = max(logs.values(), key=len)
-                if longest[: len(log)] == log:
-                    story.append(node, len(log), longest[len(log)], 7)
-                    log.append(longest[len(log)])
-            case 2 if log:
-                end = draw.randrange(len(log))
-                story.event(node, "truncate", end_offset=end)
-                del log[end:]
-                durable[node] = min(durable[node], end)
-            case 3:
-                story.event(node, "flush", end_offset=len(log))
-                durable[node] = len(log)
-        committed = max(committed, _committed(logs, durable))
-        times = commit_times(story.run_events())
-        assert times is not None and times.end_at(story.now_ns) == committed
-
-
-def _committed(logs: dict[str, list[int]], durable: dict[str, int]) -> int:
-    best = 0
-    for epoch in {each for log in logs.values() for each in log}:
-        for offset in range(max(map(len, logs.values()))):
-            holders = 0
-            for node, log in logs.items():
-                own = [at for at in range(durable[node]) if log[at] == epoch and at >= offset]
-                holders += bool(own)
-            if holders >= 2:
-                best = max(best, offset + 1)
-    return best
 
 
 @pytest.mark.parametrize("answer", [False, True])
