@@ -134,9 +134,7 @@ def by_partition(events: RunEvents) -> Mapping[str, RunEvents]:
     topics: dict[str, list[Operation]] = defaultdict(list)
     worked_on = {each.key for each in events.operations if each.f in DATA}
     for operation in with_observations(events).operations:
-        if is_observer(operation.process) and (
-            operation.f not in DATA or operation.key not in worked_on
-        ):
+        if is_observer(operation.process) and operation.key not in worked_on:
             continue
         found = topics if operation.f in LIVES else keys
         found[unquoted(compact(operation.key))].append(operation)
@@ -152,7 +150,7 @@ def by_partition(events: RunEvents) -> Mapping[str, RunEvents]:
 
 def partition_data(events: RunEvents) -> Outcome:
     """Of one partition."""
-    operations = [each for each in events.operations if each.f in DATA]
+    operations = events.operations
     produces = [each for each in operations if each.f == "produce"]
     fetches = [_fetch(each) for each in operations if each.f == "fetch" and each.ok]
     acknowledged = list(_acknowledged(produces))

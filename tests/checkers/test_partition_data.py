@@ -128,9 +128,9 @@ def test_what_promises_nothing_and_what_is_gone_give_no_occasion_to_be_readable(
     )
     story.produce(11, 1)
     story.op("delete", "t", type="info")
-    assert (partition_data(story.run_events()).clauses or {})["readable"] == (
-        "the topic may have been deleted"
-    )
+    outcome = partition_data(story.run_events())
+    assert (outcome.clauses or {})["readable"] == "the topic may have been deleted"
+    assert outcome.figures["unread"] == 0 and outcome.verdict is Verdict.VALID
 
 
 def test_clean_history_is_accepted() -> None:
@@ -415,7 +415,8 @@ def all_records_deleted(story: Data) -> None:
 def test_what_may_have_been_removed_is_not_lost(why: Callable[[Data], None]) -> None:
     story = clean()
     why(story)
-    assert_valid(partition_data(hidden_by(story).run_events()))
+    (outcome,) = by_topic(hidden_by(story)).values()
+    assert_valid(outcome)
 
 
 # --- topics of one name -------------------------------------------------------------------
@@ -500,6 +501,7 @@ def test_figures() -> None:
     story = clean()
     story.produce(18, None)
     story.produce(19, -1)
+    story.produce(20, 7, type="fail")
     story.fetch(4, (4, 17), consumer="c", high_watermark=4)
     answer = {"records": [[5, 17]]}
     story.op("fetch", KEY, {"consumer": "d", "from": 5}, answer)
@@ -513,6 +515,7 @@ def test_figures() -> None:
         "without_final_read": 0,
         "unread": 0,
     }
+    assert (outcome.clauses or {})["in-order"] == 7 + 5  # records after one, fetches after one
 
 
 def span(draw: random.Random) -> tuple[int, int]:
@@ -684,10 +687,25 @@ def told_by_no_number(story: Data) -> None:
 
 
 def end_by_another_consumer(story: Data) -> None:
-    """Who reads the end in the main phase, or is not the one that reads it."""
-    story.fetch(4, consumer="final", high_watermark=4)
+    """Who reads the end in the main phase, or is not the one that reads it; of a leader that is
+    new, and does not know yet up to where all is committed."""
+    story.fetch(2, consumer="c", high_watermark=2, leader_epoch=1)
     story.phase = "final"
-    story.fetch(4, consumer="c", high_watermark=4)
+    story.fetch(2, consumer="c", high_watermark=2, leader_epoch=1)
+
+
+def pending_for_good(story: Data) -> None:
+    story.invoke("produce", KEY, {"value": 40, "acks": "all", "idempotent": False})
+
+
+def tells_of_no_record(story: Data) -> None:
+    story.op("fetch", KEY, {"consumer": "c", "from": 4}, {"high_watermark": 4})
+
+
+def tells_of_no_position(story: Data) -> None:
+    answer = {"records": [[1, 11], [2, 13]], "high_watermark": 4}
+    story.op("fetch", KEY, {"consumer": "c", "from": 1}, answer)
+    story.fetch(3, (3, 14), consumer="c")
 
 
 def delete_that_was_refused(story: Data) -> None:
@@ -706,12 +724,17 @@ def repeats_itself(story: Data) -> None:
 @pytest.mark.parametrize(
     "more",
     [sought_in_vain, sought_twice, failed_between, told_by_no_number, end_by_another_consumer,
-     delete_that_was_refused, repeats_itself],
+     delete_that_was_refused, repeats_itself, pending_for_good, tells_of_no_record,
+     tells_of_no_position],
 )  # fmt: skip
 def test_what_looks_wrong_and_is_not(more: Callable[[Data], None]) -> None:
+    """Whether or not the end is read after it."""
     story = clean()
     more(story)
     assert_valid(partition_data(story.run_events()))
+    if more is not repeats_itself:
+        story.phase = "main"
+        assert_valid(partition_data(ended(story).run_events()))
 
 
 def test_delete_that_was_refused_is_no_reason_not_to_read() -> None:
@@ -730,6 +753,20 @@ def test_tries_that_are_not_of_one_offset_may_be_accidents() -> None:
     assert not partition_data(story.run_events()).findings
 
 
+def test_where_nothing_was_acknowledged_nothing_has_to_be_read() -> None:
+    story = Data()
+    story.produce(1, None, type="info")
+    unanswered(story)
+    assert not partition_data(story.run_events()).findings
+
+
+def test_lost_value_is_shown_with_who_passed_it() -> None:
+    story = clean()
+    passed_twice(story)
+    (found,) = partition_data(story.run_events()).findings
+    assert len(found.operations) == 2
+
+
 def test_failures_and_answers_without_a_record_are_told_apart() -> None:
     story = clean()
     story.final()
@@ -741,8 +778,19 @@ def test_failures_and_answers_without_a_record_are_told_apart() -> None:
 # --- what observers are told --------------------------------------------------------------
 
 
+def test_observers_that_ask_first_are_heard_as_well() -> None:
+    story = Data()
+    for key in ("u/0", KEY):
+        story.ask("b1", "log-ends", {"ends": [{"key": key, "offset": 0}]})
+    story.produce(10, 0)
+    story.fetch(0, (0, 10))
+    ((key, outcome),) = by_topic(story).items()
+    assert (key, (outcome.clauses or {})["limits"]) == (KEY, 1)
+
+
 def test_observers_tell_of_partitions_that_clients_work_on() -> None:
     story = clean()
+    story.create("t")
     ends = [{"key": KEY, "offset": 4}, {"key": "u/0", "offset": 4}]
     story.ask("b1", "log-ends", {"ends": ends})
     story.ask("b1", "describe-topics", {"topics": [{"name": "t", "topic_id": TOPIC}]})
