@@ -1,6 +1,7 @@
 """Brokers that were let go are missed by nobody (D.15)."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from contract import Plants
@@ -333,6 +334,194 @@ def test_who_is_not_active_need_not_have_read() -> None:
         let_go(story)
         granted(story)
         assert_valid(controlled_shutdown_safety(story.run_events()))
+
+
+# --- what is counted ----------------------------------------------------------------------
+
+
+def compared(story: Story) -> dict[str, tuple[int, int]]:
+    """Of each clause, and how many the run must have."""
+    result = judged(ControlledShutdownSafety(), story)
+    return {each.name: (each.compared, each.floor) for each in result.clauses}
+
+
+def test_what_is_compared() -> None:
+    """One broker with two replicas, two that had to read, two produces."""
+    assert compared(clean()) == {
+        "hands-over": (3, 2),
+        "leads-no-more": (3, 2),
+        "all-had-read": (2, 2),
+        "clients-go-on": (2, 2),
+    }
+    figures = controlled_shutdown_safety(clean().run_events()).figures
+    assert figures == {"grants": 1, "produces_refused": 0, "max_grant_ms": 1.0}
+
+
+def test_log_that_ends_with_the_grant_shows_nothing_of_what_came_after() -> None:
+    story = begun()
+    moved(story)
+    let_go(story)
+    granted(story)
+    assert compared(story)["leads-no-more"] == (0, 2)
+    assert compared(story)["hands-over"] == (3, 2)
+
+
+def test_each_drained_broker_has_to_be_known() -> None:
+    story = clean()
+    for _ in range(4):
+        drain(story)
+    drain(story, granted=False)
+    story.op("drain", "broker-5", type="info")
+    story.op("drain", "broker-5", None, {"granted": True}, type="fail", error="X")
+    assert compared(story)["hands-over"] == (3, 4)
+    assert compared(story)["leads-no-more"] == (3, 4)
+
+
+def test_no_client_asked_a_broker_to_leave() -> None:
+    result = judged(ControlledShutdownSafety(), begun())
+    assert {each.note for each in result.clauses} == {"no client asked a broker to leave"}
+
+
+# --- grants -------------------------------------------------------------------------------
+
+
+def heartbeat(story: LogStory, **says: object) -> None:
+    epoch = story.epochs[4]
+    fields = {"broker_id": 4, "broker_epoch": epoch, "error": 0, "answered_epoch": epoch}
+    story.event("b1", "heartbeat", **{**fields, "target": "SHUTDOWN", **says})
+
+
+def test_answers_that_let_nobody_go() -> None:
+    """Not yet; not by that wish; refused."""
+    story = begun()
+    heartbeat(story, target="ACTIVE", next_state="SHUTDOWN")
+    heartbeat(story, next_state="ACTIVE")
+    heartbeat(story, next_state="SHUTDOWN", error=77)
+    value = {"broker_id": 4, "broker_epoch": story.epochs[4]}
+    for target, state, kind in (
+        ("leaving", "active", "ok"),
+        ("active", "leaving", "ok"),
+        ("leaving", "leaving", "fail"),
+    ):
+        answer = {"broker_epoch": 0, "next_state": state}
+        story.op("heartbeat", "broker-4", {**value, "target": target}, answer, type=kind)
+    story.op("heartbeat", "broker-4", {**value, "target": "leaving"})
+    assert controlled_shutdown_safety(story.run_events()).figures["grants"] == 0
+
+
+def test_broker_is_let_go_once_however_often_it_is_told() -> None:
+    story = clean()
+    granted(story)
+    drain(story)
+    outcome = controlled_shutdown_safety(story.run_events())
+    assert outcome.figures["grants"] == 1
+
+
+def test_how_long_a_broker_asked() -> None:
+    """From its first wish on."""
+    story = begun()
+    moved(story)
+    let_go(story)
+    heartbeat(story, target="ACTIVE", next_state="ACTIVE")
+    heartbeat(story, next_state="ACTIVE")
+    story.wait(40)
+    heartbeat(story, next_state="ACTIVE")
+    heartbeat(story, next_state="SHUTDOWN")
+    assert controlled_shutdown_safety(story.run_events()).figures["max_grant_ms"] == 42.0
+
+
+def test_broker_that_was_never_active_needs_no_record() -> None:
+    story = begun()
+    story.register(7)
+    story.event(
+        "b1",
+        "heartbeat",
+        broker_id=7,
+        broker_epoch=story.epochs[7],
+        target="SHUTDOWN",
+        error=0,
+        next_state="SHUTDOWN",
+        answered_epoch=story.epochs[7],
+    )
+    outcome = controlled_shutdown_safety(story.run_events())
+    assert outcome.figures["grants"] == 1 and not outcome.findings
+
+
+@pytest.mark.parametrize(("after_ms", "late"), [(998, False), (1_100, True)])
+def test_record_may_be_told_a_second_late(after_ms: int, late: bool) -> None:
+    story = begun()
+    moved(story)
+    granted(story)
+    story.wait(after_ms)
+    let_go(story)
+    found = [each.message for each in controlled_shutdown_safety(story.run_events()).findings]
+    assert any("before any record fenced it" in each for each in found) == late
+
+
+def test_last_fence_of_a_broker_counts() -> None:
+    """It was fenced and came back before it asked to leave."""
+    story = begun()
+    story.fence(4)
+    story.unfence(4)
+    moved(story)
+    let_go(story)
+    granted(story)
+    assert_valid(controlled_shutdown_safety(story.run_events()))
+
+
+# --- clients ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answered", "lasts_ms", "found"), [(4, 3_300, 1), (5, 3_300, 0), (0, 2_990, 0), (0, 3_001, 1)]
+)
+def test_half_of_what_is_produced_for_three_seconds(
+    answered: int, lasts_ms: int, found: int
+) -> None:
+    story = begun()
+    moved(story)
+    let_go(story)
+    granted(story)
+    refused(story, lasts_ms)
+    for number in range(answered):
+        produce(story, number, "ok")
+    assert len(controlled_shutdown_safety(story.run_events()).findings) == found
+
+
+def test_produces_count_from_the_wish_to_some_time_after() -> None:
+    story = begun()
+    produce(story, 0, "fail")
+    moved(story)
+    let_go(story)
+    granted(story)
+    for number in range(2):
+        produce(story, number, "fail")
+    story.invoke("produce", "t/0", {"value": 9})
+    story.wait(5_000)
+    produce(story, 8, "fail")
+    outcome = controlled_shutdown_safety(story.run_events())
+    assert outcome.figures["produces_refused"] == 2
+
+
+@pytest.mark.parametrize(("before_s", "counts"), [(1, 0), (16, 2)])
+@pytest.mark.parametrize("healed", [True, False])
+def test_faults_from_which_the_system_has_recovered_excuse_nothing(
+    before_s: int, counts: int, healed: bool
+) -> None:
+    story = begun()
+    story.plan = {**story.plan, "recovery_s": 15}
+    story.inject(healed=healed)
+    if not healed:
+        story.faults = [replace(each, healed_ns=None) for each in story.faults]
+    story.wait(1_000 * before_s)
+    moved(story)
+    let_go(story)
+    granted(story)
+    for number in range(2):
+        produce(story, number, "ok")
+    story.wait(20_000)
+    story.inject()
+    assert compared(story)["clients-go-on"][0] == (counts if healed else 0)
 
 
 @settings(max_examples=60, deadline=None)
