@@ -1,5 +1,7 @@
 """What was acknowledged stays (D.7)."""
 
+from typing import Any
+
 import pytest
 from contract import Plants
 from planted_runs import (
@@ -15,8 +17,9 @@ from planted_runs import (
 )
 
 from checkers.acknowledged_never_lost import AcknowledgedNeverLost, acknowledged_never_lost
-from framework.checking.keyed import outcome_row
+from framework.checking.keyed import Outcome, outcome_row
 from framework.checking.results import CheckerResult, checker_result
+from framework.history.pairing import Operation
 from framework.verdict import Verdict
 
 THIRD = "33333333-3333-3333-3333-333333333333"
@@ -299,3 +302,97 @@ def removed_topic_is_made_again_on_disks(story: Story) -> None:
         story.disks.write(node, 1, "TopicRecord", **RECORDS["TopicRecord"])
         story.disks.write(node, 1, "RemoveTopicRecord", topic_id=TOPIC)
         story.disks.write(node, 1, "TopicRecord", **RECORDS["TopicRecord"])
+
+
+# --- who had an answer that left too early ------------------------------------------------
+
+
+def early(api: str = "CreateTopics", **source: Any) -> tuple[Story, int, int]:
+    """A decision, and its answer before the commit: when each was told of."""
+    story = Story()
+    story.wait(100)
+    decided = story.decide(api, source, [5]).time_ns
+    story.wait(10)
+    return story, decided, story.answer(api, 5).time_ns
+
+
+def had_it(story: Story, *clients: Operation) -> list[int]:
+    story.operations = list(clients)
+    outcome = AcknowledgedNeverLost().check_run(story.run_events())
+    assert isinstance(outcome, Outcome)
+    (found,) = outcome.findings
+    return list(found.operations)
+
+
+def client(index: int, begin: int | None, end: int | None, **more: Any) -> Operation:
+    known: dict[str, Any] = {"f": "create", "key": "t", "type": "ok", "end": index + 1}
+    known |= {"value": {"partitions": 1}, "result": {}, "node": "b1", **more}
+    return Operation(index=index, invoked_ns=begin, completed_ns=end, **known)
+
+
+@pytest.mark.parametrize(
+    ("after_decision", "after_answer", "more", "named"),
+    [
+        (0, 0, {}, True),
+        (-5, 5, {}, True),
+        (1, 5, {}, False),
+        (-5, -1, {}, False),
+        (-5, 5, {"type": "fail"}, False),
+        (-5, 5, {"f": "delete"}, False),
+        (-5, 5, {"key": "u"}, False),
+        (None, 5, {}, False),
+        (-5, None, {}, False),
+    ],
+)
+def test_who_had_the_answer_was_under_way_then_with_the_same(
+    after_decision: int | None, after_answer: int | None, more: dict[str, Any], named: bool
+) -> None:
+    story, decided, answered = early(topic="t")
+    begin = None if after_decision is None else decided + after_decision
+    end = None if after_answer is None else answered + after_answer
+    clients = client(10, begin, end, **more), client(20, decided - 5, answered + 5)
+    assert had_it(story, *clients) == [10] * named + [20]
+
+
+def test_of_a_decision_that_names_no_topic_it_may_be_any() -> None:
+    story, decided, answered = early()
+    assert had_it(story, client(10, decided, answered, key="u")) == [10]
+
+
+def test_an_isr_change_that_was_answered_early_is_of_its_partition() -> None:
+    asked = {"topic_id": TOPIC, "partition": 0, "leader_epoch": 0, "partition_epoch": 0}
+    story, decided, answered = early("AlterPartition", **asked)
+    other = {**asked, "partition": 1}
+    story.decide("AlterPartition", other, [6], request_id="2")
+    clients = [
+        client(
+            index,
+            decided,
+            answered,
+            f="alter-isr",
+            key=f"t/{number}",
+            value=change(0, [4], partition=number),
+            result=accepted(change(0, [4])),
+        )
+        for index, number in ((10, 0), (20, 1))
+    ]
+    assert had_it(story, *clients) == [10]
+
+
+def test_answers_that_tell_nothing_of_a_record() -> None:
+    """To a refusal, to what made none, and to a request of which nobody tells the decision."""
+    story = Story()
+    story.decide("CreateTopics", {"topic": "t"}, [5], verdict=36, request_id="1")
+    story.decide("CreateTopics", {"topic": "t"}, [], request_id="2")
+    for request in "123":
+        story.answer("CreateTopics", 0, request=request)
+    assert acknowledged_never_lost(story.run_events()).findings == []
+
+
+def test_reads_that_show_no_versions() -> None:
+    story = clean()
+    story.op("describe", "t", None, {"topic_id": TOPIC, "partitions": None})
+    bare = {"topic_id": TOPIC, "partitions": [{"partition": 0, "leader": 4}]}
+    story.op("describe", "t", None, bare)
+    story.alter(9, [4], type="fail", error="INVALID_UPDATE_VERSION")
+    assert_valid(acknowledged_never_lost(story.run_events()))
