@@ -59,7 +59,7 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
 HEALTHY: Final[Mapping[str, dict[str, Any]]] = {
     "all faults": {
         # A node that is killed cannot be paused: each fault has victims of its own.
-        "nemesis": "partition,pause:target=controllers,kill:target=brokers",
+        "nemesis": "partition,pause:target=controllers,kill:target=b1",
         "time_limit_s": 20,
         "interval_s": 4,
     },
