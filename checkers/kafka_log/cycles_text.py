@@ -1,6 +1,6 @@
 """Cycles of dependencies in words: a sentence an edge, each to be checked by hand."""
 
-from checkers.kafka_log.cycles import FATAL, Cycle, Cycles, Edge
+from checkers.kafka_log.cycles import Cycle, Edge
 from checkers.kafka_log.cycles_edges import PROCESS, WR, WW
 
 
@@ -25,13 +25,3 @@ def sentence(edge: Edge) -> str:
     if edge.kind == PROCESS:
         return f"index {edge.b} is the next that the client of index {edge.a} asked for"
     return f"index {edge.a} had completed when index {edge.b} was invoked"
-
-
-def notes(found: Cycles) -> list[str]:
-    """What a run has of cycles that are allowed, by name."""
-    return [
-        f"{count} {'cycle' if count == 1 else 'cycles'} of kind {name}, which transactions "
-        "without write isolation have"
-        for name, count in found.counts.items()
-        if name not in FATAL
-    ]

@@ -2,7 +2,7 @@
 small logs agree with a search of all pairs."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.kafka_log.cycles import MAX_CYCLES, Cycle, Cycles, cycles, search
+from checkers.kafka_log.cycles import MAX_CYCLES, Cycle, Cycles, Edge, cycles, search
 from checkers.kafka_log.cycles_edges import PROCESS, REALTIME, WR, WW, edges, vertices
 from checkers.kafka_log.cycles_graph import Graph, components, on_cycles
-from checkers.kafka_log.cycles_text import describe_cycle, notes
+from checkers.kafka_log.cycles_text import describe_cycle
 from checkers.kafka_log.rows import FAIL, INFO, OK, ROWS, Kind
 
 
@@ -98,7 +98,6 @@ def test_g1c_of_wr_edges_is_fatal() -> None:
     found = cycles(table(together(([("x", 0)], [("y", 0)]), ([("y", 0)], [("x", 0)]))))
     assert names(found) == {"G1c of wr"}
     assert found.fatal
-    assert notes(found) == []
     assert describe_cycle(found.cycles[0]) == (
         "G1c, a cycle of 2 operations: index 1 polled offset 0 of x that index 0 sent; index 0 "
         "polled offset 0 of y that index 1 sent"
@@ -109,7 +108,6 @@ def test_g1c_with_ww_edges_is_what_kafka_allows() -> None:
     found = cycles(table(together(([("x", 0)], [("y", 0)]), ([("x", 1), ("y", 0)], []))))
     assert names(found) == {"G1c"}
     assert not found.fatal
-    assert notes(found) == ["1 cycle of kind G1c, which transactions without write isolation have"]
 
 
 def test_process_cycles_are_named_after_the_process() -> None:
@@ -138,6 +136,28 @@ def test_realtime_cycles_are_named_after_real_time() -> None:
     assert names(cycles(table(readers))) == {"G1c of wr-realtime"}
     mixed = serial(([("x", 1)], []), ([("y", 0)], []), ([("x", 0)], [("y", 0)]))
     assert names(cycles(table(mixed))) == {"G0-realtime", "G1c-realtime"}
+
+
+def test_a_cycle_is_told_edge_by_edge() -> None:
+    edges_ = [
+        Edge(3, 5, WR, "x", 7),
+        Edge(5, 8, WR, "y"),
+        Edge(8, 9, PROCESS),
+        Edge(9, 3, REALTIME),
+    ]
+    steps = (
+        "index 5 polled offset 7 of x that index 3 sent; "
+        "index 8 polled a value of y that index 5 sent; "
+        "index 9 is the next that the client of index 8 asked for; "
+        "index 9 had completed when index 3 was invoked"
+    )
+    shortest = Cycle("G1c-realtime", edges_, True, shortest=True, size=4)
+    assert describe_cycle(shortest) == f"G1c-realtime, a cycle of 4 operations: {steps}"
+    among_more = replace(shortest, shortest=False, size=5)
+    assert describe_cycle(among_more) == (
+        "G1c-realtime, a cycle of 4 operations, perhaps not the fewest (of 5 that are tied "
+        f"together): {steps}"
+    )
 
 
 def test_operations_of_no_effect_are_on_no_cycle() -> None:
