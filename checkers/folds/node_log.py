@@ -38,9 +38,7 @@ class LogFold:
 
     @property
     def last(self) -> tuple[int, int] | None:
-        """(epoch of the last record, end offset); None where the last record is unknown."""
-        if not self.entries:
-            return (0, 0)
+        """(epoch of the last record, 0 without one; end offset); None where it is unknown."""
         return None if self.last_epoch is None else (self.last_epoch, self.end)
 
     def feed(self, each: Evidence) -> None:

@@ -68,6 +68,9 @@ def test_what_is_skipped_is_not_known() -> None:
     story.event("c1", "truncate", end_offset=4)
     log = folded(story)
     assert (log.end, log.last) == (4, None), "of which epoch the last one is, nobody knows"
+    story.boot("c1", log_end=5, last_epoch=2)
+    story.event("c1", "truncate", end_offset=5)
+    assert folded(story).last == (2, 5), "it was told by the boot, and nothing was cut off"
 
 
 # --- restarts -----------------------------------------------------------------------------
