@@ -12,7 +12,7 @@ from checkers.folds.committed_log import CommittedLog
 from checkers.folds.peace import owed
 from checkers.folds.replay import Replay
 from framework.checking.findings import finding
-from framework.evidence.changes import BrokerUnfenced, PartitionState
+from framework.evidence.changes import BrokerRegistered, BrokerUnfenced, PartitionState
 from framework.evidence.clocks import earliest_ns
 from framework.evidence.run_events import FaultRecord, RunEvents, voters
 from framework.plugins.checker import LEDGER, Count, Finding
@@ -32,10 +32,15 @@ class Silence:
 def unfenced(events: RunEvents, log: CommittedLog) -> tuple[Count, list[Finding]]:
     """How many brokers and replicas of theirs were judged, and what is wrong."""
     recovery_s = float(events.plan.get("recovery_s") or RECOVERY_S)
-    silences = sorted(_silences(events, recovery_s), key=lambda each: each.due_ns)
+    votes = set(voters(events.plan))
+    brokers = {each.broker_id for each in log.records if isinstance(each, BrokerRegistered)}
+    silences = [
+        each
+        for each in sorted(_silences(events, recovery_s), key=lambda each: each.due_ns)
+        if each.broker in brokers or each.node not in votes  # a voter need be no broker
+    ]
     if not silences:
         return f"no broker's node was dead for {recovery_s:g} s while the others worked", []
-    votes = set(voters(events.plan))
     told_ns = max((earliest_ns(each) for each in events.evidence if each.node in votes), default=0)
     state, compared, findings = Replay(), 0, list[Finding]()
     for silence in silences:

@@ -152,3 +152,8 @@ def test_each_of_two_kills() -> None:
     story.record("NoOpRecord")
     count, (found,) = story.judged(victims={"b2": {}})
     assert count == 4 and "broker 5 was not fenced" in found.message
+
+
+def test_controllers_are_no_brokers() -> None:
+    """Who was dead for long was none of those that registered: there was no occasion."""
+    assert noticed().judged(victims={"c2": {}}) == (NOBODY, [])
