@@ -9,6 +9,7 @@ make the digests of their states (`ImageForm`), those have to be the replay's.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 from checkers.folds.committed_log import CommittedLog, known_log
@@ -398,7 +399,7 @@ def _whole(decisions: Iterable[Decided], log: CommittedLog) -> tuple[int, list[F
         if not offsets:
             continue
         what = f"{decision.node}'s decision on {decision.api} made the records {offsets}"
-        if offsets != list(range(offsets[0], offsets[-1] + 1)):
+        if any(after != before + 1 for before, after in pairwise(offsets)):
             message = f"{what}, which are not contiguous"
             findings.append(finding(message, evidence=[decision], clause=WHOLE.name))
             continue

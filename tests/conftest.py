@@ -5,7 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
+
+if hypothesis.settings.get_current_profile_name() == "default":
+    hypothesis.settings.register_profile("busy", deadline=None)  # a machine may do other things
+    hypothesis.settings.load_profile("busy")
 
 # Folders of tests are named like the packages that they mirror; the root must win over them.
 sys.path.insert(0, str(Path(__file__).parent.parent))

@@ -91,6 +91,15 @@ def test_a_changed_batch_is_read_as_kio_reads_it_or_not_at_all(batch: Batch, dat
     assert read.control == bool(told.attributes & 0x20)
 
 
+@pytest.mark.parametrize("last", [1, 3, 2**31 - 1, -1])
+def test_a_header_that_promises_other_offsets_costs_no_memory(last: int) -> None:
+    changed = bytearray(encode_batch(Batch(7, 3, (b"a", b"bc", b"d")), 1000))
+    struct.pack_into(">i", changed, 23, last)
+    struct.pack_into(">I", changed, 17, crc32c(memoryview(changed)[21:]))
+    with pytest.raises(CorruptBatch):
+        decode_batches(bytes(changed))
+
+
 def test_what_others_write_is_read_too() -> None:
     """Record headers, say, which this module does not write."""
     from kio.records.schema import RecordHeader
