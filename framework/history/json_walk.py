@@ -125,11 +125,10 @@ def scalar(text: Bytes, at: int, end: int) -> tuple[int, bool]:
         return string(text, at, end)
     if first == _MINUS or _ZERO <= first <= _NINE:
         return _number(text, at, end)
-    for size in (4, 5):
-        if at + size <= end:
-            found = word(text, at, at + size)
-            if found in (_TRUE, _NULL, _FALSE):
-                return at + size, True
+    if at + 4 <= end and word(text, at, at + 4) in (_TRUE, _NULL):
+        return at + 4, True
+    if at + 5 <= end and word(text, at, at + 5) == _FALSE:
+        return at + 5, True
     return WRONG, False
 
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,11 @@ JSON = st.recursive(
     max_leaves=6,
 )
 SEPARATORS = st.sampled_from([(",", ":"), (", ", ": "), ("\n,", "\t:\r")])
+
+
+@pytest.mark.parametrize("text", ["\x00null", "[\x00true]", "xnull", "null\x00", "\x00false"])
+def test_a_word_is_that_word_alone(text: str) -> None:
+    assert forms(texts(pa.array([text]))).tolist() == [OTHER]
 
 
 @settings(max_examples=200, deadline=None)
