@@ -105,13 +105,14 @@ class SshHost:
         self._client.close()
 
     def _session(self, timeout_s: float) -> paramiko.Channel:
-        """A session, over a new connection if the old one is lost: nothing was begun on that."""
+        """A session, over a new connection if the old one is lost: nothing was begun on that. One
+        that lives, and is slow, has other commands under way: it is left to them."""
         client = self._client
         try:
             return _transport(client).open_session(timeout=timeout_s)
-        except paramiko.ChannelException:  # the machine refuses another one
-            raise
         except (OSError, EOFError, paramiko.SSHException) as error:
+            if _lives(client):
+                raise
             log.warning("%s: %s; connecting again", self.name, error)
         with self._reaching:
             if self._client is client:
@@ -218,6 +219,12 @@ def _transport(client: paramiko.SSHClient) -> paramiko.Transport:
     if transport is None:
         raise EOFError("the connection is closed")
     return transport
+
+
+def _lives(client: paramiko.SSHClient) -> bool:
+    """Whether the connection does; one that was closed has no transport any more."""
+    transport = client.get_transport()
+    return transport is not None and transport.is_active()
 
 
 def _drain(channel: paramiko.Channel, deadline: float) -> tuple[bytes, bytes]:
