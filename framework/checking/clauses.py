@@ -60,10 +60,12 @@ def too_little(results: Iterable[ClauseResult]) -> list[str]:
     return [each.note for each in results if each.verdict is Verdict.UNKNOWN]
 
 
-def share(clauses: Iterable[Mapping[str, Any]]) -> str:
-    """`11/12`, of clauses as verdict.json has them: those that are VALID, of those that applied."""
-    applied = [each["verdict"] for each in clauses if each.get("verdict") is not None]
-    return f"{applied.count(Verdict.VALID.value)}/{len(applied)}" if applied else ""
+def share(verdicts: Iterable[Verdict | str | None]) -> str:
+    """`11/12`, of clauses' verdicts, also as verdict.json has them: those that are VALID, of those
+    that applied."""
+    applied = [each for each in verdicts if each is not None]
+    valid = sum(each in (Verdict.VALID, Verdict.VALID.value) for each in applied)
+    return f"{valid}/{len(applied)}" if applied else ""
 
 
 def nothing_seen(results: Sequence[ClauseResult]) -> str:

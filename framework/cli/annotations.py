@@ -13,10 +13,15 @@ MAX_FINDINGS: Final = 10
 _MAX_OPERATIONS: Final = 12
 
 
+def listening() -> bool:
+    """Whether GitHub Actions does."""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
 def annotate(verdict: Mapping[str, Any], where: str) -> None:
     """Prints the annotations where GitHub Actions listens. To stderr, which it reads too: stdout
     may be JSON."""
-    if os.environ.get("GITHUB_ACTIONS") != "true":
+    if not listening():
         return
     for line in annotations(verdict, where):
         print(line, file=sys.stderr, flush=True)

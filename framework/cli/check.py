@@ -32,7 +32,7 @@ from framework.checking.results import (
     verdict_document,
 )
 from framework.checking.runs import StoredRun, read_each, runs_at
-from framework.cli.annotations import annotate
+from framework.cli.annotations import annotate, listening
 from framework.errors import UsageError
 from framework.history.event import Json, Recorded
 from framework.history.jepsen import MODELS as JEPSEN_MODELS
@@ -94,7 +94,8 @@ def check(
         _say(f"--report {report}: it could not be written")
     for result in results:
         print(json_line(result) if json else verdict_text(result))
-        annotate(verdict_document(result), str(result.path))
+        if listening():
+            annotate(verdict_document(result), str(result.path))
     sys.stdout.flush()
     return EXIT_CODE[worst(result.verdict for result in results)]
 
@@ -225,9 +226,8 @@ def verdict_text(result: RunResult) -> str:
         return f"error  {about}{result.error}"
     lines = [f"{result.verdict.value}  {result.path}"]
     lines += [f"  note: {note}" for note in result.notes]
-    documents = verdict_document(result)["checkers"]
-    for checker, document in zip(result.checkers, documents, strict=True):
-        held = share(document["clauses"])
+    for checker in result.checkers:
+        held = share(clause.verdict for clause in checker.clauses)
         what = f"{held} clauses, {checker.seen} observations, {checker.keys} keys"
         note = f" ({checker.note})" if checker.note else ""
         given = f":{checker.options}" if checker.options else ""

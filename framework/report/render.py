@@ -6,7 +6,7 @@ Drawing reads what is stored and writes that one file; it decides nothing.
 import logging
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,7 +46,8 @@ _STEPS: Final = ("planned", "probed-before", "injected", "probed-during", "heale
 def render(folder: Path) -> Path:
     """Draw `folder`/report.html, whole or not at all; its path. Folders of killed runs are drawn
     too, and the page says what is missing. Raises `UsageError` if there is no such folder."""
-    return _written(read_run(folder), folder)
+    run = read_run(folder)
+    return _written(run, folder, story(run))
 
 
 def draw(folder: Path) -> tuple[Line, ...]:
@@ -56,22 +57,23 @@ def draw(folder: Path) -> tuple[Line, ...]:
     try:
         run = read_run(folder)
         lines = story(run)
-        _written(run, folder)
+        _written(run, folder, lines)
     except Exception:
         log.exception("the report of %s could not be drawn", folder)
     return lines
 
 
-def _written(run: Run, folder: Path) -> Path:
+def _written(run: Run, folder: Path, lines: Sequence[Line]) -> Path:
     page = folder / FILE
     temporary = page.with_name(f".{FILE}.tmp")
-    temporary.write_text(to_html(run), encoding="utf-8", errors="replace")
+    temporary.write_text(to_html(run, lines), encoding="utf-8", errors="replace")
     return temporary.replace(page)
 
 
-def to_html(run: Run) -> str:
-    """The page. Pure, but for the template and plotly.js, which come with the package."""
-    return template("report.html").render(_page(run))
+def to_html(run: Run, lines: Sequence[Line]) -> str:
+    """The page, with the story of the run. Pure, but for the template and plotly.js, which come with
+    the package."""
+    return template("report.html").render(_page(run, lines))
 
 
 def template(name: str) -> jinja2.Template:
@@ -87,7 +89,7 @@ def template(name: str) -> jinja2.Template:
     return environment.get_template(name)
 
 
-def _page(run: Run) -> dict[str, Any]:
+def _page(run: Run, lines: Sequence[Line]) -> dict[str, Any]:
     entries = (run.verdict or {}).get("checkers") or ()
     checkers = checker_rows(entries, _by_index(run), run.plan.get("time_zero_ns") or 0)
     keep = _named(run)
@@ -111,7 +113,7 @@ def _page(run: Run) -> dict[str, Any]:
         "stamp": run.folder.resolve().name,
         "verdict": _verdict(run),
         "meaning": MEANING[_verdict(run)] if run.verdict else _NOT_CHECKED,
-        "story": story(run),
+        "story": lines,
         "repeat": _repeat(run),
         "facts": _facts(run),
         "checkers": checkers,
@@ -201,7 +203,7 @@ def checker_rows(
                 "keys": entry.get("keys"),
                 "contracts": entry.get("contracts") or (),
                 "clauses": entry.get("clauses") or (),
-                "share": share(entry.get("clauses") or ()),
+                "share": share(each.get("verdict") for each in entry.get("clauses") or ()),
                 "options": entry.get("options") or "",
                 "note": entry.get("note") or "",
                 "figures": arranged(entry.get("figures") or {}),

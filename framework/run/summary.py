@@ -60,7 +60,7 @@ def _table(checkers: Sequence[Mapping[str, Any]]) -> Table:
             Text(said, VERDICT_STYLE.get(said, "")),
             Text(str(each.get("name", ""))).append(_given(each), "dim"),
             Text(", ".join(each.get("contracts") or ()), "dim"),
-            share(each.get("clauses") or ()),
+            share(clause.get("verdict") for clause in each.get("clauses") or ()),
             f"{int(each.get('seen') or 0):,}",
         )
     return table
