@@ -14,6 +14,7 @@ which the processes of one id serve do not overlap.
 And a lease ends: a broker that is dead for as long as the system may take for anything is fenced.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -259,16 +260,26 @@ class Expiry:
 
 
 def _expiries(events: RunEvents, log: CommittedLog) -> Iterator[Expiry]:
+    """Fences that nobody asked for, each with the first append of a leader that says it holds it.
+    An append may claim to be longer than any log: only where such a fence is it is looked at."""
     asked = {(each.epoch, offset) for each in events.of(Decided) for offset in each.records}
+    fences = [
+        each
+        for each in log.records
+        if isinstance(each, BrokerFenced) and (each.epoch, each.offset) not in asked
+    ]
+    offsets: dict[int, list[int]] = defaultdict(list)
+    for fence in sorted(fences, key=lambda each: each.offset):
+        offsets[fence.epoch].append(fence.offset)
     appends: dict[tuple[int, int], Appended] = {}
     for append in events.of(Appended):
-        if append.leading:
-            for offset in range(append.base_offset, append.end_offset):
-                appends.setdefault((append.epoch, offset), append)
-    for change in log.records:
-        where = (change.epoch, change.offset)
-        if isinstance(change, BrokerFenced) and where not in asked and where in appends:
-            yield Expiry(change, appends[where])
+        own = offsets.get(append.epoch, []) if append.leading else []
+        first, end = bisect_left(own, append.base_offset), bisect_left(own, append.end_offset)
+        for offset in own[first:end]:
+            appends.setdefault((append.epoch, offset), append)
+    for fence in fences:
+        if (fence.epoch, fence.offset) in appends:
+            yield Expiry(fence, appends[fence.epoch, fence.offset])
 
 
 def _too_soon(

@@ -374,6 +374,18 @@ def test_what_is_no_expiry() -> None:
     assert outcome.figures["expiries"] == before
 
 
+def test_an_append_that_claims_to_be_longer_than_any_log_is_looked_at_where_fences_are() -> None:
+    """It is the first that says it holds the next fence, which comes too soon after it."""
+    story = clean()
+    leased(story, "b1", story.epochs[4])
+    longest = story.append("c1", story.offset, story.epoch, 1, leader=True)
+    longest.fields["end_offset"] = 10**15
+    story.fence(4)
+    assert_invalid(
+        lease_exclusion(story.run_events()), "took the lease of broker 4", "4998.0 ms before"
+    )
+
+
 # --- one at a time ------------------------------------------------------------------------
 
 
