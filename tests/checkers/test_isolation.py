@@ -130,13 +130,23 @@ class Flooded(Story):
         """After half of it there is another leader, or a broker is fenced until it is over."""
         asked = self.begin_flood()
         self.rounds(FLOOD_MS / 2)
+        self.unsettle(election)
+        self.rounds(FLOOD_MS / 2)
+        self.end_flood(asked)
+        self.listed |= {3}
+
+    def unsettle(self, election: bool) -> None:
+        """Another leader, or one broker fewer."""
         if election:
             self.elect(leader=1 + self.leader % 3)
         else:
             self.listed -= {3}
-        self.rounds(FLOOD_MS / 2)
-        self.end_flood(asked)
-        self.listed |= {3}
+
+    def unsettled_turns(self, election: bool = True) -> None:
+        """Two of them, the floods unsettled."""
+        for _ in range(2):
+            self.unsettled_flood(election)
+            self.quiet()
 
 
 def flooded_node(node: str, ms: float | None, **told: Any) -> dict[str, Any]:
@@ -429,9 +439,7 @@ def test_medians_decide_however_slow_the_machine(
 
 @PLANTED.violation("2 of 2 floods unsettled", "leader epoch 1, and then 2", on=begun)
 def floods_cost_leaders_their_leadership(story: Flooded) -> None:
-    for _ in range(2):
-        story.unsettled_flood()
-        story.quiet()
+    story.unsettled_turns()
 
 
 @PLANTED.violation("3 of 4 floods unsettled", "n1 told leader epoch", on=begun)
@@ -443,9 +451,7 @@ def most_floods_do(story: Flooded) -> None:
 
 @PLANTED.violation("2 of 2 floods unsettled", "n1 listed n3, and then no longer", on=begun)
 def floods_have_a_broker_fenced(story: Flooded) -> None:
-    for _ in range(2):
-        story.unsettled_flood(election=False)
-        story.quiet()
+    story.unsettled_turns(election=False)
 
 
 BOTH = pytest.mark.parametrize("election", [True, False])
@@ -471,10 +477,7 @@ def test_what_happens_as_often_without_a_flood_none_did(election: bool) -> None:
     for _ in range(2):
         story.unsettled_flood(election)
         story.quiet()
-        if election:
-            story.elect()
-        else:
-            story.listed -= {3}
+        story.unsettle(election)
         story.quiet(2000)
         story.listed |= {3}
         story.quiet(1000)
@@ -485,9 +488,7 @@ def test_what_happens_as_often_without_a_flood_none_did(election: bool) -> None:
 @BOTH
 def test_on_a_machine_without_time_for_the_harness_it_may_happen(election: bool) -> None:
     story = begun()
-    for _ in range(2):
-        story.unsettled_flood(election)
-        story.quiet()
+    story.unsettled_turns(election)
     late = [
         replace(each, result={**each.result, "late_max_ms": 400.0}) if each.f == "flood" else each
         for each in story.operations
@@ -542,9 +543,7 @@ def test_what_faults_do_is_no_measure_of_what_else_happens(election: bool) -> No
             story.quiet(2000)
             story.listed |= {3}
         story.quiet(4000)
-    for _ in range(2):
-        story.unsettled_flood(election)
-        story.quiet()
+    story.unsettled_turns(election)
     assert clause_of(judged(CHECKER, story), named(election)).verdict is Verdict.INVALID
 
 
@@ -553,9 +552,7 @@ def test_one_election_that_many_nodes_tell_of_is_one() -> None:
     story = begun()
     story.elect()
     story.quiet(60_000)
-    for _ in range(2):
-        story.unsettled_flood()
-        story.quiet()
+    story.unsettled_turns()
     assert clause_of(judged(CHECKER, story), "no-election").verdict is Verdict.INVALID
 
 
@@ -618,9 +615,7 @@ def test_who_led_before_is_known_or_nobody_lost_anything() -> None:
 
 def test_where_nodes_do_not_tell_of_snapshots_no_leader_is_accused() -> None:
     story = begun()
-    for _ in range(2):
-        story.unsettled_flood()
-        story.quiet()
+    story.unsettled_turns()
     story.plan["capabilities"] = ["kafka-topics"]
     assert judged(CHECKER, story).verdict is Verdict.INVALID
     story.plan["capabilities"] = ["kafka-topics", "snapshots"]
