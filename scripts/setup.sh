@@ -134,7 +134,8 @@ install_project() {
 }
 
 # Compile all of the checkers' kernels, unless that was done since one of their sources last changed,
-# and keep Spark's classes as a JVM has them once loaded. Both are kept on disk. A run does not wait for this: it compiles what it needs meanwhile.
+# and keep Spark's classes as a JVM has them once loaded. Both are kept on disk. A run does not wait
+# for this: it compiles what it needs meanwhile.
 compile_kernels() {
     local stamp="$VENV/.compiled" sources=(framework/compiled.py framework/history checkers)
     if [[ -e "$stamp" && -z "$(find "${sources[@]}" -name '*.py' -newer "$stamp" 2>/dev/null)" ]]; then return; fi

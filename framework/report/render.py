@@ -71,8 +71,8 @@ def _written(run: Run, folder: Path, lines: Sequence[Line]) -> Path:
 
 
 def to_html(run: Run, lines: Sequence[Line]) -> str:
-    """The page, with the story of the run. Pure, but for the template and plotly.js, which come with
-    the package."""
+    """The page, with the run's story. Pure, but for the template and plotly.js, which come with the
+    package."""
     return template("report.html").render(_page(run, lines))
 
 

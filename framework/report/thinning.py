@@ -10,8 +10,8 @@ from math import log10
 from typing import Final, Literal, TypedDict
 
 from framework.history.pairing import Operation
+from framework.report.data import NS
 
-NS: Final = 1e9
 MAX_BARS: Final = 2500
 """Bars of an outcome."""
 MAX_POINTS: Final = 4000
