@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 from framework.checking.clauses import clauses_of
 from framework.checking.contracts import contracts_of
 from framework.checking.keyed import BUDGET_CONF
+from framework.checking.outcomes_table import FOLDER as OUTCOMES_FOLDER
+from framework.checking.outcomes_table import write_outcomes
 from framework.checking.results import (
     VERDICT_FILE,
     CheckerResult,
@@ -146,10 +148,13 @@ def _cited(run: StoredRun, judged: Sequence[CheckerResult]) -> list[Operation]:
 
 def _kept(result: RunResult) -> RunResult:
     """The result, written; where it cannot be, in somebody else's folder, it says so."""
+    what = VERDICT_FILE
     try:
-        write_verdict(result)
+        document = write_verdict(result)
+        what = f"{OUTCOMES_FOLDER}/"
+        write_outcomes(result.path, document)
     except OSError as error:
-        note = f"{VERDICT_FILE} was not written: {error.strerror}"
+        note = f"{what} was not written: {error.strerror}"
         return replace(result, notes=[*result.notes, note])
     return result
 

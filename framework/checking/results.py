@@ -198,9 +198,9 @@ def _checker_document(checker: CheckerResult) -> dict[str, Recorded]:
     return document
 
 
-def write_verdict(result: RunResult) -> None:
-    """Replaces the run's verdict.json, whole or not at all. What the run itself wrote there, its
-    waits and whether it was interrupted, stays."""
+def write_verdict(result: RunResult) -> dict[str, Recorded]:
+    """Replaces the run's verdict.json, whole or not at all; what is in it. What the run itself
+    wrote there, its waits and whether it was interrupted, stays."""
     target = result.path / VERDICT_FILE
     document = verdict_document(result)
     before = _written(target)
@@ -211,6 +211,7 @@ def write_verdict(result: RunResult) -> None:
     draft = target.with_suffix(".json.tmp")
     draft.write_text(json.dumps(document, indent=1, sort_keys=False) + "\n")
     draft.replace(target)
+    return document
 
 
 def _written(target: Path) -> dict[str, Recorded]:

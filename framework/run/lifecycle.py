@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from framework.checking.engine import check_runs, warm_up_checkers
 from framework.checking.junit import write_junit
+from framework.checking.outcomes_table import write_outcomes
 from framework.checking.precompile import Precompiling
 from framework.checking.results import verdict_document
 from framework.checking.spark import Background, Step, warm_up
@@ -128,6 +129,8 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> Outcome:
         verdict["timings"] = {**verdict["timings"], **timings.figures()}
         verdict["interrupted"] = stop.is_set()
         store.write_json(folder.path / "verdict.json", verdict)
+        with suppress(OSError):  # the check said so
+            write_outcomes(folder.path, verdict)
         progress.phase("report")
         story = draw(folder.path)
     if test.options.junit is not None:

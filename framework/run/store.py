@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from framework.checking.outcomes_table import FOLDER as OUTCOMES
 from framework.errors import UsageError
 from framework.history.event import Json
 
@@ -42,6 +43,8 @@ def create(results: Path, name: str, seed: int) -> RunFolder:
         raise UsageError(f"--name {name!r}: it becomes a folder's name, without / or a leading dot")
     if name == LATEST:
         raise UsageError(f"--name {name}: that is the link to the newest run; take another name")
+    if name == OUTCOMES:
+        raise UsageError(f"--name {name}: that is the table of all runs; take another name")
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     path = results / name / f"{stamp}-{seed}"
     try:

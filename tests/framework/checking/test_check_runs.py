@@ -13,6 +13,7 @@ from pyspark.cloudpickle import register_pickle_by_value
 
 from framework.checking.engine import check_runs, check_stored
 from framework.checking.keyed import Outcome, budget_s, judged, keyed
+from framework.checking.outcomes_table import read_outcomes
 from framework.checking.runs import find_runs, ledger_of, read_run, read_runs, tables
 from framework.errors import UsageError
 from framework.plugins import registry
@@ -136,6 +137,18 @@ def test_many_runs_in_one_go(spark: Any, tmp_path: Path) -> None:
         assert written["checkers"][0]["name"] == "no-nines"
         names = {path.name for path in folder.iterdir()}
         assert names == {"plan.json", "history.jsonl", "verdict.json"}
+
+
+def test_checked_runs_are_in_the_table_of_all(spark: Any, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "n" / "a", *call(0, "x", 9), name="n")
+    for nine, verdict in (("9", "INVALID"), ("7", "VALID")):
+        check_stored(spark, read_runs([run]), ["no-nines"], options=[f"no-nines:nine={nine}"])
+        rows = read_outcomes(tmp_path).select(["run", "checker", "clause", "verdict", "compared"])
+        assert list(zip(*rows.to_pydict().values(), strict=True)) == [
+            ("n/a", "", "", verdict, None),
+            ("n/a", "no-nines", "", verdict, None),
+            ("n/a", "no-nines", "no-nines", verdict, 1),
+        ]
 
 
 def test_a_broken_checker_stops_no_other(spark: Any, tmp_path: Path) -> None:

@@ -81,3 +81,5 @@ def test_name_of_the_link_to_the_newest_run(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match="latest"):
         store.create(tmp_path, "latest", 1)
+    with pytest.raises(UsageError, match="outcomes"):
+        store.create(tmp_path, "outcomes", 1)
