@@ -21,8 +21,15 @@ from framework.evidence.changes import (
     TopicRemoved,
 )
 from framework.evidence.clocks import Moment, moment_of, surely_not_after
-from framework.evidence.kinds import DISK, Answered, Decided, IsrDecided
-from framework.evidence.run_events import RunEvents, incarnations, settled, unshown, untold
+from framework.evidence.kinds import Answered, Decided, IsrDecided
+from framework.evidence.run_events import (
+    RunEvents,
+    from_no_disk,
+    incarnations,
+    settled,
+    unshown,
+    untold,
+)
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
@@ -225,7 +232,7 @@ def _back_in_the_log(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]
     """A committed record of a topic above the one that removed it: the same story, told by the
     log, also where nobody read the topic in time. Disks have the last word."""
     by_offset: dict[int, TopicCreated | TopicDeletionBegun | TopicRemoved | PartitionState] = {}
-    applied = (each for each in events.evidence if each.source != DISK)
+    applied = from_no_disk(events.of(*OF_TOPICS))
     for each in (*committed_on_disks(events).records, *applied):
         if isinstance(each, OF_TOPICS):
             by_offset.setdefault(each.offset, each)
@@ -292,7 +299,7 @@ def _versions(
 
 def _answered_early(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]:
     """A success that leaves while the high watermark has not passed its records."""
-    for lives in incarnations([*events.of(Decided), *events.of(Answered)]).values():
+    for lives in incarnations(events.of(Decided, Answered)).values():
         for life in lives:
             decided: dict[str, Decided] = {}
             for each in life:

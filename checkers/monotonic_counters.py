@@ -2,7 +2,7 @@
 applied offsets, broker epochs, leader and partition epochs, and what clients saw of them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
@@ -25,7 +25,7 @@ from framework.evidence.kinds import (
     ImageShown,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, incarnations, untold, voters
+from framework.evidence.run_events import RunEvents, from_no_disk, incarnations, untold, voters
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
@@ -91,7 +91,7 @@ class Tally:
 
 def monotonic_counters(events: RunEvents) -> Outcome:
     tally = Tally()
-    told = [each for each in events.evidence if each.source != DISK]
+    told = from_no_disk(events.evidence)
     nodes = incarnations(told)
     for lives in nodes.values():
         _quorum_state(tally, (each for life in lives for each in life))
@@ -204,7 +204,7 @@ def _went_back(was: Saved, now: Saved | None, by: Evidence) -> Iterator[Finding]
                 )
 
 
-def _within_incarnation(tally: Tally, life: list[Evidence]) -> None:
+def _within_incarnation(tally: Tally, life: Iterable[Evidence]) -> None:
     last: dict[str, tuple[int, Evidence]] = {}
     for each in life:
         match each:
@@ -349,7 +349,7 @@ Boots = Mapping[str, list[Moment]]
 """Node -> when its incarnations began."""
 
 
-def _boots(nodes: Mapping[str, list[list[Evidence]]]) -> Boots:
+def _boots(nodes: Mapping[str, Sequence[Sequence[Evidence]]]) -> Boots:
     return {node: [moment_of(life[0]) for life in lives] for node, lives in nodes.items()}
 
 

@@ -35,7 +35,14 @@ from framework.evidence.kinds import (
     ImageShown,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, alone, uncollected, untold, voters
+from framework.evidence.run_events import (
+    RunEvents,
+    alone,
+    from_no_disk,
+    uncollected,
+    untold,
+    voters,
+)
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
@@ -76,7 +83,7 @@ APPLIED: Final = Clause(
 
 def uncommitted_never_visible(events: RunEvents) -> Outcome:
     log = known_log(events)
-    told = replace(events, evidence=[each for each in events.evidence if each.source != DISK])
+    told = replace(events, evidence=from_no_disk(events.evidence))
     shown, dirty = _reads(events.operations, _ever_true(events, log))
     counts: dict[str, Count] = {SHOWN.name: shown, ANSWERED.name: 0, APPLIED.name: 0}
     findings = [*dirty, *(replace(each, clause=APPLIED.name) for each in log.conflicts)]
@@ -98,7 +105,7 @@ def _ever_true(events: RunEvents, log: CommittedLog) -> "EverTrue":
     left = log.records[: log.on_disk]
     if left and all(each.source == DISK for each in left):
         return EverTrue.of(left, DISKS)
-    told = (each for each in events.of(Change) if each.source != DISK)
+    told = from_no_disk(events.of(Change))
     return EverTrue.of([*log.records, *told], EVENTS)
 
 

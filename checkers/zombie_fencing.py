@@ -180,9 +180,15 @@ class _Known:
 
     def __init__(self, operations: Iterable[Operation], applied: Iterable[Change]) -> None:
         shown = [(op.end or 0, each) for op in operations for each in _shown(op)]
-        begun = [(latest_ns(by), Generation(*each, by)) for by in applied for each in begun_by(by)]
+        begun: dict[tuple[Kind, int], tuple[int, Change]] = {}
+        for by in applied:
+            for each in begun_by(by):
+                # By each node that applies it; the first is enough.
+                if each not in begun or latest_ns(by) < begun[each][0]:
+                    begun[each] = latest_ns(by), by
+        timed = [(when, Generation(*each, by)) for each, (when, by) in begun.items()]
         self._shown = deque(sorted(shown, key=_when))
-        self._begun = deque(sorted(begun, key=_when))
+        self._begun = deque(sorted(timed, key=_when))
         self._newest: dict[Kind, Generation] = {}
 
     def before(self, operation: Operation) -> Mapping[Kind, Generation]:

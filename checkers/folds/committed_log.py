@@ -8,7 +8,7 @@ from framework.checking.findings import finding
 from framework.evidence.changes import Change, LeaderAnnounced
 from framework.evidence.clocks import UNKNOWN_NS, earliest_ns, latest_ns
 from framework.evidence.kinds import DISK, same_fact
-from framework.evidence.run_events import RunEvents
+from framework.evidence.run_events import RunEvents, from_no_disk
 from framework.plugins.checker import DISKS, Finding
 
 
@@ -39,7 +39,7 @@ def known_log(events: RunEvents) -> CommittedLog:
     """By disks, for a rule that asks for `disk_logs.DISK_KINDS` of them, and by what nodes told
     that they applied. Where both do, the disks have the last word, and that they differ is a
     finding; when, only nodes tell."""
-    told = committed_log(each for each in events.of(Change) if each.source != DISK)
+    told = committed_log(from_no_disk(events.of(Change)))
     sure = committed_on_disks(events)
     left: dict[int, Change] = {each.offset: each for each in sure.records}
     records = [left.get(offset, record) for offset, record in enumerate(told.records)]

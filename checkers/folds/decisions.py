@@ -45,7 +45,7 @@ def decided_on_stale(events: RunEvents) -> tuple[int, list[Finding]]:
     told: list[Decision] = [*events.of(Decided), *events.of(IsrDecided)]
     decisions = [each for each in told if _rests(each, log)]
     found: dict[tuple[str, int], Stale] = {}
-    for lives in incarnations([*events.of(Change), *decisions]).values():
+    for lives in incarnations(events.of(Change, Decided, IsrDecided)).values():
         for life in lives:
             for stale in _applied_before(life, log):
                 found.setdefault((stale.decision.incarnation, stale.decision.seq), stale)

@@ -14,7 +14,6 @@ from typing import Final
 from checkers.folds.node_log import Entry
 from framework.evidence.changes import Change
 from framework.evidence.kinds import (
-    DISK,
     Appended,
     Evidence,
     LogBegan,
@@ -22,7 +21,7 @@ from framework.evidence.kinds import (
     SnapshotFile,
     Truncated,
 )
-from framework.evidence.run_events import RunEvents, voters
+from framework.evidence.run_events import RunEvents, from_disks, voters
 
 DISK_KINDS: Final = (Appended, Change, Truncated, LogBegan, LogOnDisk, SnapshotFile)
 """What a rule has to ask of disks (`RunCheck(disk=...)`)."""
@@ -84,9 +83,10 @@ class DiskLog:
 def disk_logs(evidence: Iterable[Evidence]) -> dict[str, DiskLog]:
     """Node -> its log; `seq` goes on from one of its processes to the next."""
     logs: dict[str, DiskLog] = {}
-    on_disk = (each for each in evidence if each.source == DISK and isinstance(each, DISK_KINDS))
-    for each in sorted(on_disk, key=lambda each: (each.node, each.seq)):
-        logs.setdefault(each.node, DiskLog()).feed(each)
+    for node, found in from_disks(evidence).items():
+        for each in found:
+            if isinstance(each, DISK_KINDS):
+                logs.setdefault(node, DiskLog()).feed(each)
     return {node: log for node, log in logs.items() if log.found is not None}
 
 

@@ -5,13 +5,18 @@ after its last line, and what lies below the log's start.
 """
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from framework.evidence.kinds import DISK, Appended, Booted, Evidence, LogBegan, Truncated
-from framework.evidence.run_events import RunEvents, incarnations
+from framework.evidence.kinds import Appended, Booted, Evidence, LogBegan, Truncated
+from framework.evidence.run_events import (
+    RunEvents,
+    from_disks,
+    from_no_disk,
+    in_a_row,
+    incarnations,
+)
 
 Entry: TypeAlias = tuple[int, int]
 
@@ -121,20 +126,10 @@ class Account:
 
 def accounts(events: RunEvents) -> list[Account]:
     """What lies on disks first. Of what was left `seq` goes on from one process to the next."""
-    left: dict[str, list[Evidence]] = defaultdict(list)
-    for each in events.evidence:
-        if each.source == DISK:
-            left[each.node].append(each)
-    told = incarnations(each for each in events.evidence if each.source != DISK)
+    told = incarnations(from_no_disk(events.evidence))
     return [
-        *(
-            Account(node, True, sorted(found, key=lambda each: each.seq))
-            for node, found in sorted(left.items())
-        ),
-        *(
-            Account(node, False, [each for life in lives for each in life])
-            for node, lives in told.items()
-        ),
+        *(Account(node, True, found) for node, found in from_disks(events.evidence).items()),
+        *(Account(node, False, in_a_row(lives)) for node, lives in told.items()),
     ]
 
 
@@ -143,6 +138,6 @@ def log_at(evidence: Iterable[Evidence], moment: Evidence) -> LogFold:
     log = LogFold()
     for each in evidence:
         log.feed(each)
-        if each is moment:
+        if each == moment:
             break
     return log

@@ -12,6 +12,7 @@ each run is unpacked once.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +24,7 @@ import pyarrow.compute as pc
 from framework.checking.keyed import Judged, Outcome, Row, failed, keyed_together
 from framework.evidence.catalogue import KINDS, concrete
 from framework.evidence.kinds import DISK, Evidence
+from framework.evidence.rows import EvidenceRows
 from framework.evidence.run_events import FaultRecord, NemesisEvent, RunEvents
 from framework.evidence.schemas import rows_of
 from framework.history.event import Recorded
@@ -42,6 +44,8 @@ _EVIDENCE: Final = "evidence/"
 """Sources; evidence is followed by its kind."""
 _ROWS: Final = 65_536
 """Rows that are packed together."""
+MOST_OBJECTS: Final = 300_000
+"""So many are made once, for all rules of a pass; where there are more, whenever a rule looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +69,9 @@ class RunCheck:
     def __call__(self, events: RunEvents) -> Judged:
         """Of a run of which more may be known than it looks at."""
         fs = self.fs
-        told, on_disk = tuple(self.evidence), tuple(self.disk)
         seen = replace(
             events,
-            evidence=[
-                each
-                for each in events.evidence
-                if isinstance(each, on_disk if each.source == DISK else told)
-            ],
+            evidence=events.looked_at(tuple(self.evidence), tuple(self.disk)),
             operations=[each for each in events.operations if fs is None or each.f in fs],
             observations=events.observations if self.observations else (),
             nemesis=events.nemesis if self.nemesis else (),
@@ -195,7 +194,7 @@ def unpacked(rows: Iterable[Row]) -> RunEvents:
     observations: list[Operation] = []
     nemesis: list[NemesisEvent] = []
     faults: list[FaultRecord] = []
-    evidence: list[Evidence] = []
+    evidence: dict[type[Evidence], list[Table]] = defaultdict(list)
     for row in rows:
         source = row["source"]
         if source == _PLAN:
@@ -211,15 +210,24 @@ def unpacked(rows: Iterable[Row]) -> RunEvents:
         elif source == _FAULTS:
             faults += map(_fault_record, table.to_pylist())
         else:
-            evidence += rows_of(KINDS[source.removeprefix(_EVIDENCE)], table)
+            evidence[KINDS[source.removeprefix(_EVIDENCE)]].append(table)
     return RunEvents(
         operations=sorted(operations, key=lambda each: each.index),
         observations=sorted(observations, key=lambda each: each.index),
-        evidence=sorted(evidence, key=lambda each: each.place),
+        evidence=evidence_of({kind: pa.concat_tables(own) for kind, own in evidence.items()}),
         nemesis=nemesis,
         faults=faults,
         plan=plan,
     )
+
+
+def evidence_of(tables: Mapping[type[Evidence], Table]) -> Sequence[Evidence]:
+    """In the order in which rules are shown it: as objects, or where those would be too many, as
+    rows that become objects as they are looked at."""
+    if sum(map(len, tables.values())) > MOST_OBJECTS:
+        return EvidenceRows.of_tables(tables.items())
+    objects = (each for kind, table in tables.items() for each in rows_of(kind, table))
+    return sorted(objects, key=lambda each: each.place)
 
 
 def _nemesis_event(row: Row) -> NemesisEvent:

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from framework.evidence.ids import ReplicaId
-from framework.evidence.kinds import CAPABILITY, Booted, Evidence, disk_of, evidence_of
+from framework.evidence.kinds import (
+    CAPABILITY,
+    DISK,
+    Booted,
+    Evidence,
+    disk_of,
+    evidence_of,
+)
+from framework.evidence.rows import EvidenceRows, Looking, rows_behind
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 
@@ -80,17 +88,59 @@ class RunEvents:
 
     def of(self, *kinds: type[Kind]) -> Iterator[Kind]:
         """The evidence of these kinds, or of any that they are the base of."""
+        if isinstance(self.evidence, EvidenceRows):
+            return Looking(self.evidence.of(kinds))
         return (each for each in self.evidence if isinstance(each, kinds))
 
+    def looked_at(
+        self, kinds: tuple[type[Evidence], ...], on_disk: tuple[type[Evidence], ...]
+    ) -> Sequence[Evidence]:
+        """The evidence of these kinds, and of others what lay on disks."""
+        if isinstance(self.evidence, EvidenceRows):
+            return self.evidence.looked_at(kinds, on_disk)
+        return [
+            each
+            for each in self.evidence
+            if isinstance(each, on_disk if each.source == DISK else kinds)
+        ]
 
-def incarnations(evidence: Iterable[Kind]) -> dict[str, list[list[Kind]]]:
+
+def from_no_disk(evidence: Iterable[Kind]) -> Sequence[Kind]:
+    """What nodes, or the harness, said as it happened."""
+    if (rows := rows_behind(evidence)) is not None:
+        return rows.from_no_disk()
+    return [each for each in evidence if each.source != DISK]
+
+
+def from_disks(evidence: Iterable[Kind]) -> dict[str, Sequence[Kind]]:
+    """Node -> what lay on its disk, as `seq` goes on from one of its processes to the next."""
+    if (rows := rows_behind(evidence)) is not None:
+        return rows.from_disks()
+    nodes: dict[str, list[Kind]] = defaultdict(list)
+    for each in evidence:
+        if each.source == DISK:
+            nodes[each.node].append(each)
+    return {node: sorted(own, key=lambda each: each.seq) for node, own in sorted(nodes.items())}
+
+
+def in_a_row(lives: Sequence[Sequence[Kind]]) -> Sequence[Kind]:
+    """All incarnations of a node, one after the other."""
+    rows = [rows for life in lives if (rows := rows_behind(life)) is not None]
+    if rows and len(rows) == len(lives):
+        return rows[0].joined(rows[1:])
+    return [each for life in lives for each in life]
+
+
+def incarnations(evidence: Iterable[Kind]) -> dict[str, list[Sequence[Kind]]]:
     """Node -> its incarnations in the order in which they began, each in the order of `seq`."""
+    if (rows := rows_behind(evidence)) is not None:
+        return rows.lives()
     lives: dict[tuple[str, str], list[Kind]] = defaultdict(list)
     for each in evidence:
         lives[each.node, each.incarnation].append(each)
     for life in lives.values():
         life.sort(key=lambda each: each.seq)
-    nodes: dict[str, list[list[Kind]]] = defaultdict(list)
+    nodes: dict[str, list[Sequence[Kind]]] = defaultdict(list)
     for (node, _), life in sorted(lives.items(), key=lambda item: (item[0][0], item[1][0].at_ns)):
         nodes[node].append(life)
     return dict(nodes)

@@ -5,8 +5,10 @@ of Parquet files that are read without knowing who wrote them.
 """
 
 import types
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from itertools import repeat
 from operator import attrgetter
 from typing import (
     Any,
@@ -20,7 +22,9 @@ from typing import (
     get_type_hints,
 )
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from framework.evidence.kinds import COMMON, Evidence, own_fields
 from framework.history.texts import as_text
@@ -62,21 +66,54 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
 def rows_of(kind: type[Evidence], table: pa.Table) -> list[Evidence]:
     """A table's rows; what of the columns is missing has the default."""
     columns = [each for each in _columns(kind) if each.name in table.column_names]
-    names = [each.name for each in columns]
-    values = []
+    if not _is_plain(kind) or len(columns) < len(_columns(kind)):
+        return _constructed(kind, columns, table)
+    made = list(map(object.__new__, repeat(kind, len(table))))
     for each in columns:
-        column: Iterable[Any] = _values(table.column(each.name))
-        values.append(map(each.from_arrow, column) if each.from_arrow is not None else column)
+        values = _read(each, table.column(each.name))
+        deque(map(getattr(kind, each.name).__set__, made, values), maxlen=0)
+    return made
+
+
+def _is_plain(kind: type[Evidence]) -> bool:
+    """Whether an object is its slots: then they are filled column by column, in a quarter of the
+    time that a frozen dataclass takes to construct."""
+    return not hasattr(kind, "__post_init__") and not hasattr(kind, "__dict__")
+
+
+def _constructed(
+    kind: type[Evidence], columns: Sequence["_Column"], table: pa.Table
+) -> list[Evidence]:
+    names = [each.name for each in columns]
+    values = [_read(each, table.column(each.name)) for each in columns]
     return [kind(**dict(zip(names, row, strict=True))) for row in zip(*values, strict=True)]
 
 
+def _read(column: "_Column", values: pa.ChunkedArray) -> Iterable[Any]:
+    plain = _values(values)
+    return plain if column.from_arrow is None else map(column.from_arrow, plain)
+
+
 def _values(column: pa.ChunkedArray) -> list[Any]:
-    """As plain Python values: by numpy where it can, which is ten times as fast."""
+    """As plain Python values: by numpy where it can, which is ten times as fast; of a text that
+    many rows have, one object."""
+    values: list[Any]
     if pa.types.is_integer(column.type) and not column.null_count:
-        values: list[Any] = column.to_numpy().tolist()
-        return values
-    plain: list[Any] = column.to_pylist()
-    return plain
+        values = column.to_numpy().tolist()
+    elif pa.types.is_string(column.type) and _repeats(words := pc.unique(column), column):
+        texts = np.array(words.to_pylist(), object)
+        values = texts[np.asarray(pc.index_in(column, words))].tolist()
+    else:
+        values = column.to_pylist()
+    return values
+
+
+def _repeats(words: pa.Array, column: pa.ChunkedArray) -> bool:
+    """Whether it is worth it to look for the same."""
+    return len(words) * _ROWS_A_WORD < len(column)
+
+
+_ROWS_A_WORD: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
