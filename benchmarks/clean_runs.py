@@ -137,7 +137,7 @@ def record_one(
                 stack.enter_context(burning(os.cpu_count() or 1))
             folder = record(test, sys.argv, progress)
     except (UsageError, EngineError) as error:
-        print(f"seed {seed}, {told(kind)}: not recorded: {error}", file=sys.stderr)
+        print(f"seed {seed}, {reported(kind)}: not recorded: {error}", file=sys.stderr)
         return
     line = Recorded(seed=seed, path=str(folder.path.relative_to(results)), kind=kind)
     with (results / JOURNAL).open("a") as file:
@@ -172,7 +172,7 @@ def explained(run: Recorded, result: RunResult) -> Iterator[str]:
     """Nothing of a run that is VALID."""
     if result.verdict is Verdict.VALID:
         return
-    yield f"\n{result.verdict.value}: seed {run.seed}, {told(run.kind)}: {result.path}"
+    yield f"\n{result.verdict.value}: seed {run.seed}, {reported(run.kind)}: {result.path}"
     for checker in result.checkers:
         if checker.verdict is not Verdict.VALID:
             yield from _why(checker)
@@ -187,7 +187,7 @@ def _why(checker: CheckerResult) -> Iterator[str]:
         yield f"    {finding.clause} {finding.key}: {finding.message}"
 
 
-def told(kind: Kind) -> str:
+def reported(kind: Kind) -> str:
     return ", ".join(f"{name} {value}" for name, value in asdict(kind).items() if value != "")
 
 

@@ -87,8 +87,8 @@ class Flood:
             pass_fds=target["fds"],
         )
         assert self._process.stdin is not None
-        told = {"seconds": 3600, "targets": [target]}
-        self._process.stdin.write(json.dumps(told).encode() + b"\n")
+        reported = {"seconds": 3600, "targets": [target]}
+        self._process.stdin.write(json.dumps(reported).encode() + b"\n")
         self._process.stdin.flush()
         for each in opened:
             each.close()

@@ -147,7 +147,7 @@ def _table(story: _Story, first: int, last: int, plant: Plant, run: str) -> pa.T
     silent = story.silent[rows]
     answered = pa.array(~(silent | failed))
     done = pa.array(np.where(failed, "fail", np.where(silent, "info", "ok")))
-    told = pc.if_else(produces, _produced(story, rows), _fetched(story, rows, plant))
+    reported = pc.if_else(produces, _produced(story, rows), _fetched(story, rows, plant))
     keys = pa.array([f'"t/{number}"' for number in range(len(story.base) - 1)])
     nothing = pa.nulls(len(rows), pa.string())
     columns = {
@@ -159,7 +159,7 @@ def _table(story: _Story, first: int, last: int, plant: Plant, run: str) -> pa.T
         "key": keys.take(pa.array(story.part[rows])),
         "value": pc.if_else(produces, _produce(rows), _fetch(story, rows)),
         "type": done,
-        "result": pc.if_else(answered, told, "null"),
+        "result": pc.if_else(answered, reported, "null"),
         "node": pa.repeat("b1", len(rows)),
         "invoked_ns": op * STEP_NS,
         "completed_ns": end * STEP_NS,

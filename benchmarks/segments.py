@@ -38,10 +38,10 @@ def main() -> None:
     for name, shape in SHAPES.items():
         data = segment(megabytes, *shape)
         headers_s, found = timed(lambda data=data: scan(data))
-        records_s, told = timed(lambda found=found: records(found))
+        records_s, reported = timed(lambda found=found: records(found))
         print(
             f"{megabytes} MB, batches of {name}: {len(found.table)} headers in {headers_s:.2f} s, "
-            f"{len(told.table)} records in {records_s:.2f} s"
+            f"{len(reported.table)} records in {records_s:.2f} s"
         )
 
 

@@ -27,8 +27,8 @@ from framework.evidence.run_events import (
     from_no_disk,
     incarnations,
     settled,
+    unreported,
     unshown,
-    untold,
 )
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
@@ -133,7 +133,7 @@ def _counts(events: RunEvents, seen: Mapping[str, int]) -> Mapping[str, Count]:
     absent = "" if done["delete"] else "no delete was acknowledged"
     if why := absent or unshown(events.plan, *OF_TOPICS):
         counts[STAYS_AWAY.name] = why
-    if why := untold(events.plan) or ("" if done else "nothing was acknowledged"):
+    if why := unreported(events.plan) or ("" if done else "nothing was acknowledged"):
         counts[COMMITTED.name] = why
     return counts
 
@@ -237,14 +237,14 @@ def _back_in_the_log(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]
         if isinstance(each, OF_TOPICS):
             by_offset.setdefault(each.offset, each)
     removed: dict[str, TopicRemoved] = {}
-    told: set[str] = set()
+    reported: set[str] = set()
     for offset, each in sorted(by_offset.items()):
         topic_id = each.topic_id
         seen[STAYS_AWAY.name] += bool(removed)
         if isinstance(each, TopicRemoved):
             removed.setdefault(topic_id, each)
-        elif topic_id in removed and topic_id not in told:
-            told.add(topic_id)
+        elif topic_id in removed and topic_id not in reported:
+            reported.add(topic_id)
             deletes = [
                 operation
                 for operation in events.operations

@@ -226,15 +226,15 @@ def _reads(operations: Iterable[Operation], final: bool) -> Iterator[Shown]:
         topic_id = _id_of(operation.result) if operation.ok else None
         if operation.f not in ("describe", "metadata") or topic_id is None:
             continue
-        told = operation.result.get("partitions")
-        if told is not None:
-            partitions = {each["partition"]: _replicas(each.get("replicas")) for each in told}
+        reported = operation.result.get("partitions")
+        if reported is not None:
+            partitions = {each["partition"]: _replicas(each.get("replicas")) for each in reported}
             whole = operation.f == "describe" or (final and operation.phase == "final")
             yield Shown(str(operation.key), topic_id, operation, partitions=partitions, whole=whole)
 
 
-def _replicas(told: Sequence[int] | None) -> Replicas | None:
-    return None if told is None else tuple(told)
+def _replicas(reported: Sequence[int] | None) -> Replicas | None:
+    return None if reported is None else tuple(reported)
 
 
 def _records(log: CommittedLog) -> Iterator[tuple[Shown, int]]:
@@ -311,8 +311,8 @@ def _configs(operations: Iterable[Operation], reads: Iterable[Shown]) -> Iterato
 
 def _tells(answer: Any) -> bool:
     """Whether a create's answer says what was made."""
-    told = ("num_partitions", "replication_factor", "configs")
-    return any(answer.get(each) is not None for each in told)
+    reported = ("num_partitions", "replication_factor", "configs")
+    return any(answer.get(each) is not None for each in reported)
 
 
 def _answered_otherwise(ask: Ask) -> str | None:
@@ -320,9 +320,9 @@ def _answered_otherwise(ask: Ask) -> str | None:
     answer = ask.operation.result
     width = len(ask.assignment[0]) if ask.assignment else ask.replication
     for what, asked in (("num_partitions", ask.partitions), ("replication_factor", width)):
-        told = answer.get(what)
-        if None not in (told, asked) and told != asked:
-            return f"has {what} {told}, not {asked}"
+        reported = answer.get(what)
+        if None not in (reported, asked) and reported != asked:
+            return f"has {what} {reported}, not {asked}"
     configs = answer.get("configs")
     return None if configs is None else _configured_otherwise(ask, dict(configs))
 

@@ -134,8 +134,8 @@ def availability(
 
 
 def _bound_s(plan: Mapping[str, Recorded], options: AvailabilityOptions) -> float:
-    told = options.recovery or plan.get("recovery_s")
-    return float(told) if isinstance(told, int | float) and told > 0 else RECOVERY_S
+    reported = options.recovery or plan.get("recovery_s")
+    return float(reported) if isinstance(reported, int | float) and reported > 0 else RECOVERY_S
 
 
 def _windows(injections: Iterable[FaultRecord]) -> list[Window]:

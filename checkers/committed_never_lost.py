@@ -46,7 +46,7 @@ from framework.evidence.run_events import (
     phase_ns,
     settle_marks,
     settled,
-    untold,
+    unreported,
 )
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
@@ -178,24 +178,24 @@ class Ledger:
 
 
 def committed_never_lost(events: RunEvents) -> Outcome:
-    told = [each for each in accounts(events) if not each.on_disk]
-    ledger, findings, holders = _told(told)
+    reported = [each for each in accounts(events) if not each.on_disk]
+    ledger, findings, holders = _reported(reported)
     findings += [conflict for _, conflict in sorted(ledger.conflicts.items())]
     left = disk_logs(events.evidence)
     sure = committed_on_disks(events)
-    nodes = set(events.plan.get("nodes") or {each.node for each in told})
-    why, single = untold(events.plan), alone(events.plan)
+    nodes = set(events.plan.get("nodes") or {each.node for each in reported})
+    why, single = unreported(events.plan), alone(events.plan)
 
     dropped, found = _dropped_on_disk(events)
     findings += found
-    compared, elections, found = _elections(told, ledger)
+    compared, elections, found = _elections(reported, ledger)
     findings += found
     there, found = _still_there(events, ledger, sure)
     findings += found
-    at_end, found = _at_the_end(events, nodes, told, ledger, left, sure)
+    at_end, found = _at_the_end(events, nodes, reported, ledger, left, sure)
     findings += found
 
-    watched = {each.node for account in told for each in account.history if _watermark(each)}
+    watched = {each.node for account in reported for each in account.history if _watermark(each)}
     counts: dict[str, Count] = {
         ONE.name: single or why or _shared(holders, nodes),
         LEADERS.name: why or _one_leader(sure) or compared,
@@ -210,13 +210,13 @@ def _watermark(each: Evidence) -> bool:
     return isinstance(each, Committed) and each.offset > 0
 
 
-def _told(
-    told: Sequence[Account],
+def _reported(
+    reported: Sequence[Account],
 ) -> tuple["Ledger", list[Finding], Mapping[int, set[str]]]:
     """C by what nodes told, what they dropped of their own, and who told of each offset."""
     ledger = Ledger()
     findings: list[Finding] = []
-    for account in told:
+    for account in reported:
         ledger.node = account.node
         findings += _collect(ledger, account.history)
     ledger.entries = dict(sorted(ledger.entries.items()))
@@ -242,11 +242,11 @@ def _one_leader(sure: CommittedOnDisks) -> str:
     return "the committed log has the record of one leader" if leaders == 1 else ""
 
 
-def _elections(told: Sequence[Account], ledger: "Ledger") -> tuple[int, int, list[Finding]]:
+def _elections(reported: Sequence[Account], ledger: "Ledger") -> tuple[int, int, list[Finding]]:
     """How many records were held against a later leader's log, in how many elections, and what a
     leader lacked."""
     compared, elections, findings = 0, 0, list[Finding]()
-    for account in told:
+    for account in reported:
         log = LogFold()
         for each in account.history:
             if isinstance(each, Elected):
@@ -349,7 +349,7 @@ def _still_there(
 def _at_the_end(
     events: RunEvents,
     nodes: set[str],
-    told: Sequence[Account],
+    reported: Sequence[Account],
     ledger: "Ledger",
     left: Mapping[str, DiskLog],
     sure: CommittedOnDisks,
@@ -360,7 +360,7 @@ def _at_the_end(
     compared, findings = set[str](), list[Finding]()
     if deadline is None:
         return compared, findings
-    for account in told:
+    for account in reported:
         # A workload's own processes may have ended long before.
         if account.node in nodes:
             log = LogFold()
@@ -381,7 +381,7 @@ def _no_end(events: RunEvents) -> str:
     """Why nothing is known that all nodes had in the end; empty: something is."""
     if _settled_ns(events) is None:
         return "the cluster was not seen to settle"
-    if untold(events.plan) and _shown_before(events) is None:
+    if unreported(events.plan) and _shown_before(events) is None:
         return "clients were not shown up to where the metadata log was committed"
     return ""
 

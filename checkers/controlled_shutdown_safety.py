@@ -14,7 +14,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Se
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.folds.brokers import played
+from checkers.folds.brokers import synthetic
 from checkers.folds.committed_log import CommittedLog, known_log
 from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.replay import Key, Replay, states
@@ -46,7 +46,7 @@ from framework.plugins.outcomes import CLIENT_TIMED_OUT
 from framework.plugins.system import RECOVERY_S
 
 FS: Final = ("heartbeat", "produce", "drain")
-TOLD_NS: Final = 1_000_000_000
+REPORTED_NS: Final = 1_000_000_000
 """What is committed when an answer leaves is told as applied within this time."""
 
 HANDS_OVER: Final = Clause(
@@ -157,14 +157,14 @@ def controlled_shutdown_safety(
     lasted = [(each.granted.at_ns - each.begin.at_ns) / 1e6 for each in grants]
     if lasted:
         figures["max_grant_ms"] = round(max(lasted), 1)
-    told = sum(_was_let_go(each) for each in events.operations)
+    reported = sum(_was_let_go(each) for each in events.operations)
     nobody = _nobody_let_go(events.operations)
     peace = "nobody produced while a broker left in peace" if grants else ""
     counts: dict[str, Count] = {
-        HANDS_OVER.name: nobody if nobody and handed < HANDS_OVER.floor else (handed, told),
-        NO_MORE.name: nobody if nobody and watched < NO_MORE.floor else (watched, told),
+        HANDS_OVER.name: nobody if nobody and handed < HANDS_OVER.floor else (handed, reported),
+        NO_MORE.name: nobody if nobody and watched < NO_MORE.floor else (watched, reported),
         HAD_READ.name: read
-        or _nobody_had_to_read(at, log, played(events.operations))
+        or _nobody_had_to_read(at, log, synthetic(events.operations))
         or nobody
         or 0,
         GO_ON.name: tried or peace or nobody or 0,
@@ -223,7 +223,7 @@ def _fenced_last(broker: int | None, log: CommittedLog, by_ns: int) -> int | Non
     when."""
     epoch: int | None = None
     for change, at_ns in zip(log.records, log.by_ns, strict=True):
-        if at_ns > by_ns + TOLD_NS:
+        if at_ns > by_ns + REPORTED_NS:
             break
         if isinstance(change, BrokerFenced) and change.broker_id == broker:
             epoch = change.broker_epoch
@@ -308,7 +308,7 @@ def _late(grant: Grant, fence: BrokerFenced, log: CommittedLog) -> Finding | Non
     broker went with all that it led, and another reason fenced it: its lease, or its heir."""
     granted_ns = grant.granted.at_ns + grant.granted.within_ns
     late_ns = log.not_before_ns[fence.offset] - granted_ns
-    if late_ns <= TOLD_NS:
+    if late_ns <= REPORTED_NS:
         return None
     operations, evidence = grant.witnesses()
     return finding(

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from checkers.folds.brokers import FS as PLAYED
+from checkers.folds.brokers import FS as SYNTHETIC_FS
 from checkers.folds.brokers import KINDS as BROKERS
-from checkers.folds.brokers import nodes_in_service, played
+from checkers.folds.brokers import nodes_in_service, synthetic
 from checkers.folds.leases import begin
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
@@ -144,12 +144,12 @@ def convergence(events: RunEvents, options: ConvergenceOptions = ConvergenceOpti
     ]
     followed = {each.node for each in before if isinstance(each, ImageDigest | Committed)}
     brokers = nodes_in_service(events)
-    told = set(_last_states(before)) & (brokers or planned)
+    reported = set(_last_states(before)) & (brokers or planned)
     counts |= {
         CAUGHT_UP.name: (len(followed & planned), len(planned)),
-        ACTIVE.name: (len(told), len(brokers)),
+        ACTIVE.name: (len(reported), len(brokers)),
         READABLE.name: sum(_partitions(reads) for reads in tried.values()),
-        LED.name: to_lead or _only_played(events.operations),
+        LED.name: to_lead or _only_synthetic(events.operations),
     }
     return weighed(counts, findings, _figures(events))
 
@@ -269,9 +269,9 @@ def _last_states(before: Iterable[Evidence]) -> dict[str, Booted | BrokerStateCh
         if isinstance(each, Booted | BrokerStateChanged):
             last[each.node] = each
     return {
-        node: told
-        for node, told in last.items()
-        if not isinstance(told, Booted) or told.broker_id is not None
+        node: reported
+        for node, reported in last.items()
+        if not isinstance(reported, Booted) or reported.broker_id is not None
     }
 
 
@@ -282,13 +282,13 @@ def _brokers(
     that may be, too: a machine that starves a broker may cost it a lease, which it gets again."""
     last = _last_states(before)
     for node in _nodes_of(plan):
-        told = last.get(node)
-        if told is None or latest_ns(told) >= ending.due_ns:
+        reported = last.get(node)
+        if reported is None or latest_ns(reported) >= ending.due_ns:
             continue
-        state = "starting" if isinstance(told, Booted) else told.after
+        state = "starting" if isinstance(reported, Booted) else reported.after
         if state != "active":
             yield finding(
-                f"broker {node} was {state} at the end", evidence=[told], clause=ACTIVE.name
+                f"broker {node} was {state} at the end", evidence=[reported], clause=ACTIVE.name
             )
 
 
@@ -355,10 +355,10 @@ def _leaderless(
     return able_to, findings
 
 
-def _only_played(operations: Sequence[Operation]) -> str:
+def _only_synthetic(operations: Sequence[Operation]) -> str:
     """Why no partition could be led, where clients say so: brokers that they play are in the ISRs
     of all that they were shown."""
-    ids = played(operations)
+    ids = synthetic(operations)
     shown = [partition for operation in operations for partition in _shown(operation)]
     if all(ids.issuperset(partition["isr"]) for partition in shown):
         return "clients were shown no partition in the end but those of brokers that they play"
@@ -400,7 +400,7 @@ class Convergence(RunChecker):
     check_run = RunCheck(
         convergence,
         evidence=(Booted, Exited, ImageDigest, Committed, BrokerStateChanged, *BROKERS),
-        fs=(*FS, *PLAYED),
+        fs=(*FS, *SYNTHETIC_FS),
         nemesis=True,
         faults=True,
     )

@@ -44,7 +44,7 @@ from framework.evidence.changes import (
     TopicRemoved,
 )
 from framework.evidence.kinds import Decided, Evidence, IsrDecided, Promised, either_of
-from framework.evidence.run_events import RunEvents, untold
+from framework.evidence.run_events import RunEvents, unreported
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 from framework.plugins.outcomes import ABSENT, PRESENT, STALE
@@ -152,7 +152,7 @@ class Known:
         f = "alter-isr" if isinstance(decision, IsrDecided) else str(decision.f)
         return [each for each in self.asking.get((f, on), ()) if may_have_asked(each, decision)]
 
-    def was_told(self, decision: Decided, on: object, what: str) -> bool:
+    def was_reported(self, decision: Decided, on: object, what: str) -> bool:
         """Whether all who may have asked were refused, and told this."""
         asking = self.asked(decision, on)
         return bool(asking) and all(each.failed and each.asserts == what for each in asking)
@@ -184,7 +184,7 @@ def _counts(compared: Mapping[str, int], events: RunEvents) -> dict[str, Count]:
     """What clients asked for once at most, or were refused, gave no occasion."""
     changes = [each for each in events.operations if each.f == "alter-isr"]
     topics = [each for each in events.operations if each.f in ("create", "delete")]
-    why = untold(events.plan)
+    why = unreported(events.plan)
     missing = {
         ISR_ACCEPTED: _few((each.ok for each in changes), "changed ISRs"),
         ISR_REFUSED: why or _few((each.failed for each in changes), "were refused to change ISRs"),
@@ -383,15 +383,15 @@ def _decided_changes(known: Known) -> Iterator[Question]:
                     ask = _acceptance(asked, made, partial(known.asked, each, each.key), each)
                     yield Question(ISR_ACCEPTED, made.offset, ask)
         elif each.accepted is False and known.is_sure(each):
-            yield Question(ISR_REFUSED, each.as_of, _told_refusal(known, each, asked))
+            yield Question(ISR_REFUSED, each.as_of, _reported_refusal(known, each, asked))
 
 
-def _told_refusal(known: Known, decision: IsrDecided, told: IsrRequest) -> Asked:
+def _reported_refusal(known: Known, decision: IsrDecided, reported: IsrRequest) -> Asked:
     """What members it was about its client knows. Where several may have been that, none of them
     could have been refused."""
 
     def ask(state: Replay) -> Iterable[Finding] | None:
-        if against_isr_change(state, told):
+        if against_isr_change(state, reported):
             return []
         asking = known.asked(decision, decision.key)
         if not asking or not all(each.failed for each in asking):
@@ -437,7 +437,7 @@ def _heartbeat(known: Known, decision: Decided, claimed: bool) -> Asked:
             return [_said(known, decision, broker, BROKERS, each) for each in _accepted(state, why)]
         if epoch is None or why or claimed:
             return [] if why else None
-        if not known.was_told(decision, broker, STALE):
+        if not known.was_reported(decision, broker, STALE):
             return None
         message = f"refused as stale, which is its epoch below offset {state.end}"
         return [_said(known, decision, broker, BROKERS, message)]
@@ -494,7 +494,7 @@ def _topic(known: Known, decision: Decided, name: str) -> Asked:
             return _accepted(state, made, why) if made else None
         if why:
             return []
-        if not known.was_told(decision, name, saw):
+        if not known.was_reported(decision, name, saw):
             return None
         message = f"refused as {saw}, which it is not below offset {state.end}"
         return [_said(known, decision, name, TOPICS, message)]
@@ -519,18 +519,18 @@ def _topic(known: Known, decision: Decided, name: str) -> Asked:
 
 def _leaders(known: Known) -> Iterator[Question]:
     """By the log. Who may be shutting down controllers alone tell."""
-    told = any(True for _ in known.events.of(Decided))
+    reported = any(True for _ in known.events.of(Decided))
     if UNCLEAN in str(known.events.plan.get("settings") or ""):
         return
     for each in known.log.records:
         if isinstance(each, PartitionState):
-            yield Question(LEADERS, each.offset, _placed(known, each, told))
+            yield Question(LEADERS, each.offset, _placed(known, each, reported))
 
 
-def _placed(known: Known, change: PartitionState, told: bool) -> Asked:
+def _placed(known: Known, change: PartitionState, reported: bool) -> Asked:
     def ask(state: Replay) -> Iterable[Finding] | None:
         before = state.partitions.get(change.key)
-        leaving = known.may_leave(state) if told else set(state.brokers)
+        leaving = known.may_leave(state) if reported else set(state.brokers)
         if isinstance(change, PartitionCreated):
             if before is not None:
                 return None

@@ -134,11 +134,11 @@ def _occasions(counts: Mapping[str, int], operations: Iterable[Operation]) -> di
     """Where too little was compared, perhaps because clients were acknowledged too little."""
     done = Counter(each.f for each in operations if each.ok)
     topics = done["create"] + done["delete"]
-    played = sum(each.ok for group in _asked_to_register(operations).values() for each in group)
+    synthetic = sum(each.ok for group in _asked_to_register(operations).values() for each in group)
     acknowledged = {
         TOPICS: (topics, "no two changes of topics"),
         REQUESTS: (topics, "no two changes of topics"),
-        REGISTRATIONS: (played, "no two registrations"),
+        REGISTRATIONS: (synthetic, "no two registrations"),
         SHRINKS: (_shrinks(operations), "no two ISRs made smaller"),
     }
     return {
@@ -389,9 +389,9 @@ def _taken_away(log: CommittedLog, operations: Sequence[Operation]) -> tuple[int
         if before is not None and isinstance(change, PartitionChanged):
             requests = asked.get(change.key, [])
             led = (change.leader, change.leader_epoch) == (before.leader, before.leader_epoch)
-            played = any(each.value["broker_id"] == change.leader for each in requests)
+            synthetic = any(each.value["broker_id"] == change.leader for each in requests)
             taken = set(before.isr) - set(change.isr)
-            if led and played and taken and set(change.isr) < set(before.isr):
+            if led and synthetic and taken and set(change.isr) < set(before.isr):
                 judged += 1
                 out = {each for each in taken if not state.live(each)}
                 out |= _leaving(operations, by_ns)

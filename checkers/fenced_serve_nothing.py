@@ -138,16 +138,16 @@ def _served(
     success: Success, operations: list[Operation], life: Sequence[Evidence]
 ) -> Iterator[Finding]:
     served, state = success.served, success.state
-    told = served.state or "active"
+    reported = served.state or "active"
     after = "starting" if state is None else state.after
-    if told == after == "active" or _just_active(success, told, life):
+    if reported == after == "active" or _just_active(success, reported, life):
         return
     beside = under_way(served, operations)
     if state is not None and _may_lag(life, state, served):
         beside = [each for each in beside if surely_before(moment_of(state), begin(each))]
         if not beside:
             return
-    was = f"{told} by its own word" if told != "active" else after
+    was = f"{reported} by its own word" if reported != "active" else after
     yield finding(
         f"{served.node} served {served.api} while it was {was}",
         beside,
@@ -161,11 +161,11 @@ def _may_lag(life: Sequence[Evidence], one: Evidence, other: Evidence) -> bool:
     return other.at_ns - one.at_ns <= lag_ns(life, one.at_ns, other.at_ns)
 
 
-def _just_active(success: Success, told: str, life: Sequence[Evidence]) -> bool:
+def _just_active(success: Success, reported: str, life: Sequence[Evidence]) -> bool:
     """Whether another thread had made it active, and wrote that down a moment later."""
     following = success.following
     return (
-        told == "active"
+        reported == "active"
         and following is not None
         and following.after == "active"
         and _may_lag(life, success.served, following)
@@ -227,23 +227,23 @@ class Applied:
 def _fenced_by_log(events: RunEvents) -> dict[str, list[Fenced]]:
     """Node of the plan -> when it was fenced for longer than a lease lasts, by what others than
     itself had applied."""
-    told: dict[int, list[BrokerFenced | BrokerUnfenced]] = defaultdict(list)
+    reported: dict[int, list[BrokerFenced | BrokerUnfenced]] = defaultdict(list)
     moves: Iterable[BrokerFenced | BrokerUnfenced] = events.of(BrokerFenced, BrokerUnfenced)
     for each in moves:
-        told[each.broker_id].append(each)
+        reported[each.broker_id].append(each)
     found = {}
     for node, ids in ids_of(events.plan).items():
         length_ns = length_of(each for each in events.of(LeaseGranted) if each.node != node)
         if length_ns is not None:
-            own = _applied(each for id in ids for each in told[id] if each.node != node)
+            own = _applied(each for id in ids for each in reported[id] if each.node != node)
             found[node] = list(_out_of_service(own, length_ns))
     return found
 
 
-def _applied(told: Iterable[BrokerFenced | BrokerUnfenced]) -> list[Applied]:
+def _applied(reported: Iterable[BrokerFenced | BrokerUnfenced]) -> list[Applied]:
     """In the order of the log."""
     found: dict[int, Applied] = {}
-    for each in told:
+    for each in reported:
         known = found.setdefault(each.offset, Applied(each, earliest_ns(each), latest_ns(each)))
         known.not_before_ns = min(known.not_before_ns, earliest_ns(each))
         known.by_ns = min(known.by_ns, latest_ns(each))

@@ -455,12 +455,12 @@ class Settled:
 def _questions(run: GroupRun) -> Iterator[tuple[CommittedAnswer, Sequence[Commit], Settled | None]]:
     """Each with the commits that may be its answer, and what was committed before it."""
     commits: dict[Place, list[Commit]] = defaultdict(list)
-    told: dict[Place, list[CommittedAnswer]] = defaultdict(list)
+    reported: dict[Place, list[CommittedAnswer]] = defaultdict(list)
     for commit in run.commits:
         commits[commit.place].append(commit)
     for each in run.answers:
-        told[each.place].append(each)
-    for place, questions in told.items():
+        reported[each.place].append(each)
+    for place, questions in reported.items():
         own = commits[place]
         by_offset: dict[int, list[Commit]] = defaultdict(list)
         for commit in own:

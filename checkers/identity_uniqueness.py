@@ -35,7 +35,7 @@ from framework.evidence.kinds import (
     SnapshotWritten,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, incarnations, untold, voters
+from framework.evidence.run_events import RunEvents, incarnations, unreported, voters
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 
@@ -171,7 +171,7 @@ def _counts(compared: Mapping[str, int], events: RunEvents) -> dict[str, Count]:
         ENTRIES: "",
         BATCHES: "" if "produce" in done else "no client was acknowledged a record",
         PRODUCERS: "" if named else "no client said by which id it produces",
-        VOTERS: untold(events.plan) or _hardly_restarted(events),
+        VOTERS: unreported(events.plan) or _hardly_restarted(events),
     }
     return {each.name: each.count(compared[each.name], why) for each, why in reasons.items()}
 

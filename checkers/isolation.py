@@ -28,7 +28,7 @@ from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.clocks import earliest_ns, latest_ns
 from framework.evidence.kinds import SnapshotWritten
-from framework.evidence.run_events import RunEvents, untold
+from framework.evidence.run_events import RunEvents, unreported
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import DATA_FLOODS, NODE_ANSWERS
@@ -147,7 +147,7 @@ def isolation(events: RunEvents, options: IsolationOptions = IsolationOptions())
     disturbed = Disturbed(events, times, calm, options.busy * 1000)
     judgements: dict[Clause, Judgement] = {
         UNDELAYED: _undelayed(found, _no_node_is_both(events), options.share),
-        NO_ELECTION: disturbed.by(_epochs(events), NO_ELECTION, _hand_overs_untold(events)),
+        NO_ELECTION: disturbed.by(_epochs(events), NO_ELECTION, _hand_overs_unreported(events)),
         NONE_FENCED: disturbed.by(_lists(events), NONE_FENCED),
     }
     counts: dict[str, Count] = {clause.name: count for clause, (count, _) in judgements.items()}
@@ -177,19 +177,19 @@ def _floods(asked: Iterable[Operation]) -> Iterator[Flooded]:
     for each in asked:
         if not each.ok or each.invoked_ns is None:
             continue
-        told = each.result
-        begin_ns = each.invoked_ns + round(told["after_ms"] * 1e6)
+        reported = each.result
+        begin_ns = each.invoked_ns + round(reported["after_ms"] * 1e6)
         yield Flooded(
             operation=each,
             begin_ns=begin_ns,
-            end_ns=begin_ns + round(told["lasted_ms"] * 1e6),
+            end_ns=begin_ns + round(reported["lasted_ms"] * 1e6),
             waited_ms={
                 node["node"]: float(node["p50_ms"])
-                for node in told["nodes"]
+                for node in reported["nodes"]
                 if node["p50_ms"] is not None and 2 * node["refused"] < node["connections"]
             },
-            late_ms=float(told["late_p99_ms"]),
-            latest_ms=float(told["late_max_ms"]),
+            late_ms=float(reported["late_p99_ms"]),
+            latest_ms=float(reported["late_max_ms"]),
         )
 
 
@@ -251,8 +251,8 @@ def _control(events: RunEvents) -> Iterator[Operation]:
     """Control requests of which something can be told."""
     serving = {name for name, roles in _roles(events).items() if CONTROLLER in roles}
     for each in (*events.observations, *events.operations):
-        told = each.ok or (each.failed and each.error_code not in NO_ANSWER)
-        if told and each.f in CONTROL and each.node in serving:
+        reported = each.ok or (each.failed and each.error_code not in NO_ANSWER)
+        if reported and each.f in CONTROL and each.node in serving:
             yield each
 
 
@@ -348,13 +348,13 @@ class Pair:
 
 def _epochs(events: RunEvents) -> list[Pair]:
     """Answers that tell a leader epoch."""
-    told = _told_by_node(events, VIEWS)
+    reported = _reported_by_node(events, VIEWS)
     snapshots: dict[str, list[SnapshotWritten]] = defaultdict(list)
     for each in events.of(SnapshotWritten):
         snapshots[each.node].append(each)
     names = _names(events, CONTROLLER)
     pairs = []
-    for before, after in told:
+    for before, after in reported:
         left = names.get(before.result["leader"])
         own = snapshots[left] if left is not None else ()
         risen = before.result["leader_epoch"] < after.result["leader_epoch"]
@@ -377,10 +377,10 @@ def _risen(before: Operation, after: Operation) -> str:
     return f"{after.node} told leader epoch {was}, and then {now}"
 
 
-def _hand_overs_untold(events: RunEvents) -> str:
+def _hand_overs_unreported(events: RunEvents) -> str:
     """Why it is not known which leaders let go of their own will, by the plan; empty: it is."""
     snapshots = SNAPSHOTS in (events.plan.get("capabilities") or ())
-    return untold(events.plan) if snapshots else ""
+    return unreported(events.plan) if snapshots else ""
 
 
 def _lists(events: RunEvents) -> list[Pair]:
@@ -388,17 +388,19 @@ def _lists(events: RunEvents) -> list[Pair]:
     names = _names(events, BROKER)
     return [
         Pair(before, after, _left_out(before, after, names))
-        for before, after in _told_by_node(events, LISTS)
+        for before, after in _reported_by_node(events, LISTS)
     ]
 
 
-def _told_by_node(events: RunEvents, fs: Sequence[str]) -> Iterator[tuple[Operation, Operation]]:
+def _reported_by_node(
+    events: RunEvents, fs: Sequence[str]
+) -> Iterator[tuple[Operation, Operation]]:
     """Answers to a question, each with the next one of its node."""
-    told: dict[tuple[str, str], list[Operation]] = defaultdict(list)
+    reported: dict[tuple[str, str], list[Operation]] = defaultdict(list)
     for each in events.observations:
         if each.ok and each.f in fs:
-            told[str(each.node), each.f].append(each)
-    for own in told.values():
+            reported[str(each.node), each.f].append(each)
+    for own in reported.values():
         yield from pairwise(own)
 
 
@@ -422,8 +424,8 @@ class Disturbed:
     def __init__(
         self, events: RunEvents, times: Times, floods: Iterable[Flooded], busy_ms: float
     ) -> None:
-        told = events.plan.get("recovery_s")
-        seconds = told if isinstance(told, int | float) and told > 0 else RECOVERY_S
+        reported = events.plan.get("recovery_s")
+        seconds = reported if isinstance(reported, int | float) and reported > 0 else RECOVERY_S
         self._recovery_ns = round(seconds * 1e9)
         self._times = times
         floods = list(floods)

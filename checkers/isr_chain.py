@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final
 
-from checkers.folds.brokers import FS as PLAYED
-from checkers.folds.brokers import LIFE_FS, nothing_done, played
+from checkers.folds.brokers import FS as SYNTHETIC_FS
+from checkers.folds.brokers import LIFE_FS, nothing_done, synthetic
 from checkers.folds.disk_logs import DISK_KINDS, CommittedOnDisks, committed_on_disks
 from checkers.folds.in_sync import (
     IN_SYNC_FS,
@@ -55,7 +55,7 @@ from framework.evidence.kinds import (
     PartitionOffsetSaved,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, uncollected, untold
+from framework.evidence.run_events import RunEvents, uncollected, unreported
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
@@ -137,8 +137,8 @@ class Gaps:
     @classmethod
     def of(cls, events: RunEvents, sure: CommittedOnDisks) -> "Gaps":
         """Of a log that disks carry in part."""
-        told = {each.offset for each in events.of(Change) if each.source != DISK}
-        known = told | sure.entries.keys()
+        reported = {each.offset for each in events.of(Change) if each.source != DISK}
+        known = reported | sure.entries.keys()
         return cls(sorted(set(range(max(known, default=0))) - known) if sure.records else ())
 
     def between(self, before: Link | None, after: Link) -> bool:
@@ -151,7 +151,7 @@ class Gaps:
 class Partition:
     """What is known of one partition. `told`: its records, by whoever has them."""
 
-    told: list[PartitionState] = field(default_factory=list)
+    reported: list[PartitionState] = field(default_factory=list)
     decisions: list[IsrDecided] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
@@ -180,8 +180,8 @@ def isr_chain(events: RunEvents) -> Outcome:
     partitions = _partitions(events, sure)
     judge = Judge(
         gaps=Gaps.of(events, sure),
-        leaders=played(events.operations) | _asking(events.operations),
-        last_told=_last_told(events),
+        leaders=synthetic(events.operations) | _asking(events.operations),
+        last_reported=_last_reported(events),
         lost=bool(uncollected(events.plan)),
         settings=Settings.of(events),
     )
@@ -210,14 +210,14 @@ def isr_chain(events: RunEvents) -> Outcome:
 def _requests(counts: Counts, events: RunEvents) -> Count:
     """Those of clients, if there are any: each one that was accepted."""
     if counts.accepted:
-        return counts.accepted_known, 0 if untold(events.plan) else counts.accepted
-    return counts.decisions or _no_occasion(events) or untold(events.plan) or 0
+        return counts.accepted_known, 0 if unreported(events.plan) else counts.accepted
+    return counts.decisions or _no_occasion(events) or unreported(events.plan) or 0
 
 
 def _joins(counts: Counts, events: RunEvents) -> Count:
     """Where nodes tell nothing, by the plan, only what clients asked for is known."""
-    if untold(events.plan):
-        return counts.joins_known or untold(events.plan)
+    if unreported(events.plan):
+        return counts.joins_known or unreported(events.plan)
     if not counts.joins:
         return _no_occasion(events) or 0
     return counts.joins_known, counts.joins
@@ -243,10 +243,10 @@ def _partitions(events: RunEvents, sure: CommittedOnDisks) -> dict[Key, Partitio
     found: dict[Key, Partition] = defaultdict(Partition)
     for record in sure.records:
         if isinstance(record, PartitionState):
-            found[record.key].told.append(record)
+            found[record.key].reported.append(record)
     for each in events.of(PartitionState):
         if each.source != DISK:
-            found[each.key].told.append(each)
+            found[each.key].reported.append(each)
     for decision in events.of(IsrDecided):
         found[decision.key].decisions.append(decision)
     for operation in events.operations:
@@ -255,7 +255,7 @@ def _partitions(events: RunEvents, sure: CommittedOnDisks) -> dict[Key, Partitio
     return found
 
 
-def _last_told(events: RunEvents) -> dict[int, int]:
+def _last_reported(events: RunEvents) -> dict[int, int]:
     """Controller's epoch -> the end of the log that its last decision rests on: what it decided
     before, it told."""
     ends: dict[int, int] = {}
@@ -277,15 +277,15 @@ class Judge:
 
     gaps: Gaps
     leaders: set[int]
-    last_told: dict[int, int]
+    last_reported: dict[int, int]
     lost: bool
     settings: Settings
     counts: Counts = field(default_factory=Counts)
 
     def of(self, key: Key, partition: Partition) -> Iterator[Finding]:
-        partition.links, conflicts = links_of(partition.told)
+        partition.links, conflicts = links_of(partition.reported)
         partition.shown = list(sights(partition.operations, key))
-        self.counts.chain += max(len(partition.told) - 1, 0)
+        self.counts.chain += max(len(partition.reported) - 1, 0)
         yield from conflicts
         yield from self._chain(partition.links)
         yield from self._elections(key, partition.links)
@@ -340,16 +340,16 @@ class Judge:
                 continue
             self.counts.joins += 1
             version = before.version
-            told = [
+            reported = [
                 each
                 for each in partition.decisions
                 if each.accepted is not False and each.partition_epoch == version
             ]
             if before.state.leader in self.leaders:
                 asked = clients_asked(changes, shown, version, before.state, after.state)
-            elif told:
+            elif reported:
                 asked = True
-            elif self.last_told.get(after.epoch, -1) > after.offset:
+            elif self.last_reported.get(after.epoch, -1) > after.offset:
                 asked = False
             else:
                 continue
@@ -567,6 +567,6 @@ class IsrChain(RunChecker):
         isr_chain,
         evidence=(Change, Decided, IsrDecided, PartitionCommitted),
         disk=(*DISK_KINDS, PartitionLogOnDisk, PartitionOffsetSaved),
-        fs=(*FS, *PLAYED, *LIFE_FS, *IN_SYNC_FS),
+        fs=(*FS, *SYNTHETIC_FS, *LIFE_FS, *IN_SYNC_FS),
         faults=True,
     )

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from checkers.folds.brokers import FS as PLAYED
+from checkers.folds.brokers import FS as SYNTHETIC_FS
 from checkers.folds.brokers import ISR_FS, LIFE_FS, in_service, nothing_done
 from checkers.folds.committed_log import CommittedLog, committed_log
 from checkers.folds.leases import FS, length_of, served_without_lease, serving
@@ -165,12 +165,12 @@ def _in_order_of_grant(grants: Iterable[LeaseGranted]) -> list[LeaseGranted]:
 
 def _one_process(grants: Iterable[LeaseGranted]) -> Iterator[Finding]:
     holders: dict[tuple[int, int], LeaseGranted] = {}
-    told: set[tuple[int, int]] = set()
+    reported: set[tuple[int, int]] = set()
     for grant in grants:
         key = (grant.broker_id, grant.broker_epoch)
         holder = holders.setdefault(key, grant)
-        if holder.incarnation != grant.incarnation and key not in told:
-            told.add(key)
+        if holder.incarnation != grant.incarnation and key not in reported:
+            reported.add(key)
             yield finding(
                 f"two processes were leased broker id {grant.broker_id} under epoch "
                 f"{grant.broker_epoch}",
@@ -402,6 +402,6 @@ class LeaseExclusion(RunChecker):
             *(Booted, LeaseGranted, Served, Stalled),
             *(Claimed, Appended, Decided, Change, Promised),
         ),
-        fs=(*FS, *PLAYED, *LIFE_FS, *ISR_FS),
+        fs=(*FS, *SYNTHETIC_FS, *LIFE_FS, *ISR_FS),
         faults=True,
     )

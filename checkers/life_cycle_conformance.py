@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.folds.brokers import FS as PLAYED
+from checkers.folds.brokers import FS as SYNTHETIC_FS
 from checkers.folds.brokers import KINDS as BROKERS
 from checkers.folds.brokers import in_service
 from checkers.folds.raft_roles import KINDS as ROLE_KINDS
@@ -180,10 +180,10 @@ def _activation(change: BrokerStateChanged, broker: Broker, what: str) -> Iterat
             evidence=_shown(change, broker),
             clause=TRIGGERS.name,
         )
-    told = heard is not None and (
+    reported = heard is not None and (
         heard.accepted and heard.next_state == "active" and heard.answered_epoch == epoch
     )
-    if not told:
+    if not reported:
         yield finding(
             f"{what} under epoch {epoch}: no heartbeat was answered so",
             evidence=_shown(change, broker),
@@ -225,4 +225,4 @@ class LifeCycleConformance(RunChecker):
     )
     requires = evidence_of(BrokerStateChanged)
     clauses = (STATES, TRIGGERS, ROLES, ROLE_TRIGGERS)
-    check_run = RunCheck(life_cycle_conformance, evidence=(*KINDS, *BROKERS), fs=PLAYED)
+    check_run = RunCheck(life_cycle_conformance, evidence=(*KINDS, *BROKERS), fs=SYNTHETIC_FS)

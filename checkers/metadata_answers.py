@@ -345,11 +345,11 @@ def _differ(
 ) -> Iterator[tuple[Sight, Sight]]:
     """Of each number the first two that show it with different values."""
     known: dict[int, Sight] = {}
-    told: set[int] = set()
+    reported: set[int] = set()
     for sight in sights:
         other = known.setdefault(number(sight), sight)
-        if value(other) != value(sight) and number(sight) not in told:
-            told.add(number(sight))
+        if value(other) != value(sight) and number(sight) not in reported:
+            reported.add(number(sight))
             yield other, sight
 
 

@@ -25,7 +25,7 @@ from framework.evidence.kinds import (
     ImageShown,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, from_no_disk, incarnations, untold, voters
+from framework.evidence.run_events import RunEvents, from_no_disk, incarnations, unreported, voters
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
@@ -91,8 +91,8 @@ class Tally:
 
 def monotonic_counters(events: RunEvents) -> Outcome:
     tally = Tally()
-    told = from_no_disk(events.evidence)
-    nodes = incarnations(told)
+    reported = from_no_disk(events.evidence)
+    nodes = incarnations(reported)
     for lives in nodes.values():
         _quorum_state(tally, (each for life in lives for each in life))
         for life in lives:
@@ -101,7 +101,7 @@ def monotonic_counters(events: RunEvents) -> Outcome:
         _quorum_state(tally, left)
     _leaders_watermarks(tally, events.of(Committed))
     left_records = committed_on_disks(events).records
-    _records(tally, [*left_records, *(each for each in told if isinstance(each, Change))])
+    _records(tally, [*left_records, *(each for each in reported if isinstance(each, Change))])
     _answered_broker_epochs(tally, events.operations)
     _metadata(tally, events.operations, _boots(nodes))
     return weighed(_counts(tally, events), tally.findings, {"nodes": len(nodes)})
@@ -112,7 +112,7 @@ def _counts(tally: Tally, events: RunEvents) -> dict[str, Count]:
     counts: dict[str, Count] = {
         each.name: tally.compared[each.name] for each in (SAVED, WATERMARKS, RECORDS, ANSWERS)
     }
-    if why := untold(events.plan):
+    if why := unreported(events.plan):
         counts[WATERMARKS.name] = why
         left = _left_by_node(events)
         if set(voters(events.plan)) <= set(left) and all(len(each) == 1 for each in left.values()):

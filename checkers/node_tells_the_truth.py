@@ -38,7 +38,7 @@ from framework.evidence.kinds import (
     disk_of,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, alone, incarnations, uncollected, untold
+from framework.evidence.run_events import RunEvents, alone, incarnations, uncollected, unreported
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
@@ -48,7 +48,7 @@ IN_FLIGHT: Final = 3
 """Answers that a process may not get to tell of before it is killed."""
 SERVES: Final = ("create", "delete", "metadata", "describe-configs")
 """Operations whose requests nodes tell of, where any does."""
-TOLD: Final = Clause(
+REPORTED: Final = Clause(
     name="told-is-there",
     says="What a node told that it wrote, and not that it is gone, is on its disk",
     compares="nodes ten records or more of which were held against their disks",
@@ -144,7 +144,7 @@ class Account:
 
     log: LogFold = field(default_factory=LogFold)
     appends: dict[int, dict[Entry, Appended]] = field(default_factory=dict)
-    untold_ends: set[int] = field(default_factory=set)
+    unreported_ends: set[int] = field(default_factory=set)
     found: int = 0
     high_watermark: int = 0
     in_order: bool = False
@@ -157,7 +157,7 @@ class Account:
         """Whether a process may have been killed between writing this batch and telling of it: one
         batch each, its last."""
         if batch.base_offset < self.log.end:
-            return batch.end_offset in self.untold_ends
+            return batch.end_offset in self.unreported_ends
         return not self.in_order and batch.base_offset == self.log.end
 
     def now(self, offset: int) -> Entry | None:
@@ -173,7 +173,7 @@ def node_tells_the_truth(events: RunEvents) -> Outcome:
     )
     disks = _disks(each for each in events.evidence if each.source == DISK)
     tellers = {each.node for each in events.of(Appended) if each.source != DISK}
-    nodes, why = set(events.plan.get("nodes") or ()), untold(events.plan)
+    nodes, why = set(events.plan.get("nodes") or ()), unreported(events.plan)
     single = alone(events.plan)
     held: Counter[str] = Counter()
     looked_up: Counter[str] = Counter()
@@ -187,13 +187,13 @@ def node_tells_the_truth(events: RunEvents) -> Outcome:
             held[node] = _held(disk, account)
             looked_up[node] = sum(len(batch.crcs) for batch in disk.batches)
             findings += _compare(node, disk, disk.log, account)
-    told = {node for node, records in held.items() if records >= ENOUGH}
+    reported = {node for node, records in held.items() if records >= ENOUGH}
     there = {node for node, records in looked_up.items() if records >= ENOUGH}
-    ended, unheard = _ended_untold(events, lives)
-    served, silent = _served_untold(events, lives)
+    ended, unheard = _ended_unreported(events, lives)
+    served, silent = _served_unreported(events, lives)
     findings += [*unheard, *silent] if not why else []
     counts: dict[str, Count] = {
-        TOLD.name: single or why or (len(told), len(told | nodes)),
+        REPORTED.name: single or why or (len(reported), len(reported | nodes)),
         THERE.name: single or why or (len(there), len(there | nodes)),
         WHOLE.name: single or (len(read), len(read | nodes)),
         ENDED.name: single or why or ended,
@@ -203,10 +203,10 @@ def node_tells_the_truth(events: RunEvents) -> Outcome:
     return weighed(counts, findings, figures)
 
 
-def _held(disk: Disk, told: Account) -> int:
+def _held(disk: Disk, reported: Account) -> int:
     """How many records are as they were told."""
     return sum(
-        told.wrote(offset, (batch.epoch, crc)) is not None
+        reported.wrote(offset, (batch.epoch, crc)) is not None
         for batch in disk.batches
         for offset, crc in enumerate(batch.crcs, batch.base_offset)
     )
@@ -227,22 +227,22 @@ def _may_run(plan: Mapping[str, Recorded], node: str) -> bool:
 
 
 def _account(lives: Sequence[Sequence[Evidence]], running: bool) -> Account:
-    told = Account(running=running)
+    reported = Account(running=running)
     for each in (each for life in lives for each in life):
-        told.log.feed(each)
+        reported.log.feed(each)
         match each:
             case Appended():
                 for offset, crc in enumerate(each.crcs, each.base_offset):
-                    told.appends.setdefault(offset, {})[each.epoch, crc] = each
+                    reported.appends.setdefault(offset, {})[each.epoch, crc] = each
             case Committed():
-                told.high_watermark = max(told.high_watermark, each.offset)
-    told.found = (_log_end(lives[0]) or 0) if lives else 0
-    told.in_order = not lives or _ended(lives[-1])
+                reported.high_watermark = max(reported.high_watermark, each.offset)
+    reported.found = (_log_end(lives[0]) or 0) if lives else 0
+    reported.in_order = not lives or _ended(lives[-1])
     for life, following in pairwise(lives):
         end = _log_end(following)
         if end is not None and not _ended(life):
-            told.untold_ends.add(end)
-    return told
+            reported.unreported_ends.add(end)
+    return reported
 
 
 def _ended(life: Iterable[Evidence]) -> bool:
@@ -255,19 +255,19 @@ def _log_end(life: Iterable[Evidence]) -> int | None:
     return next((each.log_end for each in life if isinstance(each, Booted)), None)
 
 
-def _compare(node: str, disk: Disk, log: LogOnDisk, told: Account) -> Iterator[Finding]:
+def _compare(node: str, disk: Disk, log: LogOnDisk, reported: Account) -> Iterator[Finding]:
     """What is other than it was told; of each kind the first."""
     for found in (
-        _other_than_told(node, disk, told),
-        _untold(node, disk, told),
-        _missing(node, disk, log, told),
+        _other_than_reported(node, disk, reported),
+        _unreported(node, disk, reported),
+        _missing(node, disk, log, reported),
     ):
         first = next(found, None)
         if first is not None:
             yield first
 
 
-def _damaged(node: str, disk: Disk, told: Account) -> Iterator[Finding]:
+def _damaged(node: str, disk: Disk, reported: Account) -> Iterator[Finding]:
     """The first log that was not whole, as any process left it."""
     if disk.damaged:
         log = disk.damaged[0]
@@ -276,7 +276,7 @@ def _damaged(node: str, disk: Disk, told: Account) -> Iterator[Finding]:
         if isinstance(log, PartitionLogOnDisk):
             what = f"the log of {log.topic_id}/{log.partition}"
         yield finding(f"{what} of {node}: {log.wrong[0]}{more}", evidence=[log], clause=WHOLE.name)
-    elif disk.log is not None and disk.log.torn and told.in_order and told.log.end:
+    elif disk.log is not None and disk.log.torn and reported.in_order and reported.log.end:
         yield finding(
             f"the metadata log of {node} ends with half a batch, though the process ended in "
             "good order",
@@ -285,28 +285,28 @@ def _damaged(node: str, disk: Disk, told: Account) -> Iterator[Finding]:
         )
 
 
-def _other_than_told(node: str, disk: Disk, told: Account) -> Iterator[Finding]:
+def _other_than_reported(node: str, disk: Disk, reported: Account) -> Iterator[Finding]:
     for batch, offset, entry in _entries(disk):
-        now = told.now(offset)
-        if now is None or now == entry or (told.running and told.wrote(offset, entry)):
+        now = reported.now(offset)
+        if now is None or now == entry or (reported.running and reported.wrote(offset, entry)):
             continue
-        append = told.wrote(offset, now)
+        append = reported.wrote(offset, now)
         yield finding(
             f"{node} told that it has epoch {now[0]}, CRC {now[1]} at offset {offset}; on its disk "
             f"is epoch {entry[0]}, CRC {entry[1]}",
             evidence=[*([append] if append else []), batch],
-            clause=TOLD.name,
+            clause=REPORTED.name,
         )
 
 
-def _untold(node: str, disk: Disk, told: Account) -> Iterator[Finding]:
+def _unreported(node: str, disk: Disk, reported: Account) -> Iterator[Finding]:
     """Also what was told, and then that it was cut off."""
     for batch, offset, entry in _entries(disk):
-        if told.now(offset) is not None or told.may_not_know(batch):
+        if reported.now(offset) is not None or reported.may_not_know(batch):
             continue
-        if offset < told.found or (told.running and offset >= told.log.end):
+        if offset < reported.found or (reported.running and offset >= reported.log.end):
             continue
-        append = told.wrote(offset, entry)
+        append = reported.wrote(offset, entry)
         if append is None:
             yield finding(
                 f"{node} has epoch {entry[0]}, CRC {entry[1]} at offset {offset} on its disk, and "
@@ -314,37 +314,37 @@ def _untold(node: str, disk: Disk, told: Account) -> Iterator[Finding]:
                 evidence=[batch],
                 clause=THERE.name,
             )
-        elif offset >= told.log.end:
+        elif offset >= reported.log.end:
             yield finding(
-                f"{node} told that it cut its log back to {told.log.end}; on its disk is what "
+                f"{node} told that it cut its log back to {reported.log.end}; on its disk is what "
                 f"it had written at offset {offset}",
                 evidence=[append, batch],
                 clause=THERE.name,
             )
 
 
-def _missing(node: str, disk: Disk, log: LogOnDisk, told: Account) -> Iterator[Finding]:
+def _missing(node: str, disk: Disk, log: LogOnDisk, reported: Account) -> Iterator[Finding]:
     """Records at the log's beginning or its end."""
-    if log.wrong or told.running:
+    if log.wrong or reported.running:
         return
-    if log.start_offset > max(told.log.start, disk.snapshot_end):
+    if log.start_offset > max(reported.log.start, disk.snapshot_end):
         yield finding(
             f"the log of {node} begins at {log.start_offset} on its disk, where no snapshot "
-            f"reaches, and it told that it begins at {told.log.start}",
+            f"reaches, and it told that it begins at {reported.log.start}",
             evidence=[log],
-            clause=TOLD.name,
+            clause=REPORTED.name,
         )
-    for offset in range(max(log.end_offset, disk.gone_below()), told.log.end):
-        entry = told.now(offset)
+    for offset in range(max(log.end_offset, disk.gone_below()), reported.log.end):
+        entry = reported.now(offset)
         if entry is None:
             continue
-        if told.in_order or offset < told.high_watermark:
-            append = told.wrote(offset, entry)
+        if reported.in_order or offset < reported.high_watermark:
+            append = reported.wrote(offset, entry)
             yield finding(
                 f"{node} told that it has epoch {entry[0]}, CRC {entry[1]} at offset {offset}; the "
                 f"log on its disk ends at {log.end_offset}",
                 evidence=[*([append] if append else []), log],
-                clause=TOLD.name,
+                clause=REPORTED.name,
             )
 
 
@@ -357,7 +357,7 @@ def _entries(disk: Disk) -> Iterator[tuple[Appended, int, Entry]]:
 # --- processes and answers ----------------------------------------------------------------
 
 
-def _ended_untold(
+def _ended_unreported(
     events: RunEvents, lives: Mapping[str, Sequence[Sequence[Evidence]]]
 ) -> tuple[Count, list[Finding]]:
     """Of how many of the plan's nodes exit codes are known; and those with fewer processes that
@@ -386,13 +386,13 @@ def _ended_untold(
     return (len(nodes & set(ended)), len(nodes)), findings
 
 
-def _served_untold(
+def _served_unreported(
     events: RunEvents, lives: Mapping[str, Sequence[Sequence[Evidence]]]
 ) -> tuple[int, list[Finding]]:
     """How many answers to clients there were of requests that nodes tell of; and nodes that told of
     fewer than clients had."""
-    told = Counter((each.node, each.f) for each in events.of(Served))
-    known, lost = {f for _, f in told}, uncollected(events.plan)
+    reported = Counter((each.node, each.f) for each in events.of(Served))
+    known, lost = {f for _, f in reported}, uncollected(events.plan)
     answers: dict[tuple[str, str], list[Operation]] = defaultdict(list)
     for operation in events.operations:
         node, f = operation.node, operation.f
@@ -401,11 +401,11 @@ def _served_untold(
     findings = []
     for (node, f), operations in sorted(answers.items()):
         may_miss = IN_FLIGHT * max(1, len(lives.get(node, ())))
-        if told[node, f] + may_miss < len(operations):
+        if reported[node, f] + may_miss < len(operations):
             findings.append(
                 finding(
                     f"clients had {len(operations)} answers to {f} by {node}, and it told of "
-                    f"{told[node, f]}",
+                    f"{reported[node, f]}",
                     operations[:5],
                     by=[EVENTS],
                     clause=SERVED.name,
@@ -421,7 +421,7 @@ class NodeTellsTheTruth(RunChecker):
         "told of its processes and of what clients had answered by it"
     )
     requires = either_of(Appended) | disk_of(LogOnDisk)
-    clauses = (TOLD, THERE, WHOLE, ENDED, SERVED)
+    clauses = (REPORTED, THERE, WHOLE, ENDED, SERVED)
     check_run = RunCheck(
         node_tells_the_truth,
         evidence=(*KINDS, Committed, Exited, ProcessEnded, Served),

@@ -181,14 +181,14 @@ class BrokerList:
 def _views(observations: Iterable[Operation]) -> Iterator[View]:
     for each in observations:
         if each.ok and each.f in (OWN_VIEW, LEADERS_VIEW):
-            told = each.result
-            ends = dict(map(tuple, told.get("voters") or ()))
-            end = ends.get(told["leader"], -1)
+            reported = each.result
+            ends = dict(map(tuple, reported.get("voters") or ()))
+            end = ends.get(reported["leader"], -1)
             yield View(
                 operation=each,
-                leader=told["leader"],
-                epoch=told["leader_epoch"],
-                high_watermark=told["high_watermark"],
+                leader=reported["leader"],
+                epoch=reported["leader_epoch"],
+                high_watermark=reported["high_watermark"],
                 end=end if end >= 0 else None,
             )
 
@@ -196,9 +196,9 @@ def _views(observations: Iterable[Operation]) -> Iterator[View]:
 def _lists(observations: Iterable[Operation]) -> Iterator[BrokerList]:
     for each in observations:
         if each.ok and each.f in LISTS:
-            told = each.result["brokers"]
+            reported = each.result["brokers"]
             yield BrokerList(
-                each, {broker["id"]: f"{broker['host']}:{broker['port']}" for broker in told}
+                each, {broker["id"]: f"{broker['host']}:{broker['port']}" for broker in reported}
             )
 
 
@@ -333,8 +333,10 @@ def _quiet(events: RunEvents, nodes: Nodes, recovery_ns: int) -> Sequence[Quiet]
 
 
 def _recovery_ns(events: RunEvents) -> int:
-    told = events.plan.get("recovery_s")
-    return round((told if isinstance(told, int | float) and told > 0 else RECOVERY_S) * 1e9)
+    reported = events.plan.get("recovery_s")
+    return round(
+        (reported if isinstance(reported, int | float) and reported > 0 else RECOVERY_S) * 1e9
+    )
 
 
 def _asked_ns(operation: Operation) -> int:
@@ -471,12 +473,12 @@ def _one_address(lists: Iterable[BrokerList], nodes: Nodes) -> Judgement:
         for number in each.brokers.keys() & names.keys():
             compared += number in first
             before = first.setdefault(number, each)
-            told = before.brokers[number], each.brokers[number]
-            if told[0] != told[1] and number not in findings:
+            reported = before.brokers[number], each.brokers[number]
+            if reported[0] != reported[1] and number not in findings:
                 findings[number] = finding(
-                    f"broker {number} ({names[number]}) has two addresses: {told[0]} by "
-                    f"{before.operation.node} (operation {before.operation.index}), {told[1]} by "
-                    f"{each.operation.node} (operation {each.operation.index})",
+                    f"broker {number} ({names[number]}) has two addresses: {reported[0]} by "
+                    f"{before.operation.node} (operation {before.operation.index}), "
+                    f"{reported[1]} by {each.operation.node} (operation {each.operation.index})",
                     [before.operation, each.operation],
                     clause=ONE_ADDRESS.name,
                 )

@@ -25,7 +25,7 @@ from framework.evidence.kinds import (
     RoleTaken,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, alone, node_ids, untold, voters
+from framework.evidence.run_events import RunEvents, alone, node_ids, unreported, voters
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
@@ -99,7 +99,7 @@ def one_leader_per_epoch(events: RunEvents) -> Outcome:
     who, why = set(voters(events.plan)), alone(events.plan)
     counts: dict[str, Count] = {
         RECORDS.name: why or (len(records), len(records | who)),
-        CLAIMS.name: why or (len(claims), 0 if untold(events.plan) else len(claims | who)),
+        CLAIMS.name: why or (len(claims), 0 if unreported(events.plan) else len(claims | who)),
     }
     return weighed(counts, findings, {"epochs": len(epochs)})
 

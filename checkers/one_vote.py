@@ -25,7 +25,7 @@ from framework.evidence.kinds import (
     Voted,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, alone, node_ids, untold
+from framework.evidence.run_events import RunEvents, alone, node_ids, unreported
 from framework.plugins.checker import DISKS, EVENTS, Clause, Count, Finding
 
 
@@ -76,7 +76,7 @@ def one_vote(events: RunEvents) -> Outcome:
     why = alone(events.plan, voting=True)
     counts: dict[str, Count] = {
         ONE_CANDIDATE.name: why or len(mentions) - len(first),
-        LONG_ENOUGH.name: why or untold(events.plan) or compared,
+        LONG_ENOUGH.name: why or unreported(events.plan) or compared,
     }
     return weighed(counts, [*findings, *shorter], {"grants": len(first)})
 

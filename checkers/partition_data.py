@@ -273,11 +273,11 @@ def _final_end(fetches: Iterable[Fetch]) -> int | None:
 
 def _one_value(acknowledged: Iterable[Claim], read: Iterable[Claim]) -> Iterator[Finding]:
     first: dict[int, Claim] = {}
-    told: set[int] = set()
+    reported: set[int] = set()
     for claim in (*acknowledged, *read):
         known = first.setdefault(claim.offset, claim)
-        if known.value != claim.value and claim.offset not in told:
-            told.add(claim.offset)
+        if known.value != claim.value and claim.offset not in reported:
+            reported.add(claim.offset)
             yield finding(
                 f"offset {claim.offset} holds {known.value} by operation {known.operation.index}, "
                 f"and {claim.value} by operation {claim.operation.index}",
@@ -296,13 +296,13 @@ def _one_offset(
         if not each.value.get("idempotent") and (each.ext or {}).get("attempts") != 1
     }
     first: dict[Any, Claim] = {}
-    told: set[Any] = set()
+    reported: set[Any] = set()
     for claim in (*acknowledged, *read):
         known = first.setdefault(claim.value, claim)
         if known.offset == claim.offset or claim.value in may_repeat:
             continue
-        if claim.value not in told:
-            told.add(claim.value)
+        if claim.value not in reported:
+            reported.add(claim.value)
             yield finding(
                 f"value {claim.value} stands at offset {known.offset} by operation "
                 f"{known.operation.index}, and at {claim.offset} by operation "
@@ -324,12 +324,12 @@ def _missing(
     for claim in (*acknowledged, *read):
         claims.setdefault(claim.offset, claim)
     offsets = sorted(claims)
-    told: set[int] = set()
+    reported: set[int] = set()
     for fetch in fetches:
         held = {offset for offset, _ in fetch.records}
         for offset in _between(offsets, fetch.begin, fetch.end):
-            if offset not in held and offset not in told:
-                told.add(offset)
+            if offset not in held and offset not in reported:
+                reported.add(offset)
                 yield _lost(claims[offset], f"operation {fetch.operation.index} passed it", fetch)
 
 
@@ -351,10 +351,10 @@ def _lost(claim: Claim, how: str, fetch: Fetch | None = None) -> Finding:
 
 
 def _beyond(acknowledged: Iterable[Claim], read: Iterable[Claim], end: int) -> Iterator[Finding]:
-    told: set[int] = set()
+    reported: set[int] = set()
     for claim in (*acknowledged, *read):
-        if claim.offset >= end and claim.offset not in told:
-            told.add(claim.offset)
+        if claim.offset >= end and claim.offset not in reported:
+            reported.add(claim.offset)
             yield _lost(claim, f"the partition ends at {end}")
 
 
@@ -477,12 +477,12 @@ def _within_answer(fetches: Iterable[Fetch]) -> Iterator[Finding]:
 
 def _written(produces: Iterable[Operation], read: Iterable[Claim]) -> Iterator[Finding]:
     wrote = {each.value["value"]: each for each in produces}
-    told: set[Any] = set()
+    reported: set[Any] = set()
     for claim in read:
         produce = wrote.get(claim.value)
-        if claim.value in told or (produce is not None and not produce.failed):
+        if claim.value in reported or (produce is not None and not produce.failed):
             continue
-        told.add(claim.value)
+        reported.add(claim.value)
         if produce is None:
             yield finding(
                 f"operation {claim.operation.index} read {claim.value} at offset {claim.offset}, "
@@ -508,11 +508,11 @@ def _ends(operations: Iterable[Operation], end: int) -> Iterator[Finding]:
         if not operation.ok or not isinstance(operation.result, dict):
             continue
         name = {"list-offsets": "offset", "fetch": "high_watermark"}.get(operation.f)
-        told = operation.result.get(name) if name is not None else None
-        if isinstance(told, int) and told > end:
+        reported = operation.result.get(name) if name is not None else None
+        if isinstance(reported, int) and reported > end:
             what = "a high watermark of" if operation.f == "fetch" else "the offset"
             yield finding(
-                f"operation {operation.index} ({operation.f}) was told {what} {told}; the "
+                f"operation {operation.index} ({operation.f}) was told {what} {reported}; the "
                 f"partition ends at {end}",
                 [operation],
                 clause=LIMITS.name,

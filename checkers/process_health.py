@@ -143,7 +143,7 @@ def process_health(
     )
 
 
-def _told(events: RunEvents) -> Iterator[Evidence]:
+def _reported(events: RunEvents) -> Iterator[Evidence]:
     """What shows that a process lived, and when: what is on its disk says only that it did."""
     return (each for each in events.of(*LIFE) if each.source != DISK)
 
@@ -219,7 +219,7 @@ def _acted_on(faults: Iterable[FaultRecord], node: str, begin: int, end: int) ->
 def _unexplained(events: RunEvents) -> Iterator[Finding]:
     """A process that said nothing of its end, followed by another one, that nothing killed."""
     deadly = [each for each in events.faults if each.ends_processes is not False]
-    for node, lives in incarnations(_told(events)).items():
+    for node, lives in incarnations(_reported(events)).items():
         for life, following in pairwise(lives):
             if any(isinstance(each, Exited) for each in life):
                 continue
@@ -260,7 +260,7 @@ def _silent(events: RunEvents, options: ProcessHealthOptions) -> Iterator[Findin
     if not ticks or not long_ns:
         return
     end_ns = max((each.time_ns for each in events.nemesis), default=0)
-    for node, lives in incarnations(_told(events)).items():
+    for node, lives in incarnations(_reported(events)).items():
         held = [*_held(events.faults, node), *_starved(events, node)]
         for life in lives:
             following = [earliest_ns(each) for each in life[1:]]
@@ -301,8 +301,8 @@ def _held(faults: Iterable[FaultRecord], node: str) -> list[tuple[int, int]]:
 
 def _never_back(events: RunEvents, boot_s: float) -> Iterator[Finding]:
     """A node that was killed and started again, and did not come as far as its boot."""
-    last_ns = max((each.at_ns for each in _told(events)), default=0)
-    for node, lives in incarnations(_told(events)).items():
+    last_ns = max((each.at_ns for each in _reported(events)), default=0)
+    for node, lives in incarnations(_reported(events)).items():
         last = lives[-1][-1]
         killed = [
             each

@@ -43,7 +43,7 @@ from framework.evidence.kinds import (
     SnapshotFile,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, untold
+from framework.evidence.run_events import RunEvents, unreported
 from framework.plugins.checker import DISKS, EVENTS, Clause, Count, Finding
 from framework.verdict import Verdict
 
@@ -143,7 +143,7 @@ def _counts(
         counts[TOPICS.name] = "clients asked for one topic alone"
     if form is None:
         counts[DIGESTS.name] = "the system does not say how its nodes make digests"
-    elif not compared[DIGESTS.name] and (why := untold(events.plan)):
+    elif not compared[DIGESTS.name] and (why := unreported(events.plan)):
         counts[DIGESTS.name] = why
     return counts
 
@@ -424,8 +424,8 @@ class State:
 
 
 def _states(events: RunEvents) -> Iterator[State]:
-    told: Iterable[ImageDigest | ImageShown] = events.of(ImageDigest, ImageShown)
-    for each in told:
+    reported: Iterable[ImageDigest | ImageShown] = events.of(ImageDigest, ImageShown)
+    for each in reported:
         yield State(each.offset, each.digest, each)
     for file in events.of(SnapshotFile):
         if file.digest is not None:
@@ -433,13 +433,13 @@ def _states(events: RunEvents) -> Iterator[State]:
 
 
 def _digests(
-    told: Iterable[State], log: CommittedLog, form: ImageForm
+    reported: Iterable[State], log: CommittedLog, form: ImageForm
 ) -> tuple[int, list[Finding]]:
     """A node's state below an offset is what the records below it make: what a removed topic
     was configured to is gone, and nothing that is in no record is there."""
     by_offset: dict[int, dict[str, Evidence]] = defaultdict(dict)
-    for state_told in told:
-        by_offset[state_told.offset].setdefault(state_told.digest, state_told.by)
+    for state_reported in reported:
+        by_offset[state_reported.offset].setdefault(state_reported.digest, state_reported.by)
     digest = Digest(form)
     compared, findings = 0, []
     for offset, state in states(log, by_offset, form):

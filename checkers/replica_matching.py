@@ -150,14 +150,14 @@ class Member:
 
 
 def _same_batches(events: RunEvents, logs: Logs, lives: TopicLives) -> tuple[Count, list[Finding]]:
-    told = _high_watermarks(events.operations, lives)
-    if not told:
+    reported = _high_watermarks(events.operations, lives)
+    if not reported:
         return "clients were told of no record that is committed", []
     seen = 0
     findings: list[Finding] = []
     whole = not unhealed(events.faults)
     for key, (read, isr) in sorted(_final_isrs(events).items()):
-        known = [each for each in told.get(key, ()) if each.operation.precedes(read)]
+        known = [each for each in reported.get(key, ()) if each.operation.precedes(read)]
         if not known or _may_compact(events, str(read.key)):
             continue
         high = max(known, key=lambda each: each.offset)
@@ -287,15 +287,15 @@ def _text(base: int, content: Content) -> str:
 
 def _one_batch(batches: Iterable[Evidence]) -> tuple[int, list[Finding]]:
     first: dict[tuple[Partition, int, int], PartitionAppended] = {}
-    told: set[tuple[Partition, int, int]] = set()
+    reported: set[tuple[Partition, int, int]] = set()
     seen, findings = 0, []
     for each in batches:
         assert isinstance(each, PartitionAppended)
         place = (each.topic_id, each.partition), each.epoch, each.base_offset
         known = first.setdefault(place, each)
         seen += known is not each
-        if (known.end_offset, known.crc) != (each.end_offset, each.crc) and place not in told:
-            told.add(place)
+        if (known.end_offset, known.crc) != (each.end_offset, each.crc) and place not in reported:
+            reported.add(place)
             contents = [(batch.end_offset, batch.epoch, batch.crc) for batch in (known, each)]
             findings.append(
                 finding(

@@ -104,7 +104,7 @@ def snapshot_equivalence(events: RunEvents) -> Outcome:
         *(_states([*snapshots, *files], log, form) if form else ()),
         *_epochs([*snapshots, *files], log),
         *_above_watermark(events),
-        *starts.told(events),
+        *starts.reported(events),
         *starts.left(events),
         *_files(files),
         *(_sizes(files, log, form) if form else ()),
@@ -161,7 +161,9 @@ def _one_state(snapshots: Iterable[Snapshot]) -> Iterator[Finding]:
             by_id[each.end_offset, each.epoch].setdefault(each.digest, each)
     for (end, epoch), digests in sorted(by_id.items()):
         if len(digests) > 1:
-            who = ", ".join(f"{each.node} {told[:16]}" for told, each in sorted(digests.items()))
+            who = ", ".join(
+                f"{each.node} {reported[:16]}" for reported, each in sorted(digests.items())
+            )
             yield finding(
                 f"snapshot {end}-{epoch} is not one state: {who}",
                 evidence=digests.values(),
@@ -249,7 +251,7 @@ class Starts:
 
     compared: int = 0
 
-    def told(self, events: RunEvents) -> Iterator[Finding]:
+    def reported(self, events: RunEvents) -> Iterator[Finding]:
         """Over all incarnations of a node: its snapshots are on its disk."""
         kinds = (SnapshotWritten, SnapshotLoaded, LogBegan, Booted, Change)
         evidence: Iterable[Evidence] = (each for each in events.of(*kinds) if each.source != DISK)

@@ -40,7 +40,7 @@ from framework.evidence.run_events import (
     alone,
     from_no_disk,
     uncollected,
-    untold,
+    unreported,
     voters,
 )
 from framework.history.pairing import Operation
@@ -83,17 +83,17 @@ APPLIED: Final = Clause(
 
 def uncommitted_never_visible(events: RunEvents) -> Outcome:
     log = known_log(events)
-    told = replace(events, evidence=from_no_disk(events.evidence))
+    reported = replace(events, evidence=from_no_disk(events.evidence))
     shown, dirty = _reads(events.operations, _ever_true(events, log))
     counts: dict[str, Count] = {SHOWN.name: shown, ANSWERED.name: 0, APPLIED.name: 0}
     findings = [*dirty, *(replace(each, clause=APPLIED.name) for each in log.conflicts)]
-    times = commit_times(told)
-    if why := untold(events.plan) or _unknown_clocks(events) or _lost(events):
+    times = commit_times(reported)
+    if why := unreported(events.plan) or _unknown_clocks(events) or _lost(events):
         counts |= {ANSWERED.name: why, APPLIED.name: why}
     elif times is not None:
-        answered, early = _answers(told, times)
+        answered, early = _answers(reported, times)
         counts[ANSWERED.name] = answered
-        applied, also_early = _applied(told, times)
+        applied, also_early = _applied(reported, times)
         counts[APPLIED.name] = alone(events.plan) or applied
         findings += [*early, *also_early]
     return weighed(counts, findings, {"shown": shown})
@@ -105,8 +105,8 @@ def _ever_true(events: RunEvents, log: CommittedLog) -> "EverTrue":
     left = log.records[: log.on_disk]
     if left and all(each.source == DISK for each in left):
         return EverTrue.of(left, DISKS)
-    told = from_no_disk(events.of(Change))
-    return EverTrue.of([*log.records, *told], EVENTS)
+    reported = from_no_disk(events.of(Change))
+    return EverTrue.of([*log.records, *reported], EVENTS)
 
 
 def _unknown_clocks(events: RunEvents) -> str:
@@ -228,8 +228,8 @@ class EverTrue:
         was = self.versions.get((*key, shown["partition_epoch"]))
         if was is None:
             return False
-        told = dict(shown, isr=sorted(shown["isr"])) if "isr" in shown else shown
-        return all(told[name] == was[name] for name in was if name in told)
+        reported = dict(shown, isr=sorted(shown["isr"])) if "isr" in shown else shown
+        return all(reported[name] == was[name] for name in was if name in reported)
 
 
 def _reads(operations: Iterable[Operation], made: EverTrue) -> tuple[int, list[Finding]]:

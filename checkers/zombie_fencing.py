@@ -30,7 +30,7 @@ from framework.evidence.kinds import (
     Stalled,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, untold
+from framework.evidence.run_events import RunEvents, unreported
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, EVENTS, Clause, Count, Finding
 
@@ -96,7 +96,7 @@ def zombie_fencing(events: RunEvents) -> Outcome:
     }
     codes = Counter(each.error_code or "?" for each in zombies if each.failed)
     figures |= {f"refused.{code}": count for code, count in sorted(codes.items())}
-    why = untold(events.plan)
+    why = unreported(events.plan)
     if why:  # what was current may be what only the log shows, and when, nobody tells
         unproven = []
     findings = [

@@ -222,12 +222,12 @@ class Member:
     def _assigned(self, event: Event) -> Member | None:
         if event.type != "ok":
             return None  # whatever it waits for, a new one may find
-        told = Assigned.from_json(event.value)
-        positions = dict(told.positions)
+        reported = Assigned.from_json(event.value)
+        positions = dict(reported.positions)
         return Member(
             name=self.name,
-            generation=told.generation,
-            id=told.id,
+            generation=reported.generation,
+            id=reported.id,
             positions=positions,
             committed=positions,
         )
@@ -329,9 +329,9 @@ class GroupOperations:
         after = replace(self, members=rest if now is None else {**rest, event.process: now})
         if now is not None and now.generation == member.generation:
             return after
-        return after._told(member, now)
+        return after._reported(member, now)
 
-    def _told(self, before: Member, now: Member | None) -> GroupOperations:
+    def _reported(self, before: Member, now: Member | None) -> GroupOperations:
         """After the end of a membership, or the beginning of one."""
         newest = max(self.newest, -1 if now is None or now.generation is None else now.generation)
         former = self.former
@@ -402,8 +402,10 @@ class FinalMember:
             return after
         return after._fetched(MemberFetched.from_json(event.value))
 
-    def _fetched(self, told: MemberFetched) -> FinalMember:
-        at_end = told.high_watermark is not None and told.position >= told.high_watermark
+    def _fetched(self, reported: MemberFetched) -> FinalMember:
+        at_end = (
+            reported.high_watermark is not None and reported.position >= reported.high_watermark
+        )
         left = self.left[1:] if at_end else self.left
-        got_on = at_end or bool(told.records)
+        got_on = at_end or bool(reported.records)
         return replace(self, left=left, attempts=FINAL_ATTEMPTS if got_on else self.attempts)

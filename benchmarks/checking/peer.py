@@ -69,13 +69,13 @@ class Porcupine:
             return Measured("time", limit_s, 0, "porcupine")
         if ended.returncode:
             raise Unavailable(f"{self.program} failed: {ended.stderr.strip().splitlines()[:1]}")
-        told = json.loads(ended.stdout)
-        verdict = told["verdict"]
+        reported = json.loads(ended.stdout)
+        verdict = reported["verdict"]
         verdict = _VERDICTS.get(verdict, "time" if verdict == "unknown" else verdict)
         unit = "cpu_seconds" if self.processor_time else "seconds"
-        seconds, first = told[unit], told[f"first_{unit}"]
+        seconds, first = reported[unit], reported[f"first_{unit}"]
         early = first if first < seconds else None
-        return Measured(verdict, seconds, told["peak_bytes"], "porcupine", early)
+        return Measured(verdict, seconds, reported["peak_bytes"], "porcupine", early)
 
 
 def rows_of(keys: Sequence[EncodedHistory]) -> np.ndarray[tuple[int], np.dtype[np.void]]:

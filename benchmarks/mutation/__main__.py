@@ -73,10 +73,10 @@ def _measure(group: Sequence[Target], jobs: int, sample: int | None) -> int:
         print(f"tests fail without a mutant: {failed}", file=sys.stderr)
         return 1
     took_s = monotonic() - began
-    return max(_told(target, outcome.of(target.modules), took_s) for target in group)
+    return max(_reported(target, outcome.of(target.modules), took_s) for target in group)
 
 
-def _told(target: Target, outcome: Outcome, took_s: float) -> int:
+def _reported(target: Target, outcome: Outcome, took_s: float) -> int:
     known, every = Known.read(), mutants_of(target)
     found = table.measured(target, outcome, known, len(every))
     table.write({**table.read(), target.name: found})

@@ -17,10 +17,10 @@ def in_service(events: RunEvents) -> set[int]:
     """Ids of brokers that a metadata log put into service, whoever tells of that log, but those
     that clients play. Processes hold them, and tell of themselves."""
     unfenced: set[int] = {each.broker_id for each in events.of(BrokerUnfenced)}
-    return unfenced - played(events.operations)
+    return unfenced - synthetic(events.operations)
 
 
-def played(operations: Iterable[Operation]) -> set[int]:
+def synthetic(operations: Iterable[Operation]) -> set[int]:
     """Ids of brokers that clients play."""
     return {
         operation.value["broker_id"]

@@ -39,31 +39,31 @@ def known_log(events: RunEvents) -> CommittedLog:
     """By disks, for a rule that asks for `disk_logs.DISK_KINDS` of them, and by what nodes told
     that they applied. Where both do, the disks have the last word, and that they differ is a
     finding; when, only nodes tell."""
-    told = committed_log(from_no_disk(events.of(Change)))
+    reported = committed_log(from_no_disk(events.of(Change)))
     sure = committed_on_disks(events)
     left: dict[int, Change] = {each.offset: each for each in sure.records}
-    records = [left.get(offset, record) for offset, record in enumerate(told.records)]
-    not_before_ns, by_ns = list(told.not_before_ns), list(told.by_ns)
+    records = [left.get(offset, record) for offset, record in enumerate(reported.records)]
+    not_before_ns, by_ns = list(reported.not_before_ns), list(reported.by_ns)
     while (following := left.get(len(records))) is not None:
         records.append(following)
         not_before_ns.append(-UNKNOWN_NS)
         by_ns.append(UNKNOWN_NS)
-    beyond = told.gap is not None and told.gap >= len(records)
+    beyond = reported.gap is not None and reported.gap >= len(records)
     beyond = beyond or any(offset >= len(records) for offset in left)
     return CommittedLog(
         records,
         not_before_ns,
         by_ns,
         len(records) if beyond else None,
-        [*told.conflicts, *_never_committed(told.records, sure)],
+        [*reported.conflicts, *_never_committed(reported.records, sure)],
         sum(1 for record in records if record.source == DISK),
     )
 
 
-def _never_committed(told: Iterable[Change], sure: CommittedOnDisks) -> Iterator[Finding]:
+def _never_committed(reported: Iterable[Change], sure: CommittedOnDisks) -> Iterator[Finding]:
     """What nodes applied, and the disks do not carry: of what is behind their end, the first."""
     left = {each.offset: each for each in sure.records}
-    for record in told:
+    for record in reported:
         on_disk = left.get(record.offset)
         what = f"{record.node} applied {_named(record)} at offset {record.offset}"
         if on_disk is not None and not same_record(record, on_disk):
@@ -80,12 +80,12 @@ def _never_committed(told: Iterable[Change], sure: CommittedOnDisks) -> Iterator
             return
 
 
-def same_record(told: Change, left: Change) -> bool:
+def same_record(reported: Change, left: Change) -> bool:
     """Whether a node told of what lies on a disk. Who voted for a leader its record says, and an
     event need not."""
-    if isinstance(left, LeaderAnnounced) and isinstance(told, LeaderAnnounced):
-        told = replace(told, votes=left.votes, voters=left.voters)
-    return same_fact(told, left)
+    if isinstance(left, LeaderAnnounced) and isinstance(reported, LeaderAnnounced):
+        reported = replace(reported, votes=left.votes, voters=left.voters)
+    return same_fact(reported, left)
 
 
 def committed_log(changes: Iterable[Change]) -> CommittedLog:

@@ -42,8 +42,8 @@ def decided_on_stale(events: RunEvents) -> tuple[int, list[Finding]]:
     log: dict[int, Change] = {}
     for change in events.of(Change):
         log.setdefault(change.offset, change)
-    told: list[Decision] = [*events.of(Decided), *events.of(IsrDecided)]
-    decisions = [each for each in told if _rests(each, log)]
+    reported: list[Decision] = [*events.of(Decided), *events.of(IsrDecided)]
+    decisions = [each for each in reported if _rests(each, log)]
     found: dict[tuple[str, int], Stale] = {}
     for lives in incarnations(events.of(Change, Decided, IsrDecided)).values():
         for life in lives:

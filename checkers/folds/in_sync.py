@@ -134,7 +134,7 @@ class Mark:
     offset: int
     node: str
     operation: Operation | None = None
-    told: PartitionCommitted | PartitionOffsetSaved | None = None
+    reported: PartitionCommitted | PartitionOffsetSaved | None = None
 
 
 def watermarks(
@@ -174,10 +174,10 @@ def _marks(events: RunEvents) -> dict[Key, dict[str, Mark]]:
             found[key][mark.node] = mark
 
     for each in events.of(PartitionCommitted):
-        add((each.topic_id, each.partition), Mark(each.offset, each.node, told=each))
+        add((each.topic_id, each.partition), Mark(each.offset, each.node, reported=each))
     for saved in events.of(PartitionOffsetSaved):
         if saved.what == "high-watermark":
-            add((saved.topic_id, saved.partition), Mark(saved.offset, saved.node, told=saved))
+            add((saved.topic_id, saved.partition), Mark(saved.offset, saved.node, reported=saved))
     for operation in _acknowledged(events.operations):
         result = operation.result if isinstance(operation.result, dict) else {}
         topic_id, offset = result.get("topic_id"), result.get("offset")
@@ -190,9 +190,9 @@ def _marks(events: RunEvents) -> dict[Key, dict[str, Mark]]:
 OnDisk = TypeVar("OnDisk", PartitionLogOnDisk, PartitionOffsetSaved)
 
 
-def _last(told: Iterable[OnDisk]) -> dict[tuple[str, str, int], OnDisk]:
+def _last(reported: Iterable[OnDisk]) -> dict[tuple[str, str, int], OnDisk]:
     """(node, topic id, partition) -> what its last process left."""
-    ordered = sorted(told, key=lambda each: each.seq)
+    ordered = sorted(reported, key=lambda each: each.seq)
     return {(each.node, each.topic_id, each.partition): each for each in ordered}
 
 
@@ -206,5 +206,5 @@ def _above(mark: Mark, log: PartitionLogOnDisk) -> Finding:
     return finding(
         f"{what}; the log of {log.node}, which is in its ISR, ends at {log.end_offset}",
         [mark.operation] if mark.operation is not None else [],
-        [each for each in (mark.told, log) if each is not None],
+        [each for each in (mark.reported, log) if each is not None],
     )

@@ -126,10 +126,10 @@ class Account:
 
 def accounts(events: RunEvents) -> list[Account]:
     """What lies on disks first. Of what was left `seq` goes on from one process to the next."""
-    told = incarnations(from_no_disk(events.evidence))
+    reported = incarnations(from_no_disk(events.evidence))
     return [
         *(Account(node, True, found) for node, found in from_disks(events.evidence).items()),
-        *(Account(node, False, in_a_row(lives)) for node, lives in told.items()),
+        *(Account(node, False, in_a_row(lives)) for node, lives in reported.items()),
     ]
 
 

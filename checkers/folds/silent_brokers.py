@@ -41,10 +41,11 @@ def unfenced(events: RunEvents, log: CommittedLog) -> tuple[Count, list[Finding]
     ]
     if not silences:
         return f"no broker's node was dead for {recovery_s:g} s while the others worked", []
-    told_ns = max((earliest_ns(each) for each in events.evidence if each.node in votes), default=0)
+    heard = (each for each in events.evidence if each.node in votes)
+    reported_ns = max(map(earliest_ns, heard), default=0)
     state, compared, findings = Replay(), 0, list[Finding]()
     for silence in silences:
-        if told_ns <= silence.due_ns:  # of a log of which nobody tells nothing is missing
+        if reported_ns <= silence.due_ns:  # of a log of which nobody tells nothing is missing
             break
         for record, by_ns in list(zip(log.records, log.by_ns, strict=True))[state.end :]:
             if by_ns > silence.due_ns:

@@ -23,10 +23,10 @@ class TopicLives:
 
     def of(self, operation: Operation) -> str | None:
         """The id of the topic that an answered operation was on for certain; None: not known."""
-        told = _told(operation)
-        if told is None or any(self._may_end(each, told) for each in self._by(operation)):
+        reported = _reported(operation)
+        if reported is None or any(self._may_end(each, reported) for each in self._by(operation)):
             return None
-        return told
+        return reported
 
     def may_be_deleted(self, topic: str, topic_id: str | None = None) -> bool:
         """Whether something can have removed it (any topic of that name), at any time."""
@@ -39,9 +39,9 @@ class TopicLives:
         return (each for each in deletes if operation.end is None or each.index < operation.end)
 
     def _may_end(self, delete: Operation, topic_id: str) -> bool:
-        told, create = _told(delete), self.creates.get(topic_id)
-        if told is not None:
-            return told == topic_id
+        reported, create = _reported(delete), self.creates.get(topic_id)
+        if reported is not None:
+            return reported == topic_id
         return not (delete.ok and create is not None and delete.precedes(create))
 
 
@@ -52,7 +52,7 @@ def topic_lives(operations: Iterable[Operation]) -> TopicLives:
     for each in operations:
         if each.f == "delete" and not each.failed:
             deletes[str(each.key)].append(each)
-        elif each.f == "create" and (topic_id := _told(each)) is not None:
+        elif each.f == "create" and (topic_id := _reported(each)) is not None:
             creates[topic_id] = each
     return TopicLives(deletes, creates)
 
@@ -63,7 +63,9 @@ def by_topic_id(lives: TopicLives, own: Sequence[Operation]) -> dict[str | None,
     certain which topic gave it is no answer."""
     if not own or not lives.may_be_deleted(topic_of(own[0])):
         return {None: list(own)}
-    ids: Sequence[str | None] = sorted({told for each in own if (told := _told(each)) is not None})
+    ids: Sequence[str | None] = sorted(
+        {reported for each in own if (reported := _reported(each)) is not None}
+    )
     found: dict[str | None, list[Operation]] = {topic_id: [] for topic_id in ids or [None]}
     for each in own:
         of = lives.of(each)
@@ -82,7 +84,7 @@ def topic_of(operation: Operation) -> str:
     return str(operation.key).rpartition("/")[0]
 
 
-def _told(operation: Operation) -> str | None:
+def _reported(operation: Operation) -> str | None:
     result = operation.result
-    told = result.get("topic_id") if operation.ok and isinstance(result, dict) else None
-    return told if isinstance(told, str) else None
+    reported = result.get("topic_id") if operation.ok and isinstance(result, dict) else None
+    return reported if isinstance(reported, str) else None

@@ -183,10 +183,10 @@ def _committed(log: Log) -> Cases:
     overwritten = stale_answers(
         group, log.op[rows], until, ok, asks, offset, which[order], order < len(rows)
     )
-    told = np.flatnonzero(overwritten >= 0)
-    lower = log.offset[rows[told]] < log.offset[rows[overwritten[told]]]
-    told = told[lower]
-    cited = [rows[overwritten[told]], rows[told]]
+    reported = np.flatnonzero(overwritten >= 0)
+    lower = log.offset[rows[reported]] < log.offset[rows[overwritten[reported]]]
+    reported = reported[lower]
+    cited = [rows[overwritten[reported]], rows[reported]]
     return Cases("committed-offset-regress", cited, _tell_committed)
 
 
@@ -206,10 +206,10 @@ def _unwritten_commits(log: Log) -> Cases:
     asks = log.kind[rows] == Kind.COMMITTED
     begun = np.full(len(rows) + 1, NEVER, np.int64)
     np.minimum.at(begun, place[~asks], log.op[rows[~asks]])
-    told = rows[asks]
+    reported = rows[asks]
     return Cases(
         "unwritten-commit",
-        [told[begun[place[asks]] > log.end[told]]],
+        [reported[begun[place[asks]] > log.end[reported]]],
         _tell_unwritten_commit,
     )
 

@@ -80,8 +80,8 @@ def by_topic(operations: pa.Table) -> pa.Table:
     looked_at = np.flatnonzero(pc.or_(moves, pc.is_in(operations["f"], pa.array(LIVES))).to_numpy())
     runs: dict[str, list[tuple[int, Operation]]] = defaultdict(list)
     table = operations.take(pa.array(looked_at))
-    told = zip(looked_at, table.column("run").to_pylist(), operations_of(table), strict=True)
-    for row, run, operation in told:
+    reported = zip(looked_at, table.column("run").to_pylist(), operations_of(table), strict=True)
+    for row, run, operation in reported:
         runs[run].append((int(row), operation))
     rows_, moved = list[int](), list[Operation]()
     for own in runs.values():

@@ -330,9 +330,11 @@ def _without_instants(part: _Dependencies, numbers: Sequence[int]) -> list[Edge]
         begin = source if source < len(part.op) else begin
         if target >= len(part.op):
             continue
-        told = [None] * 3
+        reported = [None] * 3
         if number < len(part.row):
             row = int(part.row[number])
-            told = [part.table[name][row].as_py() for name in ("key", "offset", "next")]
-        found.append(Edge(int(part.op[begin]), int(part.op[target]), int(part.kind[number]), *told))
+            reported = [part.table[name][row].as_py() for name in ("key", "offset", "next")]
+        found.append(
+            Edge(int(part.op[begin]), int(part.op[target]), int(part.kind[number]), *reported)
+        )
     return found

@@ -213,11 +213,11 @@ def _pairs(a: Ints, b: Ints) -> Ints:
     return codes(pa.array((a + 1) * (int(b.max(initial=-1)) + 2) + b + 1))
 
 
-def _only(group: Ints, value: Ints, told: Ints, count: int) -> Ints:
+def _only(group: Ints, value: Ints, reported: Ints, count: int) -> Ints:
     """By group: `told` of a row if all rows of the group have one value; else -1."""
     found = np.full(count, -1, np.int64)
     values = np.zeros(count, np.int64)
-    found[group] = told
+    found[group] = reported
     values[group] = value
     found[group[values[group] != value]] = -1
     return found

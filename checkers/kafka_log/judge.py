@@ -68,7 +68,7 @@ def judge(rows: pa.Table, known: Known | None = None, name: str = NAME) -> pa.Ta
         "max_realtime_lag_ms": realtime_lag(whole, found, who) // 1_000_000
     }
     made = []
-    told: set[str] = set()
+    reported: set[str] = set()
     for part, (run, key) in enumerate(whole.parts):
         if whole.keyless[part]:
             continue
@@ -82,8 +82,8 @@ def judge(rows: pa.Table, known: Known | None = None, name: str = NAME) -> pa.Ta
             note=_note(numbers, anomalies),
         )
         row = outcome_row(run, name, key, outcome)
-        if run not in told:
-            told.add(run)
+        if run not in reported:
+            reported.add(run)
             row["known"] = _indices(whole, found.known, part)
             row["waiting"] = _indices(whole, found.waiting, part)
         made.append(row)

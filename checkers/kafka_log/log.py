@@ -66,8 +66,8 @@ class Log:
     def text(self, row: int) -> str:
         """The value of a row, for people."""
         value = int(self.value[row])
-        told = "nothing" if value < 0 else str(self.values[value].as_py())
-        return told if len(told) <= 60 else told[:57] + "..."
+        reported = "nothing" if value < 0 else str(self.values[value].as_py())
+        return reported if len(reported) <= 60 else reported[:57] + "..."
 
     def client_name(self, row: int) -> str:
         return str(self.clients[int(self.client[row])].as_py())

@@ -216,16 +216,16 @@ def stale_answers(
         row = which[n]
         if n == 0 or group[row] != group[which[n - 1]]:
             now, over = now + 1, -1
-        told = value[row]
+        reported = value[row]
         if begins[n] and asks[row]:
             latest[row] = over
         elif begins[n]:
-            if seen[told] != now:
-                seen[told], written[told] = now, -1
-            written[told] = max(written[told], until[row])
+            if seen[reported] != now:
+                seen[reported], written[reported] = now, -1
+            written[reported] = max(written[reported], until[row])
         elif asks[row]:
             by = latest[row]
-            there = seen[told] == now and by >= 0 and written[told] >= op[by]
+            there = seen[reported] == now and by >= 0 and written[reported] >= op[by]
             if by >= 0 and not there:
                 made[row] = by
         elif ok[row] and (over < 0 or op[row] > op[over]):

@@ -224,13 +224,13 @@ class _Batch:
         """Raises `Malformed` where something is wrong."""
         if wrong.any():
             first = at[np.flatnonzero(wrong)[0]]
-            told = self.table.column(column)[int(first)].as_py() or "null"
-            if told == "null":
-                column, told = "value", self.table.column("value")[int(first)].as_py()
+            reported = self.table.column(column)[int(first)].as_py() or "null"
+            if reported == "null":
+                column, reported = "value", self.table.column("value")[int(first)].as_py()
             raise Malformed(
                 self.table.column("run")[int(first)].as_py(),
                 int(self.op[first]),
-                f"the {column} of {FS[self.f[first]]!r} is {told[:80]}; it has to be {form}",
+                f"the {column} of {FS[self.f[first]]!r} is {reported[:80]}; it has to be {form}",
             )
 
 
@@ -286,8 +286,8 @@ def _subscriptions(kind: Kind, batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     at = at[batch.type[at] != FAIL]
     row, keys, wrong = items(batch.results(at))
     batch.need(wrong, at, "result", "a list of keys")
-    told = members(batch.text("ext", at), ("seek-to-beginning", "seek-to-beginning?"))
-    begins = [pc.equal(each.arrow(), "true").fill_null(False) for each in told.values()]
+    reported = members(batch.text("ext", at), ("seek-to-beginning", "seek-to-beginning?"))
+    begins = [pc.equal(each.arrow(), "true").fill_null(False) for each in reported.values()]
     flags = np.where(pc.or_(*begins).to_numpy(False), Flag.FROM_BEGINNING, 0)
     yield batch.rows(kind, at, flags=flags, previous_ns=batch.previous[at])
     yield batch.rows(
@@ -321,20 +321,20 @@ def _fetches(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     at = at[batch.type[at] == OK]
     asked = members(batch.text("value", at), ("consumer", "from"))
     names = ("records", "position", "high_watermark", "log_start", "leader_epoch")
-    told = members(batch.text("result", at), names)
-    found = records(told["records"])
+    reported = members(batch.text("result", at), names)
+    found = records(reported["records"])
     batch.need(
-        found.wrong | absent(told["records"]),
+        found.wrong | absent(reported["records"]),
         at,
         "result",
         '{"records": [[offset, value], ...], ...}',
     )
     client = _clients("consumer ", asked["consumer"], batch, at)
-    keys, watermark = batch.keys(at), integers(told["high_watermark"])
+    keys, watermark = batch.keys(at), integers(reported["high_watermark"])
     begin = integers(asked["from"])
     after = begin.copy()
     np.maximum.at(after, found.row, found.offset + 1)
-    position = integers(told["position"])
+    position = integers(reported["position"])
     yield batch.rows(
         Kind.FETCH,
         at,
@@ -342,7 +342,7 @@ def _fetches(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
         client=client,
         key=keys,
         offset=offsets(begin),
-        epoch=or_null(integers(told["leader_epoch"])),
+        epoch=or_null(integers(reported["leader_epoch"])),
         watermark=or_null(watermark),
         until=or_null(np.where(position == NONE, after, position)),
         node=dictionary(batch.table.column("node").take(pa.array(at))),
@@ -359,7 +359,7 @@ def _fetches(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
         epoch=or_null(found.epoch),
         watermark=or_null(watermark[found.row]),
     )
-    start = integers(told["log_start"])
+    start = integers(reported["log_start"])
     late = np.flatnonzero(start > 0)
     if len(late):
         yield batch.rows(
@@ -394,27 +394,27 @@ def _committed(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     at = at[batch.type[at] == OK]
     asked = members(batch.text("value", at), ("group",))
     batch.need(absent(asked["group"]), at, "value", '{"group": ...}')
-    told = members(batch.text("result", at), ("offset",))
+    reported = members(batch.text("result", at), ("offset",))
     yield batch.rows(
         Kind.COMMITTED,
         at,
         key=batch.keys(at),
         group=unquoted(asked["group"]).arrow().dictionary_encode(),
-        offset=offsets(integers(told["offset"])),
+        offset=offsets(integers(reported["offset"])),
     )
 
 
 def _joins(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     at = at[batch.type[at] == OK]
     asked = members(batch.text("value", at), ("group", "member"))
-    told = members(batch.text("result", at), ("generation", "assigned"))
-    row, keys, wrong = items(told["assigned"])
-    wrong |= integers(told["generation"]) == NONE
+    reported = members(batch.text("result", at), ("generation", "assigned"))
+    row, keys, wrong = items(reported["assigned"])
+    wrong |= integers(reported["generation"]) == NONE
     batch.need(wrong, at, "result", '{"generation": ..., "assigned": [key, ...]}')
     batch.need(absent(asked["group"]), at, "value", '{"group": ..., "member": ...}')
     client = _clients("member ", asked["member"], batch, at)
     group = unquoted(asked["group"]).arrow().dictionary_encode()
-    generation = integers(told["generation"])
+    generation = integers(reported["generation"])
     yield batch.rows(Kind.JOIN, at, client=client, group=group, epoch=or_null(generation))
     of = pa.array(row)
     yield batch.rows(

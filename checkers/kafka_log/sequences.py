@@ -96,12 +96,12 @@ def _moved(log: Log, before: int, after: int) -> str:
     verb = "sent" if log.kind[before] == Kind.SEND else "polled"
     again = "" if log.op[before] == log.op[after] else f" in operation {log.op[after]}"
     return (
-        f"{log.client_name(before)} {verb} {_told(log, before)} in operation {log.op[before]}, "
-        f"and next {_told(log, after)}{again}"
+        f"{log.client_name(before)} {verb} {_reported(log, before)} in operation {log.op[before]}, "
+        f"and next {_reported(log, after)}{again}"
     )
 
 
-def _told(log: Log, row: int) -> str:
+def _reported(log: Log, row: int) -> str:
     where = "an offset not told" if log.offset[row] == NONE else f"offset {log.offset[row]}"
     return f"{log.text(row)} ({where})"
 

@@ -33,8 +33,8 @@ def with_votes(plan: Mapping[str, Recorded]) -> Mapping[str, Recorded]:
     except UsageError:
         return plan
     votes = {spec.name: spec.votes for spec in specs}
-    told = {name: {"votes": votes.get(name, False), **node} for name, node in nodes.items()}
-    return {**plan, "nodes": told}
+    reported = {name: {"votes": votes.get(name, False), **node} for name, node in nodes.items()}
+    return {**plan, "nodes": reported}
 
 
 def restated(plan: Mapping[str, Recorded], operations: pa.Table) -> pa.Table:

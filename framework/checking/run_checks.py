@@ -162,13 +162,13 @@ def evidence_for(
 ) -> Iterator[tuple[str, Table]]:
     """Kind -> the rows of it at which any of the checks looks, where there are some."""
     checks = list(checks)
-    told = set(concrete(each for check in checks for each in check.evidence))
+    reported = set(concrete(each for check in checks for each in check.evidence))
     on_disk = set(concrete(each for check in checks for each in check.disk))
     for kind in KINDS.values():
-        if kind.kind not in evidence or kind not in told | on_disk:
+        if kind.kind not in evidence or kind not in reported | on_disk:
             continue
         table = evidence[kind.kind]
-        if not (kind in told and kind in on_disk):
+        if not (kind in reported and kind in on_disk):
             from_disk = pc.equal(table.column("source"), DISK)
             table = table.filter(from_disk if kind in on_disk else pc.invert(from_disk))
         if len(table):

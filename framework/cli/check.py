@@ -233,14 +233,14 @@ def verdict_text(result: RunResult) -> str:
         given = f":{checker.options}" if checker.options else ""
         lines.append(f"  {checker.verdict.value:8}{checker.name}{given}: {what}{note}")
         for finding in checker.findings[:_FINDINGS_SHOWN]:
-            lines += _told_finding(finding, result)
+            lines += _finding_lines(finding, result)
         if len(checker.findings) > _FINDINGS_SHOWN:
             lines.append(f"    ... and {len(checker.findings) - _FINDINGS_SHOWN} more findings")
     lines += [f"  NOT APPLICABLE {name}: {why}" for name, why in result.not_applicable.items()]
     return "\n".join(lines)
 
 
-def _told_finding(finding: KeyedFinding, result: RunResult) -> list[str]:
+def _finding_lines(finding: KeyedFinding, result: RunResult) -> list[str]:
     key = f"{finding.key}: " if finding.key else ""
     message, *why = finding.message.split("\n")
     lines = [f"    {key}{message}", *(f"      {line}" for line in why)]
@@ -248,13 +248,13 @@ def _told_finding(finding: KeyedFinding, result: RunResult) -> list[str]:
         return lines
     for op in sorted(finding.operations)[:_OPERATIONS_SHOWN]:
         if op in result.cited:
-            lines.append(f"      {_told_operation(result.cited[op])}")
+            lines.append(f"      {_operation_line(result.cited[op])}")
     if len(finding.operations) > _OPERATIONS_SHOWN:
         lines.append(f"      ... and {len(finding.operations) - _OPERATIONS_SHOWN} more operations")
     return lines
 
 
-def _told_operation(operation: Operation) -> str:
+def _operation_line(operation: Operation) -> str:
     outcome = operation.type if operation.end is not None else "no completion"
     error = f" {operation.error[0]}" if operation.error else ""
     result = "" if operation.result is None else f" {_short(operation.result)}"

@@ -28,12 +28,12 @@ class Clock:
     within_ns: int = 0
 
     @classmethod
-    def of(cls, told: Mapping[str, Recorded]) -> "Clock":
+    def of(cls, reported: Mapping[str, Recorded]) -> "Clock":
         """From all that was measured: no measurement says that the offset was outside of this, so
         a clock that runs faster than the other, or slower, only widens it."""
-        if told.get("shared"):
+        if reported.get("shared"):
             return cls()
-        samples = [(int(each["offset_ns"]), int(each["within_ns"])) for each in told["samples"]]
+        samples = [(int(each["offset_ns"]), int(each["within_ns"])) for each in reported["samples"]]
         least = min(offset - within for offset, within in samples)
         most = max(offset + within for offset, within in samples)
         return cls((least + most) // 2, (most - least + 1) // 2)
@@ -50,9 +50,9 @@ class Clocks:
     @classmethod
     def of(cls, plan: Mapping[str, Recorded]) -> "Clocks":
         zero_ns = int(plan["time_zero_ns"])
-        told = plan.get("clocks")
-        if isinstance(told, Mapping):
-            nodes = {node: Clock.of(each) for node, each in told.items()}
+        reported = plan.get("clocks")
+        if isinstance(reported, Mapping):
+            nodes = {node: Clock.of(each) for node, each in reported.items()}
             return cls(zero_ns, nodes, Clock(0, UNKNOWN_NS))
         shared = plan.get("hosts", "auto") in ON_ONE_MACHINE
         return cls(zero_ns, {}, Clock(0, 0 if shared else UNKNOWN_NS))

@@ -67,9 +67,9 @@ class FaultRecord:
 
     def spared(self, nodes: Iterable[str]) -> set[str]:
         """Of these nodes, those that it leaves alone and that reach each other."""
-        told = next((each["spared"] for each in self.entries if "spared" in each), None)
-        if isinstance(told, Sequence):
-            return set(nodes) & set(told)
+        reported = next((each["spared"] for each in self.entries if "spared" in each), None)
+        if isinstance(reported, Sequence):
+            return set(nodes) & set(reported)
         return set(nodes) - set(self.victims) if isinstance(self.victims, Mapping) else set()
 
 
@@ -172,7 +172,7 @@ def alone(plan: Mapping[str, Recorded], *, voting: bool = False) -> str:
     return f"the cluster has one {'voter' if voting else 'node'}" if len(nodes) == 1 else ""
 
 
-def untold(plan: Mapping[str, Recorded]) -> str:
+def unreported(plan: Mapping[str, Recorded]) -> str:
     """Why nodes tell nothing of themselves as it happens, by the run's plan; empty: they should.
     Older plans do not say, and their nodes did."""
     capabilities = plan.get("capabilities")

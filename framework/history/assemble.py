@@ -84,9 +84,9 @@ def _places(parts: pa.Table) -> NDArray[np.int64]:
 
 def _numbered(parts: pa.Table, places: NDArray[np.int64], role: NDArray[np.int8]) -> pa.Table:
     """Indices and phases as the ranges before make them."""
-    told = np.flatnonzero(role == EVENTS)
-    ranges_, first = np.unique(places[told], return_index=True)
-    counts = parts.column("op").to_numpy()[told][first]
+    reported = np.flatnonzero(role == EVENTS)
+    ranges_, first = np.unique(places[reported], return_index=True)
+    counts = parts.column("op").to_numpy()[reported][first]
     before = np.concatenate(([0], np.cumsum(counts)[:-1]))
     head = np.searchsorted(ranges_, (ranges_ >> 32) << 32)
     where = np.minimum(np.searchsorted(ranges_, places), len(ranges_) - 1)
@@ -96,7 +96,7 @@ def _numbered(parts: pa.Table, places: NDArray[np.int64], role: NDArray[np.int8]
         moved = pc.add(parts.column(name), pa.array(offset))
         parts = parts.set_column(parts.column_names.index(name), name, moved)
     if "phase" in parts.column_names:
-        final = np.asarray(pc.equal(parts.column("phase").take(told[first]), "final"))
+        final = np.asarray(pc.equal(parts.column("phase").take(reported[first]), "final"))
         marks = np.concatenate(([0], np.cumsum(final)[:-1]))
         is_final = known & ((marks - marks[head])[where] > 0)
         phase = pc.if_else(pa.array(is_final), "final", parts.column("phase"))

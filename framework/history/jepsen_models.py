@@ -94,9 +94,9 @@ def _has_keys(operations: Sequence[Operation]) -> bool:
         )
     if asked:
         return bool(keyed)
-    told = [operation.value for operation in operations]
+    reported = [operation.value for operation in operations]
     swaps = [operation.value for operation in operations if operation.f == "cas"]
-    return bool(swaps) and all(map(_is_pair, told)) and all(_is_pair(swap[1]) for swap in swaps)
+    return bool(swaps) and all(map(_is_pair, reported)) and all(_is_pair(swap[1]) for swap in swaps)
 
 
 def _split(operation: Operation) -> Operation:

@@ -81,12 +81,12 @@ def _systems(provider: HostProvider) -> list[Ability]:
         system: System = registry.load("systems", name)
         asked = _asked(partial(_carried, provider, system))
         wrong = [ability for ability in asked if not ability.works]
-        told = wrong or asked
+        reported = wrong or asked
         found.append(
             Ability(
                 name,
                 not wrong,
-                "; ".join(f"{each.name}: {each.detail}" for each in told)
+                "; ".join(f"{each.name}: {each.detail}" for each in reported)
                 or "nothing else is needed",
                 "; ".join(dict.fromkeys(each.remedy for each in wrong if each.remedy)),
             )

@@ -37,10 +37,10 @@ def keep(
         return
     try:
         code = None if pid is None else host.exit_code(pid)
-        told = ["" if each is None else str(each) for each in (pid, code)]
+        reported = ["" if each is None else str(each) for each in (pid, code)]
         # -I -S: nothing but what Python itself has, which starts twice as fast.
         python = [host.python, "-I", "-S", "-c", _SOURCE]
-        host.run([*python, home, *told, str(most_bytes), *patterns])
+        host.run([*python, home, *reported, str(most_bytes), *patterns])
     except (CommandFailed, OSError) as error:
         log.warning("what %s left in %s could not be kept: %s", host.name, home, error)
 
@@ -49,5 +49,5 @@ def conclude(host: Host, home: str, pid: int | None) -> None:
     """Write beside the files whether and how the last process ended, as `process.json`."""
     ended = pid is not None and not host.alive(pid)
     code = host.exit_code(pid) if pid is not None and ended else None
-    told = {"pid": pid, "ended": ended, "exit_code": code}
-    host.write(f"{home}/{kept_there.PROCESS}", (json.dumps(told) + "\n").encode())
+    reported = {"pid": pid, "ended": ended, "exit_code": code}
+    host.write(f"{home}/{kept_there.PROCESS}", (json.dumps(reported) + "\n").encode())

@@ -39,7 +39,7 @@ def keep(home: str, pid: str, exit_code: str, most_bytes: int, patterns: Sequenc
         else:
             shutil.copy2(path, copy)
             spent_bytes += size
-    told = {
+    reported = {
         "process": number,
         "pid": int(pid) if pid else None,
         "exit_code": int(exit_code) if exit_code else None,
@@ -47,7 +47,7 @@ def keep(home: str, pid: str, exit_code: str, most_bytes: int, patterns: Sequenc
         "spent_bytes": spent_bytes,
         "left_out": left_out,
     }
-    (draft / PROCESS).write_text(json.dumps(told) + "\n")
+    (draft / PROCESS).write_text(json.dumps(reported) + "\n")
     draft.rename(kept / str(number))  # a copy that was cut short is none
 
 

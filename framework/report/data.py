@@ -11,7 +11,7 @@ from typing import Any, Final
 from framework.checking.observed import system_of
 from framework.errors import UsageError
 from framework.evidence.kinds import DISK, Evidence
-from framework.evidence.run_events import untold
+from framework.evidence.run_events import unreported
 from framework.history.event import Json
 from framework.history.pairing import PHASE, Operation
 from framework.history.reader import History, read_history
@@ -202,7 +202,7 @@ def _spans(folder: Path, plan: Mapping[str, Any], missing: list[str]) -> list[Sp
         return list(spans(found))
     known = {each.node for each in found if each.source != DISK}
     silent = [node for node in plan.get("nodes") or {} if node not in known]
-    if silent and gives_evidence(system.capabilities) and not untold(plan):
+    if silent and gives_evidence(system.capabilities) and not unreported(plan):
         missing.append(f"no events of {', '.join(silent)}: these nodes' logs were not collected")
     return list(spans(found))
 

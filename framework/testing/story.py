@@ -129,9 +129,9 @@ class Story:
             "at_ns": self.now_ns,
             "ref": f"nodes/{node}:{len(self.evidence) + 1}",
         }
-        told = kind(node=node, **{**common, **fields})
-        self.evidence.append(told)
-        return told
+        reported = kind(node=node, **{**common, **fields})
+        self.evidence.append(reported)
+        return reported
 
     def restart(self, node: str) -> None:
         """What the node tells from now on is of another process."""
@@ -171,7 +171,7 @@ class Story:
         return RunEvents(
             operations=sorted(self.operations, key=lambda operation: operation.index),
             observations=list(self.observations),
-            evidence=sorted(self.evidence, key=lambda told: told.place),
+            evidence=sorted(self.evidence, key=lambda reported: reported.place),
             nemesis=list(self.nemesis),
             faults=list(self.faults),
             plan=self.plan,

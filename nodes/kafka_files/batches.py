@@ -109,7 +109,7 @@ def _walk(data: bytes) -> tuple[list[int], list[int], Stop | None]:
     while at < size:
         if size - at < HEADER_BYTES:
             return places, crcs, Stop(at, "torn", f"{size - at} bytes, a header has {HEADER_BYTES}")
-        length, _, magic, told = _SIZE_AND_CRC.unpack_from(data, at + 8)
+        length, _, magic, reported = _SIZE_AND_CRC.unpack_from(data, at + 8)
         end = at + _LENGTH_END + length
         if magic != 2:
             return places, crcs, Stop(at, "damaged", f"magic {magic}, expected 2")
@@ -121,8 +121,8 @@ def _walk(data: bytes) -> tuple[list[int], list[int], Stop | None]:
         crc = crc32c(view[at + _CRC_END : end])
         places.append(at)
         crcs.append(crc)
-        if crc != told:
-            wrong = f"CRC-32C is {crc:#010x}, it says {told:#010x}"
+        if crc != reported:
+            wrong = f"CRC-32C is {crc:#010x}, it says {reported:#010x}"
             return places, crcs, Stop(at, "damaged", wrong)
         at = end
     return places, crcs, None
@@ -149,14 +149,14 @@ def _in_order(heads: Column, base_offset: int) -> int:
 
 
 def _out_of_order(heads: Column, at: int, position: int, base_offset: int) -> Stop:
-    def told(number: int) -> tuple[int, int, int]:
+    def reported(number: int) -> tuple[int, int, int]:
         base, epoch = int(heads["base_offset"][number]), int(heads["leader_epoch"][number])
         return base, base + int(heads["last_delta"][number]), epoch
 
-    first, last, epoch = told(at)
+    first, last, epoch = reported(at)
     detail = f"offsets {first} to {last} of epoch {epoch}, {heads['records'][at]} records"
     if at:
-        detail += " after {} to {} of epoch {}".format(*told(at - 1))
+        detail += " after {} to {} of epoch {}".format(*reported(at - 1))
     else:
         detail += f" where the file begins at {base_offset}"
     return Stop(position, "out of order", detail)

@@ -41,40 +41,40 @@ class QuorumState:
 def read_quorum_state(data: bytes) -> QuorumState | str:
     """What it says; or what is wrong with it."""
     try:
-        told = json.loads(data)
-        if not isinstance(told, dict):
+        reported = json.loads(data)
+        if not isinstance(reported, dict):
             raise ValueError("no JSON object")
-        version = told.get("data_version")
+        version = reported.get("data_version")
         if version not in _VERSIONS or isinstance(version, bool):
             raise ValueError(f"data_version is {version!r}, expected 0 or 1")
-        return _state(version, told)
+        return _state(version, reported)
     except (ValueError, RecursionError) as error:
         return str(error)
 
 
-def _state(version: int, told: dict[str, Any]) -> QuorumState:
-    voters = told.get("currentVoters")
+def _state(version: int, reported: dict[str, Any]) -> QuorumState:
+    voters = reported.get("currentVoters")
     if voters is not None and not isinstance(voters, list):
         raise ValueError(f"currentVoters is {voters!r}")
     return QuorumState(
         version=version,
-        leader_epoch=_number(told, "leaderEpoch", least=0),
-        leader_id=_known(_number(told, "leaderId")),
-        voted_id=_known(_number(told, "votedId")),
-        voted_directory_id=_text(told, "votedDirectoryId"),
-        cluster_id=_text(told, "clusterId"),
+        leader_epoch=_number(reported, "leaderEpoch", least=0),
+        leader_id=_known(_number(reported, "leaderId")),
+        voted_id=_known(_number(reported, "votedId")),
+        voted_directory_id=_text(reported, "votedDirectoryId"),
+        cluster_id=_text(reported, "clusterId"),
         voters=None if voters is None else tuple(_voter(each) for each in voters),
     )
 
 
-def _voter(told: Any) -> int:
-    if not isinstance(told, dict):
-        raise ValueError(f"a voter is {told!r}")
-    return _number(told, "voterId", least=0)
+def _voter(reported: Any) -> int:
+    if not isinstance(reported, dict):
+        raise ValueError(f"a voter is {reported!r}")
+    return _number(reported, "voterId", least=0)
 
 
-def _number(told: dict[str, Any], name: str, least: int = -1) -> int:
-    value = told.get(name)
+def _number(reported: dict[str, Any], name: str, least: int = -1) -> int:
+    value = reported.get(name)
     if type(value) is not int or not least <= value <= _MOST:
         raise ValueError(f"{name} is {value!r}, expected a whole number from {least} on")
     return value
@@ -84,9 +84,9 @@ def _known(number: int) -> int | None:
     return None if number < 0 else number
 
 
-def _text(told: dict[str, Any], name: str) -> str | None:
+def _text(reported: dict[str, Any], name: str) -> str | None:
     """Kafka writes an empty one where it has none."""
-    value = told.get(name)
+    value = reported.get(name)
     if value is not None and not (isinstance(value, str) and value.isprintable()):
         raise ValueError(f"{name} is {value!r}, expected text")
     return value or None

@@ -99,8 +99,8 @@ def _record(payload: bytes, at: int, end: int, batch: dict[str, Any]) -> Record:
     headers, at = _headers(payload, at, end)
     if at != end:
         raise _Unreadable(f"a record of another length than it says, by {end - at}")
-    told = batch["base_timestamp_ms"] + time_delta
-    timestamp_ms = batch["max_timestamp_ms"] if batch["append_time"] else told
+    reported = batch["base_timestamp_ms"] + time_delta
+    timestamp_ms = batch["max_timestamp_ms"] if batch["append_time"] else reported
     if not -_MAX_INT64 <= timestamp_ms <= _MAX_INT64:
         raise _Unreadable(f"a record with the timestamp {timestamp_ms}")
     return Record(batch["base_offset"] + delta, timestamp_ms, key, value, headers)

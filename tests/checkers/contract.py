@@ -73,8 +73,8 @@ class Plants(dict[str, Planted]):
         then: Callable[[Any], Story] = lambda story: story,
     ) -> Callable[[], Story]:
         def story() -> Story:
-            told = (on or self.clean)()
-            plant(told)
-            return then(told)
+            reported = (on or self.clean)()
+            plant(reported)
+            return then(reported)
 
         return story

@@ -33,7 +33,7 @@ class Disks:
     """Nodes whose disks were not collected."""
 
     def tell(self, kind: type[Evidence], node: str, **fields: Any) -> Evidence:
-        told = kind(
+        reported = kind(
             node=node,
             incarnation=str(self.processes[node] + 1),
             seq=sum(each.node == node for each in self.evidence),
@@ -42,8 +42,8 @@ class Disks:
             ref=f"nodes/{node}/data:{len(self.evidence)}",
             **fields,
         )
-        self.evidence.append(told)
-        return told
+        self.evidence.append(reported)
+        return reported
 
     def write(
         self,
@@ -110,8 +110,8 @@ class Disks:
         self.ends[node] = start if dropped else self.ends[node]
 
     def snapshot(self, node: str, end: int, epoch: int, **fields: Any) -> None:
-        told = {"records": 0, "wrong": (), **fields}
-        self.tell(kinds.SnapshotFile, node, end_offset=end, epoch=epoch, **told)
+        reported = {"records": 0, "wrong": (), **fields}
+        self.tell(kinds.SnapshotFile, node, end_offset=end, epoch=epoch, **reported)
 
     def vote(self, node: str, epoch: int, vote: int | None, leader: int | None = None) -> None:
         """What is saved of it."""

@@ -241,7 +241,7 @@ class Story(PlainStory):
             source = {"broker_id": 4, "broker_epoch": 7} | source
         if items is None and "partition" in source:
             items = [item(source, verdict, records)]
-        told = {} if older else {"items": items or []}
+        reported = {} if older else {"items": items or []}
         return self.event(
             node,
             "decide",
@@ -252,7 +252,7 @@ class Story(PlainStory):
             as_of=as_of if as_of is not None else min(records, default=1000),
             records=records,
             epoch=epoch,
-            **told,
+            **reported,
         )
 
     def answer(

@@ -56,10 +56,10 @@ def clean() -> LogStory:
     """One by numbers, that is deleted and made anew otherwise; one by assignment; one whose create
     has no answer. A cache lags, and may show a part."""
     story = LogStory(readers=("c1",))
-    told = {"num_partitions": 2, "replication_factor": 2, "configs": ASKED["configs"]}
+    reported = {"num_partitions": 2, "replication_factor": 2, "configs": ASKED["configs"]}
     lost = story.invoke("create", "lost", {"partitions": 1, "replication": 1})
     logged(story, "t", TOPIC, *MADE, retention_ms="60000")
-    create(story, "t", ASKED, TOPIC, **told)
+    create(story, "t", ASKED, TOPIC, **reported)
     logged(story, "lost", LOST, [6])
     story.op("create", "t", {"partitions": 9}, type="fail", error="TOPIC_ALREADY_EXISTS")
     story.op("describe", "t", None, topic(*MADE))
@@ -400,7 +400,7 @@ def test_what_shows_nothing_of_a_topic(f: str, result: Any, type: CompletionType
     assert outcome.findings == [] and outcome.figures["reads"] == 0
 
 
-def test_replicas_that_are_not_told_of_some_partitions() -> None:
+def test_replicas_that_are_not_reported_of_some_partitions() -> None:
     story = Story()
     create(story, "t", ASKED, TOPIC)
     shown = {"topic_id": TOPIC, "partitions": [{"partition": 0}, {"partition": 1}]}

@@ -30,7 +30,7 @@ NODES = {
 }
 
 
-def told() -> Story:
+def reported() -> Story:
     """A run without a word of its nodes, of a system that says how soon it recovers."""
     return Story(plan={**PLAN, "nodes": NODES, "recovery_s": BOUND_S})
 
@@ -68,7 +68,7 @@ def fault(story: Story, during: Callable[[], object], **more: Any) -> None:
 
 def peaceful(story: Story | None = None) -> Story:
     """Ten s of a run in which all works."""
-    return ask(story or told(), 10, works=BOTH)
+    return ask(story or reported(), 10, works=BOTH)
 
 
 def busy(ok_after: bool = True, *, seconds: int = 40) -> Story:
@@ -519,7 +519,7 @@ def test_run_in_which_hardly_anything_happened_is_unknown() -> None:
     """Each kind has a quarter of what was asked; all together are too few."""
     kinds = [f"f{number}" for number in range(9)]
     for rounds, verdict in ((7, Verdict.UNKNOWN), (FLOOR, Verdict.VALID)):
-        story = told()
+        story = reported()
         for _ in range(rounds):
             ask(story, 0.25, works=kinds)
         outcome = availability(story.run_events())

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from planted_runs import NODES, Story
 
-from checkers.folds.brokers import ids_of, in_service, nodes_in_service, nothing_done, played
+from checkers.folds.brokers import ids_of, in_service, nodes_in_service, nothing_done, synthetic
 
 
 def registered(story: Story, *brokers: int, epoch: int = -1, f: str = "heartbeat") -> None:
@@ -51,7 +51,7 @@ def test_brokers_in_service_are_those_that_no_client_plays() -> None:
     story = quiet()
     for offset, broker in enumerate((4, 5, 6, 301)):
         story.apply("c1", offset, "UnfenceBrokerRecord", broker_id=broker, broker_epoch=offset)
-    assert played(story.operations) == {4, 5}
+    assert synthetic(story.operations) == {4, 5}
     assert in_service(story.run_events()) == {6, 301}
     assert nodes_in_service(story.run_events()) == {"b3"}
 

@@ -74,7 +74,7 @@ def test_every_option_has_a_case() -> None:
     assert {(name, each) for name, each in there if each not in OF_SEARCHES} == tried
 
 
-def test_every_option_is_told() -> None:
+def test_every_option_is_reported() -> None:
     page = (Path(__file__).parents[2] / "docs" / "checking.md").read_text()
     for name, fields in options_of_checkers().items():
         for field in fields:

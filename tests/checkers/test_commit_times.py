@@ -53,13 +53,13 @@ def test_steps_are_between_times_and_offsets() -> None:
     assert [times.of(offset) for offset in (0, 2, 3, 4, 5)] == [20, 20, 30, 30, None]
 
 
-def test_nobody_told_who_votes() -> None:
+def test_nobody_reported_who_votes() -> None:
     story = Story()
     held(story, "c1", 0, 1)
     assert commit_times(story.run_events()) is None
 
 
-def test_voters_are_those_of_whom_somebody_told_first() -> None:
+def test_voters_are_those_of_whom_somebody_reported_first() -> None:
     """And no broker counts, however much it has."""
     story = Story()
     story.event("b1", "boot", replica_id=None, broker_id=4, log_end=0, last_epoch=0, voters=[])

@@ -175,7 +175,7 @@ def lose(story: Story, end: int, *nodes: str) -> None:
 
 
 @PLANTED.violation("told that epoch 2, CRC 112", "offset 12", "nothing")
-def told_record_that_no_later_leader_has(story: Story) -> None:
+def reported_record_that_no_later_leader_has(story: Story) -> None:
     """Both disks of a majority were cut back."""
     lose(story, 12, "c1", "c2", "c3")
 
@@ -337,7 +337,7 @@ def test_ten_offsets_that_others_tell_as_well_are_heard(
     assert compared(story)[0] == (heard, 6)
 
 
-def test_who_applied_records_told_of_them() -> None:
+def test_who_applied_records_reported_of_them() -> None:
     story = Story()
     for node in ("c1", "c2"):
         for offset in range(10):
@@ -529,7 +529,7 @@ def committed_record_is_another_on_the_disks(story: Story) -> None:
     story.hw("b1", 1, 1)
 
 
-def test_told_records_that_are_lost_are_one_finding_of_the_first() -> None:
+def test_reported_records_that_are_lost_are_one_finding_of_the_first() -> None:
     """Whoever told of it first: here a node that knows of the last alone."""
     story = whole()
     lose(story, 11, "c1", "c2", "c3")
@@ -545,7 +545,7 @@ def test_told_records_that_are_lost_are_one_finding_of_the_first() -> None:
 # --- the end ------------------------------------------------------------------------------
 
 
-def test_what_somebody_told_before_all_settled_is_everywhere() -> None:
+def test_what_somebody_reported_before_all_settled_is_everywhere() -> None:
     """Though another node told of it later."""
     story = Story()
     logs(story, ("c1", 1, 10), ("c2", 1, 10))
@@ -556,7 +556,7 @@ def test_what_somebody_told_before_all_settled_is_everywhere() -> None:
     assert_invalid(committed_never_lost(story.run_events()), "the log of c3 has nothing")
 
 
-def test_what_was_told_after_all_settled_need_not_be_everywhere_and_the_rest_has_to() -> None:
+def test_what_was_reported_after_all_settled_need_not_be_everywhere_and_the_rest_has_to() -> None:
     story = Story()
     story.boot("c1", log_end=1, last_epoch=1)
     story.append("c1", 1, 1, 11, 12)

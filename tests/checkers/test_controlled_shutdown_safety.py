@@ -149,8 +149,8 @@ def player(story: LogStory) -> None:
 
 
 def drain(story: Story, granted: bool | None = True) -> None:
-    told = {"reason": "r", "granted": granted, "broker_id": 4}
-    story.op("drain", "broker-4", None, told)
+    reported = {"reason": "r", "granted": granted, "broker_id": 4}
+    story.op("drain", "broker-4", None, reported)
 
 
 def drained_in_silence(story: LogStory) -> None:
@@ -409,7 +409,7 @@ def test_answers_that_let_nobody_go() -> None:
     assert controlled_shutdown_safety(story.run_events()).figures["grants"] == 0
 
 
-def test_broker_is_let_go_once_however_often_it_is_told() -> None:
+def test_broker_is_let_go_once_however_often_it_is_reported() -> None:
     story = clean()
     granted(story)
     drain(story)
@@ -448,7 +448,7 @@ def test_broker_that_was_never_active_needs_no_record() -> None:
 
 
 @pytest.mark.parametrize(("after_ms", "late"), [(998, False), (1_100, True)])
-def test_record_may_be_told_a_second_late(after_ms: int, late: bool) -> None:
+def test_record_may_be_reported_a_second_late(after_ms: int, late: bool) -> None:
     story = begun()
     moved(story)
     granted(story)

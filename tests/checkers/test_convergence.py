@@ -231,7 +231,7 @@ def without_an_end(story: Story) -> Story:
 
 
 @pytest.mark.parametrize("last", [True, False])
-def test_where_nobody_leaves_the_end_is_the_last_that_anybody_told(last: bool) -> None:
+def test_where_nobody_leaves_the_end_is_the_last_that_anybody_reported(last: bool) -> None:
     story = without_an_end(clean(lagging="b1"))
     moved(story, story.state("b1", 10), story.events[8].time_ns)
     story.wait(5_000)
@@ -298,7 +298,7 @@ def test_a_process_that_was_started_again_has_come_as_far_as_its_state() -> None
     assert any("b1 had come to offset 10" in each for each in messages(story))
 
 
-def test_a_node_that_told_no_state_before_the_end_is_unknown() -> None:
+def test_a_node_that_reported_no_state_before_the_end_is_unknown() -> None:
     story = silent(clean(), "state", "hw", node="b1")
     story.state("b1", 20)
     assert_unknown(Convergence(), story, "caught-up")

@@ -85,8 +85,8 @@ class Decisions(LogStory):
 
     def _decide(self, api: str, source: dict[str, Any], records: int, code: int) -> None:
         offsets = list(range(self.offset, self.offset + records))
-        told = {"as_of": self.offset, "epoch": self.epoch, "verdict": code}
-        self.decide(api, source, offsets, **told)
+        reported = {"as_of": self.offset, "epoch": self.epoch, "verdict": code}
+        self.decide(api, source, offsets, **reported)
 
 
 def clean(*, readers: tuple[str, ...] = ("c1", "b1"), keepers: tuple[str, ...] = ()) -> Decisions:
@@ -460,7 +460,7 @@ def test_member_that_may_be_shutting_down_may_be_refused() -> None:
     assert_valid(decision_conformance(story.run_events()))
 
 
-def test_nobody_need_lead_whom_controllers_were_told_that_he_leaves() -> None:
+def test_nobody_need_lead_whom_controllers_were_reported_that_he_leaves() -> None:
     story = quiet()
     story.beat(5, "SHUTDOWN", [])
     story.fence(4)
@@ -468,7 +468,7 @@ def test_nobody_need_lead_whom_controllers_were_told_that_he_leaves() -> None:
     assert_valid(decision_conformance(story.run_events()))
 
 
-def test_epochs_that_are_not_told_are_not_missed() -> None:
+def test_epochs_that_are_not_reported_are_not_missed() -> None:
     story = quiet()
     story.alters([4, 5], isr_epochs=[0, -1])
     story.decide("AlterPartition", change(1, [], broker_epoch=-1), [story.offset])
@@ -628,7 +628,7 @@ def test_agrees_with_a_brute_force_oracle(seed: int, accepts: bool) -> None:
     assert (outcome.verdict is Verdict.VALID) == (right == accepts)
 
 
-def test_contradicting_answers_are_told_with_their_operations() -> None:
+def test_contradicting_answers_are_reported_with_their_operations() -> None:
     story = quiet()
     story.alters([4, 5], broker_epoch=3)
     outcome = decision_conformance(story.run_events())

@@ -134,7 +134,7 @@ def test_all_that_was_committed_is_there_and_stays(data: st.DataObject) -> None:
     logs: dict[str, list[int]] = {node: [] for node in VOTERS}
     epoch, leader = 0, "c1"
     promised = committed_count = 0
-    told: list[int] = []
+    reported: list[int] = []
     for _ in range(data.draw(st.integers(1, 25))):
         match data.draw(st.sampled_from(["elect", "append", "append", "fetch", "fetch"])):
             case "elect":
@@ -167,8 +167,8 @@ def test_all_that_was_committed_is_there_and_stays(data: st.DataObject) -> None:
         assert not found.why
         assert found.end - 1 >= committed_count
         now = [found.entries[offset][0] for offset in range(1, found.end)]
-        assert now[:promised] == told[:promised]
-        promised, told = max(promised, len(now)), now
+        assert now[:promised] == reported[:promised]
+        promised, reported = max(promised, len(now)), now
 
 
 # --- with what nodes told -----------------------------------------------------------------
@@ -203,7 +203,7 @@ def test_nodes_alone() -> None:
     assert (len(log.records), log.on_disk) == (4, 0)
 
 
-def test_record_that_nobody_told_of() -> None:
+def test_record_that_nobody_reported_of() -> None:
     story = both()
     story.events = [each for each in story.events if each.fields.get("offset") != 3]
     log = known_log(story.run_events())
@@ -235,7 +235,7 @@ def test_nodes_applied_what_is_on_no_disk() -> None:
     assert not known_log(story.run_events()).conflicts, "its log may go on"
 
 
-def test_who_voted_need_not_be_told() -> None:
+def test_who_voted_need_not_be_reported() -> None:
     story = Story()
     story.apply("c1", 0, "LeaderChange", leader_id=1)
     story.disks.lead(1, 1, *VOTERS, votes=(1, 3))

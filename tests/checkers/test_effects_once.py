@@ -26,7 +26,7 @@ def requested(story: LogStory, request_id: str) -> int:
     return story.record("RequestRecord", request_id=request_id, answer="")
 
 
-def played(story: LogStory, incarnation: str, type: str = "ok") -> None:
+def synthetic(story: LogStory, incarnation: str, type: str = "ok") -> None:
     value = {"broker_id": 101, "broker_epoch": -1, "incarnation": incarnation}
     story.op("heartbeat", "broker-101", value, {"broker_epoch": 9}, type=type, error="X")
 
@@ -49,7 +49,7 @@ def clean(readers: tuple[str, ...] = ("c1",), keepers: tuple[str, ...] = ()) -> 
     created(story, OTHER)
     story.drop("t", OTHER)
     for incarnation in ("101", "104"):
-        played(story, f"00000000-0000-0000-0000-000000000{incarnation}")
+        synthetic(story, f"00000000-0000-0000-0000-000000000{incarnation}")
         story.register(101, incarnation_id=f"00000000-0000-0000-0000-000000000{incarnation}")
     created(story, THIRD, "of-nobody-who-is-recorded")
     made_smaller(story)
@@ -115,7 +115,7 @@ def decided_twice(story: LogStory) -> None:
 
 
 def refused_registration(story: LogStory) -> None:
-    played(story, "00000000-0000-0000-0000-000000000102", "fail")
+    synthetic(story, "00000000-0000-0000-0000-000000000102", "fail")
     story.register(101, incarnation_id="00000000-0000-0000-0000-000000000102")
 
 

@@ -61,9 +61,9 @@ def test_where_none_bit_each_is_named_once() -> None:
 
 def injected(**more: Any) -> Callable[[], Story]:
     def story() -> Story:
-        told = Story()
-        told.inject(**more)
-        return told
+        reported = Story()
+        reported.inject(**more)
+        return reported
 
     return story
 

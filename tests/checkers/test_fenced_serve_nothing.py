@@ -248,8 +248,8 @@ def goes(after: str, before: str = "INITIAL") -> Callable[[Story], Any]:
     return lambda story: story.bstate("b1", after, before)
 
 
-def serves(told: str = "ACTIVE") -> Callable[[Story], Any]:
-    return lambda story: story.serve("b1", broker_state=told)
+def serves(reported: str = "ACTIVE") -> Callable[[Story], Any]:
+    return lambda story: story.serve("b1", broker_state=reported)
 
 
 def after(ms: float) -> Callable[[Story], Any]:

@@ -62,11 +62,11 @@ def fetch(
 ) -> Operation:
     value = {"consumer": member, "from": start, **of_member(member, group), "generation": 1}
     position = offsets[-1] + 1 if offsets else start
-    told: dict[str, Any] = {"records": [[each, 100 + each] for each in offsets]}
-    told["position"] = position
+    reported: dict[str, Any] = {"records": [[each, 100 + each] for each in offsets]}
+    reported["position"] = position
     if end is not None:
-        told["high_watermark"] = end
-    return story.op("fetch", KEY, value, told)
+        reported["high_watermark"] = end
+    return story.op("fetch", KEY, value, reported)
 
 
 def clean() -> Story:
@@ -192,7 +192,7 @@ def two_owners(story: Story) -> None:
 
 
 @PLANTED.violation("generation 3", "t/1 belongs to b", "and to e")
-def two_owners_of_which_one_is_told_late(story: Story) -> None:
+def two_owners_of_which_one_is_reported_late(story: Story) -> None:
     join(story, "e", 3, "assignment", t1=0)
 
 
@@ -357,7 +357,7 @@ def test_violation_is_proved_by_operations(name: str) -> None:
     assert all(each.operations and not each.events for each in outcome.findings)
 
 
-def test_many_violations_are_counted_and_few_told() -> None:
+def test_many_violations_are_counted_and_few_reported() -> None:
     story = clean()
     for _ in range(9):
         committed(story, 23)
@@ -366,7 +366,7 @@ def test_many_violations_are_counted_and_few_told() -> None:
     assert outcome.figures["commits-kept broken"] == 9
 
 
-def test_what_nobody_committed_is_told_once() -> None:
+def test_what_nobody_committed_is_reported_once() -> None:
     figures = groups(PLANTED["an offset from nowhere"].story().run_events()).figures
     assert (figures["commits-made broken"], figures["commits-kept broken"]) == (1, 0)
 
@@ -382,12 +382,12 @@ def concurrent_with_a_join(story: Story) -> None:
     story.complete(old, "ok", a_commit("a", 1, 3))
 
 
-def old_assignment_told_late(story: Story) -> None:
+def old_assignment_reported_late(story: Story) -> None:
     join(story, "b", 2, t1=0)
     join(story, "a", 1, "assignment", t0=0, t1=0)
 
 
-def told_late_what_was_committed_over(story: Story) -> None:
+def reported_late_what_was_committed_over(story: Story) -> None:
     commit(story, 1, 2)
     commit(story, 2, 4, "b")
     join(story, "a", 1, "assignment", t0=2)
@@ -428,7 +428,7 @@ def commit_without_an_answer_that_takes_effect_late(story: Story) -> None:
     committed(story, 2)
 
 
-def commit_that_is_told_while_it_is_made(story: Story) -> None:
+def commit_that_is_reported_while_it_is_made(story: Story) -> None:
     asked = story.invoke("committed", KEY, {"group": GROUP})
     value = a_commit("a", 1, 2)
     made = story.invoke("commit", KEY, value)
@@ -521,14 +521,14 @@ LOOK_ALIKES = [
     read_to_the_end_before_the_final_phase,
     final_read_that_stops_before_the_end,
     concurrent_with_a_join,
-    old_assignment_told_late,
-    told_late_what_was_committed_over,
+    old_assignment_reported_late,
+    reported_late_what_was_committed_over,
     same_member_twice,
     other_group_in_an_older_generation,
     commit_without_a_generation,
     either_of_two_commits_at_once,
     commit_without_an_answer_that_takes_effect_late,
-    commit_that_is_told_while_it_is_made,
+    commit_that_is_reported_while_it_is_made,
     unread_as_the_end_was_not_reached,
     read_twice,
 ]
@@ -650,8 +650,8 @@ def naive(ops: Sequence[Operation]) -> Broken:
 
 
 def generation(each: Operation) -> int:
-    told = each.value if each.f == "commit" else each.result
-    return int(told["generation"])
+    reported = each.value if each.f == "commit" else each.result
+    return int(reported["generation"])
 
 
 def questions(ops: Sequence[Operation]) -> Iterator[tuple[Operation, str, int | None]]:
@@ -664,7 +664,7 @@ def questions(ops: Sequence[Operation]) -> Iterator[tuple[Operation, str, int | 
 
 
 def possible(
-    commits: Sequence[Operation], ask: Operation | None = None, told: int | None = None
+    commits: Sequence[Operation], ask: Operation | None = None, reported: int | None = None
 ) -> bool:
     """Whether the commits that were answered, and perhaps some of the others, can have happened in
     an order that real time and generations allow, so that the question is answered by the last one
@@ -678,7 +678,7 @@ def possible(
             if any(other.ok and other.precedes(each) for other in rest):
                 continue
             if each is ask:
-                if last == told and goes_on(rest, last, newest):
+                if last == reported and goes_on(rest, last, newest):
                     return True
             elif not 0 <= generation(each) < newest:
                 now = max(newest, generation(each))
@@ -761,7 +761,7 @@ def culprit(name: str, message: str, cited: Sequence[Operation]) -> Operation:
 
 def test_any_history_is_judged_as_the_definitions_say() -> None:
     """And the histories are such that each clause is broken in some."""
-    told: set[str] = set()
+    reported: set[str] = set()
 
     @settings(max_examples=800, deadline=None, database=None, derandomize=True)
     @given(histories())
@@ -770,7 +770,7 @@ def test_any_history_is_judged_as_the_definitions_say() -> None:
         undecided = {("commits-kept", where) for name, where in wanted if name == UNDECIDED}
         decided = {each for each in wanted if each[0] != UNDECIDED}
         assert found(ops) - undecided == decided
-        told.update(name for name, _ in decided)
+        reported.update(name for name, _ in decided)
 
     judge()
-    assert told == {clause.name for clause in RULES}
+    assert reported == {clause.name for clause in RULES}

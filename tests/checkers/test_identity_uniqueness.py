@@ -46,7 +46,7 @@ def produced(story: Story, producer: str, producer_id: int) -> None:
     story.op("produce", "t/0", value, result, ext={"producer_id": producer_id})
 
 
-def played(story: Story, epoch: int, incarnation: str) -> None:
+def synthetic(story: Story, epoch: int, incarnation: str) -> None:
     value = {"broker_id": 101, "broker_epoch": -1, "incarnation": incarnation, "zombie": None}
     story.op("heartbeat", "broker-101", value, {"broker_epoch": epoch})
 
@@ -69,8 +69,8 @@ def clean() -> LogStory:
     story.topic()
     story.create("t")
     story.describe("t", shown(0, [4]))
-    played(story, 40, "i1")
-    played(story, 41, "i2")
+    synthetic(story, 40, "i1")
+    synthetic(story, 41, "i2")
     producers(story, 1_000)
     producers(story, 2_000)
     for node in ("b1", "b2"):
@@ -111,7 +111,7 @@ PLANTED = Plants.of(
         "broker epoch 2 is broker/5 and broker/6": lambda story: story.register(6, broker_epoch=2),
         "broker epoch 2 is broker/5 and broker/4": lambda story: leased(story, "b1", 4, 2),
         "leased broker epoch 4/0 is process/b1#1": lambda story: leased(story, "b3", 4, 0),
-        "leased broker epoch 101/40 is process/i1": lambda story: played(story, 40, "i3"),
+        "leased broker epoch 101/40 is process/i1": lambda story: synthetic(story, 40, "i3"),
         "metadata entry 7/1 is CRC/12 and CRC/99": lambda story: story.append("c3", 1, 7, 99),
         f"partition entry {TOPIC}/0/3/2 is": lambda story: batch(story, "b3", 2, 9),
         "snapshot 3/1 is state/d and state/e": lambda story: story.event(

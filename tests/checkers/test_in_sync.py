@@ -300,7 +300,7 @@ def test_members_without_a_disk_are_not_compared() -> None:
     assert held(story) == (0, [])
 
 
-def test_partition_of_which_nobody_was_told_is_not_compared() -> None:
+def test_partition_of_which_nobody_was_reported_is_not_compared() -> None:
     story = marked()
     events = story.run_events()
     records = {(OTHER, 0): list(events.of(PartitionState))}

@@ -69,8 +69,8 @@ class Flooded(Story):
             self.timed(node, f, ms, view)
 
     def brokers(self, node: str) -> None:
-        told = [{"id": number, "host": "h", "port": 9092} for number in sorted(self.listed)]
-        self.timed(node, "describe-cluster", 5, {"brokers": told})
+        reported = [{"id": number, "host": "h", "port": 9092} for number in sorted(self.listed)]
+        self.timed(node, "describe-cluster", 5, {"brokers": reported})
 
     def round(self, node: str) -> None:
         self.control(node, "describe-node")
@@ -93,7 +93,7 @@ class Flooded(Story):
         self.wait(600)
         return asked
 
-    def end_flood(self, asked: Operation, data_ms: Any = DATA_MS, **told: Any) -> Operation:
+    def end_flood(self, asked: Operation, data_ms: Any = DATA_MS, **reported: Any) -> Operation:
         """`data_ms`: of all nodes, or by node."""
         begun_ms = asked.invoked_ns / 1e6 + 600  # type: ignore[operator]
         by_node = data_ms if isinstance(data_ms, dict) else dict.fromkeys(NAMES, data_ms)
@@ -104,15 +104,15 @@ class Flooded(Story):
             "late_p99_ms": 3.0,
             "late_max_ms": 20.0,
             "nodes": [flooded_node(node, ms) for node, ms in by_node.items()],
-            **told,
+            **reported,
         }
         return self.complete(asked, "ok", result)
 
-    def flood(self, data_ms: Any = DATA_MS, **told: Any) -> Operation:
+    def flood(self, data_ms: Any = DATA_MS, **reported: Any) -> Operation:
         """With rounds beside it."""
         asked = self.begin_flood()
         self.rounds(least=MEDIAN_OF)
-        return self.end_flood(asked, data_ms, **told)
+        return self.end_flood(asked, data_ms, **reported)
 
     def quiet(self, ms: float = 7000) -> None:
         self.rounds(ms)
@@ -149,9 +149,9 @@ class Flooded(Story):
             self.quiet()
 
 
-def flooded_node(node: str, ms: float | None, **told: Any) -> dict[str, Any]:
+def flooded_node(node: str, ms: float | None, **reported: Any) -> dict[str, Any]:
     named = {"node": node, "connections": 300, "answered": 4000, "refused": 0}
-    return {**named, "p50_ms": ms, "p99_ms": ms, **told}
+    return {**named, "p50_ms": ms, "p99_ms": ms, **reported}
 
 
 def begun() -> Flooded:
@@ -242,8 +242,8 @@ def test_heartbeats_that_wait_for_nothing_are_in_order() -> None:
     story = Flooded()
     heartbeats(story, beside_ms=9)
     without = clause_of(judged(CHECKER, clean()), "undelayed").compared
-    told = clause_of(judged(CHECKER, story), "undelayed")
-    assert told.verdict is Verdict.VALID and told.compared > without
+    reported = clause_of(judged(CHECKER, story), "undelayed")
+    assert reported.verdict is Verdict.VALID and reported.compared > without
 
 
 def test_on_a_machine_that_is_slow_all_takes_longer() -> None:
@@ -287,11 +287,11 @@ SHOWS_NOTHING: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("told", SHOWS_NOTHING.values(), ids=list(SHOWS_NOTHING))
-def test_floods_that_show_nothing(told: Mapping[str, Any]) -> None:
+@pytest.mark.parametrize("reported", SHOWS_NOTHING.values(), ids=list(SHOWS_NOTHING))
+def test_floods_that_show_nothing(reported: Mapping[str, Any]) -> None:
     story = begun()
     story.slow = {"describe-quorum": 310}
-    story.turns(3, **told)
+    story.turns(3, **reported)
     result = judged(CHECKER, story)
     assert result.verdict is Verdict.UNKNOWN
     assert clause_of(result, "undelayed").compared == 0
@@ -467,8 +467,8 @@ def test_one_flood_may_have_met_a_bad_moment(election: bool) -> None:
     story.turns(2)
     story.unsettled_flood(election)
     story.quiet()
-    told = clause_of(judged(CHECKER, story), named(election))
-    assert told.verdict is Verdict.VALID and told.compared == 2
+    reported = clause_of(judged(CHECKER, story), named(election))
+    assert reported.verdict is Verdict.VALID and reported.compared == 2
 
 
 @BOTH
@@ -481,8 +481,8 @@ def test_what_happens_as_often_without_a_flood_none_did(election: bool) -> None:
         story.quiet(2000)
         story.listed |= {3}
         story.quiet(1000)
-    told = clause_of(judged(CHECKER, story), named(election))
-    assert told.verdict is Verdict.UNKNOWN and told.compared == 0
+    reported = clause_of(judged(CHECKER, story), named(election))
+    assert reported.verdict is Verdict.UNKNOWN and reported.compared == 0
 
 
 @BOTH
@@ -508,8 +508,8 @@ def test_shortly_after_a_fault_it_may_happen(election: bool) -> None:
         story.quiet()
     assert clause_of(judged(CHECKER, story), named(election)).note == "no flood was in peace"
     story.turns(2)
-    told = clause_of(judged(CHECKER, story), named(election))
-    assert told.verdict is Verdict.VALID and told.compared == 2
+    reported = clause_of(judged(CHECKER, story), named(election))
+    assert reported.verdict is Verdict.VALID and reported.compared == 2
 
 
 @BOTH

@@ -208,16 +208,16 @@ def to_disks(story: Story, lost: Sequence[int] = ()) -> None:
     offsets that is lost."""
     story.plan = {**story.plan, "capabilities": ["disk:applied", "disk:partition-log-on-disk"]}
     applied = [each for each in story.run_events().evidence if isinstance(each, Change)]
-    told = {each.offset: each for each in applied}
+    reported = {each.offset: each for each in applied}
     silent(story)
-    end = max(told) + 1
+    end = max(reported) + 1
     for node in (each for each in NODES if NODES[each]["votes"]):
         for offset in sorted(set(range(end)) - set(lost)):
             head = {"base_offset": offset, "end_offset": offset + 1, "epoch": 1}
             crcs = {"control": False, "crcs": (offset,), "leading": None}
             story.tell(Appended, node, source=DISK, incarnation="", **head, **crcs)
-            if offset in told:
-                left = replace(told[offset], node=node, source=DISK, incarnation="", ref="")
+            if offset in reported:
+                left = replace(reported[offset], node=node, source=DISK, incarnation="", ref="")
                 story.evidence.append(replace(left, seq=len(story.evidence)))
         whole = {"start_offset": 0, "end_offset": end, "torn": False, "wrong": ()}
         story.tell(LogOnDisk, node, source=DISK, incarnation="", **whole)
@@ -539,7 +539,7 @@ def last_of_several_decisions_rests_on_another_version(story: Story) -> None:
     story.decide("AlterPartition", source(3), [16])
 
 
-def test_controller_that_decided_on_later_offsets_had_told_of_earlier_ones() -> None:
+def test_controller_that_decided_on_later_offsets_had_reported_of_earlier_ones() -> None:
     """In whatever order it told of them."""
     story = clean()
     for offset, version, isr in ((30, 0, [6, 5]), (31, 1, [6]), (32, 2, [6, 5])):

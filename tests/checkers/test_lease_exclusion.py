@@ -265,7 +265,7 @@ def test_plans_of_before_there_were_settings_defer_nothing() -> None:
     assert not list(promises({}))
 
 
-def test_processes_that_share_an_epoch_are_told_of_once() -> None:
+def test_processes_that_share_an_epoch_are_reported_of_once() -> None:
     story = clean()
     for node in ("b3", "b2", "b3"):
         leased(story, node, story.epochs[4])

@@ -70,8 +70,8 @@ def test_what_looks_as_if_it_went_back() -> None:
         story.op("list-offsets", KEY, latest, {"offset": offset, **by})
 
     def fetch(watermark: int, epoch: int, log_start: int = 0) -> None:
-        told = {"high_watermark": watermark, "log_start": log_start, "leader_epoch": epoch}
-        story.op("fetch", KEY, {"consumer": "a", "from": 0}, told)
+        reported = {"high_watermark": watermark, "log_start": log_start, "leader_epoch": epoch}
+        story.op("fetch", KEY, {"consumer": "a", "from": 0}, reported)
 
     early = story.invoke("list-offsets", KEY, latest)
     fetch(7, 1, log_start=3)

@@ -38,14 +38,14 @@ class Told(Story):
     def led(self, node: str, epoch: int, f: str = "fetch", **more: Any) -> Operation:
         """The node answers as the leader that it was asked for."""
         asked = {"consumer": "a", "from": 0} if f == "fetch" else {"at": "latest"}
-        told = {"leader_epoch": epoch, "topic_id": TOPIC}
-        told |= {"records": [], "high_watermark": 0} if f == "fetch" else {"offset": 0}
-        return self.op(f, "t/0", asked, told, node=node, **more)
+        reported = {"leader_epoch": epoch, "topic_id": TOPIC}
+        reported |= {"records": [], "high_watermark": 0} if f == "fetch" else {"offset": 0}
+        return self.op(f, "t/0", asked, reported, node=node, **more)
 
 
 def cached(topic_id: str, **state: Any) -> dict[str, Any]:
-    told = {"partition": 0, "replicas": [4, 5, 6], **STATE, **state}
-    return {"topic_id": topic_id, "partitions": [told]}
+    reported = {"partition": 0, "replicas": [4, 5, 6], **STATE, **state}
+    return {"topic_id": topic_id, "partitions": [reported]}
 
 
 def clean() -> Told:
@@ -259,9 +259,9 @@ def did_not_answer(story: Told) -> None:
     story.cache("b2", leader=4, leader_epoch=2, isr=[4])
 
 
-def who_led_is_not_told(story: Told) -> None:
-    told = {"topic_id": TOPIC, "offset": 0}
-    story.op("list-offsets", "t/0", {"at": "latest"}, told, node="b2")
+def who_led_is_not_reported(story: Told) -> None:
+    reported = {"topic_id": TOPIC, "offset": 0}
+    story.op("list-offsets", "t/0", {"at": "latest"}, reported, node="b2")
     story.led("b9", 2, "list-offsets")
 
 
@@ -354,7 +354,7 @@ def deleted_and_unknown_yet(story: Told) -> None:
 @pytest.mark.parametrize(
     "more",
     [restarted, restarted_some_time, answered_some_time, did_not_answer,
-     who_led_is_not_told, lags_before_settling, deleted_after_settling,
+     who_led_is_not_reported, lags_before_settling, deleted_after_settling,
      had_not_heard_of_it, being_restarted, stopped_for_good, may_have_ended,
      overlapping_answers, settled_not, not_healed, changes_after_settling,
      changes_meanwhile, topic_made_anew, deleted_and_unknown_yet],
@@ -375,8 +375,8 @@ def test_versions_that_answers_do_not_show_are_unknown() -> None:
     """Linearizable reads were asked for, and tell no versions: that is no occasion missed."""
     story = ended(clean())
     for each in story.operations:
-        for told in (each.result or {}).get("partitions") or ():
-            told.pop("partition_epoch", None)
+        for reported in (each.result or {}).get("partitions") or ():
+            reported.pop("partition_epoch", None)
     story.operations = [each for each in story.operations if each.f != "alter-isr"]
     result = judged(story)
     assert result.verdict is Verdict.UNKNOWN
@@ -525,7 +525,7 @@ def test_replicas_are_held_against_the_first_that_were_shown() -> None:
 @pytest.mark.parametrize(
     "happens", [cache_has_another_isr, cache_has_what_was_deleted, cache_is_of_the_past]
 )
-def test_cache_that_is_stale_is_told_of_once(happens: Callable[[Told], None]) -> None:
+def test_cache_that_is_stale_is_reported_of_once(happens: Callable[[Told], None]) -> None:
     story = clean()
     happens(story)
     assert len(checked(story).findings) == 1
@@ -590,8 +590,8 @@ def shown_under_way_with_the_mark(story: Told) -> None:
 
 def topic_of_which_an_answer_tells_no_partitions(story: Told) -> None:
     for partitions in (None, []):
-        told = {"topic_id": TOPIC, "partitions": partitions}
-        story.op("metadata", "t", None, told, node="b1")
+        reported = {"topic_id": TOPIC, "partitions": partitions}
+        story.op("metadata", "t", None, reported, node="b1")
 
 
 def answers_that_failed_or_are_of_another_kind(story: Told) -> None:

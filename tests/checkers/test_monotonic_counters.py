@@ -154,7 +154,7 @@ def leader_commits_what_is_below_the_last_of_its_predecessor(story: Story) -> No
         story.hw("c3", offset, 4)
 
 
-def test_leader_that_first_tells_what_its_predecessor_had_told_last() -> None:
+def test_leader_that_first_tells_what_its_predecessor_had_reported_last() -> None:
     story = clean()
     story.boot("c2", (3, -1, 2))
     story.hw("c2", 14, 3)
@@ -229,8 +229,8 @@ def test_answers_that_show_no_epoch_go_behind_none() -> None:
     compared = clause_of(judged(CHECKER, story), "answers").compared
     who = {"broker_id": 4, "broker_epoch": 9}
     story.heartbeat(4, 9, answered=-1)
-    for told in (None, {"broker_epoch": None}):
-        story.op("heartbeat", "broker-4", who, told)
+    for reported in (None, {"broker_epoch": None}):
+        story.op("heartbeat", "broker-4", who, reported)
     story.op("heartbeat", "broker-4", who, {"broker_epoch": 7}, type="fail", error="STALE")
     story.op("metadata", "t", None, older(), type="fail", error="NOT_YET", node="b1")
     partitions = [shown(0, [4], leader_epoch=-1), {"partition": 0, "leader": 4}]

@@ -16,12 +16,12 @@ A, B, C = (1, 10), (1, 11), (2, 12)
 def folded(story: Story, *, hashing: bool = False) -> LogFold:
     """What c1 told of its log."""
     log = LogFold(hashing=hashing)
-    for each in told(story):
+    for each in reported(story):
         log.feed(each)
     return log
 
 
-def told(story: Story) -> Sequence[Evidence]:
+def reported(story: Story) -> Sequence[Evidence]:
     (account,) = (each for each in accounts(story.run_events()) if each.node == "c1")
     return account.history
 
@@ -118,7 +118,7 @@ def test_log_begins_at_a_snapshot(dropped: bool, entries: list[object]) -> None:
 @pytest.mark.parametrize(
     ("start", "entries"), [(0, [A, B, C]), (2, [None, None, None]), (3, [None, None, None])]
 )
-def test_boot_whose_log_begins_later_than_was_told_had_dropped_it(
+def test_boot_whose_log_begins_later_than_was_reported_had_dropped_it(
     start: int, entries: list[object]
 ) -> None:
     story = appended()
@@ -126,7 +126,7 @@ def test_boot_whose_log_begins_later_than_was_told_had_dropped_it(
     assert folded(story).entries == entries
 
 
-def test_boot_whose_log_begins_where_it_was_told_to_keeps_it() -> None:
+def test_boot_whose_log_begins_where_it_was_reported_to_keeps_it() -> None:
     story = appended()
     story.event("c1", "log_start", offset=2, dropped=False)
     story.boot("c1", log_start=2, log_end=3, last_epoch=2)
@@ -177,7 +177,7 @@ def test_above_what_is_not_known_no_hash_is() -> None:
 # --- whose --------------------------------------------------------------------------------
 
 
-def test_accounts_are_of_disks_first_and_then_of_what_was_told() -> None:
+def test_accounts_are_of_disks_first_and_then_of_what_was_reported() -> None:
     story = appended()
     story.boot("b1")
     story.boot("c1", log_end=3, last_epoch=2)
@@ -212,5 +212,5 @@ def test_what_was_left_goes_on_from_one_process_to_the_next() -> None:
 def test_log_at_a_moment() -> None:
     story = appended()
     story.event("c1", "truncate", end_offset=1)
-    history = [each for each in told(story) if isinstance(each, KINDS)]
+    history = [each for each in reported(story) if isinstance(each, KINDS)]
     assert [log_at(history, each).end for each in history] == [0, 2, 3, 1]

@@ -80,12 +80,12 @@ class DiskStory(Story):
         log = self.logs.get(node)
         if log is not None:
             self.copies.setdefault(node, []).append((self.starts.get(node, 0), deepcopy(log)))
-        told = {
+        reported = {
             "log_end": self.end(node),
             "last_epoch": log[-1][1] if log else 0,
             "log_start": self.starts.get(node, 0),
         }
-        return super().boot(node, *given, **{**told, **more})
+        return super().boot(node, *given, **{**reported, **more})
 
     def exit(self, node: str, reason: str = "asked to") -> None:
         self.event(node, "exit", reason=reason)
@@ -93,8 +93,8 @@ class DiskStory(Story):
     def end_of(self, node: str, code: int | None) -> None:
         """The harness saw a process of the node end."""
         number = sum(each.node == node for each in self.ended) + 1
-        told = kinds.ProcessEnded(node=node, source="harness", process=number, exit_code=code)
-        self.ended.append(told)
+        reported = kinds.ProcessEnded(node=node, source="harness", process=number, exit_code=code)
+        self.ended.append(reported)
 
     def run_events(self) -> RunEvents:
         events = super().run_events()
@@ -198,7 +198,7 @@ def test_batch_that_a_killed_process_did_not_get_to_tell_of() -> None:
     assert_not_accused(judged(story))
 
 
-def test_batch_that_was_not_told_of_before_a_restart() -> None:
+def test_batch_that_was_not_reported_of_before_a_restart() -> None:
     story = running()
     story.write("c1", 3, 1, 13)
     story.boot("c1", (1, 1, 1))
@@ -207,7 +207,7 @@ def test_batch_that_was_not_told_of_before_a_restart() -> None:
     assert_not_accused(judged(story))
 
 
-def test_batch_that_was_not_told_of_and_was_cut_off_later() -> None:
+def test_batch_that_was_not_reported_of_and_was_cut_off_later() -> None:
     story = running()
     story.write("c1", 3, 1, 13)
     story.boot("c1", (1, 1, 1))
@@ -248,7 +248,7 @@ def test_truncation_that_a_killed_process_did_not_get_to_tell_of() -> None:
     assert_not_accused(judged(story))
 
 
-def test_truncation_that_was_not_told_of_before_a_restart() -> None:
+def test_truncation_that_was_not_reported_of_before_a_restart() -> None:
     story = running()
     story.append("c1", 3, 1, 13, leader=True)
     story.cut("c1", 3)
@@ -267,7 +267,7 @@ def test_log_that_begins_behind_a_snapshot() -> None:
     assert_not_accused(judged(story))
 
 
-def test_snapshot_whose_place_in_the_log_was_not_told_of() -> None:
+def test_snapshot_whose_place_in_the_log_was_not_reported_of() -> None:
     story = running()
     story.begin("c1", 1)
     assert_not_accused(judged(story))
@@ -310,12 +310,12 @@ def test_log_that_was_there_before_the_run() -> None:
 
 def test_process_of_a_workload_goes_on_while_its_disk_is_read() -> None:
     """Its events may be read before its log, or after."""
-    for node, told in (("g301a", True), ("g301b", False)):
+    for node, reported in (("g301a", True), ("g301b", False)):
         story = clean()
         story.event(node, "boot", replica_id=301, broker_id=301, log_start=0, log_end=0)
         story.append(node, 0, 1, 10)
         for offset in (1, 2, 3):
-            if told:
+            if reported:
                 story.tell_append(node, offset, 1, 10 + offset)
                 story.hw(node, offset, 1)
             else:
@@ -370,7 +370,7 @@ def test_runs_without_events_are_judged_by_their_disks() -> None:
     assert engine_judged(NodeTellsTheTruth(), story).verdict is Verdict.INVALID
 
 
-def test_killed_process_need_not_have_told_of_anything() -> None:
+def test_killed_process_need_not_have_reported_of_anything() -> None:
     story = complete()
     story.end_of("c1", -9)
     assert_not_accused(judged(story))
@@ -390,40 +390,40 @@ PLANTED = Plants(complete)
 
 
 @PLANTED.violation("c1 told", "CRC 13 at offset 3", "ends at 3", on=running)
-def record_that_was_told_and_is_not_there(story: DiskStory) -> None:
+def record_that_was_reported_and_is_not_there(story: DiskStory) -> None:
     story.tell_append("c1", 3, 1, 13)
     story.exit("c1")
 
 
 @PLANTED.violation("c1 told", "CRC 13 at offset 3", "ends at 3", on=running)
-def committed_record_that_a_killed_process_told_and_is_not_there(story: DiskStory) -> None:
+def committed_record_that_a_killed_process_reported_and_is_not_there(story: DiskStory) -> None:
     story.tell_append("c1", 3, 1, 13)
     story.hw("c1", 4, 1)
 
 
 @PLANTED.violation("c1 told", "CRC 11 at offset 1", "is epoch 1, CRC 99", on=clean)
-def other_record_than_was_told(story: DiskStory) -> None:
+def other_record_than_was_reported(story: DiskStory) -> None:
     story.logs["c1"][1][2][0] = 99
 
 
 @PLANTED.violation("c1 told", "epoch 1, CRC 10 at offset 0", "is epoch 2, CRC 10", on=clean)
-def other_epoch_than_was_told(story: DiskStory) -> None:
+def other_epoch_than_was_reported(story: DiskStory) -> None:
     story.logs["c1"][0][1] = 2
 
 
 @PLANTED.violation("c1", "CRC 13 at offset 3", "never told", on=clean)
-def record_that_was_never_told(story: DiskStory) -> None:
+def record_that_was_never_reported(story: DiskStory) -> None:
     story.write("c1", 3, 1, 13)
 
 
 @PLANTED.violation("c1", "CRC 14 at offset 4", "never told", on=running)
-def two_batches_that_a_killed_process_never_told(story: DiskStory) -> None:
+def two_batches_that_a_killed_process_never_reported(story: DiskStory) -> None:
     story.write("c1", 3, 1, 13)
     story.write("c1", 4, 1, 14)
 
 
 @PLANTED.violation("c1", "CRC 13 at offset 3", "never told", on=running)
-def two_batches_that_were_never_told_before_a_restart(story: DiskStory) -> None:
+def two_batches_that_were_never_reported_before_a_restart(story: DiskStory) -> None:
     story.write("c1", 3, 1, 13)
     story.write("c1", 4, 1, 14)
     story.boot("c1", (1, 1, 1))
@@ -431,12 +431,12 @@ def two_batches_that_were_never_told_before_a_restart(story: DiskStory) -> None:
 
 
 @PLANTED.violation("b2", "at offset 0", "never told", on=clean)
-def node_that_never_told_anything(story: DiskStory) -> None:
+def node_that_never_reported_anything(story: DiskStory) -> None:
     story.write("b2", 0, 1, 10)
 
 
 @PLANTED.violation("c1 told that it cut its log back to 3", "at offset 3", on=running)
-def truncation_that_was_told_and_not_done(story: DiskStory) -> None:
+def truncation_that_was_reported_and_not_done(story: DiskStory) -> None:
     story.append("c1", 3, 1, 13)
     story.event("c1", "truncate", end_offset=3)
     story.exit("c1")
@@ -466,12 +466,12 @@ def guest_that_tells_of_another_record(story: DiskStory) -> None:
 
 
 @PLANTED.violation("2 processes of b1 ended of their own, and 1 told")
-def process_that_told_nothing_of_itself(story: DiskStory) -> None:
+def process_that_reported_nothing_of_itself(story: DiskStory) -> None:
     story.end_of("b1", 0)
 
 
 @PLANTED.violation("2 processes of c2 ended of their own")
-def process_that_failed_and_told_nothing(story: DiskStory) -> None:
+def process_that_failed_and_reported_nothing(story: DiskStory) -> None:
     story.end_of("c2", 1)
 
 
@@ -562,12 +562,12 @@ def test_honest_nodes_are_valid_and_liars_are_not(
             story.boot("c1", (1, 1, 1))
     story.append("c1", story.end("c1"), 1, 1000)
     story.exit("c1")
-    told = {tuple(crcs) for crcs in _told(story)}
+    reported = {tuple(crcs) for crcs in _reported(story)}
     log = story.logs["c1"]
     if lie == "drop":
         log.pop()
     elif lie == "change":
-        known = [each for each in log if tuple(each[2]) in told]
+        known = [each for each in log if tuple(each[2]) in reported]
         data.draw(st.sampled_from(known))[2][0] = 5000
     elif lie == "add":
         story.write("c1", story.end("c1"), 1, 5000)
@@ -577,5 +577,5 @@ def test_honest_nodes_are_valid_and_liars_are_not(
     assert bool(outcome.findings) == bool(lie), outcome.findings
 
 
-def _told(story: DiskStory) -> list[list[int]]:
+def _reported(story: DiskStory) -> list[list[int]]:
     return [each.fields["crcs"] for each in story.events if each.type == "append"]

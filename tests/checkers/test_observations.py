@@ -47,7 +47,7 @@ def test_answers_as_clients_have_them() -> None:
     assert offset.result == {"offset": 7, "leader_epoch": 2, "topic_id": TOPIC}
 
 
-def test_an_end_that_is_told_in_the_final_phase_is_left_out() -> None:
+def test_an_end_that_is_reported_in_the_final_phase_is_left_out() -> None:
     story = Story()
     story.final()
     ends(story, "b1", 7)
@@ -93,7 +93,7 @@ def test_metadata_that_an_observer_saw_go_wrong(state: dict[str, Any], says: str
     assert LEDGER in found.contracts
 
 
-def test_who_told_an_end_led_then() -> None:
+def test_who_reported_an_end_led_then() -> None:
     story = asked()
     ends(story, "b3", 0)
     (found,) = metadata_of(story)
@@ -115,9 +115,9 @@ def written() -> Story:
 
 def read_at_the_end(story: Story) -> Story:
     story.final()
-    told = {"records": [[0, 1]], "high_watermark": 1, "log_start": 0, "position": 1}
-    told |= {"leader_epoch": 2, "topic_id": TOPIC}
-    story.op("fetch", "t/0", {"consumer": "final", "from": 0}, told, node="b1")
+    reported = {"records": [[0, 1]], "high_watermark": 1, "log_start": 0, "position": 1}
+    reported |= {"leader_epoch": 2, "topic_id": TOPIC}
+    story.op("fetch", "t/0", {"consumer": "final", "from": 0}, reported, node="b1")
     return story
 
 

@@ -39,10 +39,10 @@ class Asked(Story):
 
     def quorum(self, node: str, *, end: int | None = None, **view: Any) -> Any:
         """The leader's, by way of the node."""
-        told = self._view(**view)
+        reported = self._view(**view)
         ends = [[voter, self.end] for voter in VOTERS]
-        ends[told["leader"] - 1][1] = self.end if end is None else end
-        return self.ask(node, "describe-quorum", {**told, "voters": ends})
+        ends[reported["leader"] - 1][1] = self.end if end is None else end
+        return self.ask(node, "describe-quorum", {**reported, "voters": ends})
 
     def _view(self, **view: Any) -> dict[str, Any]:
         named = {"leader": self.leader, "leader_epoch": self.epoch, "high_watermark": self.end}
@@ -50,12 +50,12 @@ class Asked(Story):
 
     def brokers(self, node: str, without: str = "", **address: str) -> Any:
         """A list of those that live, but for one."""
-        told = [
+        reported = [
             {"id": number, "host": address.get(name, name), "port": 9092}
             for name, number in BROKERS.items()
             if name != without and name not in self.dead
         ]
-        return self.ask(node, "describe-cluster", {"brokers": told})
+        return self.ask(node, "describe-cluster", {"brokers": reported})
 
     def silence(self, node: str, code: str = CLIENT_TIMED_OUT) -> Any:
         return self.ask(node, "describe-node", type="fail", error=code)
@@ -365,8 +365,8 @@ def a_new_leader_does_not_know_what_is_committed(story: Asked) -> None:
 def a_broker_that_is_none_of_the_plans(story: Asked) -> None:
     for port in (1, 2):
         other = [{"id": 301, "host": "h", "port": port}]
-        told = [{"id": each, "host": name, "port": 9092} for name, each in BROKERS.items()]
-        story.ask("b1", "describe-cluster", {"brokers": [*told, *other]})
+        reported = [{"id": each, "host": name, "port": 9092} for name, each in BROKERS.items()]
+        story.ask("b1", "describe-cluster", {"brokers": [*reported, *other]})
 
 
 LOOK_ALIKES: list[Callable[[Asked], None]] = [
@@ -402,8 +402,8 @@ def test_answers_that_overlap_are_in_no_order() -> None:
     story.quorum("b1", high_watermark=9)
     late = story.invoke("describe-quorum", None, node="b2")
     story.quorum("b1")
-    told = {"leader": 1, "leader_epoch": 1, "high_watermark": 9, "voters": [[1, 9]]}
-    story.observations.append(story.complete(late, "ok", told))
+    reported = {"leader": 1, "leader_epoch": 1, "high_watermark": 9, "voters": [[1, 9]]}
+    story.observations.append(story.complete(late, "ok", reported))
     story.observations.sort(key=lambda each: each.index)
     assert not observed_cluster(story.run_events()).findings
 
@@ -757,8 +757,8 @@ def three_leaders(story: Asked) -> None:
 
 def three_addresses(story: Asked) -> None:
     for place in ("here", "there"):
-        told = [{"id": 4, "host": place, "port": 9092}]
-        story.ask("b1", "describe-topics", {"brokers": told})
+        reported = [{"id": 4, "host": place, "port": 9092}]
+        story.ask("b1", "describe-topics", {"brokers": reported})
 
 
 @pytest.mark.parametrize(
@@ -768,7 +768,7 @@ def three_addresses(story: Asked) -> None:
         (three_addresses, ("here:",)),
     ],
 )
-def test_what_goes_on_is_told_once_by_the_first_two(
+def test_what_goes_on_is_reported_once_by_the_first_two(
     happens: Callable[[Asked], None], words: tuple[str, ...]
 ) -> None:
     story = Asked()
@@ -804,8 +804,8 @@ def answers_while_it_is_restarted(story: Asked) -> None:
         late = story.invoke("describe-node", None, node="c3")
         with story.fault("kill", ends_processes=True, victims={"c3": {}}):
             story.wait(1000)
-        told = {"leader": 1, "leader_epoch": 1, "high_watermark": high}
-        story.observations.append(story.complete(late, "ok", told))
+        reported = {"leader": 1, "leader_epoch": 1, "high_watermark": high}
+        story.observations.append(story.complete(late, "ok", reported))
         story.operations.remove(story.operations[-1])
     story.observations.sort(key=lambda each: each.index)
 

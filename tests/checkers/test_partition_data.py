@@ -157,7 +157,7 @@ def test_without_a_final_read_the_end_is_not_judged() -> None:
     assert "nobody fetched 1 acknowledged values, as 18 at offset 9" in outcome.note
 
 
-def test_partition_of_which_nothing_is_told_says_nothing() -> None:
+def test_partition_of_which_nothing_is_reported_says_nothing() -> None:
     story = Data()
     story.produce(1, None, type="fail")
     assert partition_data(story.run_events()).seen == 0
@@ -422,14 +422,14 @@ def test_what_may_have_been_removed_is_not_lost(why: Callable[[Data], None]) -> 
 # --- topics of one name -------------------------------------------------------------------
 
 
-def made_anew(*, told: str | None = TOPIC, knew: str = OTHER) -> Data:
+def made_anew(*, reported: str | None = TOPIC, knew: str = OTHER) -> Data:
     """A topic is deleted and another takes its name. `told`: what the delete says it removed;
     `knew`: the topic that the writer of its first value took it for."""
     story = Data()
     story.create("t")
     story.produce(1, 0)
     story.fetch(0, (0, 1), topic_id=TOPIC)
-    story.delete("t", topic_id=told)
+    story.delete("t", topic_id=reported)
     story.create("t", OTHER)
     story.op("produce", KEY, {"value": 2, "acks": "all"}, {"offset": 0, "topic_id": knew})
     story.fetch(0, (0, 2), consumer="b", topic_id=OTHER)
@@ -443,11 +443,11 @@ def by_topic(story: Data) -> dict[str, Outcome]:
     return dict(found)
 
 
-@pytest.mark.parametrize("told", [TOPIC, None])
+@pytest.mark.parametrize("reported", [TOPIC, None])
 @pytest.mark.parametrize("knew", [TOPIC, OTHER])
-def test_topics_of_one_name_are_judged_apart(told: str | None, knew: str) -> None:
+def test_topics_of_one_name_are_judged_apart(reported: str | None, knew: str) -> None:
     """Also where a client does not know yet that its topic is another one."""
-    found = by_topic(made_anew(told=told, knew=knew))
+    found = by_topic(made_anew(reported=reported, knew=knew))
     assert set(found) == {f"{KEY} of {TOPIC}", f"{KEY} of {OTHER}"}
     for outcome in found.values():
         assert outcome.verdict is Verdict.VALID, [each.message for each in outcome.findings]
@@ -596,7 +596,7 @@ def read_of_nobody_twice(story: Data) -> None:
         (read_of_nobody_twice, "written"),
     ],
 )
-def test_what_is_shown_again_is_told_once(happens: Callable[[Data], None], clause: str) -> None:
+def test_what_is_shown_again_is_reported_once(happens: Callable[[Data], None], clause: str) -> None:
     story = clean()
     happens(story)
     found = [each.clause for each in partition_data(story.run_events()).findings]
@@ -680,7 +680,7 @@ def failed_between(story: Data) -> None:
     story.fetch(1, (1, 11), consumer="c")
 
 
-def told_by_no_number(story: Data) -> None:
+def reported_by_no_number(story: Data) -> None:
     story.op("list-offsets", KEY, {"at": "latest"}, {"offset": None})
     story.op("list-offsets", KEY, {"at": "latest"}, {"offset": 99}, type="fail", error="X")
     story.op("list-offsets", KEY, {"at": "latest"})
@@ -723,7 +723,7 @@ def repeats_itself(story: Data) -> None:
 
 @pytest.mark.parametrize(
     "more",
-    [sought_in_vain, sought_twice, failed_between, told_by_no_number, end_by_another_consumer,
+    [sought_in_vain, sought_twice, failed_between, reported_by_no_number, end_by_another_consumer,
      delete_that_was_refused, repeats_itself, pending_for_good, tells_of_no_record,
      tells_of_no_position],
 )  # fmt: skip
@@ -767,7 +767,7 @@ def test_lost_value_is_shown_with_who_passed_it() -> None:
     assert len(found.operations) == 2
 
 
-def test_failures_and_answers_without_a_record_are_told_apart() -> None:
+def test_failures_and_answers_without_a_record_are_reported_apart() -> None:
     story = clean()
     story.final()
     story.last_fails(0, TRIES)

@@ -245,7 +245,7 @@ def test_how_often_a_node_ticks_is_the_systems_to_say(every_s: int | None, accus
     assert (outcome.verdict is Verdict.INVALID) == accused, outcome.findings
 
 
-def test_node_of_the_plan_that_never_told_of_itself_is_unknown() -> None:
+def test_node_of_the_plan_that_never_reported_of_itself_is_unknown() -> None:
     story = clean()
     story.events = [each for each in story.events if each.node not in ("b2", "c3")]
     outcome = process_health(story.run_events())

@@ -137,8 +137,8 @@ def test_what_is_compared() -> None:
 
 def test_no_node_has_to_say_a_word() -> None:
     events = clean().run_events()
-    told = [each for each in events.evidence if each.source == "disk"]
-    assert not replica_matching(replace(events, evidence=told)).findings
+    reported = [each for each in events.evidence if each.source == "disk"]
+    assert not replica_matching(replace(events, evidence=reported)).findings
 
 
 # --- planted ------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def acknowledged_and_on_no_disk(story: Story) -> None:
 
 
 @PLANTED.violation("by operation", "all below 9 is committed", on=unread)
-def told_by_list_offsets_and_on_no_disk(story: Story) -> None:
+def reported_by_list_offsets_and_on_no_disk(story: Story) -> None:
     answer = {"offset": 9, "leader_epoch": 1, "topic_id": TOPIC}
     story.op("list-offsets", "t/0", {"at": "latest"}, answer, node="b2")
     read(story, "b1", "b2")
@@ -221,7 +221,7 @@ def first_record_of_all_was_acknowledged_and_is_on_no_disk(story: Story) -> None
 
 
 @PLANTED.violation("below the high watermark 6", "b1 has", "CRC 77")
-def other_bytes_behind_a_partition_of_which_nobody_was_told(story: Story) -> None:
+def other_bytes_behind_a_partition_of_which_nobody_was_reported(story: Story) -> None:
     write(story, 5, 1, "b2", crc=77)
     read(story, "b1", topic=NOBODYS)
 
@@ -304,14 +304,14 @@ def test_who_is_out_of_the_isr_may_hold_anything_of_another_epoch() -> None:
     assert_clean(story)
 
 
-def test_high_watermark_that_was_told_after_the_read_says_nothing_of_that_isr() -> None:
+def test_high_watermark_that_was_reported_after_the_read_says_nothing_of_that_isr() -> None:
     story = clean()
     fetch(story, 9, 1, "b2")
     produce(story, 8, "b2")
     assert_clean(story)
 
 
-def test_read_under_way_says_nothing_of_what_was_told_meanwhile() -> None:
+def test_read_under_way_says_nothing_of_what_was_reported_meanwhile() -> None:
     story = clean()
     late = story.invoke("describe", "t")
     fetch(story, 9, 1, "b2")
@@ -474,7 +474,7 @@ def test_replicas_that_differ_all_along_are_one_finding(clause: str) -> None:
 # --- what is too little -------------------------------------------------------------------
 
 
-def test_nobody_who_was_told_of_anything_gives_no_occasion() -> None:
+def test_nobody_who_was_reported_of_anything_gives_no_occasion() -> None:
     story = Story()
     read(story, "b1", "b2")
     fetch(story, 0, 1)

@@ -46,13 +46,13 @@ def dead() -> Dead:
     return story
 
 
-def noticed(after_s: float = 5, told_s: float = 11) -> Dead:
+def noticed(after_s: float = 5, reported_s: float = 11) -> Dead:
     story = dead()
     story.at(after_s)
     story.isr([5], 5)
     story.at(after_s)
     story.fence(4)
-    story.at(told_s)
+    story.at(reported_s)
     story.record("NoOpRecord")
     return story
 
@@ -102,9 +102,11 @@ def test_a_plan_that_does_not_say_how_long_anything_may_take() -> None:
     assert story.judged(RECOVERY_S - 1)[0] == NOBODY.replace("10 s", f"{RECOVERY_S:g} s")
 
 
-@pytest.mark.parametrize(("told_s", "compared"), [(10, 0), (10.001, 2)])
-def test_a_log_of_which_nobody_tells_that_late_lacks_nothing(told_s: float, compared: int) -> None:
-    story = noticed(told_s=told_s)
+@pytest.mark.parametrize(("reported_s", "compared"), [(10, 0), (10.001, 2)])
+def test_a_log_of_which_nobody_tells_that_late_lacks_nothing(
+    reported_s: float, compared: int
+) -> None:
+    story = noticed(reported_s=reported_s)
     story.at(11)
     story.apply("b2", 99, "NoOpRecord")  # who is no voter
     assert story.judged() == (compared, [])

@@ -43,13 +43,13 @@ def written(story: LogStory, node: str = "c1", **wrong: Any) -> Any:
     """A snapshot of all that was applied, but for what is wrong with it."""
     end = wrong.get("end_offset", story.offset)
     made = Digest(IMAGE_FORM)
-    told = made.of(replayed(story, end))
+    reported = made.of(replayed(story, end))
     fields = {
         "end_offset": end,
         "epoch": story.epoch,
         "bytes": 100,
         "records": made.entities,
-        "digest": told,
+        "digest": reported,
         "high_watermark": end,
     }
     return story.event(node, "snap_write", **{**fields, **wrong})
@@ -58,8 +58,8 @@ def written(story: LogStory, node: str = "c1", **wrong: Any) -> Any:
 def on_disk(story: LogStory, node: str, **wrong: Any) -> None:
     """The file of such a snapshot."""
     made = Digest(IMAGE_FORM)
-    told = made.of(replayed(story, story.offset))
-    fields = {"records": made.entities, "digest": told, "epoch": 1, **wrong}
+    reported = made.of(replayed(story, story.offset))
+    fields = {"records": made.entities, "digest": reported, "epoch": 1, **wrong}
     story.disks.snapshot(node, story.offset, **fields)
 
 
@@ -101,7 +101,7 @@ def test_no_snapshot_is_unknown() -> None:
     assert snapshot_equivalence(story.run_events()).verdict is Verdict.UNKNOWN
 
 
-def test_snapshot_above_all_that_is_told_is_unknown() -> None:
+def test_snapshot_above_all_that_is_reported_is_unknown() -> None:
     story = clean()
     story.event("c2", "snap_load", end_offset=99, epoch=1, digest="d", source="fetched")
     outcome = snapshot_equivalence(story.run_events())
@@ -244,11 +244,11 @@ def test_agrees_with_the_states_of_the_real_controller(seed: int) -> None:
         for event in story.events
         if event.type == "state"
     }
-    end, told = draw.choice(sorted(digests)), draw.choice(sorted(digests))
+    end, reported = draw.choice(sorted(digests)), draw.choice(sorted(digests))
     story.hw("c1", end, 1)
-    written(story, end_offset=end, digest=digests[told])
+    written(story, end_offset=end, digest=digests[reported])
     judged = snapshot_equivalence(story.run_events()).verdict is Verdict.VALID
-    assert judged == (digests[end] == digests[told])
+    assert judged == (digests[end] == digests[reported])
 
 
 # --- files --------------------------------------------------------------------------------
@@ -296,10 +296,10 @@ def snapshot_files(folder: Path) -> Iterator[SnapshotFile]:
 
 def test_files_are_read_apart_from_the_node(tmp_path: Path) -> None:
     stored(tmp_path, 1, entities())
-    (told,) = map(asdict, snapshot_files(tmp_path))
-    assert told["wrong"] == ()
-    assert (told["node"], told["end_offset"], told["epoch"]) == ("c1", 7, 1)
-    assert told["records"] == len(entities())
+    (reported,) = map(asdict, snapshot_files(tmp_path))
+    assert reported["wrong"] == ()
+    assert (reported["node"], reported["end_offset"], reported["epoch"]) == ("c1", 7, 1)
+    assert reported["records"] == len(entities())
 
 
 @pytest.mark.parametrize("number", range(len(entities())))

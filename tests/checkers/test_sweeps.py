@@ -27,7 +27,7 @@ def test_what_rises_or_stays_does_not_fall() -> None:
     assert not list(falls([read(story, 1), read(story, 1), read(story, 2)]))
 
 
-def test_each_fall_is_told_with_the_worthiest_before_it() -> None:
+def test_each_fall_is_reported_with_the_worthiest_before_it() -> None:
     story = Story()
     low, high, fall, again = (read(story, value) for value in (1, 3, 2, 1))
     assert list(falls([low, high, fall, again])) == [(high, fall), (high, again)]

@@ -13,20 +13,20 @@ def produce(story: Story, topic_id: str | None = TOPIC, key: str = "t/0") -> Ope
     return story.op("produce", key, {"value": 1}, {"offset": 0, "topic_id": topic_id})
 
 
-def told(story: Story, operation: Operation) -> str | None:
+def reported(story: Story, operation: Operation) -> str | None:
     return topic_lives(story.operations).of(operation)
 
 
 def test_answers_are_of_the_topic_that_they_name() -> None:
     story = Story()
     story.create("t")
-    assert told(story, produce(story)) == TOPIC
-    assert told(story, produce(story, OTHER)) == OTHER
-    assert told(story, produce(story, None)) is None
-    assert told(story, story.op("produce", "t/0", {}, [1])) is None
-    assert told(story, story.op("produce", "t/0", {}, {"topic_id": 7})) is None
+    assert reported(story, produce(story)) == TOPIC
+    assert reported(story, produce(story, OTHER)) == OTHER
+    assert reported(story, produce(story, None)) is None
+    assert reported(story, story.op("produce", "t/0", {}, [1])) is None
+    assert reported(story, story.op("produce", "t/0", {}, {"topic_id": 7})) is None
     failed = story.op("produce", "t/0", {}, {"topic_id": TOPIC}, type="fail")
-    assert told(story, failed) is None
+    assert reported(story, failed) is None
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_what_may_have_been_deleted_before_the_answer_is_not_known(
     before = produce(story)
     story.delete("t", **removes)
     after = produce(story)
-    assert told(story, before) == TOPIC
-    assert (told(story, after) == TOPIC) == known
-    assert told(story, produce(story, key="u/0")) == TOPIC, "another name"
+    assert reported(story, before) == TOPIC
+    assert (reported(story, after) == TOPIC) == known
+    assert reported(story, produce(story, key="u/0")) == TOPIC, "another name"
 
 
 def test_delete_that_began_before_the_answer_counts_and_one_under_way_with_it() -> None:
@@ -56,23 +56,23 @@ def test_delete_that_began_before_the_answer_counts_and_one_under_way_with_it() 
     slow = story.invoke("produce", "t/0", {})
     story.invoke("delete", "t")
     answered = story.complete(slow, result={"topic_id": TOPIC})
-    assert told(story, answered) is None
-    assert told(story, replace(answered, end=None)) is None
+    assert reported(story, answered) is None
+    assert reported(story, replace(answered, end=None)) is None
 
 
 def test_delete_that_had_ended_before_the_create_removed_another() -> None:
     story = Story()
     story.delete("t", None)
     story.create("t")
-    assert told(story, produce(story)) == TOPIC
+    assert reported(story, produce(story)) == TOPIC
     story.delete("t", None, type="info")
-    assert told(story, produce(story)) is None
+    assert reported(story, produce(story)) is None
 
 
 def test_topic_whose_create_nobody_knows_may_have_been_there_before_the_delete() -> None:
     story = Story()
     story.delete("t", None)
-    assert told(story, produce(story)) is None
+    assert reported(story, produce(story)) is None
 
 
 def test_what_may_be_deleted_at_any_time() -> None:

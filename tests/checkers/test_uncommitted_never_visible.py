@@ -354,7 +354,7 @@ def test_one_node_is_before_nobody() -> None:
     assert found.verdict is None and "one node" in found.note
 
 
-def test_nobody_who_told_who_votes_leaves_no_times() -> None:
+def test_nobody_who_reported_who_votes_leaves_no_times() -> None:
     assert_unknown(
         UncommittedNeverVisible(),
         silent(clean(), "boot"),
@@ -381,7 +381,7 @@ def test_times_of_a_plan_that_says_nothing_of_clocks_are_of_one() -> None:
 # --- whose log it is ----------------------------------------------------------------------
 
 
-def told_alone() -> LogStory:
+def reported_alone() -> LogStory:
     """Nobody's disk was collected."""
     story = clean()
     story.disks = Disks()
@@ -389,18 +389,18 @@ def told_alone() -> LogStory:
 
 
 def test_what_nodes_tell_is_enough() -> None:
-    result = judged(UncommittedNeverVisible(), told_alone())
+    result = judged(UncommittedNeverVisible(), reported_alone())
     assert result.verdict is Verdict.VALID
     assert clause_of(result, "shown-is-committed").compared == 10
 
 
-@PLANTED.violation("leader 5", on=told_alone, name="shown what no node told")
-def shown_what_no_node_told(story: LogStory) -> None:
+@PLANTED.violation("leader 5", on=reported_alone, name="shown what no node told")
+def shown_what_no_node_reported(story: LogStory) -> None:
     read(leader=5)(story)
 
 
-def test_behind_a_gap_in_what_was_told_all_that_was_told_counts() -> None:
-    story = told_alone()
+def test_behind_a_gap_in_what_was_reported_all_that_was_reported_counts() -> None:
+    story = reported_alone()
     story.offset = 9
     story.topic("u", OTHER)
     story.create("u", OTHER)

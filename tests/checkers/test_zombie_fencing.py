@@ -227,7 +227,7 @@ def test_request_that_began_before_the_record_was_applied() -> None:
     assert_valid(zombie_fencing(story.run_events()))
 
 
-def test_members_whose_epochs_are_not_told_or_current() -> None:
+def test_members_whose_epochs_are_not_reported_or_current() -> None:
     story = Story()
     story.heartbeat(4, -1, answered=7)
     story.heartbeat(5, -1, answered=6)
@@ -378,7 +378,7 @@ def test_what_shows_no_generation_or_carries_none(
     assert known_by(show, ask) == []
 
 
-def test_of_a_request_that_is_stale_twice_the_first_is_told() -> None:
+def test_of_a_request_that_is_stale_twice_the_first_is_reported() -> None:
     (found,) = known_by(alters(3, answer=LATER), alters(2, broker_epoch=3, leader_epoch=5))
     assert "with broker epoch 3" in found
 

@@ -114,7 +114,7 @@ class PythonProducer(Producer):
             value, partition = self.next()
             future = producer.send(self.topic, value=value, partition=partition)
             future.add_callback(
-                lambda told, value=value: self.acked(told.partition, told.offset, value)
+                lambda reported, value=value: self.acked(reported.partition, reported.offset, value)
             )
             future.add_errback(lambda error: self.heard.errors.append(f"delivery: {error!r}"))
         producer.flush(WAIT_S)
@@ -130,13 +130,13 @@ class LibrdkafkaProducer(Producer):
         )
         while not self._stop.wait(PAUSE_S):
             value, partition = self.next()
-            producer.produce(self.topic, value, partition=partition, on_delivery=self._told)
+            producer.produce(self.topic, value, partition=partition, on_delivery=self._reported)
             producer.poll(0)
         left = producer.flush(WAIT_S)
         if left:
             self.heard.errors.append(f"{left} records were not delivered")
 
-    def _told(self, error: Any, message: Any) -> None:
+    def _reported(self, error: Any, message: Any) -> None:
         if error is not None:
             self.heard.errors.append(f"delivery: {error}")
         else:

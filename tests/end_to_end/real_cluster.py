@@ -49,8 +49,8 @@ class Cluster(Loopback):
 
     def partitions(self, topic: str) -> dict[int, Any]:
         """The topic's partitions, as some living broker tells of them."""
-        (told,) = metadata(self.client[self.alive()[0]], topic)
-        return {int(each.partition_index): each for each in told.partitions}
+        (reported,) = metadata(self.client[self.alive()[0]], topic)
+        return {int(each.partition_index): each for each in reported.partitions}
 
     def create(self, topic: str, partitions: int = 3) -> None:
         """A topic whose partitions are led by one broker each."""
@@ -65,8 +65,8 @@ class Cluster(Loopback):
             until(lambda name=name: self.knows(name, topic))  # type: ignore[misc]
 
     def knows(self, name: str, topic: str) -> bool:
-        (told,) = metadata(self.client[name], topic)
-        return bool(told.partitions)
+        (reported,) = metadata(self.client[name], topic)
+        return bool(reported.partitions)
 
     def topics(self) -> set[str]:
         """All names, as some living broker tells them."""

@@ -124,5 +124,5 @@ def test_a_defect_is_found_and_proved(results: dict[str, RunResult], name: str) 
 @pytest.mark.parametrize("name", HEALTHY)
 def test_without_a_defect_a_run_is_valid(results: dict[str, RunResult], name: str) -> None:
     result = results[name]
-    told = {each.name: (each.verdict, each.note, each.findings[:2]) for each in result.checkers}
-    assert result.verdict is Verdict.VALID, told
+    reported = {each.name: (each.verdict, each.note, each.findings[:2]) for each in result.checkers}
+    assert result.verdict is Verdict.VALID, reported

@@ -69,9 +69,9 @@ def test_kafka_pythons_admin(cluster):
         (topic,) = admin.describe_topics(["python-admin"])
         return topic if len(topic["partitions"]) == 4 else None
 
-    told = until(described)
-    assert (told["topic_id"], told["is_internal"]) == (made["topic_id"], False)
-    assert all(len(each["isr_nodes"]) == 3 for each in told["partitions"])
+    reported = until(described)
+    assert (reported["topic_id"], reported["is_internal"]) == (made["topic_id"], False)
+    assert all(len(each["isr_nodes"]) == 3 for each in reported["partitions"])
 
     resource = python_admin.ConfigResource
     changed = {"min.insync.replicas": "2"}
@@ -305,8 +305,8 @@ def test_a_group_shares_and_takes_over(cluster, producer, consumer):
     with consumer(cluster.servers, topic, group) as third:
         until(lambda: len(third.assigned) == 4)
         admin = python_admin.KafkaAdminClient(bootstrap_servers=cluster.servers)
-        (told,) = admin.describe_groups([group]).values()
-        assert (told["group_state"], len(told["members"])) == ("Stable", 1)
+        (reported,) = admin.describe_groups([group]).values()
+        assert (reported["group_state"], len(reported["members"])) == ("Stable", 1)
         until(lambda: read_of(first, second, third) >= set(sending.heard.records))
     admin.close()
     # All three closed, and so committed, before the next one began: nothing was read twice.
@@ -344,9 +344,9 @@ def test_cooperative_members_and_static_ones(cluster):
     until(lambda: shares(again, two) == [2, 2])
     assert len(held) == 2
     admin = confluent_admin.AdminClient({"bootstrap.servers": cluster.servers})
-    told = admin.describe_consumer_groups(["cooperative"])["cooperative"].result(20)
-    assert sorted(each.group_instance_id for each in told.members) == ["one", "two"]
-    error = until(lambda: (told := one.poll(0.1)) is not None and told.error())
+    reported = admin.describe_consumer_groups(["cooperative"])["cooperative"].result(20)
+    assert sorted(each.group_instance_id for each in reported.members) == ["one", "two"]
+    error = until(lambda: (reported := one.poll(0.1)) is not None and reported.error())
     assert error.code() == confluent.KafkaError._FATAL and "fenced" in error.str()
     for each in (again, two, one):
         each.close()
@@ -389,16 +389,19 @@ def test_the_offsets_topic_is_the_coordinators_own(cluster):
     """It is said to be internal, and clients cannot write into it."""
     assert until(lambda: cluster.coordinator("anybody"))
     admin = python_admin.KafkaAdminClient(bootstrap_servers=cluster.servers)
-    (told,) = admin.describe_topics(["__consumer_offsets"])
-    assert told["is_internal"]
+    (reported,) = admin.describe_topics(["__consumer_offsets"])
+    assert reported["is_internal"]
     admin.close()
-    told_of: list[Any] = []
+    reported_of: list[Any] = []
     producer = confluent.Producer({"bootstrap.servers": cluster.servers})
     producer.produce(
-        "__consumer_offsets", b"x", partition=0, on_delivery=lambda error, _: told_of.append(error)
+        "__consumer_offsets",
+        b"x",
+        partition=0,
+        on_delivery=lambda error, _: reported_of.append(error),
     )
     assert producer.flush(20) == 0
-    assert [error.code() for error in told_of] == [confluent.KafkaError.TOPIC_EXCEPTION]
+    assert [error.code() for error in reported_of] == [confluent.KafkaError.TOPIC_EXCEPTION]
 
 
 def test_a_coordinator_that_was_paused_acknowledges_nothing(cluster):

@@ -110,14 +110,14 @@ def test_a_partition_in_containers_is_survived(tmp_path: Path) -> None:
 def assert_disks_agree(folder: Path) -> None:
     """Records and batches that lie on the nodes' disks are what the nodes told of them."""
     evidence = list(observe(folder, json.loads((folder / "plan.json").read_text())))
-    told = [each for each in evidence if each.source == "event"]
+    reported = [each for each in evidence if each.source == "event"]
     left = [each for each in evidence if each.source == "disk"]
-    applied = {each.offset: each for each in told if isinstance(each, Change)}
+    applied = {each.offset: each for each in reported if isinstance(each, Change)}
     records = [each for each in left if isinstance(each, Change) and each.offset in applied]
     assert {each.node for each in records} >= {each.name for each in (folder / "nodes").iterdir()}
     assert all(same_record(applied[each.offset], each) for each in records)
     batches = [each for each in left if isinstance(each, PartitionAppended)]
-    appended = {fact_of(each) for each in told if isinstance(each, PartitionAppended)}
+    appended = {fact_of(each) for each in reported if isinstance(each, PartitionAppended)}
     assert batches and appended.issuperset(map(fact_of, batches))
 
 
@@ -135,8 +135,8 @@ def test_a_killed_harness_leaves_a_history_that_checks(
     assert not (folder / "verdict.json").exists()
     checked = framework("check", "--json", str(folder))
     assert checked.returncode in (0, 2), checked.stdout + checked.stderr
-    told = json.loads(checked.stdout.splitlines()[0])
-    assert told["verdict"] in ("VALID", "UNKNOWN")
+    reported = json.loads(checked.stdout.splitlines()[0])
+    assert reported["verdict"] in ("VALID", "UNKNOWN")
     cleaned = framework("clean")
     assert cleaned.returncode == 0, cleaned.stderr
     assert framework("clean").stdout.strip().startswith("nothing to clean")

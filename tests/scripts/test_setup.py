@@ -138,7 +138,7 @@ def test_another_java_where_17_is_not_packaged(machine: Machine) -> None:
     assert "--no-install-recommends default-jre-headless" in machine.calls()
 
 
-def test_ordinary_user_is_told_what_is_missing(machine: Machine) -> None:
+def test_ordinary_user_is_reported_what_is_missing(machine: Machine) -> None:
     machine.have(uid="1000", java="11")
     done = machine.setup("run")
     assert done.returncode != 0
@@ -178,7 +178,7 @@ def test_docker_that_does_not_start_is_a_failure(machine: Machine) -> None:
     assert "no cgroups" in done.stderr
 
 
-def test_ordinary_user_without_an_engine_is_told(machine: Machine) -> None:
+def test_ordinary_user_without_an_engine_is_reported(machine: Machine) -> None:
     (machine.state / "engine").unlink()
     machine.have(uid="1000")
     done = machine.setup("test")

@@ -116,7 +116,7 @@ def test_shrinking_finds_the_two_that_it_takes() -> None:
     assert len(tries) < 100
 
 
-def test_a_schedule_is_told_in_order_of_time() -> None:
+def test_a_schedule_is_reported_in_order_of_time() -> None:
     crash = Crash(at=900, victim=0, down_ms=20, keep=0.5)
     create = Operation(at=40, client=1, f="create", topic="a", via=3)
     lines = schedule_text(Schedule(1, CALM, (crash, create))).splitlines()

@@ -133,13 +133,13 @@ def test_created() -> None:
 
 def test_created_tells_what_was_made() -> None:
     values = [("retention.ms", "7", 1), ("cleanup.policy", "delete", 5)]
-    told = tuple(
+    reported = tuple(
         create.CreatableTopicConfigs(
             name=name, value=value, config_source=i8(source), read_only=False, is_sensitive=False
         )
         for name, value, source in values
     )
-    answer = created("t", 0, num_partitions=i32(3), replication_factor=i16(2), configs=told)
+    answer = created("t", 0, num_partitions=i32(3), replication_factor=i16(2), configs=reported)
     assert messages.create_answer(op("create"), answer) == Ok(
         {
             "topic_id": str(TOPIC_ID),

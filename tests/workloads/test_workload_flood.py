@@ -60,8 +60,8 @@ class FloodedLog(ReferenceLog):
 
 
 def history(options: LogOptions, operations: int = 1500) -> list[Event]:
-    told = WorkloadOptions(seed=1, threads=4, rate=50.0, nodes=SPECS)
-    generator = on_clients(stagger(1 / 50, Log(options).generator(told)))
+    reported = WorkloadOptions(seed=1, threads=4, rate=50.0, nodes=SPECS)
+    generator = on_clients(stagger(1 / 50, Log(options).generator(reported)))
     return simulate(generator, threads=4, seed=1, completion=FloodedLog(), max_ops=operations)
 
 
@@ -133,11 +133,11 @@ def test_a_flood_is_an_operation_that_tells_what_it_did(
 ) -> None:
     done = client.invoke(flood())
     assert (done.type, done.f, done.process) == ("ok", "flood", 0)
-    told = Flooded.from_json(done.value)
-    assert (told.connections, told.seconds) == (3, 0.3)
-    assert told.lasted_ms > 0 and told.after_ms > 0
-    assert 0 <= told.late_p99_ms <= told.late_max_ms
-    (node,) = told.nodes
+    reported = Flooded.from_json(done.value)
+    assert (reported.connections, reported.seconds) == (3, 0.3)
+    assert reported.lasted_ms > 0 and reported.after_ms > 0
+    assert 0 <= reported.late_p99_ms <= reported.late_max_ms
+    (node,) = reported.nodes
     assert (node.node, node.connections, node.refused) == ("b1", 3, 0)
     assert node.p50_ms is not None and node.p99_ms is not None
     assert 0 < node.p50_ms <= node.p99_ms
@@ -209,12 +209,12 @@ def test_a_flood_leaves_files_for_others(
     soft: int, hard: int, count: int, after: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = [(soft, hard)]
-    told = SimpleNamespace(
+    reported = SimpleNamespace(
         RLIMIT_NOFILE=7,
         getrlimit=lambda _: limits[-1],
         setrlimit=lambda _, pair: limits.append(pair),
     )
-    monkeypatch.setattr(flood_client, "resource", told)
+    monkeypatch.setattr(flood_client, "resource", reported)
     if after is None:
         with pytest.raises(NoFlood, match="ulimit -n"):
             _may_open(count)

@@ -122,10 +122,10 @@ class ReferenceGroup:
         if "group" in op.value and not self._current(op):
             return "REBALANCED"
         records = [[at + n, value] for n, value in enumerate(log[at : at + MOST_RECORDS])]
-        told = {"records": records, "position": at + len(records)}
+        reported = {"records": records, "position": at + len(records)}
         if "group" in op.value and records:
-            return told
-        return {**told, "high_watermark": len(log), "log_start": 0, "leader_epoch": 0}
+            return reported
+        return {**reported, "high_watermark": len(log), "log_start": 0, "leader_epoch": 0}
 
     def _commit(self, op: Event) -> Any:
         if "id" in op.value:
@@ -210,7 +210,7 @@ def test_nothing_comes_before_the_topics() -> None:
     assert created == set(GroupsOptions().names)
 
 
-def test_a_member_goes_on_from_where_it_was_told_and_commits_what_it_read() -> None:
+def test_a_member_goes_on_from_where_it_was_reported_and_commits_what_it_read() -> None:
     position: dict[tuple[str, int, str], int] = {}
     moves = commits = 0
     for op, end in pairs(run(ReferenceGroup(lose=0.02))):

@@ -185,13 +185,13 @@ def test_a_commit_waits_while_the_coordinator_loads(
     assert len(broker.of("OffsetCommit")) == 2
 
 
-@pytest.mark.parametrize(("offset", "told"), [(-1, None), (0, 0), (9, 9)])
+@pytest.mark.parametrize(("offset", "reported"), [(-1, None), (0, 0), (9, 9)])
 def test_a_question_tells_what_is_committed(
-    client: GroupsClient, broker: Coordinator, offset: int, told: int | None
+    client: GroupsClient, broker: Coordinator, offset: int, reported: int | None
 ) -> None:
     broker.offset = offset
     done = client.invoke(invoked("committed", KEY))
-    assert (done.type, done.value) == ("ok", {"offset": told})
+    assert (done.type, done.value) == ("ok", {"offset": reported})
     assert broker.of("OffsetFetch")[0].group_id == "g"
 
 
@@ -224,8 +224,8 @@ def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]
     monkeypatch.setenv("STUB_ANSWERS", str(tmp_path / "answers"))
     monkeypatch.setattr(member_process, "MODULE", "stub_member")
 
-    def answers(**told: Any) -> None:
-        (tmp_path / "answers").write_text(json.dumps(told))
+    def answers(**reported: Any) -> None:
+        (tmp_path / "answers").write_text(json.dumps(reported))
 
     answers()
     return answers
@@ -247,9 +247,9 @@ def a_commit() -> Invocation:
 def test_the_member_does_what_is_asked_until_it_leaves(
     client: GroupsClient, stub: Callable[..., None], tmp_path: Path
 ) -> None:
-    told = {"generation": 1, "assigned": [KEY], "positions": [[KEY, 3]], "id": "a-1"}
+    reported = {"generation": 1, "assigned": [KEY], "positions": [[KEY, 3]], "id": "a-1"}
     records = {"records": [[3, 9]], "position": 4}
-    stub(join={"ok": told}, assignment={"ok": told}, fetch={"ok": records})
+    stub(join={"ok": reported}, assignment={"ok": reported}, fetch={"ok": records})
     done = [
         client.invoke(each)
         for each in (
@@ -262,7 +262,7 @@ def test_the_member_does_what_is_asked_until_it_leaves(
         )
     ]
     assert {each.type for each in done} == {"ok"}
-    values = [told, told, records, a_commit().value, {"member": "a"}, {"member": None}]
+    values = [reported, reported, records, a_commit().value, {"member": "a"}, {"member": None}]
     assert [each.value for each in done] == values
     assert asked(tmp_path) == [
         ["a", {"do": "join"}],
@@ -283,7 +283,7 @@ def test_the_member_does_what_is_asked_until_it_leaves(
         (a_commit(), "die", "info"),
     ],
 )
-def test_what_came_of_it_is_told(
+def test_what_came_of_it_is_reported(
     client: GroupsClient,
     stub: Callable[..., None],
     operation: Invocation,

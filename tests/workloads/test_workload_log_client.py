@@ -290,8 +290,8 @@ def test_a_fetch_looks_for_the_leader_again(client: LogClient, broker: Broker) -
 
 
 def test_list_offsets_and_seek(client: LogClient) -> None:
-    told = {"offset": 5, "leader_epoch": 3, "topic_id": str(TOPIC_ID)}
-    assert client.invoke(read("list-offsets", at="latest")).value == told
+    reported = {"offset": 5, "leader_epoch": 3, "topic_id": str(TOPIC_ID)}
+    assert client.invoke(read("list-offsets", at="latest")).value == reported
     sought = client.invoke(read("seek", consumer="a", to=3))
     assert (sought.type, sought.value) == ("ok", {"consumer": "a", "to": 3})
 

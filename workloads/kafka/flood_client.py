@@ -198,7 +198,7 @@ def _target(node: str, produce: Invocation, opened: Sequence[socket.socket]) -> 
 
 def _ran(asked: Flood, targets: Sequence[Target], began_s: float) -> Flooded:
     """Runs the flood. Raises `NoFlood` where its process says nothing."""
-    told = {"seconds": asked.seconds, "targets": [each.to_json() for each in targets]}
+    reported = {"seconds": asked.seconds, "targets": [each.to_json() for each in targets]}
     process = subprocess.Popen(
         [sys.executable, "-m", MODULE],
         stdin=subprocess.PIPE,
@@ -210,7 +210,7 @@ def _ran(asked: Flood, targets: Sequence[Target], began_s: float) -> Flooded:
     assert process.stdin is not None and process.stdout is not None
     try:
         with suppress(BrokenPipeError):
-            process.stdin.write(json.dumps(told).encode() + b"\n")
+            process.stdin.write(json.dumps(reported).encode() + b"\n")
             process.stdin.flush()
         if Lateness().line(process.stdout, time.monotonic() + BEGIN_S) != BEGUN:
             raise NoFlood(CONNECTION_LOST, "the flood's process did not begin")

@@ -128,8 +128,8 @@ def _middle_and_most(times_s: Sequence[float]) -> tuple[float, float] | None:
 
 def main() -> None:
     # Unbuffered: what is left is watched for by its descriptor.
-    with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as told:
-        asked = json.loads(told.readline())
+    with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as reported:
+        asked = json.loads(reported.readline())
     floods = [
         Flooding(socket.socket(fileno=descriptor), bytes.fromhex(target["request"]), number)
         for number, target in enumerate(asked["targets"])

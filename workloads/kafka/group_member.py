@@ -121,8 +121,8 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
         """Whether that is the member's generation, as far as it knows."""
         if generation is None or generation is not self.now:
             return False
-        told: int = self._consumer.group_metadata().generation_id
-        return told == generation.number
+        reported: int = self._consumer.group_metadata().generation_id
+        return reported == generation.number
 
     def _acting(self, number: int) -> Generation:
         """Raises `NotDone`."""
@@ -147,13 +147,13 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
         last: Exception | None = None
         while time.monotonic() < deadline:
             try:
-                told = self._assignment()
+                reported = self._assignment()
             except Exception as error:
                 last = error
                 time.sleep(PAUSE_S)
             else:
-                if told is not None:
-                    return told
+                if reported is not None:
+                    return reported
         raise NotDone(NOT_ASSIGNED, f"no generation within {JOIN_S:g} s: {last!r}")
 
     def _assignment(self) -> Mapping[str, Any] | None:

@@ -189,8 +189,8 @@ def configs_answer(invocation: Invocation, response: configured.DescribeConfigsR
     return Ok(TopicConfigs(configs=_own_configs(topic.configs)).to_json())
 
 
-def _own_configs(told: Iterable[Any]) -> Configs:
-    return tuple((each.name, each.value) for each in told if each.config_source == OF_THE_TOPIC)
+def _own_configs(reported: Iterable[Any]) -> Configs:
+    return tuple((each.name, each.value) for each in reported if each.config_source == OF_THE_TOPIC)
 
 
 def alter_answer(invocation: Invocation, response: altered.AlterPartitionResponse) -> Answer:

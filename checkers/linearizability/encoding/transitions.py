@@ -133,7 +133,7 @@ def queue_steps(encoded: EncodedHistory) -> EncodedHistory:
 class Queue:
     """What is in a queue, first to last."""
 
-    _MAX_TOLD: Final = 5
+    _MAX_REPORTED: Final = 5
 
     def __init__(self, actions: Sequence[tuple[int, int, int]], values: Sequence[str]) -> None:
         """Actions are (kind, a, b) as in `EncodedHistory`."""
@@ -154,8 +154,8 @@ class Queue:
 
     def describe(self, state: int) -> str:
         content = np.frombuffer(self._numbering.states[state], dtype="<i4").tolist()
-        shown = ", ".join(self._values[value] for value in content[: self._MAX_TOLD])
-        more = f", ... ({len(content)} in all)" if len(content) > self._MAX_TOLD else ""
+        shown = ", ".join(self._values[value] for value in content[: self._MAX_REPORTED])
+        more = f", ... ({len(content)} in all)" if len(content) > self._MAX_REPORTED else ""
         return f"[{shown}{more}]"
 
 

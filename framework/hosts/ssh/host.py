@@ -163,10 +163,10 @@ class SshHost:
 
     def exit_code(self, pid: int) -> int | None:
         """A shell waits for it there, which has more than 128 for a signal."""
-        told = self.run(
+        reported = self.run(
             ["sh", "-c", EXIT_CODE, "sh", f"{self._exits}/{pid}", str(pid)], check=False
         )
-        code = int(told.out) if told.out.strip() else None
+        code = int(reported.out) if reported.out.strip() else None
         return code if code is None or code <= BY_SIGNAL else BY_SIGNAL - code
 
     def write(self, path: str, data: bytes) -> None:

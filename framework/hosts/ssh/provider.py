@@ -201,8 +201,8 @@ class SshProvider:
         marker = json.dumps({"run_id": run.run_id, "label": run.label, "harness": str(run.harness)})
         packed = f"{folder}/software.tar.gz"
         with _reached(machine) as host:
-            told = host.run([found.python, "-c", THERE, "prepare", folder, marker]).out
-            others = json.loads(told)["runs"]
+            reported = host.run([found.python, "-c", THERE, "prepare", folder, marker]).out
+            others = json.loads(reported)["runs"]
             del others[folder]
             _check_free(others)
             host.run(["mkdir", f"{folder}/software", f"{folder}/node"])
@@ -223,11 +223,11 @@ class SshProvider:
         """Folders of dead runs of this machine's which no register knows any more: machine,
         label, folder."""
         known = {run.label for run in runs.orphans(KIND)}
-        found = zip(self._machines, _on_all(_told, self._machines), strict=True)
+        found = zip(self._machines, _on_all(_reported, self._machines), strict=True)
         return [
             (machine, marker["label"], folder)
-            for machine, told in found
-            for folder, marker in told.runs.items()
+            for machine, reported in found
+            for folder, marker in reported.runs.items()
             if marker is not None and _dead(marker) and marker["label"] not in known
         ]
 
@@ -242,18 +242,18 @@ def look(machine: Machine) -> Found:
                 raise Unfit(f"no Python 3.11 or newer ({version[-1]})", "apt-get install python3")
             harness, python = asked.out.split()
             command = [*_prefix(machine), python, "-c", THERE, "look", machine.workdir]
-            told = bare.run(command, check=False)
-            why = (told.err.strip().splitlines() or ["no reason given"])[-1]
-            if told.code != 0 and machine.user != "root":
+            reported = bare.run(command, check=False)
+            why = (reported.err.strip().splitlines() or ["no reason given"])[-1]
+            if reported.code != 0 and machine.user != "root":
                 raise Unfit(
                     f"user {machine.user} cannot become root by sudo without a password ({why})",
                     f"{machine.user} ALL=(ALL) NOPASSWD: ALL, in sudoers",
                 )
-            if told.code != 0:
+            if reported.code != 0:
                 raise Unfit(f"Python does not work ({why})")
     except UNREACHED as error:
         raise Unfit(_why(error, machine)) from error
-    fields = json.loads(told.out)
+    fields = json.loads(reported.out)
     return Found(
         harness=harness,
         python=python,
@@ -263,7 +263,7 @@ def look(machine: Machine) -> Found:
     )
 
 
-def _told(machine: Machine) -> Found:
+def _reported(machine: Machine) -> Found:
     """`look`, for those who cannot go on without. Raises `EngineError`."""
     try:
         return look(machine)

@@ -105,8 +105,8 @@ def node_request(invocation: Invocation) -> DescribeNodeRequest:
 def node_answer(invocation: Invocation, response: DescribeNodeResponse) -> Answer:
     """Ok: the quorum as the node sees it."""
     try:
-        told = json.loads(response.state)
-        view = {name: int(told[key]) for name, key in _VIEW.items()}
+        reported = json.loads(response.state)
+        view = {name: int(reported[key]) for name, key in _VIEW.items()}
     except (ValueError, KeyError, TypeError) as error:
         raise UnexpectedResponse(f"{response.state!r:.300}") from error
     return Ok(view)

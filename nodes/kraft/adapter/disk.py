@@ -94,7 +94,7 @@ class Disk:
     home: Path
     node: str = field(init=False)
     process: str = ""
-    told: int = 0
+    reported: int = 0
     metadata: Growth = field(default_factory=Growth)
     partitions: dict[str, Growth] = field(default_factory=lambda: defaultdict(Growth))
     partition_logs: dict[str, Row] = field(default_factory=dict)
@@ -120,11 +120,11 @@ class Disk:
     def _tell(self, kind: Callable[..., Kind], path: Path, at: object, **fields: Any) -> Kind:
         """`at`: the place in the file, None: all of it."""
         ref = str(path.relative_to(self.folder)) + ("" if at is None else f":{at}")
-        self.told += 1
+        self.reported += 1
         return kind(
             node=self.node,
             incarnation=self.process,
-            seq=self.told - 1,
+            seq=self.reported - 1,
             within_ns=UNKNOWN_NS,
             source=DISK,
             ref=ref,
@@ -285,8 +285,8 @@ class Disk:
     def ended(self, path: Path) -> Iterator[Evidence]:
         """How the process ended, as the harness wrote it down."""
         try:
-            told = json.loads(contents(path)[0])
-            code, ended = told["exit_code"], told.get("ended", True)
+            reported = json.loads(contents(path)[0])
+            code, ended = reported["exit_code"], reported.get("ended", True)
         except (ValueError, TypeError, LookupError, AttributeError):
             return
         if ended is not True:

@@ -94,11 +94,11 @@ def with_grants(operations: pa.Table) -> pa.Table:
         return operations
     results = operations["result"].to_pylist()
     for row, key in zip(rows.to_pylist(), operations["key"].take(rows).to_pylist(), strict=True):
-        told, number = json.loads(results[row]), str(json.loads(key)).removeprefix(KEY)
-        if isinstance(told, dict) and number.isdecimal():
-            granted = let_go(told.get("reason"))
+        reported, number = json.loads(results[row]), str(json.loads(key)).removeprefix(KEY)
+        if isinstance(reported, dict) and number.isdecimal():
+            granted = let_go(reported.get("reason"))
             if granted is not None:
-                results[row] = as_json({**told, "granted": granted, "broker_id": int(number)})
+                results[row] = as_json({**reported, "granted": granted, "broker_id": int(number)})
     return _with(operations, "result", pa.array(results, pa.string()))
 
 

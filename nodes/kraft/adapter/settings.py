@@ -121,18 +121,18 @@ def _configured(
 ) -> Config:
     """Raises `ConfigError`, `OSError`."""
     with tempfile.TemporaryDirectory() as workdir:
-        told = node_settings(node, nodes, addresses, wanted, workdir=workdir, seed=0)
-        for name, data in security.files(told, address=addresses[node], seed=0).items():
+        reported = node_settings(node, nodes, addresses, wanted, workdir=workdir, seed=0)
+        for name, data in security.files(reported, address=addresses[node], seed=0).items():
             path = Path(workdir) / name
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(data)
-        seen = _Reading(told)
+        seen = _Reading(reported)
         config = from_settings(seen)
     if unread := sorted(wanted.keys() - seen.keys_read):
         raise ConfigError(f"it has no setting {unread[0]!r}")
     if config.authorizer_enabled:
         known = set(map(str, config.super_users))
-        if missing := sorted(security.principals(security.NODE, told) - known):
+        if missing := sorted(security.principals(security.NODE, reported) - known):
             raise ConfigError(
                 f"super.users: {missing[0]} is missing, as whom nodes come to each other"
             )

@@ -11,7 +11,7 @@ from nodes.kraft.metadata.image import Image
 from nodes.kraft.wire.heartbeats import BrokerHeartbeatRequest
 from nodes.kraft.wire.records import FeatureLevelRecord
 
-UNTOLD: Final = {METADATA_FORMAT: (FIRST_LEVEL, FIRST_LEVEL)}
+UNREPORTED: Final = {METADATA_FORMAT: (FIRST_LEVEL, FIRST_LEVEL)}
 """What a broker supports that says nothing of it."""
 
 
@@ -29,8 +29,8 @@ def finalize(builder: RecordBatchBuilder, config: ControllerConfig) -> None:
 
 def supports_all(image: Image, request: BrokerHeartbeatRequest) -> bool:
     """Whether the broker works with every finalized feature at its level (A.1.50)."""
-    told = {each.name: (each.min_level, each.max_level) for each in request.features}
-    supported = UNTOLD | told
+    reported = {each.name: (each.min_level, each.max_level) for each in request.features}
+    supported = UNREPORTED | reported
     return all(
         name in supported and supported[name][0] <= level <= supported[name][1]
         for name, level in image.features.items()

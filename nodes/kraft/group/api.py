@@ -150,18 +150,18 @@ def fetched(
         group = Group(group_id=group_id) if isinstance(found, ErrorCode) else found
         parent = item_schema(schema, "groups") if request.__version__ >= 8 else schema
         per_partition = error if request.__version__ < 2 else ErrorCode.none
-        told_topics = _fetched_topics(parent, group, topics, verdict, per_partition)
-        groups.append((group_id, told_topics, error))
+        reported_topics = _fetched_topics(parent, group, topics, verdict, per_partition)
+        groups.append((group_id, reported_topics, error))
     if request.__version__ < 8:
-        ((_, told_topics, error),) = groups
-        return make(schema, throttle_time=NO_THROTTLE, topics=told_topics, error_code=error)
+        ((_, reported_topics, error),) = groups
+        return make(schema, throttle_time=NO_THROTTLE, topics=reported_topics, error_code=error)
     group_schema = item_schema(schema, "groups")
     return make(
         schema,
         throttle_time=NO_THROTTLE,
         groups=tuple(
-            make(group_schema, group_id=group_id, topics=told_topics, error_code=error)
-            for group_id, told_topics, error in groups
+            make(group_schema, group_id=group_id, topics=reported_topics, error_code=error)
+            for group_id, reported_topics, error in groups
         ),
     )
 

@@ -173,8 +173,8 @@ def sync(transition: Transition, token: Token, request: Sync) -> None:
     group = transition.state.groups.get(request.group_id)
     error = membership_error(group, request)
     if error == ErrorCode.none and group is not None:
-        told = (request.protocol_type, group.protocol_type), (request.protocol, group.protocol)
-        if any(each is not None and each != ours for each, ours in told):
+        reported = (request.protocol_type, group.protocol_type), (request.protocol, group.protocol)
+        if any(each is not None and each != ours for each, ours in reported):
             error = ErrorCode.inconsistent_group_protocol
         elif group.phase is Phase.PREPARING:
             error = ErrorCode.rebalance_in_progress

@@ -27,6 +27,6 @@ class Addresses:
 
     def learn(self, endpoints: Iterable[NodeEndpoint]) -> None:
         """`endpoints`: NodeEndpoint entities. They replace what was known of the same ids."""
-        told = {int(each.node_id): (each.host, int(each.port)) for each in endpoints}
-        if told and len(self._known | told) <= MAX_LEARNED:
-            self._known = self._known | told
+        reported = {int(each.node_id): (each.host, int(each.port)) for each in endpoints}
+        if reported and len(self._known | reported) <= MAX_LEARNED:
+            self._known = self._known | reported

@@ -16,7 +16,7 @@ from nodes.kraft.partition.batches import Batch
 from nodes.kraft.partition.producers import Producers
 from nodes.kraft.partition.state import Proposal
 
-_NOT_TOLD: Final = PartitionEpoch(-1)
+_NOT_REPORTED: Final = PartitionEpoch(-1)
 
 ALL: int = -1
 """acks: of all in-sync replicas."""
@@ -62,7 +62,7 @@ class IsrAnswered:
     proposal: Proposal
     code: ErrorCode
     isr: tuple[BrokerId, ...] = ()
-    partition_epoch: PartitionEpoch = _NOT_TOLD
+    partition_epoch: PartitionEpoch = _NOT_REPORTED
 
 
 @dataclass(frozen=True, slots=True)

@@ -323,7 +323,9 @@ class Groups(Service):
 
     def _beat(self, context: RequestContext[HeartbeatRequest]) -> None:
         self._to_group(
-            context, asked.beat_of(context.request), lambda ask, told: api.answered(ask, told.error)
+            context,
+            asked.beat_of(context.request),
+            lambda ask, reported: api.answered(ask, reported.error),
         )
 
     def _leave(self, context: RequestContext[LeaveGroupRequest]) -> None:
@@ -336,7 +338,7 @@ class Groups(Service):
         self._to_group(
             context,
             asked.commit_of(context.request, refused),
-            lambda ask, told: api.committed(ask, told.error, refused),
+            lambda ask, reported: api.committed(ask, reported.error, refused),
         )
 
     def _refused(
@@ -409,8 +411,8 @@ class Groups(Service):
                 results = [(each, codes[each]) for each in wanted]
                 self._answer(context, api.deleted(context.request, results))
 
-        def deleted(group_id: str, told: Result) -> None:
-            tell(group_id, told.error)
+        def deleted(group_id: str, reported: Result) -> None:
+            tell(group_id, reported.error)
 
         if not wanted:
             self._plane.reply(context, api.deleted(context.request, ()))

@@ -111,7 +111,7 @@ class _Session:
         self._partitions = partitions
         self._news: dict[PartitionKey, None] = {}  # to be looked at
         self._quiet: dict[PartitionKey, None] = {}  # a high watermark to tell, with the next answer
-        self._told: dict[PartitionKey, int] = {}  # high watermarks
+        self._reported: dict[PartitionKey, int] = {}  # high watermarks
         self._context: RequestContext[ReplicaFetchRequest] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._poked = False
@@ -182,12 +182,12 @@ class _Session:
             if (wanted := self.asked.get(key)) is None:
                 continue
             reading.full = False
-            told = reading.of(wanted)
+            reported = reading.of(wanted)
             if reading.full:
                 again[key] = None
-            elif _says_more(told) or whole:
-                said.append((*key, told))
-                self._told[key] = cast(int, told.get("high_watermark", 0))
+            elif _says_more(reported) or whole:
+                said.append((*key, reported))
+                self._reported[key] = cast(int, reported.get("high_watermark", 0))
             else:
                 self._quiet[key] = None
         if last or reading.urgent or reading.bytes >= request.min_bytes:
@@ -209,8 +209,8 @@ class _Session:
             wanted, hosted = self.asked.get(key), self._partitions.get(key)
             if wanted is None or hosted is None or not reading.continues(wanted, hosted):
                 continue
-            if hosted.state.high_watermark != self._told.get(key, 0):
-                self._told[key] = hosted.state.high_watermark
+            if hosted.state.high_watermark != self._reported.get(key, 0):
+                self._reported[key] = hosted.state.high_watermark
                 found.append((*key, reading.without_records(hosted)))
         return found
 
@@ -221,6 +221,6 @@ class _Session:
             self._timer = None
 
 
-def _says_more(told: Fields) -> bool:
+def _says_more(reported: Fields) -> bool:
     """Than a high watermark."""
-    return bool(told["error_code"] or told.get("records") or "diverging_epoch" in told)
+    return bool(reported["error_code"] or reported.get("records") or "diverging_epoch" in reported)

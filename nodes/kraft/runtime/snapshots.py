@@ -45,7 +45,7 @@ class Snapshots:
         self._tasks = Tasks("snapshot", stop)
         self._asking = False
         self._report = Report(now_ms(), self._offset())
-        self._told: steps.Snapshots | None = None
+        self._reported: steps.Snapshots | None = None
         self._next_ms = now_ms()
 
     def deadline_ms(self) -> int:
@@ -91,8 +91,8 @@ class Snapshots:
         else:
             self._report = replace(before, writing=writing)
         stand = steps.Snapshots(offset, writing)
-        if self._tell is not None and stand != self._told:
-            self._told = stand
+        if self._tell is not None and stand != self._reported:
+            self._reported = stand
             self._tell(stand)
 
     # --- heartbeats -----------------------------------------------------------------------

@@ -147,7 +147,7 @@ class StateMachine:
         self._emit_many(
             "apply",
             [
-                f'"offset":{offset},"epoch":{batch.epoch},{_told(record)}'
+                f'"offset":{offset},"epoch":{batch.epoch},{_reported(record)}'
                 for offset, record in enumerate(records, first)
             ],
         )
@@ -173,7 +173,7 @@ class StateMachine:
         return self.at_batch_end.size_bytes - self.at_snapshot.size_bytes
 
 
-def _told(record: Applied) -> str:
+def _reported(record: Applied) -> str:
     if isinstance(record, LeaderChangeMessage):
         return f'"kind":"LeaderChange","record":{{"leader_id":{record.leader_id}}}'
     return f'"kind":"{type(record).__name__}","record":{as_json(record)}'

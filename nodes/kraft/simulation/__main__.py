@@ -119,7 +119,7 @@ def _results(player: partial[Result], seeds: Iterable[int], jobs: int) -> Iterat
 
 def _report(results: Iterable[Result], total: int) -> int:
     """Print each failure as it comes, a line of progress, and the sum."""
-    started = told = time.monotonic()
+    started = reported = time.monotonic()
     runs = steps = committed = answers = failures = 0
     for result in results:
         runs, steps = runs + 1, steps + result.steps
@@ -127,9 +127,9 @@ def _report(results: Iterable[Result], total: int) -> int:
         if result.text:
             failures += 1
             print(result.text, flush=True)
-        if sys.stderr.isatty() and time.monotonic() - told > 1:
-            told = time.monotonic()
-            rate = runs / (told - started)
+        if sys.stderr.isatty() and time.monotonic() - reported > 1:
+            reported = time.monotonic()
+            rate = runs / (reported - started)
             print(
                 f"\r{runs} of {total} seeds, {rate:.0f} a second, {failures} failed ",
                 end="",

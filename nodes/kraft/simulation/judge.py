@@ -314,13 +314,13 @@ class Judge:
         """D.2: each ok answer is one committed record, and no two of them the same one."""
         versions = self.world.ledger.fold.facts.versions
         for topic in response.topics:
-            for told in topic.partitions:
-                if int(told.error_code) != 0:
+            for reported in topic.partitions:
+                if int(reported.error_code) != 0:
                     continue
-                key = (topic.topic_id, int(told.partition_index), int(told.partition_epoch))
-                state = (tuple(told.isr), int(told.leader_id), int(told.leader_epoch))
+                key = (topic.topic_id, int(reported.partition_index), int(reported.partition_epoch))
+                state = (tuple(reported.isr), int(reported.leader_id), int(reported.leader_epoch))
                 if versions.get(key) != state:
-                    raise Violation("uncommitted", f"{control.machine} answers {told}")
+                    raise Violation("uncommitted", f"{control.machine} answers {reported}")
                 if key in self._versions:
                     raise Violation("fencing", f"{control.machine} answers {key} twice")
                 self._versions.add(key)

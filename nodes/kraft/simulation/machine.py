@@ -366,7 +366,7 @@ class Snapshots:
         self._replica = machine.replica
         self._asking = False
         self._report = Report(machine.clock.now_ms(), self._replica.log_start)
-        self._told: control_steps.Snapshots | None = None
+        self._reported: control_steps.Snapshots | None = None
         self.next_ms = machine.clock.now_ms()
 
     def tick(self) -> None:
@@ -396,8 +396,8 @@ class Snapshots:
         else:
             self._report = replace(before, writing=writing)
         stand = control_steps.Snapshots(offset, writing)
-        if self.machine.control is not None and stand != self._told:
-            self._told = stand
+        if self.machine.control is not None and stand != self._reported:
+            self._reported = stand
             self.machine.control.feed(stand)
 
     def _heartbeat(self, controller_id: int) -> None:

@@ -38,7 +38,7 @@ class Network:
         self._streams: dict[Link, random.Random] = {}
         self._numbers: Counter[Link] = Counter()
         self._dead: Counter[Link] = Counter()
-        self._told = schedule.mishaps is not None
+        self._reported = schedule.mishaps is not None
         self._given = {(m.sender, m.receiver, m.number): m for m in schedule.mishaps or ()}
         self.mishaps: list[Mishap] = []
 
@@ -114,7 +114,7 @@ class Network:
         draw, spread = stream.random(), stream.random()
         number = self._numbers[link] = self._numbers[link] + 1
         delay = 1 + int(spread**3 * self._profile.delay_ms)
-        if self._told:
+        if self._reported:
             return delay, self._given.get((*link, number))
         if not self._world.hostile:
             return delay, None

@@ -331,8 +331,11 @@ class Partitions:
     def _take(self, sent: dict[PartitionKey, Proposal], response: AlterPartitionResponse) -> bool:
         left = set(sent)
         for topic in response.topics:
-            for told in topic.partitions:
-                key, code = (topic.topic_id, int(told.partition_index)), ErrorCode(told.error_code)
+            for reported in topic.partitions:
+                key, code = (
+                    (topic.topic_id, int(reported.partition_index)),
+                    ErrorCode(reported.error_code),
+                )
                 if key not in sent or code not in DEFINITE:
                     continue
                 left.discard(key)
@@ -340,8 +343,8 @@ class Partitions:
                     del self._proposals[key]
                 hosted = self.hosted.get(key)
                 if hosted is not None:
-                    epoch = PartitionEpoch(told.partition_epoch)
-                    self.feed(key, hosted, steps.IsrAnswered(sent[key], code, told.isr, epoch))
+                    epoch = PartitionEpoch(reported.partition_epoch)
+                    self.feed(key, hosted, steps.IsrAnswered(sent[key], code, reported.isr, epoch))
         return not left
 
     # --- replication: runtime.fetchers, runtime.reading -----------------------------------

@@ -263,9 +263,9 @@ class Replica:
             ledger.snapshot_written(me, snapshot, self.state.high_watermark)
             self.world.note(self.machine, "has a snapshot of %d", at.id.end_offset)
             self.disk.keep(snapshot)
-            self.world.at_machine(self.machine, 1, told)
+            self.world.at_machine(self.machine, 1, reported)
 
-        def told() -> None:
+        def reported() -> None:
             self._writing = False
             self.feed(steps.SnapshotWritten(at.id))
             done()

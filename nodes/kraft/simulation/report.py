@@ -15,10 +15,10 @@ def schedule_text(schedule: Schedule) -> str:
     """The profile, then what is done, in the order of time."""
     defaults = asdict(Profile())
     profile = asdict(schedule.profile)
-    told_profile = ", ".join(f"{name} {profile[name]}" for name in defaults)
+    profile_lines = ", ".join(f"{name} {profile[name]}" for name in defaults)
     parts = sorted([*schedule.items, *(schedule.mishaps or ())], key=lambda part: part.at)
     lines = [f"  {described(part)}" for part in parts]
-    return "\n".join([f"  {told_profile}", *lines]) if lines else f"  {told_profile}"
+    return "\n".join([f"  {profile_lines}", *lines]) if lines else f"  {profile_lines}"
 
 
 def minimal_text(before: Schedule, after: Schedule, execution: Execution) -> str:

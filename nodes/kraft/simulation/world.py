@@ -444,6 +444,6 @@ class World:
             for key, p in image.partitions.items()
         }
         brokers = {key: (b.epoch, b.fenced) for key, b in fold.brokers.items()}
-        told = {key: (b.epoch, b.fenced) for key, b in image.brokers.items()}
-        if ours != theirs or brokers != told or fold.names != dict(image.topic_ids):
+        reported = {key: (b.epoch, b.fenced) for key, b in image.brokers.items()}
+        if ours != theirs or brokers != reported or fold.names != dict(image.topic_ids):
             raise Violation("replay", "the image is not what the log makes")

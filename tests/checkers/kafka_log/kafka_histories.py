@@ -249,12 +249,12 @@ def singles(seed: int, steps: int = 150) -> Events:
     events: Events = []
     process, value = 0, 0
 
-    def both(f: str, key: Any, asked: Any, told: Any, type_: str = "ok") -> None:
+    def both(f: str, key: Any, asked: Any, reported: Any, type_: str = "ok") -> None:
         nonlocal process
         event = {"f": f, "key": key, "process": process, "node": f"b{epochs.get(key, 0) % 3}"}
         events.append({**event, "type": "invoke", "value": asked})
         error = {} if type_ == "ok" else {"error": ("SOMETHING", "")}
-        events.append({**event, **error, "type": type_, "value": told})
+        events.append({**event, **error, "type": type_, "value": reported})
         process += type_ == "info"
 
     def fetch(consumer: str, key: str) -> None:
@@ -265,14 +265,14 @@ def singles(seed: int, steps: int = 150) -> Events:
         got = [[at + n, v] for n, (v, _) in enumerate(logs[key][at : min(most, watermark[key])])]
         if rng.random() < 0.5:
             got = [[offset, v, logs[key][offset][1]] for offset, v in got]
-        told = {
+        reported = {
             "records": got,
             "high_watermark": watermark[key],
             "log_start": 0,
             "position": at + len(got),
             "leader_epoch": epochs[key],
         }
-        both("fetch", key, {"consumer": consumer, "from": at}, told)
+        both("fetch", key, {"consumer": consumer, "from": at}, reported)
         reads[consumer, key] = at + len(got)
 
     for _ in range(steps):
@@ -304,8 +304,8 @@ def singles(seed: int, steps: int = 150) -> Events:
             owner = {each: f"m{rng.randint(0, 2)}" for each in keys}
             for member in ("m0", "m1", "m2"):
                 own = [each for each in keys if owner[each] == member]
-                told = {"generation": generation, "assigned": own}
-                both("join", None, {"group": "g", "member": member}, told)
+                reported = {"generation": generation, "assigned": own}
+                both("join", None, {"group": "g", "member": member}, reported)
         elif draw < 0.94:
             commits[key] = commits.get(key, 0) + rng.randint(0, 3)
             asked = {"group": "g", "member": owner[key], "generation": generation}

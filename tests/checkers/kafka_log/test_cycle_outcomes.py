@@ -17,7 +17,7 @@ WROTE_IN_TWO_ORDERS = together(([("x", 0), ("y", 1)], []), ([("x", 1), ("y", 0)]
 IN_TURN = serial(([("x", 0)], []), ([("y", 0)], [("x", 0)]))
 
 
-def told(rows: pa.Table) -> list[Mapping[str, Any]]:
+def reported(rows: pa.Table) -> list[Mapping[str, Any]]:
     made = outcomes(edges(rows), vertices(rows), "kafka")
     return [
         {**row, "findings": json.loads(row["findings"]), "figures": json.loads(row["figures"])}
@@ -26,7 +26,7 @@ def told(rows: pa.Table) -> list[Mapping[str, Any]]:
 
 
 def test_operations_that_read_each_other_are_a_finding() -> None:
-    (row,) = told(table(READ_EACH_OTHER))
+    (row,) = reported(table(READ_EACH_OTHER))
     assert (row["verdict"], row["seen"], row["note"]) == ("INVALID", 2, "")
     assert row["figures"] == {"G1c of wr": 1}
     (finding,) = row["findings"]
@@ -44,7 +44,7 @@ def test_operations_that_read_each_other_are_a_finding() -> None:
 def test_what_transactions_without_isolation_do_is_no_finding(
     txns: list[Txn], note: str, figures: dict[str, float]
 ) -> None:
-    (row,) = told(table(txns))
+    (row,) = reported(table(txns))
     assert (row["verdict"], row["seen"], row["note"]) == ("VALID", 2, note)
     assert (row["figures"], row["findings"]) == (figures, [])
 
@@ -54,7 +54,7 @@ def test_of_both_the_allowed_is_a_note_and_no_finding() -> None:
         Txn(each.op + 10, (each.end or 0) + 10, f"later {each.client}", each.sends)
         for each in together(([("a", 0), ("b", 1)], []), ([("a", 1), ("b", 0)], []))
     ]
-    (row,) = told(table([*READ_EACH_OTHER, *later]))
+    (row,) = reported(table([*READ_EACH_OTHER, *later]))
     assert (row["verdict"], row["note"]) == ("INVALID", "G0: seen, and allowed")
     assert row["figures"] == {"G1c of wr": 1, "G0 (allowed)": 1}
     assert [each["operations"] for each in row["findings"]] == [[0, 1]]
@@ -62,7 +62,7 @@ def test_of_both_the_allowed_is_a_note_and_no_finding() -> None:
 
 def test_each_run_has_an_outcome_of_its_own() -> None:
     runs = {"a": IN_TURN, "b": READ_EACH_OTHER, "c": WROTE_IN_TWO_ORDERS}
-    made = told(pa.concat_tables([table(txns, run) for run, txns in runs.items()]))
+    made = reported(pa.concat_tables([table(txns, run) for run, txns in runs.items()]))
     assert [(row["run"], row["verdict"]) for row in made] == [
         ("a", "VALID"),
         ("b", "INVALID"),

@@ -138,7 +138,7 @@ def test_realtime_cycles_are_named_after_real_time() -> None:
     assert names(cycles(table(mixed))) == {"G0-realtime", "G1c-realtime"}
 
 
-def test_a_cycle_is_told_edge_by_edge() -> None:
+def test_a_cycle_is_reported_edge_by_edge() -> None:
     edges_ = [
         Edge(3, 5, WR, "x", 7),
         Edge(5, 8, WR, "y"),

@@ -54,19 +54,19 @@ def made_anew(*, knew: str, lost: bool = False) -> Events:
     """A topic takes the name of another. `knew`: the one that its first writer took it for."""
     events: Events = []
 
-    def op(f: str, key: str, asked: Any, told: Any) -> None:
+    def op(f: str, key: str, asked: Any, reported: Any) -> None:
         event = {"process": 0, "f": f, "key": key, "node": "b1"}
         events.append({**event, "type": "invoke", "value": asked})
-        events.append({**event, "type": "ok", "value": told})
+        events.append({**event, "type": "ok", "value": reported})
 
     def produce(value: int, offset: int, topic: str) -> None:
-        told = {"value": value, "acks": "all", "idempotent": True}
-        op("produce", "t/0", told, {**told, "offset": offset, "topic_id": topic})
+        reported = {"value": value, "acks": "all", "idempotent": True}
+        op("produce", "t/0", reported, {**reported, "offset": offset, "topic_id": topic})
 
     def fetch(topic: str, *records: list[int], epoch: int = 0) -> None:
-        told = {"records": list(records), "high_watermark": len(records), "leader_epoch": epoch}
+        reported = {"records": list(records), "high_watermark": len(records), "leader_epoch": epoch}
         asked = {"consumer": topic, "from": 0}
-        op("fetch", "t/0", asked, {**told, "position": len(records), "topic_id": topic})
+        op("fetch", "t/0", asked, {**reported, "position": len(records), "topic_id": topic})
 
     op("create", "t", {}, {"topic_id": "one"})
     produce(1, 0, "one")
@@ -128,8 +128,8 @@ def test_a_malformed_file_has_one_clear_line(tmp_path: Path) -> None:
 )
 def test_histories_made_by_number(plant: Any, names: set[str], tmp_path: Path) -> None:
     found = judge(rows(numbered(4_000, 5, plant=plant))).to_pylist()
-    told = {f["message"].split(":")[0] for row in found for f in json.loads(row["findings"])}
-    assert told == names
+    reported = {f["message"].split(":")[0] for row in found for f in json.loads(row["findings"])}
+    assert reported == names
     path = tmp_path / "history.parquet"
     assert write(path, 4_000, 5, plant=plant) == len(numbered(4_000, 5))
     (result,) = check_histories(None, find_histories([path]), "kafka")

@@ -33,19 +33,19 @@ def anything(seed: int) -> Events:
 
 
 def ended(rng: random.Random, event: dict[str, Any], type_: str) -> dict[str, Any]:
-    told: Any = None
+    reported: Any = None
     if event["f"] == "join":
         assigned = [key for key in KEYS if rng.random() < 0.5]
-        told = {"generation": rng.randrange(3), "assigned": assigned}
+        reported = {"generation": rng.randrange(3), "assigned": assigned}
     elif event["f"] == "committed":
-        told = {"offset": rng.choice((None, 0, 1, 2))}
+        reported = {"offset": rng.choice((None, 0, 1, 2))}
     error = {} if type_ == "ok" else {"error": ("SOMETHING", "")}
-    return {**event, **error, "type": type_, "value": told if type_ == "ok" else None}
+    return {**event, **error, "type": type_, "value": reported if type_ == "ok" else None}
 
 
 class Op:
     def __init__(self, at: int, event: dict[str, Any]) -> None:
-        self.op, self.end, self.type, self.told = at, None, "info", None
+        self.op, self.end, self.type, self.reported = at, None, "info", None
         self.f, self.key, self.asked = event["f"], event["key"], event["value"]
 
     def before(self, other: "Op") -> bool:
@@ -64,7 +64,7 @@ def operations(events: Events) -> list[Op]:
             found.append(open_.setdefault(event["process"], Op(at, event)))
         else:
             done = open_.pop(event["process"])
-            done.end, done.type, done.told = at, event["type"], event["value"]
+            done.end, done.type, done.reported = at, event["type"], event["value"]
     return found
 
 
@@ -79,14 +79,14 @@ def naive(events: Events) -> Counter[tuple[str, str]]:
             each
             for each in taken
             if each.key == commit.key and each.asked["generation"] > commit.asked["generation"]
-        ] + [each for each in joins if each.told["generation"] > commit.asked["generation"]]
+        ] + [each for each in joins if each.reported["generation"] > commit.asked["generation"]]
         newer = [each for each in newer if each.group == commit.group and each.before(commit)]
         cases[commit.key, "stale-commit"] += bool(newer)
     for ask in ops:
-        if ask.f == "committed" and ask.type == "ok" and ask.told["offset"] is not None:
+        if ask.f == "committed" and ask.type == "ok" and ask.reported["offset"] is not None:
             cases[ask.key, "unwritten-commit"] += not any(
                 (each.key, each.group, each.asked["offset"])
-                == (ask.key, ask.group, ask.told["offset"])
+                == (ask.key, ask.group, ask.reported["offset"])
                 and each.type != "fail"
                 and each.op < ask.end
                 for each in commits
@@ -95,15 +95,15 @@ def naive(events: Events) -> Counter[tuple[str, str]]:
         older = any(
             each.group == join.group
             and each.before(join)
-            and each.told["generation"] > join.told["generation"]
+            and each.reported["generation"] > join.reported["generation"]
             for each in joins
         )
-        for key in join.told["assigned"]:
+        for key in join.reported["assigned"]:
             cases[key, "generation-regress"] += older
     owners: dict[Any, set[str]] = {}
     for join in joins:
-        for key in join.told["assigned"]:
-            place = (key, join.group, join.told["generation"])
+        for key in join.reported["assigned"]:
+            place = (key, join.group, join.reported["generation"])
             owners.setdefault(place, set()).add(join.asked["member"])
     for (key, *_), members in owners.items():
         cases[key, "two-owners"] += len(members) > 1
@@ -111,7 +111,7 @@ def naive(events: Events) -> Counter[tuple[str, str]]:
 
 
 def test_any_groups_are_judged_as_the_definitions_say() -> None:
-    told: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
     for seed in range(250):
         events = anything(seed)
         wanted = naive(events)
@@ -121,5 +121,5 @@ def test_any_groups_are_judged_as_the_definitions_say() -> None:
                 if name in NAMES:
                     found[row["key"], name] = count
         assert found == wanted, seed
-        told.update(name for _, name in wanted)
-    assert min(told[name] for name in NAMES) >= 20, told
+        reported.update(name for _, name in wanted)
+    assert min(reported[name] for name in NAMES) >= 20, reported

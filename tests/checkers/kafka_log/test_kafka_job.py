@@ -47,8 +47,8 @@ def in_buckets(path: Path, buckets: int, size: int) -> pa.Table:
 
 
 def plain(outcome: pa.Table) -> Outcomes:
-    told = outcome.select(OUTCOME_ARROW.names).to_pylist()
-    return sorted(tuple(row.values()) for row in told)
+    reported = outcome.select(OUTCOME_ARROW.names).to_pylist()
+    return sorted(tuple(row.values()) for row in reported)
 
 
 def whole(events: Events) -> Outcomes:
@@ -69,7 +69,7 @@ def test_parts_and_buckets_change_nothing(make: Callable[[int], Events], tmp_pat
             assert plain(concluded(in_buckets(path, buckets, size))) == expected, (seed, buckets)
 
 
-def test_what_another_bucket_knows_is_told(tmp_path: Path) -> None:
+def test_what_another_bucket_knows_is_reported(tmp_path: Path) -> None:
     """Key 1 shows that the transaction took effect; its value of key 0 was never polled."""
     sent = [["send", 0, [0, "lost"]], ["send", 1, [0, "seen"]]]
     events: Events = [
@@ -91,7 +91,7 @@ def test_what_another_bucket_knows_is_told(tmp_path: Path) -> None:
         assert plain(pa.Table.from_pylist(found, OUTCOME_ARROW)) == whole(events)
 
 
-def test_what_is_malformed_is_told_with_its_true_index(tmp_path: Path) -> None:
+def test_what_is_malformed_is_reported_with_its_true_index(tmp_path: Path) -> None:
     events = transactions(3)
     value = [["send", 1]]
     events += [

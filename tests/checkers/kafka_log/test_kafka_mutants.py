@@ -143,16 +143,16 @@ def test_a_number_that_goes_back_is_found(field: str, name: str) -> None:
         for event in events:
             if event["type"] != "ok" or event["f"] != "fetch":
                 continue
-            told = event["value"]
+            reported = event["value"]
             group = (event["key"], event["node"])
-            group += (told["leader_epoch"],) if field == "high_watermark" else ()
+            group += (reported["leader_epoch"],) if field == "high_watermark" else ()
             before = answers.get(group, 0)
-            if told[field] >= before > 0 and not told["records"]:
-                told[field] = before - 1
+            if reported[field] >= before > 0 and not reported["records"]:
+                reported[field] = before - 1
                 tried += 1
                 assert name in found(events), seed
                 break
-            answers[group] = max(before, told[field])
+            answers[group] = max(before, reported[field])
     assert tried >= 5
 
 
@@ -160,11 +160,11 @@ def test_a_commit_that_is_lost_is_found() -> None:
     tried = 0
     for seed in range(20):
         events = singles(seed)
-        told = [e for e in events if e["f"] == "committed" and e["type"] == "ok"]
-        told = [e for e in told if (e["value"]["offset"] or 0) > 0]
-        if not told:
+        reported = [e for e in events if e["f"] == "committed" and e["type"] == "ok"]
+        reported = [e for e in reported if (e["value"]["offset"] or 0) > 0]
+        if not reported:
             continue
-        told[-1]["value"]["offset"] = None
+        reported[-1]["value"]["offset"] = None
         tried += 1
         assert found(events) == {"committed-offset-regress"}, seed
     assert tried >= 5

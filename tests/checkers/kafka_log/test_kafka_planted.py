@@ -52,8 +52,10 @@ def produce(value: Any, offset: int, acks: str = "all", **more: Any) -> Events:
     return single("produce", asked, {**asked, "offset": offset})
 
 
-def fetch(at: int, *records: tuple[int, ...], consumer: str = "a", node: str = "b1", **told: Any):
-    answer = {"records": [list(each) for each in records], **told}
+def fetch(
+    at: int, *records: tuple[int, ...], consumer: str = "a", node: str = "b1", **reported: Any
+):
+    answer = {"records": [list(each) for each in records], **reported}
     return single("fetch", {"consumer": consumer, "from": at}, answer, node=node)
 
 
@@ -67,8 +69,8 @@ def committed(offset: int | None) -> Events:
 
 
 def join(member: str, generation: int, *keys: str) -> Events:
-    told = {"generation": generation, "assigned": list(keys)}
-    return single("join", {"group": "g", "member": member}, told, key=None)
+    reported = {"generation": generation, "assigned": list(keys)}
+    return single("join", {"group": "g", "member": member}, reported, key=None)
 
 
 def overlapping(*operations: Events) -> Events:
@@ -327,8 +329,8 @@ def test_what_was_not_promised_may_be_lost() -> None:
 
 
 def test_what_the_log_no_longer_holds_may_be_unread() -> None:
-    told = {"high_watermark": 2, "log_start": 1}
-    assert judged(produce(1, 0) + produce(2, 1) + fetch(1, (1, 2), **told))[0] == []
+    reported = {"high_watermark": 2, "log_start": 1}
+    assert judged(produce(1, 0) + produce(2, 1) + fetch(1, (1, 2), **reported))[0] == []
 
 
 @pytest.mark.parametrize(("polled", "found"), [(1.0, []), (1.5, ["unwritten-read"])])

@@ -46,8 +46,8 @@ def test_any_history_is_judged_as_the_definitions_say() -> None:
                 found[row["run"]][row["key"], name] = count
     wanted = {run: naive(events) for run, events in histories.items()}
     assert found == wanted
-    told = Counter(name for cases in wanted.values() for _, name in cases)
-    assert len(told) >= 15 and min(told.values()) >= 5, "every kind of case has to come up"
+    reported = Counter(name for cases in wanted.values() for _, name in cases)
+    assert len(reported) >= 15 and min(reported.values()) >= 5, "every kind of case has to come up"
 
 
 def test_the_order_of_rows_does_not_matter() -> None:

@@ -66,8 +66,8 @@ def test_micro_operations_are_read_as_json(values: list[list[Any]], loose: bool)
 def test_members_are_read_as_json(values: list[dict[str, Any]]) -> None:
     found = members(texts(column(values, loose=False)), ("a", "records"))
     for name in ("a", "records"):
-        told = found[name].arrow().to_pylist()
-        assert told == [
+        reported = found[name].arrow().to_pylist()
+        assert reported == [
             json.dumps(value[name], separators=(",", ":")) if name in value else None
             for value in values
         ]
@@ -88,7 +88,7 @@ def test_lists_and_records() -> None:
     ["7", "[7]", '[["send",1]]', '[["sent",1,[0,1]]]', '[["poll",[1]]]', '[["poll",{"1":[1]}]]',
      '[["poll",{"1":[[0]]}]]', '[["send",1,[0,1]]', '[["send",1,[0,1],2]]'],
 )  # fmt: skip
-def test_what_is_no_list_of_micro_operations_is_told(text: str) -> None:
+def test_what_is_no_list_of_micro_operations_is_reported(text: str) -> None:
     assert micro_operations(texts(pa.array([text]))).wrong.all()
 
 
@@ -101,8 +101,10 @@ def test_a_transaction_as_rows() -> None:
         {"type": "info", **event, "value": value, "error": ("X", "")},
     ]
     made = rows(table(events)).filter(pa.compute.field("kind") != int(Kind.LAST))
-    told = [made.column(name).to_pylist() for name in ("kind", "place", "key", "offset", "value")]
-    assert list(zip(*told, strict=True)) == [
+    reported = [
+        made.column(name).to_pylist() for name in ("kind", "place", "key", "offset", "value")
+    ]
+    assert list(zip(*reported, strict=True)) == [
         (Kind.SEND, 0, "1", 4, '"a"'),
         (Kind.POLL, 1, "2", 0, '"b"'),
         (Kind.POLL, 2, "2", 1, '"c"'),

@@ -18,9 +18,9 @@ if __name__ == "__main__":
             verdict, decided = compare(name, seed)
             verdicts[verdict] += 1
             methods.update(decided)
-        told = ", ".join(f"{method} {count}" for method, count in methods.most_common())
+        reported = ", ".join(f"{method} {count}" for method, count in methods.most_common())
         print(
             f"{name}: {verdicts[True]} linearizable, {verdicts[False]} not, 0 differences; "
-            f"decided by {told}",
+            f"decided by {reported}",
             flush=True,
         )

@@ -88,7 +88,7 @@ def test_gives_up_where_more_is_open_than_it_has_slots_for() -> None:
     assert beam(cell(5_000, 300, values=5, seed=3), Budget(BUDGET_S)) is None
 
 
-def test_a_budget_that_ran_out_is_told() -> None:
+def test_a_budget_that_ran_out_is_reported() -> None:
     decision = beam(cell(200_000, 20, values=5, seed=3), Budget(0.0))
     assert decision is not None and decision.verdict is Verdict.UNKNOWN
     assert decision.note.startswith("beam: time ran out after")

@@ -374,7 +374,7 @@ def test_every_random_refutation_is_explained() -> None:
 # What goes wrong
 
 
-def test_what_cannot_be_looked_up_is_told_by_its_index() -> None:
+def test_what_cannot_be_looked_up_is_reported_by_its_index() -> None:
     encoded = history((0, 1, W, 1), (2, 3, W, 2), (4, 5, R, 1))
 
     def source(ops: Sequence[int]) -> Sequence[Mapping[str, Any]]:
@@ -402,7 +402,7 @@ def test_a_failing_explanation_leaves_the_plain_finding(monkeypatch: pytest.Monk
     assert list(finding.operations) == [4, 2]
 
 
-def test_too_many_to_read_are_not_told_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_to_read_are_not_reported_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("checkers.linearizability.evidence.shrink._candidates", lambda *_: iter(()))
     monkeypatch.setattr("checkers.linearizability.evidence.shrink._grown", lambda *_: None)
     writes = [(2 * i, 2 * i + 1, W, i) for i in range(1, MOST_SHOWN + 2)]
@@ -413,7 +413,7 @@ def test_too_many_to_read_are_not_told_one_by_one(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_what_a_refutation_by_counting_found_is_told_by_few(seed: int) -> None:
+def test_what_a_refutation_by_counting_found_is_reported_by_few(seed: int) -> None:
     """Its culprit may come before what makes the violation plain."""
     encoded = cell(1000, 5, values=5, info=0.05, plant="burst", seed=seed)
     decision = decide(encoded, Budget(60)).decision

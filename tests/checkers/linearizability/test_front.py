@@ -111,7 +111,7 @@ def test_the_log_decides_what_the_searches_cannot(monkeypatch: pytest.MonkeyPatc
     assert (row["verdict"], row["figures"]) == ("VALID", {"operations": 4, "method: log order": 1})
 
 
-def test_what_was_tried_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_tried_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def gives_up(encoded: EncodedHistory, budget: Budget) -> Decision:
         return Decision(Verdict.UNKNOWN, "jit antichain", note="7 configurations")
 

@@ -278,7 +278,7 @@ def test_many_classes_of_pending_operations() -> None:
     assert decision.order is not None and is_legal_order(encoded, decision.order)
 
 
-def test_a_budget_that_ran_out_is_told() -> None:
+def test_a_budget_that_ran_out_is_reported() -> None:
     encoded = cell(20_000, 20, values=5, info=0.05)
     decided(cell(100, 5, values=5, info=0.05))
     decision = jit_antichain(encoded, Budget(0.0))

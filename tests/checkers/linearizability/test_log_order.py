@@ -129,14 +129,14 @@ def test_agrees_with_brute_force(name: str) -> None:
     assert seen[Verdict.INVALID] > 20
 
 
-def told(encoded: EncodedHistory, *places: int) -> EncodedHistory:
+def reported(encoded: EncodedHistory, *places: int) -> EncodedHistory:
     return replace(encoded, place=np.array(places, np.int64))
 
 
 def test_a_log_against_real_time() -> None:
     """Both orders of two writes explain the results; the log has the one that time forbids."""
     writes = encoded_of([0, 2], [1, 3], [Kind.WRITE] * 2, [-1] * 2, [1, 2])
-    right, wrong = (log_order(told(writes, *places), Budget()) for places in ((1, 2), (2, 1)))
+    right, wrong = (log_order(reported(writes, *places), Budget()) for places in ((1, 2), (2, 1)))
     assert right is not None
     assert right.verdict is Verdict.VALID
     assert wrong is not None
@@ -148,8 +148,8 @@ def test_a_log_against_results_that_another_order_explains() -> None:
     history = encoded_of(
         [0, 1, 4], [3, 2, 5], [Kind.WRITE, Kind.WRITE, Kind.READ], [-1, -1, 1], [1, 2, -1]
     )
-    right = log_order(told(history, 2, 1, NOWHERE), Budget())
-    wrong = log_order(told(history, 1, 2, NOWHERE), Budget())
+    right = log_order(reported(history, 2, 1, NOWHERE), Budget())
+    wrong = log_order(reported(history, 1, 2, NOWHERE), Budget())
     assert right is not None
     assert right.order is not None
     assert right.order.tolist() == [1, 0, 2]
@@ -161,8 +161,8 @@ def test_a_read_with_a_place_saw_the_log_up_to_there() -> None:
     history = encoded_of(
         [0, 1, 2], [10, 11, 12], [Kind.WRITE, Kind.WRITE, Kind.READ], [-1, -1, 1], [1, 2, -1]
     )
-    first = log_order(told(history, 1, 2, 1), Budget())
-    second = log_order(told(history, 1, 2, 2), Budget())
+    first = log_order(reported(history, 1, 2, 1), Budget())
+    second = log_order(reported(history, 1, 2, 2), Budget())
     assert first is not None
     assert first.verdict is Verdict.VALID
     assert second is not None
@@ -177,7 +177,7 @@ def test_a_pending_write_without_a_place_that_somebody_saw() -> None:
         [-1, -1, 2, 2],
         [1, 2, -1, 3],
     )
-    decision = log_order(told(history, 1, NOWHERE, NOWHERE, 2), Budget())
+    decision = log_order(reported(history, 1, NOWHERE, NOWHERE, 2), Budget())
     assert decision is not None
     assert decision.order is not None
     assert decision.order.tolist() == [0, 1, 2, 3]
@@ -186,9 +186,9 @@ def test_a_pending_write_without_a_place_that_somebody_saw() -> None:
 def test_says_nothing_without_an_order() -> None:
     history = encoded_of([0, 1], [3, 2], [Kind.WRITE] * 2, [-1] * 2, [1, 2])
     assert log_order(history, Budget()) is None
-    assert log_order(told(history, NOWHERE, NOWHERE), Budget()) is None
-    assert log_order(told(history, 7, 7), Budget()) is None, "two changes at one place"
-    assert log_order(told(history, 7, NOWHERE), Budget()) is not None
+    assert log_order(reported(history, NOWHERE, NOWHERE), Budget()) is None
+    assert log_order(reported(history, 7, 7), Budget()) is None, "two changes at one place"
+    assert log_order(reported(history, 7, NOWHERE), Budget()) is not None
 
 
 @pytest.mark.parametrize("info", [0.0, 0.05])

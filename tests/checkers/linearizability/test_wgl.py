@@ -125,7 +125,7 @@ def test_not_linearizable() -> None:
     assert decision.culprit >= 4_400
 
 
-def test_a_budget_that_ran_out_is_told() -> None:
+def test_a_budget_that_ran_out_is_reported() -> None:
     decided(cell(100, 5, values=5, info=0.05))
     encoded = cell(5_000, 30, values=5, info=0.05, seed=4, plant="burst")
     decision = wgl(encoded, Budget(0.0))

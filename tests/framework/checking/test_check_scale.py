@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def told(results: Sequence[RunResult]) -> list[Any]:
+def reported(results: Sequence[RunResult]) -> list[Any]:
     """All that is said, but for the time that it took."""
     return [
         {
@@ -51,16 +51,16 @@ def test_here_and_on_spark_in_any_shares(spark: Any, folder: Path) -> None:
     assert expected[0].checkers[0].keys == 12
     for size, partitions, order in [(10**6, 1, 1), (60_000, 2, -1), (20_000, 8, 1)]:
         found = check_histories(spark, given[::order], "register", size=size, partitions=partitions)
-        assert told(found) == told(expected), (size, partitions)
+        assert reported(found) == reported(expected), (size, partitions)
 
 
 def test_here_in_any_ranges(folder: Path) -> None:
     """Operations that are open at borders are closed, cited ones too, wherever files are cut."""
     given = find_histories([folder / "stale.jsonl"])
-    expected = told(check_histories(None, given, "register"))
+    expected = reported(check_histories(None, given, "register"))
     draw = random.Random(1)
     for size in [3_000, *(draw.randrange(5_000, 100_000) for _ in range(4))]:
-        assert told(check_histories(None, given, "register", size=size)) == expected, size
+        assert reported(check_histories(None, given, "register", size=size)) == expected, size
 
 
 def test_completions_that_repeat_their_key_or_not(folder: Path, tmp_path: Path) -> None:

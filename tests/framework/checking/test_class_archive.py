@@ -87,6 +87,6 @@ def test_a_jvm_starts_with_what_it_cannot_use(kept: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_session_of_these_tests_was_told_of_them(spark: Any) -> None:
+def test_the_session_of_these_tests_was_reported_of_them(spark: Any) -> None:
     machine = spark._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
     assert set(sharing().split()) <= set(machine.getInputArguments())

@@ -26,11 +26,11 @@ LOG: dict[str, Any] = {
     "crcs": (1,),
     "leading": None,
 }
-TOLD = Appended(node="c1", seq=0, **LOG)
+REPORTED = Appended(node="c1", seq=0, **LOG)
 LIES = Appended(node="c1", seq=1, source="disk", **LOG)
 FILE = SnapshotFile(node="c1", seq=2, source="disk", end_offset=1, epoch=1, records=0, wrong=())
 ELECTED = Elected(node="c1", seq=3, epoch=1, votes=())
-ALL = [TOLD, LIES, FILE, ELECTED]
+ALL = [REPORTED, LIES, FILE, ELECTED]
 
 
 def rule(_: RunEvents) -> Outcome:
@@ -38,9 +38,9 @@ def rule(_: RunEvents) -> Outcome:
 
 
 CHECKS = [
-    (RunCheck(rule, evidence=(Appended,)), [TOLD]),
+    (RunCheck(rule, evidence=(Appended,)), [REPORTED]),
     (RunCheck(rule, disk=(Appended,)), [LIES]),
-    (RunCheck(rule, evidence=(Appended,), disk=(Appended, SnapshotFile)), [TOLD, LIES, FILE]),
+    (RunCheck(rule, evidence=(Appended,), disk=(Appended, SnapshotFile)), [REPORTED, LIES, FILE]),
     (RunCheck(rule, evidence=(SnapshotFile, Elected)), [ELECTED]),
 ]
 
@@ -97,7 +97,7 @@ def test_observations_are_for_rules_that_ask_for_them() -> None:
     shared = unpacked(packed(run, [keen, old]))
     assert (shared.operations, shared.observations) == ([client], [observer])
     assert unpacked(packed(run, [old])).observations == []
-    assert [told(check, shared) for check in (keen, old)] == [([0], [2]), ([0], [])]
+    assert [reported(check, shared) for check in (keen, old)] == [([0], [2]), ([0], [])]
 
 
 def table_of(operations: Sequence[Operation]) -> pa.Table:
@@ -109,7 +109,7 @@ def table_of(operations: Sequence[Operation]) -> pa.Table:
     return table.set_column(table.column_names.index("process"), "process", processes)
 
 
-def told(check: RunCheck, events: RunEvents) -> tuple[list[int], list[int]]:
+def reported(check: RunCheck, events: RunEvents) -> tuple[list[int], list[int]]:
     found: list[tuple[list[int], list[int]]] = []
 
     def note(seen: RunEvents) -> Outcome:

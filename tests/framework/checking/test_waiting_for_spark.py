@@ -45,7 +45,7 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> Sessions:
     return made
 
 
-def test_who_waits_is_told_for_what_however_long_it_takes(sessions: Sessions) -> None:
+def test_who_waits_is_reported_for_what_however_long_it_takes(sessions: Sessions) -> None:
     news: list[str] = []
     go_on: list[Callable[[], None]] = [sessions.may_start.set]
     compiled = threading.Event()

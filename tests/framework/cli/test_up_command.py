@@ -48,6 +48,6 @@ def test_ends_with_the_commands_exit_code(taken_down: list[bool]) -> None:
     assert taken_down == [True]
 
 
-def test_is_taken_down_when_it_is_told_to_end(taken_down: list[bool]) -> None:
+def test_is_taken_down_when_it_is_reported_to_end(taken_down: list[bool]) -> None:
     assert main(["up", "--", "sh", "-c", "kill -TERM $PPID; exec sleep 30"]) == 130
     assert taken_down == [True]

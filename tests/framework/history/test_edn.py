@@ -125,7 +125,7 @@ def test_a_text_that_is_one_vector_gives_its_elements(text: str) -> None:
         ("[[" * 200 + "\n", 1, "it is too deep"),
     ],
 )
-def test_what_is_not_edn_is_told_with_its_line(text: str, line: int, why: str) -> None:
+def test_what_is_not_edn_is_reported_with_its_line(text: str, line: int, why: str) -> None:
     with pytest.raises(EdnError) as error:
         read(text)
     assert why in str(error.value)

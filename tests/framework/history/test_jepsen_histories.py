@@ -33,7 +33,7 @@ def read(folder: Path, model: str, *lines: str) -> History:
     return read_jepsen(store(folder, *lines), model)
 
 
-def told(operations: Sequence[Operation]) -> list[tuple[Any, ...]]:
+def reported(operations: Sequence[Operation]) -> list[tuple[Any, ...]]:
     return [(o.f, o.key, o.value, o.type, o.result) for o in operations]
 
 
@@ -92,7 +92,7 @@ def test_one_vector_pretty_printed_is_a_history_too(tmp_path: Path) -> None:
         "[{:type :invoke,\n  :f :write, :value 1\n  :process 0}\n",
         " ;; done\n {:type :ok, :f :write,\n  :value 1, :process 0}]\n",
     )
-    assert told(read_jepsen(path, "register").operations) == [("write", None, 1, "ok", 1)]
+    assert reported(read_jepsen(path, "register").operations) == [("write", None, 1, "ok", 1)]
     store(tmp_path, path.read_text().replace(":ok", ":maybe"))
     with pytest.raises(UsageError, match=r"history\.edn:5: :type is \":maybe\"; it must be"):
         read_jepsen(path, "register")
@@ -104,7 +104,7 @@ def test_a_byte_order_mark_ends_of_lines_of_windows_and_primes(tmp_path: Path) -
     path.write_bytes(("\ufeff" + lines.replace("\n", "\r\n")).encode())
     symbol = {"#symbol": "x'"}
     found = read_jepsen(path, "register").operations
-    assert told(found) == [("write", None, symbol, "ok", symbol)]
+    assert reported(found) == [("write", None, symbol, "ok", symbol)]
 
 
 def test_gzip_and_folders(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_gzip_and_folders(tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress(lines.encode()))
     (tmp_path / "store" / "results.edn").write_text("{:valid? true}")
     assert find_jepsen([tmp_path]) == [packed]
-    assert told(read_jepsen(packed, "register").operations) == [("read", None, None, "ok", 3)]
+    assert reported(read_jepsen(packed, "register").operations) == [("read", None, None, "ok", 3)]
     packed.write_bytes(packed.read_bytes()[:-9])
     with pytest.raises(UsageError, match="not a whole gzip file"):
         read_jepsen(packed, "register")
@@ -127,7 +127,7 @@ def test_a_last_line_cut_short_is_left_out_with_a_note(tmp_path: Path) -> None:
         op("invoke", 0, "write", "1"),
         '{:type :ok, :f :write, :value "ab',
     )
-    assert told(history.operations) == [("write", None, 1, "info", None)]
+    assert reported(history.operations) == [("write", None, 1, "info", None)]
     assert history.notes == [f"{history.path}:2: the last line is cut short; it was left out"]
 
 
@@ -182,9 +182,9 @@ def test_what_is_malformed_gets_one_line_and_254(
     assert main(["check", "--format", "jepsen", "--model", "register", str(path)]) == 254
     printed = capsys.readouterr()
     assert printed.out == ""
-    (told_line,) = printed.err.splitlines()
-    assert told_line.startswith(f"framework: {where}")
-    assert says in told_line
+    (reported_line,) = printed.err.splitlines()
+    assert reported_line.startswith(f"framework: {where}")
+    assert says in reported_line
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_failures_and_reads_without_an_answer_say_nothing(tmp_path: Path) -> Non
         op("invoke", 2, "read", "nil"),
         op("ok", 2, "read", "4"),
     )
-    assert told(history.operations) == [
+    assert reported(history.operations) == [
         ("cas", None, [3, 4], "info", [3, 4]),
         ("read", None, None, "ok", 4),
     ]
@@ -252,7 +252,7 @@ def test_keys_of_independent_tests(tmp_path: Path, tag: str) -> None:
         op("ok", 0, "cas", f"{tag}[7 [5 6]]"),
         op("invoke", 0, "write", f"{tag}[7 9]"),
     )
-    assert told(history.operations) == [
+    assert reported(history.operations) == [
         ("read", ":x", None, "ok", 5),
         ("cas", 7, [5, 6], "ok", [5, 6]),
         ("write", 7, 9, "info", None),
@@ -261,9 +261,9 @@ def test_keys_of_independent_tests(tmp_path: Path, tag: str) -> None:
 
 def test_a_cas_alone_is_no_key(tmp_path: Path) -> None:
     history = read(tmp_path, "cas-register", op("invoke", 0, "cas", "[1 2]"))
-    assert told(history.operations) == [("cas", None, [1, 2], "info", None)]
+    assert reported(history.operations) == [("cas", None, [1, 2], "info", None)]
     history = read(tmp_path, "cas-register", op("invoke", 0, "cas", "[1 [2 3]]"))
-    assert told(history.operations) == [("cas", 1, [2, 3], "info", None)]
+    assert reported(history.operations) == [("cas", 1, [2, 3], "info", None)]
 
 
 @pytest.mark.parametrize("shown", ["#{1 3}", "[1 3]", "(1 3)"])
@@ -278,7 +278,7 @@ def test_sets_are_read_whole(tmp_path: Path, shown: str) -> None:
         op("invoke", 1, "read", "nil"),
         op("ok", 1, "read", shown),
     )
-    assert told(history.operations) == [
+    assert reported(history.operations) == [
         ("add", None, 3, "info", 3),
         ("read", None, None, "ok", [1, 3]),
     ]
@@ -298,7 +298,7 @@ def test_a_drain_is_dequeues_at_the_same_time(tmp_path: Path) -> None:
         op("invoke", 2, "enqueue", "2", ", :index 15"),
         op("ok", 1, "drain", "[1 2]", ", :index 16"),
     )
-    assert told(history.operations) == [
+    assert reported(history.operations) == [
         ("enqueue", None, 1, "ok", 1),
         ("dequeue", None, None, "ok", 1),
         ("dequeue", None, None, "ok", 2),
@@ -319,7 +319,7 @@ def test_a_drain_without_an_answer_may_have_taken_what_nobody_got(tmp_path: Path
         op("invoke", 0, "drain", "nil"),
         op("info", 0, "drain", "nil"),
     )
-    assert told(history.operations)[4:] == [("dequeue", None, None, "info", None)] * 2
+    assert reported(history.operations)[4:] == [("dequeue", None, None, "info", None)] * 2
 
 
 def test_kafka_histories_become_those_of_the_kafka_page(tmp_path: Path) -> None:

@@ -186,17 +186,17 @@ def test_a_killed_harness_leaves_whole_lines(tmp_path: Path) -> None:
         text=True,
     ) as process:
         assert process.stdout is not None
-        told = -1
-        while told < 2000:
-            told = int(process.stdout.readline())
+        reported = -1
+        while reported < 2000:
+            reported = int(process.stdout.readline())
         process.send_signal(signal.SIGKILL)
-        told = max([told, *(int(line) for line in process.stdout if line.endswith("\n"))])
+        reported = max([reported, *(int(line) for line in process.stdout if line.endswith("\n"))])
     assert process.returncode == -signal.SIGKILL
     data = (tmp_path / "history.jsonl").read_bytes()
     assert data.endswith(b"\n")
     lines = [json.loads(line) for line in data.splitlines()]
     assert [line["index"] for line in lines] == list(range(len(lines)))
-    assert len(lines) > told
+    assert len(lines) > reported
     assert pq.read_table(seal(tmp_path)).num_rows == len(lines)
 
 

@@ -62,7 +62,7 @@ def copied(home: Path, number: int) -> dict[str, str]:
     return {str(each.relative_to(root)): each.read_text() for each in found}
 
 
-def told(home: Path, number: int) -> dict[str, Any]:
+def reported(home: Path, number: int) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((home / "kept" / str(number) / "process.json").read_text())
     return found
 
@@ -72,7 +72,11 @@ def test_copy_is_what_was_there(home: Path) -> None:
     (home / "data" / "a.log").write_text("a")
     (home / "data" / "state").unlink()
     assert copied(home, 1) == {"data/a.log": "aa", "data/state": "one"}
-    assert (told(home, 1)["process"], told(home, 1)["pid"], told(home, 1)["exit_code"]) == (
+    assert (
+        reported(home, 1)["process"],
+        reported(home, 1)["pid"],
+        reported(home, 1)["exit_code"],
+    ) == (
         1,
         7,
         -9,
@@ -85,7 +89,7 @@ def test_each_process_has_a_copy_of_its_own(home: Path) -> None:
     keep_there(str(home), "8", "0", MUCH, PATTERNS)
     assert copied(home, 1)["data/a.log"] == "aa"
     assert copied(home, 2) == {"data/a.log": "other", "data/state": "one"}
-    assert told(home, 1)["exit_code"] is None and told(home, 2)["exit_code"] == 0
+    assert reported(home, 1)["exit_code"] is None and reported(home, 2)["exit_code"] == 0
 
 
 def test_what_did_not_change_is_kept_once(home: Path) -> None:
@@ -93,16 +97,16 @@ def test_what_did_not_change_is_kept_once(home: Path) -> None:
         keep_there(str(home), "7", "", MUCH, PATTERNS)
     first, third = (home / "kept" / number / "data" / "state" for number in "13")
     assert first.stat().st_ino == third.stat().st_ino
-    assert told(home, 3)["spent_bytes"] == len("aa") + len("one")
+    assert reported(home, 3)["spent_bytes"] == len("aa") + len("one")
 
 
 def test_cost_is_bounded_and_said(home: Path) -> None:
     keep_there(str(home), "7", "", 4, PATTERNS)
     assert copied(home, 1) == {"data/a.log": "aa"}  # the first pattern's
-    assert told(home, 1)["left_out"] == ["data/state"]
+    assert reported(home, 1)["left_out"] == ["data/state"]
     (home / "data" / "a.log").write_text("aab")
     keep_there(str(home), "8", "", 4, PATTERNS)
-    assert told(home, 2)["left_out"] == ["data/a.log", "data/state"]
+    assert reported(home, 2)["left_out"] == ["data/a.log", "data/state"]
 
 
 def test_copy_that_was_cut_short_is_none(home: Path) -> None:
@@ -117,7 +121,7 @@ def test_machine_does_it_by_itself(home: Path) -> None:
     machine: Any = Machine(home)
     keep(machine, str(home), PATTERNS, 7)
     assert copied(home, 1) == {"data/a.log": "aa", "data/state": "one"}
-    assert told(home, 1)["exit_code"] == -9
+    assert reported(home, 1)["exit_code"] == -9
 
 
 @pytest.mark.parametrize(

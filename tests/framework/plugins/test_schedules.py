@@ -50,7 +50,7 @@ def test_once_at_a_time_never_has_two_faults() -> None:
     assert seen == {"rain", "snow", "fog"}
 
 
-def test_one_shot_holds_until_it_is_told_otherwise() -> None:
+def test_one_shot_holds_until_it_is_reported_otherwise() -> None:
     assert marks(one_shot("rain", 3.0)) == [(3.0, "start-rain")]
     assert [f for _, f in marks(one_shot("rain", 3.0, lasts_s=2.0))] == ["start-rain", "stop-rain"]
 

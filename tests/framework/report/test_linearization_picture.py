@@ -199,7 +199,7 @@ def test_a_picture_that_is_none_is_left_out(broken: Any, tmp_path: Path) -> None
     assert "wrong" in page and "because" in page and 'id="verdict">INVALID' in page
 
 
-def test_a_page_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_page_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert not draw([results(found())], tmp_path / "file" / "page.html")
 
@@ -221,7 +221,7 @@ def test_the_report_of_a_run_shows_the_picture(tmp_path: Path) -> None:
 # The command
 
 
-def test_told_with_line_breaks() -> None:
+def test_reported_with_line_breaks() -> None:
     lines = verdict_text(results(found(picture=STALE))).splitlines()
     assert lines[2:] == ["    x: wrong", "      because", "        of this"]
 

@@ -269,7 +269,7 @@ def test_figures_are_valid_plotly(invalid: Page) -> None:
         assert go.Figure(figure).data
 
 
-def test_fault_that_did_not_bite_is_told(tmp_path: Path) -> None:
+def test_fault_that_did_not_bite_is_reported(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", seconds=20)
     path = folder / "faults.jsonl"
     path.write_text(path.read_text().replace('"bites": true', '"bites": false'))

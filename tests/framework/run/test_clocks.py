@@ -13,9 +13,9 @@ from framework.run import clocks
 from framework.run.clocks import measured
 
 
-def fleet(told: list[Mapping[str, ClockSample | None]]) -> Any:
+def fleet(reported: list[Mapping[str, ClockSample | None]]) -> Any:
     """A fleet whose clocks are asked as often as there are answers, and then stay."""
-    return SimpleNamespace(clocks=lambda: told.pop(0) if len(told) > 1 else told[0])
+    return SimpleNamespace(clocks=lambda: reported.pop(0) if len(reported) > 1 else reported[0])
 
 
 def sample(at_ns: int, offset_ns: int) -> ClockSample:
@@ -29,8 +29,8 @@ def test_a_shared_clock_is_said_to_be_one() -> None:
 
 
 def test_other_clocks_are_measured_before_and_after() -> None:
-    told = [{"a": sample(90, 5), "b": None}, {"a": sample(900, 6), "b": None}]
-    with measured(fleet(told), 100) as found:
+    reported = [{"a": sample(90, 5), "b": None}, {"a": sample(900, 6), "b": None}]
+    with measured(fleet(reported), 100) as found:
         assert found["a"] == {"samples": [{"at_ns": -10, "offset_ns": 5, "within_ns": 7}]}
     assert found["b"] == {"shared": True}
     assert [each["at_ns"] for each in found["a"]["samples"]] == [-10, 800]
@@ -60,7 +60,7 @@ def test_a_node_that_does_not_answer_is_measured_when_it_does() -> None:
 
 
 def test_checkers_read_what_was_measured() -> None:
-    told = {
+    reported = {
         "a": {"shared": True},
         "b": {
             "samples": [
@@ -69,7 +69,7 @@ def test_checkers_read_what_was_measured() -> None:
             ]
         },
     }
-    read = Clocks.of({"time_zero_ns": 500, "hosts": "ssh", "clocks": told})
+    read = Clocks.of({"time_zero_ns": 500, "hosts": "ssh", "clocks": reported})
     assert (read.at_ns("a", 700), read.within_ns("a")) == (200, 0)
     assert (read.at_ns("b", 1700), read.within_ns("b")) == (170, 40)
     assert read.within_ns("c") == UNKNOWN_NS, "it was never measured"

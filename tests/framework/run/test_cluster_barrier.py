@@ -97,9 +97,9 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_node_that_ended_is_not_waited_for(tmp_path: Path) -> None:
-    told = failure(["n2"], tmp_path)
-    assert told.startswith("n2 ended at the start")
-    assert str(tmp_path) in told and (tmp_path / "n2" / "node.log").exists()
+    reported = failure(["n2"], tmp_path)
+    assert reported.startswith("n2 ended at the start")
+    assert str(tmp_path) in reported and (tmp_path / "n2" / "node.log").exists()
     ended = json.loads((tmp_path / "n2" / "process.json").read_text())
     assert ended == {"pid": 7, "ended": True, "exit_code": 3}
 

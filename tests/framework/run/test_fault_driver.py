@@ -189,7 +189,7 @@ def test_nothing_is_injected_once_the_ledger_is_closed(tmp_path: Path) -> None:
     assert not fault.holds
 
 
-def test_a_plan_that_cannot_be_is_told_and_nothing_is_active(tmp_path: Path) -> None:
+def test_a_plan_that_cannot_be_is_reported_and_nothing_is_active(tmp_path: Path) -> None:
     driver, _ = driver_of(tmp_path, Paper("a"), targets=["nobody"])
     with pytest.raises(UsageError):
         do(driver, "start-a")

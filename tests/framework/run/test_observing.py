@@ -29,7 +29,7 @@ QUESTIONS = {"n1": [op("who"), op("what")], "n2": [op("who")]}
 OBSERVERS = ("observer:n1", "observer:n2")
 
 
-def played(
+def synthetic(
     generator: Generator, takes: Callable[[Invocation], int], threads: int = 2
 ) -> list[Invocation]:
     """The invocations of a run in virtual time, in which an operation takes so many ns."""
@@ -73,8 +73,8 @@ def ms(count: int) -> Callable[[Invocation], int]:
 
 
 def test_a_schedule_is_the_same_with_and_without() -> None:
-    alone = played(a_schedule(), ms(1))
-    beside = played(observed(a_schedule(), QUESTIONS, 0.3), ms(1))
+    alone = synthetic(a_schedule(), ms(1))
+    beside = synthetic(observed(a_schedule(), QUESTIONS, 0.3), ms(1))
     assert [each for each in beside if not is_observer(each.process)] == alone
     assert len(alone) > 50 and len(beside) > len(alone) + 30
 
@@ -84,7 +84,7 @@ def times(found: list[Invocation], process: str, f: str) -> list[int]:
 
 
 def test_every_node_is_asked_each_time_and_once_more_at_the_end() -> None:
-    found = played(observed(a_schedule(), QUESTIONS, 1.0), ms(1))
+    found = synthetic(observed(a_schedule(), QUESTIONS, 1.0), ms(1))
     for process in OBSERVERS:
         asked = times(found, process, "who")
         assert asked[:5] == [second * NS_PER_S for second in range(5)]
@@ -100,15 +100,15 @@ def test_a_node_that_does_not_answer_delays_no_other() -> None:
     def slow(question: Invocation) -> int:
         return 1_700_000_000 if question.process == "observer:n1" else 1_000_000
 
-    found = played(observed(a_schedule(), QUESTIONS, 1.0), slow)
+    found = synthetic(observed(a_schedule(), QUESTIONS, 1.0), slow)
     assert times(found, "observer:n2", "who")[:5] == [second * NS_PER_S for second in range(5)]
     asked = times(found, "observer:n1", "who")
     assert asked[:2] == [0, 1_700_000_000] and len(asked) == 3
 
 
 def test_nothing_is_asked_of_nobody() -> None:
-    alone = played(a_schedule(), ms(1))
-    assert played(observed(a_schedule(), {"n1": []}, 1.0), ms(1)) == alone
+    alone = synthetic(a_schedule(), ms(1))
+    assert synthetic(observed(a_schedule(), {"n1": []}, 1.0), ms(1)) == alone
 
 
 # --- in the interpreter -------------------------------------------------------------------

@@ -14,15 +14,15 @@ def test_one_clock_orders_all_that_happens() -> None:
     story = Story()
     first = story.op("write", "x", 1)
     pending = story.invoke("read", "x")
-    told = story.tell(Elected, "n1", epoch=1, votes=(1, 2))
+    reported = story.tell(Elected, "n1", epoch=1, votes=(1, 2))
     story.wait(5)
     story.complete(pending, result=1)
     events = story.run_events()
     assert [operation.index for operation in events.operations] == [0, 2]
     assert [operation.type for operation in events.operations] == ["ok", "ok"]
     assert (first.end, events.operations[1].end) == (1, 4)
-    assert events.operations[1].invoked_ns == told.at_ns - MS
-    assert events.operations[1].completed_ns == told.at_ns + 6 * MS
+    assert events.operations[1].invoked_ns == reported.at_ns - MS
+    assert events.operations[1].completed_ns == reported.at_ns + 6 * MS
     assert first.precedes(events.operations[1])
 
 

@@ -36,7 +36,7 @@ def logs(draw: Any) -> list[tuple[bytes, list[Given], dict[str, Any]]]:
         codec = draw(st.sampled_from(CODECS))
         flags = 0x10 * transactional + 0x20 * control
         data = compressed(by_kio(*given, epoch=epoch, producer=producer, flags=flags), codec)
-        told = {
+        reported = {
             "base_offset": given[0].offset,
             "end_offset": given[-1].offset + 1,
             "leader_epoch": epoch,
@@ -49,7 +49,7 @@ def logs(draw: Any) -> list[tuple[bytes, list[Given], dict[str, Any]]]:
             "records": len(given),
             "size": len(data),
         }
-        made.append((data, given, told))
+        made.append((data, given, reported))
     return made
 
 
@@ -59,7 +59,9 @@ def test_what_others_write_is_read(log: list[tuple[bytes, list[Given], dict[str,
     found = scan(b"".join(data for data, _, _ in log))
     assert found.stop is None and found.table.schema == BATCHES
     rows = found.table.to_pylist()
-    assert [{name: row[name] for name in log[0][2]} for row in rows] == [told for *_, told in log]
+    assert [{name: row[name] for name in log[0][2]} for row in rows] == [
+        reported for *_, reported in log
+    ]
     ends = list(accumulate(len(data) for data, _, _ in log))
     assert [row["position"] for row in rows] == [0, *ends[:-1]]
     assert all(row["crc"] == row["crc_computed"] for row in rows)
@@ -67,8 +69,8 @@ def test_what_others_write_is_read(log: list[tuple[bytes, list[Given], dict[str,
 
 
 def read(found: Batches) -> list[Given]:
-    told = records(found)
-    assert told.table.schema == RECORDS and not told.unreadable
+    reported = records(found)
+    assert reported.table.schema == RECORDS and not reported.unreadable
     return [
         Given(
             row["offset"],
@@ -77,7 +79,7 @@ def read(found: Batches) -> list[Given]:
             row["value"],
             tuple((each["key"], each["value"]) for each in row["headers"]),
         )
-        for row in told.table.to_pylist()
+        for row in reported.table.to_pylist()
     ]
 
 
@@ -229,9 +231,9 @@ def test_nothing_raises_for_what_is_inside_a_batch(payload: bytes, codec: int, c
     batch = bytearray(with_payload(by_kio(Given(0), Given(5)), payload, codec))
     struct.pack_into(">i", batch, 57, count)
     found = scan(resealed(bytes(batch)))
-    told = records(found)
+    reported = records(found)
     assert len(found.sound) == 1
-    assert len(told.table) == (0 if told.unreadable else count)
+    assert len(reported.table) == (0 if reported.unreadable else count)
 
 
 @settings(max_examples=100, deadline=None)

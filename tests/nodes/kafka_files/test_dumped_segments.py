@@ -59,12 +59,12 @@ def value(text: str) -> Any:
 
 
 def test_files_are_of_both_and_of_all_kinds() -> None:
-    told = [batch for path in DUMPED for batch in dump_of(path)[0]]
+    reported = [batch for path in DUMPED for batch in dump_of(path)[0]]
     assert {path.relative_to(STORED).parts[0] for path in DUMPED} == {"kafka", "ours"}
     codecs = {"none", "gzip", "snappy", "lz4", "zstd"}
-    assert {each["compresscodec"].lower() for each in told} == codecs
+    assert {each["compresscodec"].lower() for each in reported} == codecs
     for name in ("isTransactional", "isControl", "isvalid"):
-        assert "true" in {each[name] for each in told}
+        assert "true" in {each[name] for each in reported}
 
 
 @pytest.mark.parametrize("path", DUMPED, ids=lambda path: str(path.relative_to(STORED)))
@@ -81,9 +81,9 @@ def test_batches_and_records_are_as_kafka_dumps_them(path: Path) -> None:
         assert row["end_offset"] == int(each["lastOffset"]) + 1
         assert row["max_timestamp_ms"] == int(each["CreateTime"])
         assert (row["crc"] == row["crc_computed"]) == (each["isvalid"] == "true")
-    told = records(found)
-    assert not told.unreadable
-    assert [_sizes(row) for row in told.table.to_pylist()] == [
+    reported = records(found)
+    assert not reported.unreadable
+    assert [_sizes(row) for row in reported.table.to_pylist()] == [
         (
             position,
             int(each["offset"]),

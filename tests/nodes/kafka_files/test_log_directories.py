@@ -33,13 +33,13 @@ def test_gap_ends_what_can_be_read(tmp_path: Path) -> None:
     assert list(log.wrong()) == ["nothing from 2 to 3"]
 
 
-def test_gap_within_a_segment_is_told(tmp_path: Path) -> None:
+def test_gap_within_a_segment_is_reported(tmp_path: Path) -> None:
     write(tmp_path, 0, 1, 2, 5)
     log = read_log(tmp_path)
     assert list(log.wrong()) == ["nothing from 0 to 1", "nothing from 3 to 5"]
 
 
-def test_overlap_is_told(tmp_path: Path) -> None:
+def test_overlap_is_reported(tmp_path: Path) -> None:
     write(tmp_path, 0, 0, 1, 2)
     write(tmp_path, 2, 2)
     log = read_log(tmp_path)
@@ -47,7 +47,7 @@ def test_overlap_is_told(tmp_path: Path) -> None:
     assert list(log.wrong()) == ["two segments from 2 to 3"]
 
 
-def test_torn_segment_is_told(tmp_path: Path) -> None:
+def test_torn_segment_is_reported(tmp_path: Path) -> None:
     write(tmp_path, 0, 0, more=b"half a batch")
     write(tmp_path, 1, 1)
     log = read_log(tmp_path)
@@ -56,7 +56,7 @@ def test_torn_segment_is_told(tmp_path: Path) -> None:
     assert wrong.startswith("00000000000000000000.log is torn at byte 69")
 
 
-def test_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "00000000000000000000.log").mkdir()
     log = read_log(tmp_path)
     assert log.end_offset == 0

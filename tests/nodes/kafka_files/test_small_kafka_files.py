@@ -64,7 +64,7 @@ def test_what_our_node_checkpoints_is_read(tmp_path: Path) -> None:
         (b"\xff\xfe", 0, "version '\ufffd\ufffd', expected 0"),
     ],
 )
-def test_checkpoint_that_is_none_is_told(data: bytes, rows: int, wrong: str) -> None:
+def test_checkpoint_that_is_none_is_reported(data: bytes, rows: int, wrong: str) -> None:
     found = read_epochs(data)
     assert (len(found.table), found.wrong) == (rows, wrong)
 
@@ -122,9 +122,9 @@ def test_our_nodes_quorum_state_is_read(tmp_path: Path) -> None:
         (OLD | {"currentVoters": [1]}, "a voter is 1"),
     ],
 )
-def test_quorum_state_that_is_none_is_told(data: Any, wrong: str) -> None:
-    told = read_quorum_state(data if isinstance(data, bytes) else json.dumps(data).encode())
-    assert isinstance(told, str) and wrong in told
+def test_quorum_state_that_is_none_is_reported(data: Any, wrong: str) -> None:
+    reported = read_quorum_state(data if isinstance(data, bytes) else json.dumps(data).encode())
+    assert isinstance(reported, str) and wrong in reported
 
 
 @settings(max_examples=100, deadline=None)

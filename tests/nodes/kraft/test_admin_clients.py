@@ -67,8 +67,8 @@ def test_kafka_python_topics(python_admin: Any) -> None:
     python_admin.create_partitions({"p-topic": NewPartitions(5)})
 
     def described() -> bool:
-        (told,) = python_admin.describe_topics(["p-topic"])
-        return len(told.get("partitions", ())) == 5
+        (reported,) = python_admin.describe_topics(["p-topic"])
+        return len(reported.get("partitions", ())) == 5
 
     eventually(described)
     with pytest.raises(errors.InvalidPartitionsError):
@@ -85,26 +85,26 @@ def test_kafka_python_configs(python_admin: Any) -> None:
         return ConfigResource(ConfigResourceType.TOPIC, "p-configs", configs=configs or None)
 
     def value(name: str) -> str | None:
-        told = python_admin.describe_configs([resource()])
-        found = told["topic"]["p-configs"].get(name)
+        reported = python_admin.describe_configs([resource()])
+        found = reported["topic"]["p-configs"].get(name)
         return None if found is None else str(found["value"])
 
     eventually(lambda: value("retention.ms") == "5")
     python_admin.alter_configs([resource(**{"min.insync.replicas": "2"})])
     eventually(lambda: value("min.insync.replicas") == "2")
     assert value("retention.ms") == "5"
-    told = python_admin.alter_configs([resource(**{"retention.ms": "soon"})])
-    assert told["topic"]["p-configs"].startswith("[Error 40] InvalidConfigurationError")
+    reported = python_admin.alter_configs([resource(**{"retention.ms": "soon"})])
+    assert reported["topic"]["p-configs"].startswith("[Error 40] InvalidConfigurationError")
 
 
 def test_kafka_python_describes_the_cluster_and_the_quorum(
     cluster: Loopback, python_admin: Any
 ) -> None:
     """B.8: DescribeCluster, DescribeQuorum v2 (A.7.13: it asks for __cluster_metadata)."""
-    told = python_admin.describe_cluster()
-    assert {each["broker_id"] for each in told["brokers"]} == {4, 5}
-    assert told["controller_id"] in (4, 5)
-    assert "ALTER_CONFIGS" in told["authorized_operations"]
+    reported = python_admin.describe_cluster()
+    assert {each["broker_id"] for each in reported["brokers"]} == {4, 5}
+    assert reported["controller_id"] in (4, 5)
+    assert "ALTER_CONFIGS" in reported["authorized_operations"]
     quorum = python_admin.describe_metadata_quorum()
     (partition,) = quorum["topics"][0]["partitions"]
     assert f"c{partition['leader_id']}" == cluster.active()
@@ -120,9 +120,9 @@ def test_kafka_python_access_rules_need_an_authorizer(python_admin: Any) -> None
         permission_type=ACLPermissionType.ALLOW,
         resource_pattern=ResourcePattern(KafkaResourceType.TOPIC, "t"),
     )
-    told = python_admin.create_acls([rule])
-    assert told["succeeded"] == []
-    assert told["failed"] == [errors.SecurityDisabledError]
+    reported = python_admin.create_acls([rule])
+    assert reported["succeeded"] == []
+    assert reported["failed"] == [errors.SecurityDisabledError]
 
 
 # --- confluent-kafka ----------------------------------------------------------------------
@@ -156,8 +156,8 @@ def test_confluent_configs(confluent_admin: confluent.AdminClient) -> None:
         return confluent.ConfigResource(confluent.ConfigResource.Type.TOPIC, "c-configs", **how)
 
     def values() -> dict[str, str]:
-        (told,) = results(admin.describe_configs([resource()]))
-        return {name: entry.value for name, entry in told.items()}
+        (reported,) = results(admin.describe_configs([resource()]))
+        return {name: entry.value for name, entry in reported.items()}
 
     eventually(lambda: values()["cleanup.policy"] == "delete")
     append = confluent.ConfigEntry(
@@ -181,7 +181,7 @@ def test_confluent_broker_configs(confluent_admin: confluent.AdminClient) -> Non
     admin = confluent_admin
     broker = confluent.ConfigResource.Type.BROKER
 
-    def told(ident: str) -> Any:
+    def reported(ident: str) -> Any:
         (entries,) = results(admin.describe_configs([confluent.ConfigResource(broker, ident)]))
         return entries
 
@@ -191,15 +191,15 @@ def test_confluent_broker_configs(confluent_admin: confluent.AdminClient) -> Non
         )
         resource = confluent.ConfigResource(broker, ident, incremental_configs=[entry])
         results(admin.incremental_alter_configs([resource]))
-        eventually(lambda i=ident: told(i)["log.roll.ms"].value == f"12345{i}")  # type: ignore[misc]
-        assert told(ident)["broker.id"].value == ident
-        assert told(ident)["broker.id"].is_read_only
+        eventually(lambda i=ident: reported(i)["log.roll.ms"].value == f"12345{i}")  # type: ignore[misc]
+        assert reported(ident)["broker.id"].value == ident
+        assert reported(ident)["broker.id"].is_read_only
 
 
 def test_confluent_describes_the_cluster(confluent_admin: confluent.AdminClient) -> None:
-    told = confluent_admin.describe_cluster(include_authorized_operations=True).result(120)
-    assert sorted(node.id for node in told.nodes) == [4, 5]
-    assert confluent.AclOperation.ALTER in told.authorized_operations
+    reported = confluent_admin.describe_cluster(include_authorized_operations=True).result(120)
+    assert sorted(node.id for node in reported.nodes) == [4, 5]
+    assert confluent.AclOperation.ALTER in reported.authorized_operations
 
 
 # --- the controller changes ---------------------------------------------------------------

@@ -86,8 +86,8 @@ def allow(cluster: Loopback, name: str, operation: int, who: str, kind: int = 2)
         operation=operation,  # type: ignore[arg-type]
         permission_type=3,  # type: ignore[arg-type]
     )
-    told = forwarded(cluster, CreateAclsRequest(creations=(rule,)), ("User", "root"))
-    assert list(codes(told)) == [0]
+    reported = forwarded(cluster, CreateAclsRequest(creations=(rule,)), ("User", "root"))
+    assert list(codes(reported)) == [0]
 
 
 def test_a_forwarded_request_is_judged_as_the_client(guarded: Loopback) -> None:
@@ -112,8 +112,8 @@ def test_clients_see_what_the_rules_let_them(guarded: Loopback) -> None:
             allow_auto_topic_creation=False,
             include_topic_authorized_operations=False,
         )
-        told = call(guarded.client[broker], request).topics
-        return {str(each.name): int(each.error_code) for each in told}
+        reported = call(guarded.client[broker], request).topics
+        return {str(each.name): int(each.error_code) for each in reported}
 
     eventually(lambda: {"seen", "hidden"} <= set(ask("b2")))
     eventually(lambda: ask("b1") == {"seen": 0})
@@ -124,12 +124,12 @@ def may_see_rules(cluster: Loopback) -> None:
     """Clients ask any broker for the rules; at b1 that takes one, too."""
     request = DescribeClusterRequest(include_cluster_authorized_operations=True)
 
-    def told() -> bool:
+    def reported() -> bool:
         return call(cluster.client["b1"], request).cluster_authorized_operations > 0
 
-    if not told():
+    if not reported():
         allow(cluster, "kafka-cluster", 8, "User:ANONYMOUS", kind=4)
-    until(told)
+    until(reported)
 
 
 def test_kafka_python_access_rules(guarded: Loopback) -> None:
@@ -153,8 +153,8 @@ def python_access_rules(admin: Any) -> None:
         )
         for name in ("*", "p-rule")
     ]
-    told = admin.create_acls(rules)
-    assert (len(told["succeeded"]), told["failed"]) == (2, [])
+    reported = admin.create_acls(rules)
+    assert (len(reported["succeeded"]), reported["failed"]) == (2, [])
     anything = ACLFilter(
         principal="User:bob",
         host=None,
@@ -205,8 +205,8 @@ def test_a_controller_refuses_strangers(tmp_path: Path) -> None:
         until(cluster.active)
         end = cluster.state("c1")["log_end"]
         for key, version in ((50, 0), (51, 0), (52, 2), (56, 3), (58, 0), (67, 0), (10000, 0)):
-            told = call(cluster.control[1], blank(request_schema(key, version)))
-            assert list(codes(told)) == [31], (key, version)
+            reported = call(cluster.control[1], blank(request_schema(key, version)))
+            assert list(codes(reported)) == [31], (key, version)
         time.sleep(0.1)
         assert cluster.state("c1")["log_end"] == end
 

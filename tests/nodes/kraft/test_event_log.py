@@ -43,15 +43,15 @@ def test_from_two_threads(tmp_path: Path) -> None:
 
 
 def test_for_who_listens_to_single_events() -> None:
-    told: list[tuple[str, dict[str, Any]]] = []
-    emit_many = one_by_one(lambda type, **fields: told.append((type, fields)))
+    reported: list[tuple[str, dict[str, Any]]] = []
+    emit_many = one_by_one(lambda type, **fields: reported.append((type, fields)))
     emit_many("many", ['"offset":1,"record":{"a":[1,2]}', '"offset":2'])
-    assert told == [("many", {"offset": 1, "record": {"a": [1, 2]}}), ("many", {"offset": 2})]
+    assert reported == [("many", {"offset": 1, "record": {"a": [1, 2]}}), ("many", {"offset": 2})]
 
 
 def test_nothing_is_written_where_no_file_is_wanted() -> None:
-    told: list[str] = []
-    log = EventLog(None, "c1", lambda type, fields: told.append(type))
+    reported: list[str] = []
+    log = EventLog(None, "c1", lambda type, fields: reported.append(type))
     log.emit("one")
     log.emit_many("many", ['"offset":1'])
-    assert told == ["one"]
+    assert reported == ["one"]

@@ -21,7 +21,7 @@ def test_type_of_every_code() -> None:
         assert refused("create", code).type == expected, code
 
 
-def test_a_retry_is_told_what_the_first_attempt_did_so_it_changes_nothing() -> None:
+def test_a_retry_is_reported_what_the_first_attempt_did_so_it_changes_nothing() -> None:
     for code in range(1, 300):
         for f in ("create", "delete", "alter-isr"):
             assert refused(f, code, retried=True) == refused(f, code, retried=False)

@@ -65,7 +65,7 @@ def cluster_of(wanted: dict[str, str], port: int, seed: int = SEED) -> Cluster:
     )
 
 
-def told(cluster: Cluster, workdir: Path) -> dict[str, str]:
+def reported(cluster: Cluster, workdir: Path) -> dict[str, str]:
     """The node's settings, with their files in the folder."""
     settings = node_settings(
         "n1",
@@ -116,7 +116,7 @@ def who_am_i(cluster: Cluster) -> str:
 @pytest.mark.parametrize("wanted", ASKED)
 def test_clients_and_nodes_get_through(tmp_path: Path, wanted: dict[str, str]) -> None:
     cluster = cluster_of({**wanted, "authorizer.enabled": "true"}, free_ports(1)[0])
-    settings = told(cluster, tmp_path)
+    settings = reported(cluster, tmp_path)
     config = from_settings(settings)
 
     async def node() -> str:
@@ -136,7 +136,7 @@ def test_clients_and_nodes_get_through(tmp_path: Path, wanted: dict[str, str]) -
 
 def test_a_controller_knows_whom_a_broker_saw(tmp_path: Path) -> None:
     """Forwarded requests say who asked; only the broker has the listener where they did."""
-    settings = told(cluster_of({"authorizer.enabled": "true"}, free_ports(1)[0]), tmp_path)
+    settings = reported(cluster_of({"authorizer.enabled": "true"}, free_ports(1)[0]), tmp_path)
     supers = set(map(str, from_settings(settings).super_users))
     for wanted in ASKED:
         assert security.principals(security.CLIENT, wanted) <= supers
@@ -145,11 +145,11 @@ def test_a_controller_knows_whom_a_broker_saw(tmp_path: Path) -> None:
 def test_who_has_not_the_runs_seed_is_not_let_in(tmp_path: Path) -> None:
     both = {"listener.security.protocol.map": "CLIENT:SASL_SSL,CONTROLLER:SASL_SSL"}
     port = free_ports(1)[0]
-    config = from_settings(told(cluster_of(both, port), tmp_path))
+    config = from_settings(reported(cluster_of(both, port), tmp_path))
     with pytest.raises(ssl.SSLCertVerificationError):
         served(config, lambda: who_am_i(cluster_of(both, port, seed=SEED + 1)))
     login = {"listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:SASL_PLAINTEXT"}
-    config = from_settings(told(cluster_of(login, port), tmp_path))
+    config = from_settings(reported(cluster_of(login, port), tmp_path))
     with pytest.raises(ConnectionError, match="sasl_authentication_failed"):
         served(config, lambda: who_am_i(cluster_of(login, port, seed=SEED + 1)))
     assert KraftSystem().describe(cluster_of(login, port), "n1", "controller") is None

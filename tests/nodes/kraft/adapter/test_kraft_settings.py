@@ -90,8 +90,10 @@ def test_what_was_asked_for_is_what_a_node_is_configured_with() -> None:
     }
     (spec,) = KraftSystem().layout("1")
     for wanted in ({}, asked):
-        told = settings_of("n1", {"n1": spec}, {"n1": "10.0.0.1"}, wanted, workdir="/node", seed=1)
-        config = from_settings(told)
+        reported = settings_of(
+            "n1", {"n1": spec}, {"n1": "10.0.0.1"}, wanted, workdir="/node", seed=1
+        )
+        config = from_settings(reported)
         assert config.deferred_takeover is bool(wanted)
         assert (config.max_fetch_records == 1) is bool(wanted)
         assert config.prevote is not bool(wanted)

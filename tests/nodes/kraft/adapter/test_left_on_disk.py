@@ -71,11 +71,11 @@ def log_of(home: Path) -> kinds.LogOnDisk:
 
 
 def test_disk_says_what_events_say(home: Path) -> None:
-    told = [each for each in observe(home.parents[1], PLAN) if isinstance(each, kinds.Appended)]
+    reported = [each for each in observe(home.parents[1], PLAN) if isinstance(each, kinds.Appended)]
     by_events, by_disk = (
         [
             replace(each, leading=None, incarnation="", seq=0, at_ns=0, within_ns=0, ref="")
-            for each in told
+            for each in reported
             if each.source == source
         ]
         for source in ("event", "disk")
@@ -270,7 +270,7 @@ def test_second_process_left_what_it_added(home: Path) -> None:
     assert not evidence(home, kinds.Truncated) and not evidence(home, kinds.LogBegan)
 
 
-def test_what_a_later_process_cut_off_is_still_told(home: Path) -> None:
+def test_what_a_later_process_cut_off_is_still_reported(home: Path) -> None:
     copy(home, 1)
     log = MetadataLog(metadata(home), segment_bytes=200)
     log.truncate(6)
@@ -329,7 +329,7 @@ def test_last_process_has_a_number_where_its_forerunners_are_known(home: Path) -
     assert [each.incarnation for each in evidence(home, kinds.LogOnDisk)] == ["1", "2", "10", "11"]
 
 
-def test_snapshot_is_told_of_once(home: Path) -> None:
+def test_snapshot_is_reported_of_once(home: Path) -> None:
     store = SnapshotStore(metadata(home))
     store.write(SnapshotId(4, 1), [], timestamp_ms=1, high_watermark=9, digest="")
     copy(home, 1)

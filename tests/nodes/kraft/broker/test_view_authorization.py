@@ -119,27 +119,27 @@ def test_all_topics_are_those_that_one_may_see(image):
 
 def test_a_topic_that_one_may_not_see_is_refused_by_name(image):
     """29 whether or not there is such a topic, with neither id nor partitions."""
-    told = metadata(image, named("hidden", "missing", "seen"), SEES)
-    assert [each.error_code for each in told] == [29, 29, 0]
-    for each in told[:2]:
+    reported = metadata(image, named("hidden", "missing", "seen"), SEES)
+    assert [each.error_code for each in reported] == [29, 29, 0]
+    for each in reported[:2]:
         assert (each.topic_id, each.partitions) == (None, ())
-    assert len(told[2].partitions) == 1
+    assert len(reported[2].partitions) == 1
 
 
 def test_a_topic_that_one_may_not_see_is_refused_by_id(image):
     """29 without its name."""
-    told = metadata(image, by_id(HIDDEN, SEEN, uuid.UUID(int=9)), SEES)
-    assert [each.error_code for each in told] == [29, 0, 100]
-    assert (told[0].name, told[0].partitions) == (None, ())
+    reported = metadata(image, by_id(HIDDEN, SEEN, uuid.UUID(int=9)), SEES)
+    assert [each.error_code for each in reported] == [29, 0, 100]
+    assert (reported[0].name, reported[0].partitions) == (None, ())
 
 
 def test_authorized_operations_of_a_topic(image):
     """KIP-430: a bit an operation; -2^31 where nobody asked."""
     may = only((Operation.DESCRIBE, "seen"), (Operation.READ, "seen"))
-    (told,) = metadata(image, named("seen"), may, operations=True)
-    assert told.topic_authorized_operations == (1 << 8) | (1 << 3)
-    (told,) = metadata(image, named("seen"), may)
-    assert told.topic_authorized_operations == -(2**31)
+    (reported,) = metadata(image, named("seen"), may, operations=True)
+    assert reported.topic_authorized_operations == (1 << 8) | (1 << 3)
+    (reported,) = metadata(image, named("seen"), may)
+    assert reported.topic_authorized_operations == -(2**31)
 
 
 def cluster(image, allows, operations=True, fenced=False):
@@ -166,8 +166,8 @@ def test_authorized_operations_of_the_cluster(image):
 
 def test_fenced_brokers_only_for_who_asks(image):
     assert [each.broker_id for each in cluster(image, everything).brokers] == [4]
-    told = cluster(image, everything, fenced=True).brokers
-    assert [(each.broker_id, each.is_fenced) for each in told] == [(4, False), (5, True)]
+    reported = cluster(image, everything, fenced=True).brokers
+    assert [(each.broker_id, each.is_fenced) for each in reported] == [(4, False), (5, True)]
 
 
 # --- configurations -----------------------------------------------------------------------
@@ -196,16 +196,21 @@ def configs(image, *resources, allows=everything, keys=None, synonyms=True):
 def test_configurations_of_a_topic(image):
     """Its own values before its brokers', before the defaults."""
     (result,) = configs(image, (2, "seen"))
-    told = {each.name: each for each in result.configs}
-    assert (told["retention.ms"].value, told["retention.ms"].config_source) == ("5", 1)
-    assert (told["segment.ms"].value, told["segment.ms"].config_source) == ("77", 3)
-    assert (told["min.insync.replicas"].value, told["min.insync.replicas"].config_source) == (
+    reported = {each.name: each for each in result.configs}
+    assert (reported["retention.ms"].value, reported["retention.ms"].config_source) == ("5", 1)
+    assert (reported["segment.ms"].value, reported["segment.ms"].config_source) == ("77", 3)
+    assert (
+        reported["min.insync.replicas"].value,
+        reported["min.insync.replicas"].config_source,
+    ) == (
         "1",
         5,
     )
-    assert not told["retention.ms"].read_only
-    assert [each.source for each in told["retention.ms"].synonyms] == [1, 5]
-    assert {"cleanup.policy", "max.message.bytes", "unclean.leader.election.enable"} <= set(told)
+    assert not reported["retention.ms"].read_only
+    assert [each.source for each in reported["retention.ms"].synonyms] == [1, 5]
+    assert {"cleanup.policy", "max.message.bytes", "unclean.leader.election.enable"} <= set(
+        reported
+    )
 
 
 @pytest.mark.parametrize("keys", [None, ()])
@@ -218,10 +223,10 @@ def test_no_names_ask_for_all(image, keys):
 
 def test_configurations_of_brokers(image):
     (mine, all_brokers, another) = configs(image, (4, "4"), (4, ""), (4, "5"), synonyms=False)
-    told = {each.name: each for each in mine.configs}
-    assert (told["log.roll.ms"].value, told["log.roll.ms"].config_source) == ("77", 3)
-    assert told["broker.id"].read_only
-    assert told["broker.id"].synonyms == ()
+    reported = {each.name: each for each in mine.configs}
+    assert (reported["log.roll.ms"].value, reported["log.roll.ms"].config_source) == ("77", 3)
+    assert reported["broker.id"].read_only
+    assert reported["broker.id"].synonyms == ()
     assert [(each.name, each.value) for each in all_brokers.configs] == [("log.roll.ms", "77")]
     assert (another.error_code, another.configs) == (42, ())
 
@@ -259,9 +264,11 @@ def acls(image, name=None, *, enabled=True, allows=everything, kind=1):
 
 def test_rules_by_resource(image):
     """A.1.92: the default resource is told as `*`."""
-    told = acls(image)
-    assert [each.resource_name for each in told.resources] == ["*", "seen"]
-    assert [rule.principal for each in told.resources for rule in each.acls] == ["User:alice"] * 2
+    reported = acls(image)
+    assert [each.resource_name for each in reported.resources] == ["*", "seen"]
+    assert [rule.principal for each in reported.resources for rule in each.acls] == [
+        "User:alice"
+    ] * 2
     assert [each.resource_name for each in acls(image, "seen").resources] == ["seen"]
     assert acls(image, "other").resources == ()
 

@@ -55,11 +55,11 @@ def test_deleted_rules(harness):
     request = delete_acls(acl_filter("a"), acl_filter("a", operation=3), acl_filter("*"))
     response = ask_as(harness, ROOT, request)
     assert codes(response.filter_results) == [0, 0, 0]
-    told = [
+    reported = [
         sorted((each.resource_name, each.operation) for each in result.matching_acls)
         for result in response.filter_results
     ]
-    assert told == [[("a", 3), ("a", 4)], [("a", 3)], [("*", 3)]]
+    assert reported == [[("a", 3), ("a", 4)], [("a", 3)], [("*", 3)]]
     records = harness.records(start)
     assert all(isinstance(record, RemoveAccessControlRecord) for record in records)
     assert len(records) == 3

@@ -84,16 +84,20 @@ def test_create_needs_the_right_to(harness):
     assert codes(ask_as(harness, ALICE, create("b", "other")).topics) == [0, 36]
 
 
-def test_what_a_creator_may_not_read_it_is_not_told(harness):
+def test_what_a_creator_may_not_read_it_is_not_reported(harness):
     """Partitions, replicas and configurations need DESCRIBE_CONFIGS on the topic."""
     allow(harness, **CLUSTER, operation=CREATE)
-    (told,) = ask_as(harness, ALICE, create("a")).topics
-    assert (told.num_partitions, told.replication_factor, told.configs) == (-1, -1, None)
-    assert told.topic_config_error_code == 29
+    (reported,) = ask_as(harness, ALICE, create("a")).topics
+    assert (reported.num_partitions, reported.replication_factor, reported.configs) == (
+        -1,
+        -1,
+        None,
+    )
+    assert reported.topic_config_error_code == 29
     allow(harness, name="b", operation=ALTER_CONFIGS)  # which implies DESCRIBE_CONFIGS
-    (told,) = ask_as(harness, ALICE, create("b")).topics
-    assert (told.num_partitions, told.replication_factor) == (2, 1)
-    assert [each.name for each in told.configs] == ["retention.ms"]
+    (reported,) = ask_as(harness, ALICE, create("b")).topics
+    assert (reported.num_partitions, reported.replication_factor) == (2, 1)
+    assert [each.name for each in reported.configs] == ["retention.ms"]
 
 
 def test_delete_needs_the_right_to(harness):
@@ -101,8 +105,8 @@ def test_delete_needs_the_right_to(harness):
     ids = harness.committed.topic_ids
     start = len(harness.log)
     assert codes(ask_as(harness, ALICE, delete("other", "missing")).responses) == [29, 29]
-    (told,) = ask_as(harness, ALICE, delete(ids["other"])).responses
-    assert (told.error_code, told.name, told.topic_id) == (29, None, ids["other"])
+    (reported,) = ask_as(harness, ALICE, delete(ids["other"])).responses
+    assert (reported.error_code, reported.name, reported.topic_id) == (29, None, ids["other"])
     assert codes(ask_as(harness, ALICE, delete(uuid.UUID(int=9))).responses) == [100]
     assert len(harness.log) == start
     allow(harness, name="mine", operation=DELETE)

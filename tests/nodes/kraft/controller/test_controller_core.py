@@ -203,7 +203,7 @@ def test_controller_heartbeat():
     assert 2 not in harness.state.leadership.snapshots.reports
 
 
-def test_retry_is_told_what_the_first_attempt_did(harness):
+def test_retry_is_reported_what_the_first_attempt_did(harness):
     """B.9.4: a create whose answer was lost is not answered 36 when it comes again."""
     harness.settle = True
     first = harness.create("t", request_id=REQUEST_ID)
@@ -265,7 +265,7 @@ def test_request_record_ends_the_batch(harness):
     assert end - start == 5
 
 
-def test_decisions_are_told(harness):
+def test_decisions_are_reported(harness):
     """docs/operating.md: what was decided, from what, on which state, as which records."""
     harness.settle = True
     harness.create("t", assignment=[[4, 5]])
@@ -302,15 +302,15 @@ def test_decisions_are_told(harness):
     assert (harness.last.verdict, harness.last.records) == (95, ())
 
 
-def test_what_became_of_each_part_of_a_batch_is_told(harness):
+def test_what_became_of_each_part_of_a_batch_is_reported(harness):
     """The first ISR change is refused, the second accepted, and so are two of three topics."""
     harness.settle = True
     harness.create("t", assignment=[[4, 5], [4, 5]])
     topic_id = harness.committed.topic_ids["t"]
     end = len(harness.log)
     harness.alter_all(topic_id, 4, {0: 7, 1: 0})
-    told = [(each["partition"], each["code"], each["records"]) for each in harness.last.items]
-    assert told == [(0, 41, []), (1, 0, [end])]
+    reported = [(each["partition"], each["code"], each["records"]) for each in harness.last.items]
+    assert reported == [(0, 41, []), (1, 0, [end])]
     assert harness.last.verdict == 0
     harness.create("t", "u", "v")
     assert [(each["topic"], each["code"]) for each in harness.last.items] == [

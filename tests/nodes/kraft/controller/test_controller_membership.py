@@ -109,7 +109,7 @@ def test_new_process_wins_at_once(harness):
     assert answered(harness.heartbeat(4, new)) == (0, State.ACTIVE, new)
 
 
-def test_old_process_is_told(harness):
+def test_old_process_is_reported(harness):
     """A.1.62, A.1.64, A.3.8, A.7.4: 77, FENCED, no effect."""
     old = harness.activate(4)[4]
     new = harness.activate(4)[4]
@@ -163,7 +163,7 @@ def test_loser_registers_anew_once_an_initial_holder_has_no_lease(harness):
     assert harness.heartbeat(4, incarnation=A, previous=old).broker_epoch > new
 
 
-def test_refused_process_that_is_the_holder_is_told_its_epoch(harness):
+def test_refused_process_that_is_the_holder_is_reported_its_epoch(harness):
     """A.1.64: the answer that carried the new epoch was lost."""
     epoch = harness.heartbeat(4, incarnation=A).broker_epoch
     harness.heartbeat(4, epoch, incarnation=A)
@@ -522,7 +522,7 @@ def test_the_rack_is_registered(harness):
     assert harness.committed.brokers[4].rack == "r1"
 
 
-def test_one_of_two_processes_is_accepted_and_the_other_is_told(harness):
+def test_one_of_two_processes_is_accepted_and_the_other_is_reported(harness):
     """A.1.49, A.1.51, A.1.62: whoever has the registered epoch; the other gets 77 and FENCED."""
     old = harness.activate(4)[4]
     new = harness.heartbeat(4, incarnation=B).broker_epoch

@@ -194,7 +194,7 @@ def test_replay_invariants(operations):
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(OPERATIONS, min_size=5, max_size=60))
-def test_success_is_told_of_committed_records_alone(operations):
+def test_success_is_reported_of_committed_records_alone(operations):
     """D.9: whatever id or version a client was told is in the final log."""
     driver = Driver()
     for broker_id in (4, 5, 6):
@@ -209,7 +209,7 @@ def test_success_is_told_of_committed_records_alone(operations):
         for r in records
         if isinstance(r, IsrChangeRecord)
     }
-    told = []
+    reported = []
     for response in harness.answers.values():
         match type(response).__name__:
             case "CreateTopicsResponse":
@@ -219,12 +219,12 @@ def test_success_is_told_of_committed_records_alone(operations):
                 for topic in response.topics:
                     for part in topic.partitions:
                         if part.error_code == 0:
-                            told.append(
+                            reported.append(
                                 (topic.topic_id, part.partition_index, part.partition_epoch)
                             )
             case "BrokerHeartbeatResponse":
                 if response.broker_epoch >= 0:
                     record = records[response.broker_epoch]
                     assert isinstance(record, BrokerRecord)
-    assert set(told) <= versions
-    assert len(told) == len(set(told))  # D.2: no two successes name one version
+    assert set(reported) <= versions
+    assert len(reported) == len(set(reported))  # D.2: no two successes name one version

@@ -41,7 +41,7 @@ def harness():
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_a_retry_is_told_what_the_first_attempt_did(harness, name):
+def test_a_retry_is_reported_what_the_first_attempt_did(harness, name):
     """B.9.4: the request's record is the last of its batch; also after a failover."""
     request = WRITES[name]
     first = ask_as(harness, ROOT, request, ID)

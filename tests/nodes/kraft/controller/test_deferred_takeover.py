@@ -48,7 +48,7 @@ def test_the_newcomer_stays_fenced_until_the_leases_end(harness):
     assert [type(each) for each in records] == [FenceBrokerRecord, IsrChangeRecord, BrokerRecord]
 
 
-def test_the_old_process_is_told_and_not_renewed(harness):
+def test_the_old_process_is_reported_and_not_renewed(harness):
     """A.1.62, A.7.3: from the newcomer's claim on its heartbeats are refused."""
     harness.heartbeat(4, incarnation=NEW)
     harness.now_ms = 1000
@@ -58,7 +58,7 @@ def test_the_old_process_is_told_and_not_renewed(harness):
     assert harness.heartbeat(4, incarnation=NEW).next_state == State.INITIAL
 
 
-def test_the_old_process_that_was_told_says_so(harness):
+def test_the_old_process_that_was_reported_says_so(harness):
     """A.7.3: until the old process has been told - its asking anew is the proof of it."""
     harness.heartbeat(4, incarnation=NEW)
     harness.heartbeat(4, harness.epoch_of_4, incarnation=OLD)

@@ -69,7 +69,7 @@ def test_the_oldest_goes_first():
     assert active.hear(3, 300)
 
 
-def test_nobody_is_told_before_all_told_or_had_the_time_to():
+def test_nobody_is_reported_before_all_reported_or_had_the_time_to():
     """A.1.42: after a failover the knowledge is relearned from heartbeats alone."""
     active = Active(own=500)
     assert not active.hear(2, 100, age=120_000)
@@ -116,9 +116,9 @@ def test_one_that_died_over_it_holds_up_nobody():
 def test_periodic_also_while_the_size_is_constant():
     """A.1.37: what counts is time, and that there are new records, not that there is more."""
     active = Active(own=950)
-    for age, told in ((9_999, False), (10_000, True)):
+    for age, reported in ((9_999, False), (10_000, True)):
         active.hear(3, 995)
-        assert active.hear(2, 900, age=age) == told
+        assert active.hear(2, 900, age=age) == reported
 
 
 def test_nothing_new_is_no_reason():
@@ -271,7 +271,7 @@ def harness(**settings) -> Harness:
     ).claim()
 
 
-def test_a_standby_is_told_in_the_answer():
+def test_a_standby_is_reported_in_the_answer():
     """A.1.43."""
     led = harness(snapshots=SnapshotPolicy(interval_ms=100, min_records=1))
     led.activate(4)

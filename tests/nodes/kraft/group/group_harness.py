@@ -123,7 +123,7 @@ class Coordinator:
         *,
         group: str = "g",
         instance: str | None = None,
-        **told: str | None,
+        **reported: str | None,
     ) -> Any:
         return self.ask(
             Sync(
@@ -132,7 +132,7 @@ class Coordinator:
                 member_id=member_id,
                 instance_id=instance,
                 assignments=Map(assignments or {}),
-                **told,
+                **reported,
             )
         )
 

@@ -36,7 +36,7 @@ def ask(key: int, version: int, /, **values: Any) -> Any:
     return decode_request(encode_request(request, correlation_id=1, client_id="c"))[1]
 
 
-def told(request: Any, response: Any) -> Any:
+def reported(request: Any, response: Any) -> Any:
     """A response as the client decodes it."""
     data = encode_response(response, correlation_id=1)
     return decode_response(request.__api_key__, request.__version__, data)[1]
@@ -71,7 +71,7 @@ def asked_of_groups(version: int) -> Any:
 )
 def test_a_refusal_shows_its_code_to_who_looks_for_codes(request_):
     """As the node's own events do, by which it is judged whether it served."""
-    refusal = told(request_, api.refused(request_, ErrorCode.coordinator_not_available))
+    refusal = reported(request_, api.refused(request_, ErrorCode.coordinator_not_available))
     assert first_error(refusal) == ErrorCode.coordinator_not_available
     assert set(item_codes(refusal)) == {ErrorCode.coordinator_not_available}
 
@@ -105,10 +105,10 @@ def test_join(version):
         member_id="m",
         members=(("m", "i", b"x"),),
     )
-    answer = told(request, api.joined(request, result))
+    answer = reported(request, api.joined(request, result))
     assert (answer.error_code, answer.generation_id, answer.leader) == (0, 4, "m")
     assert answer.members[0].metadata == b"x"
-    refused = told(request, api.refused(request, ErrorCode.not_coordinator))
+    refused = reported(request, api.refused(request, ErrorCode.not_coordinator))
     assert refused.error_code == ErrorCode.not_coordinator
 
 
@@ -129,9 +129,9 @@ def test_sync(version):
     sync = asked.sync_of(request)
     assert (sync.generation, sync.assignments["m"]) == (3, b"x")
     assert sync.protocol == ("range" if version >= 5 else None)
-    answer = told(request, api.synced(request, Synced(assignment=b"x")))
+    answer = reported(request, api.synced(request, Synced(assignment=b"x")))
     assert (answer.error_code, answer.assignment) == (0, b"x")
-    refused = told(request, api.refused(request, ErrorCode.not_coordinator))
+    refused = reported(request, api.refused(request, ErrorCode.not_coordinator))
     assert refused.error_code == ErrorCode.not_coordinator
 
 
@@ -148,7 +148,7 @@ def test_heartbeat(version):
     beat = asked.beat_of(request)
     assert (beat.member_id, beat.generation) == ("m", 3)
     assert beat.instance_id == ("i" if version >= 3 else None)
-    answer = told(request, api.refused(request, ErrorCode.not_coordinator))
+    answer = reported(request, api.refused(request, ErrorCode.not_coordinator))
     assert answer.error_code == ErrorCode.not_coordinator
 
 
@@ -161,13 +161,13 @@ def test_leave(version):
     request = ask(api.LEAVE_GROUP, version, **values)
     assert asked.leave_of(request).members == (("m", None),)
     unknown = Left((ErrorCode.unknown_member_id,))
-    answer = told(request, api.left(request, unknown))
+    answer = reported(request, api.left(request, unknown))
     if version >= 3:
         assert answer.error_code == ErrorCode.none
         assert answer.members[0].error_code == ErrorCode.unknown_member_id
     else:
         assert answer.error_code == ErrorCode.unknown_member_id
-    refused = told(request, api.refused(request, ErrorCode.not_coordinator))
+    refused = reported(request, api.refused(request, ErrorCode.not_coordinator))
     assert refused.error_code == ErrorCode.not_coordinator
 
 
@@ -200,9 +200,9 @@ def test_offset_commit(version):
     assert list(asked.commits(request)) == [("t", 2, "")]
     refused = Map({("t", 2): ErrorCode.topic_authorization_failed})
     assert not asked.commit_of(request, refused).offsets
-    answer = told(request, api.committed(request, ErrorCode.none, refused))
+    answer = reported(request, api.committed(request, ErrorCode.none, refused))
     assert answer.topics[0].partitions[0].error_code == ErrorCode.topic_authorization_failed
-    answer = told(request, api.refused(request, ErrorCode.not_coordinator))
+    answer = reported(request, api.refused(request, ErrorCode.not_coordinator))
     assert answer.topics[0].partitions[0].error_code == ErrorCode.not_coordinator
 
 
@@ -254,7 +254,7 @@ def allowed(*_: Any) -> ErrorCode:
 
 def fetched(request: Any, group: Group | ErrorCode = GROUP, verdict: Any = allowed) -> Any:
     """The answer's part of the group."""
-    answer = told(request, api.fetched(request, lambda _: group, verdict))
+    answer = reported(request, api.fetched(request, lambda _: group, verdict))
     return answer.groups[0] if request.__version__ >= 8 else answer
 
 
@@ -290,7 +290,7 @@ def test_find_coordinator(version):
     request = ask(api.FIND_COORDINATOR, version, key="g", key_type=0, coordinator_keys=("g",))
     assert asked.sought(request) == ("g",)
     for found in ((4, "h", 9092), ErrorCode.coordinator_not_available):
-        answer = told(request, api.coordinators(request, [("g", found)]))
+        answer = reported(request, api.coordinators(request, [("g", found)]))
         (one,) = answer.coordinators if version >= 4 else (answer,)
         if isinstance(found, tuple):
             assert (one.node_id, one.host, one.port, one.error_code) == (*found, 0)
@@ -301,27 +301,27 @@ def test_find_coordinator(version):
 @pytest.mark.parametrize("version", versions(api.LIST_GROUPS))
 def test_list_groups(version):
     request = ask(api.LIST_GROUPS, version, states_filter=())
-    (one,) = told(request, api.listed(request, [GROUP])).groups
+    (one,) = reported(request, api.listed(request, [GROUP])).groups
     assert (one.group_id, one.protocol_type) == ("g", "consumer")
-    refused = told(request, api.refused(request, ErrorCode.coordinator_load_in_progress))
+    refused = reported(request, api.refused(request, ErrorCode.coordinator_load_in_progress))
     assert refused.error_code == ErrorCode.coordinator_load_in_progress
     if version >= 4:
         request = ask(api.LIST_GROUPS, version, states_filter=("Empty",))
-        assert told(request, api.listed(request, [GROUP])).groups == ()
+        assert reported(request, api.listed(request, [GROUP])).groups == ()
 
 
 @pytest.mark.parametrize("version", versions(api.DESCRIBE_GROUPS))
 def test_describe_groups(version):
     request = ask(api.DESCRIBE_GROUPS, version, groups=("g",), include_authorized_operations=False)
-    (one,) = told(request, api.described(request, [("g", GROUP)])).groups
+    (one,) = reported(request, api.described(request, [("g", GROUP)])).groups
     assert (one.group_state, one.protocol_data) == ("Stable", "range")
     assert (one.members[0].member_metadata, one.members[0].member_assignment) == (b"x", b"y")
-    (one,) = told(request, api.refused(request, ErrorCode.not_coordinator)).groups
+    (one,) = reported(request, api.refused(request, ErrorCode.not_coordinator)).groups
     assert (one.error_code, one.members) == (ErrorCode.not_coordinator, ())
 
 
 @pytest.mark.parametrize("version", versions(api.DELETE_GROUPS))
 def test_delete_groups(version):
     request = ask(api.DELETE_GROUPS, version, groups_names=("g",))
-    (one,) = told(request, api.refused(request, ErrorCode.non_empty_group)).results
+    (one,) = reported(request, api.refused(request, ErrorCode.non_empty_group)).results
     assert (one.group_id, one.error_code) == ("g", ErrorCode.non_empty_group)

@@ -37,7 +37,7 @@ def test_all_sync_when_the_leader_has_brought_the_parts_and_the_log_has_them():
     assert {each.member_id for each in it.log[-1][0].saved.members} == {leader, other}
 
 
-def test_nobody_is_told_its_part_before_the_log_has_it():
+def test_nobody_is_reported_its_part_before_the_log_has_it():
     it = Coordinator(settle=False)
     it.join()
     it.pass_ms(100)
@@ -74,7 +74,7 @@ def test_parts_of_an_earlier_generation_come_too_late():
     assert it.sync(f"m{newcomer}", 2).assignment == b"rest"
 
 
-def test_parts_that_the_log_refused_are_told_to_nobody():
+def test_parts_that_the_log_refused_are_reported_to_nobody():
     """A.5.11: a deposed coordinator hands out no assignment."""
     it = Coordinator(settle=False)
     it.join()
@@ -325,7 +325,7 @@ def test_between_join_and_sync_nothing_is_committed():
     assert it.commit(1, "m1", 1).error == ErrorCode.rebalance_in_progress
 
 
-def test_a_commit_is_told_when_it_is_committed():
+def test_a_commit_is_reported_when_it_is_committed():
     it = Coordinator(settle=False)
     assert it.commit(5) is None
     assert it.position() is None
@@ -336,7 +336,7 @@ def test_a_commit_is_told_when_it_is_committed():
 
 def test_a_commit_that_the_log_refused_is_not_acknowledged():
     it = Coordinator(settle=False)
-    for error, told in (
+    for error, reported in (
         (ErrorCode.not_leader_or_follower, ErrorCode.not_coordinator),
         (ErrorCode.not_enough_replicas_after_append, ErrorCode.coordinator_not_available),
         (ErrorCode.request_timed_out, ErrorCode.coordinator_not_available),
@@ -344,7 +344,7 @@ def test_a_commit_that_the_log_refused_is_not_acknowledged():
     ):
         it.commit(5)
         it.written(error)
-        assert it.answers[it.token].error == told
+        assert it.answers[it.token].error == reported
         assert it.position() is None
 
 

@@ -83,9 +83,9 @@ class Run:
             self.seen.add(token)
             answer = self.it.answers[token]
             if isinstance(answer, Joined) and answer.error == ErrorCode.none:
-                told = (answer.leader, answer.protocol)
+                reported = (answer.leader, answer.protocol)
                 key = (self.coordinator, answer.generation)
-                assert self.generations.setdefault(key, told) == told
+                assert self.generations.setdefault(key, reported) == reported
                 leads = answer.leader == answer.member_id
                 assert leads == (answer.member_id in {each for each, *_ in answer.members})
 

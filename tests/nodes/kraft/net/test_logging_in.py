@@ -128,7 +128,7 @@ def test_a_wrong_password_gets_58_and_then_nothing() -> None:
     serving(body)
 
 
-def test_an_unknown_mechanism_is_told_the_known_ones() -> None:
+def test_an_unknown_mechanism_is_reported_the_known_ones() -> None:
     async def body(port: int) -> None:
         client = await Client.to(port)
         refused = await client.ask(SaslHandshakeRequest(mechanism="GSSAPI"))

@@ -13,7 +13,7 @@ HINT = {"leader_id": 5, "leader_epoch": 3}
 
 
 @pytest.mark.parametrize("version, told", [(4, None), (11, None), (12, -1), (15, -1), (16, 5)])
-def test_fetches_are_told_from_version_16_on(version, told):
+def test_fetches_are_reported_from_version_16_on(version, reported):
     """A.5.16: a client of version 12 knows no leader that its metadata does not have."""
     schema = request_schema(FETCH, version)
     topic_schema = item_schema(schema, "topics")
@@ -41,4 +41,4 @@ def test_fetches_are_told_from_version_16_on(version, told):
     (item,) = answered.partitions
     assert item.error_code == ErrorCode.not_leader_or_follower
     hint = getattr(item, "current_leader", None)
-    assert (None if hint is None else hint.leader_id) == told
+    assert (None if hint is None else hint.leader_id) == reported

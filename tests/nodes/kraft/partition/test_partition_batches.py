@@ -66,7 +66,7 @@ def test_codecs_pass_through_untouched() -> None:
     assert produced(data, MAX).data == data
 
 
-def test_a_cut_tail_of_an_answer_is_left_out_and_damage_is_told() -> None:
+def test_a_cut_tail_of_an_answer_is_left_out_and_damage_is_reported() -> None:
     first, second = encoded(2), encoded(1)
     assert [each.data for each in replicated(first + second[:-3])] == [first]
     damaged = bytearray(first + second)

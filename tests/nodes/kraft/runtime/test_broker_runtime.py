@@ -115,24 +115,24 @@ def test_an_answer_that_was_made_while_the_lease_ended_is_not_given(tmp_path: Pa
     plane = data_plane_in(tmp_path, [])
     fenced = replace(plane._life(), broker_state=BrokerState.FENCED, epoch=7)
     active = replace(fenced, broker_state=BrokerState.ACTIVE, lease_end_ms=2**60)
-    lives, answers, told = iter([active, fenced]), list[Any](), list[dict[str, Any]]()
+    lives, answers, reported = iter([active, fenced]), list[Any](), list[dict[str, Any]]()
     plane._life = lambda: next(lives, fenced)
-    plane.emit = lambda _, **fields: told.append(fields)
+    plane.emit = lambda _, **fields: reported.append(fields)
     plane.serve(RequestContext("PLAINTEXT", "test", None, ALL_OF_IT, answers.append))
     assert [each.error_code for each in answers] == [ErrorCode.broker_not_available]
-    assert (told[0]["code"], told[0]["broker_state"]) == (8, "FENCED")
+    assert (reported[0]["code"], reported[0]["broker_state"]) == (8, "FENCED")
 
 
-def test_what_is_told_of_an_answer_is_of_one_moment(tmp_path: Path) -> None:
+def test_what_is_reported_of_an_answer_is_of_one_moment(tmp_path: Path) -> None:
     """A broker that becomes active meanwhile does not seem to have answered while it was not."""
     plane = data_plane_in(tmp_path, [])
     fenced = replace(plane._life(), broker_state=BrokerState.FENCED, epoch=7)
     active = replace(fenced, broker_state=BrokerState.ACTIVE, lease_end_ms=2**60)
-    lives, told = iter([active, fenced]), list[dict[str, Any]]()
+    lives, reported = iter([active, fenced]), list[dict[str, Any]]()
     plane._life = lambda: next(lives, active)
-    plane.emit = lambda _, **fields: told.append(fields)
+    plane.emit = lambda _, **fields: reported.append(fields)
     plane.serve(RequestContext("PLAINTEXT", "test", None, ALL_OF_IT, lambda _: None))
-    assert (told[0]["code"], told[0]["broker_state"]) in ((0, "ACTIVE"), (8, "FENCED"))
+    assert (reported[0]["code"], reported[0]["broker_state"]) in ((0, "ACTIVE"), (8, "FENCED"))
 
 
 def test_a_heartbeat_that_fails_for_no_known_reason_ends_the_broker(
@@ -177,7 +177,7 @@ def test_a_leader_that_hangs_up_is_not_asked_again_without_a_pause(
     assert 2 <= attempts <= 7
 
 
-def test_a_refusal_is_told_once_and_in_words(
+def test_a_refusal_is_reported_once_and_in_words(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A.1.50: whoever runs a broker that lacks a feature level can read why it does not start."""

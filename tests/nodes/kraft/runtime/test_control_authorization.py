@@ -195,8 +195,8 @@ def test_the_quorum_needs_describe_on_the_cluster(
     the forwarding broker absorbs."""
     request = blank(DescribeQuorumRequest)
     (answer,) = send(node, envelope(request, ALICE, b""), NODE)
-    told = decode_response(55, 2, answer.response_data or b"")[1]
-    assert list(codes(told)) == [31]
+    reported = decode_response(55, 2, answer.response_data or b"")[1]
+    assert list(codes(reported)) == [31]
     (answer,) = send(node, envelope(request, Principal("User", "admin"), b""), NODE)
     assert int(answer.error_code) == 41
 

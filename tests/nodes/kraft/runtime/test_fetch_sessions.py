@@ -81,7 +81,7 @@ class Leader:
         self.handler.serve(RequestContext("PLAINTEXT", "test", None, request, answers.append))
         return answers
 
-    def told(self, request: Any) -> dict[int, Any]:
+    def reported(self, request: Any) -> dict[int, Any]:
         """Partition to answer, of a request that is answered at once."""
         (response,) = self.ask(request)
         assert response.error_code == ErrorCode.none
@@ -107,22 +107,22 @@ def test_a_session_names_what_is_new_and_tells_what_is_new(tmp_path: Path) -> No
             session = int(first.session_id)
             assert session > 0
             assert set(partitions(first)) == {0, 1, 2}
-            assert leader.told(fetch((session, 1), {})) == {}
+            assert leader.reported(fetch((session, 1), {})) == {}
             await service.append(1)
-            told = leader.told(fetch((session, 2), {}))
-            assert set(told) == {1}
-            assert read_batch(bytes(told[1].records)).end_offset == 2
-            assert leader.told(fetch((session, 3), {})) == {}  # until it is named again
+            reported = leader.reported(fetch((session, 2), {}))
+            assert set(reported) == {1}
+            assert read_batch(bytes(reported[1].records)).end_offset == 2
+            assert leader.reported(fetch((session, 3), {})) == {}  # until it is named again
             hosted = service.partitions.get((TOPIC, 1))
             assert hosted is not None
             assert hosted.state.high_watermark == 0
-            told = leader.told(fetch((session, 4), {1: 2}))
+            reported = leader.reported(fetch((session, 4), {1: 2}))
             assert hosted.state.high_watermark == 2
-            assert told[1].high_watermark == 2
-            assert not told[1].records
-            assert leader.told(fetch((session, 5), {}, forgotten=(0,))) == {}
+            assert reported[1].high_watermark == 2
+            assert not reported[1].records
+            assert leader.reported(fetch((session, 5), {}, forgotten=(0,))) == {}
             await service.append(0)
-            assert leader.told(fetch((session, 6), {})) == {}
+            assert leader.reported(fetch((session, 6), {})) == {}
 
     run(test)
 
@@ -172,7 +172,7 @@ def test_sessions_that_are_not_known_or_out_of_step_are_refused(tmp_path: Path) 
                 assert refused.error_code == ErrorCode.invalid_fetch_session_epoch
             late = leader.ask(fetch((0, 0), {0: 0}, epoch=0))[0]
             assert late.error_code == ErrorCode.fetch_session_id_not_found
-            assert leader.told(fetch((session, 1), {})) == {}
+            assert leader.reported(fetch((session, 1), {})) == {}
             stranger = leader.ask(fetch((0, 0), {0: 0}, replica=77))[0]
             assert stranger.session_id == 0
             assert partitions(stranger)[0].error_code == ErrorCode.not_leader_or_follower
@@ -180,15 +180,15 @@ def test_sessions_that_are_not_known_or_out_of_step_are_refused(tmp_path: Path) 
     run(test)
 
 
-def test_a_follower_with_records_of_another_history_is_told_where_it_diverges(
+def test_a_follower_with_records_of_another_history_is_reported_where_it_diverges(
     tmp_path: Path,
 ) -> None:
     async def test() -> None:
         async with Service(tmp_path) as service:
             leader = await leading(service)
             await service.append(0)
-            told = leader.told(fetch((0, 0), {0: 5}))[0]
-            assert (told.diverging_epoch.epoch, told.diverging_epoch.end_offset) == (0, 2)
+            reported = leader.reported(fetch((0, 0), {0: 5}))[0]
+            assert (reported.diverging_epoch.epoch, reported.diverging_epoch.end_offset) == (0, 2)
             hosted = service.partitions.get((TOPIC, 0))
             assert hosted is not None
             assert hosted.state.high_watermark == 0  # such a fetch counts for nothing
@@ -197,7 +197,7 @@ def test_a_follower_with_records_of_another_history_is_told_where_it_diverges(
 
 
 @pytest.mark.parametrize("refused", [False, True])
-def test_a_follower_with_records_of_another_history_is_told_no_high_watermark(
+def test_a_follower_with_records_of_another_history_is_reported_no_high_watermark(
     tmp_path: Path, refused: bool
 ) -> None:
     """It would call its own records committed, and cut them off a moment later. `refused`: at
@@ -217,9 +217,9 @@ def test_a_follower_with_records_of_another_history_is_told_no_high_watermark(
             hosted = service.partitions.get((TOPIC, 0))
             assert hosted is not None
             assert hosted.state.high_watermark == 2
-            assert leader.told(fetch((int(first.session_id), 1), {})) == {}
-            told = leader.told(fetch((int(first.session_id), 2), {0: 5}))[0]
-            assert (told.diverging_epoch.epoch, told.diverging_epoch.end_offset) == (0, 2)
+            assert leader.reported(fetch((int(first.session_id), 1), {})) == {}
+            reported = leader.reported(fetch((int(first.session_id), 2), {0: 5}))[0]
+            assert (reported.diverging_epoch.epoch, reported.diverging_epoch.end_offset) == (0, 2)
 
     run(test)
 
@@ -258,8 +258,8 @@ def test_who_may_not_sees_29_and_no_data(tmp_path: Path) -> None:
             leader = await leading(service)
             await service.append(0)
             service.plane.allowed = deny  # type: ignore[method-assign]
-            told = partitions(leader.ask(fetch((0, 0), {0: 0}))[0])[0]
-            assert (told.error_code, told.records or b"") == (29, b"")
+            reported = partitions(leader.ask(fetch((0, 0), {0: 0}))[0])[0]
+            assert (reported.error_code, reported.records or b"") == (29, b"")
             assert asked.pop() == (Operation.CLUSTER_ACTION, ResourceType.CLUSTER, "kafka-cluster")
             consumer = partitions(leader.ask(fetch((0, -1), {0: 0}, replica=-1))[0])[0]
             assert (consumer.error_code, consumer.records or b"") == (29, b"")
@@ -295,8 +295,8 @@ def test_a_fetch_that_waits_is_answered_when_the_lease_ends(tmp_path: Path) -> N
             service.plane.serving = lambda: False  # type: ignore[method-assign]
             await service.append(0)
             await eventually(lambda: parked)
-            told = partitions(parked[0])[0]
-            assert (told.error_code, told.records or b"") == (6, b"")
+            reported = partitions(parked[0])[0]
+            assert (reported.error_code, reported.records or b"") == (6, b"")
 
     run(test)
 
@@ -310,19 +310,28 @@ def test_consumers_see_what_is_committed_and_nothing_else(tmp_path: Path) -> Non
             leader = await leading(service)
             await service.append(0)
             consumer = fetch((0, -1), {0: 0}, replica=-1)
-            told = leader.told(consumer)[0]
-            assert (told.records or b"", told.high_watermark, told.last_stable_offset) == (
+            reported = leader.reported(consumer)[0]
+            assert (
+                reported.records or b"",
+                reported.high_watermark,
+                reported.last_stable_offset,
+            ) == (
                 b"",
                 0,
                 0,
             )
             parked = leader.ask(fetch((0, -1), {0: 0}, replica=-1, wait_ms=20_000))
             assert parked == []
-            assert read_batch(bytes(leader.told(fetch((0, 0), {0: 0}))[0].records)).end_offset == 2
+            assert (
+                read_batch(bytes(leader.reported(fetch((0, 0), {0: 0}))[0].records)).end_offset == 2
+            )
             assert parked == []
             leader.ask(fetch((0, 0), {0: 2}))
             await eventually(lambda: parked)
-            told = partitions(parked[0])[0]
-            assert (read_batch(bytes(told.records)).end_offset, told.high_watermark) == (2, 2)
+            reported = partitions(parked[0])[0]
+            assert (read_batch(bytes(reported.records)).end_offset, reported.high_watermark) == (
+                2,
+                2,
+            )
 
     run(test)

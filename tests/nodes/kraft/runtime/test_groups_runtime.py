@@ -98,9 +98,9 @@ class Bench:
         topic = make(item_schema(schema, "topics"), name="t", partition_indexes=(0,))
         group = make(schema, group_id="g", topics=(topic,))
         answer = await ask(self.groups, api.OFFSET_FETCH, 8, groups=(group,), require_stable=False)
-        (told,) = answer.groups
-        partition = told.topics[0].partitions[0]
-        return told.error_code or partition.error_code, int(partition.committed_offset)
+        (reported,) = answer.groups
+        partition = reported.topics[0].partitions[0]
+        return reported.error_code or partition.error_code, int(partition.committed_offset)
 
     async def beat(self, group: str = "g") -> ErrorCode:
         answer = await ask(
@@ -165,7 +165,7 @@ def test_a_broker_that_does_not_lead_is_no_coordinator(tmp_path):
     with_groups(tmp_path, test)
 
 
-def test_nothing_is_told_while_it_loads(tmp_path):
+def test_nothing_is_reported_while_it_loads(tmp_path):
     """14 until all that an earlier leader may have acknowledged is known to be read."""
 
     async def test(bench: Bench) -> None:

@@ -19,7 +19,7 @@ from nodes.kraft.wire import quorum
 def test_end_quorum_epoch_is_sent_behind_what_is_under_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[int] = []
+    reported: list[int] = []
 
     async def call(channel: Channel, request: Any, _: float) -> Any:
         async with channel._busy:
@@ -30,7 +30,7 @@ def test_end_quorum_epoch_is_sent_behind_what_is_under_way(
                 return quorum.reply_to_wire(request, granted)
             await asyncio.sleep(0.02)
             if name == "EndQuorumEpochRequest":
-                told.append(epoch)
+                reported.append(epoch)
             return quorum.reply_to_wire(request, QuorumReply(leader_id=1, leader_epoch=epoch))
 
     monkeypatch.setattr(Channel, "call", call)
@@ -51,4 +51,4 @@ def test_end_quorum_epoch_is_sent_behind_what_is_under_way(
         replica.close()
 
     asyncio.run(main())
-    assert told == [replica.state.epoch] * 2
+    assert reported == [replica.state.epoch] * 2

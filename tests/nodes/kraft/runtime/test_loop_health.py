@@ -44,16 +44,16 @@ def lived(node: Node, seconds: float, *works: Any) -> None:
         runner.run(main())
 
 
-def test_clocks_are_told_at_the_start_and_over_and_over(
+def test_clocks_are_reported_at_the_start_and_over_and_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "CLOCK_EVERY_S", 0.05)
     before = time.time_ns()
     lived(Node(config_in(tmp_path)), 0.3)
-    told = [each for each in events_in(tmp_path) if each["type"] == "clock"]
-    assert len(told) >= 3
-    assert all(each["wall_ns"] >= before for each in told)
-    assert [each["mono_ns"] for each in told] == sorted(each["mono_ns"] for each in told)
+    reported = [each for each in events_in(tmp_path) if each["type"] == "clock"]
+    assert len(reported) >= 3
+    assert all(each["wall_ns"] >= before for each in reported)
+    assert [each["mono_ns"] for each in reported] == sorted(each["mono_ns"] for each in reported)
 
 
 def test_a_loop_that_does_not_run_says_for_how_long(tmp_path: Path) -> None:
@@ -66,8 +66,8 @@ def test_a_loop_that_does_not_run_says_for_how_long(tmp_path: Path) -> None:
         node._data_loop.post(time.sleep, 0.5)
 
     lived(Node(config_in(tmp_path)), 0.8, block_control, block_data)
-    told = [each for each in events_in(tmp_path) if each["type"] == "stall"]
-    by_loop = {each["loop"]: each["ms"] for each in told}
+    reported = [each for each in events_in(tmp_path) if each["type"] == "stall"]
+    by_loop = {each["loop"]: each["ms"] for each in reported}
     assert by_loop.keys() == {"control", "data"}
     assert 390 <= by_loop["control"] < 2000
     assert 490 <= by_loop["data"] < 2000
@@ -98,7 +98,7 @@ def test_a_wait_that_outlasts_its_time_out_is_a_stall() -> None:
     assert [ms for ms, _ in stalls] == [STALL_MS + 1]
 
 
-def test_how_long_a_process_waited_for_a_core_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_long_a_process_waited_for_a_core_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """As much of a stall as the kernel's account of the threads grew by, and no more than all."""
     account = iter([5_000_000_000, 5_300_000_000, 9_000_000_000])
     monkeypatch.setattr(loops, "run_delay_ns", lambda: next(account))
@@ -113,9 +113,9 @@ def test_how_long_a_process_waited_for_a_core_is_told(monkeypatch: pytest.Monkey
 def test_the_kernel_tells_who_waits_for_a_core() -> None:
     """More threads than this machine has cores, each of a process that is counted by itself."""
     spin = "import os, time\nend = time.monotonic() + 0.5\nwhile time.monotonic() < end: pass\n"
-    told = "from nodes.kraft.runtime.run_delay import run_delay_ns; print(run_delay_ns())"
+    reported = "from nodes.kraft.runtime.run_delay import run_delay_ns; print(run_delay_ns())"
     processes = [
-        subprocess.Popen([sys.executable, "-c", spin + told], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen([sys.executable, "-c", spin + reported], stdout=subprocess.PIPE, text=True)
         for _ in range(3 * (os.cpu_count() or 1))
     ]
     delays = [int(process.communicate()[0]) for process in processes]
@@ -136,10 +136,10 @@ def test_an_exception_that_nothing_handled_is_an_event(tmp_path: Path) -> None:
 
     tasks: list[Any] = []
     lived(Node(config_in(tmp_path)), 0.2, fail)
-    told = [each for each in events_in(tmp_path) if each["type"] == "error"]
-    assert len(told) == 1
-    assert told[0]["where"].startswith("nodes.kraft.runtime.tasks:")
-    assert told[0]["message"].endswith("RuntimeError: a defect")
+    reported = [each for each in events_in(tmp_path) if each["type"] == "error"]
+    assert len(reported) == 1
+    assert reported[0]["where"].startswith("nodes.kraft.runtime.tasks:")
+    assert reported[0]["message"].endswith("RuntimeError: a defect")
 
 
 def test_lines_of_many_threads_are_whole_and_in_order(tmp_path: Path) -> None:

@@ -74,15 +74,15 @@ def read(cluster: Loopback, topic: str, count: int) -> list[bytes]:
 
 def partition(cluster: Loopback, broker: str, topic: str) -> dict[str, Any] | None:
     """The last that a broker said of its replica of partition 0."""
-    told = [each for each in cluster.events(broker, "part") if each["topic"] == topic]
-    return told[-1] if told else None
+    reported = [each for each in cluster.events(broker, "part") if each["topic"] == topic]
+    return reported[-1] if reported else None
 
 
 def leader_of(cluster: Loopback, topic: str) -> str:
     def find() -> str | None:
         for name in BROKERS.values():
-            told = partition(cluster, name, topic)
-            if told is not None and told["role"] == "leader":
+            reported = partition(cluster, name, topic)
+            if reported is not None and reported["role"] == "leader":
                 return name
         return None
 
@@ -92,21 +92,21 @@ def leader_of(cluster: Loopback, topic: str) -> str:
 
 
 def isr(cluster: Loopback, topic: str, leader: str) -> set[int]:
-    told = partition(cluster, leader, topic)
-    return set() if told is None else set(told["isr"])
+    reported = partition(cluster, leader, topic)
+    return set() if reported is None else set(reported["isr"])
 
 
 def logs(cluster: Loopback, topic: str) -> dict[str, list[tuple[int, int, int]]]:
     """(base offset, epoch, checksum) of each batch on each broker, by its events."""
     found: dict[str, list[tuple[int, int, int]]] = {}
     for name in BROKERS.values():
-        told = partition(cluster, name, topic)
+        reported = partition(cluster, name, topic)
         held: dict[int, tuple[int, int, int]] = {}
         for event in sorted(
             cluster.events(name, "plog") + cluster.events(name, "ptruncate"),
             key=lambda each: each["time_ns"],
         ):
-            if told is None or event["topic_id"] != told["topic_id"]:
+            if reported is None or event["topic_id"] != reported["topic_id"]:
                 continue
             if event["type"] == "ptruncate":
                 held = {at: each for at, each in held.items() if at < event["end_offset"]}
@@ -195,15 +195,15 @@ def test_everything_is_there_after_kill_9_of_all(cluster: Loopback) -> None:
     for value in values:
         writer.send(topic, value).get(10)
     writer.close()
-    told = partition(cluster, leader_of(cluster, topic), topic)
-    assert told is not None
+    reported = partition(cluster, leader_of(cluster, topic), topic)
+    assert reported is not None
     for name in BROKERS.values():
         cluster.kill(name)
     for name in BROKERS.values():
         cluster.start(name)
     cluster.ready()
     assert read(cluster, topic, len(values)) == values
-    directory = cluster.directory / "b1" / "partitions" / f"{told['topic_id']}-0"
+    directory = cluster.directory / "b1" / "partitions" / f"{reported['topic_id']}-0"
     assert len(list(directory.glob("*.log"))) > 3
 
 
@@ -212,9 +212,9 @@ def test_a_deleted_topic_leaves_no_files_and_its_name_is_free(cluster: Loopback)
     topic = create(cluster)
     writer = producer(cluster, acks="all")
     writer.send(topic, b"old").get(10)
-    told = partition(cluster, "b1", topic)
-    assert told is not None
-    directory = cluster.directory / "b1" / "partitions" / f"{told['topic_id']}-0"
+    reported = partition(cluster, "b1", topic)
+    assert reported is not None
+    directory = cluster.directory / "b1" / "partitions" / f"{reported['topic_id']}-0"
     assert directory.exists()
     admin = KafkaAdminClient(bootstrap_servers=servers(cluster))
     admin.delete_topics([topic])
@@ -252,8 +252,8 @@ def test_a_drained_broker_hands_its_partitions_over_without_a_lost_record(
 def everyone_is_back(cluster: Loopback, topic: str) -> bool:
     """Each broker says that all are in sync, and each controller has all that is committed."""
     for port in cluster.client.values():
-        (told,) = metadata(port, topic).topics
-        if {int(each) for each in told.partitions[0].isr_nodes} != set(BROKERS):
+        (reported,) = metadata(port, topic).topics
+        if {int(each) for each in reported.partitions[0].isr_nodes} != set(BROKERS):
             return False
     return len({cluster.state(name)["applied"] for name in ("c1", "c2", "c3")}) == 1
 

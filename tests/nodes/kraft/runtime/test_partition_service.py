@@ -232,14 +232,14 @@ def test_append_read_and_watch(tmp_path: Path) -> None:
 
     async def test() -> None:
         async with Service(tmp_path) as service:
-            told: list[tuple[int, bool, int]] = []
+            reported: list[tuple[int, bool, int]] = []
             service.partitions.watch(
-                lambda _, number, leads, epoch: told.append((number, leads, epoch))
+                lambda _, number, leads, epoch: reported.append((number, leads, epoch))
             )
             await service.commit(image_of({0: led(isr=(4, 5)), 1: led(5)}))
-            assert told == [(0, True, 0)]
-            service.partitions.watch(lambda *_: told.append((-1, True, 0)))
-            assert told.pop() == (-1, True, 0)
+            assert reported == [(0, True, 0)]
+            service.partitions.watch(lambda *_: reported.append((-1, True, 0)))
+            assert reported.pop() == (-1, True, 0)
             assert (await service.append()).base_offset == 0
             assert service.partitions.read_committed(TOPIC, 0, 0) == b""
             key = (TOPIC, 0)
@@ -254,7 +254,7 @@ def test_append_read_and_watch(tmp_path: Path) -> None:
             await asyncio.sleep(0)
             await service.commit(image_of({0: led(5, epoch=1), 1: led(5)}))
             assert (await waiting).error == ErrorCode.not_leader_or_follower
-            assert (0, False, 1) in told
+            assert (0, False, 1) in reported
 
     run(test)
 

@@ -104,7 +104,7 @@ def test_it_asks_until_a_controller_gives_a_block(tmp_path):
     with_ids(tmp_path, controller, test)
 
 
-def test_without_a_controller_clients_are_told_to_ask_again(tmp_path):
+def test_without_a_controller_clients_are_reported_to_ask_again(tmp_path):
     async def test(plane: FakePlane, ids: ProducerIds) -> None:
         plane.leader = -1
         answer = await init(ids)
@@ -138,9 +138,9 @@ def test_all_versions(tmp_path, version):
         ):
             answer = await init(ids, version, transactional_id)
             data = encode_response(answer, correlation_id=1)
-            told = decode_response(INIT_PRODUCER_ID, version, data)[1]
-            assert told.error_code == code
-            assert (told.producer_id >= 0) == (code == ErrorCode.none)
+            reported = decode_response(INIT_PRODUCER_ID, version, data)[1]
+            assert reported.error_code == code
+            assert (reported.producer_id >= 0) == (code == ErrorCode.none)
 
     with_ids(tmp_path, Controller(), test)
 

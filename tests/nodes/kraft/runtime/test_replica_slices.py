@@ -18,7 +18,7 @@ def test_batches_one_by_one_and_the_claim_after_the_last(
 ) -> None:
     """A.1.23, A.5.7: between two slices the loop goes round."""
     quorum = Quorum(tmp_path, voters=1)
-    told: list[tuple[str, int]] = []
+    reported: list[tuple[str, int]] = []
 
     async def scenario() -> None:
         quorum.start(1)
@@ -30,21 +30,21 @@ def test_batches_one_by_one_and_the_claim_after_the_last(
         heard = quorum.heard[1]
 
         def committed(end_offset: int, image: Image) -> None:
-            told.append(("committed", end_offset))
-            asyncio.get_running_loop().call_soon(told.append, ("turn", end_offset))
+            reported.append(("committed", end_offset))
+            asyncio.get_running_loop().call_soon(reported.append, ("turn", end_offset))
 
         heard.committed = committed  # type: ignore[method-assign]
-        heard.claimed = lambda epoch, end_offset, image: told.append(("claimed", end_offset))  # type: ignore[method-assign]
-        await quorum.until(lambda: ("claimed", end + 1) in told)
+        heard.claimed = lambda epoch, end_offset, image: reported.append(("claimed", end_offset))  # type: ignore[method-assign]
+        await quorum.until(lambda: ("claimed", end + 1) in reported)
         assert replica.applied == end + 1
         assert {topic.name for topic in replica.image.topics.values()} == set(NAMES)
 
     play(monkeypatch, quorum, scenario)
-    ends = [end for kind, end in told if kind == "committed"]
+    ends = [end for kind, end in reported if kind == "committed"]
     assert ends == sorted(set(ends)) and len(ends) > len(NAMES)
-    assert told.index(("claimed", ends[-1])) > told.index(("committed", ends[-1]))
+    assert reported.index(("claimed", ends[-1])) > reported.index(("committed", ends[-1]))
     for before, after in itertools.pairwise(ends):
-        assert told.index(("turn", before)) < told.index(("committed", after))
+        assert reported.index(("turn", before)) < reported.index(("committed", after))
 
 
 def test_one_that_is_closed_applies_no_more(

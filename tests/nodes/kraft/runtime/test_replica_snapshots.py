@@ -128,8 +128,8 @@ def test_new_broker_fetches_the_snapshot_in_pieces(
         pieces = [call for call in quorum.calls if call.__api_key__ == 59]
         assert len(pieces) > 5
         assert broker.last_snapshot == snapshot
-        told = quorum.of(1, "fetch_in")[-1]
-        assert (told["peer"], told["offset"], told["answer"]) == (7, 0, "snapshot")
+        reported = quorum.of(1, "fetch_in")[-1]
+        assert (reported["peer"], reported["offset"], reported["answer"]) == (7, 0, "snapshot")
         quorum.stop(7)
         assert names(quorum.start(7)) == {f"t{number}" for number in range(200)}
 

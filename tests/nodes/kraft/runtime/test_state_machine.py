@@ -68,8 +68,8 @@ def test_who_made_a_batch_and_who_reads_it_come_to_the_same() -> None:
         image, end = builder.image, builder.next_offset
         maker.machine.append(batch_of(builder), builder.change())
         reader.machine.append(batch_of(builder))
-    for told in (maker, reader):
-        assert told.machine.advance(end)
+    for reported in (maker, reader):
+        assert reported.machine.advance(end)
     assert maker.machine.image == reader.machine.image == image
     assert maker.machine.image is image, "what it made itself it takes as it made it"
     assert maker.applied == reader.applied and len(maker.applied) == end
@@ -77,48 +77,48 @@ def test_who_made_a_batch_and_who_reads_it_come_to_the_same() -> None:
 
 
 def test_a_change_of_another_state_than_the_committed_one_counts_for_nothing() -> None:
-    told = Told()
+    reported = Told()
     builder = topic(EMPTY, 0, "a")
     elsewhere = topic(EMPTY, 0, "elsewhere")
-    told.machine.append(batch_of(builder))
+    reported.machine.append(batch_of(builder))
     second = topic(builder.image, builder.next_offset, "b")
     made = Change(elsewhere.image, tuple(second.records), elsewhere.image)
-    told.machine.append(batch_of(second), made)
-    told.machine.advance(second.next_offset)
-    assert told.machine.image == second.image
+    reported.machine.append(batch_of(second), made)
+    reported.machine.advance(second.next_offset)
+    assert reported.machine.image == second.image
 
 
 def test_in_slices_each_of_whole_batches() -> None:
-    told = Told()
+    reported = Told()
     image, end, ends = EMPTY, 0, []
     for name in ("a", "b", "c"):
         builder = topic(image, end, name)
         image, end = builder.image, builder.next_offset
         ends.append(end)
-        told.machine.append(batch_of(builder))
+        reported.machine.append(batch_of(builder))
     for expected in ends:
-        assert told.machine.advance(end, time.monotonic())
-        assert told.machine.applied == expected
-    assert told.machine.image == image
-    assert [offset for offset, _ in told.applied] == list(range(end))
+        assert reported.machine.advance(end, time.monotonic())
+        assert reported.machine.applied == expected
+    assert reported.machine.image == image
+    assert [offset for offset, _ in reported.applied] == list(range(end))
 
 
 def test_a_high_watermark_inside_of_a_batch() -> None:
-    told = Told()
+    reported = Told()
     builder = topic(EMPTY, 0, "a")
-    told.machine.append(batch_of(builder), builder.change())
-    told.machine.advance(2, math.inf)
-    assert told.machine.applied == 2
-    assert told.machine.image == apply_all(EMPTY, builder.records[:2], 0)
-    told.machine.advance(4)
-    assert told.machine.image == builder.image
+    reported.machine.append(batch_of(builder), builder.change())
+    reported.machine.advance(2, math.inf)
+    assert reported.machine.applied == 2
+    assert reported.machine.image == apply_all(EMPTY, builder.records[:2], 0)
+    reported.machine.advance(4)
+    assert reported.machine.image == builder.image
 
 
 def test_a_record_that_does_not_fit_is_named() -> None:
-    told = Told()
+    reported = Told()
     builder = topic(EMPTY, 0, "a")
     unknown = RemoveTopicRecord(topic_id=uuid.uuid4())
     values = (*builder.encoded(), encode_record(unknown))
-    told.machine.append(Batch(0, EPOCH, values))
+    reported.machine.append(Batch(0, EPOCH, values))
     with pytest.raises(StorageError, match=f"committed record at {builder.next_offset}:"):
-        told.machine.advance(len(values))
+        reported.machine.advance(len(values))

@@ -108,14 +108,14 @@ def test_mistakes_get_one_clear_line(
         "key": authority.keystore(common_name("n")),
         "trust": authority.truststore,
     }
-    told = {key: value.format(**places) for key, value in settings.items()}
+    reported = {key: value.format(**places) for key, value in settings.items()}
     with pytest.raises(ConfigError) as caught:
-        from_settings(BROKER | told)
+        from_settings(BROKER | reported)
     assert complaint in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_password_is_never_told(tmp_path: Path) -> None:
+def test_a_password_is_never_reported(tmp_path: Path) -> None:
     (tmp_path / "users").write_text("alice=SCRAM-SHA-256$hunter2\n")
     with pytest.raises(ConfigError) as caught:
         from_settings(BROKER | {"sasl.users.file": str(tmp_path / "users")})

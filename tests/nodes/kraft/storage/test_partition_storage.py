@@ -228,13 +228,13 @@ def test_kill_9_in_the_middle_of_appends_loses_nothing_that_was_appended(tmp_pat
     )
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    told = 0
-    while told < 900:
-        told = int(process.stdout.readline())
+    reported = 0
+    while reported < 900:
+        reported = int(process.stdout.readline())
     process.send_signal(signal.SIGKILL)
     rest = process.stdout.read().split("\n")[:-1]
     process.wait()
-    told = max([told, *map(int, rest)])
+    reported = max([reported, *map(int, rest)])
     log = opened(tmp_path, segment_bytes=5000)
-    assert log.end_offset >= told
+    assert log.end_offset >= reported
     assert len(contents(log)) == log.end_offset // 3

@@ -83,12 +83,12 @@ def test_a_changed_batch_is_read_as_kio_reads_it_or_not_at_all(batch: Batch, dat
         (read,) = decode_batches(bytes(changed))
     except CorruptBatch:
         return
-    told, _ = read_batch(bytes(changed), 0)
-    assert read.records == tuple(record.value for record in told.records)
-    assert [record.offset for record in told.records] == list(
+    reported, _ = read_batch(bytes(changed), 0)
+    assert read.records == tuple(record.value for record in reported.records)
+    assert [record.offset for record in reported.records] == list(
         range(read.base_offset, read.end_offset)
     )
-    assert read.control == bool(told.attributes & 0x20)
+    assert read.control == bool(reported.attributes & 0x20)
 
 
 @pytest.mark.parametrize("last", [1, 3, 2**31 - 1, -1])
