@@ -12,6 +12,7 @@ import importlib.util
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -36,22 +37,25 @@ _KERNEL: Final = re.compile(r"^@(?:compiled|lean)$", re.MULTILINE)
 
 
 class _Stopwatch:
-    """Adds up the seconds that go into compiling; what a kernel calls is compiled within it."""
+    """Adds up the seconds in which some thread compiles; what a kernel calls is compiled within."""
 
     def __init__(self) -> None:
         self.total_s = 0.0
         self._depth = 0
         self._began = 0.0
+        self._lock = threading.Lock()
 
     def __enter__(self) -> None:
-        if self._depth == 0:
-            self._began = monotonic()
-        self._depth += 1
+        with self._lock:
+            if self._depth == 0:
+                self._began = monotonic()
+            self._depth += 1
 
     def __exit__(self, *_: object) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            self.total_s += monotonic() - self._began
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self.total_s += monotonic() - self._began
 
 
 _COMPILING: Final = _Stopwatch()

@@ -6,13 +6,16 @@ gets all tables of one bucket as one table, in the order of the sources. Spark m
 tables of at most `BLOCK_BYTES` between the two, so that neither a JVM row nor a Python object is
 made for an operation, and no block comes near Arrow's limit of 2 GiB, however hot a bucket is.
 
-Without Spark the same functions run here, in this process, and return the same.
+Without Spark the same functions run here, in threads of this process, and return the same: kernels
+and Arrow hold no interpreter lock.
 """
 
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeAlias
+from multiprocessing.pool import ThreadPool
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +30,8 @@ Produce: TypeAlias = Callable[[Any], Iterable[tuple[str, int, pa.Table]]]
 """(stage, bucket, table) of a source. The tables of a stage have one schema."""
 Reduce: TypeAlias = Callable[[pa.Table], pa.Table]
 """What becomes of one bucket. The results of a stage have one schema."""
+T = TypeVar("T")
+R = TypeVar("R")
 
 BLOCK_BYTES: Final = 4 << 20
 _BLOCKS_AT_ONCE: Final = 8
@@ -103,18 +108,36 @@ def split(table: pa.Table, by: str, buckets: int, salt: str = "") -> Iterator[tu
         begin = end
 
 
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
 def _exchange_here(
     sources: Sequence[Source], produce: Produce, reduces: Mapping[str, Reduce]
 ) -> dict[str, list[pa.Table]]:
     tables: dict[tuple[str, int], list[pa.Table]] = {}
-    for source in sources:
-        for stage, bucket, table in produce(source):
+    for produced in _on_all_cores(lambda source: list(produce(source)), sources):
+        for stage, bucket, table in produced:
             tables.setdefault((stage, bucket), []).append(table)
+
+    def reduced(place: tuple[str, int]) -> pa.Table:
+        return reduces[place[0]](pa.concat_tables(tables.pop(place)))
+
+    places = sorted(tables)
     made: dict[str, list[pa.Table]] = {}
-    for stage, bucket in sorted(tables):
-        whole = pa.concat_tables(tables.pop((stage, bucket)))
-        made.setdefault(stage, []).append(reduces[stage](whole))
+    for (stage, _), table in zip(places, _on_all_cores(reduced, places), strict=True):
+        made.setdefault(stage, []).append(table)
     return made
+
+
+def _on_all_cores(act: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+    """The results in order. Nobody who gives up waits for threads that still work."""
+    if len(items) < 2 or cores() < 2:
+        yield from map(act, items)
+        return
+    with ThreadPool(min(cores(), len(items))) as pool:
+        yield from pool.imap(act, items)
 
 
 def _exchange_on_spark(

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from framework.checking.blocks import exchange
+from framework.checking.blocks import cores, exchange
 from framework.checking.keyed import DEFAULT_BUDGET_S, OUTCOME_ARROW
 from framework.checking.keys import (
     BORDERS,
@@ -46,8 +46,8 @@ from framework.history.ranges import RANGE_BYTES, Range, parquet, ranges
 from framework.history.reader import SUFFIXES, operations_of, settled
 from framework.plugins import registry
 
-SMALL: Final = 200_000
-"""Operations, about: so many are checked sooner here than Spark would start."""
+SMALL: Final = 1_500_000
+"""Operations, about: so many are checked sooner here than on Spark, in 1 to 4 GiB of memory."""
 LARGE: Final = 3_000_000
 """With more, Spark is set up for a long job."""
 BUCKETS: Final = 64
@@ -290,7 +290,7 @@ def _checked(
 ) -> _Checked:
     """Raises `_Unreadable` if some of them are malformed."""
     sources = [source for each in by_history.values() for source in each]
-    buckets = 1 if spark is None else min(BUCKETS, 4 * len(sources))
+    buckets = min(BUCKETS if spark is not None else cores(), 4 * len(sources))
     outcomes: pa.Table | Job = job_of(model, budget_s)
     while not isinstance(outcomes, pa.Table):
         job = outcomes

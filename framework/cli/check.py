@@ -1,12 +1,14 @@
 """`check`: stored runs again, or histories that anyone recorded against a model."""
 
 import json
+import resource
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from framework.checking import spark as spark_session
+from framework.checking.blocks import cores
 from framework.checking.clauses import share
 from framework.checking.engine import check_stored
 from framework.checking.foreign import (
@@ -177,7 +179,7 @@ def _check_given(
     operations = operations_about(histories)
     if master is None and operations <= SMALL:
         results = check_histories(None, histories, model, budget)
-        where = "in this process"
+        where = f"in this process ({cores()} cores, {_memory_mib()} MiB)"
     else:
         master = master or spark_session.LOCAL_MASTER
         with spark_session.running(master, large=operations > LARGE) as spark:
@@ -186,6 +188,11 @@ def _check_given(
     took = max(result.timings["check_s"] for result in results if not result.error)
     _say(f"checked {where}, {took:.1f} s")
     return results
+
+
+def _memory_mib() -> int:
+    """The most that this process had so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 
 
 def json_line(result: RunResult) -> str:

@@ -1,9 +1,12 @@
 """The clock of budgets stands still while kernels are compiled."""
 
+import threading
 from time import monotonic
 
 import numpy as np
+import pytest
 
+from framework import compiled as compiled_module
 from framework.compiled import compiled, working_s
 
 
@@ -17,6 +20,17 @@ def test_the_clock_stands_still_while_a_kernel_is_compiled() -> None:
     stood = monotonic() - working_s()
     _twice.recompile()  # type: ignore[attr-defined]
     assert monotonic() - working_s() > stood
+
+
+def test_threads_that_compile_at_once_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([1.0, 4.0])
+    monkeypatch.setattr(compiled_module, "monotonic", lambda: next(now))
+    watch = compiled_module._Stopwatch()
+    with watch:
+        thread = threading.Thread(target=lambda: watch.__enter__() or watch.__exit__())
+        thread.start()
+        thread.join()
+    assert watch.total_s == 3.0
 
 
 @compiled

@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import threading
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -61,6 +62,23 @@ def test_here_and_on_spark_the_same(spark: Any, monkeypatch: pytest.MonkeyPatch)
         assert {stage: table.to_pydict() for stage, table in there.items()} == {
             stage: table.to_pydict() for stage, table in here.items()
         }
+
+
+def test_who_gives_up_here_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one that fails, as of Ctrl-C: another thread may have long to work."""
+    monkeypatch.setattr(blocks, "cores", lambda: 2)
+    goes_on = threading.Event()
+
+    def fails(source: int) -> Iterable[tuple[str, int, pa.Table]]:
+        if source == 0:
+            raise ValueError
+        goes_on.wait()
+        return []
+
+    with pytest.raises(ValueError):
+        exchange(None, [0, 1], fails, REDUCES)
+    assert not goes_on.is_set()
+    goes_on.set()
 
 
 def test_many_blocks_a_table() -> None:

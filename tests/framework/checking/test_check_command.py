@@ -306,7 +306,8 @@ def test_a_small_history_needs_no_java(tmp_path: Path) -> None:
     path = save(tmp_path / "h.jsonl", events(*GOOD["register"]))
     done = alone(path, tmp_path, None, str(tmp_path))
     assert done.returncode == 0 and done.stdout.startswith("VALID")
-    assert re.fullmatch(r"framework: checked in this process, [\d.]+ s\n", done.stderr)
+    said = r"framework: checked in this process \(\d+ cores, \d+ MiB\), [\d.]+ s\n"
+    assert re.fullmatch(said, done.stderr)
 
 
 def test_without_java_it_says_what_to_install(tmp_path: Path) -> None:

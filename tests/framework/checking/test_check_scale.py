@@ -1,5 +1,6 @@
 """The same verdicts and findings, however a history is cut, stored, ordered and shared out."""
 
+import gzip
 import random
 import re
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ import pytest
 
 from benchmarks.histories import cell
 from benchmarks.history_files import events_of, write_lines, write_parquet
+from framework.checking import blocks, foreign
 from framework.checking.blocks import exchange
 from framework.checking.foreign import check_histories, find_histories, job_of
 from framework.checking.keys import BORDERS, SHARES, as_it_is, produce
@@ -61,6 +63,32 @@ def test_here_in_any_ranges(folder: Path) -> None:
     draw = random.Random(1)
     for size in [3_000, *(draw.randrange(5_000, 100_000) for _ in range(4))]:
         assert reported(check_histories(None, given, "register", size=size)) == expected, size
+
+
+def test_here_and_on_spark_of_mixed_histories(
+    spark: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines, a compressed file and Parquet, right, wrong and half-written, on any number of
+    cores: to the letter what Spark says of them."""
+    lines = (folder / "stale.jsonl").read_bytes()
+    (tmp_path / "short.jsonl").write_bytes(lines[: len(lines) // 2])
+    (tmp_path / "small.jsonl.gz").write_bytes(gzip.compress(lines))
+    (tmp_path / "broken.jsonl").write_bytes(lines.replace(b"invoke", b"invoked", 1))
+    given = find_histories([folder, tmp_path])
+    expected = reported(check_histories(spark, given, "register", size=30_000))
+    verdicts = {Path(each["run"]).name: each["verdict"] for each in expected}
+    assert verdicts == {
+        "broken.jsonl": "UNKNOWN",
+        "short.jsonl": "VALID",
+        "small.jsonl.gz": "INVALID",
+        "stale.jsonl": "INVALID",
+        "valid.jsonl": "VALID",
+        "valid.parquet": "VALID",
+    }
+    for count in (1, 2, 5):
+        monkeypatch.setattr(foreign, "cores", lambda count=count: count)
+        monkeypatch.setattr(blocks, "cores", lambda count=count: count)
+        assert reported(check_histories(None, given, "register", size=30_000)) == expected, count
 
 
 def test_completions_that_repeat_their_key_or_not(folder: Path, tmp_path: Path) -> None:
