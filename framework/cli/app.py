@@ -42,7 +42,9 @@ def main(argv: list[str]) -> int:
         logging.getLogger("framework").setLevel(logging.WARNING)
     try:
         if not argv and _COMPLETE not in os.environ:
-            raise UsageError("no command given (run, check, replay, doctor, clean, up; or --help)")
+            raise UsageError(
+                "no command given (run, check, replay, serve, doctor, clean, up; or --help)"
+            )
         code = app(args=argv, standalone_mode=False, prog_name=PROGRAM)
         return int(code or 0)
     except UsageError as error:
@@ -222,13 +224,16 @@ def replay(
         ),
     ] = None,
     inventory: _Inventory = None,
+    results: Annotated[
+        Path | None, typer.Option(help="Where it is stored. [where the run was]")
+    ] = None,
     setting: _Set = None,
 ) -> int:
     """Run a stored run's plan again: same seed, same options, same schedule. What --set says
     goes before the run's own settings."""
     from framework.cli.run import replay_command
 
-    return replay_command(run, hosts, inventory, setting or ())
+    return replay_command(run, hosts, inventory, setting or (), results)
 
 
 @app.command()
@@ -272,6 +277,26 @@ def check(
         spark_master=spark_master,
         checker=checker or (),
     )
+
+
+@app.command()
+def serve(
+    results: Annotated[Path, typer.Argument(help="The folder of runs.")] = Path("results"),
+    port: Annotated[
+        int, typer.Option(help="Where a browser finds it; 0: any that is free.", min=0, max=65535)
+    ] = 8765,
+    host: Annotated[
+        str, typer.Option(help="The address that it is bound to: who reaches it sees all runs.")
+    ] = "127.0.0.1",
+    replay: Annotated[
+        bool,
+        typer.Option("--replay", help="Let whoever has the token, which is shown, replay."),
+    ] = False,
+) -> int:
+    """Show stored runs, and those that go on, in a browser, until it is interrupted."""
+    from framework.cli.serve import serve_command
+
+    return serve_command(results, host=host, port=port, replay=replay)
 
 
 @app.command(context_settings=_MORE)

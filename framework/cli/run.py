@@ -39,15 +39,21 @@ def run_command(options: Options) -> int:
 
 
 def replay_command(
-    folder: Path, hosts: str | None, inventory: Path | None, settings: Sequence[str] = ()
+    folder: Path,
+    hosts: str | None,
+    inventory: Path | None,
+    settings: Sequence[str] = (),
+    results: Path | None = None,
 ) -> int:
-    """Run a stored plan again, maybe on other hosts. Its settings hold, but for those that are
-    given anew."""
+    """Run a stored plan again, maybe on other hosts, or stored elsewhere. Its settings hold, but
+    for those that are given anew."""
     try:
         options = from_json(_plan(folder)["options"])
     except UsageError as error:
         raise UsageError(f"{folder / 'plan.json'}: {error}") from None
     options = replace(options, settings=(*options.settings, *settings))
+    if results is not None:
+        options = replace(options, results=results)
     if hosts is not None:
         options = replace(options, hosts=hosts, inventory=inventory)
     elif inventory is not None:

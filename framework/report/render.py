@@ -7,6 +7,7 @@ import logging
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -76,22 +77,33 @@ def to_html(run: Run, lines: Sequence[Line]) -> str:
     return template("report.html").render(_page(run, lines))
 
 
-def template(name: str) -> jinja2.Template:
-    """One of the pages, with what they all use."""
+def template(name: str, *folders: Path) -> jinja2.Template:
+    """One of the pages, with what they all use. `folders`: where it is looked for first."""
+    environment = _environment(folders)
+    return environment.get_template(name)
+
+
+@cache
+def _environment(folders: tuple[Path, ...]) -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=jinja2.FileSystemLoader([*folders, Path(__file__).parent / "templates"]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
     environment.filters |= {"full": full, "shorten": shorten}
-    return environment.get_template(name)
+    return environment
+
+
+def finding_rows(run: Run) -> list[dict[str, Any]]:
+    """`checker_rows` of a run: its checkers, worst first, with their findings."""
+    entries = (run.verdict or {}).get("checkers") or ()
+    return checker_rows(entries, _by_index(run), run.plan.get("time_zero_ns") or 0)
 
 
 def _page(run: Run, lines: Sequence[Line]) -> dict[str, Any]:
-    entries = (run.verdict or {}).get("checkers") or ()
-    checkers = checker_rows(entries, _by_index(run), run.plan.get("time_zero_ns") or 0)
+    checkers = finding_rows(run)
     keep = _named(run)
     placed = figures.drawn(run.operations, keep)
     threads = run.plan.get("threads")
