@@ -98,11 +98,11 @@ def effects_once(events: RunEvents) -> Outcome:
     deletes = _by_key(events.operations, "delete")
     findings: list[Finding] = []
     judged = 0
-    for name, operations in sorted(creates.items()):
+    for name, operations in creates.items():
         effects = [each for each in born.values() if each.name == name]
         judged += len(effects)
         findings += _caused("created", name, operations, effects)
-    for name, operations in sorted(deletes.items()):
+    for name, operations in deletes.items():
         effects = [each for each in gone.values() if each.name == name]
         judged += len(effects)
         findings += _caused("removed", name, operations, effects)
@@ -204,7 +204,7 @@ def _caused(
         topic_id = _answered_id(operation)
         if topic_id is not None:
             owners[topic_id].append(operation)
-    for topic_id, group in sorted(owners.items()):
+    for topic_id, group in owners.items():
         if len(group) > 1:
             yield finding(
                 f"{len(group)} operations on {name} were answered that they had {verb} topic "
@@ -212,11 +212,9 @@ def _caused(
                 group,
                 clause=TOPICS.name,
             )
-    possible = sorted(
-        each.invoked_ns or 0
-        for each in operations
-        if not each.failed and _answered_id(each) is None
-    )
+    possible = [
+        each.began_ns for each in operations if not each.failed and _answered_id(each) is None
+    ]
     rest = sorted(
         (each for each in effects if each.topic_id not in owners),
         key=lambda each: (each.by_ns, each.change.offset),
@@ -224,11 +222,7 @@ def _caused(
     for number, effect in enumerate(rest):
         begun = sum(invoked <= effect.by_ns for invoked in possible)
         if begun <= number:
-            refused = [
-                each
-                for each in operations
-                if each.failed and (each.invoked_ns or 0) <= effect.by_ns
-            ]
+            refused = [each for each in operations if each.failed and each.began_ns <= effect.by_ns]
             yield finding(
                 f"{name} was {verb} at offset {effect.change.offset} (topic "
                 f"{effect.topic_id}), the doing of no operation: {begun} are without an answer "
@@ -245,21 +239,23 @@ def _in_their_time(
 ) -> Iterator[Finding]:
     for operation in operations:
         topic_id = _answered_id(operation)
-        if topic_id is None or topic_id not in born:
+        if topic_id not in born:
             continue
-        begin, end = operation.invoked_ns or 0, operation.completed_ns
         birth, death = born[topic_id], gone.get(topic_id)
-        late = end is not None and end < birth.not_before_ns
-        early = death is not None and begin > death.by_ns
-        if late or early:
-            when = "was created after it had ended" if late else "had been removed before it began"
-            yield finding(
-                f"operation {operation.index} (delete of {operation.key}) was answered with topic "
-                f"{topic_id}, which {when}",
-                [operation],
-                [birth.change if late or death is None else death.change],
-                clause=TOPICS.name,
-            )
+        ended_ns = operation.completed_ns
+        if ended_ns is not None and ended_ns < birth.not_before_ns:
+            when, change = "was created after it had ended", birth.change
+        elif death is not None and operation.began_ns > death.by_ns:
+            when, change = "had been removed before it began", death.change
+        else:
+            continue
+        yield finding(
+            f"operation {operation.index} (delete of {operation.key}) was answered with topic "
+            f"{topic_id}, which {when}",
+            [operation],
+            [change],
+            clause=TOPICS.name,
+        )
 
 
 def _carried_out(
@@ -274,7 +270,7 @@ def _carried_out(
     last = max(done, key=lambda each: each.index, default=None)
     for operation in events.operations:
         topic_id = _answered_id(operation)
-        if operation.f != "delete" or topic_id is None or topic_id not in born:
+        if operation.f != "delete" or topic_id not in born:
             continue
         judged += 1
         if topic_id in gone:
@@ -385,13 +381,13 @@ def _taken_away(log: CommittedLog, operations: Sequence[Operation]) -> tuple[int
     state = Replay()
     judged, findings = 0, []
     for change, by_ns in zip(log.records, log.by_ns, strict=True):
-        before = state.partitions.get(change.key) if isinstance(change, PartitionChanged) else None
-        if before is not None and isinstance(change, PartitionChanged):
+        if isinstance(change, PartitionChanged) and change.key in state.partitions:
+            before = state.partitions[change.key]
             requests = asked.get(change.key, [])
             led = (change.leader, change.leader_epoch) == (before.leader, before.leader_epoch)
             synthetic = any(each.value["broker_id"] == change.leader for each in requests)
             taken = set(before.isr) - set(change.isr)
-            if led and synthetic and taken and set(change.isr) < set(before.isr):
+            if led and synthetic and set(change.isr) < set(before.isr):
                 judged += 1
                 out = {each for each in taken if not state.live(each)}
                 out |= _leaving(operations, by_ns)
@@ -409,7 +405,7 @@ def _leaving(operations: Iterable[Operation], by_ns: int) -> set[int]:
         if each.f == "heartbeat"
         and not each.failed
         and each.value.get("target", "active") != "active"
-        and (each.invoked_ns or 0) <= by_ns
+        and each.began_ns <= by_ns
     }
 
 
@@ -420,7 +416,7 @@ def _asked(
         not each.failed
         and each.value["partition_epoch"] == version
         and set(each.value["isr"]) == set(change.isr)
-        and (each.invoked_ns or 0) <= by_ns
+        and each.began_ns <= by_ns
         for each in requests
     )
 

@@ -128,7 +128,7 @@ class Names:
         return self.seen - len(self.first)
 
     def findings(self) -> Iterator[Finding]:
-        for name, other in sorted(self.second.items(), key=lambda item: str(item[0])):
+        for name, other in self.second.items():
             first = self.first[name]
             yield finding(
                 f"{self.kind} {_text(name)} is {_text(first.owner)} and {_text(other.owner)}",
@@ -329,11 +329,11 @@ def _snapshots(events: RunEvents) -> Names:
     )
     for each in snapshots:
         name: Hashable = (each.end_offset, each.epoch)
-        names.add(name, Sighting(("state", each.digest[:16]), evidence=(each,)))
+        names.add(name, Sighting(("state", each.digest), evidence=(each,)))
     for file in events.of(SnapshotFile):
         if file.digest is not None:
             name = (file.end_offset, file.epoch, "on disk")
-            names.add(name, Sighting(("state", file.digest[:16]), evidence=(file,)))
+            names.add(name, Sighting(("state", file.digest), evidence=(file,)))
     return names
 
 
@@ -375,24 +375,25 @@ def _producer_blocks(events: RunEvents) -> tuple[int, list[Finding]]:
                 )
             )
         before = each
-    named = [each for each in events.of(PartitionAppended) if each.producer_id is not None]
     if before is None:
         return 0, findings
-    findings += [*_not_given_out(named, before)][:1]
-    return max(0, len(blocks) - 1) + len(named), findings
+    named = [each for each in events.of(PartitionAppended) if each.producer_id is not None]
+    findings += _not_given_out(named, before)
+    return len(blocks) - 1 + len(named), findings
 
 
 def _not_given_out(
     batches: Iterable[PartitionAppended], last: ProducerIdsGiven
 ) -> Iterator[Finding]:
     for batch in batches:
-        if (batch.producer_id or 0) >= last.next_producer_id:
+        if batch.producer_id is not None and batch.producer_id >= last.next_producer_id:
             yield finding(
                 f"{batch.node} appended a batch of producer id {batch.producer_id}; no block up to "
                 f"{last.next_producer_id} holds it",
                 evidence=[last, batch],
                 clause=PRODUCERS.name,
             )
+            return
 
 
 class IdentityUniqueness(RunChecker):

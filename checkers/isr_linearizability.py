@@ -73,7 +73,7 @@ def by_partition(events: RunEvents) -> dict[str, RunEvents]:
             found[key].append(operation)
     return {
         f"{topic_id}/{number}": RunEvents(operations=operations, plan=events.plan)
-        for (topic_id, number), operations in sorted(found.items())
+        for (topic_id, number), operations in found.items()
     }
 
 
@@ -130,7 +130,7 @@ def _one_winner(changes: Iterable[Operation]) -> Iterator[Finding]:
     for change in changes:
         if change.ok:
             winners[change.value["partition_epoch"]].append(change)
-    for version, group in sorted(winners.items()):
+    for version, group in winners.items():
         if len(group) > 1:
             who = ", ".join(str(each.index) for each in group)
             yield finding(

@@ -125,10 +125,6 @@ class Disk:
             case SnapshotFile():
                 self.snapshot_end = max(self.snapshot_end, each.end_offset)
 
-    def gone_below(self) -> int:
-        """What is below this a snapshot may have taken the place of."""
-        return max(self.snapshot_end, self.log.start_offset if self.log else 0)
-
 
 @dataclass(slots=True)
 class Account:
@@ -142,13 +138,13 @@ class Account:
     running: its last process may have gone on while its disk was read.
     """
 
+    found: int
+    in_order: bool
+    running: bool
+    high_watermark: int = 0
     log: LogFold = field(default_factory=LogFold)
     appends: dict[int, dict[Entry, Appended]] = field(default_factory=dict)
     unreported_ends: set[int] = field(default_factory=set)
-    found: int = 0
-    high_watermark: int = 0
-    in_order: bool = False
-    running: bool = False
 
     def wrote(self, offset: int, entry: Entry) -> Appended | None:
         return self.appends.get(offset, {}).get(entry)
@@ -179,11 +175,11 @@ def node_tells_the_truth(events: RunEvents) -> Outcome:
     looked_up: Counter[str] = Counter()
     read = {node for node, disk in disks.items() if disk.log is not None}
     findings: list[Finding] = []
-    for node, disk in sorted(disks.items()):
+    for node, disk in disks.items():
         account = _account(lives.get(node, []), _may_run(events.plan, node))
         if not account.running:
             findings += _damaged(node, disk, account)
-        if disk.log is not None and tellers and not why:
+        if disk.log is not None and tellers:
             held[node] = _held(disk, account)
             looked_up[node] = sum(len(batch.crcs) for batch in disk.batches)
             findings += _compare(node, disk, disk.log, account)
@@ -227,7 +223,8 @@ def _may_run(plan: Mapping[str, Recorded], node: str) -> bool:
 
 
 def _account(lives: Sequence[Sequence[Evidence]], running: bool) -> Account:
-    reported = Account(running=running)
+    found = _log_end(lives[0]) if lives else None
+    reported = Account(found or 0, not lives or _ended(lives[-1]), running)
     for each in (each for life in lives for each in life):
         reported.log.feed(each)
         match each:
@@ -236,8 +233,6 @@ def _account(lives: Sequence[Sequence[Evidence]], running: bool) -> Account:
                     reported.appends.setdefault(offset, {})[each.epoch, crc] = each
             case Committed():
                 reported.high_watermark = max(reported.high_watermark, each.offset)
-    reported.found = (_log_end(lives[0]) or 0) if lives else 0
-    reported.in_order = not lives or _ended(lives[-1])
     for life, following in pairwise(lives):
         end = _log_end(following)
         if end is not None and not _ended(life):
@@ -290,11 +285,10 @@ def _other_than_reported(node: str, disk: Disk, reported: Account) -> Iterator[F
         now = reported.now(offset)
         if now is None or now == entry or (reported.running and reported.wrote(offset, entry)):
             continue
-        append = reported.wrote(offset, now)
         yield finding(
             f"{node} told that it has epoch {now[0]}, CRC {now[1]} at offset {offset}; on its disk "
             f"is epoch {entry[0]}, CRC {entry[1]}",
-            evidence=[*([append] if append else []), batch],
+            evidence=[reported.appends[offset][now], batch],
             clause=REPORTED.name,
         )
 
@@ -334,16 +328,15 @@ def _missing(node: str, disk: Disk, log: LogOnDisk, reported: Account) -> Iterat
             evidence=[log],
             clause=REPORTED.name,
         )
-    for offset in range(max(log.end_offset, disk.gone_below()), reported.log.end):
+    for offset in range(max(log.end_offset, disk.snapshot_end), reported.log.end):
         entry = reported.now(offset)
         if entry is None:
             continue
         if reported.in_order or offset < reported.high_watermark:
-            append = reported.wrote(offset, entry)
             yield finding(
                 f"{node} told that it has epoch {entry[0]}, CRC {entry[1]} at offset {offset}; the "
                 f"log on its disk ends at {log.end_offset}",
-                evidence=[*([append] if append else []), log],
+                evidence=[reported.appends[offset][entry], log],
                 clause=REPORTED.name,
             )
 
@@ -366,10 +359,9 @@ def _ended_unreported(
     lost = uncollected(events.plan)
     for each in events.of(ProcessEnded):
         if each.exit_code is not None and each.node not in lost:
-            ended[each.node].append(each)
+            ended[each.node] += [each] if each.exit_code >= 0 else []
     findings = []
-    for node, processes in sorted(ended.items()):
-        well = [each for each in processes if (each.exit_code or 0) >= 0]
+    for node, well in ended.items():
         booted = sum(any(isinstance(each, Booted) for each in life) for life in lives.get(node, ()))
         if booted < len(well):
             findings.append(
@@ -399,7 +391,7 @@ def _served_unreported(
         if operation.ok and node and node not in lost and f in known:
             answers[node, f].append(operation)
     findings = []
-    for (node, f), operations in sorted(answers.items()):
+    for (node, f), operations in answers.items():
         may_miss = IN_FLIGHT * max(1, len(lives.get(node, ())))
         if reported[node, f] + may_miss < len(operations):
             findings.append(

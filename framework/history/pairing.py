@@ -53,6 +53,11 @@ class Operation:
         return self.type == "fail"
 
     @property
+    def began_ns(self) -> int:
+        """When it was invoked; the run's begin, where that was not noted."""
+        return self.invoked_ns or 0
+
+    @property
     def error_code(self) -> str | None:
         return None if self.error is None else self.error[0]
 

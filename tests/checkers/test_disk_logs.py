@@ -3,12 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_disks import Disks
-from planted_logs import LogStory
-from planted_runs import PLAN, Story
+from planted_runs import PLAN
 
-from checkers.folds.committed_log import known_log
 from checkers.folds.disk_logs import CommittedOnDisks, committed_on_disks, disk_logs
-from framework.evidence.clocks import UNKNOWN_NS
 from framework.evidence.run_events import RunEvents
 
 VOTERS = ("c1", "c2", "c3")
@@ -169,75 +166,3 @@ def test_all_that_was_committed_is_there_and_stays(data: st.DataObject) -> None:
         now = [found.entries[offset][0] for offset in range(1, found.end)]
         assert now[:promised] == reported[:promised]
         promised, reported = max(promised, len(now)), now
-
-
-# --- with what nodes told -----------------------------------------------------------------
-
-
-def both() -> LogStory:
-    story = LogStory(keepers=VOTERS)
-    story.brokers(4, 5)
-    story.topic()
-    story.new_partition([4, 5])
-    return story
-
-
-def test_disks_and_nodes_say_the_same() -> None:
-    log = known_log(both().run_events())
-    assert (len(log.records), log.on_disk, log.gap, log.conflicts) == (6, 6, None, [])
-    assert all(each.source == "disk" for each in log.records)
-    assert all(0 < by_ns < UNKNOWN_NS for by_ns in log.by_ns), "when, only nodes tell"
-
-
-def test_disks_alone() -> None:
-    story = LogStory(keepers=VOTERS, readers=())
-    story.brokers(4, 5)
-    log = known_log(story.run_events())
-    assert len(log.records) == 4 and log.by_ns == [UNKNOWN_NS] * 4
-
-
-def test_nodes_alone() -> None:
-    story = LogStory()
-    story.brokers(4, 5)
-    log = known_log(story.run_events())
-    assert (len(log.records), log.on_disk) == (4, 0)
-
-
-def test_record_that_nobody_reported_of() -> None:
-    story = both()
-    story.events = [each for each in story.events if each.fields.get("offset") != 3]
-    log = known_log(story.run_events())
-    assert (len(log.records), log.gap) == (6, None)
-
-
-def test_nodes_applied_something_else() -> None:
-    story = both()
-    story.readers = ("b1",)
-    story.keepers = ()
-    story.config("retention.ms", "1")
-    story.offset -= 1
-    story.readers, story.keepers = (), VOTERS
-    story.config("retention.ms", "2")
-    (found,) = known_log(story.run_events()).conflicts
-    assert "b1 applied config-set of epoch 1 at offset 6" in found.message
-    assert {each["node"] for each in found.events} == {"b1", "c1"}
-
-
-def test_nodes_applied_what_is_on_no_disk() -> None:
-    story = both()
-    story.keepers = ()
-    story.config("retention.ms", "1")
-    story.config("retention.ms", "2")
-    (found,) = known_log(story.run_events()).conflicts
-    assert "applied config-set of epoch 1 at offset 6; the log" in found.message
-    assert "ends at 6" in found.message and set(found.contracts) == {"disks", "events"}
-    story.disks.lost.add("c3")
-    assert not known_log(story.run_events()).conflicts, "its log may go on"
-
-
-def test_who_voted_need_not_be_reported() -> None:
-    story = Story()
-    story.apply("c1", 0, "LeaderChange", leader_id=1)
-    story.disks.lead(1, 1, *VOTERS, votes=(1, 3))
-    log = known_log(story.run_events())
-    assert not log.conflicts and log.on_disk == 1

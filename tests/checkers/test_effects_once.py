@@ -1,20 +1,27 @@
 """No operation takes effect twice, none after it failed (D.20)."""
 
 import itertools
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
+import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import assert_unknown, judged, silent
 from planted_logs import LogStory
-from planted_runs import OTHER, TOPIC, accepted, assert_valid, change
+from planted_runs import MS, OTHER, TOPIC, accepted, assert_valid, change
 
 from checkers.effects_once import EffectsOnce, effects_once
+from framework.history.event import CompletionType, Json
+from framework.plugins.checker import Count
 from framework.verdict import Verdict
 
 THIRD = "33333333-3333-3333-3333-333333333333"
 FOURTH = "44444444-4444-4444-4444-444444444444"
 FIFTH = "55555555-5555-5555-5555-555555555555"
+TYPES: tuple[CompletionType, ...] = ("fail", "info")
 
 
 def created(story: LogStory, topic_id: str, name: str = "t") -> None:
@@ -26,8 +33,8 @@ def requested(story: LogStory, request_id: str) -> int:
     return story.record("RequestRecord", request_id=request_id, answer="")
 
 
-def synthetic(story: LogStory, incarnation: str, type: str = "ok") -> None:
-    value = {"broker_id": 101, "broker_epoch": -1, "incarnation": incarnation}
+def synthetic(story: LogStory, incarnation: str, type: CompletionType = "ok") -> None:
+    value: Json = {"broker_id": 101, "broker_epoch": -1, "incarnation": incarnation}
     story.op("heartbeat", "broker-101", value, {"broker_epoch": 9}, type=type, error="X")
 
 
@@ -75,6 +82,10 @@ def test_clean_run_is_accepted() -> None:
         "registrations": 2,
         "members_taken_away": 2,
     }
+
+
+def compared(story: LogStory) -> Mapping[str, Count]:
+    return effects_once(story.run_events()).clauses or {}
 
 
 def test_nothing_seen_is_unknown() -> None:
@@ -140,6 +151,7 @@ def delete_before_it_settled(story: LogStory) -> None:
 def applied_again(story: LogStory) -> None:
     """A change whose answer was lost takes a member away, and again when it has come back."""
     played_partition(story)
+    story.op("alter-isr", "u/0", change(0, [4, 5], topic_id=THIRD), type="fail", error="X")
     story.op("alter-isr", "u/0", change(0, [4, 5], topic_id=THIRD), type="info")
     story.isr([4, 5], 4, topic_id=THIRD)
     back = story.invoke("alter-isr", "u/0", change(1, [4, 5, 6], topic_id=THIRD))
@@ -161,6 +173,45 @@ def played_partition(story: LogStory) -> None:
     story.op("alter-isr", "u/0", change(9, [4], topic_id=THIRD), type="fail", error="X")
 
 
+def asked_of_another_version(story: LogStory) -> None:
+    """A change that is made although the partition is no longer as it was when it was asked for."""
+    played_partition(story)
+    story.op("alter-isr", "u/0", change(7, [4, 5], topic_id=THIRD), type="info")
+    story.isr([4, 5], 4, topic_id=THIRD)
+
+
+def another_was_asked_for(story: LogStory) -> None:
+    played_partition(story)
+    story.op("alter-isr", "u/0", change(0, [4, 6], topic_id=THIRD), type="info")
+    story.isr([4, 5], 4, topic_id=THIRD)
+
+
+def refused_change(story: LogStory) -> None:
+    played_partition(story)
+    story.op("alter-isr", "u/0", change(0, [4, 5], topic_id=THIRD), type="fail", error="X")
+    story.isr([4, 5], 4, topic_id=THIRD)
+
+
+def left_afterwards(story: LogStory) -> None:
+    """A member that asks to be let go when it has been taken away already."""
+    played_partition(story)
+    story.isr([4, 5], 4, topic_id=THIRD)
+    leave(story, 6)
+
+
+def stayed(story: LogStory) -> None:
+    """A member that says that it is well, or is refused to leave."""
+    played_partition(story)
+    leave(story, 6, target="active")
+    leave(story, 6, type="fail", error="X")
+    story.isr([4, 5], 4, topic_id=THIRD)
+
+
+def leave(story: LogStory, broker: int, target: str = "leaving", **more: Any) -> None:
+    value: Json = {"broker_id": broker, "broker_epoch": 9, "target": target, "incarnation": "i"}
+    story.op("heartbeat", f"broker-{broker}", value, **{"type": "info", **more})
+
+
 PLANTED = Plants.of(
     clean,
     {
@@ -172,7 +223,19 @@ PLANTED = Plants.of(
             "no committed record removes topic",
             delete_before_it_settled,
         ),
-        "change that was applied again": ("takes [6], in service, out of the ISR", applied_again),
+        "change that was applied again": (
+            f"takes [6], in service, out of the ISR of {THIRD}/0, and nobody asked for that: was a "
+            "change applied twice (operations 24)?",
+            applied_again,
+        ),
+        "change of another version": (
+            f"out of the ISR of {THIRD}/0, and nobody asked for that",
+            asked_of_another_version,
+        ),
+        "another change than was asked for": ("takes [6], in service", another_was_asked_for),
+        "refused change": ("takes [6], in service", refused_change),
+        "member that leaves when it is out": ("takes [6], in service", left_afterwards),
+        "member that stays": ("takes [6], in service", stayed),
         "change that was asked for afterwards": ("nobody asked for that", asked_for_afterwards),
         "t was created at offset": lambda story: created(story, THIRD),
         "refused create": ("u was created", failed_create),
@@ -241,14 +304,15 @@ def test_members_that_are_out_of_service_or_leave_it_are_taken_away() -> None:
     played_partition(story)
     story.fence(6)
     story.isr([4, 5], 4, topic_id=THIRD)
-    leaves = {"broker_id": 5, "broker_epoch": 9, "target": "leaving", "incarnation": "i"}
-    story.op("heartbeat", "broker-5", leaves, type="info")
+    leave(story, 5)
     story.isr([4], 4, topic_id=THIRD)
     asked = story.invoke("alter-isr", "u/0", change(2, [4, 5], topic_id=THIRD))
     story.isr([4, 5], 4, topic_id=THIRD)
     story.complete(asked, "info")
     story.op("alter-isr", "u/0", change(3, [4], topic_id=THIRD), type="info")
     story.isr([4], 4, topic_id=THIRD)
+    story.isr([4, 5, 6], 4, topic_id=THIRD)
+    story.isr([6], 6, topic_id=THIRD)
     outcome = effects_once(story.run_events())
     assert_valid(outcome)
     assert outcome.figures["members_taken_away"] == 5
@@ -261,6 +325,142 @@ def test_leaders_that_no_client_plays_ask_without_being_heard() -> None:
     story.new_partition([4, 5, 6], topic_id=THIRD)
     story.isr([4, 5], 4, topic_id=THIRD)
     assert_valid(effects_once(story.run_events()))
+
+
+def test_what_begins_in_the_ns_in_which_it_takes_effect_may_be_its_cause() -> None:
+    story = clean()
+    played_partition(story)
+    for f, key, value, effect in (
+        ("create", "v", {}, lambda: created(story, FOURTH, "v")),
+        ("delete", "v", None, lambda: story.drop("v", FOURTH)),
+        (
+            *("alter-isr", "u/0", change(0, [4, 5], topic_id=THIRD)),
+            lambda: story.isr([4, 5], 4, topic_id=THIRD),
+        ),
+    ):
+        story.invoke(f, key, value)
+        story.now_ns -= MS
+        effect()
+    assert_valid(effects_once(story.run_events()))
+
+
+def test_one_batch_of_two_that_two_controllers_made_of_a_request_was_committed() -> None:
+    """The second one's took the place of the first one's, who had lost its leadership."""
+    story = clean()
+    for node, epoch in (("c1", 1), ("c2", 2)):
+        made = story.decide("CreateTopics", {}, [story.offset], node=node, epoch=epoch)
+        made.fields["forwarded"] = "ab"  # type: ignore[index]
+    story.epoch = 2
+    story.record("NoOpRecord")
+    assert_valid(effects_once(story.run_events()))
+
+
+def test_controllers_decide_twice_what_has_no_id_or_makes_no_record() -> None:
+    story = clean()
+    for node in ("c1", "c2"):
+        story.decide("CreateTopics", {}, [story.record("NoOpRecord")], node=node)
+        empty = story.decide("CreateTopics", {}, [], node=node)
+        empty.fields["forwarded"] = "cd"  # type: ignore[index]
+    outcome = effects_once(story.run_events())
+    assert_valid(outcome)
+    assert outcome.figures["requests"] == 2
+
+
+def test_process_that_was_refused_once_and_not_answered_once_is_registered() -> None:
+    story = clean()
+    incarnation = "00000000-0000-0000-0000-000000000102"
+    for type in TYPES:
+        synthetic(story, incarnation, type)
+    story.register(101, incarnation_id=incarnation)
+    assert_valid(effects_once(story.run_events()))
+
+
+def test_records_of_what_never_was_have_no_effect() -> None:
+    story = clean()
+    story.record("RemoveTopicRecord", topic_id=FOURTH)
+    story.new_partition([4, 5], topic_id=FOURTH)
+    story.isr([4], 4, topic_id=FOURTH)
+    assert_valid(effects_once(story.run_events()))
+
+
+def test_deletes_that_are_answered_without_an_id_name_no_topic() -> None:
+    story = clean()
+    for _ in range(2):
+        story.delete("of-nobody-who-is-recorded", None)
+    assert_valid(effects_once(story.run_events()))
+
+
+def test_delete_that_is_asked_for_when_all_agreed_may_be_behind_what_they_agreed_on() -> None:
+    story = clean()
+    created(story, FOURTH, "u")
+    story.op("create", "u", {}, type="info", error="CLIENT_TIMED_OUT")
+    story.operations[-1] = replace(story.operations[-1], invoked_ns=0)
+    story.final()
+    story.delete("u", FOURTH)
+    assert_valid(effects_once(story.run_events()))
+
+
+def test_acknowledged_delete_is_the_only_one_that_was_answered() -> None:
+    story = LogStory(readers=("c1",))
+    story.invoke("create", "u", {})
+    created(story, THIRD, "u")
+    story.delete("u", THIRD)
+    assert not effects_once(story.run_events()).findings
+    assert compared(story)["topics"] == 2
+
+
+@pytest.mark.parametrize(
+    ("isrs", "count"),
+    [
+        ("456 45 4", 0),
+        ("456 45", "clients were acknowledged no two ISRs made smaller"),
+        ("456 45 456 45", 0),
+        ("456 45 !4", "clients were acknowledged no two ISRs made smaller"),
+        ("456 45 45", "clients were acknowledged no two ISRs made smaller"),
+        ("456 45 u4", "clients were acknowledged no two ISRs made smaller"),
+    ],
+)
+def test_log_of_which_nobody_tells_is_missed_where_members_were_taken_away(
+    isrs: str, count: int | str
+) -> None:
+    """A digit a member; !: refused, u: of another partition."""
+    story = LogStory()
+    for each in isrs.split():
+        members = [int(digit) for digit in each.strip("!u")]
+        topic_id = OTHER if "u" in each else TOPIC
+        type: CompletionType = "fail" if "!" in each else "ok"
+        story.op("alter-isr", "t/0", change(0, members, topic_id=topic_id), type=type)
+    assert compared(story)["isr-shrinks"] == count
+
+
+@pytest.mark.parametrize(("second", "is_missed"), [("ok", True), ("fail", False)])
+def test_log_of_which_nobody_tells_is_missed_where_clients_were_acknowledged(
+    second: CompletionType, is_missed: bool
+) -> None:
+    story = LogStory()
+    for number, type in enumerate(("ok", second)):
+        synthetic(story, f"i{number}", type)
+        story.op("create" if number else "delete", "t", {}, {"topic_id": TOPIC}, type=type)
+    found = compared(story)
+    few = "clients were acknowledged no two "
+    assert [found[each] for each in ("topics", "requests", "registrations")] == (
+        [0, 0, 0] if is_missed else [few + "changes of topics"] * 2 + [few + "registrations"]
+    )
+
+
+def test_refused_operations_are_shown_beside_what_nobody_did() -> None:
+    """Those that had begun, the last three."""
+    story = clean()
+    for number in range(5):
+        if number == 4:
+            created(story, THIRD, "u")
+        story.create("u", type="fail", error="NOT_CONTROLLER")
+    (found,) = effects_once(story.run_events()).findings
+    assert found.message == (
+        f"u was created at offset 21 (topic {THIRD}), the doing of no operation: 0 are without an "
+        "answer by then, and 0 of them account for other records; 4 were refused"
+    )
+    assert list(found.operations) == [22, 24, 26]
 
 
 Attempts = st.lists(

@@ -1,7 +1,9 @@
 """No identifier is used twice (D.19)."""
 
 import random
+from collections.abc import Callable
 
+import pytest
 from contract import Plants
 from controller_cores import decided_log
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from judging import assert_unknown, clause_of, judged, silent
 from planted_disks import Disks
 from planted_logs import LogStory
-from planted_runs import OTHER, TOPIC, Story, assert_valid, shown
+from planted_runs import MS, OTHER, TOPIC, Story, assert_valid, shown
 
 from checkers.identity_uniqueness import IdentityUniqueness, identity_uniqueness
 from framework.evidence.kinds import PartitionAppended
@@ -40,7 +42,7 @@ def producers(story: LogStory, upto: int) -> None:
     story.record("ProducerIdsRecord", broker_id=4, broker_epoch=0, next_producer_id=upto)
 
 
-def produced(story: Story, producer: str, producer_id: int) -> None:
+def produced(story: Story, producer: str, producer_id: int | None) -> None:
     value = {"value": producer_id, "acks": "all", "producer": producer, "idempotent": True}
     result = {"offset": 0, "topic_id": TOPIC}
     story.op("produce", "t/0", value, result, ext={"producer_id": producer_id})
@@ -84,7 +86,117 @@ def clean() -> LogStory:
 
 def test_clean_run_is_accepted() -> None:
     """A.1.93, A.3.1"""
-    assert_valid(identity_uniqueness(clean().run_events()))
+    outcome = identity_uniqueness(clean().run_events())
+    assert_valid(outcome)
+    assert outcome.clauses == {
+        "topic-ids": 4,
+        "broker-epochs": 6,
+        "log-entries": 13,
+        "batches": 2,
+        "producer-ids": 3,
+        "live-voters": 2,
+    }
+
+
+def nothing_named(story: LogStory) -> None:
+    """Answers that name nothing, or refuse what they name."""
+    story.describe("gone")
+    for name in ("x", "y"):
+        story.op("create", name, {}, {})
+        story.create(name, type="fail", error="TOPIC_ALREADY_EXISTS")
+
+
+def not_registered(story: LogStory) -> None:
+    """Brokers without an epoch, and answers without one."""
+    for broker in (102, 103):
+        story.heartbeat(broker, -1, -1)
+    value = {"broker_id": 102, "broker_epoch": 0, "target": "active", "incarnation": "i"}
+    story.op("heartbeat", "broker-102", value, {"broker_epoch": 0}, type="fail", error="X")
+    story.op("heartbeat", "broker-102", value, {})
+    story.op("heartbeat", "broker-103", value, None)
+
+
+def heartbeat_refused(story: LogStory) -> None:
+    """As the epoch is another broker's, or none is known."""
+    story.event("c1", "heartbeat", broker_id=6, answered_epoch=story.epochs[4], error=77)
+    for broker in (6, 7):
+        story.event("c1", "heartbeat", broker_id=broker, answered_epoch=-1)
+
+
+def without_an_incarnation(story: LogStory) -> None:
+    value = {"broker_id": 101, "broker_epoch": 40, "target": "active", "incarnation": None}
+    story.op("heartbeat", "broker-101", value, {"broker_epoch": 40})
+
+
+def zombie_answered(story: LogStory) -> None:
+    """What a client replays of a process is no other process."""
+    value = {"broker_id": 101, "broker_epoch": 40, "incarnation": "i9", "zombie": "replay"}
+    story.op("heartbeat", "broker-101", value, {"broker_epoch": 40})
+
+
+def brokers_overlap(story: LogStory) -> None:
+    """Which is what their leases are for."""
+    for node in ("b1", "n9"):
+        story.event(node, "boot", replica_id=4, voters=[1, 2, 3])
+    story.event("b1", "exit", reason="terminated")
+
+
+def producers_without_an_id(story: LogStory) -> None:
+    for producer in ("p2", "p3"):
+        produced(story, producer, -1)
+        produced(story, producer, None)
+        story.op("produce", "t/0", {"producer": producer}, {}, ext=None)
+
+
+def snapshots_not_read(story: LogStory) -> None:
+    for node in ("c1", "c2"):
+        story.disks.snapshot(node, 3, 1, digest=None)
+    story.disks.snapshot("c3", 3, 1, digest="of a file, which is not of a state")
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        nothing_named,
+        not_registered,
+        heartbeat_refused,
+        without_an_incarnation,
+        zombie_answered,
+        brokers_overlap,
+        producers_without_an_id,
+        snapshots_not_read,
+    ],
+)
+def test_look_alike_is_accepted(plant: Callable[[LogStory], None]) -> None:
+    story = clean()
+    plant(story)
+    assert_valid(CHECKER.check_run(story.run_events()))
+
+
+Life = tuple[int, int]
+
+
+@pytest.mark.parametrize(
+    ("lives", "overlaps"),
+    [
+        ([(0, 1), (1, 2), (2, 3)], 0),
+        ([(2, 3), (0, 1)], 0),
+        ([(0, 2), (1, 3)], 1),
+        ([(1, 3), (0, 2)], 1),
+        ([(0, 9), (1, 2), (3, 4)], 2),
+        ([(0, 2), (1, 9), (3, 4)], 2),
+        ([(3, 4), (0, 9), (1, 2)], 2),
+        ([(0, 1), (2, 3), (4, 6), (5, 7)], 1),
+    ],
+)
+def test_processes_of_a_voter_that_live_at_one_time(lives: list[Life], overlaps: int) -> None:
+    """From boot to exit, each of a node of its own; a second apart, which no clock is off by."""
+    story = Story()
+    for number, (begin, end) in enumerate(lives):
+        for at, type in ((begin, "boot"), (end, "exit")):
+            story.now_ns = at * 1_000 * MS
+            story.event(f"n{number}", type, replica_id=2, voters=[1, 2, 3], reason="terminated")
+    assert len(identity_uniqueness(story.run_events()).findings) == overlaps
 
 
 def test_nothing_seen_is_unknown() -> None:
@@ -114,6 +226,36 @@ PLANTED = Plants.of(
         "leased broker epoch 101/40 is process/i1": lambda story: synthetic(story, 40, "i3"),
         "metadata entry 7/1 is CRC/12 and CRC/99": lambda story: story.append("c3", 1, 7, 99),
         f"partition entry {TOPIC}/0/3/2 is": lambda story: batch(story, "b3", 2, 9),
+        "topic id that metadata answers with another name": (
+            f"topic id {TOPIC} is t and u",
+            lambda story: story.op("metadata", "u", None, {"topic_id": TOPIC}),
+        ),
+        "topic id of two records on disks": (
+            f"created topic log/{OTHER} is the record at offset/0 and",
+            lambda story: (
+                story.disks.write("c1", 1, "TopicRecord", name="u", topic_id=OTHER, deleting=False),
+                story.disks.write("c1", 1, "TopicRecord", name="u", topic_id=OTHER, deleting=False),
+            ),
+        ),
+        "broker epoch that a controller answers another broker with": (
+            "broker epoch 2 is broker/5 and broker/6",
+            lambda story: story.event("c1", "heartbeat", broker_id=6, answered_epoch=2),
+        ),
+        "snapshot that was loaded and is another": (
+            "snapshot 3/1 is state/d and state/f",
+            lambda story: story.event("b1", "snap_load", end_offset=3, epoch=1, digest="f"),
+        ),
+        "producer id 0 is p1 and p2": lambda story: (
+            produced(story, "p1", 0),
+            produced(story, "p2", 0),
+        ),
+        "process that ends when the next one has begun": (
+            "lived at one time as controller 3",
+            lambda story: (
+                story.event("n9", "boot", replica_id=3, voters=[1, 2, 3]),
+                story.event("c3", "exit", reason="terminated"),
+            ),
+        ),
         "snapshot 3/1 is state/d and state/e": lambda story: story.event(
             "c2", "snap_write", end_offset=3, epoch=1, digest="e", high_watermark=3
         ),
@@ -169,6 +311,51 @@ def test_nodes_that_tell_nothing_are_not_believed() -> None:
     story = silent(clean())
     story.disks = Disks()
     assert_unknown(CHECKER, story, "log-entries", "batches", "live-voters")
+
+
+def test_batches_of_a_producer_that_nobody_gave_out_are_reported_of_once() -> None:
+    story = clean()
+    for base in (4, 6):
+        batch(story, "b1", base, 1, 2_000)
+    (found,) = identity_uniqueness(story.run_events()).findings
+    assert "no block up to 2000 holds it" in found.message
+
+
+def test_ids_of_producers_without_any_block_are_of_another_system() -> None:
+    story = Story()
+    batch(story, "b1", 0, 7, 1_500)
+    outcome = identity_uniqueness(story.run_events())
+    assert not outcome.findings
+    assert (outcome.clauses or {})["producer-ids"] == "no client said by which id it produces"
+
+
+def test_evidence_is_missed_where_there_was_an_occasion() -> None:
+    """Two clients are acknowledged a topic and records, voters are killed, and nobody tells."""
+    story = Story()
+    for number, victims in enumerate(({"c1": "kill"}, {"c2": "kill"})):
+        story.op("create", f"t{number}", {}, {})
+        story.op("produce", f"t{number}/0", {"producer": "p"}, {})
+        produced(story, "p", number)
+        story.inject(fault="kill", victims=victims)
+    assert_unknown(CHECKER, story, "topic-ids", "batches", "producer-ids", "live-voters")
+
+
+def test_processes_that_write_no_events_are_not_missed() -> None:
+    story = Story()
+    story.plan = {**story.plan, "capabilities": []}
+    for victims in ({"c1": "kill"}, {"c2": "kill"}):
+        story.inject(fault="kill", victims=victims)
+    found = clause_of(judged(CHECKER, story), "live-voters")
+    assert found.note == "by the run's settings its nodes write no events"
+
+
+def test_refused_clients_and_partitions_are_no_occasion() -> None:
+    story = Story()
+    for type in ("fail", "info"):
+        story.op("create", "t", {}, {"topic_id": TOPIC}, type=type)
+        story.op("produce", "t/0", {"producer": "p"}, {}, type=type)
+        story.inject(fault="partition", victims={"c1": "cut", "c2": "cut"})
+    assert {each.verdict for each in judged(CHECKER, story).clauses[3:]} == {None}
 
 
 def test_nobody_asked_for_what_has_a_name() -> None:

@@ -25,6 +25,31 @@ def test_clean_changes_are_accepted() -> None:
     assert_valid(judge_partition(clean().run_events()))
 
 
+def test_what_is_compared() -> None:
+    """Each change, each version but the first that was shown, and each step of which both sides
+    were shown and whose leader a client plays."""
+    story = Story()
+    story.describe("t", shown(0, [4, 5, 6]))
+    story.alter(0, [4, 5])
+    story.alter(1, [4])
+    story.describe("t", shown(3, [5], leader=5, leader_epoch=1))
+    story.describe("t", shown(4, [5], leader=-1, leader_epoch=2))
+    story.describe("t", shown(6, [5], leader=5, leader_epoch=3))
+    found = judge_partition(story.run_events())
+    assert_valid(found)
+    assert found.clauses == {"one-step": 2, "never-back": 5, "asked-for": 3}
+
+
+def test_partition_that_no_answer_shows() -> None:
+    story = Story()
+    story.alter(0, [4, 5], type="fail", error="NOT_LEADER")
+    assert judge_partition(story.run_events()).clauses == {
+        "one-step": 0,
+        "never-back": 0,
+        "asked-for": 0,
+    }
+
+
 def test_records_are_no_matter() -> None:
     assert_valid(judge_partition(changed().run_events()))
 
@@ -58,6 +83,7 @@ def answer_skips_a_version(story: Story) -> None:
 
 @PLANTED.violation("asked for ISR [4, 5]", on=Story)
 def answer_has_another_isr(story: Story) -> None:
+    story.alter(2, [4, 5], type="fail", error="INVALID_UPDATE_VERSION")
     story.alter(3, [4, 5], answer={"isr": [4]})
 
 

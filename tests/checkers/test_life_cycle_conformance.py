@@ -12,6 +12,7 @@ from judging import assert_unknown, clause_of, judged, silent
 from planted_runs import MS, ZERO_NS, Story, assert_valid
 
 from checkers.life_cycle_conformance import LifeCycleConformance, life_cycle_conformance
+from framework.checking.keyed import Outcome
 from framework.evidence.kinds import LeaseGranted
 from framework.verdict import Verdict
 from nodes.kraft.broker import lifecycle
@@ -116,6 +117,12 @@ def test_clean_run_is_accepted() -> None:
     outcome = life_cycle_conformance(clean().run_events())
     assert_valid(outcome)
     assert outcome.figures == {"transitions": 6, "roles": 15}
+    assert outcome.clauses == {
+        "drawn-states": (2, 0),
+        "triggered-states": 6,
+        "drawn-roles": (3, 3),
+        "triggered-roles": 6,
+    }
 
 
 def test_no_transition_is_unknown() -> None:
@@ -148,6 +155,37 @@ def test_node_that_leaves_events_out_is_unknown(
     assert_unknown(LifeCycleConformance(), silent(story, left_out, node=node), *clauses)
 
 
+def compared(story: Tale) -> Any:
+    outcome = LifeCycleConformance().check_run(story.run_events())
+    assert isinstance(outcome, Outcome) and not outcome.findings
+    return outcome.clauses
+
+
+def test_brokers_that_the_log_has_in_service_and_voters_of_the_plan_are_waited_for() -> None:
+    """Others may tell of themselves as well."""
+    story = clean()
+    story.apply("c2", 0, "UnfenceBrokerRecord", broker_id=4, broker_epoch=0)
+    story.event("b2", "role", role="observer", epoch=1, leader_id=-1)
+    assert compared(story)["drawn-states"] == (1, 1)
+    assert compared(story)["drawn-roles"] == (3, 3)
+    story.plan = {**story.plan, "nodes": {}}
+    assert compared(story)["drawn-roles"] == (4, 0)
+
+
+def test_process_that_never_says_which_broker_it_is_is_none_of_those_waited_for() -> None:
+    story = Tale()
+    story.event("b9", "boot", replica_id=9, broker_id=None, voters=[1, 2, 3], quorum=None)
+    story.event("b9", "bstate", before="INITIAL", after="FENCED", broker_epoch=1, why="")
+    assert (life_cycle_conformance(story.run_events()).clauses or {})["drawn-states"] == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["UNKNOWN", "ACTIVE without an epoch"])
+def test_transition_is_wrong_for_one_reason(name: str) -> None:
+    """And is shown with the one before it."""
+    (found,) = life_cycle_conformance(PLANTED[name].story().run_events()).findings
+    assert len(found.events) == (1 if name == "ACTIVE without an epoch" else 2)
+
+
 def test_system_without_roles_is_judged_by_its_brokers() -> None:
     story = silent(in_the_log(clean()), "role")
     story.plan = {**story.plan, "capabilities": ["evidence:broker-state", "evidence:applied"]}
@@ -163,6 +201,101 @@ def test_granted_shutdown_is_a_transition() -> None:
     story.beat("SHUTDOWN", 12, target="SHUTDOWN")
     story.move("ACTIVE", "SHUTDOWN", 12)
     assert_valid(life_cycle_conformance(story.run_events()))
+
+
+ACTIVE_UNDER_12 = {"next_state": "ACTIVE", "epoch": 12}
+
+
+@pytest.mark.parametrize(
+    ("answer", "may_fence"),
+    [
+        ({"next_state": "FENCED", "epoch": 12}, True),
+        ({"next_state": "INITIAL", "epoch": 12}, True),
+        ({"next_state": "ACTIVE", "epoch": 13}, True),
+        (ACTIVE_UNDER_12 | {"error": 77}, True),
+        (ACTIVE_UNDER_12, False),
+        (ACTIVE_UNDER_12 | {"error": 41}, False),
+        ({"next_state": "FENCED", "epoch": 12, "error": 41}, False),
+        ({"next_state": "SHUTDOWN", "epoch": 12, "target": "SHUTDOWN"}, False),
+    ],
+)
+def test_broker_is_fenced_at_once_when_it_was_answered_that_it_is(
+    answer: dict[str, Any], may_fence: bool
+) -> None:
+    """Its lease, of epoch 12, goes on."""
+    story = clean()
+    story.beat(**answer)
+    story.move("ACTIVE", "FENCED", 12)
+    assert triggered(story) == may_fence
+
+
+def test_broker_that_was_answered_nothing_keeps_its_lease() -> None:
+    """Its process tells no answer, neither when it becomes active nor when it fences itself."""
+    story = Tale()
+    story.boot("b1")
+    story.lease("b1", 1_000, 7)
+    story.move("INITIAL", "ACTIVE")
+    story.move("ACTIVE", "FENCED")
+    messages = [each.message for each in life_cycle_conformance(story.run_events()).findings]
+    assert len(messages) == 2
+    assert "no heartbeat was answered so" in messages[1]
+
+
+def test_broker_without_a_lease_may_fence_itself() -> None:
+    story = Tale()
+    story.boot("b1")
+    story.beat("ACTIVE", 7)
+    story.move("INITIAL", "ACTIVE")
+    story.beat("ACTIVE", 7)
+    story.move("ACTIVE", "FENCED")
+    (found,) = life_cycle_conformance(story.run_events()).findings
+    assert "without a lease" in found.message
+
+
+@pytest.mark.parametrize(
+    ("answer", "leased", "may_serve"),
+    [
+        ({"next_state": "ACTIVE", "epoch": 20}, 20, True),
+        ({"next_state": "ACTIVE", "epoch": 20}, 19, False),
+        ({"next_state": "ACTIVE", "epoch": 19}, 20, False),
+        ({"next_state": "FENCED", "epoch": 20}, 20, False),
+        ({"next_state": "ACTIVE", "epoch": 20, "error": 41}, 20, False),
+    ],
+)
+def test_broker_serves_when_it_was_answered_so_and_has_a_lease(
+    answer: dict[str, Any], leased: int, may_serve: bool
+) -> None:
+    story = clean()
+    restarted(story)
+    story.beat(**answer)
+    story.lease("b1", 1_000, leased)
+    story.move("INITIAL", "ACTIVE", 20)
+    assert triggered(story) == may_serve
+
+
+@pytest.mark.parametrize(
+    ("answer", "may_leave"),
+    [
+        ({"next_state": "SHUTDOWN", "target": "SHUTDOWN"}, True),
+        ({"next_state": "ACTIVE", "target": "SHUTDOWN"}, False),
+        ({"next_state": "SHUTDOWN", "target": "ACTIVE"}, False),
+        ({"next_state": "SHUTDOWN", "target": "SHUTDOWN", "error": 41}, False),
+    ],
+)
+def test_broker_leaves_when_it_had_asked_and_was_let_go(
+    answer: dict[str, Any], may_leave: bool
+) -> None:
+    story = clean()
+    story.beat(epoch=12, **answer)
+    story.move("ACTIVE", "SHUTDOWN", 12)
+    assert triggered(story) == may_leave
+
+
+def triggered(story: Tale) -> bool:
+    """Whether the last transition was; nothing else is wrong."""
+    found = life_cycle_conformance(story.run_events()).findings
+    assert all(each.clause == "triggered-states" for each in found), found
+    return not found
 
 
 def restarted(story: Tale) -> None:

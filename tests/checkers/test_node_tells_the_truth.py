@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
+import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from judging import assert_unknown, clause_of, silent
 from judging import judged as engine_judged
 from planted_runs import NODES, NodeEvent, Story, assert_invalid
 
-from checkers.node_tells_the_truth import NodeTellsTheTruth, node_tells_the_truth
+from checkers.node_tells_the_truth import NodeTellsTheTruth
 from framework.checking.keyed import Outcome
 from framework.evidence import kinds
 from framework.evidence.clocks import UNKNOWN_NS
@@ -34,7 +35,7 @@ class DiskStory(Story):
     starts: dict[str, int] = field(default_factory=dict)
     snapshots: dict[str, int] = field(default_factory=dict)
     torn: set[str] = field(default_factory=set)
-    wrong: dict[str, str] = field(default_factory=dict)
+    wrong: dict[str, tuple[str, ...]] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
     """Nodes whose disk was not collected."""
     ended: list[kinds.ProcessEnded] = field(default_factory=list)
@@ -137,7 +138,7 @@ class DiskStory(Story):
                 start_offset=self.starts.get(node, 0),
                 end_offset=self.end(node),
                 torn=node in self.torn,
-                wrong=(self.wrong[node],) if node in self.wrong else (),
+                wrong=self.wrong.get(node, ()),
             )
         )
         if node in self.snapshots:
@@ -165,14 +166,14 @@ def clean() -> DiskStory:
     return story
 
 
-def complete() -> DiskStory:
+def complete(records: int = 12) -> DiskStory:
     """All nodes of the plan, more records, processes that the harness saw end, and clients."""
     story = DiskStory()
     for node in NODES:
         story.boot(node)
-        for offset in range(12):
+        for offset in range(records):
             story.append(node, offset, 1, offset)
-        story.hw(node, 12, 1)
+        story.hw(node, records, 1)
         story.exit(node)
         story.end_of(node, 0)
     for _ in range(6):
@@ -182,7 +183,9 @@ def complete() -> DiskStory:
 
 
 def judged(story: DiskStory) -> Outcome:
-    return node_tells_the_truth(story.run_events())
+    outcome = NodeTellsTheTruth().check_run(story.run_events())
+    assert isinstance(outcome, Outcome)
+    return outcome
 
 
 def assert_not_accused(outcome: Outcome) -> None:
@@ -299,6 +302,104 @@ def test_disk_that_was_wiped() -> None:
     assert_not_accused(judged(story))
 
 
+def restarted() -> DiskStory:
+    """Its disk is known as the first process of c1 left it, and as it is at the end."""
+    story = running()
+    story.boot("c1", (1, 1, 1))
+    return story
+
+
+@pytest.mark.parametrize(("end", "compared"), [(3, 10), (1, 8), (0, 7)])
+def test_what_was_cut_off_by_the_next_process_is_not_compared(end: int, compared: int) -> None:
+    """Three records on each of the others; on c1 what is left, and one more."""
+    story = restarted()
+    story.truncate("c1", end)
+    story.append("c1", end, 2, 23)
+    story.exit("c1")
+    outcome = judged(story)
+    assert_not_accused(outcome)
+    assert outcome.figures["compared"] == compared
+
+
+@pytest.mark.parametrize(("start", "compared"), [(0, 10), (1, 9), (3, 7), (9, 7)])
+def test_what_a_snapshot_took_the_place_of_is_not_compared(start: int, compared: int) -> None:
+    story = restarted()
+    if start:
+        story.begin("c1", start)
+        story.event("c1", "log_start", offset=start, dropped=start == 9)
+    story.append("c1", max(start, 3), 1, 13)
+    story.exit("c1")
+    outcome = judged(story)
+    assert_not_accused(outcome)
+    assert outcome.figures["compared"] == compared
+
+
+def test_log_that_still_holds_what_is_below_its_beginning() -> None:
+    """Files are deleted some time after their place was taken."""
+    story = running()
+    story.begin("c1", 9)
+    story.event("c1", "log_start", offset=9, dropped=True)
+    story.logs["c1"] = [[0, 1, [10]]]
+    story.append("c1", 9, 2, 29)
+    story.exit("c1")
+    assert_not_accused(judged(story))
+
+
+def test_damaged_log_of_a_process_that_goes_on() -> None:
+    """It may be read while it is written."""
+    story = clean()
+    story.event("g301a", "boot", replica_id=301, broker_id=301, log_start=0, log_end=0)
+    story.append("g301a", 0, 1, 10)
+    story.wrong["g301a"] = ("0.log is damaged at byte 7",)
+    assert_not_accused(judged(story))
+
+
+def test_log_of_a_process_that_goes_on_is_read_before_it_is_cut_off_and_written_again() -> None:
+    story = clean()
+    story.event("g301a", "boot", replica_id=301, broker_id=301, log_start=0, log_end=0)
+    story.append("g301a", 0, 1, 10)
+    story.event("g301a", "truncate", end_offset=0)
+    story.tell_append("g301a", 0, 2, 20)
+    assert_not_accused(judged(story))
+
+
+def test_half_a_batch_of_a_node_that_never_reported_of_any() -> None:
+    story = clean()
+    story.logs["b3"] = []
+    story.torn.add("b3")
+    assert_not_accused(judged(story))
+
+
+def test_record_that_a_killed_process_reported_before_it_was_on_its_disk() -> None:
+    """Nobody says that it is committed."""
+    story = clean()
+    story.boot("b1")
+    story.tell_append("b1", 0, 1, 10)
+    story.logs["b1"] = []
+    assert_not_accused(judged(story))
+
+
+def test_partitions_may_lie_where_no_metadata_log_does() -> None:
+    story = complete()
+    story.partitions.append(partition_log("b9"))
+    assert_not_accused(judged(story))
+
+
+def test_plan_that_names_no_nodes() -> None:
+    story = complete()
+    story.plan = {}
+    outcome = judged(story)
+    assert_not_accused(outcome)
+    assert (outcome.clauses or {})["told-is-there"] == (6, 6)
+
+
+@pytest.mark.parametrize(("records", "verdict"), [(10, Verdict.VALID), (9, Verdict.UNKNOWN)])
+def test_ten_records_of_each_node_are_enough(records: int, verdict: Verdict) -> None:
+    result = engine_judged(NodeTellsTheTruth(), complete(records))
+    for clause in ("told-is-there", "there-is-told"):
+        assert clause_of(result, clause).verdict is verdict
+
+
 def test_log_that_was_there_before_the_run() -> None:
     story = running()
     story.write("b1", 0, 1, 10, 11)
@@ -366,7 +467,7 @@ def test_runs_without_events_are_judged_by_their_disks() -> None:
     result = engine_judged(NodeTellsTheTruth(), story)
     assert result.verdict is Verdict.VALID
     assert [each.name for each in result.clauses if each.verdict is not None] == ["whole-logs"]
-    story.wrong["b1"] = "0.log is damaged at byte 7"
+    story.wrong["b1"] = ("0.log is damaged at byte 7",)
     assert engine_judged(NodeTellsTheTruth(), story).verdict is Verdict.INVALID
 
 
@@ -374,6 +475,48 @@ def test_killed_process_need_not_have_reported_of_anything() -> None:
     story = complete()
     story.end_of("c1", -9)
     assert_not_accused(judged(story))
+
+
+def test_few_answers_may_be_lost_with_each_killed_process() -> None:
+    story = complete()
+    story.boot("b1")
+    for _ in range(6):
+        story.op("create", "t", node="b1")
+    assert_not_accused(judged(story))
+    story.op("create", "t", node="b1")
+    assert_invalid(judged(story), "13 answers to create by b1, and it told of 6")
+
+
+def test_few_answers_by_a_node_that_tells_nothing() -> None:
+    """It may be one that a workload started and killed."""
+    story = complete()
+    for _ in range(3):
+        story.op("create", "t", node="g301")
+    assert_not_accused(judged(story))
+    story.op("create", "t", node="g301")
+    (found,) = judged(story).findings
+    assert len(found.operations) == 4
+
+
+def test_refusals_and_answers_of_nobody_are_not_counted() -> None:
+    story = complete()
+    for _ in range(9):
+        story.op("create", "t", node="b1", type="fail", error="X")
+        lost = story.op("create", "t", node="b2")
+        story.operations[-1] = replace(lost, node=None)
+    assert_not_accused(judged(story))
+
+
+def test_node_whose_events_could_not_be_copied_is_not_missed() -> None:
+    story = silent_about(complete(), "b1")
+    story.plan = {**story.plan, "uncollected": {"b1": "no space left"}}
+    story.lost.add("b1")
+    assert_not_accused(judged(story))
+
+
+def silent_about(story: DiskStory, node: str) -> DiskStory:
+    story.events = [each for each in story.events if each.node != node]
+    return story
 
 
 def test_few_answers_may_be_lost_with_a_killed_process() -> None:
@@ -416,6 +559,44 @@ def record_that_was_never_reported(story: DiskStory) -> None:
     story.write("c1", 3, 1, 13)
 
 
+@PLANTED.violation("c1", "CRC 13 at offset 3", "never told", on=running)
+def record_that_was_never_reported_though_the_process_ended_in_good_order(story: DiskStory) -> None:
+    story.write("c1", 3, 1, 13)
+    story.exit("c1")
+    story.boot("c1", (1, 1, 1))
+    story.exit("c1")
+
+
+@PLANTED.violation("b1", "at offset 2", "never told", on=clean)
+def record_behind_a_log_that_was_there_before(story: DiskStory) -> None:
+    story.write("b1", 0, 1, 10, 11)
+    story.boot("b1")
+    story.write("b1", 2, 1, 12)
+    story.exit("b1")
+
+
+@PLANTED.violation("b1", "at offset 0", "never told", on=clean)
+def record_of_a_process_that_did_not_tell_how_it_began(story: DiskStory) -> None:
+    story.write("b1", 0, 1, 10)
+    story.write("b1", 1, 1, 11)
+    story.tell_append("b1", 1, 1, 11)
+
+
+@PLANTED.violation("c1 told", "epoch 2, CRC 23 at offset 3", "is epoch 1, CRC 13", on=running)
+def what_was_cut_off_is_back_in_place_of_what_was_written_then(story: DiskStory) -> None:
+    story.append("c1", 3, 1, 13)
+    story.event("c1", "truncate", end_offset=3)
+    story.tell_append("c1", 3, 2, 23)
+    story.exit("c1")
+
+
+@PLANTED.violation("c1 told", "CRC 12 at offset 2", "ends at 0", on=running)
+def log_that_is_gone_but_for_a_snapshot(story: DiskStory) -> None:
+    story.logs["c1"] = []
+    story.snapshots["c1"] = 2
+    story.exit("c1")
+
+
 @PLANTED.violation("c1", "CRC 14 at offset 4", "never told", on=running)
 def two_batches_that_a_killed_process_never_reported(story: DiskStory) -> None:
     story.write("c1", 3, 1, 13)
@@ -450,7 +631,7 @@ def log_that_begins_where_no_snapshot_reaches(story: DiskStory) -> None:
 
 @PLANTED.violation("c1", "damaged at byte 7", on=clean)
 def damaged_log(story: DiskStory) -> None:
-    story.wrong["c1"] = "0.log is damaged at byte 7"
+    story.wrong["c1"] = ("0.log is damaged at byte 7",)
 
 
 @PLANTED.violation("c1 ends with half a batch", on=clean)
@@ -489,19 +670,56 @@ def node_that_tells_of_no_answer(story: DiskStory) -> None:
 
 @PLANTED.violation("the log of t1/3 of b1: nothing from 4 to 5")
 def partition_log_with_a_gap(story: DiskStory) -> None:
-    story.partitions.append(
-        kinds.PartitionLogOnDisk(
-            node="b1",
-            source="disk",
-            topic_id="t1",
-            partition=3,
-            start_offset=Offset(0),
-            end_offset=Offset(4),
-            torn=False,
-            wrong=("nothing from 4 to 5",),
-            epochs=None,
-        )
+    story.partitions.append(partition_log("b1", "nothing from 4 to 5"))
+
+
+def partition_log(node: str, *wrong: str) -> kinds.PartitionLogOnDisk:
+    return kinds.PartitionLogOnDisk(
+        node=node,
+        source="disk",
+        topic_id="t1",
+        partition=3,
+        start_offset=Offset(0),
+        end_offset=Offset(4),
+        torn=False,
+        wrong=wrong,
+        epochs=None,
     )
+
+
+def test_first_damage_is_reported_and_how_much_more_there_is() -> None:
+    story = complete()
+    story.partitions.append(partition_log("b1", "nothing from 4 to 5", "nothing from 7 to 9"))
+    (found,) = judged(story).findings
+    assert found.message == "the log of t1/3 of b1: nothing from 4 to 5 (and 1 more)"
+    story.wrong["b1"] = ("0.log is damaged at byte 7",)
+    (found,) = judged(story).findings
+    assert found.message == "the metadata log of b1: 0.log is damaged at byte 7"
+
+
+@pytest.mark.parametrize("f", ["delete", "metadata", "describe-configs"])
+def test_all_kinds_of_answers_are_counted(f: str) -> None:
+    apis = {"delete": "DeleteTopics", "metadata": "Metadata", "describe-configs": "DescribeConfigs"}
+    story = complete()
+    story.serve("b2", apis[f])
+    for _ in range(4):
+        story.op(f, "t", {}, {}, node="b1")
+    assert_invalid(judged(story), f"4 answers to {f} by b1, and it told of 0")
+
+
+def test_damaged_log_tells_nothing_of_its_end() -> None:
+    story = clean()
+    story.logs["c1"].pop()
+    story.wrong["c1"] = ("0.log is damaged at byte 7",)
+    (found,) = judged(story).findings
+    assert "damaged at byte 7" in found.message
+
+
+def test_record_that_is_another_is_reported_of_once() -> None:
+    story = clean()
+    story.logs["c1"][1][2][0] = 99
+    (found,) = judged(story).findings
+    assert len(found.events) == 2
 
 
 def test_one_finding_of_a_kind_and_node() -> None:
