@@ -194,12 +194,13 @@ def _error(line: Line) -> Iterator[Evidence]:
 
 
 def _stall(line: Line) -> Iterator[Evidence]:
+    """Where a thread had ended, older nodes told of less than no delay."""
     says = line.says
     yield kinds.Stalled(
         **line.head,
         part=f"{says.get('loop')} loop",
         lasted_ns=round(float(says["ms"]) * 1e6),
-        delayed_ns=round(float(says.get("delayed_ms", 0)) * 1e6),
+        delayed_ns=round(max(0.0, float(says.get("delayed_ms", 0))) * 1e6),
     )
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import selectors
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from nodes.kraft.metrics.meters import Rate
-from nodes.kraft.runtime.run_delay import run_delay_ns
+from nodes.kraft.runtime.run_delay import delay_ns, run_delays
 
 STALL_MS: Final = 250
 _LOOK_S: Final = 0.1
@@ -30,7 +30,7 @@ class Vitals:
         self.turns = Rate()
         self._stalled = stalled
         self._looked = 0.0
-        self._delay_ns = 0
+        self._delays: Mapping[str, int] = {}
 
     def loop(self) -> asyncio.AbstractEventLoop:
         """A new event loop that is watched."""
@@ -49,10 +49,10 @@ class Vitals:
         now, ms = time.monotonic(), int(seconds * 1000)
         if ms <= STALL_MS and now - self._looked < _LOOK_S:
             return
-        delay_ns = run_delay_ns()
+        delays = run_delays()
         if ms > STALL_MS:
-            self._stalled(ms, min(ms, (delay_ns - self._delay_ns) // 1_000_000))
-        self._looked, self._delay_ns = now, delay_ns
+            self._stalled(ms, min(ms, delay_ns(self._delays, delays) // 1_000_000))
+        self._looked, self._delays = now, delays
 
 
 class _Watched(selectors.DefaultSelector):

@@ -5,18 +5,25 @@ the time spent on a run queue, ns; Documentation/scheduler/sched-stats.rst).
 """
 
 import os
+from collections.abc import Mapping
 from typing import Final
 
 _TASKS: Final = "/proc/self/task"
 
 
-def run_delay_ns() -> int:
-    """Of all threads together, ns since they began; 0 where the kernel does not say."""
+def run_delays() -> Mapping[str, int]:
+    """Thread -> ns since it began, of those that live; none where the kernel does not say."""
     try:
         with os.scandir(_TASKS) as tasks:
-            return sum(_of(each.name) for each in tasks)
+            return {each.name: _of(each.name) for each in tasks}
     except OSError:
-        return 0
+        return {}
+
+
+def delay_ns(before: Mapping[str, int], now: Mapping[str, int]) -> int:
+    """How much of it came between two looks. What a thread waited that ended meanwhile is not
+    known; what it had waited before is not taken from the others'."""
+    return sum(max(0, ns - before.get(task, 0)) for task, ns in now.items())
 
 
 def _of(task: str) -> int:

@@ -99,21 +99,26 @@ def test_a_wait_that_outlasts_its_time_out_is_a_stall() -> None:
 
 
 def test_how_long_a_process_waited_for_a_core_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As much of a stall as the kernel's account of the threads grew by, and no more than all."""
-    account = iter([5_000_000_000, 5_300_000_000, 9_000_000_000])
-    monkeypatch.setattr(loops, "run_delay_ns", lambda: next(account))
+    """As much of a stall as the kernel's accounts of the threads grew by, and no more than all.
+    One that ends takes its own with it, and none of the others'."""
+    accounts = [(5_000, 0), (5_100, 200), (9_000, 200), (9_350,)]
+    reported = iter([{str(task): ms * 10**6 for task, ms in enumerate(each)} for each in accounts])
+    monkeypatch.setattr(loops, "run_delays", lambda: next(reported))
     stalls: list[tuple[int, int]] = []
     vitals = Vitals(lambda *found: stalls.append(found))
     vitals.turned(0.001)
     vitals.turned(0.5)
     vitals.turned(1.0)
-    assert stalls == [(500, 300), (1000, 1000)]
+    vitals.turned(0.4)
+    assert stalls == [(500, 300), (1000, 1000), (400, 350)]
 
 
 def test_the_kernel_tells_who_waits_for_a_core() -> None:
     """More threads than this machine has cores, each of a process that is counted by itself."""
     spin = "import os, time\nend = time.monotonic() + 0.5\nwhile time.monotonic() < end: pass\n"
-    reported = "from nodes.kraft.runtime.run_delay import run_delay_ns; print(run_delay_ns())"
+    reported = (
+        "from nodes.kraft.runtime.run_delay import run_delays; print(sum(run_delays().values()))"
+    )
     processes = [
         subprocess.Popen([sys.executable, "-c", spin + reported], stdout=subprocess.PIPE, text=True)
         for _ in range(3 * (os.cpu_count() or 1))
