@@ -19,6 +19,7 @@ from framework.checking.findings import concluded, finding
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.kinds import Elected
+from framework.evidence.machine import UNMEASURED, Machine, Machines
 from framework.evidence.run_events import FaultRecord, RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
@@ -325,11 +326,13 @@ class Streak:
     """Operations in vain, one after another, from `since_ns` on.
 
     tried: those that were asked for and given up while service was owed. until_ns: the end of the
-    last one. least_ns: a stretch in which they went on for less time proves nothing.
+    last one. least_ns: a stretch in which they went on for less time proves nothing. machine: whose
+    time is counted.
     """
 
     since_ns: int
     least_ns: int
+    machine: Machine
     tried: list[Operation] = field(default_factory=list)
     until_ns: int = 0
     longest_ns: int = 0
@@ -349,7 +352,7 @@ class Streak:
             return
         if stretch is not self._stretch:
             self._stretch, self._before_ns = stretch, self.owed_ns
-        self._now_ns = ended_ns - begin_ns
+        self._now_ns = self.machine.gave_ns(begin_ns, ended_ns)
         self.longest_ns = max(self.longest_ns, self._now_ns)
         self.until_ns = ended_ns
         self.tried.append(operation)
@@ -358,11 +361,12 @@ class Streak:
 @dataclass(frozen=True, slots=True)
 class Judge:
     """`bound_s`: for so long service that is owed may fail; a stretch in which it did for less than
-    a third of that proves nothing, longer ones add up till something succeeds. `end_ns`: of the
-    history; what is pending then was in vain till then."""
+    a third of that proves nothing, longer ones add up till something succeeds. Time counts that
+    the machine gave. `end_ns`: of the history; what is pending then was in vain till then."""
 
     bound_s: float
     end_ns: int
+    machine: Machine = UNMEASURED
 
     def worst(
         self,
@@ -377,14 +381,15 @@ class Judge:
         there are brokers just now; not so if the `whole` system does nothing else."""
         begins = [each.begin_ns for each in stretches]
         least_ns = round(self.bound_s * 1e9 / 3)
-        worst, streak, answered_ns = Streak(0, least_ns), None, 0
+        worst, streak, answered_ns = Streak(0, least_ns, self.machine), None, 0
         for each in sorted(operations, key=self._ended_ns):
             ended_ns = self._ended_ns(each)
             if answered(each):
                 streak, answered_ns = None, ended_ns
                 continue
             if streak is None:
-                streak = Streak(max(answered_ns, each.invoked_ns or 0), least_ns)
+                since_ns = max(answered_ns, each.invoked_ns or 0)
+                streak = Streak(since_ns, least_ns, self.machine)
             at = bisect_left(begins, ended_ns) - 1
             if at >= 0 and (whole or stretches[at].calm or not _refused(each)):
                 streak.add(each, ended_ns, stretches[at])
@@ -428,7 +433,7 @@ def _stuck(
     clients = [each for each in operations if each.f not in PROCESS_FS]
     honest = [each for each in clients if not is_zombie(each)]
     ends = (each.completed_ns or each.invoked_ns or 0 for each in operations)
-    judge = Judge(bound_s, max(ends, default=0))
+    judge = Judge(bound_s, max(ends, default=0), Machines.of(events.plan).harness)
     kinds = {
         f: judge.worst(_telling(mine), stretches, _succeeded)
         for f, mine in _grouped(honest, lambda each: each.f)

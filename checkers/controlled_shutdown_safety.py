@@ -17,6 +17,7 @@ from typing import Final
 from checkers.folds.brokers import synthetic
 from checkers.folds.committed_log import CommittedLog, known_log
 from checkers.folds.disk_logs import DISK_KINDS
+from checkers.folds.peace import recovery_ns
 from checkers.folds.replay import Key, Replay, states
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
@@ -38,12 +39,12 @@ from framework.evidence.kinds import (
     HeartbeatAnswered,
     evidence_of,
 )
+from framework.evidence.machine import Machines
 from framework.evidence.run_events import RunEvents, incarnations
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 from framework.plugins.options import need_positive
 from framework.plugins.outcomes import CLIENT_TIMED_OUT
-from framework.plugins.system import RECOVERY_S
 
 FS: Final = ("heartbeat", "produce", "drain")
 REPORTED_NS: Final = 1_000_000_000
@@ -124,7 +125,7 @@ class Grant:
 def controlled_shutdown_safety(
     events: RunEvents, options: ControlledShutdownOptions = ControlledShutdownOptions()
 ) -> Outcome:
-    log = known_log(events)
+    log, machines = known_log(events), Machines.of(events.plan)
     fences = _fences(log)
     asked = _asked(events.of(Decided))
     grants = [*_to_nodes(events), *_to_synthetic_brokers(events.operations)]
@@ -135,7 +136,7 @@ def controlled_shutdown_safety(
         fence = _fence_of(grant, fences)
         if fence is None:
             findings += _unlogged(grant, log)
-        elif (late := _late(grant, fence, log)) is not None:
+        elif (late := _late(grant, fence, log, machines)) is not None:
             findings.append(late)
         else:
             at[_offset(log, fence, grant, asked)].append((grant, fence))
@@ -303,11 +304,13 @@ def _unlogged(grant: Grant, log: CommittedLog) -> Iterator[Finding]:
         )
 
 
-def _late(grant: Grant, fence: BrokerFenced, log: CommittedLog) -> Finding | None:
+def _late(
+    grant: Grant, fence: BrokerFenced, log: CommittedLog, machines: Machines
+) -> Finding | None:
     """A grant rests on a record that fences the broker. Where the first one came only later, the
     broker went with all that it led, and another reason fenced it: its lease, or its heir."""
     granted_ns = grant.granted.at_ns + grant.granted.within_ns
-    late_ns = log.not_before_ns[fence.offset] - granted_ns
+    late_ns = machines.of_node(fence.node).gave_ns(granted_ns, log.not_before_ns[fence.offset])
     if late_ns <= REPORTED_NS:
         return None
     operations, evidence = grant.witnesses()
@@ -509,10 +512,16 @@ class Outage:
     operations: Sequence[Operation] = ()
 
     @property
-    def lasted_ns(self) -> int:
+    def span_ns(self) -> tuple[int, int]:
+        """From when to when."""
         if not self.operations:
-            return 0
-        return (self.operations[-1].completed_ns or 0) - (self.operations[0].invoked_ns or 0)
+            return 0, 0
+        return self.operations[0].invoked_ns or 0, self.operations[-1].completed_ns or 0
+
+    @property
+    def lasted_ns(self) -> int:
+        begin_ns, end_ns = self.span_ns
+        return end_ns - begin_ns
 
 
 def _clients(
@@ -524,6 +533,7 @@ def _clients(
     for operation in events.operations:
         if operation.f == "produce" and _was_answered(operation):
             by_key[str(operation.key)].append(operation)
+    machine = Machines.of(events.plan).harness
     tried, refused, findings = 0, 0, []
     for grant in grants:
         begin = grant.begin.at_ns + grant.begin.within_ns
@@ -537,7 +547,7 @@ def _clients(
             refused += len(failed)
             outage = _longest(within)
             most = len(failed) >= options.share * len(within)
-            if most and outage.lasted_ns >= options.outage * 1e9:
+            if most and machine.gave_ns(*outage.span_ns) >= options.outage * 1e9:
                 findings.append(_refused(grant, key, outage, len(failed), len(within)))
     return tried, refused, findings
 
@@ -576,10 +586,10 @@ def _within(operations: Sequence[Operation], begin: int, end: int) -> list[Opera
 
 def _disturbed(events: RunEvents, begin: int, end: int) -> bool:
     """Whether a fault held meanwhile, or the system may still have been getting over one."""
-    recovery_ns = round(float(events.plan.get("recovery_s") or RECOVERY_S) * 1e9)
+    machine, long_ns = Machines.of(events.plan).harness, recovery_ns(events.plan)
     return any(
         (each.injected_ns or 0) <= end
-        and (each.healed_ns is None or each.healed_ns + recovery_ns >= begin)
+        and (each.healed_ns is None or machine.until_ns(each.healed_ns, long_ns) >= begin)
         for each in events.faults
     )
 

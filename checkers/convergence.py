@@ -15,6 +15,7 @@ from checkers.folds.brokers import FS as SYNTHETIC_FS
 from checkers.folds.brokers import KINDS as BROKERS
 from checkers.folds.brokers import nodes_in_service, synthetic
 from checkers.folds.leases import begin
+from checkers.folds.peace import Upset, recovery_ns
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -36,6 +37,7 @@ from framework.evidence.kinds import (
     ImageDigest,
     evidence_of,
 )
+from framework.evidence.machine import Machines
 from framework.evidence.run_events import RunEvents, phase_ns, settled, unhealed
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
@@ -96,8 +98,8 @@ CLAUSES: Final = (ONE_STATE, CAUGHT_UP, ACTIVE, READABLE, LED)
 
 @dataclass(frozen=True, slots=True)
 class ConvergenceOptions:
-    """`catch_up`: what was committed in the last so many s before the end need not be everywhere
-    yet."""
+    """`catch_up`: what was committed in the last so many s that the machine gave before the end
+    need not be everywhere yet."""
 
     catch_up: float = 2.0
 
@@ -127,13 +129,19 @@ def convergence(events: RunEvents, options: ConvergenceOptions = ConvergenceOpti
         outcome = weighed(counts, digests)
         return outcome if digests else replace(outcome, verdict=Verdict.UNKNOWN, note=why or "")
     stop = _stop_ns(events, mark)
-    ending = Ending(mark, max(mark, stop - round(options.catch_up * 1e9)), stop)
+    ending = Ending(mark, _due_ns(events, mark, stop, round(options.catch_up * 1e9)), stop)
     before = sorted(
         (each for each in events.evidence if earliest_ns(each) < ending.stop_ns),
         key=lambda each: (each.at_ns, each.seq),
     )
-    tried = _tried(events.operations)
-    to_lead, leaderless = _leaderless(events.operations, before, ending)
+    upset = Upset.of(events.plan)
+    fair = [
+        each
+        for each in events.operations
+        if each.phase != "final" or not upset.at(each.completed_ns or 0)
+    ]
+    tried = _tried(fair)
+    to_lead, leaderless = _leaderless(fair, before, ending)
     findings = [
         *digests,
         *_not_settled(events),
@@ -146,12 +154,32 @@ def convergence(events: RunEvents, options: ConvergenceOptions = ConvergenceOpti
     brokers = nodes_in_service(events)
     reported = set(_last_states(before)) & (brokers or planned)
     counts |= {
-        CAUGHT_UP.name: (len(followed & planned), len(planned)),
+        CAUGHT_UP.name: (0 if _had_no_time(events) else len(followed & planned), len(planned)),
         ACTIVE.name: (len(reported), len(brokers)),
         READABLE.name: sum(_partitions(reads) for reads in tried.values()),
         LED.name: to_lead or _only_synthetic(events.operations),
     }
     return weighed(counts, findings, _figures(events))
+
+
+def _due_ns(events: RunEvents, mark: int, stop: int, catch_up_ns: int) -> int:
+    """Of what came after the mark, the last seconds need not be everywhere; of those the machine
+    has to have given as many."""
+    machines = Machines.of(events.plan)
+    least_ns = min(catch_up_ns, stop - mark)
+    return min(
+        (machines.of_node(node).since_ns(stop, least_ns) for node in _nodes_of(events.plan)),
+        default=stop - least_ns,
+    )
+
+
+def _had_no_time(events: RunEvents) -> bool:
+    """The cluster did not settle, and the machine did not give it as long as recovery takes."""
+    if settled(events.nemesis) is not False:
+        return False
+    times = [each.time_ns for each in events.nemesis if each.f == "settle"]
+    gave_ns = Machines.of(events.plan).harness.gave_ns(min(times), max(times))
+    return gave_ns < min(recovery_ns(events.plan), max(times) - min(times))
 
 
 def _compared(images: Iterable[ImageDigest]) -> set[str]:
@@ -212,7 +240,7 @@ def _two_digests(images: Iterable[ImageDigest]) -> Iterator[Finding]:
 
 
 def _not_settled(events: RunEvents) -> Iterator[Finding]:
-    if settled(events.nemesis) is not False:
+    if settled(events.nemesis) is not False or _had_no_time(events):
         return
     mark = [each for each in events.nemesis if each.f == "settle"][-1]
     missing = mark.value.get("missing") if isinstance(mark.value, dict) else None

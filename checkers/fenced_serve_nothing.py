@@ -43,6 +43,7 @@ from framework.evidence.kinds import (
     Stalled,
     evidence_of,
 )
+from framework.evidence.machine import Machine, Machines
 from framework.evidence.run_events import RunEvents, incarnations
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, EVENTS, Clause, Count, Finding
@@ -236,7 +237,8 @@ def _fenced_by_log(events: RunEvents) -> dict[str, list[Fenced]]:
         length_ns = length_of(each for each in events.of(LeaseGranted) if each.node != node)
         if length_ns is not None:
             own = _applied(each for id in ids for each in reported[id] if each.node != node)
-            found[node] = list(_out_of_service(own, length_ns))
+            machine = Machines.of(events.plan).of_node(node)
+            found[node] = list(_out_of_service(own, length_ns, machine))
     return found
 
 
@@ -250,14 +252,15 @@ def _applied(reported: Iterable[BrokerFenced | BrokerUnfenced]) -> list[Applied]
     return [found[offset] for offset in sorted(found)]
 
 
-def _out_of_service(moves: Iterable[Applied], length_ns: int) -> Iterator[Fenced]:
+def _out_of_service(moves: Iterable[Applied], length_ns: int, machine: Machine) -> Iterator[Fenced]:
     since: Applied | None = None
     for each in moves:
         if isinstance(each.change, BrokerFenced):
             since = since or each
         elif since is not None:
-            begin_ns = since.by_ns + length_ns + APPLIED_NS
-            yield Fenced(begin_ns, each.not_before_ns - APPLIED_NS, since.change)
+            begin_ns = machine.until_ns(since.by_ns + length_ns, APPLIED_NS)
+            end_ns = machine.since_ns(each.not_before_ns, APPLIED_NS)
+            yield Fenced(begin_ns, end_ns, since.change)
             since = None
 
 

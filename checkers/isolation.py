@@ -22,12 +22,13 @@ from math import inf
 from statistics import median
 from typing import Final, TypeAlias
 
-from checkers.folds.peace import Stretch, owed
+from checkers.folds.peace import Stretch, owed, recovery_ns
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.clocks import earliest_ns, latest_ns
 from framework.evidence.kinds import SnapshotWritten
+from framework.evidence.machine import Machine, Machines
 from framework.evidence.run_events import RunEvents, unreported
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
@@ -35,7 +36,6 @@ from framework.plugins.capabilities import DATA_FLOODS, NODE_ANSWERS
 from framework.plugins.checker import CLIENTS, EVENTS, LEDGER, Clause, Count, Finding
 from framework.plugins.options import need_positive
 from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST
-from framework.plugins.system import RECOVERY_S
 
 FLOOD: Final = "flood"
 CONTROLLER: Final = "controller"
@@ -141,7 +141,8 @@ Judgement: TypeAlias = tuple[Count, Sequence[Finding]]
 def isolation(events: RunEvents, options: IsolationOptions = IsolationOptions()) -> Outcome:
     asked = [each for each in events.operations if each.f == FLOOD]
     floods = list(_floods(asked))
-    times = Times(asked, owed(events.faults, _nodes(events)))
+    machine = Machines.of(events.plan).harness
+    times = Times(asked, owed(events.faults, _nodes(events)), machine)
     calm = [each for each in floods if times.calm(each.begin_ns, each.end_ns)]
     found = _beside_floods(events, calm, times, options.busy * 1000)
     disturbed = Disturbed(events, times, calm, options.busy * 1000)
@@ -196,7 +197,13 @@ def _floods(asked: Iterable[Operation]) -> Iterator[Flooded]:
 class Times:
     """When a fault held, and when there was a flood, or might have been."""
 
-    def __init__(self, asked: Iterable[Operation], stretches: Iterable[Stretch]) -> None:
+    def __init__(
+        self,
+        asked: Iterable[Operation],
+        stretches: Iterable[Stretch],
+        machine: Machine,
+    ) -> None:
+        self._machine = machine
         self._calm = [each for each in stretches if each.calm]
         self._begins = [each.begin_ns for each in self._calm]
         self._flooded = [
@@ -205,12 +212,13 @@ class Times:
         ]
 
     def calm(self, begin_ns: float, end_ns: float, recovery_ns: int = 0) -> bool:
-        """No fault held from begin to end, and none had within `recovery_ns` before."""
+        """No fault held from begin to end, and none had within `recovery_ns` of the machine's
+        before."""
         at = bisect_right(self._begins, begin_ns) - 1
         if at < 0 or end_ns > self._calm[at].end_ns:
             return False
         since_ns = self._begins[at]
-        return not since_ns or since_ns + recovery_ns <= begin_ns
+        return not since_ns or self._machine.until_ns(since_ns, recovery_ns) <= begin_ns
 
     def quiet(self, begin_ns: float, end_ns: float) -> bool:
         """No flood then, nor so shortly before that it might still tell."""
@@ -352,24 +360,22 @@ def _epochs(events: RunEvents) -> list[Pair]:
     snapshots: dict[str, list[SnapshotWritten]] = defaultdict(list)
     for each in events.of(SnapshotWritten):
         snapshots[each.node].append(each)
-    names = _names(events, CONTROLLER)
+    names, machines = _names(events, CONTROLLER), Machines.of(events.plan)
     pairs = []
     for before, after in reported:
         left = names.get(before.result["leader"])
         own = snapshots[left] if left is not None else ()
         risen = before.result["leader_epoch"] < after.result["leader_epoch"]
-        lost = risen and left is not None and not _handed_over(before, after, own)
+        begin_ns, end_ns = _span(before, after)
+        by_ns = machines.of_node(left or "").until_ns(end_ns, SNAPSHOT_NS)
+        lost = risen and left is not None and not _handed_over(begin_ns, by_ns, own)
         pairs.append(Pair(before, after, _risen(before, after) if lost else ""))
     return pairs
 
 
-def _handed_over(before: Operation, after: Operation, snapshots: Iterable[SnapshotWritten]) -> bool:
+def _handed_over(begin_ns: int, by_ns: int, snapshots: Iterable[SnapshotWritten]) -> bool:
     """Whether the leader that was left wrote a snapshot then: it may have let go for that."""
-    begin_ns, end_ns = _span(before, after)
-    return any(
-        latest_ns(each) >= begin_ns and earliest_ns(each) <= end_ns + SNAPSHOT_NS
-        for each in snapshots
-    )
+    return any(latest_ns(each) >= begin_ns and earliest_ns(each) <= by_ns for each in snapshots)
 
 
 def _risen(before: Operation, after: Operation) -> str:
@@ -424,9 +430,7 @@ class Disturbed:
     def __init__(
         self, events: RunEvents, times: Times, floods: Iterable[Flooded], busy_ms: float
     ) -> None:
-        reported = events.plan.get("recovery_s")
-        seconds = reported if isinstance(reported, int | float) and reported > 0 else RECOVERY_S
-        self._recovery_ns = round(seconds * 1e9)
+        self._recovery_ns = recovery_ns(events.plan)
         self._times = times
         floods = list(floods)
         in_peace = [

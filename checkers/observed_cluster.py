@@ -18,18 +18,19 @@ from itertools import groupby
 from typing import Final, TypeAlias
 
 from checkers.folds.lives import Lives
-from checkers.folds.peace import FOREVER_NS, Stretch, owed
+from checkers.folds.peace import FOREVER_NS, Stretch, Upset, owed
+from checkers.folds.peace import recovery_ns as recovery_of
 from checkers.folds.sweeps import falls
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.machine import Machines
 from framework.evidence.run_events import FaultRecord, RunEvents, settle_marks, settled, unhealed
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import NODE_ANSWERS
 from framework.plugins.checker import LEDGER, Clause, Count, Finding
 from framework.plugins.outcomes import CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST
-from framework.plugins.system import RECOVERY_S
 
 OWN_VIEW: Final = "describe-node"
 LEADERS_VIEW: Final = "describe-quorum"
@@ -125,12 +126,12 @@ Nodes: TypeAlias = Mapping[str, Mapping[str, Recorded]]
 def observed_cluster(events: RunEvents) -> Outcome:
     nodes: Nodes = events.plan.get("nodes") or {}
     views, lists = list(_views(events.observations)), list(_lists(events.observations))
-    recovery_ns = _recovery_ns(events)
+    recovery_ns = recovery_of(events.plan)
     judgements: dict[Clause, Judgement] = {
         ONE_LEADER: _one_leader(views, nodes),
         NO_WAY_BACK: _no_way_back(views, Lives(events.faults)),
         COMMITTED_KEPT: _committed_kept(views),
-        LIVE_LISTED: _live_listed(lists, _quiet(events, nodes, recovery_ns), nodes, recovery_ns),
+        LIVE_LISTED: _live_listed(lists, _quiet(events, nodes, recovery_ns), events, recovery_ns),
         DEAD_UNLISTED: _dead_unlisted(lists, events, nodes, recovery_ns),
         ONE_ADDRESS: _one_address(lists, nodes),
         HEARD: _heard(events, nodes, recovery_ns),
@@ -322,21 +323,15 @@ def _quiet(events: RunEvents, nodes: Nodes, recovery_ns: int) -> Sequence[Quiet]
     marks = settle_marks(events.nemesis)
     seen = settled(events.nemesis) is True and not unhealed(events.faults)
     mark_ns = marks[-1].time_ns if seen else FOREVER_NS
+    machine = Machines.of(events.plan).harness
     found = []
     for each in owed(events.faults, nodes):
         if each.calm:
-            since_ns = each.begin_ns + recovery_ns if each.begin_ns else 0
+            since_ns = machine.until_ns(each.begin_ns, recovery_ns) if each.begin_ns else 0
             found.append(Quiet(since_ns, min(mark_ns, each.end_ns)))
             if each.begin_ns <= mark_ns < each.end_ns:
                 found.append(Quiet(mark_ns, each.end_ns, settled=True))
     return [each for each in found if each.since_ns < each.end_ns]
-
-
-def _recovery_ns(events: RunEvents) -> int:
-    reported = events.plan.get("recovery_s")
-    return round(
-        (reported if isinstance(reported, int | float) and reported > 0 else RECOVERY_S) * 1e9
-    )
 
 
 def _asked_ns(operation: Operation) -> int:
@@ -345,6 +340,10 @@ def _asked_ns(operation: Operation) -> int:
 
 def _ended_ns(operation: Operation) -> int:
     return operation.completed_ns or _asked_ns(operation)
+
+
+def _span(first: Operation, last: Operation) -> tuple[int, int]:
+    return _asked_ns(first), _ended_ns(last)
 
 
 # --- lists of brokers ---------------------------------------------------------------------
@@ -364,9 +363,9 @@ def _by_teller(lists: Iterable[BrokerList]) -> Mapping[str, list[BrokerList]]:
 
 
 def _live_listed(
-    lists: Sequence[BrokerList], quiet: Sequence[Quiet], nodes: Nodes, recovery_ns: int
+    lists: Sequence[BrokerList], quiet: Sequence[Quiet], events: RunEvents, recovery_ns: int
 ) -> Judgement:
-    brokers = _brokers(nodes)
+    brokers, upset = _brokers(events.plan.get("nodes") or {}), Upset.of(events.plan)
     findings, compared = [], Counter[str]()
     for peace in quiet:
         owing = [each for each in lists if peace.holds(each.operation)]
@@ -374,8 +373,10 @@ def _live_listed(
             compared[teller] += len(own)
             for name, number in brokers.items():
                 for streak in _streaks(own, partial(_keeps_quiet_of, number)):
-                    lasts = _ended_ns(streak[-1].operation) - _asked_ns(streak[0].operation)
-                    if lasts >= recovery_ns or (peace.settled and len(streak) == len(own)):
+                    begin_ns, end_ns = _span(streak[0].operation, streak[-1].operation)
+                    whole = peace.settled and len(streak) == len(own)
+                    long = upset.machine.gave_ns(begin_ns, end_ns) >= recovery_ns
+                    if long or (whole and not upset.at(end_ns)):
                         findings.append(
                             _listing(teller, "does not tell of", name, number, streak, LIVE_LISTED)
                         )
@@ -430,8 +431,10 @@ NOBODY_DEAD: Final = "no broker was dead for longer than recovery takes"
 def _deaths(events: RunEvents, nodes: Nodes, recovery_ns: int) -> Iterator[tuple[FaultRecord, int]]:
     """Faults that ended processes and left most of the system alone, as did no other meanwhile; and
     when the system had recovered from each."""
+    machine = Machines.of(events.plan).harness
     for fault in events.faults:
-        since_ns, until_ns = (fault.injected_ns or 0) + recovery_ns, fault.over_ns or FOREVER_NS
+        since_ns = machine.until_ns(fault.injected_ns or 0, recovery_ns)
+        until_ns = fault.over_ns or FOREVER_NS
         if fault.ends_processes and fault.effective and since_ns < until_ns:
             meanwhile = [each for each in events.faults if _meets(each, fault)]
             if meanwhile == [fault] and any(not each.calm for each in owed(meanwhile, nodes)):
@@ -492,13 +495,14 @@ def _heard(events: RunEvents, nodes: Nodes, recovery_ns: int) -> Judgement:
     asked: dict[str, list[Operation]] = {name: [] for name in nodes}
     for each in events.observations:
         asked.setdefault(str(each.node), []).append(each)
+    machine = Machines.of(events.plan).harness
     findings = [
         _silence(node, silent)
         for stretch in owed(events.faults, nodes)
         if stretch.calm
         for node, own in asked.items()
         for silent in _silences(own, stretch)
-        if _ended_ns(silent[-1]) - _asked_ns(silent[0]) >= recovery_ns
+        if machine.gave_ns(*_span(silent[0], silent[-1])) >= recovery_ns
     ]
     enough = sum(min(ANSWERS, sum(map(_answered, own))) for own in asked.values())
     return (enough, ANSWERS * len(asked)), findings

@@ -30,6 +30,7 @@ from typing import Any, Final
 
 from checkers.folds.log_ends import answered_limits, goes_back, hidden
 from checkers.folds.observations import with_observations
+from checkers.folds.peace import Upset
 from checkers.folds.topic_ids import LIVES, by_topic_id, topic_lives, topic_of
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome, unquoted
@@ -372,7 +373,10 @@ def _unreadable(events: RunEvents, acknowledged: Sequence[Claim]) -> Iterator[Fi
     ]
     peace = settled(events.nemesis) is True and not unhealed(events.faults)
     silent = _last_of(finals, _gives_nothing)
-    refused = _last_of(finals, lambda each: peace and not each.ok)
+    upset = Upset.of(events.plan)
+    refused = _last_of(
+        finals, lambda each: peace and not each.ok and not upset.at(each.completed_ns or 0)
+    )
     for last, how in ((silent, "gave nothing below its own high watermark"), (refused, "failed")):
         if len(last) >= TRIES:
             yield finding(

@@ -5,7 +5,8 @@ reason (B.2 rules 6 and 11 among them) or with an exit code, a process that ende
 was done to it, a node that fell silent, a part of one that stood still for longer than `stall`:
 each is a finding. Stalls while the process was paused, and those that processes share because the
 machine itself had no time, are not; nor is the time for which the kernel says that it had no core
-for the process. Time in which other nodes of the machine stood still is no silence, either.
+for the process, nor what the machine took, as the harness measured it. Time in which other nodes of
+the machine stood still is no silence, either.
 
 Each clause wants to have heard of every node of the plan.
 """
@@ -34,6 +35,7 @@ from framework.evidence.kinds import (
     Ticked,
     evidence_of,
 )
+from framework.evidence.machine import UNMEASURED, Machine, Machines
 from framework.evidence.run_events import FaultRecord, RunEvents, incarnations
 from framework.plugins.checker import DISKS, EVENTS, LEDGER, Clause, Finding
 from framework.plugins.options import need_positive
@@ -183,14 +185,17 @@ def _exit_codes(ends: Iterable[ProcessEnded]) -> Iterator[Finding]:
 
 def _stalls(stalls: Iterable[Stalled], events: RunEvents, long_ns: int) -> Iterator[Finding]:
     """Processes of one machine stand still together while it has no time for them. So the time that
-    a stall shares with another node's is not held against it, what it has alone is. Nodes to which
-    something was done say nothing of the machine."""
+    a stall shares with another node's is not held against it, what it has alone is, of what the
+    machine gave it. Nodes to which something was done say nothing of the machine."""
+    machines = Machines.of(events.plan)
     one_machine = events.plan.get("hosts", "auto") in ON_ONE_MACHINE
     spans = [(each, (earliest_ns(each) - each.lasted_ns, latest_ns(each))) for each in stalls]
     own = [pair for pair in spans if not _acted_on(events.faults, pair[0].node, *pair[1])]
     for each, span in own:
         others = [other for stall, other in own if one_machine and stall.node != each.node]
-        if each.lasted_ns - each.delayed_ns - _covered_ns(*span, others) >= long_ns:
+        alone_ns = min(each.lasted_ns, _alone_ns(*span, others, UNMEASURED))
+        given_ns = _alone_ns(*span, others, machines.of_node(each.node))
+        if min(given_ns, alone_ns - each.delayed_ns) >= long_ns:
             yield finding(
                 f"{each.node}'s {each.part} stood still for {each.lasted_ns / 1e6:.0f} ms",
                 evidence=[each],
@@ -198,14 +203,16 @@ def _stalls(stalls: Iterable[Stalled], events: RunEvents, long_ns: int) -> Itera
             )
 
 
-def _covered_ns(begin_ns: int, end_ns: int, spans: Iterable[tuple[int, int]]) -> int:
-    """How much of the time from begin to end lies in any of the spans."""
-    covered_ns, reached_ns = 0, begin_ns
+def _alone_ns(
+    begin_ns: int, end_ns: int, spans: Iterable[tuple[int, int]], machine: Machine
+) -> int:
+    """How much of the time from begin to end lies in none of the spans, and was given."""
+    alone_ns, reached_ns = 0, begin_ns
     for since_ns, till_ns in sorted(spans):
-        since_ns, till_ns = max(reached_ns, since_ns), min(end_ns, till_ns)
-        if till_ns > since_ns:
-            covered_ns, reached_ns = covered_ns + till_ns - since_ns, till_ns
-    return covered_ns
+        if since_ns > reached_ns:
+            alone_ns += machine.gave_ns(reached_ns, min(since_ns, end_ns))
+        reached_ns = max(reached_ns, till_ns)
+    return alone_ns + machine.gave_ns(reached_ns, end_ns)
 
 
 def _acted_on(faults: Iterable[FaultRecord], node: str, begin: int, end: int) -> bool:
@@ -259,6 +266,7 @@ def _silent(events: RunEvents, options: ProcessHealthOptions) -> Iterator[Findin
         long_ns = round(options.silence * 1e9)
     if not ticks or not long_ns:
         return
+    machines = Machines.of(events.plan)
     end_ns = max((each.time_ns for each in events.nemesis), default=0)
     for node, lives in incarnations(_reported(events)).items():
         held = [*_held(events.faults, node), *_starved(events, node)]
@@ -268,7 +276,7 @@ def _silent(events: RunEvents, options: ProcessHealthOptions) -> Iterator[Findin
                 following.append(end_ns)
             for last, next_ns in zip(life, following, strict=False):
                 since_ns = latest_ns(last)
-                silent_ns = next_ns - since_ns - _covered_ns(since_ns, next_ns, held)
+                silent_ns = _alone_ns(since_ns, next_ns, held, machines.of_node(node))
                 if silent_ns < long_ns or _asked_for(events, life[0], since_ns, next_ns):
                     continue
                 yield finding(
@@ -312,8 +320,8 @@ def _never_back(events: RunEvents, boot_s: float) -> Iterator[Finding]:
         since = max(killed, key=lambda each: each.since_ns, default=None)
         if since is None or since.healed_ns is None:
             continue
-        starved_ns = _covered_ns(since.healed_ns, last_ns, _starved(events, node))
-        if last_ns - since.healed_ns - starved_ns < boot_s * 1e9:
+        starved, machine = _starved(events, node), Machines.of(events.plan).of_node(node)
+        if _alone_ns(since.healed_ns, last_ns, starved, machine) < boot_s * 1e9:
             continue
         if latest_ns(lives[-1][0]) < since.since_ns and latest_ns(last) < since.healed_ns:
             yield finding(

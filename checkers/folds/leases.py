@@ -22,6 +22,7 @@ from framework.evidence.clocks import (
     surely_not_after,
 )
 from framework.evidence.kinds import Evidence, LeaseGranted, Served, Stalled
+from framework.evidence.machine import Machine, Machines
 from framework.evidence.run_events import RunEvents, incarnations
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
@@ -50,12 +51,12 @@ class Lease:
             self.served |= isinstance(each, Served)
             self.ran_ns = each.at_ns if self.ran_ns is None else self.ran_ns
 
-    def was_over(self, served: Served, life: Iterable[Evidence]) -> bool:
+    def was_over(self, served: Served, life: Iterable[Evidence], machine: Machine) -> bool:
         """Whether the process, of which all this is known, began on this answer after the end, by
         what it did before."""
-        ran_ns = self.ran_ns
+        ran_ns, at_ns = self.ran_ns, served.at_ns
         return self.served or (
-            ran_ns is not None and served.at_ns - ran_ns > lag_ns(life, ran_ns, served.at_ns)
+            ran_ns is not None and machine.gave_ns(ran_ns, at_ns) > lag_ns(life, ran_ns, at_ns)
         )
 
 
@@ -73,7 +74,9 @@ def served_without_lease(events: RunEvents) -> tuple[int, list[Finding]]:
     """How many successes were judged, and those that no lease covers."""
     asked = by_node(events.operations)
     judged, findings = 0, []
+    machines = Machines.of(events.plan)
     for node, lives in incarnations(events.evidence).items():
+        machine = machines.of_node(node)
         for life in lives:
             lease: Lease | None = None
             for each in life:
@@ -81,7 +84,7 @@ def served_without_lease(events: RunEvents) -> tuple[int, list[Finding]]:
                     lease = Lease(each)
                 elif isinstance(each, Served) and each.success:
                     judged += 1
-                    findings += _judge(each, lease, asked.get(node, []), life)
+                    findings += _judge(each, lease, asked.get(node, []), life, machine)
                 if lease is not None and not isinstance(each, Stalled):
                     lease.saw(each)
     return judged, findings
@@ -102,7 +105,11 @@ def length_of(grants: Iterable[LeaseGranted]) -> int | None:
 
 
 def _judge(
-    served: Served, lease: Lease | None, operations: list[Operation], life: Sequence[Evidence]
+    served: Served,
+    lease: Lease | None,
+    operations: list[Operation],
+    life: Sequence[Evidence],
+    machine: Machine,
 ) -> list[Finding]:
     if lease is None:
         return [_never_leased(served, operations)]
@@ -112,7 +119,7 @@ def _judge(
     beside = under_way(served, operations)
     end = moment_of(lease.grant, lease.end_ns)
     after = [each for each in beside if surely_before(end, begin(each), rounded_ns)]
-    if not after and not lease.was_over(served, life):
+    if not after and not lease.was_over(served, life, machine):
         return []
     late_ms = (served.at_ns - lease.end_ns) / 1e6
     shown = after or beside

@@ -1,14 +1,19 @@
-"""When a system owed its clients service, by the ledger alone: in peace, and under faults that
-leave most of it alone."""
+"""When a system owed its clients service, by what the harness knows alone: in peace, and under
+faults that leave most of it alone; not where the machine starved it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
+from framework.evidence.machine import Machine, Machines
 from framework.evidence.run_events import FaultRecord
+from framework.plugins.system import RECOVERY_S
 
 FOREVER_NS: Final = 1 << 62
+LAPSE_NS: Final = 3_000_000_000
+"""A machine that gives less than a third of a time that is so long may cost brokers their leases,
+and leaders those that follow them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,30 @@ def owed(faults: Sequence[FaultRecord], nodes: Mapping[str, Mapping[str, Any]]) 
         if not active or _most(left, nodes):
             found.append(Stretch(begin, end, not active))
     return found
+
+
+def recovery_ns(plan: Mapping[str, Any]) -> int:
+    """How long what is owed may fail, by what the system says of itself."""
+    said = plan.get("recovery_s")
+    return round((said if isinstance(said, int | float) and said > 0 else RECOVERY_S) * 1e9)
+
+
+@dataclass(frozen=True, slots=True)
+class Upset:
+    """What the machine may have done to a system that had settled. `recovery_ns`: within what time
+    it gets over that."""
+
+    machine: Machine
+    recovery_ns: int
+
+    @classmethod
+    def of(cls, plan: Mapping[str, Any]) -> "Upset":
+        return cls(Machines.of(plan).harness, recovery_ns(plan))
+
+    def at(self, at_ns: int) -> bool:
+        """Whether it need not have got over it at that moment."""
+        since_ns = self.machine.since_ns(at_ns, self.recovery_ns)
+        return self.machine.least_ns(since_ns, at_ns, LAPSE_NS) < LAPSE_NS // 3
 
 
 def _most(left: set[str], nodes: Mapping[str, Mapping[str, Any]]) -> bool:

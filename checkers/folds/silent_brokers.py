@@ -9,14 +9,14 @@ from typing import Any
 
 from checkers.folds.brokers import ids_of
 from checkers.folds.committed_log import CommittedLog
-from checkers.folds.peace import owed
+from checkers.folds.peace import owed, recovery_ns
 from checkers.folds.replay import Replay
 from framework.checking.findings import finding
 from framework.evidence.changes import BrokerRegistered, BrokerUnfenced, PartitionState
 from framework.evidence.clocks import earliest_ns
+from framework.evidence.machine import Machines
 from framework.evidence.run_events import FaultRecord, RunEvents, voters
 from framework.plugins.checker import LEDGER, Count, Finding
-from framework.plugins.system import RECOVERY_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,16 @@ class Silence:
 
 def unfenced(events: RunEvents, log: CommittedLog) -> tuple[Count, list[Finding]]:
     """How many brokers and replicas of theirs were judged, and what is wrong."""
-    recovery_s = float(events.plan.get("recovery_s") or RECOVERY_S)
+    long_ns = recovery_ns(events.plan)
     votes = set(voters(events.plan))
     brokers = {each.broker_id for each in log.records if isinstance(each, BrokerRegistered)}
     silences = [
         each
-        for each in sorted(_silences(events, recovery_s), key=lambda each: each.due_ns)
+        for each in sorted(_silences(events, long_ns), key=lambda each: each.due_ns)
         if each.broker in brokers or each.node not in votes  # a voter need be no broker
     ]
     if not silences:
-        return f"no broker's node was dead for {recovery_s:g} s while the others worked", []
+        return f"no broker's node was dead for {long_ns / 1e9:g} s while the others worked", []
     heard = (each for each in events.evidence if each.node in votes)
     reported_ns = max(map(earliest_ns, heard), default=0)
     state, compared, findings = Replay(), 0, list[Finding]()
@@ -59,19 +59,20 @@ def unfenced(events: RunEvents, log: CommittedLog) -> tuple[Count, list[Finding]
     return compared, findings
 
 
-def _silences(events: RunEvents, recovery_s: float) -> Iterator[Silence]:
+def _silences(events: RunEvents, long_ns: int) -> Iterator[Silence]:
     """Kills of brokers' nodes that lasted long enough while most nodes were left alone."""
     nodes: Mapping[str, Any] = events.plan.get("nodes") or {}
-    ids, long_ns = ids_of(events.plan), round(recovery_s * 1e9)
-    stretches = owed(events.faults, nodes)
+    ids = ids_of(events.plan)
+    stretches, machine = owed(events.faults, nodes), Machines.of(events.plan).harness
     for victims, begin_ns, end_ns in _kills(events.faults):
         for stretch in stretches:
             since_ns = max(begin_ns, stretch.begin_ns)
-            if min(end_ns, stretch.end_ns) - since_ns < long_ns:
+            due_ns = machine.until_ns(since_ns, long_ns)
+            if due_ns > min(end_ns, stretch.end_ns):
                 continue
             for node in victims:
                 for broker in ids.get(node, ()):
-                    yield Silence(node, broker, since_ns, since_ns + long_ns)
+                    yield Silence(node, broker, since_ns, due_ns)
 
 
 def _kills(faults: Iterable[FaultRecord]) -> Iterator[tuple[Iterable[str], int, int]]:

@@ -40,6 +40,7 @@ from framework.run.clocks import measured
 from framework.run.faults import FaultDriver
 from framework.run.interrupt import interruptible, left_to_check
 from framework.run.ledger import Ledger
+from framework.run.machine import watched
 from framework.run.options import Test, as_json
 from framework.run.progress import Progress
 from framework.run.schedule import schedule
@@ -232,7 +233,7 @@ def _run_cluster(
             plan["nodes"] = clusters.describe(cluster.fleet, test.specs)
             plan["time_zero_ns"] = zero_ns = time.monotonic_ns()
             plan["time_zero"] = datetime.now(UTC).isoformat()
-            with measured(cluster.fleet, zero_ns) as plan["clocks"]:
+            with measured(cluster.fleet, zero_ns) as plan["clocks"], watched(zero_ns) as busy:
                 folder.write_plan(plan)
                 ready(folder)
                 try:
@@ -241,6 +242,7 @@ def _run_cluster(
                     if not folder.history.exists():
                         raise
                     _ended_early(folder, plan, progress, error)
+            plan["machine"] = busy
             folder.write_plan(plan)
             progress.phase("collect")
             if test.options.keep:

@@ -1,0 +1,110 @@
+"""What the machine took of a run's time: the one place in which time limits allow for it.
+
+A process that waits for a core does nothing, and is not to blame. While a run goes on the harness
+measures, from outside of every node, how much of the time a process could not have had a core
+(`took` in the plan's `machine`, see `framework.run.machine`). Rules with a limit count the time
+that was given: `gave_ns` of what lies between two moments, `until_ns` and `since_ns` for the moment
+at which a limit ends or begins. Where the machine took all of it no limit passes.
+
+Of a run without such figures, and of nodes on other machines than the harness's, nothing is known
+to have been taken.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from framework.evidence.clocks import ON_ONE_MACHINE
+from framework.history.event import Recorded
+
+NS_PER_MS: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Moments in ascending order, in ns since the run began, by the harness's clock, and how much
+    had been given by each. In between it was given evenly."""
+
+    at_ns: Sequence[int] = ()
+    given_ns: Sequence[int] = ()
+
+    @classmethod
+    def of(cls, spans: Sequence[Sequence[int]]) -> "Machine":
+        """From `[from_ms, to_ms, took_ms]`, in order, none beside another."""
+        at_ms = [each for begin, end, _ in spans for each in (begin, end)]
+        taken_ms = accumulate(each for _, _, took in spans for each in (0, took))
+        given_ms = [at - taken for at, taken in zip(at_ms, taken_ms, strict=True)]
+        return cls([at * NS_PER_MS for at in at_ms], [given * NS_PER_MS for given in given_ms])
+
+    def gave_ns(self, begin_ns: int, end_ns: int) -> int:
+        """How much of the time from begin to end a process could have had a core."""
+        return max(0, self._given(end_ns) - self._given(begin_ns))
+
+    def took_ns(self, begin_ns: int, end_ns: int) -> int:
+        """The rest of it."""
+        return max(0, end_ns - begin_ns) - self.gave_ns(begin_ns, end_ns)
+
+    def least_ns(self, begin_ns: int, end_ns: int, length_ns: int) -> int:
+        """The least that was given in any time of that length that ends between begin and end."""
+        first = bisect_left(self.at_ns, begin_ns - length_ns)
+        ends = {end_ns, begin_ns}
+        for at_ns in self.at_ns[first : bisect_right(self.at_ns, end_ns)]:
+            ends |= {at_ns, at_ns + length_ns}
+        return min(
+            self.gave_ns(each - length_ns, each) for each in ends if begin_ns <= each <= end_ns
+        )
+
+    def until_ns(self, begin_ns: int, given_ns: int) -> int:
+        """The first moment by which so much was given since `begin_ns`."""
+        given = self._given(begin_ns) + given_ns
+        at_ns = _on_line(self.given_ns, self.at_ns, given, bisect_left(self.given_ns, given))
+        return max(begin_ns, at_ns)
+
+    def since_ns(self, end_ns: int, given_ns: int) -> int:
+        """The last moment from which on so much was given till `end_ns`."""
+        given = self._given(end_ns) - given_ns
+        at_ns = _on_line(self.given_ns, self.at_ns, given, bisect_right(self.given_ns, given))
+        return min(end_ns, at_ns)
+
+    def _given(self, at_ns: int) -> int:
+        """Of the time up to a moment."""
+        return _on_line(self.at_ns, self.given_ns, at_ns, bisect_right(self.at_ns, at_ns))
+
+
+def _on_line(xs: Sequence[int], ys: Sequence[int], x: int, after: int) -> int:
+    """The y of an x that `xs[after]` follows, on the lines between known points; outside of them
+    both grow alike."""
+    if not xs:
+        return x
+    if after in (0, len(xs)):
+        end = after - 1 if after else 0
+        return x + ys[end] - xs[end]
+    begin, end = after - 1, after
+    return ys[begin] + (ys[end] - ys[begin]) * (x - xs[begin]) // (xs[end] - xs[begin])
+
+
+UNMEASURED: Final = Machine()
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """`harness`: the machine on which clients run, and the nodes that are on it. `here`: which
+    those are; None: all."""
+
+    harness: Machine = UNMEASURED
+    here: Collection[str] | None = None
+
+    @classmethod
+    def of(cls, plan: Mapping[str, Recorded]) -> "Machines":
+        measured: Recorded = plan.get("machine") or {}
+        harness = Machine.of(measured.get("took") or ())
+        clocks = plan.get("clocks")
+        if isinstance(clocks, Mapping):
+            return cls(harness, {node for node, clock in clocks.items() if clock.get("shared")})
+        return cls(harness, None if plan.get("hosts", "auto") in ON_ONE_MACHINE else ())
+
+    def of_node(self, node: str) -> Machine:
+        """The one that a node is on."""
+        return self.harness if self.here is None or node in self.here else UNMEASURED

@@ -1,0 +1,131 @@
+"""Rules with a time limit count the time that the machine gave: what takes long while it has none
+to give is nobody's fault, what is wrong at any time is, and so is what took long beside."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from planted_endings import clean
+from planted_runs import MS
+from test_contract import case
+from test_convergence import node_stays_behind
+
+from checkers.convergence import CAUGHT_UP, convergence
+from framework.verdict import Verdict
+
+EXCUSED: Mapping[str, set[str]] = {
+    "controlled-shutdown-safety": {
+        "3.0 s before any record fenced it",
+        "4 of 4 produces to t/0 failed while b1 (broker 4) left, all for 3.3 s",
+        "5 of 6 produces to t/0 failed",
+    },
+    "convergence": {
+        "node stays behind",
+        "broker of a workload that leaves is not the end",
+        "broker out of service",
+        "topic cannot be read in the end",
+        "partition cannot be read in the end",
+        "partition without a leader though a broker of its isr works",
+    },
+    "fenced-serve-nothing": {
+        "by the log",
+    },
+    "lease-exclusion": {
+        "b3 had been dead for 15 s, and broker 6 was not fenced",
+        "b3 had been dead for 15 s, and broker 6 still led 22222222-2222-2222-2222-222222222222/0",
+    },
+    "observed-cluster": {
+        "a live broker is not listed in the end",
+        "a live broker is not listed for long",
+        "a live broker is not listed after a run without faults",
+        "a broker does not tell of itself from the first on",
+        "a dead broker is listed for long",
+        "a node that lives is silent in the end",
+        "a node is silent for a while",
+        "a broker that is never started again is listed",
+    },
+    "partition-data": {
+        "8: unanswered",
+    },
+    "process-health": {
+        "b1's data loop stood still for 1500 ms",
+        "b1's data loop stood still for 3000 ms",
+        "b2 fell silent",
+        "silence of all",
+        "silence within a life",
+        "silence between pauses",
+        "c2's data loop stood still for 4000 ms",
+        "stall beside a paused node",
+        "b1 was killed and started again 12 s before the end, and did not boot",
+    },
+    "zombie-fencing": {
+        "serves after its lease by its own events",
+        "serves absence after its lease",
+        "serves one of several topics after its lease",
+    },
+}
+"""Violations of checkers that have limits, that are none on a machine without time; all others of
+theirs are some at any time. Of availability all of them."""
+
+EXCUSED = {**EXCUSED, "availability": set(case("availability").planted)}
+
+
+def took(story: Any, *spans: tuple[int, int, int]) -> Any:
+    """The same story on a machine of which the harness measured that it took so much."""
+    story.plan = {**story.plan, "machine": {"cores": 2, "took": [list(each) for each in spans]}}
+    return story
+
+
+@pytest.mark.parametrize("name", sorted(EXCUSED))
+def test_a_machine_without_time_excuses_what_takes_long_and_nothing_else(name: str) -> None:
+    it = case(name)
+    excused = {
+        violation
+        for violation, (_, story) in it.planted.items()
+        if it.judge(took(story(), (-1_000_000, 10_000_000, 10_780_000))).verdict is not it.verdict
+    }
+    assert excused == EXCUSED[name]
+
+
+@pytest.mark.parametrize("name", sorted(EXCUSED))
+def test_what_a_machine_took_long_before_excuses_nothing(name: str) -> None:
+    it = case(name)
+    for violation in EXCUSED[name]:
+        _, story = it.planted[violation]
+        assert it.judge(took(story(), (-1_000_000, -600_000, 392_000))).verdict is it.verdict, (
+            violation
+        )
+
+
+@pytest.mark.parametrize("name", sorted(EXCUSED))
+def test_a_machine_without_time_makes_no_clean_run_wrong(name: str) -> None:
+    it = case(name)
+    result = it.judge(took(it.clean, (-1_000_000, 10_000_000, 10_780_000)))
+    assert result.verdict is not Verdict.INVALID, result.findings
+
+
+@pytest.mark.parametrize("took_ms", [0, 900, 1100])
+def test_a_node_may_be_behind_by_seconds_that_it_was_given(took_ms: int) -> None:
+    """3 s before the end something was committed that one has not; 2 s are allowed."""
+    story = clean(lagging="b1", quiet_ms=3000)
+    node_stays_behind(story)
+    outcome = convergence(took(story, (100, 3_100, took_ms)).run_events())
+    accused = [each for each in outcome.findings if "b1 had come to" in each.message]
+    assert bool(accused) == (took_ms < 1000)
+
+
+@pytest.mark.parametrize("took_ms", [0, 40_000, 50_000])
+def test_a_cluster_that_does_not_settle_was_given_time(took_ms: int) -> None:
+    """A minute, of which 15 s are enough; with less it is not known whether it would have."""
+    story = clean()
+    story.plan = {**story.plan, "recovery_s": 15}
+    at = next(at for at, each in enumerate(story.nemesis) if each.f == "settle")
+    begin = story.nemesis[at]
+    end = replace(begin, time_ns=60_000 * MS, value={"settled": False, "missing": "c2"})
+    story.nemesis[at : at + 1] = [replace(begin, type="invoke", value=None), end]
+    outcome = convergence(took(story, (0, 60_000, took_ms)).run_events())
+    accused = any("did not settle" in each.message for each in outcome.findings)
+    assert accused == (took_ms < 45_000)
+    known = outcome.clauses[CAUGHT_UP.name]
+    assert (known == (0, 6)) == (not accused), known

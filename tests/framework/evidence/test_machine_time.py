@@ -1,0 +1,94 @@
+"""Time that a machine gave: limits that end later on a busy one."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from framework.evidence.machine import UNMEASURED, Machine, Machines
+
+S = 10**9
+BUSY = Machine.of([[1000, 3000, 1000], [3000, 4000, 1000], [10_000, 12_000, 1500]])
+"""From 1 s to 3 s half of the time is taken, then all of it till 4 s, at 10 s three quarters."""
+
+
+@pytest.mark.parametrize(
+    ("begin_s", "end_s", "gave_s"),
+    [
+        *((0, 1, 1), (0, 2, 1.5), (2, 3, 0.5), (3, 4, 0), (3.5, 5, 1), (0, 20, 16.5)),
+        *((4, 10, 6), (11, 13, 1.25), (12, 99, 87), (5, 5, 0), (6, 5, 0)),
+    ],
+)
+def test_what_was_given(begin_s: float, end_s: float, gave_s: float) -> None:
+    begin, end = round(begin_s * S), round(end_s * S)
+    assert BUSY.gave_ns(begin, end) == gave_s * S
+    assert BUSY.took_ns(begin, end) == max(0, end - begin) - gave_s * S
+    assert UNMEASURED.gave_ns(begin, end) == max(0, end - begin)
+
+
+@pytest.mark.parametrize(
+    ("begin_s", "given_s", "until_s"),
+    [
+        (0, 1, 1),
+        (0, 1.5, 2),
+        (1, 1, 3),
+        (1, 1.5, 4.5),
+        (3.2, 0.1, 4.1),
+        (3.2, 0, 3.2),
+        (11, 2, 13.75),
+    ],
+)
+def test_a_limit_ends_when_so_much_was_given(
+    begin_s: float, given_s: float, until_s: float
+) -> None:
+    assert BUSY.until_ns(round(begin_s * S), round(given_s * S)) == round(until_s * S)
+
+
+@pytest.mark.parametrize(
+    ("end_s", "given_s", "since_s"),
+    [(1, 1, 0), (2, 1, 0.5), (4, 0.5, 2), (3.7, 0.0, 3.7), (5, 1, 4), (5, 1.5, 2), (13, 2, 9.5)],
+)
+def test_a_limit_began_where_so_much_was_given_since(
+    end_s: float, given_s: float, since_s: float
+) -> None:
+    assert BUSY.since_ns(round(end_s * S), round(given_s * S)) == round(since_s * S)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 500), st.integers(1, 900), st.floats(0, 1)), max_size=8),
+    st.integers(0, 9_000),
+    st.integers(0, 9_000),
+)
+def test_limits_and_what_was_given_fit(
+    drawn: list[tuple[int, int, float]], at_ms: int, limit_ms: int
+) -> None:
+    spans, begin = list[list[int]](), 0
+    for gap, length, share in drawn:
+        spans.append([begin + gap, begin + gap + length, round(share * length)])
+        begin += gap + length
+    machine, at, limit = Machine.of(spans), at_ms * 1_000_000, limit_ms * 1_000_000
+    slack = 2 * len(spans) + 2  # ns are whole
+    until, since = machine.until_ns(at, limit), machine.since_ns(at, limit)
+    assert until >= at + limit and since <= at - limit
+    assert abs(machine.gave_ns(at, until) - limit) <= slack
+    assert abs(machine.gave_ns(since, at) - limit) <= slack
+
+
+PLAN: dict[str, Any] = {"machine": {"took": [[0, 1000, 400]]}}
+
+
+@pytest.mark.parametrize(
+    ("more", "took_ms"),
+    [
+        ({"hosts": "namespaces"}, 400),
+        ({"hosts": "ssh"}, 0),
+        ({"hosts": "ssh", "clocks": {"n1": {"samples": []}}}, 0),
+        ({"hosts": "docker", "clocks": {"n1": {"shared": True}}}, 400),
+        ({"hosts": "docker", "machine": None}, 0),
+    ],
+)
+def test_nodes_of_other_machines_and_of_older_runs(more: dict[str, Any], took_ms: int) -> None:
+    machines = Machines.of({**PLAN, **more})
+    assert machines.of_node("n1").took_ns(0, S) == took_ms * 1_000_000
+    assert machines.harness.took_ns(0, S) == (0 if "machine" in more else 400_000_000)
