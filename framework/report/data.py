@@ -17,6 +17,7 @@ from framework.history.pairing import PHASE, Operation
 from framework.history.reader import History, read_history
 from framework.plugins.capabilities import gives_evidence
 from framework.report.logs import LogLine, read_logs, zero_of
+from framework.report.messages import KINDS
 from framework.report.nodes import Span, spans
 
 NS: Final = 1e9
@@ -69,6 +70,9 @@ class Run:
     """What observers asked; `operations` are clients'."""
     logs: Sequence[LogLine] = ()
     """What nodes logged, in order; read where there are findings to show it with."""
+    evidence: Sequence[Evidence] = ()
+    """What nodes wrote as it happened, of the kinds of a space-time diagram; of each node in
+    order. Kept where there are findings."""
     end_s: float = field(init=False)
     """The last moment of which anything is known; at least 1."""
 
@@ -93,6 +97,8 @@ def read_run(folder: Path) -> Run:
         missing,
     )
     history = _history(folder / "history.jsonl", missing)
+    evidence = _evidence(folder, plan or {}, missing)
+    found = _has_findings(verdict or {})
     return Run(
         folder=folder,
         plan=plan or {},
@@ -101,17 +107,24 @@ def read_run(folder: Path) -> Run:
         observations=history.observations if history else (),
         phases=_phases(history) if history else (),
         injections=_injections(folder / "faults.jsonl", missing),
-        spans=_spans(folder, plan or {}, missing),
+        spans=list(spans(evidence)),
         missing=missing,
-        logs=_logs(folder, plan or {}, verdict or {}, missing),
+        logs=_logs(folder, plan or {}, missing) if found else (),
+        evidence=[each for each in evidence if _is_drawn(each)] if found else (),
     )
 
 
-def _logs(
-    folder: Path, plan: Mapping[str, Any], verdict: Mapping[str, Any], missing: list[str]
-) -> list[LogLine]:
+def _is_drawn(evidence: Evidence) -> bool:
+    return evidence.source == "event" and isinstance(evidence, KINDS)
+
+
+def _has_findings(verdict: Mapping[str, Any]) -> bool:
+    return any(each.get("findings") for each in verdict.get("checkers") or ())
+
+
+def _logs(folder: Path, plan: Mapping[str, Any], missing: list[str]) -> list[LogLine]:
     zero = zero_of(plan)
-    if zero is None or not any(each.get("findings") for each in verdict.get("checkers") or ()):
+    if zero is None:
         return []
     try:
         return read_logs(folder, zero)
@@ -185,8 +198,8 @@ def _fold(found: dict[int, Injection], line: Mapping[str, Any]) -> None:
         injection.errors.append(str(line["error"]))
 
 
-def _spans(folder: Path, plan: Mapping[str, Any], missing: list[str]) -> list[Span]:
-    """What the nodes were, from as much evidence as there is."""
+def _evidence(folder: Path, plan: Mapping[str, Any], missing: list[str]) -> list[Evidence]:
+    """What can be read of it."""
     if not plan.get("nodes") and not any((folder / "nodes").glob("*")):
         missing.append("no nodes/: no node's log was collected")
         return []
@@ -199,12 +212,12 @@ def _spans(folder: Path, plan: Mapping[str, Any], missing: list[str]) -> list[Sp
         found.extend(system.observe(folder, plan))
     except (OSError, UsageError, LookupError, TypeError, ValueError) as error:
         missing.append(f"of what the nodes left behind not all can be read: {error}")
-        return list(spans(found))
+        return found
     known = {each.node for each in found if each.source != DISK}
     silent = [node for node in plan.get("nodes") or {} if node not in known]
     if silent and gives_evidence(system.capabilities) and not unreported(plan):
         missing.append(f"no events of {', '.join(silent)}: these nodes' logs were not collected")
-    return list(spans(found))
+    return found
 
 
 def _lines(path: Path, missing: list[str]) -> Iterator[Mapping[str, Any]]:

@@ -22,6 +22,7 @@ from framework.report.checker_figures import arranged
 from framework.report.data import NS, Injection, Run, read_run
 from framework.report.linearization import svg
 from framework.report.payload import packed, packed_plotly
+from framework.report.spacetime import Proof, SpaceTime
 from framework.report.story import Line, story
 from framework.report.text import full, shorten
 from framework.report.thinning import OUTCOMES, columns, end_s, start_s
@@ -29,6 +30,8 @@ from framework.report.thinning import OUTCOMES, columns, end_s, start_s
 log: Final = logging.getLogger(__name__)
 
 FILE: Final = "report.html"
+MAX_DIAGRAMS: Final = 6
+"""Space-time diagrams of one checker."""
 MAX_FINDINGS: Final = 100
 """Findings of one checker on the page; all of them are in verdict.json."""
 
@@ -148,9 +151,25 @@ def _page(run: Run, lines: Sequence[Line]) -> dict[str, Any]:
                     if finding["window"]
                 }
             ),
+            "spacetime": packed(_diagrams(run, checkers)),
             "plotly": packed_plotly(),
         },
     }
+
+
+def _diagrams(run: Run, checkers: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Space-time diagrams by finding: of each checker's first ones."""
+    if not run.evidence:
+        return {}
+    by_index, drawing = _by_index(run), SpaceTime(run)
+    found = {}
+    for finding in (each for it in checkers for each in it["findings"][:MAX_DIAGRAMS]):
+        if finding["window"]:
+            operations = [by_index[op["index"]] for op in finding["operations"]]
+            from_s, to_s = finding["window"]
+            proof = Proof(from_s, to_s, operations, finding["events"])
+            found[finding["id"]] = drawing.drawn(proof)
+    return {ident: picture for ident, picture in found.items() if picture}
 
 
 def _verdict(run: Run) -> str:

@@ -13,9 +13,12 @@ from threading import Lock
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
+from markupsafe import Markup
+
 from framework.report.data import Run, read_run
 from framework.report.logs import read_logs, zero_of
 from framework.report.render import FILE, MEANING, finding_rows, template, to_html
+from framework.report.spacetime import Proof, SpaceTime
 from framework.report.story import story
 from framework.serve.compare import compared
 from framework.serve.files import as_stored, inside
@@ -173,6 +176,7 @@ class App:
             "moment.html",
             row=self.catalogue.row(folder),
             it=moment(run, logs, at_s, room_s),
+            diagram=Markup(SpaceTime(run).drawn(Proof(at_s - room_s, at_s + room_s), room_s=0.0)),
             no_logs=zero is None,
             rooms=_ROOMS_S,
             logs_of=_logs_of(folder, self.catalogue.row(folder).id),

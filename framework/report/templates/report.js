@@ -182,10 +182,14 @@ async function showFinding(button) {
     element("td", moment.time.toFixed(3), {className: "n"}), element("td", moment.who),
     element("td", moment.what, {className: `prose ${moment.kind}`}),
   ]));
+  const diagram = element("div", [], {className: "scroll", tabIndex: 0});
+  diagram.innerHTML = (await data("spacetime"))[finding] ?? "";
   const proof = [...article.querySelectorAll(".scroll.tall")].map((table) => table.cloneNode(true));
   panel.replaceChildren(
     element("h3", article.querySelector(".message").textContent),
     element("p", element("a", "back to the finding", {href: `#${finding}`})),
+    ...(diagram.firstChild ? [element("h3", "Between nodes, as far as they wrote it down"), diagram] : []),
+    ...(proof.length ? [element("h3", "What proves it")] : []),
     ...proof,
     element("h3", rows.length ? "Around it: faults, what nodes became, what they logged"
       : "Nothing is known of what nodes did or logged around it"),
