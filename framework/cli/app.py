@@ -158,6 +158,12 @@ def run(
         ),
     ] = None,
     time_limit: Annotated[float, typer.Option(help="Length of the main phase, s.")] = 60.0,
+    exactly: Annotated[
+        bool,
+        typer.Option(
+            "--exactly", help="No longer than that, also where too little was done to be judged."
+        ),
+    ] = False,
     interval: Annotated[
         float, typer.Option(help="Mean time between a fault's start and its end, s.")
     ] = 5.0,
@@ -196,6 +202,7 @@ def run(
             rate=rate,
             concurrency=concurrency,
             time_limit_s=time_limit,
+            exactly=exactly,
             interval_s=interval,
             observe_s=observe,
             seed=seed,

@@ -2,7 +2,8 @@
 
 base            the protocol: what a generator is asked, what it sees, what it answers
 sources         op, ops, generate, repeat, cycle, sleep, nothing
-limits          once, limit, time_limit, process_limit, until_ok, map_ops, filter_ops, with_key
+limits          once, limit, time_limit, overtime, process_limit, until_ok, map_ops, filter_ops,
+                with_key
 rates           stagger, delay
 combine         any_of, mix, synchronize, phases, then
 threads         on_threads, clients, nemesis, each_thread, reserve
@@ -30,6 +31,7 @@ from framework.generators.limits import (
     limit,
     map_ops,
     once,
+    overtime,
     process_limit,
     time_limit,
     until_ok,
@@ -80,6 +82,7 @@ __all__ = [
     "once",
     "op",
     "ops",
+    "overtime",
     "phases",
     "process_limit",
     "repeat",

@@ -51,6 +51,34 @@ class TimeLimit(Wrapper):
 
 
 @dataclass(frozen=True, slots=True)
+class Overtime(Wrapper):
+    """Nothing at or after `duration` ns from the first operation, or, while `goes_on` holds then,
+    after twice as long."""
+
+    duration: int
+    goes_on: Callable[[], bool]
+    cutoff: int | None = None
+
+    def offer(self, context: Context) -> Offer | None:
+        cutoff = self.cutoff
+        if cutoff is not None and context.time >= cutoff:
+            if context.time >= cutoff + self.duration or not self.goes_on():
+                return None
+            cutoff += self.duration
+        offer = self.gen.offer(context)
+        if offer is None:
+            return None
+        due = offer.op.until if isinstance(offer.op, Pending) else offer.op.time or 0
+        if cutoff is not None and (due is None or due >= cutoff):
+            after = offer.after if isinstance(offer.op, Pending) else self.gen
+            return Offer(Pending(cutoff), self.around(after))
+        if isinstance(offer.op, Pending):
+            return Offer(offer.op, self.around(offer.after))
+        first = max(context.time, offer.op.time or 0) + self.duration
+        return Offer(offer.op, replace(self, gen=offer.after, cutoff=self.cutoff or first))
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessLimit(Wrapper):
     """Ends before the client processes that may have taken part outnumber `most`."""
 
@@ -123,6 +151,12 @@ def once(source: Source) -> Generator:
 def time_limit(seconds: float, source: Source) -> Generator:
     """The clock starts with the first operation; nothing is due at or after its end."""
     return TimeLimit(lift(source), round(seconds * NS_PER_S))
+
+
+def overtime(seconds: float, goes_on: Callable[[], bool], source: Source) -> Generator:
+    """A time limit at which `goes_on` is asked, and from then on again and again: while it holds,
+    it goes on for as long again at most."""
+    return Overtime(lift(source), round(seconds * NS_PER_S), goes_on)
 
 
 def process_limit(count: int, source: Source) -> Generator:

@@ -37,6 +37,7 @@ from framework.report.story import Line
 from framework.run import cluster as clusters
 from framework.run import interpreter, store
 from framework.run.clocks import measured
+from framework.run.enough import Enough
 from framework.run.faults import FaultDriver
 from framework.run.interrupt import interruptible, left_to_check
 from framework.run.ledger import Ledger
@@ -232,17 +233,18 @@ def _run_cluster(
             )
             plan["nodes"] = clusters.describe(cluster.fleet, test.specs)
             plan["time_zero_ns"] = zero_ns = time.monotonic_ns()
+            enough = Enough(say=progress.say)
             plan["time_zero"] = datetime.now(UTC).isoformat()
             with measured(cluster.fleet, zero_ns) as plan["clocks"], watched(zero_ns) as busy:
                 folder.write_plan(plan)
                 ready(folder)
                 try:
-                    _interpret(test, cluster, folder, zero_ns, progress, timings, stop)
+                    _interpret(test, cluster, folder, zero_ns, progress, timings, stop, enough)
                 except Exception as error:
                     if not folder.history.exists():
                         raise
                     _ended_early(folder, plan, progress, error)
-            plan["machine"] = busy
+            plan |= {"machine": busy} | ({"went_on": enough.went_on} if enough.went_on else {})
             folder.write_plan(plan)
             progress.phase("collect")
             if test.options.keep:
@@ -305,6 +307,7 @@ def _interpret(
     progress: Progress,
     timings: Timings,
     stop: threading.Event,
+    enough: Enough,
 ) -> None:
     def clock() -> int:
         return time.monotonic_ns() - time_zero_ns
@@ -313,6 +316,7 @@ def _interpret(
         if isinstance(event.process, int):
             timings.first_operation = timings.first_operation or time.monotonic()
             timings.last_operation = time.monotonic()
+        enough.event(event)
         progress.event(event)
 
     ledger = Ledger(folder.faults, clock)
@@ -327,7 +331,7 @@ def _interpret(
     journal = Journal(folder.path)
     try:
         interpreter.run(
-            schedule(test),
+            schedule(test, enough.goes_on),
             open_client=_client_factory(test, cluster),
             nemesis=driver,
             journal=journal,

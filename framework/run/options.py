@@ -39,6 +39,8 @@ class Options:
     concurrency: str | None = None
     """None: twice the number of nodes, or more where the workloads need more."""
     time_limit_s: float = 60.0
+    exactly: bool = False
+    """Where too little was done in that time the main phase is no longer all the same."""
     interval_s: float = 5.0
     observe_s: float = 2.0
     """How often every node is asked what it would tell anybody; 0: never."""

@@ -3,6 +3,7 @@ every test has: heal, verify, settle, final reads."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from framework.generators import (
@@ -12,6 +13,7 @@ from framework.generators import (
     nemesis,
     on_threads,
     op,
+    overtime,
     phases,
     stagger,
     time_limit,
@@ -23,12 +25,15 @@ from framework.run.options import Test
 FINAL_READS_LIMIT_S: Final = 30.0
 
 
-def schedule(test: Test) -> Generator:
-    """Main phase with faults, then heal, settle and final reads; the observer beside all of it."""
+def schedule(test: Test, goes_on: Callable[[], bool] = lambda: False) -> Generator:
+    """Main phase with faults, then heal, settle and final reads; the observer beside all of it.
+    While `goes_on` holds at its end, and it need not take exactly as long as was asked for, the
+    main phase takes as long again at most."""
     faults = [
         nemesis(package.schedule(test.options.interval_s)) for package in test.nemeses.values()
     ]
-    main = time_limit(test.options.time_limit_s, any_of(*_clients(test), *faults))
+    limit_s, both = test.options.time_limit_s, any_of(*_clients(test), *faults)
+    main = time_limit(limit_s, both) if test.options.exactly else overtime(limit_s, goes_on, both)
     whole = phases(
         nemesis(op("phase", value="main")),
         main,

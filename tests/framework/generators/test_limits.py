@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import pytest
 from schedules import fs, invocations, some, timed
 
 from framework.generators import (
@@ -11,6 +12,7 @@ from framework.generators import (
     map_ops,
     op,
     ops,
+    overtime,
     process_limit,
     repeat,
     simulate,
@@ -21,7 +23,7 @@ from framework.generators import (
     with_key,
 )
 from framework.generators.simulate import completes, imperfect, perfect_info, quick
-from framework.history.event import Event
+from framework.history.event import Completion, Event, Invocation
 
 S = 1_000_000_000
 
@@ -49,6 +51,36 @@ def test_time_limit_ends_a_generator_that_waits() -> None:
 def test_time_limit_does_not_begin_again_for_what_is_late() -> None:
     history = simulate(time_limit(3, stagger(2, repeat(op("a")))), completion=quick, seed=5)
     assert all((e.time or 0) < 3 * S for e in history)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "done", "end_s"), [(0, 3, 13), (3, 3, 13), (5, 5, 14), (99, 6, 16)]
+)
+def test_overtime_is_worked_until_enough_is_done_and_no_longer_than_as_long_again(
+    wanted: int, done: int, end_s: int
+) -> None:
+    """An operation a second, for 3 s."""
+    count = 0
+
+    def counted(op: Invocation, before: int) -> tuple[int, Completion]:
+        nonlocal count
+        count += 1
+        return quick(op, before)
+
+    once_a_second = delay(1, repeat(op("a")))
+    source = ops([overtime(3, lambda: count < wanted, ops([sleep(10), once_a_second])), op("b")])
+    history = simulate(source, completion=counted)
+    times = [(time or 0) // S for time, f in timed(history) if f == "a"]
+    assert times == list(range(10, 10 + done))
+    assert timed(history)[-1] == (end_s * S, "b")
+
+
+def test_overtime_ends_a_generator_that_waits_and_one_that_is_exhausted() -> None:
+    waits = ops([op("a"), sleep(100), op("b")])
+    history = simulate(ops([overtime(3, lambda: True, waits), op("c")]), completion=quick)
+    assert timed(history) == [(0, "a"), (6 * S, "c")]
+    history = simulate(ops([overtime(3, lambda: True, op("a")), op("c")]), completion=quick)
+    assert timed(history) == [(0, "a"), (0, "c")]
 
 
 def test_process_limit_bounds_the_processes_that_may_have_taken_part() -> None:

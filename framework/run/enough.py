@@ -1,0 +1,77 @@
+"""Whether a run has done enough to be judged when its time is over.
+
+On a busy machine little succeeds within the time that a quiet one needs for much more, and what
+checkers have too little of is UNKNOWN. So such a run goes on, for as long again at most. What is
+enough is said by checkers, each for itself; this is only what most of them begin with.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from framework.history.event import NEMESIS, Event, Json
+from framework.plugins.fault import FaultOp
+
+ENOUGH: Final = 10
+"""Successes a kind of operation, on average; and answers of each, of which a quarter will do where
+fewer were asked for."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Enough:
+    """What clients and faults of a run have come to so far. Fed with its events, as they happen;
+    `say` is told, once, why it goes on."""
+
+    say: Callable[[str], None]
+    went_on: str = ""
+    """Why; empty: it did not."""
+    _asked: Counter[str] = field(default_factory=Counter)
+    _answered: Counter[str] = field(default_factory=Counter)
+    _ok: Counter[str] = field(default_factory=Counter)
+    _injected: Counter[str] = field(default_factory=Counter)
+    _bit: Counter[str] = field(default_factory=Counter)
+
+    def event(self, event: Event) -> None:
+        if event.process == NEMESIS:
+            self._fault(event)
+        elif isinstance(event.process, int):
+            self._asked[event.f] += event.type == "invoke"
+            self._answered[event.f] += event.type in ("ok", "fail")
+            self._ok[event.f] += event.type == "ok"
+
+    def _fault(self, event: Event) -> None:
+        fault = FaultOp.parse(event.f)
+        value: Json = event.value
+        if event.type == "invoke" or fault is None or fault.verb != "start":
+            return
+        if isinstance(value, Mapping) and "skipped" not in value:
+            self._injected[fault.fault] += 1
+            self._bit[fault.fault] += value.get("bit") is True
+
+    def wanting(self) -> list[str]:
+        """What there is too little of, in a few words each."""
+        return [*self._few_operations(), *self._few_faults()]
+
+    def goes_on(self) -> bool:
+        """Whether it does, now that its time is over."""
+        wanting = self.wanting()
+        if wanting and not self.went_on:
+            self.went_on = "; ".join(wanting)
+            self.say(f"too little was done, it goes on (as long again at most): {self.went_on}")
+        return bool(wanting)
+
+    def _few_operations(self) -> Iterator[str]:
+        for f, asked in sorted(self._asked.items()):
+            least = max(1, min(ENOUGH, asked // 4))
+            if self._answered[f] < least:
+                yield f"{self._answered[f]} of {asked} {f} answered, {least} are enough"
+        least = ENOUGH * len(self._asked)
+        if self._ok.total() < least:
+            yield f"{self._ok.total()} operations ok, {least} are enough"
+
+    def _few_faults(self) -> Iterator[str]:
+        for fault, injected in sorted(self._injected.items()):
+            least = -(-injected // 2)
+            if self._bit[fault] < least:
+                yield f"{fault} bit in {self._bit[fault]} of {injected} injections"

@@ -1,0 +1,92 @@
+"""Which runs go on when their time is over."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import pytest
+
+from framework.history.event import NEMESIS, Completion, CompletionType, Invocation, Json
+from framework.run.enough import ENOUGH, Enough
+
+
+@dataclass(slots=True, kw_only=True)
+class Heard(Enough):
+    """With what was said."""
+
+    say: Callable[[str], None] = field(init=False)
+    said: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.say = self.said.append
+
+
+def made(*done: tuple[str, CompletionType, int], faults: Iterable[Json] = ()) -> Heard:
+    """Of operations (f, outcome, how many), and of what came of each injection of `pause`."""
+    enough = Heard()
+    for f, outcome, count in done:
+        for _ in range(count):
+            enough.event(Invocation(process=1, f=f))
+            enough.event(Completion(type=outcome, process=1, f=f))
+    for value in faults:
+        enough.event(Invocation(process=NEMESIS, f="start-pause"))
+        enough.event(Completion(type="info", process=NEMESIS, f="start-pause", value=value))
+        enough.event(Completion(type="info", process=NEMESIS, f="stop-pause", value={"bit": False}))
+    return enough
+
+
+BIT: Json = {"id": 1, "shape": "one", "victims": {}, "bit": True}
+MISSED: Json = {"id": 1, "shape": "one", "victims": {}, "bit": False}
+SKIPPED: Json = {"skipped": "pause is already active"}
+
+
+@pytest.mark.parametrize(
+    "enough",
+    [
+        made(("read", "ok", ENOUGH)),
+        made(("read", "ok", 2 * ENOUGH - 1), ("create", "ok", 1)),
+        made(("read", "ok", 2 * ENOUGH - 1), ("create", "ok", 1), ("create", "fail", 60)),
+        made(("read", "ok", 60), ("seize", "fail", 9)),
+        made(("read", "ok", 30), ("create", "ok", 2), ("create", "info", 9)),
+        made(("read", "ok", 30), faults=[BIT]),
+        made(("read", "ok", 30), faults=[BIT, MISSED, SKIPPED, SKIPPED]),
+    ],
+)
+def test_what_did_enough_ends(enough: Heard) -> None:
+    assert not enough.goes_on(), enough.wanting()
+    assert not enough.said and not enough.went_on
+
+
+@pytest.mark.parametrize(
+    ("enough", "why"),
+    [
+        (made(("read", "ok", ENOUGH - 1)), "9 operations ok, 10 are enough"),
+        (made(("read", "ok", 19), ("seize", "fail", 9)), "19 operations ok, 20 are enough"),
+        (made(("read", "ok", 60), ("create", "info", 9)), "0 of 9 create answered, 2 are enough"),
+        (
+            made(("read", "ok", 60), ("create", "ok", 9), ("create", "info", 90)),
+            "9 of 99 create answered, 10 are enough",
+        ),
+        (made(("read", "ok", 60), faults=[MISSED]), "pause bit in 0 of 1 injections"),
+        (made(("read", "ok", 60), faults=[BIT, MISSED, MISSED]), "pause bit in 1 of 3 injections"),
+    ],
+)
+def test_what_did_too_little_goes_on_and_says_so_once(enough: Heard, why: str) -> None:
+    assert enough.goes_on() and enough.goes_on()
+    assert enough.went_on == why
+    assert len(enough.said) == 1 and why in enough.said[0]
+
+
+def test_it_ends_when_it_has_done_enough() -> None:
+    enough = made(("read", "ok", ENOUGH - 1))
+    assert enough.goes_on()
+    enough.event(Invocation(process=1, f="read"))
+    assert enough.goes_on(), "not before it is answered"
+    enough.event(Completion(type="ok", process=1, f="read"))
+    assert not enough.goes_on()
+    assert enough.went_on, "plan.json keeps that it did"
+
+
+def test_observers_are_no_clients() -> None:
+    enough = made(("read", "ok", ENOUGH))
+    enough.event(Invocation(process="observer-n1", f="describe-node"))
+    assert not enough.goes_on()
