@@ -207,7 +207,7 @@ class Times:
         self._calm = [each for each in stretches if each.calm]
         self._begins = [each.begin_ns for each in self._calm]
         self._flooded = [
-            (each.invoked_ns or 0, inf if each.end is None else _ended_ns(each) + AFTER_NS)
+            (each.began_ns, inf if each.end is None else _ended_ns(each) + AFTER_NS)
             for each in asked
         ]
 
@@ -225,16 +225,12 @@ class Times:
         return all(end_ns < since or begin_ns > till for since, till in self._flooded)
 
 
-def _asked_ns(operation: Operation) -> int:
-    return operation.invoked_ns or 0
-
-
 def _ended_ns(operation: Operation) -> int:
-    return operation.completed_ns or _asked_ns(operation)
+    return operation.completed_ns or operation.began_ns
 
 
 def _span(first: Operation, last: Operation) -> tuple[int, int]:
-    return _asked_ns(first), _ended_ns(last)
+    return first.began_ns, _ended_ns(last)
 
 
 # --- control requests -----------------------------------------------------------------------------
@@ -484,7 +480,7 @@ def _beside(flood: Flooded, pairs: Iterable[Pair]) -> list[Pair]:
     return [
         each
         for each in pairs
-        if flood.begin_ns <= _asked_ns(each.before)
+        if flood.begin_ns <= each.before.began_ns
         and _ended_ns(each.after) <= flood.end_ns + AFTER_NS
     ]
 

@@ -275,6 +275,7 @@ def test_end_of_the_log_that_nobody_tells_may_hold_a_delete() -> None:
     """No operation after it is in the log, and nobody saw the cluster agree."""
     story = clean()
     stays(story)
+    story.create("v", type="fail", error="TOPIC_ALREADY_EXISTS")
     assert_valid(effects_once(story.run_events()))
     story.final(settled=False)
     assert_valid(effects_once(story.run_events()))

@@ -174,6 +174,14 @@ def test_what_was_never_shown_is_not_counted() -> None:
     assert counts["old-generations-refused"] == 0
 
 
+def test_joins_at_one_time_are_after_none() -> None:
+    story = Story()
+    joins = [story.invoke("join", None, of_member(member)) for member in "abc"]
+    for each in joins:
+        story.complete(each, "ok", assigned(1))
+    assert groups(story.run_events()).clauses["generations-rise"] == 0
+
+
 def test_nothing_is_seen_where_nobody_is_in_a_group() -> None:
     story = Story()
     produce(story, 0)
@@ -281,6 +289,7 @@ def the_newest_of_several_generations_comes_last(story: Story) -> None:
 
 @PLANTED.violation("has committed 3", "ends at 2", on=Story)
 def an_offset_beyond_the_end_that_it_had_then(story: Story) -> None:
+    story.op("produce", KEY, {"value": 1}, type="info", error="CLIENT_TIMED_OUT")
     produce(story, 0, 1)
     commit(story, 1, 3)
     committed(story, 3)
@@ -324,6 +333,7 @@ def an_offset_beyond_the_end(story: Story) -> None:
 def an_offset_beyond_an_end_that_went_back(story: Story) -> None:
     produce(story, 0, 1, 2)
     commit(story, 1, 3)
+    story.op("list-offsets", KEY, {"at": "latest"}, {"offset": 3})
     story.final()
     story.op("list-offsets", KEY, {"at": "latest"}, {"offset": 2})
     committed(story, 3)
@@ -391,6 +401,12 @@ def reported_late_what_was_committed_over(story: Story) -> None:
     commit(story, 1, 2)
     commit(story, 2, 4, "b")
     join(story, "a", 1, "assignment", t0=2)
+
+
+def told_no_place_to_begin(story: Story) -> None:
+    """Nothing was assigned to it."""
+    commit(story, 1, 2)
+    story.op("join", None, of_member("a"), {"generation": 1})
 
 
 def same_member_twice(story: Story) -> None:
@@ -521,6 +537,7 @@ LOOK_ALIKES = [
     read_to_the_end_before_the_final_phase,
     final_read_that_stops_before_the_end,
     concurrent_with_a_join,
+    told_no_place_to_begin,
     old_assignment_reported_late,
     reported_late_what_was_committed_over,
     same_member_twice,

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from contract import Plants
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from judging import clause_of, judged
 from planted_runs import PLAN, Story
 
-from checkers.isolation import MEDIAN_OF, Isolation, IsolationOptions
+from checkers.isolation import MEDIAN_OF, Isolation, IsolationOptions, isolation
 from framework.evidence.kinds import SnapshotWritten
 from framework.history.event import observer_of
 from framework.history.pairing import Operation
@@ -297,6 +297,35 @@ def test_floods_that_show_nothing(reported: Mapping[str, Any]) -> None:
     assert clause_of(result, "undelayed").compared == 0
 
 
+@pytest.mark.parametrize(
+    ("told", "shows"),
+    [
+        ({"data_ms": 100.0}, True),
+        ({"data_ms": 99.9}, False),
+        ({"late_p99_ms": DATA_MS / 4}, True),
+        ({"late_p99_ms": DATA_MS / 4 + 0.1}, False),
+        ({"nodes": [flooded_node("n1", DATA_MS, refused=149)]}, True),
+        ({"nodes": [flooded_node("n1", DATA_MS, refused=150)]}, False),
+    ],
+)
+def test_where_a_flood_begins_to_show_something(told: Mapping[str, Any], shows: bool) -> None:
+    story = begun()
+    story.turns(2, **told)
+    assert bool(clause_of(judged(CHECKER, story), "undelayed").compared) == shows
+
+
+def test_figures_are_of_the_slowest_and_of_all_floods_in_peace() -> None:
+    story = in_line(begun(), n1=inf, n2=149)
+    with story.fault(victims={"n1": {}}):
+        story.flood(data_ms=900)
+    assert isolation(story.run_events()).figures == {
+        "floods": 3,
+        "floods_in_peace": 2,
+        "data_request_ms": DATA_MS,
+        "control_request_share": 0.5,
+    }
+
+
 def test_a_bound_of_ones_own() -> None:
     story = begun()
     story.turns(data_ms=60.0)
@@ -419,6 +448,10 @@ TIMES = st.lists(st.integers(1, 600), min_size=6, max_size=30)
 
 @settings(deadline=None, max_examples=60)
 @given(beside=TIMES, without=TIMES, slower=st.integers(1, 20))
+@example(beside=[150] * 6, without=[1] * 6, slower=1)
+@example(beside=[149] * 6, without=[1] * 6, slower=1)
+@example(beside=[200] * 6, without=[50] * 6, slower=1)
+@example(beside=[199] * 6, without=[50] * 6, slower=1)
 def test_medians_decide_however_slow_the_machine(
     beside: Sequence[int], without: Sequence[int], slower: int
 ) -> None:
@@ -452,6 +485,23 @@ def most_floods_do(story: Flooded) -> None:
 @PLANTED.violation("2 of 2 floods unsettled", "n1 listed n3, and then no longer", on=begun)
 def floods_have_a_broker_fenced(story: Flooded) -> None:
     story.unsettled_turns(election=False)
+
+
+@PLANTED.violation("2 of 2 floods unsettled", "n1 listed n3, and then no longer", on=begun)
+def floods_have_a_broker_fenced_when_they_are_just_over(story: Flooded) -> None:
+    for _ in range(2):
+        story.flood()
+        story.listed -= {3}
+        story.rounds(1000)
+        story.listed |= {3}
+        story.quiet()
+
+
+@PLANTED.violation("2 of 2 floods unsettled", "leader epoch 1, and then 2", on=Flooded)
+def floods_cost_leaderships_and_nobody_was_asked_without_one(story: Flooded) -> None:
+    for _ in range(2):
+        story.unsettled_flood()
+        story.wait(5000)
 
 
 BOTH = pytest.mark.parametrize("election", [True, False])
@@ -496,6 +546,37 @@ def test_on_a_machine_without_time_for_the_harness_it_may_happen(election: bool)
     assert judged(CHECKER, story).verdict is Verdict.INVALID
     story.operations = late
     assert clause_of(judged(CHECKER, story), named(election)).verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("late_ms", "verdict"), [(249.0, Verdict.INVALID), (250.0, Verdict.UNKNOWN)]
+)
+def test_machine_that_had_no_time_for_a_quarter_of_a_second(
+    late_ms: float, verdict: Verdict
+) -> None:
+    story = begun()
+    for _ in range(2):
+        story.unsettled_flood()
+        story.quiet()
+    story.operations = [
+        replace(each, result={**each.result, "late_max_ms": late_ms}) if each.f == "flood" else each
+        for each in story.operations
+    ]
+    assert clause_of(judged(CHECKER, story), "no-election").verdict is verdict
+
+
+@pytest.mark.parametrize(("recovery_s", "verdict"), [(1, Verdict.INVALID), (0, None)])
+def test_time_to_recover_is_the_systems(recovery_s: float, verdict: Verdict | None) -> None:
+    """Two seconds after a fault; where the plan does not say, it is half a minute."""
+    story = begun()
+    story.plan["recovery_s"] = recovery_s
+    for _ in range(2):
+        with story.fault(victims={"n1": {}}):
+            story.wait(1000)
+        story.wait(2000)
+        story.unsettled_flood()
+        story.quiet()
+    assert clause_of(judged(CHECKER, story), "no-election").verdict is verdict
 
 
 @BOTH
