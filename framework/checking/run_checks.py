@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from framework.checking.keyed import Judged, Outcome, Row, failed, keyed_together
+from framework.checking.workers import by_reference_counts
 from framework.evidence.catalogue import KINDS, concrete
 from framework.evidence.kinds import DISK, Evidence
 from framework.evidence.rows import EvidenceRows
@@ -77,6 +78,12 @@ class RunCheck:
             nemesis=events.nemesis if self.nemesis else (),
             faults=events.faults if self.faults else (),
         )
+        if isinstance(seen.evidence, EvidenceRows):
+            with by_reference_counts():
+                return self._judged(seen)
+        return self._judged(seen)
+
+    def _judged(self, seen: RunEvents) -> Judged:
         if self.parts is None:
             return self.rule(seen)
         return {key: self._part(part) for key, part in self.parts(seen).items()}

@@ -5,7 +5,9 @@ the Arrow schema of each kind follows from its fields (`schemas`).
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from framework.evidence.ids import (
@@ -600,9 +602,18 @@ def own_fields(kind: type[Evidence]) -> tuple[str, ...]:
 
 def same_fact(one: Evidence, other: Evidence) -> bool:
     """Whether both say the same thing, whoever says it, and when."""
-    return type(one) is type(other) and all(
-        getattr(one, name) == getattr(other, name) for name in own_fields(type(one))
-    )
+    return type(one) is type(other) and _facts(one) == _facts(other)
+
+
+def _facts(each: Evidence) -> object:
+    kind = type(each)
+    if kind not in _FACTS:
+        names = own_fields(kind)
+        _FACTS[kind] = attrgetter(*names) if names else lambda _: None
+    return _FACTS[kind](each)
+
+
+_FACTS: Final[dict[type, Callable[[Evidence], object]]] = {}
 
 
 def described(evidence: Evidence) -> str:

@@ -78,7 +78,7 @@ def rows_of(kind: type[Evidence], table: pa.Table) -> list[Evidence]:
 def _is_plain(kind: type[Evidence]) -> bool:
     """Whether an object is its slots: then they are filled column by column, in a quarter of the
     time that a frozen dataclass takes to construct."""
-    return not hasattr(kind, "__post_init__") and not hasattr(kind, "__dict__")
+    return not hasattr(kind, "__post_init__") and not kind.__dictoffset__
 
 
 def _constructed(
@@ -103,9 +103,17 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     elif pa.types.is_string(column.type) and _repeats(words := pc.unique(column), column):
         texts = np.array(words.to_pylist(), object)
         values = texts[np.asarray(pc.index_in(column, words))].tolist()
+    elif _is_of_numbers(column.type) and not column.null_count:
+        flat = pc.list_flatten(column).to_numpy().tolist()
+        ends = np.cumsum(np.asarray(pc.list_value_length(column))).tolist()
+        values = [tuple(flat[first:end]) for first, end in zip([0, *ends], ends, strict=False)]
     else:
         values = column.to_pylist()
     return values
+
+
+def _is_of_numbers(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) and pa.types.is_integer(kind.value_type))
 
 
 def _repeats(words: pa.Array, column: pa.ChunkedArray) -> bool:
