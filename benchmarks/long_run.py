@@ -155,12 +155,12 @@ def changed(record: int, offset: int) -> PartitionChanged:
 
 @dataclass
 class Beginning:
-    """What nodes tell up to the first group, in order."""
+    """What nodes report up to the first group, in order."""
 
     rows: list[Evidence] = field(default_factory=list)
     at_ns: int = 0
 
-    def tell(self, node: str, kind: Any, **fields: Any) -> None:
+    def report(self, node: str, kind: Any, **fields: Any) -> None:
         self.at_ns += STEP_NS // 10
         seq = sum(each.node == node for each in self.rows)
         place = {
@@ -173,39 +173,39 @@ class Beginning:
 
 
 def beginning(records: Sequence[Change]) -> list[Evidence]:
-    told, end = Beginning(), len(records)
+    nodes, end = Beginning(), len(records)
     for at, node in enumerate(NODES, 1):
         role = {"broker_id": BROKERS[node]} if node in BROKERS else {"replica_id": at}
         log = {"log_start": 0, "log_end": 0, "last_epoch": 0}
-        told.tell(node, kinds.Booted, voters=(1, 2, 3), **log, **role)
+        nodes.report(node, kinds.Booted, voters=(1, 2, 3), **log, **role)
     for node in VOTERS:
-        told.tell(node, kinds.EpochSaved, epoch=EPOCH, leader=None, vote=1)
+        nodes.report(node, kinds.EpochSaved, epoch=EPOCH, leader=None, vote=1)
         if node != "c1":
             log = {"candidate_log": (0, 0), "own_log": (0, 0)}
-            told.tell(node, kinds.Voted, epoch=EPOCH, candidate=1, granted=True, **log)
-    told.tell("c1", kinds.Elected, epoch=EPOCH, votes=(1, 2))
+            nodes.report(node, kinds.Voted, epoch=EPOCH, candidate=1, granted=True, **log)
+    nodes.report("c1", kinds.Elected, epoch=EPOCH, votes=(1, 2))
     for node in NODES:
         role = "leader" if node == "c1" else "follower" if node in VOTERS else "observer"
-        told.tell(node, kinds.RoleTaken, role=role, epoch=EPOCH, leader=1)
-    told.tell("c1", kinds.Claimed, epoch=EPOCH, end_offset=1)
+        nodes.report(node, kinds.RoleTaken, role=role, epoch=EPOCH, leader=1)
+    nodes.report("c1", kinds.Claimed, epoch=EPOCH, end_offset=1)
     for node in NODES:
-        told.tell(node, kinds.Appended, **batch(0, end, node))
+        nodes.report(node, kinds.Appended, **batch(0, end, node))
         if node in VOTERS:
-            told.tell(node, kinds.Flushed, end_offset=end)
+            nodes.report(node, kinds.Flushed, end_offset=end)
     for node in NODES:
-        told.tell(node, kinds.Committed, offset=end, epoch=EPOCH, leading=node == "c1")
+        nodes.report(node, kinds.Committed, offset=end, epoch=EPOCH, leading=node == "c1")
         for each in records:
             own = {name: getattr(each, name) for name in kinds.own_fields(type(each))}
-            told.tell(node, type(each), **own)
+            nodes.report(node, type(each), **own)
     for at, (node, broker) in enumerate(BROKERS.items(), 1):
-        lease = {"start_ns": told.at_ns, "end_ns": told.at_ns + LEASE_NS}
-        told.tell(node, kinds.LeaseGranted, broker_id=broker, broker_epoch=at, **lease)
+        lease = {"start_ns": nodes.at_ns, "end_ns": nodes.at_ns + LEASE_NS}
+        nodes.report(node, kinds.LeaseGranted, broker_id=broker, broker_epoch=at, **lease)
         beat = {"target": "active", "accepted": True, "stale": False, "next_state": "active"}
         beat |= {"broker_id": broker, "broker_epoch": at, "answered_epoch": at}
-        told.tell(node, kinds.HeartbeatAnswered, **beat)
+        nodes.report(node, kinds.HeartbeatAnswered, **beat)
         states = {"before": "starting", "after": "active", "lease_ended": False}
-        told.tell(node, kinds.BrokerStateChanged, broker_epoch=at, **states)
-    return told.rows
+        nodes.report(node, kinds.BrokerStateChanged, broker_epoch=at, **states)
+    return nodes.rows
 
 
 def batch(base: int, end: int, node: str) -> dict[str, Any]:
@@ -307,7 +307,7 @@ def partition_fields(record: Numbers) -> dict[str, Any]:
 
 
 def chunk(groups: Groups, digests: pa.Array) -> Iterator[tuple[type[Evidence], pa.Table]]:
-    """All that nodes tell in these groups. `digests`: of the image behind each."""
+    """All that nodes report in these groups. `digests`: of the image behind each."""
     for at in range(RECORDS):
         yield from requests(groups, at)
     for node in NODES:
