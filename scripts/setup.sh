@@ -49,6 +49,9 @@ java_package() {
     fi
 }
 
+# The tests' own names of it are in tests/framework/serve/devtools.py.
+browser_works() { has chromium || has chromium-browser || has google-chrome; }
+
 venv_works() { "$VENV/bin/python" -c 'import pip' >/dev/null 2>&1; }
 docker_answers() { has docker && timeout 20 docker info >/dev/null 2>&1; }
 
@@ -63,6 +66,7 @@ missing_packages() {
     if [[ "$1" == test ]]; then
         has mmdebstrap || echo mmdebstrap
         has etcd || echo etcd-server
+        browser_works || echo chromium
         docker_answers || has dockerd || echo docker.io
         # Newer releases keep the client in a package of its own.
         has docker || if has apt-cache && known_to_apt docker-cli; then echo docker-cli; else echo docker.io; fi

@@ -19,6 +19,7 @@ STUBS = {
     "nft": "true",
     "mmdebstrap": "true",
     "etcd": "true",
+    "chromium": "true",
     "apt-cache": """if [[ "$2" == docker-cli || "$2" == "$(cat "$STATE/unknown")" ]]; then
     printf '%s:\\n  Candidate: (none)\\n' "$2"
 else
@@ -145,6 +146,29 @@ def test_ordinary_user_is_reported_what_is_missing(machine: Machine) -> None:
     assert "As root: apt-get install openjdk-17-jre-headless" in done.stderr
     assert "apt-get" not in machine.calls()
     assert not (machine.project / ".venv").exists()
+
+
+def test_tests_get_a_browser_where_there_is_none(machine: Machine) -> None:
+    stubs = Path(machine.path.partition(":")[0])
+    (stubs / "chromium").rename(stubs / "google-chrome")
+    assert machine.setup("test").returncode == 0
+    assert "apt-get" not in machine.calls()
+    (stubs / "google-chrome").unlink()
+    without = replace(machine, path=f"{stubs}:{tools_without(machine.state, 'chromium')}")
+    assert without.setup("run").returncode == 0
+    assert "apt-get" not in machine.calls()
+    without.setup("test")  # the stub of apt-get installs none
+    assert "--no-install-recommends chromium" in machine.calls()
+
+
+def tools_without(folder: Path, missing: str) -> Path:
+    """The machine's own tools, but for one."""
+    tools = folder / "tools"
+    tools.mkdir()
+    for tool in (*Path("/usr/bin").iterdir(), *Path("/bin").iterdir()):
+        if not tool.name.startswith(missing) and not (tools / tool.name).exists():
+            (tools / tool.name).symlink_to(tool)
+    return tools
 
 
 def test_a_package_that_does_not_help_is_a_failure(machine: Machine) -> None:

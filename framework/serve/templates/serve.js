@@ -1,5 +1,5 @@
 // The parts of a page that change while it is looked at, fetched again; without this all else works.
-const EVERY_MS = 2000;
+const EVERY_MS = 1000;
 const connection = document.getElementById("connection");
 
 async function refresh(part, address) {
