@@ -26,6 +26,7 @@ from framework.report.spacetime import Proof, SpaceTime
 from framework.report.story import Line, story
 from framework.report.text import full, shorten
 from framework.report.thinning import OUTCOMES, columns, end_s, start_s
+from framework.timings import PHASE
 
 log: Final = logging.getLogger(__name__)
 
@@ -213,6 +214,7 @@ def _facts(run: Run) -> list[tuple[str, Any]]:
     facts += [
         (key.removesuffix("_s").replace("_", " "), f"{value} s" if key.endswith("_s") else value)
         for key, value in ((run.verdict or {}).get("timings") or {}).items()
+        if not key.startswith(PHASE)
     ]
     return [(name, value) for name, value in facts if value not in (None, "")]
 

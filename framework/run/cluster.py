@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -43,12 +44,15 @@ def cluster_of(
     defect: str | None = None,
     stop: Callable[[], bool] = lambda: False,
     failed_start_logs: Callable[[str], Path] | None = None,
+    phase: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Cluster]:
     """A cluster in which all nodes serve and agree. Hosts and network are gone on exit.
 
     Raises `EngineError` when a node ends instead, or it does not settle within a minute; what
-    the nodes wrote is then copied to `failed_start_logs(node)`.
+    the nodes wrote is then copied to `failed_start_logs(node)`. `phase` is called with the name of
+    each step as it begins.
     """
+    phase("hosts")
     names = [spec.name for spec in specs]
     with provider.fleet(run_id, names, scratch, system.image()) as fleet:
         cluster = Cluster(
@@ -59,8 +63,11 @@ def cluster_of(
             settings=settings or {},
             defect=defect,
         )
+        phase("install")
         on_all(cluster, lambda node: system.install(cluster, node))
+        phase("start")
         on_all(cluster, cluster.start)
+        phase("barrier")
         wrong = _barrier(cluster, stop)
         if wrong is not None and not stop():
             if failed_start_logs is not None:
@@ -83,21 +90,26 @@ def _barrier(cluster: Cluster, stop: Callable[[], bool]) -> str | None:
 
 def stop_all(cluster: Cluster) -> None:
     """End every node that still runs, politely first. Failures are logged."""
-
-    def stop_one(node: str) -> None:
-        try:
-            cluster.stop(node)
-        except Exception as error:
-            log.warning("%s could not be stopped: %s", node, error)
-
-    on_all(cluster, stop_one)
+    on_all(cluster, partial(_stop, cluster))
 
 
-def collect(cluster: Cluster, into: Callable[[str], Path]) -> Mapping[str, str]:
-    """Copy what nodes wrote. Node -> why that could not be done: a verdict never hangs on it."""
+def _stop(cluster: Cluster, node: str) -> None:
+    try:
+        cluster.stop(node)
+    except Exception as error:
+        log.warning("%s could not be stopped: %s", node, error)
+
+
+def collect(
+    cluster: Cluster, into: Callable[[str], Path], *, stop: bool = False
+) -> Mapping[str, str]:
+    """Copy what nodes wrote. Node -> why that could not be done: a verdict never hangs on it.
+    `stop`: each is ended first, and none waits for another."""
     lost: dict[str, str] = {}
 
     def collect_one(node: str) -> None:
+        if stop:
+            _stop(cluster, node)
         host = cluster.host(node)
         try:
             _again(conclude, host, host.workdir, cluster.pid(node))

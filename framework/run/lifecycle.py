@@ -46,6 +46,7 @@ from framework.run.options import Test, as_json
 from framework.run.progress import Progress
 from framework.run.schedule import schedule
 from framework.run.versions import versions
+from framework.timings import Timings
 
 log: Final = logging.getLogger(__name__)
 
@@ -55,25 +56,6 @@ WARM_UP_S: Final = 20.0
 KEPT: Final[list[ExitStack]] = []
 """Clusters that outlive their run (`--keep`). They would be taken down when this list goes, so a
 process that has some must leave by `os._exit`."""
-
-
-@dataclass(slots=True)
-class Timings:
-    """Moments of a run, on the monotonic clock, in s. They end in verdict.json."""
-
-    started: float
-    first_operation: float | None = None
-    last_operation: float | None = None
-    verdict: float | None = None
-
-    def figures(self) -> dict[str, float]:
-        """The two waits that a user feels, in s."""
-        found = {}
-        if self.first_operation is not None:
-            found["start_to_first_operation_s"] = round(self.first_operation - self.started, 2)
-        if self.last_operation is not None and self.verdict is not None:
-            found["last_operation_to_verdict_s"] = round(self.verdict - self.last_operation, 2)
-        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,14 +74,16 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> Outcome:
 
     Raises `UsageError`, `EngineError`.
     """
-    timings = Timings(time.monotonic())
+    timings = Timings()
+    timings.phase("prepare")
     with interruptible() as stop, ThreadPoolExecutor(1) as beside, ExitStack() as stack:
         spark: list[Background] = []
         recorded = threading.Event()
-        precompiling = stack.enter_context(Precompiling(progress.say))
 
         def ready(folder: store.RunFolder) -> None:
-            """Spark starts while the cluster runs: not before, for it would slow the start."""
+            """Compiling and Spark start while the cluster runs: not before, for they would slow its
+            start."""
+            precompiling = stack.enter_context(Precompiling(progress.say))
             steps: list[Step] = [
                 ("the checkers' kernels are being compiled", lambda _: precompiling.wait()),
                 (
@@ -122,11 +106,12 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> Outcome:
         )
         recorded.set()
         progress.phase("check")
+        timings.phase("Spark")
         with left_to_check(folder.path):
             session = spark[0].session(progress.say)
+            timings.phase("check")
             budget_s = test.options.budget_s
             (result,) = check_runs(session, [folder.path], test.checkers, budget_s=budget_s)
-        timings.verdict = time.monotonic()
         verdict = verdict_document(result)
         verdict["timings"] = {**verdict["timings"], **timings.figures()}
         verdict["interrupted"] = stop.is_set()
@@ -162,7 +147,7 @@ def record(
     for line in test.provider.clean():
         progress.say(f"left by an earlier run: {line}")
     progress.say(f"seed {test.seed}, results in {folder.path}")
-    timings = timings or Timings(time.monotonic())
+    timings = timings or Timings()
     _run_cluster(test, folder, plan, progress, timings, stop or threading.Event(), ready, aside)
     return folder
 
@@ -229,8 +214,10 @@ def _run_cluster(
                     defect=test.options.defect,
                     stop=stop.is_set,
                     failed_start_logs=folder.node,
+                    phase=timings.phase,
                 )
             )
+            timings.phase("begin")
             plan["nodes"] = clusters.describe(cluster.fleet, test.specs)
             plan["time_zero_ns"] = zero_ns = time.monotonic_ns()
             enough = Enough(say=progress.say)
@@ -247,13 +234,12 @@ def _run_cluster(
             plan |= {"machine": busy} | ({"went_on": enough.went_on} if enough.went_on else {})
             folder.write_plan(plan)
             progress.phase("collect")
+            timings.phase("collect")
+            _collect(cluster, folder, plan, progress, stop=not test.options.keep)
             if test.options.keep:
-                _collect(cluster, folder, plan, progress)
                 KEPT.append(stack.pop_all())
                 progress.say("the cluster keeps running; `python -m framework clean` removes it")
                 return
-            clusters.stop_all(cluster)
-            _collect(cluster, folder, plan, progress)
             aside(partial(_take_down, stack.pop_all(), progress))
         except Exception as error:
             if not folder.history.exists():
@@ -275,10 +261,15 @@ def _not_taken_down(progress: Progress, error: Exception) -> None:
 
 
 def _collect(
-    cluster: Cluster, folder: store.RunFolder, plan: dict[str, Json], progress: Progress
+    cluster: Cluster,
+    folder: store.RunFolder,
+    plan: dict[str, Json],
+    progress: Progress,
+    *,
+    stop: bool,
 ) -> None:
     """What is missing in the end is kept in plan.json: its absence says nothing of the node."""
-    lost = clusters.collect(cluster, folder.node)
+    lost = clusters.collect(cluster, folder.node, stop=stop)
     if lost:
         plan["uncollected"] = dict(sorted(lost.items()))
         folder.write_plan(plan)
@@ -314,10 +305,13 @@ def _interpret(
 
     def on_event(event: Event) -> None:
         if isinstance(event.process, int):
-            timings.first_operation = timings.first_operation or time.monotonic()
-            timings.last_operation = time.monotonic()
+            timings.operation()
         enough.event(event)
         progress.event(event)
+
+    def on_phase(name: str) -> None:
+        timings.phase(name)
+        progress.phase(name)
 
     ledger = Ledger(folder.faults, clock)
     driver = FaultDriver(
@@ -325,7 +319,7 @@ def _interpret(
         faults=test.faults,
         targets=test.targets,
         ledger=ledger,
-        on_phase=progress.phase,
+        on_phase=on_phase,
         on_fault=progress.fault,
     )
     journal = Journal(folder.path)
@@ -343,6 +337,7 @@ def _interpret(
             observers=_observers(test, cluster),
         )
     finally:
+        timings.phase("end")
         if driver.active:  # cut short before the schedule came to it
             progress.phase("heal")
             driver.heal_all()

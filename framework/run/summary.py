@@ -11,6 +11,7 @@ from rich.text import Text
 
 from framework.checking.clauses import share
 from framework.report.story import Line
+from framework.timings import PHASE
 
 OUTCOME_STYLE: Final = {"ok": "green", "fail": "magenta", "info": "yellow"}
 VERDICT_STYLE: Final = {"VALID": "bold green", "INVALID": "bold red", "UNKNOWN": "bold yellow"}
@@ -37,6 +38,8 @@ def summary(
     parts += _story(story)
     parts += [Text(str(note), "yellow") for note in verdict.get("notes") or ()]
     for name, value in (verdict.get("timings") or {}).items():
+        if name.startswith(PHASE):
+            continue
         label = name.removesuffix("_s").replace("_", " ")
         parts.append(Text(f"{label}: {value}{' s' if name.endswith('_s') else ''}", "dim"))
     if verdict.get("interrupted"):

@@ -34,7 +34,8 @@ from nodes.kraft.wire.debug import DescribeNodeRequest, DescribeNodeResponse
 CLIENT_PORT: Final = 9092
 CONTROLLER_PORT: Final = 9093
 DEFAULT_NODES: Final = "3+3"
-STOP_GRACE_S: Final = 1.5
+STOP_GRACE_S: Final = 0.5
+"""Enough for a controller. A broker asks the controllers first, which end with it."""
 
 
 class KraftSystem:
@@ -234,7 +235,7 @@ class KraftSystem:
         ended = tenacity.Retrying(
             retry=tenacity.retry_if_result(bool),
             stop=tenacity.stop_after_delay(STOP_GRACE_S),
-            wait=tenacity.wait_fixed(0.1),
+            wait=tenacity.wait_fixed(0.05),
             retry_error_callback=lambda _: True,
         )
         if ended(host.alive, pid):

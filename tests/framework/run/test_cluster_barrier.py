@@ -1,6 +1,7 @@
 """A cluster that does not come up: why, at once, and with what its nodes wrote."""
 
 import json
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -128,3 +129,26 @@ def test_what_a_connection_cost_is_fetched_over_the_next_one(
     found = clusters.collect(cluster, tmp_path.joinpath)  # type: ignore[arg-type]
     assert list(found) == lost and all("connection is lost" in why for why in found.values())
     assert {path.name for path in tmp_path.iterdir()} == {"n1", "n2"} - set(lost)
+
+
+def test_a_node_is_collected_as_soon_as_it_has_ended(tmp_path: Path) -> None:
+    """Though another one ends late: which is waited for, and then killed."""
+    collected = threading.Event()
+
+    class Quick(Host):
+        def fetch(self, remote: str, local: Path) -> None:
+            super().fetch(remote, local)
+            collected.set()
+
+    hosts = {"n1": Quick(alive=False), "n2": Host(alive=False)}
+
+    def stop(node: str) -> None:
+        if node == "n2":
+            assert collected.wait(60), "it waits for the other one to be collected"
+            raise OSError("it cannot be reached")
+
+    cluster = SimpleNamespace(
+        system=Mute(), nodes=dict.fromkeys(hosts), host=hosts.get, pid=lambda _: 7, stop=stop
+    )
+    assert clusters.collect(cluster, tmp_path.joinpath, stop=True) == {}  # type: ignore[arg-type]
+    assert {path.name for path in tmp_path.iterdir()} == {"n1", "n2"}

@@ -28,10 +28,9 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         done.append("taken down")
 
     monkeypatch.setattr(clusters, "cluster_of", cluster_of)
-    monkeypatch.setattr(clusters, "stop_all", lambda *_: done.append("stopped"))
 
-    def collect(*_: Any) -> dict[str, str]:
-        done.append("collected")
+    def collect(*_: Any, stop: bool) -> dict[str, str]:
+        done.append("stopped and collected" if stop else "collected")
         return {}
 
     monkeypatch.setattr(clusters, "collect", collect)
@@ -85,7 +84,7 @@ def test_is_collected_and_says_so_in_its_plan(
     monkeypatch.setattr(lifecycle, "_interpret", fail)
     said = Said()
     folder = lifecycle.record(a_test(tmp_path), [], said)  # type: ignore[arg-type]
-    assert done == ["stopped", "collected", "taken down"]
+    assert done == ["stopped and collected", "taken down"]
     assert any("No space left" in line for line in said.lines)
     assert "No space left" in read_run(folder.path).info.plan["ended_early"]
 
@@ -97,7 +96,7 @@ def test_what_could_not_be_collected_is_said_and_kept_in_the_plan(
         folder.history.write_text("")
 
     monkeypatch.setattr(lifecycle, "_interpret", interpret)
-    monkeypatch.setattr(clusters, "collect", lambda *_: {"b2": "EOFError: gone"})
+    monkeypatch.setattr(clusters, "collect", lambda *_, **__: {"b2": "EOFError: gone"})
     said = Said()
     folder = lifecycle.record(a_test(tmp_path), [], said)  # type: ignore[arg-type]
     assert "what b2 wrote could not be collected: EOFError: gone" in said.lines
@@ -113,10 +112,10 @@ def test_the_cluster_is_taken_down_beside_the_check(
     monkeypatch.setattr(lifecycle, "_interpret", interpret)
     left: list[Any] = []
     folder = lifecycle.record(a_test(tmp_path), [], Said(), aside=left.append)  # type: ignore[arg-type]
-    assert done == ["stopped", "collected"] and folder.history.exists()
+    assert done == ["stopped and collected"] and folder.history.exists()
     (act,) = left
     act()
-    assert done == ["stopped", "collected", "taken down"]
+    assert done == ["stopped and collected", "taken down"]
 
 
 def test_without_a_history_there_is_nothing_to_check(
