@@ -8,43 +8,50 @@ what a checker looked at in a run, and was there, is what its verdict rests on.
 from collections.abc import Sequence
 from typing import Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from framework.checking.run_checks import RunCheck, evidence_for
+from framework.checking.run_checks import RunCheck
+from framework.checking.sealing import Counts
+from framework.evidence.catalogue import concrete
 from framework.evidence.kinds import DISK, HARNESS
-from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Checker, RunTables
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Checker
 
 ALL: Final = (CLIENTS, LEDGER, DISKS, EVENTS)
 
 
-def contracts_of(checker: Checker, run: RunTables) -> Sequence[str]:
+def contracts_of(checker: Checker, there: Counts) -> Sequence[str]:
     """Those that it looked at, of what the run has. Of a checker that does not say what it looks
     at, clients' operations. What the harness knows of a system, of every run, proves nothing."""
     check = getattr(checker, "check_run", None)
     if not isinstance(check, RunCheck):
         return (CLIENTS,)
-    evidence = [table.column("source") for _, table in evidence_for([check], run.evidence)]
-    sources = {source for column in evidence for source in pc.unique(column).to_pylist()}
-    there = {
-        CLIENTS: _has_operations(check, run),
-        LEDGER: _has_ledger(check, run),
+    sources = _sources(check, there)
+    found = {
+        CLIENTS: _has_operations(check, there),
+        LEDGER: _has_ledger(check, there),
         DISKS: DISK in sources,
         EVENTS: bool(sources - {DISK, HARNESS}),
     }
-    return tuple(contract for contract in ALL if there[contract])
+    return tuple(contract for contract in ALL if found[contract])
 
 
-def _has_ledger(check: RunCheck, run: RunTables) -> bool:
+def _sources(check: RunCheck, there: Counts) -> set[str]:
+    told = {each.kind for each in concrete(check.evidence)}
+    on_disk = {each.kind for each in concrete(check.disk)}
+    return {
+        source
+        for kind, counts in there.evidence.items()
+        for source in counts
+        if kind in (on_disk if source == DISK else told)
+    }
+
+
+def _has_ledger(check: RunCheck, there: Counts) -> bool:
     return bool(
-        (check.nemesis and len(run.nemesis))
-        or (check.faults and len(run.faults))
-        or (check.observations and len(run.observations))
+        (check.nemesis and there.nemesis)
+        or (check.faults and there.faults)
+        or (check.observations and there.observations)
     )
 
 
-def _has_operations(check: RunCheck, run: RunTables) -> bool:
-    if check.fs is None:
-        return len(run.operations) > 0
-    wanted = pc.is_in(run.operations.column("f"), value_set=pa.array(check.fs, pa.string()))
-    return bool(pc.any(wanted).as_py())
+def _has_operations(check: RunCheck, there: Counts) -> bool:
+    wanted = there.operations if check.fs is None else set(check.fs).intersection(there.operations)
+    return bool(wanted)

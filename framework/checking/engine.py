@@ -5,30 +5,35 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from framework.checking.clauses import clauses_of
 from framework.checking.contracts import contracts_of
-from framework.checking.keyed import BUDGET_CONF
+from framework.checking.keyed import BUDGET_CONF, OUTCOME_ARROW
 from framework.checking.outcomes_table import FOLDER as OUTCOMES_FOLDER
 from framework.checking.outcomes_table import write_outcomes
+from framework.checking.reading import cited
 from framework.checking.results import (
     VERDICT_FILE,
     CheckerResult,
     RunResult,
     checker_result,
     failed_result,
+    refuse_all,
     run_result,
+    unread_result,
     write_verdict,
 )
-from framework.checking.runs import StoredRun, read_run, read_runs, tables
+from framework.checking.runs import StoredRun, read_run, read_runs
+from framework.checking.stored import Held, hold, tables
 from framework.errors import UsageError
 from framework.history.pairing import Operation
-from framework.history.reader import operations_of
 from framework.plugins.checker import Batch, Checker, DataFrame, Tables
 from framework.plugins.options import Named, create
 
@@ -47,19 +52,23 @@ def check_runs(
     """Checks runs, writes each one's verdict.json, and returns the results in the same order.
 
     Without names each run is checked by the checkers of its plan. Raises `UsageError` for a
-    folder that is not a run's, a malformed history or an unknown checker name. A checker that
-    fails is UNKNOWN with the error named, and stops no other.
+    folder that is not a run's, or malformed, or an unknown checker name. A checker that fails is
+    UNKNOWN with the error named, and stops no other.
     """
-    return check_stored(spark, read_runs(folders), checkers, budget_s=budget_s)
+    results = check_stored(spark, read_runs(folders), checkers, budget_s=budget_s)
+    if refused := [result.error for result in results if result.error]:
+        refuse_all(refused)
+    return results
 
 
 def warm_up_checkers(spark: Any, folder: Path, checkers: Sequence[str]) -> None:
     """Checks what a run has recorded so far, and forgets the outcome: the verdict comes seconds
     sooner when Spark and its Python workers have seen every checker before. Never raises."""
-    with suppress(Exception):
+    with suppress(Exception), TemporaryDirectory(prefix="kraft-proof-") as aside:
         run = read_run(folder)
         plugins, _ = _load(sorted(checkers), run.checker_options(()), strict=False)
-        _outcomes(tables(spark, [run]), plugins)
+        held = hold(spark, [run.info], Path(aside))
+        _outcomes(tables(spark, [each for each in held if isinstance(each, Held)]), plugins)
 
 
 def check_stored(
@@ -70,56 +79,49 @@ def check_stored(
     options: Sequence[str] = (),
     budget_s: float | None = None,
 ) -> list[RunResult]:
-    """`check_runs` for runs that were read already. `options` of checkers (NAME:KEY=VALUE,...) go
-    before those that a run's plan has."""
+    """`check_runs` for runs whose plans were read already; one that is malformed is UNKNOWN, and
+    says why. `options` of checkers (NAME:KEY=VALUE,...) go before those that a run's plan has."""
+    began = monotonic()
     if budget_s is not None:
         spark.conf.set(BUDGET_CONF, str(budget_s))
-    alike: dict[tuple[tuple[str, str], ...], list[StoredRun]] = {}
-    for run in runs:
-        alike.setdefault(tuple(sorted(run.checker_options(options).items())), []).append(run)
-    results: dict[str, RunResult] = {}
+    held = hold(spark, [run.info for run in runs])
+    read_s = monotonic() - began
+    results: dict[int, RunResult] = {}
+    alike: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for number, (run, found) in enumerate(zip(runs, held, strict=True)):
+        if isinstance(found, str):
+            results[number] = unread_result(Path(run.info.path), found)
+        else:
+            alike.setdefault(tuple(sorted(run.checker_options(options).items())), []).append(number)
     for given, group in alike.items():
-        found = _check_alike(spark, group, checkers, dict(given))
-        results |= {run.info.run: result for run, result in zip(group, found, strict=True)}
-    return [results[run.info.run] for run in runs]
+        asked = [
+            (runs[number], found) for number in group if isinstance(found := held[number], Held)
+        ]
+        results |= zip(
+            group, _check_alike(spark, asked, checkers, dict(given), read_s), strict=True
+        )
+    return [results[number] for number in range(len(runs))]
 
 
 def _check_alike(
     spark: Any,
-    runs: Sequence[StoredRun],
+    runs: Sequence[tuple[StoredRun, Held]],
     checkers: Sequence[str] | None,
     options: Mapping[str, str],
+    read_s: float,
 ) -> list[RunResult]:
     """Runs whose checkers have the same options, in one job."""
     began = monotonic()
-    wanted = {run.info.run: _wanted(run, checkers) for run in runs}
+    wanted = {run.info.run: _wanted(run, checkers) for run, _ in runs}
     names = sorted(set().union(*wanted.values()))
     plugins, broken = _load(names, options, strict=checkers is not None)
-    stored = tables(spark, runs)
-    was_read = monotonic()
-    rows, failed = _outcomes(stored, plugins)
+    rows, failed = _outcomes(tables(spark, [held for _, held in runs]), plugins)
     broken |= failed
-    by_run: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        by_run.setdefault((row["run"], row["checker"]), []).append(row)
-    timings = {
-        "read_s": round(was_read - began, 3),
-        "check_s": round(monotonic() - was_read, 3),
-    }
-    tables_of = {each.run: each for each in stored.stored}
+    timings = {"read_s": round(read_s, 3), "check_s": round(monotonic() - began, 3)}
+    found = _by_run(rows)
     results = []
-    for run in runs:
-        judged: list[CheckerResult] = []
-        for name in sorted(wanted[run.info.run]):
-            summary = plugins[name].summary if name in plugins else ""
-            if name in broken:
-                judged.append(failed_result(name, summary, broken[name]))
-            else:
-                found = by_run.get((run.info.run, name), [])
-                contracts = contracts_of(plugins[name], tables_of[run.info.run])
-                given = options.get(name, "")
-                clauses = clauses_of(plugins[name])
-                judged.append(checker_result(name, summary, found, contracts, given, clauses))
+    for run, held in runs:
+        judged = _judged(wanted[run.info.run], plugins, broken, options, held, found)
         if ended_early := run.info.plan.get("ended_early"):
             note = f"the framework itself failed: {ended_early}"
             judged.append(failed_result(WHOLE, "The run came to its end", note))
@@ -127,8 +129,8 @@ def _check_alike(
             run.info.run,
             Path(run.info.path),
             judged,
-            operations=_cited(run, judged),
-            notes=run.history.notes,
+            operations=_cited(held, judged),
+            notes=held.manifest.notes,
             timings=timings,
             not_applicable=_not_applicable(run, wanted[run.info.run]),
         )
@@ -136,14 +138,49 @@ def _check_alike(
     return results
 
 
-def _cited(run: StoredRun, judged: Sequence[CheckerResult]) -> list[Operation]:
+def _judged(
+    wanted: Iterable[str],
+    plugins: Mapping[str, Checker],
+    broken: Mapping[str, str],
+    options: Mapping[str, str],
+    held: Held,
+    rows: Mapping[str, pa.Table],
+) -> list[CheckerResult]:
+    """What each checker says of one run."""
+    of_checker: dict[str, list[Row]] = {}
+    if held.info.run in rows:
+        for row in rows[held.info.run].to_pylist():
+            of_checker.setdefault(row["checker"], []).append(row)
+    judged = []
+    for name in sorted(wanted):
+        summary = plugins[name].summary if name in plugins else ""
+        if name in broken:
+            judged.append(failed_result(name, summary, broken[name]))
+            continue
+        contracts = contracts_of(plugins[name], held.manifest.counts)
+        found, clauses = of_checker.get(name, []), clauses_of(plugins[name])
+        given = options.get(name, "")
+        judged.append(checker_result(name, summary, found, contracts, given, clauses))
+    return judged
+
+
+def _by_run(rows: pa.Table) -> dict[str, pa.Table]:
+    """Run -> its rows."""
+    ordered = rows.sort_by("run")
+    counted = pc.value_counts(ordered.column("run"))
+    ends = np.cumsum(counted.field("counts").to_numpy()).tolist()
+    begins = [0, *ends[:-1]]
+    names = counted.field("values").to_pylist()
+    return {
+        name: ordered.slice(begin, end - begin)
+        for name, begin, end in zip(names, begins, ends, strict=True)
+    }
+
+
+def _cited(held: Held, judged: Sequence[CheckerResult]) -> list[Operation]:
     """The operations that findings name."""
     ops = {op for checker in judged for found in checker.findings for op in found.operations}
-    if not ops:
-        return []
-    table = pa.concat_tables([run.history.operations, run.history.observations])
-    chosen = pc.is_in(table.column("op"), value_set=pa.array(sorted(ops), pa.int64()))
-    return operations_of(table.filter(chosen))
+    return cited(held.sealed, ops) if ops else []
 
 
 def _kept(result: RunResult) -> RunResult:
@@ -191,7 +228,7 @@ Members: TypeAlias = Mapping[str, Checker]
 """The checkers of one pass over the tables, by name."""
 
 
-def _outcomes(stored: Tables, plugins: Members) -> tuple[list[Row], dict[str, str]]:
+def _outcomes(stored: Tables, plugins: Members) -> tuple[pa.Table, dict[str, str]]:
     """All outcome rows in one job; if that fails, in a job for each pass, then each checker."""
     broken: dict[str, str] = {}
     frames: list[tuple[Members, DataFrame]] = []
@@ -202,18 +239,18 @@ def _outcomes(stored: Tables, plugins: Members) -> tuple[list[Row], dict[str, st
         except Exception as error:
             _apart(members, passes, broken, error)
     if not frames:
-        return [], broken
+        return OUTCOME_ARROW.empty_table(), broken
     with suppress(Exception):
         union = reduce(lambda left, right: left.unionAll(right), (each for _, each in frames))
         return _collect(union), broken
-    rows: list[Row] = []
+    tables = [OUTCOME_ARROW.empty_table()]
     passes = [members for members, _ in frames]
     for members in passes:
         try:
-            rows.extend(_collect(_frame(stored, members)))
+            tables.append(_collect(_frame(stored, members)))
         except Exception as error:
             _apart(members, passes, broken, error)
-    return rows, broken
+    return pa.concat_tables(tables), broken
 
 
 def _apart(
@@ -227,8 +264,8 @@ def _apart(
 
 
 def _passes(stored: Tables, plugins: Members) -> list[Members]:
-    """Checkers of one batch together, dealt out to as many passes as there are cores for them;
-    each of the others by itself."""
+    """Checkers of one batch together, dealt out to as many passes as there are cores that runs
+    alone would leave idle; each of the others by itself."""
     passes: list[Members] = []
     batches: dict[Batch, list[str]] = {}
     for name, checker in sorted(plugins.items()):
@@ -238,7 +275,8 @@ def _passes(stored: Tables, plugins: Members) -> list[Members]:
         else:
             batches.setdefault(batch, []).append(name)
     for names in batches.values():
-        cores = max(1, min(_MAX_PASSES, stored.spark.sparkContext.defaultParallelism))
+        cores = stored.spark.sparkContext.defaultParallelism // max(1, len(stored.runs))
+        cores = max(1, min(_MAX_PASSES, cores))
         dealt = (names[first::cores] for first in range(min(cores, len(names))))
         passes += [{name: plugins[name] for name in each} for each in dealt]
     return passes
@@ -267,8 +305,8 @@ _COLUMNS = (
 )
 
 
-def _collect(frame: DataFrame) -> list[Row]:
-    return [row.asDict() for row in frame.collect()]
+def _collect(frame: DataFrame) -> pa.Table:
+    return frame.toArrow().select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
 
 
 def _why(error: Exception) -> str:

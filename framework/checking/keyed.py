@@ -109,23 +109,9 @@ def keyed(
     group is a whole run, and the key is empty. A kernel that raises makes its own group UNKNOWN,
     with the error as the note; other groups go on.
     """
-    return keyed_together(rows, kernels={checker: kernel}, prepare=_as_they_are, by=by, order=order)
-
-
-def keyed_together(
-    rows: DataFrame,
-    *,
-    kernels: Mapping[str, Callable[[T], "Judged"]],
-    prepare: Callable[[list[Row]], T],
-    by: Sequence[str] = (),
-    order: Sequence[str] = (),
-) -> DataFrame:
-    """`keyed` for several checkers at once, by name: `prepare` is called once with the rows of a
-    group, and what it makes of them is handed to each kernel. Kernels must not change it. One that
-    judges parts of a group apart returns an outcome for each, under the key of the part."""
 
     def run_group(group: pa.Table) -> pa.Table:
-        return _run_group(dict(kernels), prepare, tuple(by), tuple(order), group)
+        return _run_group(checker, kernel, tuple(by), tuple(order), group)
 
     return rows.groupBy("run", *by).applyInArrow(run_group, OUTCOME_SCHEMA)
 
@@ -150,23 +136,22 @@ def keyed_tables(
     return bucketed.groupBy(_BUCKET).applyInArrow(run_table, OUTCOME_SCHEMA)
 
 
-def _as_they_are(rows: list[Row]) -> list[Row]:
-    return rows
-
-
 def _run_group(
-    kernels: Mapping[str, Callable[[T], "Judged"]],
-    prepare: Callable[[list[Row]], T],
-    by: tuple[str, ...],
-    order: tuple[str, ...],
-    group: pa.Table,
+    checker: str, kernel: Kernel, by: tuple[str, ...], order: tuple[str, ...], group: pa.Table
 ) -> pa.Table:
     settle_in()
     rows: list[Row] = group.to_pylist()
     rows.sort(key=lambda row: [(row[name] is not None, row[name]) for name in order])
     run, key = rows[0]["run"], "/".join(unquoted(rows[0][name]) for name in by)
+    return judged_together(run, key, {checker: kernel}, lambda: rows)
+
+
+def judged_together(
+    run: str, key: str, kernels: Mapping[str, Callable[[T], "Judged"]], prepare: Callable[[], T]
+) -> pa.Table:
+    """Outcome rows of what each kernel, by the name of its checker, finds in one group."""
     try:
-        prepared = prepare(rows)
+        prepared = prepare()
         outcomes = {name: _outcome(kernel, prepared) for name, kernel in kernels.items()}
     except Exception as error:
         outcomes = {name: failed(error) for name in kernels}

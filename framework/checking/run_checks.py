@@ -6,22 +6,21 @@
         requires = evidence("voted")
         check_run = RunCheck(one_vote, evidence=(Booted, EpochSaved, Voted, Elected))
 
-The rule is a pure function of `RunEvents`. What it looks at travels to Spark's workers as Arrow
-tables, of one schema a source, packed; all such checkers share few passes over the runs, in which
-each run is unpacked once.
+The rule is a pure function of `RunEvents`. A task of Spark's reads of a run what rules look at, and
+judges it there by all such checkers of a pass: it is read once, and nothing of it is sent anywhere.
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from framework.checking.keyed import Judged, Outcome, Row, failed, keyed_together
+from framework.checking.keyed import OUTCOME_ARROW, Judged, Outcome, Row, failed, judged_together
 from framework.checking.workers import by_reference_counts
 from framework.evidence.catalogue import KINDS, concrete
 from framework.evidence.kinds import DISK, Evidence
@@ -31,20 +30,11 @@ from framework.evidence.schemas import rows_of
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of
-from framework.plugins.checker import Clause, DataFrame, RunTables, Table, Tables
+from framework.plugins.checker import Clause, DataFrame, RunData, Table, Tables
 
 Rule = Callable[..., Outcome]
 """Of `RunEvents`, and perhaps options."""
 
-_PLAN: Final = "plan"
-_OPERATIONS: Final = "operations"
-_OBSERVATIONS: Final = "observations"
-_NEMESIS: Final = "nemesis"
-_FAULTS: Final = "faults"
-_EVIDENCE: Final = "evidence/"
-"""Sources; evidence is followed by its kind."""
-_ROWS: Final = 65_536
-"""Rows that are packed together."""
 MOST_OBJECTS: Final = 300_000
 """So many are made once, for all rules of a pass; where there are more, whenever a rule looks."""
 
@@ -97,13 +87,11 @@ class RunCheck:
 
 @dataclass(frozen=True, slots=True)
 class RunBatch:
-    """All `RunChecker`s: runs are packed, shuffled and unpacked once for many of them."""
+    """All `RunChecker`s: a run is read once for many of them."""
 
     def check(self, tables: Tables, checkers: Mapping[str, Any]) -> DataFrame:
         checks: dict[str, RunCheck] = {name: each.check_run for name, each in checkers.items()}
-        rows = [row for run in tables.stored for row in packed(run, list(checks.values()))]
-        frame = tables.spark.createDataFrame(pa.Table.from_pylist(rows, schema=PACKED))
-        return keyed_together(frame, kernels=checks, prepare=unpacked, order=("source", "part"))
+        return tables.each.map(partial(judged_run, checks=checks), OUTCOME_ARROW)
 
 
 class RunChecker:
@@ -129,39 +117,39 @@ class RunChecker:
         return self.batch.check(tables, {self.name: self})
 
 
-# --- to the workers and back --------------------------------------------------------------
-
-PACKED: Final = pa.schema(
-    {"run": pa.string(), "source": pa.string(), "part": pa.int64(), "rows": pa.binary()}
-)
-"""`rows`: an Arrow stream of the source's own schema; of the plan: JSON."""
+# --- what rules look at -------------------------------------------------------------------
 
 
-def packed(run: RunTables, checks: Sequence[RunCheck]) -> Iterator[Row]:
-    """What the checks look at in one run. There is always a row, so that a run in which nothing
-    was seen still gets an outcome."""
-    yield {"run": run.run, "source": _PLAN, "part": 0, "rows": _json_bytes(run.plan)}
-    for source, table in _wanted(run, checks):
-        for part, first in enumerate(range(0, len(table), _ROWS)):
-            rows = _stream(table.slice(first, _ROWS))
-            yield {"run": run.run, "source": source, "part": part, "rows": rows}
+def judged_run(run: RunData, checks: Mapping[str, RunCheck]) -> Iterator[Table]:
+    """What each check, by the name of its checker, finds in a run: `OUTCOME_ARROW`. One that fails
+    is UNKNOWN, and stops no other."""
+    yield judged_together(run.run, "", checks, lambda: looked_at(run, list(checks.values())))
 
 
-def _wanted(run: RunTables, checks: Sequence[RunCheck]) -> Iterator[tuple[str, Table]]:
-    operations = run.operations
-    if all(check.fs is not None for check in checks):
-        fs = sorted({f for check in checks for f in check.fs or ()})
-        wanted = pc.is_in(operations.column("f"), value_set=pa.array(fs, pa.string()))
-        operations = operations.filter(wanted)
-    yield _OPERATIONS, operations
+def looked_at(run: RunData, checks: Sequence[RunCheck]) -> RunEvents:
+    """What of a run any of the checks looks at."""
+    operations: Sequence[Operation] = ()
+    if any(check.fs is None for check in checks):
+        operations = operations_of(run.operations)
+    elif fs := sorted({f for check in checks for f in check.fs or ()}):
+        wanted = pc.is_in(run.operations.column("f"), value_set=pa.array(fs, pa.string()))
+        operations = operations_of(run.operations.filter(wanted))
+    observations: Sequence[Operation] = ()
     if any(check.observations for check in checks):
-        yield _OBSERVATIONS, run.observations
-    if any(check.nemesis for check in checks):
-        yield _NEMESIS, run.nemesis
-    if any(check.faults for check in checks):
-        yield _FAULTS, run.faults
-    for kind, table in evidence_for(checks, run.evidence):
-        yield _EVIDENCE + kind, table
+        observations = operations_of(run.observations)
+    evidence = sorted(evidence_for(checks, run.evidence), key=itemgetter(0))
+    return RunEvents(
+        operations=sorted(operations, key=lambda each: each.index),
+        observations=sorted(observations, key=lambda each: each.index),
+        evidence=evidence_of({KINDS[kind]: table for kind, table in evidence}),
+        nemesis=[*map(_nemesis_event, run.nemesis.to_pylist())]
+        if any(check.nemesis for check in checks)
+        else (),
+        faults=[*map(_fault_record, run.faults.to_pylist())]
+        if any(check.faults for check in checks)
+        else (),
+        plan=run.plan,
+    )
 
 
 def evidence_for(
@@ -180,52 +168,6 @@ def evidence_for(
             table = table.filter(from_disk if kind in on_disk else pc.invert(from_disk))
         if len(table):
             yield kind.kind, table
-
-
-def _json_bytes(plan: Mapping[str, Recorded]) -> bytes:
-    return json.dumps(dict(plan), default=str).encode()
-
-
-def _stream(table: Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
-
-
-def unpacked(rows: Iterable[Row]) -> RunEvents:
-    """What a run's packed rows say."""
-    plan: Mapping[str, Recorded] = {}
-    operations: list[Operation] = []
-    observations: list[Operation] = []
-    nemesis: list[NemesisEvent] = []
-    faults: list[FaultRecord] = []
-    evidence: dict[type[Evidence], list[Table]] = defaultdict(list)
-    for row in rows:
-        source = row["source"]
-        if source == _PLAN:
-            plan = json.loads(row["rows"])
-            continue
-        table = pa.ipc.open_stream(row["rows"]).read_all()
-        if source == _OPERATIONS:
-            operations += operations_of(table)
-        elif source == _OBSERVATIONS:
-            observations += operations_of(table)
-        elif source == _NEMESIS:
-            nemesis += map(_nemesis_event, table.to_pylist())
-        elif source == _FAULTS:
-            faults += map(_fault_record, table.to_pylist())
-        else:
-            evidence[KINDS[source.removeprefix(_EVIDENCE)]].append(table)
-    return RunEvents(
-        operations=sorted(operations, key=lambda each: each.index),
-        observations=sorted(observations, key=lambda each: each.index),
-        evidence=evidence_of({kind: pa.concat_tables(own) for kind, own in evidence.items()}),
-        nemesis=nemesis,
-        faults=faults,
-        plan=plan,
-    )
 
 
 def evidence_of(tables: Mapping[type[Evidence], Table]) -> Sequence[Evidence]:

@@ -1,4 +1,4 @@
-"""Stored runs: finding their folders, and reading many of them into one set of tables."""
+"""Stored runs: finding their folders, and what their plans and ledgers say."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,21 +8,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 
 from framework.checking.columns import Columns
-from framework.checking.observed import observed, restated, with_votes
+from framework.checking.observed import with_votes
 from framework.checking.results import refuse_all
 from framework.errors import UsageError
-from framework.history.assemble import process_texts
 from framework.history.columns import OPERATIONS as OPERATIONS
 from framework.history.pairing import Operation
-from framework.history.reader import Read, read
 from framework.history.texts import as_json, as_text
 from framework.json_lines import json_lines
 from framework.plugins import registry
-from framework.plugins.checker import RunInfo, RunTables, Tables
+from framework.plugins.checker import RunInfo
 from framework.plugins.fault import Nemesis
 from framework.plugins.options import Named, create, options_of
 
@@ -61,10 +58,9 @@ FAULTS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRun:
-    """A run's folder, read but for its nodes' events."""
+    """A run's folder, of which the plan was read."""
 
     info: RunInfo
-    history: Read
 
     def checkers(self) -> set[str]:
         """Those that its plan names, and what was made of them since; all, where it names none."""
@@ -115,20 +111,18 @@ def runs_at(path: Path) -> list[Path]:
 
 
 def read_run(folder: Path) -> StoredRun:
-    """Raises `UsageError` if the folder is not a run's, or its history is malformed."""
+    """Raises `UsageError` if the folder is not a run's."""
     plan = _read_plan(folder / PLAN)
     if not (folder / HISTORY).exists():
         raise UsageError(f"{folder}: not the folder of a run: it has no {HISTORY}")
     if type(plan["time_zero_ns"]) is not int:
         raise UsageError(f"{folder / PLAN}: time_zero_ns is no whole number: the run never began")
     run = "/".join(folder.parts[-2:])
-    history = read([folder / HISTORY], allow_empty=True)
-    history = replace(history, operations=restated(plan, history.operations))
-    return StoredRun(info=RunInfo(run=run, path=str(folder), plan=plan), history=history)
+    return StoredRun(info=RunInfo(run=run, path=str(folder), plan=plan))
 
 
 def read_runs(folders: Iterable[Path]) -> list[StoredRun]:
-    """The runs, each with an id of its own. Raises one `UsageError` for all that are malformed."""
+    """The runs, each with an id of its own. Raises one `UsageError` for all that are none."""
     read = [each for _, each in read_each(folders)]
     refused = [each for each in read if isinstance(each, str)]
     if refused:
@@ -137,7 +131,7 @@ def read_runs(folders: Iterable[Path]) -> list[StoredRun]:
 
 
 def read_each(folders: Iterable[Path]) -> list[tuple[Path, StoredRun | str]]:
-    """The runs, each with an id of its own; of those that are malformed, why."""
+    """The runs, each with an id of its own; of what is none, why."""
     found: list[tuple[Path, StoredRun | str]] = []
     for folder in folders:
         try:
@@ -153,41 +147,6 @@ def read_each(folders: Iterable[Path]) -> list[tuple[Path, StoredRun | str]]:
         else (folder, run)
         for folder, run in found
     ]
-
-
-def tables(spark: Any, runs: Sequence[StoredRun]) -> Tables:
-    """What checkers read, for all runs together. Nothing is computed yet."""
-    stored = [_of_run(run) for run in runs]
-    operations = process_texts(_of_runs([(run, run.history.operations) for run in runs]))
-    nemesis = _of_runs([(run, run.history.nemesis) for run in runs])
-    return Tables(
-        spark=spark,
-        runs=[run.info for run in runs],
-        operations=spark.createDataFrame(operations.select(OPERATIONS.names)),
-        nemesis=spark.createDataFrame(nemesis.select(NEMESIS.names)),
-        faults=spark.createDataFrame(pa.concat_tables(each.faults for each in stored)),
-        stored=stored,
-    )
-
-
-def _of_run(run: StoredRun) -> RunTables:
-    return RunTables(
-        run=run.info.run,
-        plan=run.info.plan,
-        operations=run.history.operations,
-        observations=run.history.observations,
-        nemesis=run.history.nemesis,
-        faults=ledger_of(run.info),
-        evidence=observed(run.info),
-    )
-
-
-def _of_runs(tables: Sequence[tuple[StoredRun, pa.Table]]) -> pa.Table:
-    """The tables of all runs as one, with the column `run`."""
-    runs = np.repeat(np.arange(len(tables)), [len(table) for _, table in tables])
-    names = pa.array([run.info.run for run, _ in tables], pa.string())
-    whole = pa.concat_tables(table for _, table in tables).combine_chunks()
-    return whole.append_column("run", names.take(pa.array(runs, pa.int64())))
 
 
 def add_operation(columns: Columns, run: str, operation: Operation) -> None:

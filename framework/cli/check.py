@@ -5,7 +5,7 @@ import resource
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from framework.checking import spark as spark_session
 from framework.checking.blocks import cores
@@ -33,7 +33,7 @@ from framework.checking.results import (
     unread_result,
     verdict_document,
 )
-from framework.checking.runs import StoredRun, read_each, runs_at
+from framework.checking.runs import read_each, runs_at
 from framework.cli.annotations import annotate, listening
 from framework.errors import UsageError
 from framework.history.event import Json, Recorded
@@ -119,7 +119,7 @@ def _check_runs(
     before = [_stored_verdict(Path(run.info.path)) for run in runs]
     with Precompiling(_say) as precompiling, spark_session.running(master) as spark:
         precompiling.wait()
-        results = _checked_apart(spark, runs, budget, options)
+        results = check_stored(spark, runs, options=options, budget_s=budget)
     if all(result.error for result in results):
         refuse_all([*refused.values(), *(result.error for result in results)])
     for verdict, result in zip(before, results, strict=True):
@@ -127,22 +127,6 @@ def _check_runs(
             draw(result.path)
     results += [unread_result(path, why) for path, why in refused.items()]
     return sorted(results, key=lambda result: result.path)
-
-
-def _checked_apart(
-    spark: Any, runs: Sequence[StoredRun], budget: float, options: Sequence[str]
-) -> list[RunResult]:
-    """All in one job; where one is malformed, which is seen as its parts are read, by halves."""
-    try:
-        return check_stored(spark, runs, options=options, budget_s=budget)
-    except UsageError as error:
-        if len(runs) == 1:
-            return [unread_result(Path(runs[0].info.path), str(error))]
-    half = len(runs) // 2
-    return [
-        *_checked_apart(spark, runs[:half], budget, options),
-        *_checked_apart(spark, runs[half:], budget, options),
-    ]
 
 
 def _say(line: str) -> None:

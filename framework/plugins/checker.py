@@ -1,6 +1,6 @@
 """A checker: one property, over any number of runs at once, on Spark."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -94,14 +94,34 @@ class RunInfo:
     plan: Mapping[str, Recorded]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunTables:
-    """One run as Arrow tables on the driver, for checkers that judge whole runs.
+class RunData(Protocol):
+    """One run as Arrow tables, where a task of Spark's reads it, for checkers that judge whole
+    runs. What is not looked at is not read.
 
     operations, nemesis, faults: as in `Tables`, without `run`; processes are JSON.
     observations: what observers asked and were answered, as `operations`.
     evidence: kind -> the rows of that kind (`framework.evidence`), for kinds that there are.
     """
+
+    @property
+    def run(self) -> str: ...
+    @property
+    def plan(self) -> Mapping[str, Recorded]: ...
+    @property
+    def operations(self) -> Table: ...
+    @property
+    def observations(self) -> Table: ...
+    @property
+    def nemesis(self) -> Table: ...
+    @property
+    def faults(self) -> Table: ...
+    @property
+    def evidence(self) -> Mapping[str, Table]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTables:
+    """`RunData` in memory."""
 
     run: str
     plan: Mapping[str, Recorded]
@@ -110,6 +130,14 @@ class RunTables:
     faults: Table
     evidence: Mapping[str, Table]
     observations: Table = field(default_factory=OPERATIONS.empty_table)
+
+
+class EachRun(Protocol):
+    """The runs, to be read by Spark's workers, some by each."""
+
+    def map(self, make: Callable[[RunData], Iterable[Table]], schema: Any) -> DataFrame:
+        """The rows, of an Arrow schema, that `make` makes of every run. It is pickled: define it at
+        the top level of a module, and bind parameters with `functools.partial`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +159,8 @@ class Tables:
     operations: DataFrame
     nemesis: DataFrame
     faults: DataFrame
-    stored: Sequence[RunTables] = ()
-    """The same, and the typed evidence, of each run."""
+    each: EachRun
+    """The same, and the typed evidence, run by run."""
 
 
 class Checker(Protocol):

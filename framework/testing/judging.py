@@ -4,10 +4,16 @@
 >>> clause_of(judged(OneVote(), story), "one-candidate").compared
 """
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
 from framework.checking.clauses import ClauseResult
 from framework.checking.keyed import Outcome, outcome_row
 from framework.checking.results import CheckerResult, checker_result
 from framework.checking.run_checks import RunChecker
+from framework.checking.stored import Runs
+from framework.plugins.checker import EachRun, RunTables
 from framework.testing.story import Story
 
 
@@ -23,3 +29,16 @@ def clause_of(result: CheckerResult, name: str) -> ClauseResult:
     """What came of one clause."""
     (found,) = (each for each in result.clauses if each.name == name)
     return found
+
+
+def each_run(spark: Any, runs: Iterable[RunTables]) -> EachRun:
+    """Runs in memory as `Tables.each`."""
+    return Runs(spark, list(map(_Given, runs)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    run: RunTables
+
+    def open(self) -> RunTables:
+        return self.run

@@ -48,7 +48,7 @@ def rows(spark: Any, stories: dict[str, Story], plugins: dict[str, Any]) -> Rows
 def outcomes(tables: Tables, plugins: dict[str, Any]) -> Rows:
     found, broken = _outcomes(tables, plugins)
     assert broken == {}
-    return sorted((dict(row) for row in found), key=lambda row: str(sorted(row.items())))
+    return sorted(found.to_pylist(), key=lambda row: str(sorted(row.items())))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -14,6 +14,7 @@ from framework.checking.runs import FAULTS, NEMESIS, OPERATIONS
 from framework.history.pairing import Operation
 from framework.plugins import registry
 from framework.plugins.checker import RunInfo, RunTables, Tables
+from framework.testing.judging import each_run
 
 NAMES = (
     "isr-linearizability",
@@ -94,12 +95,15 @@ def tables_of(spark: Any, stories: dict[str, Story]) -> Tables:
         operations=frame(operations, OPERATIONS),
         nemesis=frame(marks, NEMESIS),
         faults=frame(faults, FAULTS),
-        stored=[
-            stored_run(
-                run, story, *(tuple(of_run(run, each)) for each in (operations, marks, faults))
-            )
-            for run, story in stories.items()
-        ],
+        each=each_run(
+            spark,
+            [
+                stored_run(
+                    run, story, *(tuple(of_run(run, each)) for each in (operations, marks, faults))
+                )
+                for run, story in stories.items()
+            ],
+        ),
     )
 
 

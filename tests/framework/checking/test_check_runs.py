@@ -8,13 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.cloudpickle import register_pickle_by_value
 
 from framework.checking.engine import check_runs, check_stored
 from framework.checking.keyed import Outcome, budget_s, judged, keyed
 from framework.checking.outcomes_table import read_outcomes
-from framework.checking.runs import find_runs, ledger_of, read_run, read_runs, tables
+from framework.checking.runs import find_runs, ledger_of, read_run, read_runs
+from framework.checking.stored import Held, hold, tables
 from framework.errors import UsageError
 from framework.plugins import registry
 from framework.plugins.checker import DataFrame, Finding, Tables
@@ -35,6 +37,12 @@ def make_run(folder: Path, *events: Mapping[str, Any], **plan: Any) -> Path:
     (folder / "plan.json").write_text(json.dumps({**PLAN, **plan}))
     (folder / "history.jsonl").write_text(lines(*events))
     return folder
+
+
+def held(spark: Any, *runs: Path) -> list[Held]:
+    return [
+        each for each in hold(spark, [read_run(run).info for run in runs]) if isinstance(each, Held)
+    ]
 
 
 def call(process: int, key: str, value: Any = None) -> list[dict[str, Any]]:
@@ -136,7 +144,7 @@ def test_many_runs_in_one_go(spark: Any, tmp_path: Path) -> None:
         assert written["verdict"] == verdict.value
         assert written["checkers"][0]["name"] == "no-nines"
         names = {path.name for path in folder.iterdir()}
-        assert names == {"plan.json", "history.jsonl", "verdict.json"}
+        assert names == {"plan.json", "history.jsonl", "verdict.json", "sealed"}
 
 
 def test_checked_runs_are_in_the_table_of_all(spark: Any, tmp_path: Path) -> None:
@@ -252,7 +260,7 @@ def test_tables_hold_everything(spark: Any, tmp_path: Path) -> None:
         {"id": 8, "time": 6, "step": "planned", "fault": "kill", "shape": "one", "victims": {}},
     ]
     (run / "faults.jsonl").write_text(lines(*ledger) + '{"id":9')
-    stored = tables(spark, read_runs([run]))
+    stored = tables(spark, held(spark, run))
     looked, failed, pending = (r.asDict() for r in stored.operations.orderBy("op").collect())
     assert (looked["key"], looked["result"]) == ('"x"', '{"a":[2],"b":1}')
     assert (looked["node"], looked["ext"], looked["phase"]) == ("c1", '{"epoch":2}', "main")
@@ -263,7 +271,7 @@ def test_tables_hold_everything(spark: Any, tmp_path: Path) -> None:
     assert (pending["phase"], pending["process"]) == ("final", "2")
     [mark] = stored.nemesis.collect()
     assert (mark["f"], mark["value"], mark["time_ns"], mark["index"]) == ("phase", '"final"', 10, 4)
-    booted = stored.stored[0].evidence["booted"].to_pylist()
+    booted = pq.read_table(run / "sealed/events/booted.parquet").to_pylist()
     assert sorted((each["incarnation"], each["at_ns"]) for each in booted) == [
         ("i", 4_000),
         ("j", 4_000),
@@ -288,8 +296,11 @@ def test_a_file_of_something_else(tmp_path: Path, spark: Any, file: str, line: A
     run = make_run(tmp_path / "n" / "a", *call(0, "x"))
     (run / file).parent.mkdir(parents=True, exist_ok=True)
     (run / file).write_text(lines(line))
+    [wrong] = hold(spark, [read_run(run).info])
+    assert isinstance(wrong, str) and file in wrong
+    assert not list(run.glob("*sealed*"))
     with pytest.raises(UsageError, match=file):
-        tables(spark, read_runs([run]))
+        check_runs(spark, [run], ["no-nines"])
 
 
 def test_what_older_runs_do_not_say_their_system_and_faults_do(tmp_path: Path) -> None:

@@ -5,7 +5,11 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
+import pytest
+
 from framework.checking.engine import _outcomes, _passes
+from framework.checking.keyed import OUTCOME_ARROW
 
 
 @dataclass
@@ -22,10 +26,10 @@ class Frame:
     def unionAll(self, other: "Frame") -> "Frame":
         return Frame(self.names + other.names, self.broken or other.broken)
 
-    def collect(self) -> list[Any]:
+    def toArrow(self) -> pa.Table:
         if self.broken:
             raise RuntimeError("the job failed")
-        return [SimpleNamespace(asDict=lambda name=name: {"checker": name}) for name in self.names]
+        return pa.Table.from_pylist([{"checker": name} for name in self.names], OUTCOME_ARROW)
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,9 @@ class Checker:
         return Frame([self.name], broken=self.name == "late")
 
 
-def tables(cores: int) -> Any:
+def tables(cores: int, runs: int = 1) -> Any:
     context = SimpleNamespace(defaultParallelism=cores)
-    return SimpleNamespace(spark=SimpleNamespace(sparkContext=context))
+    return SimpleNamespace(spark=SimpleNamespace(sparkContext=context), runs=range(runs))
 
 
 def plugins(*names: str, alone: str = "") -> dict[str, Any]:
@@ -66,7 +70,7 @@ def plugins(*names: str, alone: str = "") -> dict[str, Any]:
 
 def found(names: dict[str, Any], cores: int = 2) -> tuple[list[str], list[str]]:
     rows, broken = _outcomes(tables(cores), names)
-    return sorted(row["checker"] for row in rows), sorted(broken)
+    return sorted(rows.column("checker").to_pylist()), sorted(broken)
 
 
 def test_members_are_dealt_out_to_the_cores() -> None:
@@ -75,6 +79,11 @@ def test_members_are_dealt_out_to_the_cores() -> None:
     assert dealt == [["z"], ["a", "c", "e"], ["b", "d"]]
     assert [len(members) for members in _passes(tables(64), plugins(*"abcdefgh"))] == [2, 2, 2, 2]
     assert [len(members) for members in _passes(tables(8), plugins("a"))] == [1]
+
+
+@pytest.mark.parametrize(("runs", "passes"), [(0, 4), (1, 4), (3, 2), (5, 1), (2_000, 1)])
+def test_runs_that_keep_all_cores_busy_are_read_once(runs: int, passes: int) -> None:
+    assert len(_passes(tables(8, runs), plugins(*"abcdefgh"))) == passes
 
 
 def test_each_is_found_once() -> None:

@@ -12,6 +12,7 @@ from framework.checking.observed import tables_by_kind
 from framework.checking.results import checker_result
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.checking.runs import FAULTS, NEMESIS
+from framework.checking.sealing import counts_of
 from framework.evidence.kinds import Elected, ImageForm, Voted
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
@@ -68,7 +69,7 @@ def rule(events: RunEvents) -> Outcome:
 def test_verdict_rests_on_what_was_looked_at_and_was_there(
     check: RunCheck, there: RunTables, contracts: tuple[str, ...]
 ) -> None:
-    assert tuple(contracts_of(checker(check), there)) == contracts
+    assert tuple(contracts_of(checker(check), counts_of(there))) == contracts
 
 
 def test_finding_says_what_proved_it() -> None:

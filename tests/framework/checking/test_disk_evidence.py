@@ -11,7 +11,7 @@ import pytest
 from framework.checking.columns import Columns
 from framework.checking.keyed import Outcome, judged
 from framework.checking.observed import tables_by_kind
-from framework.checking.run_checks import RunCheck, packed, unpacked
+from framework.checking.run_checks import RunCheck, looked_at
 from framework.checking.runs import FAULTS, NEMESIS, OPERATIONS, add_operation
 from framework.evidence.kinds import Appended, Elected, SnapshotFile
 from framework.evidence.run_events import RunEvents
@@ -62,7 +62,7 @@ def test_rule_sees_of_disks_what_it_asks_for(check: RunCheck, expected: list[Any
 
 
 @pytest.mark.parametrize(("check", "expected"), CHECKS)
-def test_workers_are_sent_what_is_asked_for(check: RunCheck, expected: list[Any]) -> None:
+def test_of_a_run_is_read_what_is_asked_for(check: RunCheck, expected: list[Any]) -> None:
     run = RunTables(
         run="r",
         plan={},
@@ -71,11 +71,8 @@ def test_workers_are_sent_what_is_asked_for(check: RunCheck, expected: list[Any]
         faults=FAULTS.empty_table(),
         evidence=tables_by_kind(ALL),
     )
-    rows = [row for row in packed(run, [check]) if row["source"].startswith("evidence/")]
-    assert unpacked(rows).evidence == expected
-    shared = list(packed(run, [check for check, _ in CHECKS]))
-    rows = [row for row in shared if row["source"].startswith("evidence/")]
-    assert seen(check, unpacked(rows)) == expected
+    assert looked_at(run, [check]).evidence == expected
+    assert seen(check, looked_at(run, [check for check, _ in CHECKS])) == expected
 
 
 def test_observations_are_for_rules_that_ask_for_them() -> None:
@@ -94,9 +91,9 @@ def test_observations_are_for_rules_that_ask_for_them() -> None:
         evidence={},
     )
     keen, old = RunCheck(rule, fs=None, observations=True), RunCheck(rule, fs=None)
-    shared = unpacked(packed(run, [keen, old]))
+    shared = looked_at(run, [keen, old])
     assert (shared.operations, shared.observations) == ([client], [observer])
-    assert unpacked(packed(run, [old])).observations == []
+    assert looked_at(run, [old]).observations == []
     assert [reported(check, shared) for check in (keen, old)] == [([0], [2]), ([0], [])]
 
 

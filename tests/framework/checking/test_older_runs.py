@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from framework.checking.runs import StoredRun
-from framework.history.reader import read
 from framework.plugins.checker import RunInfo
 
 PARTED = ["isr-linearizability"]
@@ -23,7 +22,5 @@ PARTED = ["isr-linearizability"]
 def test_what_was_made_of_a_checker_since_judges_its_older_runs(
     plan: dict[str, Any], checkers: set[str], tmp_path: Path
 ) -> None:
-    (tmp_path / "history.jsonl").touch()
-    history = read([tmp_path / "history.jsonl"], allow_empty=True)
     info = RunInfo(run="r", path=str(tmp_path), plan=plan)
-    assert StoredRun(info=info, history=history).checkers() == checkers
+    assert StoredRun(info=info).checkers() == checkers

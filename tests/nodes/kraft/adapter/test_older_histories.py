@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from checkers.topic_linearizability import check_names
+from framework.checking import observed
 from framework.checking.runs import OPERATIONS, read_run
-from framework.history.reader import read_history
+from framework.history.reader import read, read_history
 from nodes.kraft.adapter.older import ASSERTED, restated
 from nodes.kraft.adapter.states import STATES
 
@@ -39,7 +40,8 @@ def stored(folder: Path, *operations: dict[str, Any], system: str = "kraft") -> 
     """The operations of a run that is read as `check` reads it."""
     (folder / "plan.json").write_text(json.dumps({**PLAN, "system": system}))
     (folder / "history.jsonl").write_bytes(history(*operations))
-    return read_run(folder).history.operations
+    plan = read_run(folder).info.plan
+    return observed.restated(plan, read([folder / "history.jsonl"]).operations)
 
 
 def failed(f: str, code: str, **fields: Any) -> dict[str, Any]:

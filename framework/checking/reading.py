@@ -1,0 +1,139 @@
+"""A stored run as tables: what is looked at is read, of the sealed form (`sealing`) by kind."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from framework.checking.observed import observed, restated
+from framework.checking.runs import HISTORY, PLAN, ledger_of, read_run
+from framework.checking.sealing import (
+    EVENTS,
+    FAULTS,
+    MANIFEST,
+    NEMESIS,
+    OBSERVATIONS,
+    OPERATIONS,
+    RECORDS,
+)
+from framework.history.event import Recorded
+from framework.history.pairing import Operation
+from framework.history.reader import operations_of, read
+from framework.plugins.checker import RunData, RunTables, Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a run is: its folder, and the folder of its sealed form. `part`: of so many parts of
+    its operations, which."""
+
+    run: str
+    folder: str
+    sealed: str
+    part: tuple[int, int] = (0, 1)
+
+    def open(self) -> RunData:
+        """Raises `UsageError` where it is not sealed, and is not what runs write."""
+        if Path(self.sealed, MANIFEST).exists():
+            return SealedRun(self.run, Path(self.sealed), self.part)
+        return read_unsealed(self.run, self.folder)  # the machine that sealed it is another one
+
+
+@dataclass(frozen=True)
+class SealedRun:
+    """`RunData` of a sealed run, of which each table is read when it is asked for."""
+
+    run: str
+    folder: Path
+    part: tuple[int, int] = (0, 1)
+
+    @cached_property
+    def plan(self) -> Mapping[str, Recorded]:
+        plan: Mapping[str, Recorded] = json.loads((self.folder / PLAN).read_bytes())
+        return plan
+
+    @cached_property
+    def operations(self) -> Table:
+        """Of this part."""
+        with pq.ParquetFile(self.folder / f"{OPERATIONS}.parquet") as file:
+            part, parts = self.part
+            first, end = (each * file.num_row_groups // parts for each in (part, part + 1))
+            return file.read_row_groups(list(range(first, end)))
+
+    @cached_property
+    def observations(self) -> Table:
+        return _read(self.folder / f"{OBSERVATIONS}.parquet")
+
+    @cached_property
+    def nemesis(self) -> Table:
+        return _read(self.folder / f"{NEMESIS}.parquet")
+
+    @cached_property
+    def faults(self) -> Table:
+        return _read(self.folder / f"{FAULTS}.parquet")
+
+    @cached_property
+    def evidence(self) -> Mapping[str, Table]:
+        return SealedEvidence(self.folder)
+
+
+class SealedEvidence(Mapping[str, Table]):
+    """Kind -> its rows, read when they are asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._files: dict[str, list[Path]] = {}
+        for place in (EVENTS, RECORDS):
+            for path in sorted((folder / place).glob("*.parquet")):
+                self._files.setdefault(path.stem, []).append(path)
+        self._tables: dict[str, Table] = {}
+
+    def __getitem__(self, kind: str) -> Table:
+        if kind not in self._tables:
+            self._tables[kind] = pa.concat_tables(map(_read, self._files[kind]))
+        return self._tables[kind]
+
+    def __contains__(self, kind: object) -> bool:
+        return kind in self._files  # without reading it
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+
+def _read(path: Path) -> Table:
+    with pq.ParquetFile(path) as file:
+        return file.read()
+
+
+@lru_cache(maxsize=1)  # a worker's next task may be about the same run
+def read_unsealed(run: str, folder: str) -> RunTables:
+    """A run as its files say. Raises `UsageError`."""
+    info = read_run(Path(folder)).info
+    history = read([Path(folder, HISTORY)], allow_empty=True)
+    return RunTables(
+        run=run,
+        plan=info.plan,
+        operations=restated(info.plan, history.operations),
+        observations=history.observations,
+        nemesis=history.nemesis,
+        faults=ledger_of(info),
+        evidence=observed(info),
+    )
+
+
+def cited(sealed: Path, ops: Iterable[int]) -> list[Operation]:
+    """Of a sealed run the operations with these indices: of its row groups those that may have
+    them are read."""
+    chosen = pc.field("op").isin(sorted(ops))
+    found = [
+        pq.read_table(sealed / f"{name}.parquet", filters=chosen)
+        for name in (OPERATIONS, OBSERVATIONS)
+    ]
+    return [operation for table in found for operation in operations_of(table)]

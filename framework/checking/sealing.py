@@ -1,0 +1,251 @@
+"""A run's folder sealed: what it holds, as Parquet files that are read by kind and by column.
+
+    sealed/
+        manifest.json           what it was made of, by which code, and how much there is of what
+        plan.json               the plan, as rules read it
+        operations.parquet      of clients: `OPERATIONS`, but for `run`; a process is a JSON text
+        observations.parquet    the same of observers
+        nemesis.parquet         `NEMESIS`, and
+        faults.parquet          `FAULTS`, but for `run`
+        events/KIND.parquet     typed evidence (`framework.evidence`): what nodes, the harness said
+        records/KIND.parquet    what lay on disks
+
+Operations are in the order of their invocations, evidence in that of node, incarnation and `seq`. A
+file a kind, for a kind has columns of its own, and most kinds few rows: one file of them all would
+have more in its footer than in its rows. No file says which run it is of: its folder does, and a
+folder can be moved. JSON Lines stay what a run writes as it goes on, and what others may write.
+"""
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from framework.checking.digests import code_digest, package_of
+from framework.checking.observed import observed, restated, system_of
+from framework.checking.runs import HISTORY, LEDGER, PLAN, ledger_of
+from framework.evidence.kinds import DISK
+from framework.history.event import Recorded
+from framework.history.reader import read
+from framework.plugins.checker import RunInfo, RunTables, Table
+
+SEALED: Final = "sealed"
+MANIFEST: Final = "manifest.json"
+OPERATIONS, OBSERVATIONS, NEMESIS, FAULTS = "operations", "observations", "nemesis", "faults"
+EVENTS, RECORDS = "events", "records"
+"""Folders of evidence: of events, and of disks."""
+NODES: Final = "nodes"
+_ROWS: Final = 1 << 17
+"""Of a row group: the least that is read of a file."""
+_PLACE: Final = [(name, "ascending") for name in ("node", "incarnation", "seq")]
+_MAKERS: Final = (
+    *("framework.evidence", "framework.history"),
+    *(f"framework.checking.{module}" for module in ("observed", "runs", "sealing")),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How much a run holds. operations: of clients, by `f`. evidence: kind -> source -> rows."""
+
+    operations: Mapping[str, int] = field(default_factory=dict)
+    observations: int = 0
+    nemesis: int = 0
+    faults: int = 0
+    evidence: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """Of operations of clients."""
+        return sum(self.operations.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a run was sealed from. `marks`: a digest of its files' names, sizes and times;
+    `content`: of their names and bytes; `code`: of what read them. `notes`: what was forgiven."""
+
+    marks: str
+    content: str
+    code: str
+    notes: Sequence[str]
+    counts: Counts
+
+    @classmethod
+    def of(cls, path: Path) -> "Manifest":
+        """Raises `OSError`, `ValueError`, `TypeError` or `KeyError` for what is no manifest."""
+        fields = json.loads(path.read_bytes())
+        return cls(**{**fields, "counts": Counts(**fields["counts"])})
+
+
+def sealed_as(folder: Path, plan: Mapping[str, Recorded]) -> Manifest | None:
+    """The manifest of a sealed run, if it is of the files as they are, and of this code."""
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        found = Manifest.of(folder / SEALED / MANIFEST)
+        if found.code != code_of(plan):
+            return None
+        if found.marks == marks_of(folder) or found.content == content_of(folder):
+            return found
+    return None
+
+
+def code_of(plan: Mapping[str, Recorded]) -> str:
+    """The digest of what reads such a run. Raises `UsageError` if its system is not installed."""
+    return code_digest(*_MAKERS, package_of(system_of(plan)))
+
+
+def marks_of(folder: Path) -> str:
+    """Of the names, sizes and times of a run's files."""
+    digest = hashlib.sha256()
+    for path in _files(folder):
+        status = path.stat()
+        mark = f"{path.relative_to(folder)}\0{status.st_size}\0{status.st_mtime_ns}\0"
+        digest.update(mark.encode(errors="surrogateescape"))
+    return digest.hexdigest()[:16]
+
+
+def content_of(folder: Path) -> str:
+    """Of the names and bytes of a run's files, which a copy has too."""
+    digest = hashlib.sha256()
+    for path in _files(folder):
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        digest.update(f"{path.relative_to(folder)}\0{content}\0".encode(errors="surrogateescape"))
+    return digest.hexdigest()[:16]
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """All that a run's tables are made of."""
+    for name in (PLAN, HISTORY, LEDGER):
+        if (folder / name).exists():
+            yield folder / name
+    yield from sorted(path for path in (folder / NODES).rglob("*") if path.is_file())
+
+
+# --- writing ------------------------------------------------------------------------------
+
+
+def begun(folder: Path, scratch: Path) -> Path:
+    """An empty folder for the draft: in the run's own, or where that cannot be written, in
+    `scratch`."""
+    with suppress(OSError):
+        return Path(tempfile.mkdtemp(prefix=".sealed-", dir=folder))
+    return Path(tempfile.mkdtemp(prefix="sealed-", dir=scratch))
+
+
+def write_history(info: RunInfo, draft: Path) -> dict[str, Any]:
+    """What clients, observers and the harness did, into the draft; notes and counts. Raises
+    `UsageError`."""
+    history = read([Path(info.path, HISTORY)], allow_empty=True)
+    operations = restated(info.plan, history.operations)
+    faults = ledger_of(info).drop_columns(["run"])
+    for name, table in (
+        (OPERATIONS, _without(operations, "file")),
+        (OBSERVATIONS, _without(history.observations, "file")),
+        (NEMESIS, history.nemesis),
+        (FAULTS, faults),
+    ):
+        _write(table, draft / f"{name}.parquet")
+    return {
+        "notes": list(history.notes),
+        "operations": _counted(operations.column("f")),
+        "observations": len(history.observations),
+        "nemesis": len(history.nemesis),
+        "faults": len(faults),
+    }
+
+
+def write_evidence(info: RunInfo, draft: Path) -> dict[str, Any]:
+    """What nodes left behind, into the draft; counts and what it was made of. Raises
+    `UsageError`."""
+    folder = Path(info.path)
+    marks, content = marks_of(folder), content_of(folder)
+    counts = {}
+    for kind, table in observed(info).items():
+        counts[kind] = _counted(table.column("source"))
+        ordered = table.sort_by(_PLACE)
+        for place, rows in parted(ordered):
+            (draft / place).mkdir(exist_ok=True)
+            _write(rows, draft / place / f"{kind}.parquet")
+    return {"marks": marks, "content": content, "evidence": counts}
+
+
+def finish(info: RunInfo, draft: Path, parts: Iterable[Mapping[str, Any]]) -> tuple[Path, Manifest]:
+    """The draft, both parts of which are written, becomes what is sealed of the run; where that is.
+    Two who do it at once leave one that is whole."""
+    said = {name: value for part in parts for name, value in part.items()}
+    manifest = Manifest(
+        marks=said.pop("marks"),
+        content=said.pop("content"),
+        code=code_of(info.plan),
+        notes=said.pop("notes"),
+        counts=Counts(**said),
+    )
+    (draft / PLAN).write_text(json.dumps(info.plan, default=str))
+    (draft / MANIFEST).write_text(json.dumps(asdict(manifest)))
+    draft.chmod(0o755)
+    if draft.parent != Path(info.path):
+        return draft, manifest
+    return _put_in_place(info, draft), manifest
+
+
+def _put_in_place(info: RunInfo, draft: Path) -> Path:
+    target = Path(info.path, SEALED)
+    if sealed_as(Path(info.path), info.plan) is None:  # else somebody else was faster
+        with suppress(OSError):
+            former = Path(tempfile.mkdtemp(prefix=".sealed-", dir=info.path))
+            with suppress(FileNotFoundError):
+                target.rename(former / SEALED)
+            shutil.rmtree(former, ignore_errors=True)
+        with suppress(OSError):
+            draft.rename(target)
+    shutil.rmtree(draft, ignore_errors=True)
+    return target
+
+
+def parted(evidence: Table) -> Iterator[tuple[str, Table]]:
+    """The rows of one kind by the folder they are kept in, where there are some."""
+    from_disk = pc.equal(evidence.column("source"), DISK)
+    for place, chosen in ((EVENTS, pc.invert(from_disk)), (RECORDS, from_disk)):
+        rows = evidence.filter(chosen)
+        if len(rows):
+            yield place, rows
+
+
+def _write(table: Table, path: Path) -> None:
+    """What a kind says is never null an older release may have left out: Parquet would refuse."""
+    open_ = pa.schema([column.with_nullable(True) for column in table.schema])
+    pq.write_table(table.cast(open_), path, compression="zstd", row_group_size=_ROWS)
+
+
+def _without(table: Table, *names: str) -> Table:
+    return table.drop_columns([name for name in names if name in table.column_names])
+
+
+def _counted(column: pa.ChunkedArray) -> dict[str, int]:
+    counted = pc.value_counts(column)
+    names, counts = counted.field("values").to_pylist(), counted.field("counts").to_pylist()
+    return dict(sorted(zip(names, counts, strict=True)))
+
+
+# --- in memory ----------------------------------------------------------------------------
+
+
+def counts_of(run: RunTables) -> Counts:
+    """Of a run in memory."""
+    return Counts(
+        operations=_counted(run.operations.column("f")),
+        observations=len(run.observations),
+        nemesis=len(run.nemesis),
+        faults=len(run.faults),
+        evidence={kind: _counted(rows.column("source")) for kind, rows in run.evidence.items()},
+    )

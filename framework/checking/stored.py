@@ -1,0 +1,212 @@
+"""Many stored runs as one set of tables: Spark's workers are handed paths, and read.
+
+A task opens what its checkers look at, by kind and by column, in the sealed form of a run
+(`sealing`); of what a run holds nothing goes through the driver, nor through Spark's own rows but
+where a checker shuffles it. Not by `spark.read`: one reader is enough for runs that are sealed and
+those that cannot be, what is wrong with one of them is an outcome of that one and no failed job,
+and a small check does not wait for the JVM to load what reads Parquet.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shutil import rmtree
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+
+from framework.checking.reading import Place
+from framework.checking.runs import FAULTS, NEMESIS, read_run
+from framework.checking.sealing import (
+    SEALED,
+    Manifest,
+    begun,
+    finish,
+    sealed_as,
+    write_evidence,
+    write_history,
+)
+from framework.checking.workers import settle_in
+from framework.errors import UsageError
+from framework.history.assemble import process_texts
+from framework.history.columns import OPERATIONS
+from framework.plugins.checker import DataFrame, RunData, RunInfo, Table, Tables
+
+PART_ROWS: Final = 1 << 20
+"""Operations that a task reads; a run with more is read by several."""
+_TASKS_PER_CORE: Final = 16
+
+
+# --- sealing many -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A run that is sealed, and where."""
+
+    info: RunInfo
+    sealed: Path
+    manifest: Manifest
+
+    @property
+    def place(self) -> Place:
+        return Place(run=self.info.run, folder=self.info.path, sealed=str(self.sealed))
+
+    def parts(self) -> list[Place]:
+        """The parts of its operations."""
+        count = max(1, -(-self.manifest.counts.rows // PART_ROWS))
+        return [replace(self.place, part=(part, count)) for part in range(count)]
+
+
+def hold(spark: Any, infos: Sequence[RunInfo], into: Path | None = None) -> list[Held | str]:
+    """The runs, sealed; of those that are malformed, why. What is not sealed yet, or not as it is
+    now, tasks of Spark's seal: in its own folder, or if that cannot be written, for this session.
+    `into`: only there, as of a run that goes on."""
+    found: dict[int, Held | str] = {}
+    drafts: dict[int, Path] = {}
+    scratch = Path(spark.conf.get("spark.local.dir"))
+    for number, info in enumerate(infos):
+        try:
+            manifest = sealed_as(Path(info.path), info.plan)
+        except UsageError as error:
+            found[number] = str(error)
+            continue
+        if manifest is not None:
+            found[number] = Held(info=info, sealed=Path(info.path, SEALED), manifest=manifest)
+        else:
+            drafts[number] = begun(Path(info.path) if into is None else into, scratch)
+    said = _sealed(spark, [(infos[number], draft) for number, draft in drafts.items()])
+    for (number, draft), parts in zip(drafts.items(), said, strict=True):
+        found[number] = _held(infos[number], draft, parts)
+    return [found[number] for number in range(len(infos))]
+
+
+def _held(info: RunInfo, draft: Path, parts: Sequence["_Said"]) -> Held | str:
+    wrong = next((part.wrong for part in parts if part.wrong), "")
+    if wrong:
+        rmtree(draft, ignore_errors=True)
+        return wrong
+    sealed, manifest = finish(info, draft, [json.loads(part.counts) for part in parts])
+    return Held(info=info, sealed=sealed, manifest=manifest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What came of a part of a run. `wrong`: why it cannot be read."""
+
+    counts: str
+    wrong: str
+
+
+_PARTS: Final = (write_history, write_evidence)
+"""What a run is sealed by, side by side."""
+
+
+def _sealed(spark: Any, drafts: Sequence[tuple[RunInfo, Path]]) -> list[list[_Said]]:
+    """Writes the drafts on Spark; what is said of each part of each."""
+    if not drafts:
+        return []
+    count = len(drafts) * len(_PARTS)
+    kept = [(info.path, str(draft)) for info, draft in drafts]
+
+    def sealed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle_in()
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                run, part = divmod(number, len(_PARTS))
+                said = _seal_part(kept[run], part)
+                columns = [[number], [said.counts], [said.wrong]]
+                yield pa.RecordBatch.from_arrays(list(map(pa.array, columns)), _SAID)
+
+    tasks = min(count, _TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
+    numbers = spark.range(0, count, 1, tasks)
+    rows = numbers.mapInArrow(sealed, "number long, counts string, wrong string").collect()
+    said = {row["number"]: _Said(row["counts"], row["wrong"]) for row in rows}
+    return [
+        [said[run * len(_PARTS) + part] for part in range(len(_PARTS))]
+        for run in range(len(drafts))
+    ]
+
+
+_SAID: Final = ["number", "counts", "wrong"]
+
+
+def _seal_part(place: tuple[str, str], part: int) -> _Said:
+    """On a worker. What is wrong with one run is no failure of the job."""
+    folder, draft = place
+    try:
+        return _Said(json.dumps(_PARTS[part](read_run(Path(folder)).info, Path(draft))), "")
+    except UsageError as error:
+        return _Said("", str(error))
+    except Exception as error:
+        return _Said("", f"{folder}: cannot be read: {type(error).__name__}: {error}")
+
+
+# --- to the workers -----------------------------------------------------------------------
+
+
+class Openable(Protocol):
+    """Something that is one run's tables once it has come to a worker."""
+
+    def open(self) -> RunData: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """`EachRun` of runs that can be opened."""
+
+    spark: Any
+    places: Sequence[Openable]
+
+    def map(self, make: Callable[[RunData], Iterable[Table]], schema: pa.Schema) -> DataFrame:
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        kept = list(self.places)
+
+        def made(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            settle_in()
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    for table in make(kept[number].open()):
+                        yield from table.select(schema.names).cast(schema).to_batches()
+
+        tasks = min(len(kept), _TASKS_PER_CORE * self.spark.sparkContext.defaultParallelism)
+        numbers = self.spark.range(0, len(kept), 1, max(1, tasks))
+        return numbers.mapInArrow(made, from_arrow_schema(schema))
+
+
+def tables(spark: Any, runs: Sequence[Held]) -> Tables:
+    """What checkers read, for all runs together. Nothing is computed yet."""
+    places = [run.place for run in runs]
+    parts = [part for run in runs for part in run.parts()]
+    return Tables(
+        spark=spark,
+        runs=[run.info for run in runs],
+        operations=Runs(spark, parts).map(operation_rows, OPERATIONS),
+        nemesis=Runs(spark, places).map(nemesis_rows, NEMESIS),
+        faults=Runs(spark, places).map(fault_rows, FAULTS),
+        each=Runs(spark, places),
+    )
+
+
+def operation_rows(run: RunData) -> Iterator[Table]:
+    """Rows of `Tables.operations`."""
+    yield _of_run(run, process_texts(run.operations))
+
+
+def nemesis_rows(run: RunData) -> Iterator[Table]:
+    """Rows of `Tables.nemesis`."""
+    yield _of_run(run, run.nemesis)
+
+
+def fault_rows(run: RunData) -> Iterator[Table]:
+    """Rows of `Tables.faults`."""
+    yield _of_run(run, run.faults)
+
+
+def _of_run(run: RunData, table: Table) -> Table:
+    column = pa.repeat(pa.scalar(run.run, pa.string()), len(table))
+    if "run" in table.column_names:
+        return table.set_column(table.column_names.index("run"), "run", column)
+    return table.append_column("run", column)

@@ -1,0 +1,248 @@
+"""A run's folder sealed as Parquet: what it holds, when it is made anew, what is read of it."""
+
+import json
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from framework.checking import sealing
+from framework.checking.keyed import judged
+from framework.checking.reading import Place, SealedRun, cited, read_unsealed
+from framework.checking.run_checks import RunCheck, looked_at
+from framework.checking.runs import read_run
+from framework.checking.sealing import (
+    SEALED,
+    Manifest,
+    begun,
+    finish,
+    sealed_as,
+    write_evidence,
+    write_history,
+)
+from framework.evidence.catalogue import KINDS
+from framework.evidence.kinds import Booted, Elected, Evidence
+from framework.evidence.schemas import schema
+from framework.plugins.checker import Table
+
+PLAN = {"system": "kraft", "seed": 1, "workloads": [], "nodes": {}, "time_zero_ns": 1_000}
+CALLS = 7
+
+
+def lines(*objects: dict[str, Any]) -> str:
+    return "".join(json.dumps(each) + "\n" for each in objects)
+
+
+def history() -> str:
+    """Clients, an observer, the nemesis, and half a line."""
+    events = []
+    for number in range(CALLS):
+        call = {
+            "process": "observer:c1" if number == 2 else 0,
+            "f": f"look{number % 2}",
+            "key": "x",
+        }
+        events += [{**call, "type": "invoke"}, {**call, "type": "ok", "value": number}]
+    mark = {"type": "info", "process": "nemesis", "f": "phase", "value": "final"}
+    return lines(*events, mark) + '{"type":"inv'
+
+
+def make_run(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "plan.json").write_text(json.dumps(PLAN))
+    (folder / "history.jsonl").write_text(history())
+    ledger = {"id": 7, "time": 1, "step": "planned", "fault": "kill", "shape": "one", "victims": {}}
+    (folder / "faults.jsonl").write_text(lines(ledger))
+    for node, places in (("c2", (0, 1)), ("c1", (1, 0))):
+        head = {"time_ns": 5_000, "node": node, "incarnation": "i"}
+        boots = [{**head, "seq": seq, "type": "boot", "replica_id": seq} for seq in places]
+        elected = {**head, "seq": 9, "type": "elected", "epoch": 2, "votes": [1, 2]}
+        path = folder / "nodes" / node / "events.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_text(lines(*boots, elected))
+    return folder
+
+
+def seal(folder: Path, scratch: Path) -> Path:
+    info = read_run(folder).info
+    draft = begun(folder, scratch)
+    return finish(info, draft, [write_history(info, draft), write_evidence(info, draft)])[0]
+
+
+def manifest_of(folder: Path) -> Manifest | None:
+    return sealed_as(folder, read_run(folder).info.plan)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    folder = make_run(tmp_path / "n" / "a")
+    assert seal(folder, tmp_path) == folder / SEALED
+    return folder
+
+
+def plain(table: Table) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return [{name: value for name, value in row.items() if name != "file"} for row in rows]
+
+
+def test_what_is_sealed_is_what_was_written(run: Path) -> None:
+    sealed, written = SealedRun("n/a", run / SEALED), read_unsealed("n/a", str(run))
+    assert sealed.plan == written.plan
+    for name in ("operations", "observations", "nemesis"):
+        assert plain(getattr(sealed, name)) == plain(getattr(written, name)) != []
+    assert [row["id"] for row in plain(sealed.faults)] == [7]
+    assert set(sealed.evidence) == set(written.evidence) >= {"booted", "elected"}
+    for kind, rows in written.evidence.items():
+        ordered = sorted(plain(rows), key=lambda row: (row["node"], row["incarnation"], row["seq"]))
+        assert plain(sealed.evidence[kind]) == ordered
+        columns = [(each.name, each.type) for each in sealed.evidence[kind].schema]
+        assert columns == [(each.name, each.type) for each in schema(KINDS[kind])]
+
+
+def test_it_says_how_much_there_is_and_what_was_forgiven(run: Path) -> None:
+    manifest = manifest_of(run)
+    assert manifest is not None
+    counts = manifest.counts
+    assert (counts.operations, counts.observations) == ({"look0": 3, "look1": 3}, 1)
+    assert (counts.nemesis, counts.faults) == (1, 1)
+    assert counts.evidence["booted"] == {"event": 4}
+    assert [note.split(": ", 1)[1] for note in manifest.notes] == [
+        "the last line is cut short; it was left out"
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["plan.json", "history.jsonl", "faults.jsonl", "nodes/c1/events.jsonl", "nodes/c1/new"]
+)
+def test_of_changed_files_it_is_made_anew(run: Path, name: str) -> None:
+    with (run / name).open("a") as file:
+        file.write("\n")
+    assert manifest_of(run) is None
+
+
+def test_what_is_not_of_the_run_changes_nothing(run: Path) -> None:
+    before = manifest_of(run)
+    (run / "verdict.json").write_text("{}")
+    (run / "history").mkdir()
+    (run / "history" / "part-00000.parquet").write_text("")
+    assert manifest_of(run) == before is not None
+
+
+def test_a_copy_is_the_same_run(run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "elsewhere" / "b"
+    shutil.copytree(run, copy)
+    os.utime(copy / "history.jsonl", (1, 1))
+    assert manifest_of(copy) == manifest_of(run) is not None
+    text = (copy / "history.jsonl").read_text()
+    (copy / "history.jsonl").write_text(text.replace("look1", "took1"))  # as long as before
+    assert manifest_of(copy) is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"marks": 1}'])
+def test_what_is_no_manifest_is_made_anew(run: Path, text: str) -> None:
+    (run / SEALED / "manifest.json").write_text(text)
+    assert manifest_of(run) is None
+
+
+def test_other_code_reads_again(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sealing, "code_of", lambda plan: "of tomorrow")
+    assert manifest_of(run) is None
+
+
+def test_what_nodes_leave_out_is_null(tmp_path: Path) -> None:
+    """Also where its kind says that there is something."""
+    folder = make_run(tmp_path / "n" / "a")
+    role = {"topic": None, "topic_id": "A", "partition": 0, "role": "leader", "isr": [4]}
+    epochs = {"leader_epoch": 1, "partition_epoch": 1}
+    with (folder / "nodes/c1/events.jsonl").open("a") as file:
+        file.write(lines({"type": "part", "node": "c1", **role, **epochs}))
+    seal(folder, tmp_path)
+    rows = SealedRun("n/a", folder / SEALED).evidence["replica-role"].to_pylist()
+    assert [(row["topic"], row["topic_id"]) for row in rows] == [(None, "A")]
+
+
+def test_two_at_once_leave_one_that_is_whole(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "n" / "a")
+    with ThreadPoolExecutor(4) as pool:
+        places = list(pool.map(lambda _: seal(folder, tmp_path), range(8)))
+    assert set(places) == {folder / SEALED}
+    assert manifest_of(folder) is not None
+    assert len(SealedRun("n/a", folder / SEALED).operations) == CALLS - 1
+    assert [path.name for path in folder.iterdir() if "sealed" in path.name] == [SEALED]
+
+
+def test_one_that_cannot_be_written_is_sealed_elsewhere(tmp_path: Path) -> None:
+    folder, scratch = make_run(tmp_path / "n" / "a"), tmp_path / "scratch"
+    scratch.mkdir()
+    assert begun(tmp_path / "gone", scratch).parent == scratch
+    info = read_run(folder).info
+    draft = begun(scratch, scratch)
+    place, _ = finish(info, draft, [write_history(info, draft), write_evidence(info, draft)])
+    assert place == draft and not (folder / SEALED).exists()
+    assert len(SealedRun("n/a", place).operations) == CALLS - 1
+
+
+def test_where_it_was_not_sealed_its_files_are_read(tmp_path: Path) -> None:
+    """As on another machine than the one that sealed it."""
+    folder = make_run(tmp_path / "n" / "a")
+    found = Place(run="r", folder=str(folder), sealed=str(tmp_path / "gone")).open()
+    assert (found.run, len(found.operations)) == ("r", CALLS - 1)
+
+
+def test_kinds_that_nobody_looks_at_are_not_read(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    real = pq.ParquetFile
+
+    def recorded(path: Path, **more: Any) -> Any:
+        opened.append(path.name)
+        return real(path, **more)
+
+    monkeypatch.setattr(pq, "ParquetFile", recorded)
+    kinds: list[tuple[type[Evidence], ...]] = [(Booted,), (Booted, Elected)]
+    checks = [RunCheck(lambda _: judged(1), evidence=each) for each in kinds]
+    events = looked_at(SealedRun("n/a", run / SEALED), checks)
+    assert sorted(opened) == ["booted.parquet", "elected.parquet"]
+    assert [(each.node, each.seq) for each in events.evidence] == [
+        (node, seq) for node in ("c1", "c2") for seq in (0, 1, 9)
+    ]
+
+
+def test_a_large_run_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sealing, "_ROWS", 2)
+    folder = make_run(tmp_path / "n" / "a")
+    seal(folder, tmp_path)
+    parts = [SealedRun("n/a", folder / SEALED, (part, 2)).operations for part in range(2)]
+    assert [len(part) for part in parts] == [2, 4]
+    whole = SealedRun("n/a", folder / SEALED).operations
+    assert pa.concat_tables(parts).equals(whole)
+
+
+def test_operations_are_found_by_their_indices(run: Path) -> None:
+    """Those of observers, too."""
+    found = cited(run / SEALED, [0, 4, 12, 99])
+    assert [(each.index, each.process, each.result) for each in found] == [
+        (0, 0, 0),
+        (12, 0, 6),
+        (4, "observer:c1", 2),
+    ]
+
+
+def test_spark_reads_many_by_kind(spark: Any, run: Path, tmp_path: Path) -> None:
+    """As docs/checking.md says."""
+    shutil.copytree(run, tmp_path / "n" / "b")
+    table = spark.read.schema(from_arrow_schema(schema(Booted))).parquet(
+        f"{tmp_path}/n/*/sealed/events/booted.parquet"
+    )
+    of_run = "regexp_extract(_metadata.file_path, '([^/]+/[^/]+)/sealed/', 1) as run"
+    counted = table.selectExpr(of_run, "node").groupBy("run", "node").count().collect()
+    assert sorted(tuple(row) for row in counted) == [
+        (run_, node, 2) for run_ in ("n/a", "n/b") for node in ("c1", "c2")
+    ]
