@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from framework.checking.clauses import clauses_of
 from framework.checking.contracts import contracts_of
-from framework.checking.keyed import BUDGET_CONF, OUTCOME_ARROW
+from framework.checking.judged import cited_of, judged_as, loaded
+from framework.checking.keyed import BUDGET_CONF, FAILED, OUTCOME_ARROW, budget_s
 from framework.checking.outcomes_table import FOLDER as OUTCOMES_FOLDER
 from framework.checking.outcomes_table import write_outcomes
-from framework.checking.reading import cited
 from framework.checking.results import (
     VERDICT_FILE,
     CheckerResult,
@@ -32,10 +32,7 @@ from framework.checking.results import (
 )
 from framework.checking.runs import StoredRun, read_run, read_runs
 from framework.checking.stored import Held, hold, tables
-from framework.errors import UsageError
-from framework.history.pairing import Operation
 from framework.plugins.checker import Batch, Checker, DataFrame, Tables
-from framework.plugins.options import Named, create
 
 Row = Mapping[str, Any]
 WHOLE: Final = "whole-run"
@@ -66,7 +63,7 @@ def warm_up_checkers(spark: Any, folder: Path, checkers: Sequence[str]) -> None:
     sooner when Spark and its Python workers have seen every checker before. Never raises."""
     with suppress(Exception), TemporaryDirectory(prefix="kraft-proof-") as aside:
         run = read_run(folder)
-        plugins, _ = _load(sorted(checkers), run.checker_options(()), strict=False)
+        plugins, _ = loaded(sorted(checkers), run.checker_options(()), strict=False)
         held = hold(spark, [run.info], Path(aside))
         _outcomes(tables(spark, [each for each in held if isinstance(each, Held)]), plugins)
 
@@ -114,7 +111,8 @@ def _check_alike(
     began = monotonic()
     wanted = {run.info.run: _wanted(run, checkers) for run, _ in runs}
     names = sorted(set().union(*wanted.values()))
-    plugins, broken = _load(names, options, strict=checkers is not None)
+    plugins, unloaded = loaded(names, options, strict=checkers is not None)
+    broken = {name: _why(error) for name, error in unloaded.items()}
     rows, failed = _outcomes(tables(spark, [held for _, held in runs]), plugins)
     broken |= failed
     timings = {"read_s": round(read_s, 3), "check_s": round(monotonic() - began, 3)}
@@ -129,10 +127,11 @@ def _check_alike(
             run.info.run,
             Path(run.info.path),
             judged,
-            operations=_cited(held, judged),
+            operations=cited_of(held.sealed, judged),
             notes=held.manifest.notes,
             timings=timings,
             not_applicable=_not_applicable(run, wanted[run.info.run]),
+            judged=_judged_as(spark, held, wanted[run.info.run], plugins, options, judged),
         )
         results.append(_kept(result))
     return results
@@ -169,18 +168,26 @@ def _by_run(rows: pa.Table) -> dict[str, pa.Table]:
     ordered = rows.sort_by("run")
     counted = pc.value_counts(ordered.column("run"))
     ends = np.cumsum(counted.field("counts").to_numpy()).tolist()
-    begins = [0, *ends[:-1]]
     names = counted.field("values").to_pylist()
     return {
         name: ordered.slice(begin, end - begin)
-        for name, begin, end in zip(names, begins, ends, strict=True)
+        for name, begin, end in zip(names, [0, *ends], ends, strict=False)
     }
 
 
-def _cited(held: Held, judged: Sequence[CheckerResult]) -> list[Operation]:
-    """The operations that findings name."""
-    ops = {op for checker in judged for found in checker.findings for op in found.operations}
-    return cited(held.sealed, ops) if ops else []
+def _judged_as(
+    spark: Any,
+    held: Held,
+    wanted: Iterable[str],
+    plugins: Mapping[str, Checker],
+    options: Mapping[str, str],
+    judged: Sequence[CheckerResult],
+) -> str:
+    """What the verdict follows from; empty where a checker failed, which it may not do again."""
+    if any(FAILED in each.note for each in judged):
+        return ""
+    checkers = {name: plugins[name] for name in wanted}
+    return judged_as(held.manifest, checkers, options, budget_s(spark))
 
 
 def _kept(result: RunResult) -> RunResult:
@@ -206,22 +213,6 @@ def _not_applicable(run: StoredRun, wanted: set[str]) -> dict[str, str]:
     if not isinstance(said, Mapping):
         return {}
     return {name: str(reason) for name, reason in said.items() if name not in wanted}
-
-
-def _load(
-    names: Sequence[str], options: Mapping[str, str], *, strict: bool
-) -> tuple[dict[str, Checker], dict[str, str]]:
-    """The checkers with their options, and why the others could not be loaded."""
-    plugins: dict[str, Checker] = {}
-    broken: dict[str, str] = {}
-    for name in names:
-        try:
-            plugins[name] = create("checkers", Named(name, options.get(name, "")))
-        except Exception as error:
-            if strict and isinstance(error, UsageError):
-                raise
-            broken[name] = _why(error)
-    return plugins, broken
 
 
 Members: TypeAlias = Mapping[str, Checker]
@@ -313,4 +304,4 @@ def _why(error: Exception) -> str:
     """One line that names an error; Spark's say what matters in their last lines."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith(("File ", "at ", "SQLSTATE"))]
-    return f"the checker failed: {type(error).__name__}: {(telling or ['?'])[-1]}"[:500]
+    return f"{FAILED}: {type(error).__name__}: {(telling or ['?'])[-1]}"[:500]

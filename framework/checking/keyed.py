@@ -28,6 +28,8 @@ BUDGET_CONF: Final = "kraftproof.budget_s"
 DEFAULT_BUDGET_S: Final = 30.0
 
 NOTHING: Final = "nothing to check was seen"
+FAILED: Final = "the checker failed"
+"""How the note begins of one that did."""
 _PLAIN: Final = re.compile(r'"(?!(?:true|false|null|NaN|Infinity)")([A-Za-z_][A-Za-z0-9_.:/-]*)"')
 """A string that is no other key without its quotes; most are."""
 _BUCKET: Final = "_bucket"
@@ -215,4 +217,4 @@ def _is_json(text: str) -> bool:
 
 
 def _name_of(error: Exception) -> str:
-    return f"the checker failed: {type(error).__name__}: {error}".splitlines()[0]
+    return f"{FAILED}: {type(error).__name__}: {error}".splitlines()[0]

@@ -79,6 +79,8 @@ class RunResult:
     """Checkers that had nothing to check in this run, and why. They count as nothing."""
     error: str = ""
     """Why it could not be read, if so."""
+    judged: str = ""
+    """What it follows from, as a digest (`judged`); empty: it may be another one next time."""
 
 
 def checker_result(
@@ -157,6 +159,7 @@ def run_result(
     notes: Sequence[str] = (),
     timings: Mapping[str, float] | None = None,
     not_applicable: Mapping[str, str] | None = None,
+    judged: str = "",
 ) -> RunResult:
     """The results of one run, with the operations that findings name."""
     named = {op for checker in checkers for found in checker.findings for op in found.operations}
@@ -169,7 +172,36 @@ def run_result(
         timings=timings or {},
         cited={operation.index: operation for operation in operations if operation.index in named},
         not_applicable=not_applicable or {},
+        judged=judged,
     )
+
+
+def result_of(document: Mapping[str, Recorded], run: str, path: Path) -> RunResult:
+    """What verdict.json says, but for the operations that it cites. Raises `KeyError`, `TypeError`
+    or `ValueError` for what is none of today's."""
+    return RunResult(
+        run=run,
+        path=path,
+        verdict=Verdict(document["verdict"]),
+        checkers=[_checker_of(each) for each in document["checkers"]],
+        notes=document["notes"],
+        timings=document["timings"],
+        not_applicable=document["not_applicable"],
+        judged=document["judged"],
+    )
+
+
+def _checker_of(document: Mapping[str, Recorded]) -> CheckerResult:
+    fields = {
+        **document,
+        "verdict": Verdict(document["verdict"]),
+        "findings": [KeyedFinding(**each) for each in document["findings"]],
+        "clauses": [
+            ClauseResult(**{**each, "verdict": each["verdict"] and Verdict(each["verdict"])})
+            for each in document["clauses"]
+        ],
+    }
+    return CheckerResult(**fields)
 
 
 def verdict_document(result: RunResult) -> dict[str, Recorded]:
@@ -181,6 +213,7 @@ def verdict_document(result: RunResult) -> dict[str, Recorded]:
         "not_applicable": dict(result.not_applicable),
         "notes": list(result.notes),
         "timings": dict(result.timings),
+        "judged": result.judged,
     }
 
 

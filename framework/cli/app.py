@@ -268,6 +268,9 @@ def check(
     ] = None,
     spark_master: Annotated[str | None, typer.Option(help=_MASTER_HELP)] = None,
     checker: _Checker = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also runs that the same checkers judged before.")
+    ] = False,
 ) -> int:
     """Check stored runs again, or histories that somebody else recorded. What --checker says goes
     before the run's own options of checkers."""
@@ -283,6 +286,7 @@ def check(
         report=report,
         spark_master=spark_master,
         checker=checker or (),
+        again=again,
     )
 
 

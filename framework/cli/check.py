@@ -22,6 +22,7 @@ from framework.checking.foreign import (
     need_model,
     operations_about,
 )
+from framework.checking.judged import judged_before
 from framework.checking.junit import need_target, write_junit
 from framework.checking.keyed import DEFAULT_BUDGET_S
 from framework.checking.precompile import Precompiling
@@ -33,7 +34,7 @@ from framework.checking.results import (
     unread_result,
     verdict_document,
 )
-from framework.checking.runs import read_each, runs_at
+from framework.checking.runs import StoredRun, read_each, runs_at
 from framework.cli.annotations import annotate, listening
 from framework.errors import UsageError
 from framework.history.event import Json, Recorded
@@ -60,6 +61,7 @@ def check(
     format: str = "jsonl",
     report: Path | None = None,
     checker: Sequence[str] = (),
+    again: bool = False,
 ) -> int:
     """Checks and prints; returns the exit code of the worst verdict.
 
@@ -87,7 +89,7 @@ def check(
         results = _check_jepsen([Path(path) for path in paths], model, budget, spark_master)
     elif model is None:
         master = spark_master or spark_session.LOCAL_MASTER
-        results = _check_runs([Path(path) for path in paths], budget, checker, master)
+        results = _check_runs([Path(path) for path in paths], budget, checker, master, again)
     else:
         results = _check_files([Path(path) for path in paths], model, budget, spark_master)
     if junit is not None:
@@ -103,9 +105,10 @@ def check(
 
 
 def _check_runs(
-    paths: Sequence[Path], budget: float, options: Sequence[str], master: str
+    paths: Sequence[Path], budget: float, options: Sequence[str], master: str, again: bool
 ) -> list[RunResult]:
-    """Also draws the reports anew whose verdict, or whose checkers' options, may be others."""
+    """Those that were not judged so before, or all. Also draws the reports anew whose verdict, or
+    whose checkers' options, may be others."""
     found = found_at(paths, runs_at)
     refused = {path: why for path, why in found.items() if why}
     read = read_each(sorted(found.keys() - refused.keys()))
@@ -116,17 +119,40 @@ def _check_runs(
     for name in options_of("checkers", options):
         if not any(name in run.checkers() for run in runs):
             raise UsageError(f"checker {name} is given options, and is asked of no run here")
+    results = [] if again else _known(runs, options, budget)
+    known = {result.path for result in results}
+    left = [run for run in runs if Path(run.info.path) not in known]
+    if left:
+        results += _judge(left, budget, options, master)
+    if all(result.error for result in results):
+        refuse_all([*refused.values(), *(result.error for result in results)])
+    results += [unread_result(path, why) for path, why in refused.items()]
+    return sorted(results, key=lambda result: result.path)
+
+
+def _known(runs: Sequence[StoredRun], options: Sequence[str], budget: float) -> list[RunResult]:
+    """The results of those that would be judged as they were."""
+    before = judged_before(runs, options=options, budget_s=budget)
+    found = [result for result in before if result is not None]
+    if found:
+        _say(
+            f"{len(found)} of {len(runs)} runs were judged before, as they are, by the same "
+            "checkers: not again (--again does)"
+        )
+    return found
+
+
+def _judge(
+    runs: Sequence[StoredRun], budget: float, options: Sequence[str], master: str
+) -> list[RunResult]:
     before = [_stored_verdict(Path(run.info.path)) for run in runs]
     with Precompiling(_say) as precompiling, spark_session.running(master) as spark:
         precompiling.wait()
         results = check_stored(spark, runs, options=options, budget_s=budget)
-    if all(result.error for result in results):
-        refuse_all([*refused.values(), *(result.error for result in results)])
     for verdict, result in zip(before, results, strict=True):
         if not result.error and (options or verdict != result.verdict.value):
             draw(result.path)
-    results += [unread_result(path, why) for path, why in refused.items()]
-    return sorted(results, key=lambda result: result.path)
+    return results
 
 
 def _say(line: str) -> None:

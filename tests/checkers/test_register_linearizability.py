@@ -14,6 +14,7 @@ from framework.checking.results import CheckerResult, checker_result
 from framework.checking.runs import OPERATIONS, add_operation
 from framework.history.pairing import Operation
 from framework.plugins.checker import RunInfo, Tables
+from framework.testing.judging import each_run
 from framework.testing.oracle import is_linearizable, random_history
 from framework.verdict import Verdict
 
@@ -153,6 +154,7 @@ def test_on_spark_a_cas_that_never_reached_the_system_says_nothing(spark: Any) -
         operations=spark.createDataFrame(table(operations)),
         nemesis=None,
         faults=None,
+        each=each_run(spark, []),
     )
     checker = RegisterLinearizability()
     rows = [row.asDict() for row in checker.check(tables).collect()]

@@ -15,6 +15,7 @@ from framework.checking.runs import OPERATIONS, add_operation
 from framework.history.pairing import Operation
 from framework.plugins.checker import RunInfo, Tables
 from framework.plugins.outcomes import ABSENT, PRESENT
+from framework.testing.judging import each_run
 from framework.testing.oracle import linearizable, random_history
 from framework.verdict import Verdict
 
@@ -249,6 +250,7 @@ def test_on_spark_every_name_is_judged_by_itself(spark: Any) -> None:
         operations=spark.createDataFrame(columns.table()),
         nemesis=None,
         faults=None,
+        each=each_run(spark, []),
     )
     checker = TopicLinearizability()
     found = [row.asDict() for row in checker.check(tables).collect()]

@@ -17,6 +17,7 @@ from framework.checking.foreign import check_histories, find_histories, need_mod
 from framework.errors import UsageError
 from framework.plugins import registry
 from framework.plugins.checker import Tables
+from framework.testing.judging import each_run
 from framework.verdict import Verdict
 
 MALFORMED: Events = [
@@ -33,7 +34,9 @@ def test_it_is_found_by_its_name() -> None:
 def test_runs_are_judged_apart_on_spark(spark: Any) -> None:
     operations = pa.concat_tables([table(events, run) for run, events in RUNS.items()])
     frame = spark.createDataFrame(operations)
-    tables = Tables(spark=spark, runs=[], operations=frame, nemesis=None, faults=None)
+    tables = Tables(
+        spark=spark, runs=[], operations=frame, nemesis=None, faults=None, each=each_run(spark, [])
+    )
     found = [row.asDict() for row in KafkaLog().check(tables).collect()]
     verdicts = {run: {row["verdict"] for row in found if row["run"] == run} for run in RUNS}
     assert verdicts == {

@@ -1,0 +1,129 @@
+"""Many real runs checked in one job, beside one run.
+
+    python -m benchmarks.stored_runs RUN... [--runs 200] [--keep FOLDER]
+
+RUN: folders of recorded runs. Of each as many copies as it takes are made, with other seeds: they
+have everything that a run leaves (hard links; a copy is sealed, as `run` leaves it). `check` of all
+of them, by the checkers of their plans, is measured beside `check` of the largest run alone and of
+one in which nothing happened: wall time, processor time of all processes, the most memory that they
+had together (PSS), and what an event costs more than in the one run, Spark's fixed cost set aside.
+An event is an operation, an observation or a row of evidence.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.check_scale import measured, say
+from framework.checking.runs import HISTORY, PLAN, read_run
+from framework.checking.sealing import (
+    MANIFEST,
+    SEALED,
+    Counts,
+    Manifest,
+    begun,
+    content_of,
+    finish,
+    marks_of,
+    write_evidence,
+    write_history,
+)
+
+_CHECK: Final = """
+import resource, sys, time
+from pathlib import Path
+from framework.checking import spark
+from framework.checking.engine import check_stored
+from framework.checking.runs import find_runs, read_runs
+with spark.running("local[2]") as session:
+    began = time.monotonic()
+    results = check_stored(session, read_runs(find_runs([Path(sys.argv[1])])))
+    print(f"job_s={time.monotonic() - began:.1f}")
+own = resource.getrusage(resource.RUSAGE_SELF)
+print(f"driver_s={own.ru_utime + own.ru_stime:.1f}")
+print(f"driver_mib={own.ru_maxrss // 1024}")
+print("verdicts=" + "/".join(sorted({each.verdict.value for each in results})))
+"""
+
+
+def sealed_copy(source: Path, target: Path) -> int:
+    """A copy of a run that is sealed as it is; how many events it has."""
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns(SEALED, "verdict.json"))
+    info = read_run(target).info
+    draft = begun(target, target)
+    _, manifest = finish(info, draft, [write_history(info, draft), write_evidence(info, draft)])
+    return _events(manifest.counts)
+
+
+def _events(counts: Counts) -> int:
+    evidence = sum(rows for kinds in counts.evidence.values() for rows in kinds.values())
+    return counts.rows + counts.observations + evidence
+
+
+def relabelled(source: Path, target: Path, seed: int) -> None:
+    """A sealed run once more, with another seed."""
+    shutil.copytree(source, target, copy_function=os.link)
+    for name in (target / PLAN, target / SEALED / PLAN, target / SEALED / MANIFEST):
+        text = name.read_bytes()
+        name.unlink()  # the link; the source's file stays as it is
+        name.write_bytes(text)
+    for plan in (target / PLAN, target / SEALED / PLAN):
+        plan.write_text(json.dumps({**json.loads(plan.read_bytes()), "seed": seed}))
+    path = target / SEALED / MANIFEST
+    manifest = replace(Manifest.of(path), marks=marks_of(target), content=content_of(target))
+    path.write_text(json.dumps(asdict(manifest)))
+
+
+def empty(source: Path, target: Path) -> None:
+    """A run of the same plan in which nothing happened."""
+    target.mkdir(parents=True)
+    shutil.copy(source / PLAN, target / PLAN)
+    (target / HISTORY).touch()
+
+
+def figures(folder: Path) -> dict[str, Any]:
+    """Of a check of all runs in a folder."""
+    found = measured("-c", _CHECK, folder)
+    printed = dict(line.split("=", 1) for line in found["text"].splitlines() if "=" in line)
+    if found["code"]:
+        raise SystemExit(found["text"])
+    return {**printed, **{name: found[name] for name in ("wall_s", "processor_s", "peak_mib")}}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("recorded", nargs="+", type=Path)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--keep", type=Path)
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as scratch:
+        root = given.keep or Path(scratch)
+        sources = [root / "source" / str(number) for number in range(len(given.recorded))]
+        events = [sealed_copy(*each) for each in zip(given.recorded, sources, strict=True)]
+        for number in range(given.runs):
+            source = sources[number % len(sources)]
+            relabelled(source, root / "many" / f"{number:05}", 1_000_000 + number)
+        largest = max(range(len(sources)), key=events.__getitem__)
+        relabelled(sources[largest], root / "one" / "0", 1)
+        empty(sources[largest], root / "none" / "0")
+        _compared(root, events[largest], sum(events[n % len(events)] for n in range(given.runs)))
+
+
+def _compared(root: Path, in_one: int, in_many: int) -> None:
+    found = {name: figures(root / name) for name in ("none", "one", "many")}
+    for name, events in (("none", 0), ("one", in_one), ("many", in_many)):
+        say(name, events=events, **found[name])
+    for cost in ("processor_s", "job_s"):
+        fixed, one, many = (float(found[name][cost]) for name in ("none", "one", "many"))
+        ratio = ((many - fixed) / in_many) / ((one - fixed) / in_one)
+        say(f"an event in many runs beside one in one, {cost}", times=round(ratio, 2))
+
+
+if __name__ == "__main__":
+    main()

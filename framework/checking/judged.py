@@ -1,0 +1,79 @@
+"""What was judged already: a run whose files, checkers and options are what they were when its
+verdict.json was written has that verdict still."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from framework.checking.digests import code_digest, package_of
+from framework.checking.reading import cited
+from framework.checking.results import VERDICT_FILE, CheckerResult, RunResult, result_of
+from framework.checking.runs import StoredRun
+from framework.checking.sealing import SEALED, Manifest, sealed_as
+from framework.errors import UsageError
+from framework.history.pairing import Operation
+from framework.plugins.checker import Checker
+from framework.plugins.options import Named, create
+
+_ENGINE: Final = tuple(
+    f"framework.{name}" for name in ("checking", "evidence", "history", "plugins", "verdict")
+)
+
+
+def judged_before(
+    runs: Sequence[StoredRun], *, options: Sequence[str] = (), budget_s: float
+) -> list[RunResult | None]:
+    """The results of runs that would be judged as they were; of others None."""
+    return [_before(run, run.checker_options(options), budget_s) for run in runs]
+
+
+def judged_as(
+    manifest: Manifest, checkers: Mapping[str, Checker], options: Mapping[str, str], budget_s: float
+) -> str:
+    """A digest of what a run's verdict follows from: its files, the checkers and their options."""
+    code = code_digest(*_ENGINE, *{package_of(each) for each in checkers.values()})
+    asked = [(name, options.get(name, "")) for name in sorted(checkers)]
+    said = json.dumps([manifest.content, manifest.code, code, asked, budget_s])
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+def loaded(
+    names: Iterable[str], options: Mapping[str, str], *, strict: bool
+) -> tuple[dict[str, Checker], dict[str, Exception]]:
+    """The checkers with their options, and why the others could not be loaded."""
+    plugins: dict[str, Checker] = {}
+    broken: dict[str, Exception] = {}
+    for name in names:
+        try:
+            plugins[name] = create("checkers", Named(name, options.get(name, "")))
+        except Exception as error:
+            if strict and isinstance(error, UsageError):
+                raise
+            broken[name] = error
+    return plugins, broken
+
+
+def _before(run: StoredRun, options: Mapping[str, str], budget_s: float) -> RunResult | None:
+    folder = Path(run.info.path)
+    try:
+        document = json.loads((folder / VERDICT_FILE).read_bytes())
+        found = result_of(document, run.info.run, folder)
+        manifest = sealed_as(folder, run.info.plan)
+    except (OSError, ValueError, TypeError, KeyError, UsageError):
+        return None
+    plugins, broken = loaded(sorted(run.checkers()), options, strict=False)
+    if not found.judged or manifest is None or broken:
+        return None
+    if found.judged != judged_as(manifest, plugins, options, budget_s):
+        return None
+    operations = cited_of(folder / SEALED, found.checkers)
+    return replace(found, cited={each.index: each for each in operations})
+
+
+def cited_of(sealed: Path, checkers: Iterable[CheckerResult]) -> list[Operation]:
+    """The operations that findings name."""
+    ops = {op for checker in checkers for found in checker.findings for op in found.operations}
+    return cited(sealed, ops) if ops else []
