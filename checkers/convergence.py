@@ -165,12 +165,8 @@ def convergence(events: RunEvents, options: ConvergenceOptions = ConvergenceOpti
 def _due_ns(events: RunEvents, mark: int, stop: int, catch_up_ns: int) -> int:
     """Of what came after the mark, the last seconds need not be everywhere; of those the machine
     has to have given as many."""
-    machines = Machines.of(events.plan)
-    least_ns = min(catch_up_ns, stop - mark)
-    return min(
-        (machines.of_node(node).since_ns(stop, least_ns) for node in _nodes_of(events.plan)),
-        default=stop - least_ns,
-    )
+    machine = Machines.of(events.plan).of_node(*_nodes_of(events.plan))
+    return machine.since_ns(stop, min(catch_up_ns, stop - mark))
 
 
 def _had_no_time(events: RunEvents) -> bool:
@@ -178,7 +174,8 @@ def _had_no_time(events: RunEvents) -> bool:
     if settled(events.nemesis) is not False:
         return False
     times = [each.time_ns for each in events.nemesis if each.f == "settle"]
-    gave_ns = Machines.of(events.plan).harness.gave_ns(min(times), max(times))
+    machine = Machines.of(events.plan).of_node(*_nodes_of(events.plan))
+    gave_ns = machine.gave_ns(min(times), max(times))
     return gave_ns < min(recovery_ns(events.plan), max(times) - min(times))
 
 

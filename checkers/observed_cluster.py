@@ -366,6 +366,7 @@ def _live_listed(
     lists: Sequence[BrokerList], quiet: Sequence[Quiet], events: RunEvents, recovery_ns: int
 ) -> Judgement:
     brokers, upset = _brokers(events.plan.get("nodes") or {}), Upset.of(events.plan)
+    machine = Machines.of(events.plan).harness
     findings, compared = [], Counter[str]()
     for peace in quiet:
         owing = [each for each in lists if peace.holds(each.operation)]
@@ -375,7 +376,7 @@ def _live_listed(
                 for streak in _streaks(own, partial(_keeps_quiet_of, number)):
                     begin_ns, end_ns = _span(streak[0].operation, streak[-1].operation)
                     whole = peace.settled and len(streak) == len(own)
-                    long = upset.machine.gave_ns(begin_ns, end_ns) >= recovery_ns
+                    long = machine.gave_ns(begin_ns, end_ns) >= recovery_ns
                     if long or (whole and not upset.at(end_ns)):
                         findings.append(
                             _listing(teller, "does not tell of", name, number, streak, LIVE_LISTED)

@@ -63,7 +63,8 @@ class Upset:
 
     @classmethod
     def of(cls, plan: Mapping[str, Any]) -> "Upset":
-        return cls(Machines.of(plan).harness, recovery_ns(plan))
+        machines, nodes = Machines.of(plan), plan.get("nodes") or {}
+        return cls(machines.of_node(*nodes), recovery_ns(plan))
 
     def at(self, at_ns: int) -> bool:
         """Whether it need not have got over it at that moment."""

@@ -105,6 +105,7 @@ class Machines:
             return cls(harness, {node for node, clock in clocks.items() if clock.get("shared")})
         return cls(harness, None if plan.get("hosts", "auto") in ON_ONE_MACHINE else ())
 
-    def of_node(self, node: str) -> Machine:
-        """The one that a node is on."""
-        return self.harness if self.here is None or node in self.here else UNMEASURED
+    def of_node(self, *nodes: str) -> Machine:
+        """The one that a node is on, or all of several are."""
+        here = self.here is None or set(nodes) <= set(self.here)
+        return self.harness if here else UNMEASURED

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from planted_endings import clean
 from planted_runs import MS
-from test_contract import case
+from test_contract import CLOSE_NS, case, with_own_clocks
 from test_convergence import node_stays_behind
 
 from checkers.convergence import CAUGHT_UP, convergence
@@ -103,6 +103,16 @@ def test_a_machine_without_time_makes_no_clean_run_wrong(name: str) -> None:
     it = case(name)
     result = it.judge(took(it.clean, (-1_000_000, 10_000_000, 10_780_000)))
     assert result.verdict is not Verdict.INVALID, result.findings
+
+
+@pytest.mark.parametrize("name", ["convergence", "process-health"])
+def test_a_machine_excuses_no_nodes_that_are_elsewhere(name: str) -> None:
+    it = case(name)
+    for violation in EXCUSED[name]:
+        _, story = it.planted[violation]
+        elsewhere = with_own_clocks(story(), CLOSE_NS)
+        result = it.judge(took(elsewhere, (-1_000_000, 10_000_000, 10_780_000)))
+        assert result.verdict is it.verdict, violation
 
 
 @pytest.mark.parametrize("took_ms", [0, 900, 1100])

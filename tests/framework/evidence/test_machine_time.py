@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from framework.evidence.machine import UNMEASURED, Machine, Machines
 
-S = 10**9
+S, MS = 10**9, 10**6
 BUSY = Machine.of([[1000, 3000, 1000], [3000, 4000, 1000], [10_000, 12_000, 1500]])
 """From 1 s to 3 s half of the time is taken, then all of it till 4 s, at 10 s three quarters."""
 
@@ -90,5 +90,6 @@ PLAN: dict[str, Any] = {"machine": {"took": [[0, 1000, 400]]}}
 )
 def test_nodes_of_other_machines_and_of_older_runs(more: dict[str, Any], took_ms: int) -> None:
     machines = Machines.of({**PLAN, **more})
-    assert machines.of_node("n1").took_ns(0, S) == took_ms * 1_000_000
-    assert machines.harness.took_ns(0, S) == (0 if "machine" in more else 400_000_000)
+    assert machines.of_node("n1").took_ns(0, S) == took_ms * MS
+    assert machines.of_node("n1", "n2").took_ns(0, S) == (0 if "clocks" in more else took_ms) * MS
+    assert machines.harness.took_ns(0, S) == (0 if "machine" in more else 400) * MS
