@@ -6,7 +6,7 @@ enough is said by checkers, each for itself; this is only what most of them begi
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,16 +14,17 @@ from framework.history.event import NEMESIS, Event, Json
 from framework.plugins.fault import FaultOp
 
 ENOUGH: Final = 10
-"""Successes a kind of operation, on average; and answers of each, of which a quarter will do where
-fewer were asked for."""
+"""Successes a kind of operation, on average, of each kind one at least; and answers of each, of
+which a quarter of those that were asked for will do."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Enough:
     """What clients and faults of a run have come to so far. Fed with its events, as they happen;
-    `say` is told, once, why it goes on."""
+    `say` is given, once, why it goes on. `faults`: those that were asked for."""
 
     say: Callable[[str], None]
+    faults: Sequence[str] = ()
     went_on: str = ""
     """Why; empty: it did not."""
     _asked: Counter[str] = field(default_factory=Counter)
@@ -66,12 +67,14 @@ class Enough:
             least = max(1, min(ENOUGH, asked // 4))
             if self._answered[f] < least:
                 yield f"{self._answered[f]} of {asked} {f} answered, {least} are enough"
+            elif not self._ok[f]:
+                yield f"0 of {asked} {f} ok"
         least = ENOUGH * len(self._asked)
         if self._ok.total() < least:
             yield f"{self._ok.total()} operations ok, {least} are enough"
 
     def _few_faults(self) -> Iterator[str]:
-        for fault, injected in sorted(self._injected.items()):
-            least = -(-injected // 2)
-            if self._bit[fault] < least:
+        for fault in sorted({*self.faults, *self._injected}):
+            injected = self._injected[fault]
+            if self._bit[fault] < max(1, -(-injected // 2)):
                 yield f"{fault} bit in {self._bit[fault]} of {injected} injections"

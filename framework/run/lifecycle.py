@@ -220,7 +220,7 @@ def _run_cluster(
             timings.phase("begin")
             plan["nodes"] = clusters.describe(cluster.fleet, test.specs)
             plan["time_zero_ns"] = zero_ns = time.monotonic_ns()
-            enough = Enough(say=progress.say)
+            enough = Enough(say=progress.say, faults=[each.name for each in test.faults])
             plan["time_zero"] = datetime.now(UTC).isoformat()
             with measured(cluster.fleet, zero_ns) as plan["clocks"], watched(zero_ns) as busy:
                 folder.write_plan(plan)

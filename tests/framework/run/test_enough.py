@@ -45,7 +45,7 @@ SKIPPED: Json = {"skipped": "pause is already active"}
         made(("read", "ok", ENOUGH)),
         made(("read", "ok", 2 * ENOUGH - 1), ("create", "ok", 1)),
         made(("read", "ok", 2 * ENOUGH - 1), ("create", "ok", 1), ("create", "fail", 60)),
-        made(("read", "ok", 60), ("seize", "fail", 9)),
+        made(("read", "ok", 60), ("seize", "fail", 9), ("seize", "ok", 1)),
         made(("read", "ok", 30), ("create", "ok", 2), ("create", "info", 9)),
         made(("read", "ok", 30), faults=[BIT]),
         made(("read", "ok", 30), faults=[BIT, MISSED, SKIPPED, SKIPPED]),
@@ -60,7 +60,8 @@ def test_what_did_enough_ends(enough: Heard) -> None:
     ("enough", "why"),
     [
         (made(("read", "ok", ENOUGH - 1)), "9 operations ok, 10 are enough"),
-        (made(("read", "ok", 19), ("seize", "fail", 9)), "19 operations ok, 20 are enough"),
+        (made(("read", "ok", 18), ("seize", "ok", 1)), "19 operations ok, 20 are enough"),
+        (made(("read", "ok", 60), ("seize", "fail", 9)), "0 of 9 seize ok"),
         (made(("read", "ok", 60), ("create", "info", 9)), "0 of 9 create answered, 2 are enough"),
         (
             made(("read", "ok", 60), ("create", "ok", 9), ("create", "info", 90)),
@@ -84,6 +85,12 @@ def test_it_ends_when_it_has_done_enough() -> None:
     enough.event(Completion(type="ok", process=1, f="read"))
     assert not enough.goes_on()
     assert enough.went_on, "plan.json keeps that it did"
+
+
+def test_a_fault_that_was_asked_for_and_never_came() -> None:
+    enough = made(("read", "ok", 60), faults=[BIT])
+    enough.faults = ["kill", "pause"]
+    assert enough.wanting() == ["kill bit in 0 of 0 injections"]
 
 
 def test_observers_are_no_clients() -> None:
