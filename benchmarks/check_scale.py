@@ -2,7 +2,7 @@
 
     python -m benchmarks.check_scale                      # registers, a log and a hot key, to 10^7
     python -m benchmarks.check_scale --most 1000000       # smaller
-    python -m benchmarks.check_scale --only register log hot ingest fixed runs
+    python -m benchmarks.check_scale --only register log transactions hot ingest fixed runs
     python -m benchmarks.check_scale --fixed-cost         # session start and first job only
 
 One line each. Memory is the most that the whole tree of processes (driver, JVM, Python workers)
@@ -27,7 +27,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks import kafka_log
+from benchmarks import kafka_log, kafka_transactions
 from benchmarks.histories import cell
 from benchmarks.history_files import events_of, write_lines, write_parquet
 
@@ -132,6 +132,12 @@ class Files:
             kafka_log.write(path, operations)
         return path
 
+    def transactions(self, operations: int, plant: kafka_transactions.Plant) -> Path:
+        path = self.folder / f"transactions-{operations}-{plant}.parquet"
+        if not path.exists():
+            kafka_transactions.write(path, operations, plant=plant)
+        return path
+
     def runs(self, count: int, operations: int) -> Path:
         """Run folders of one workload, of topics that are created, described and deleted."""
         root = self.folder / f"runs-{count}-{operations}"
@@ -181,6 +187,15 @@ def log(files: Files, most: int, cores: int) -> None:
     """Growth with the number of operations, 100 partitions."""
     for size in sizes(most):
         check("log, 100 partitions", files.log(size), "kafka", cores, operations=size)
+
+
+def transactions(files: Files, most: int, cores: int) -> None:
+    """The same growth, of transactions: clean ones, and with a cycle planted."""
+    for size in sizes(most):
+        plants: tuple[kafka_transactions.Plant, ...] = ("none", "G1c")
+        for plant in plants:
+            path = files.transactions(size, plant)
+            check("transactions", path, "kafka", cores, operations=size, plant=plant)
 
 
 def hot(files: Files, most: int, cores: int) -> None:
@@ -295,6 +310,7 @@ PARTS: Final = {
     "register": register,
     "hot": hot,
     "log": log,
+    "transactions": transactions,
     "runs": runs,
 }
 

@@ -16,25 +16,34 @@ from framework.verdict import Verdict
 
 
 def parts_of(rows: pa.Table) -> tuple[pa.Table, pa.Table] | None:
-    """The edges and vertices of some keys; None where there is nothing but operations on one
-    partition each: what is wrong with these, and not allowed, the other checks show.
-    """
+    """The edges and vertices of some keys; None where there are no transactions."""
+    return (edges(rows), vertices(rows)) if has_transactions(rows) else None
+
+
+def has_transactions(rows: pa.Table) -> bool:
+    """Else there is nothing but operations on one partition each: what is wrong with these, and
+    not allowed, the other checks show."""
     transactions = pc.bit_wise_and(rows.column("flags"), pa.scalar(_TRANSACTIONS, pa.int8()))
-    if not pc.any(pc.not_equal(transactions, 0)).as_py():
-        return None
-    return edges(rows), vertices(rows)
+    some: bool = pc.any(pc.not_equal(transactions, 0)).as_py() or False
+    return some
 
 
 _TRANSACTIONS: Final = int(Flag.SUBSCRIBES)
 
 
-def outcomes(edges_: pa.Table, vertices_: pa.Table, name: str) -> list[Mapping[str, Any]]:
-    """An outcome row for each run, from all its edges and vertices."""
-    runs = sorted(pc.unique(vertices_.column("run").cast(pa.string())).to_pylist())
-    return [
-        outcome_row(run, name, "", _outcome(search(_of(vertices_, run), _of(edges_, run))))
-        for run in runs
-    ]
+def outcomes(
+    edges_: pa.Table, vertices_: pa.Table, name: str, seen: Mapping[str, int] | None = None
+) -> list[Mapping[str, Any]]:
+    """An outcome row for each run, from all its edges and vertices; or from those of suspects, and
+    how many operations it has (`seen`)."""
+    runs = pc.unique(vertices_.column("run").cast(pa.string())).to_pylist()
+    made: list[Mapping[str, Any]] = []
+    for run in sorted(runs if seen is None else seen):
+        found = search(_of(vertices_, run), _of(edges_, run))
+        if seen is not None:
+            found.operations = seen[run]
+        made.append(outcome_row(run, name, "", _outcome(found)))
+    return made
 
 
 def _of(table: pa.Table, run: str) -> pa.Table:

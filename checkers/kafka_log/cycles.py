@@ -19,9 +19,10 @@ polled a value of theirs. Values that stand at two offsets, share one, or have t
 order or no sender here; that is for other checks.
 
 Three steps, made to be spread: `edges` from all rows of some keys, `vertices` from any rows,
-`search` for a run. The edges of real time are not n^2: completions and invocations hang on one
-chain of instants. `search` takes away what is on no cycle, in linear time; what is left, hardly
-ever anything, is searched for a shortest cycle in each strongly connected component.
+`search` for a run (of a large one, among suspects: `cycles_spread`). The edges of real time are
+not n^2: completions and invocations hang on one chain of instants. `search` takes away what is on
+no cycle, in linear time; what is left, hardly ever anything, is searched for a shortest cycle in
+each strongly connected component.
 """
 
 from collections.abc import Sequence
@@ -126,6 +127,7 @@ def search(vertices: pa.Table, edges: pa.Table, max_steps: int = MAX_STEPS) -> C
     graph = graph.trimmed()
     found.left = len(graph.op)
     if found.left:
+        graph = graph.by_itself()
         for family in _FAMILIES:
             _search(graph, family, max_steps, found)
     return found
@@ -136,6 +138,8 @@ class _Dependencies:
     """Vertices are operations, by rising index, and after them instants."""
 
     op: Ints
+    end: Ints
+    completed: Mask
     total: int
     """Vertices, instants included."""
     kind: Bytes
@@ -174,6 +178,8 @@ class _Dependencies:
         ]
         return _Dependencies(
             op,
+            end,
+            completed,
             len(op) + instants,
             np.concatenate((kinds[row], *following)),
             np.concatenate([part[0] for part in parts]),
@@ -190,6 +196,18 @@ class _Dependencies:
         tied = component[some.source] == component[some.target]
         return some._within(component >= 0, tied)._once()
 
+    def by_itself(self) -> "_Dependencies":
+        """With instants of its own operations: what is found does not depend on what was around."""
+        lasting = self.only(self.kind != REALTIME)
+        instants, (source, target) = realtime_edges(self.op, self.end, self.completed)
+        return replace(
+            lasting,
+            total=len(self.op) + instants,
+            kind=np.concatenate((lasting.kind, np.full(len(source), REALTIME, np.int8))),
+            source=np.concatenate((lasting.source, source)),
+            target=np.concatenate((lasting.target, target)),
+        )
+
     def _within(self, left: Mask, edges: Mask | None = None) -> "_Dependencies":
         """Some of the vertices, and of the edges between them."""
         kept = left[self.source] & left[self.target]
@@ -199,6 +217,8 @@ class _Dependencies:
         return replace(
             some,
             op=self.op[left[: len(self.op)]],
+            end=self.end[left[: len(self.op)]],
+            completed=self.completed[left[: len(self.op)]],
             total=int(left.sum()),
             source=new[some.source].astype(np.int32),
             target=new[some.target].astype(np.int32),

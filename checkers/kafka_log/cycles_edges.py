@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from checkers.kafka_log.rows import FAIL, OK, Kind
+from checkers.kafka_log.cycles_windows import LEAN, NEVER
+from checkers.kafka_log.rows import FAIL, OK, Flag, Kind
 
 Ints: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -21,6 +22,7 @@ WW, WR, PROCESS, REALTIME = range(4)
 PROVEN: Final = 4
 """Not an edge: some completed operation polled what the indeterminate operation `a` sent."""
 
+_TRANSACTIONS: Final = int(Flag.SUBSCRIBES)
 _NAME: Final = pa.dictionary(pa.int32(), pa.string())
 EDGES: Final = pa.schema(
     {
@@ -40,13 +42,12 @@ VERTICES: Final = pa.schema(
     {"run": _NAME, "op": pa.int64(), "end": pa.int64(), "client": _NAME, "type": pa.int8()}
 )
 """Operations that sent or polled. One may be there several times."""
+COUNTS: Final = pa.schema({"run": pa.string(), "operations": pa.int64()})
 
 
 def edges(rows: pa.Table) -> pa.Table:
     """The `EDGES` of some keys, from all rows of these keys."""
-    sent = pc.and_(_is(rows, Kind.SEND), pc.not_equal(rows["type"], FAIL))
-    record = pc.and_(pc.or_(sent, _is(rows, Kind.POLL)), pc.is_valid(rows["value"]))
-    rows = rows.filter(record)
+    rows = _records(rows)
     if not rows.num_rows:
         return EDGES.empty_table()
     log = _Log.of(rows)
@@ -56,6 +57,44 @@ def edges(rows: pa.Table) -> pa.Table:
         log.table(PROVEN, *log.proven()),
     ]
     return pa.concat_tables(parts).unify_dictionaries()
+
+
+def overlapping(rows: pa.Table) -> pa.Table:
+    """Of the same edges those whose operations may overlap, or contradict real time, as
+    `cycles_windows.LEAN`; the names of runs are numbers."""
+    rows = _records(rows)
+    if not rows.num_rows:
+        return LEAN.empty_table()
+    log = _Log.of(rows)
+    a, b = (np.concatenate(each) for each in zip(log.follows(), log.polls(), strict=True))
+    done = rows["end"].fill_null(NEVER).to_numpy().copy()
+    done[log.type != OK] = NEVER
+    kept = (done[a] >= log.op[b]) & (log.op[a] != log.op[b]) & _first(log.op[a], log.op[b])
+    proven = log.proven()[0]
+    proven = proven[_first(log.op[proven])]
+    a, b = (np.concatenate([each[kept], proven]) for each in (a, b))
+    run = rows["run"].take(pa.array(a)).cast(pa.string()).cast(pa.int64())
+    return pa.table([run, log.op[a], log.op[b], done[b]], schema=LEAN)
+
+
+def completed(rows: pa.Table) -> pa.Table:
+    """`COUNTS`: by run, how many operations sent or polled, and completed. Each counts with the
+    key of its first record."""
+    rows = rows.filter(pc.or_(_is(rows, Kind.SEND), _is(rows, Kind.POLL)))
+    # A fetch, which is of one key, has a row before its records.
+    single = pc.equal(pc.bit_wise_and(rows["flags"], pa.scalar(_TRANSACTIONS, pa.int8())), 0)
+    fetched = pc.and_(single, _is(rows, Kind.POLL))
+    first = pc.equal(rows["place"], pc.if_else(fetched, 1, 0).cast(pa.int32()))
+    counts = pc.and_(first, pc.equal(rows["type"], OK)).cast(pa.int64())
+    whole = pa.table({"run": rows["run"].cast(pa.string()), "operations": counts})
+    summed = whole.group_by("run").aggregate([("operations", "sum")])
+    return summed.select(["run", "operations_sum"]).rename_columns(COUNTS.names).cast(COUNTS)
+
+
+def _records(rows: pa.Table) -> pa.Table:
+    """Those that say what was sent, and may stand there, or polled."""
+    sent = pc.and_(_is(rows, Kind.SEND), pc.not_equal(rows["type"], FAIL))
+    return rows.filter(pc.and_(pc.or_(sent, _is(rows, Kind.POLL)), pc.is_valid(rows["value"])))
 
 
 def vertices(rows: pa.Table) -> pa.Table:

@@ -18,8 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.kafka_log import cycle_outcomes
+from checkers.kafka_log.cycles_edges import EDGES, VERTICES, completed, overlapping
+from checkers.kafka_log.cycles_spread import Suspects, parts_among
+from checkers.kafka_log.cycles_windows import WINDOW, dealt
 from checkers.kafka_log.judge import JUDGED, NAME, Known, judge
 from checkers.kafka_log.rows import FS, ROWS, Flag, Malformed, rows
+from framework.checking import keys
 from framework.checking.blocks import bucket_of, split
 from framework.checking.keyed import OUTCOME_ARROW
 from framework.checking.keys import MALFORMED, runs_of
@@ -38,6 +42,8 @@ RESULTS: Final = pa.schema(
     [*JUDGED, pa.field("edges", pa.binary()), pa.field("vertices", pa.binary())]
 )
 """What becomes of a bucket; its first row has the dependencies that its keys show, if any."""
+WINDOWS: Final = "windows"
+OPERATIONS: Final = "operations"
 
 
 def shares(part: Part, buckets: int) -> Iterator[tuple[int, pa.Table]]:
@@ -68,6 +74,42 @@ def shares(part: Part, buckets: int) -> Iterator[tuple[int, pa.Table]]:
 
 def judge_shares(table: pa.Table, known: Known, name: str = NAME) -> pa.Table:
     """`RESULTS` of one bucket: all `SHARES` of some keys. `known` as `judge` takes it."""
+    whole = _whole(table)
+    if whole.schema == RESULTS:
+        return whole
+    return _with_cycles(judge(whole, known, name), whole)
+
+
+def spread_shares(
+    table: pa.Table, known: Known, name: str, window: int = WINDOW
+) -> Iterator[tuple[str, int, pa.Table]]:
+    """As `judge_shares`, without dependencies; these, if any, by stage (`WINDOWS`) and window, and
+    how many operations may have some (`OPERATIONS`)."""
+    whole = _whole(table)
+    if whole.schema == RESULTS:
+        yield keys.SHARES, 0, whole
+        return
+    yield keys.SHARES, 0, _with_cycles(judge(whole, known, name), ROWS.empty_table())
+    if cycle_outcomes.has_transactions(whole):
+        yield OPERATIONS, 0, completed(whole)
+        for bucket, edges in dealt(overlapping(whole), window):
+            yield WINDOWS, bucket, edges
+
+
+def suspected_shares(table: pa.Table, suspects: Mapping[str, Suspects]) -> pa.Table:
+    """The dependencies of suspects that one bucket shows, as `RESULTS`."""
+    whole = _whole(table)
+    if not cycle_outcomes.has_transactions(whole):
+        return RESULTS.empty_table()
+    edges, vertices = parts_among(whole, suspects)
+    row = dict.fromkeys(RESULTS.names)
+    return pa.Table.from_pylist(
+        [row | {"edges": _written(edges), "vertices": _written(vertices)}], RESULTS
+    )
+
+
+def _whole(table: pa.Table) -> pa.Table:
+    """All `ROWS` of a bucket's `SHARES`; `RESULTS` that say so where operations are malformed."""
     special = table.filter(pc.is_valid(table.column("bucket")))
     plain = table.filter(pc.is_null(table.column("bucket")))
     wrong = special.filter(pc.is_null(special.column("raw")))
@@ -82,8 +124,7 @@ def judge_shares(table: pa.Table, known: Known, name: str = NAME) -> pa.Table:
         except Malformed as error:
             return _malformed([(str(error.run), error.op, error.why)])
         whole = pa.concat_tables([whole, _of_bucket(late, special.slice(0, 1).to_pylist()[0])])
-    judged = judge(whole, known, name)
-    return _with_cycles(judged, whole)
+    return whole
 
 
 def still_known(results: pa.Table) -> Known:
@@ -100,13 +141,41 @@ def still_known(results: pa.Table) -> Known:
 
 def concluded(results: pa.Table, name: str = NAME) -> pa.Table:
     """The outcome rows (`OUTCOME_ARROW`) of all buckets' results, those of cycles with them."""
-    made = results.select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
+    parts = _parts(results)
+    found = [] if parts is None else cycle_outcomes.outcomes(*parts, name)
+    return pa.concat_tables([plain(results), pa.Table.from_pylist(found, OUTCOME_ARROW)])
+
+
+def plain(results: pa.Table) -> pa.Table:
+    """The outcome rows of all buckets' results, without those of cycles."""
+    return results.select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW)
+
+
+def cycles_among(results: pa.Table, seen: Mapping[str, int], name: str) -> pa.Table:
+    """The outcome rows of cycles, from all that suspects depend on. `seen`: by run, how many
+    operations may have dependencies."""
+    edges, vertices = _parts(results) or (EDGES.empty_table(), VERTICES.empty_table())
+    found = cycle_outcomes.outcomes(edges, vertices, name, seen)
+    return pa.Table.from_pylist(found, OUTCOME_ARROW)
+
+
+def seen_by_run(counts: pa.Table, suspects: Mapping[str, Suspects]) -> dict[str, int]:
+    """How many operations may have dependencies: from the `COUNTS` of all buckets, and those of
+    unknown outcome that took effect."""
+    seen: dict[str, int] = {}
+    for row in counts.to_pylist():
+        seen[row["run"]] = seen.get(row["run"], 0) + row["operations"]
+    for run, each in suspects.items():
+        seen[run] += each.proven
+    return seen
+
+
+def _parts(results: pa.Table) -> tuple[pa.Table, pa.Table] | None:
     parts = [results.column(each).drop_null().to_pylist() for each in ("edges", "vertices")]
     if not parts[0]:
-        return made
+        return None
     edges, vertices = (pa.concat_tables(map(_read, part)) for part in parts)
-    found = cycle_outcomes.outcomes(edges, vertices, name)
-    return pa.concat_tables([made, pa.Table.from_pylist(found, OUTCOME_ARROW)])
+    return edges, vertices
 
 
 # --- parts of histories -------------------------------------------------------------------

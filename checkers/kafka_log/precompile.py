@@ -7,6 +7,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from checkers.kafka_log.cycle_outcomes import outcomes, parts_of
+from checkers.kafka_log.cycles_edges import overlapping
+from checkers.kafka_log.cycles_windows import SEEN, Passed, dealt, seen
 from checkers.kafka_log.judge import NAME, judge
 from checkers.kafka_log.rows import rows
 from framework.checking.columns import Columns
@@ -32,7 +34,7 @@ def operations() -> pa.Table:
     """A small history, all of whose operations overlap."""
     columns = Columns(OPERATIONS)
     for op, (f, key, value, result) in enumerate(_OPERATIONS):
-        add_operation(columns, "", _completed(op, f, key, value, result))
+        add_operation(columns, "0", _completed(op, f, key, value, result))
     return columns.table()
 
 
@@ -58,3 +60,6 @@ def precompile() -> None:
     cycles = parts_of(made)
     assert cycles is not None
     outcomes(*cycles, NAME)
+    nothing = Passed.of(SEEN.empty_table())
+    for _, window in dealt(overlapping(made)):
+        seen(window, nothing)

@@ -8,14 +8,19 @@ made for an operation, and no block comes near Arrow's limit of 2 GiB, however h
 
 Without Spark the same functions run here, in threads of this process, and return the same: kernels
 and Arrow hold no interpreter lock.
+
+What is too much to be gathered stays where it is, dealt out anew by those who judge: `Later` is
+handed it (`Dealt`), and visits it as often as it wants to, with what it has learnt by then.
 """
 
 import os
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing.pool import ThreadPool
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,13 +28,26 @@ import pyarrow.compute as pc
 
 from framework.checking.workers import settle_in
 from framework.errors import EngineError
+from framework.plugins.checker import DataFrame
 
 Source: TypeAlias = Any
 """Anything that can be pickled."""
 Produce: TypeAlias = Callable[[Any], Iterable[tuple[str, int, pa.Table]]]
 """(stage, bucket, table) of a source. The tables of a stage have one schema."""
-Reduce: TypeAlias = Callable[[pa.Table], pa.Table]
-"""What becomes of one bucket. The results of a stage have one schema."""
+Reduce: TypeAlias = Callable[[pa.Table], pa.Table | Iterable[tuple[str, int, pa.Table]]]
+"""What becomes of one bucket: a result of its stage, or (stage, bucket, table) of any. The tables
+of a stage have one schema."""
+
+
+class Dealt(Protocol):
+    """The tables of a stage by bucket, wherever they are."""
+
+    def visit(self, see: Callable[[pa.Table], pa.Table]) -> pa.Table:
+        """What `see` makes of each bucket, sorted by all columns. It is pickled."""
+
+
+Later: TypeAlias = Callable[[Dealt], pa.Table]
+"""The result of a stage that is not gathered."""
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -58,18 +76,20 @@ def exchange(
     reduces: Mapping[str, Reduce],
     *,
     partitions: int | None = None,
+    later: Mapping[str, Later] | None = None,
 ) -> dict[str, pa.Table]:
     """The results of each stage that had any, sorted by all their columns.
 
     One Spark job; `spark` None: in this process. `partitions`: how many tasks reduce (default:
-    as many as there are cores, times four). `produce` and `reduces` are pickled: functions at the
-    top level of a module, bound with `functools.partial`. Raises `EngineError` with the first
+    as many as there are cores, times four). `later`: of stages that reduces yield, and that stay
+    where they are. `produce` and `reduces` are pickled: functions at the top level of a module,
+    bound with `functools.partial`. Raises `EngineError` with the first
     line of what failed in a worker.
     """
     made = (
-        _exchange_here(sources, produce, reduces)
+        _exchange_here(sources, produce, reduces, later or {})
         if spark is None
-        else _exchange_on_spark(spark, sources, produce, reduces, partitions)
+        else _exchange_on_spark(spark, sources, produce, reduces, partitions, later or {})
     )
     return {stage: _sorted(pa.concat_tables(tables)) for stage, tables in sorted(made.items())}
 
@@ -114,21 +134,44 @@ def cores() -> int:
 
 
 def _exchange_here(
-    sources: Sequence[Source], produce: Produce, reduces: Mapping[str, Reduce]
+    sources: Sequence[Source],
+    produce: Produce,
+    reduces: Mapping[str, Reduce],
+    later: Mapping[str, Later],
 ) -> dict[str, list[pa.Table]]:
     tables: dict[tuple[str, int], list[pa.Table]] = {}
     for produced in _on_all_cores(lambda source: list(produce(source)), sources):
         for stage, bucket, table in produced:
             tables.setdefault((stage, bucket), []).append(table)
 
-    def reduced(place: tuple[str, int]) -> pa.Table:
-        return reduces[place[0]](pa.concat_tables(tables.pop(place)))
+    def reduced(place: tuple[str, int]) -> list[tuple[str, int, pa.Table]]:
+        return list(_results(reduces[place[0]](pa.concat_tables(tables.pop(place))), *place))
 
     places = sorted(tables)
     made: dict[str, list[pa.Table]] = {}
-    for (stage, _), table in zip(places, _on_all_cores(reduced, places), strict=True):
-        made.setdefault(stage, []).append(table)
-    return made
+    dealt: dict[str, _DealtHere] = {stage: _DealtHere({}) for stage in later}
+    for results in _on_all_cores(reduced, places):
+        for stage, bucket, table in results:
+            if stage in dealt:
+                dealt[stage].tables.setdefault(bucket, []).append(table)
+            else:
+                made.setdefault(stage, []).append(table)
+    return made | {stage: [later[stage](each)] for stage, each in dealt.items() if each.tables}
+
+
+def _results(
+    made: pa.Table | Iterable[tuple[str, int, pa.Table]], stage: str, bucket: int
+) -> Iterable[tuple[str, int, pa.Table]]:
+    return [(stage, bucket, made)] if isinstance(made, pa.Table) else made
+
+
+@dataclass(frozen=True, slots=True)
+class _DealtHere:
+    tables: dict[int, list[pa.Table]]
+
+    def visit(self, see: Callable[[pa.Table], pa.Table]) -> pa.Table:
+        each = [see(pa.concat_tables(self.tables[bucket])) for bucket in sorted(self.tables)]
+        return _sorted(pa.concat_tables(each))
 
 
 def _on_all_cores(act: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
@@ -146,6 +189,7 @@ def _exchange_on_spark(
     produce: Produce,
     reduces: Mapping[str, Reduce],
     partitions: int | None,
+    later: Mapping[str, Later],
 ) -> dict[str, list[pa.Table]]:
     if not sources:
         return {}
@@ -162,12 +206,51 @@ def _exchange_on_spark(
 
     tasks = min(len(kept), _TASKS_PER_CORE * cores)
     blocks = spark.range(0, len(kept), 1, tasks).mapInArrow(produced, _SPARK_BLOCK)
-    shuffled = blocks.repartition(partitions or 4 * cores, "bucket", "stage")
+    tasks = partitions or 4 * cores
+    judged = blocks.repartition(tasks, "bucket", "stage").mapInArrow(reduced, _SPARK_BLOCK)
     with _small_batches(spark):
         try:
-            rows = shuffled.mapInArrow(reduced, _SPARK_BLOCK).toArrow()
+            if not later:
+                return _gathered(judged.toArrow())
+            return _gathered_and_dealt(judged, tasks, later)
         except Exception as error:
             raise EngineError(f"the job failed on Spark: {last_line(error)}") from error
+
+
+def _gathered_and_dealt(
+    judged: DataFrame, tasks: int, later: Mapping[str, Later]
+) -> dict[str, list[pa.Table]]:
+    """What several jobs look at is kept, on disk."""
+    from pyspark import StorageLevel
+
+    stages = ", ".join(f"'{stage}'" for stage in later)
+    kept = [judged.persist(StorageLevel.DISK_ONLY)]
+    try:
+        made = _gathered(judged.where(f"stage not in ({stages})").toArrow())
+        for stage, conclude in later.items():
+            dealt = judged.where(f"stage = '{stage}'").repartition(tasks, "bucket")
+            kept.append(dealt.persist(StorageLevel.DISK_ONLY))
+            if not dealt.isEmpty():
+                made[stage] = [conclude(_DealtOnSpark(dealt))]
+    finally:
+        for each in kept:
+            each.unpersist()
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _DealtOnSpark:
+    frame: DataFrame
+
+    def visit(self, see: Callable[[pa.Table], pa.Table]) -> pa.Table:
+        def seen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return _reduced(batches, defaultdict(lambda: see))
+
+        [tables] = _gathered(self.frame.mapInArrow(seen, _SPARK_BLOCK).toArrow()).values()
+        return _sorted(pa.concat_tables(tables))
+
+
+def _gathered(rows: pa.Table) -> dict[str, list[pa.Table]]:
     made: dict[str, list[pa.Table]] = {}
     places = zip(
         *(rows.column(name).to_pylist() for name in ("stage", "bucket", "part")), strict=True
@@ -205,8 +288,11 @@ def _reduced(
             tables.append(_read_bytes(blocks.pop()[2]))
         whole = pa.concat_tables(tables)
         del tables
-        for part, block in enumerate(_blocks(reduces[stage](whole))):
-            yield _block(stage, bucket, 0, part, block)
+        number = 0
+        for to, at, table in _results(reduces[stage](whole), stage, bucket):
+            for block in _blocks(table):
+                yield _block(to, at, bucket, number, block)
+                number += 1
 
 
 def _blocks(table: pa.Table) -> Iterator[pa.Table]:

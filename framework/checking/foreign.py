@@ -218,10 +218,12 @@ def check_histories(
     *,
     size: int = RANGE_BYTES,
     partitions: int | None = None,
+    spread: bool | None = None,
 ) -> list[RunResult]:
     """All keys of all histories in one job; a result for each, in the same order. `spark` None:
-    here. What cannot be read, or is malformed, says so, and the others are checked without it.
-    Raises `UsageError` if that is all."""
+    here. `spread`: what grows with a history is not gathered in this process (default: with more
+    than `LARGE` operations on Spark). What cannot be read, or is malformed, says so, and the others
+    are checked without it. Raises `UsageError` if that is all."""
     began = monotonic()
     refused = {file: each.refused for file, each in enumerate(histories) if each.refused}
     by_history: dict[int, list[Source]] = {}
@@ -231,12 +233,14 @@ def check_histories(
                 by_history[file] = history.sources(file, size)
             except UsageError as error:
                 refused[file] = str(error)
+    if spread is None:
+        spread = spark is not None and operations_about(histories) > LARGE
     checked = None
     while checked is None:
         if not by_history:
             refuse_all([refused[file] for file in sorted(refused)])
         try:
-            checked = _checked(spark, by_history, model, budget_s, partitions)
+            checked = _checked(spark, by_history, model, budget_s, partitions, spread)
         except _Unreadable as found:
             for file, why in found.why.items():
                 del by_history[file]
@@ -287,11 +291,14 @@ def _checked(
     model: str,
     budget_s: float,
     partitions: int | None,
+    spread: bool,
 ) -> _Checked:
     """Raises `_Unreadable` if some of them are malformed."""
     sources = [source for each in by_history.values() for source in each]
     buckets = min(BUCKETS if spark is not None else cores(), 4 * len(sources))
     outcomes: pa.Table | Job = job_of(model, budget_s)
+    if spread:
+        outcomes = outcomes.spread()
     while not isinstance(outcomes, pa.Table):
         job = outcomes
         made = exchange(
@@ -300,12 +307,12 @@ def _checked(
             partial(produce, job=job, buckets=buckets),
             {BORDERS: as_it_is, SHARES: job.judge},
             partitions=partitions,
+            later=job.later,
         )
         borders = _borders(made[BORDERS])
         notes = _notes(by_history, borders)
-        rows = made.get(SHARES, OUTCOME_ARROW.empty_table())
-        _refuse_malformed(rows)
-        outcomes = job.conclude(rows)
+        _refuse_malformed(made.get(SHARES, OUTCOME_ARROW.empty_table()))
+        outcomes = job.conclude(made)
     rows_of = _by_history(outcomes)
     judged = {
         file: checker_result(model, job.summary, rows_of.get(file, ())) for file in by_history

@@ -7,7 +7,7 @@ needs to number and close them; so one shuffle is enough.
 
 import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from framework.checking.blocks import split
+from framework.checking.blocks import Later, split
 from framework.checking.keyed import OUTCOME_ARROW
 from framework.errors import UsageError
 from framework.history.assemble import assemble, process_texts
@@ -67,14 +67,22 @@ class Job(Protocol):
     def shares(self, part: Part, buckets: int) -> Iterable[tuple[int, pa.Table]]:
         """What each bucket gets of a part of a history. Indices count from its beginning."""
 
-    def judge(self, shares: pa.Table, /) -> pa.Table:
-        """The results of one bucket, all of whose shares these are, in the order of the parts.
-        A history is named by its number, as `run`. Where there is no word for an operation, one
-        row has `MALFORMED` as verdict, its index as `seen` and what is wrong as `note`."""
+    def judge(self, shares: pa.Table, /) -> pa.Table | Iterable[tuple[str, int, pa.Table]]:
+        """The results of one bucket, all of whose shares these are, in the order of the parts;
+        or (stage, bucket, table), among which they are of stage `SHARES`. A history is named by
+        its number, as `run`. Where there is no word for an operation, one row has `MALFORMED` as
+        verdict, its index as `seen` and what is wrong as `note`."""
 
-    def conclude(self, results: pa.Table) -> "pa.Table | Job":
-        """The results of all buckets as `OUTCOME_ARROW`; or what to do once more with them in
-        mind."""
+    @property
+    def later(self) -> Mapping[str, Later]:
+        """What becomes of stages that are too large to be gathered."""
+
+    def conclude(self, made: Mapping[str, pa.Table]) -> "pa.Table | Job":
+        """The results of all buckets, which are there by stage, as `OUTCOME_ARROW`; or what to do
+        once more with them in mind."""
+
+    def spread(self) -> "Job":
+        """The same job for histories of which nothing that grows with them is to be gathered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,10 @@ class ByKey:
     block: Block
     """Decides every (run, key) of a table of `OPERATIONS`; `OUTCOME_ARROW`."""
     malformed: FindsMalformed
+    later: Mapping[str, Later] = field(default_factory=dict)
+
+    def spread(self) -> "ByKey":
+        return self
 
     def shares(self, part: Part, buckets: int) -> Iterable[tuple[int, pa.Table]]:
         table = part.operations.drop_columns(_NOT_FOR_MODELS)
@@ -104,8 +116,8 @@ class ByKey:
         wrong = _malformed(operations, self.malformed)
         return wrong if len(wrong) else self.block(operations).select(OUTCOME_ARROW.names)
 
-    def conclude(self, results: pa.Table) -> pa.Table:
-        return results
+    def conclude(self, made: Mapping[str, pa.Table]) -> pa.Table:
+        return made.get(SHARES, OUTCOME_ARROW.empty_table())
 
 
 def parts_of(source: Source) -> Iterator[Part]:

@@ -3,9 +3,16 @@
 import inspect
 from types import ModuleType
 
-from checkers.kafka_log import cycles_graph, cycles_time, passes, precompile, records
+from checkers.kafka_log import (
+    cycles_graph,
+    cycles_time,
+    cycles_windows,
+    passes,
+    precompile,
+    records,
+)
 
-MODULES = (cycles_graph, cycles_time, passes, records)
+MODULES = (cycles_graph, cycles_time, cycles_windows, passes, records)
 
 
 def kernels(module: ModuleType) -> dict[str, object]:

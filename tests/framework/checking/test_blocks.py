@@ -14,7 +14,7 @@ import pytest
 from pyspark.cloudpickle import register_pickle_by_value
 
 from framework.checking import blocks
-from framework.checking.blocks import bucket_of, exchange, split
+from framework.checking.blocks import Dealt, bucket_of, exchange, split
 from framework.errors import EngineError
 
 # Workers cannot import a test module, so its functions travel by value.
@@ -79,6 +79,46 @@ def test_who_gives_up_here_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> 
         exchange(None, [0, 1], fails, REDUCES)
     assert not goes_on.is_set()
     goes_on.set()
+
+
+def dealt_anew(table: pa.Table) -> Iterable[tuple[str, int, pa.Table]]:
+    """How many numbers there are; and the numbers themselves, by their last digit."""
+    yield "counts", 0, pa.table({"rows": [table.num_rows]})
+    digit = table.column("number").to_numpy() % 10
+    for each in range(10):
+        yield "digits", each, table.select(["number"]).filter(pa.array(digit == each))
+
+
+def at_least(table: pa.Table, least: int) -> pa.Table:
+    numbers = table.column("number").to_numpy()
+    return pa.table({"digit": [numbers[0] % 10], "sum": [numbers[numbers >= least].sum()]})
+
+
+def twice(dealt: Dealt) -> pa.Table:
+    """A second visit knows what the first has learnt."""
+    first = dealt.visit(partial(at_least, least=0))
+    return dealt.visit(partial(at_least, least=first.num_rows))
+
+
+def test_what_is_dealt_anew_is_visited_where_it_is(spark: Any) -> None:
+    reduces = {"numbers": dealt_anew, "sources": as_it_is}
+    for session, partitions in ((None, None), (spark, 1), (spark, 3)):
+        made = exchange(
+            session,
+            range(2),
+            partial(numbers, 3),
+            reduces,
+            partitions=partitions,
+            later={"digits": twice},
+        )
+        assert set(made) == {"counts", "digits", "sources"}
+        assert sum(made["counts"].column("rows").to_pylist()) == 2 * ROWS
+        assert made["digits"].column("digit").to_pylist() == list(range(10))
+        every = np.arange(10, 2 * ROWS)
+        sums = [int(every[every % 10 == digit].sum()) for digit in range(10)]
+        assert made["digits"].column("sum").to_pylist() == sums
+        none = exchange(session, [0], partial(numbers, 1), REDUCES, later={"digits": twice})
+        assert "digits" not in none
 
 
 def test_many_blocks_a_table() -> None:
