@@ -72,8 +72,7 @@ class Disk:
     def known(self, end: int, epoch: int) -> None:
         """Everything below `end` is on disk; its last record is of `epoch`."""
         self.truncate(end)
-        if end > self.end or not self.runs or self.runs[-1][1] != epoch:
-            self.runs.append((max(end - 1, 0), epoch))
+        self.runs.append((max(end - 1, 0), epoch))
         self.end = self.durable = end
 
     def held(self) -> dict[int, int]:
@@ -96,7 +95,7 @@ def commit_times(events: RunEvents) -> CommitTimes | None:
     for node, lives in incarnations(events.of(*KINDS)).items():
         if ids.get(node) in voters:
             changes += _durable(node, lives)
-    changes.sort(key=lambda change: change[:2])
+    changes.sort(key=lambda change: change[0])
     return CommitTimes(_steps(changes, len(voters) // 2 + 1))
 
 

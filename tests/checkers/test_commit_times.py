@@ -119,7 +119,8 @@ def test_log_that_was_written_over_is_durable_up_to_there() -> None:
     held(story, "c2", 0, 3, epoch=2)
     held(story, "c1", 0, 3, epoch=1)
     story.append("c1", 1, 2, 1, 2)
-    assert end_at(story) == 0
+    story.event("c1", "snap_load", end_offset=1, epoch=1, digest="d", source="fetched")
+    assert end_at(story) == 0, "none of that epoch is"
     story.event("c1", "flush", end_offset=3)
     assert end_at(story) == 3
 
@@ -146,6 +147,27 @@ def test_boot_that_finds_less_has_lost_the_rest() -> None:
     assert end_at(story) == 1
     story.event("c2", "boot", replica_id=2, voters=[1, 2, 3], log_end=None, last_epoch=None)
     held(story, "c3", 0, 2, epoch=1)
+    assert end_at(story) == 2
+
+
+def test_boot_that_finds_more_finds_what_it_had_not_reported() -> None:
+    """Its last record is of a later epoch."""
+    story = Story()
+    booted(story)
+    held(story, "c1", 0, 2, epoch=1)
+    held(story, "c2", 0, 3, epoch=2)
+    story.event("c1", "boot", replica_id=1, voters=[1, 2, 3], log_end=3, last_epoch=1)
+    assert end_at(story) == 0
+    story.event("c1", "boot", replica_id=1, voters=[1, 2, 3], log_end=3, last_epoch=2)
+    assert end_at(story) == 3
+
+
+def test_entries_of_an_epoch_end_where_the_next_one_begins() -> None:
+    story = Story()
+    booted(story)
+    held(story, "c1", 0, 2, epoch=1)
+    held(story, "c1", 2, 4, epoch=2)
+    held(story, "c2", 0, 3, epoch=1)
     assert end_at(story) == 2
 
 
@@ -203,6 +225,8 @@ def test_commit_times_agree_with_brute_force(seed: int) -> None:
         committed = max(committed, _committed(logs, durable))
         times = commit_times(story.run_events())
         assert times is not None and times.end_at(story.now_ns) == committed
+        ends = [end for _, end in times.steps]
+        assert ends == sorted(set(ends))
 
 
 def _committed(logs: dict[str, list[int]], durable: dict[str, int]) -> int:

@@ -1,7 +1,7 @@
 """Decisions of controllers, decided anew (D.24)."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from planted_logs import LogStory
 from planted_runs import OTHER, TOPIC, accepted, assert_invalid, assert_valid, change
 
 from checkers.decision_conformance import UNCLEAN, DecisionConformance, decision_conformance
+from framework.history.event import CompletionType
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS
 from framework.plugins.outcomes import ABSENT, PRESENT, STALE
@@ -231,15 +232,28 @@ def right_change_is_refused(story: Decisions) -> None:
     story.record("NoOpRecord")
 
 
-def enclosed(story: Decisions, *, epoch: int = 1, node: str = "c1", between: Any = None) -> None:
+def enclosed(
+    story: Decisions,
+    *,
+    epoch: int = 1,
+    node: str | None = "c1",
+    type: CompletionType = "fail",
+    late: bool = False,
+    between: Any = None,
+) -> None:
     """A right change is refused, between two that are accepted; no controller tells of it."""
     story.alters([4, 5])
     if between is not None:
         between(story)
-    operation = story.invoke("alter-isr", "t/0", change(1, [4, 5, 6], broker_epoch=0), node=node)
-    story.complete(operation, "fail", error="REFUSED")
+    asked = change(1, [4, 5, 6], broker_epoch=0)
+    operation = story.invoke("alter-isr", "t/0", asked, node=node or "")
+    if not late:
+        story.complete(operation, type, error="REFUSED")
+        story.operations[-1] = replace(story.operations[-1], node=node)
     story.epoch = epoch
     story.alters([4])
+    if late:
+        story.complete(operation, type, error="REFUSED")
 
 
 PLANTED.violation("to ISR [4, 5, 6] was refused", "version 1", on=quiet, name="by clients alone")(
@@ -518,6 +532,47 @@ def test_refusal_that_may_have_been_anothers_says_nothing() -> None:
     assert_valid(decision_conformance(story.run_events()))
 
 
+def test_refusal_that_may_have_been_of_another_right_one_says_nothing() -> None:
+    """Of two, one has no answer: it may be the one that was refused, when it was over."""
+    story = quiet()
+    story.invoke("alter-isr", "t/0", change(0, [4, 6], broker_epoch=0))
+    story.alters([4, 5], refused=True)
+    for f, name, saw in (("create", "u", PRESENT), ("delete", "t", ABSENT)):
+        story.invoke(f, name, {})
+        story.topic_of(f, name, asserts=saw)
+    story.record("NoOpRecord")
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_refusal_that_no_client_was_answered_says_nothing() -> None:
+    story = quiet()
+    told = {"as_of": story.offset, "epoch": story.epoch, "verdict": 1}
+    story.decide("AlterPartition", change(0, [4, 5], broker_epoch=0), [], **told)
+    story.decide("CreateTopics", {"topic": "u"}, [], **told)
+    story.record("NoOpRecord")
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_process_that_has_no_epoch_yet_may_be_refused() -> None:
+    story = quiet()
+    story.beat_of(9, code=77)
+    story.record("NoOpRecord")
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_request_of_several_partitions_makes_records_of_each() -> None:
+    """Which is whose, older nodes did not tell."""
+    story = quiet()
+    story.new_partition([4, 5], 1)
+    asked = change(0, [4, 5], broker_epoch=0)
+    made = list(range(story.offset, story.offset + 3))
+    story.decide("AlterPartition", asked, made, older=True)
+    story.isr([4], 4, 1)
+    story.isr([4, 5], 4)
+    story.record("NoOpRecord")
+    assert_valid(decision_conformance(story.run_events()))
+
+
 def test_refusal_for_another_reason_says_nothing() -> None:
     story = quiet()
     story.topic_of("create", "u", asserts="no room")
@@ -564,10 +619,23 @@ def _deferred(plan: Any) -> dict[str, dict[str, str]]:
 
 
 def test_between_two_controllers_a_refusal_may_be_another_ones() -> None:
-    for how in ({"epoch": 2}, {"node": "c2"}):
+    for how in ({"epoch": 2}, {"node": "c2"}, {"node": None}):
         story = quiet()
         enclosed(story, **how)  # type: ignore[arg-type]
         assert_valid(decision_conformance(story.run_events()))
+
+
+def test_change_that_has_no_answer_or_was_refused_late_proves_nothing() -> None:
+    for how in ({"type": "info"}, {"late": True}):
+        story = quiet()
+        enclosed(story, **how)  # type: ignore[arg-type]
+        assert_valid(decision_conformance(story.run_events()))
+
+
+def test_between_two_changes_another_may_have_gone() -> None:
+    story = quiet()
+    enclosed(story, between=lambda story: (story.fence(7), story.unfence(7)))
+    assert_invalid(decision_conformance(story.run_events()), "was refused")
 
 
 def test_between_two_changes_a_member_may_have_gone() -> None:

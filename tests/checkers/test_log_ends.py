@@ -2,11 +2,20 @@
 
 import random
 from itertools import permutations
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.folds.log_ends import LimitAnswer, answered_limits, goes_back
+from checkers.folds.log_ends import (
+    LimitAnswer,
+    answered_limits,
+    configured,
+    goes_back,
+    hidden,
+    may_remove,
+)
 from framework.testing.story import Story
 
 KEY = "t/0"
@@ -82,3 +91,112 @@ def test_what_looks_as_if_it_went_back() -> None:
     offsets(2, None)
     story.complete(early, result={"offset": 1, "leader_epoch": 2})
     assert list(goes_back(answered_limits(story.operations))) == []
+
+
+def test_both_answers_are_named_as_clients_asked_for_them() -> None:
+    story = Story()
+    asked = {"consumer": "a", "from": 0}
+    story.op("fetch", KEY, asked, {"high_watermark": 7, "log_start": 0, "leader_epoch": 1})
+    story.op("fetch", KEY, asked, {"high_watermark": 6, "log_start": 0, "leader_epoch": 1})
+    (found,) = goes_back(answered_limits(story.operations))
+    assert found.message == (
+        "the log went back: a leader told 6 for its end in leader epoch 1 (operation 2), after one "
+        "had told 7 for its end in leader epoch 1 (operation 0)"
+    )
+    story.op("list-offsets", KEY, {"at": "earliest"}, {"offset": 0})
+    assert str(list(answered_limits(story.operations))[-1]) == "0 for its beginning (operation 4)"
+
+
+def test_answers_that_show_no_limit() -> None:
+    story = Story()
+    story.op("fetch", KEY, {"from": 0}, None)
+    story.op("fetch", KEY, {"from": 0}, {"high_watermark": -1, "log_start": None})
+    story.op("fetch", KEY, {"from": 0}, {"high_watermark": 3, "log_start": 3}, type="fail")
+    story.op("produce", KEY, {"value": 1}, {"offset": 3, "log_start": 3})
+    assert list(answered_limits(story.operations)) == []
+
+
+# --- beginnings ---------------------------------------------------------------------------
+
+
+def begins_at(story: Story, offset: int) -> None:
+    story.op("list-offsets", KEY, {"at": "earliest"}, {"offset": offset})
+
+
+def is_hidden(story: Story) -> bool:
+    return bool(list(hidden(answered_limits(story.operations), story.operations, story.plan)))
+
+
+def removes(story: Story, before: int, **more: Any) -> None:
+    story.op("delete-records", KEY, {"before": before}, **more)
+
+
+def test_beginning_that_moved_by_itself_is_found_once() -> None:
+    story = Story()
+    begins_at(story, 0)
+    assert not is_hidden(story)
+    for offset in (1, 2):
+        begins_at(story, offset)
+    (found,) = hidden(answered_limits(story.operations), story.operations, {})
+    assert found.message.startswith("the log begins at 1 by operation 2 (list-offsets)")
+
+
+@pytest.mark.parametrize("type", ["ok", "info"])
+def test_beginning_moves_as_far_as_somebody_asked_for(type: Any) -> None:
+    story = Story()
+    for before in (5, 3):
+        removes(story, before, type=type)
+    begins_at(story, 5)
+    assert not is_hidden(story)
+    begins_at(story, 6)
+    assert is_hidden(story)
+
+
+def test_beginning_moves_anywhere_up_to_the_high_watermark() -> None:
+    story = Story()
+    removes(story, 3)
+    removes(story, -1)
+    begins_at(story, 99)
+    assert not is_hidden(story)
+
+
+def test_removal_that_was_refused_or_asked_for_afterwards_moves_nothing() -> None:
+    story = Story()
+    removes(story, 5, type="fail", error="X")
+    begins_at(story, 5)
+    removes(story, 5)
+    assert is_hidden(story)
+
+
+def test_removal_that_was_asked_for_meanwhile_may_have_moved_it() -> None:
+    story = Story()
+    asked = story.invoke("list-offsets", KEY, {"at": "earliest"})
+    removes(story, 5)
+    story.complete(asked, result={"offset": 5})
+    assert not is_hidden(story)
+
+
+def test_end_is_no_beginning() -> None:
+    story = Story()
+    story.op("list-offsets", KEY, {"at": "latest"}, {"offset": 5})
+    assert not is_hidden(story)
+
+
+@pytest.mark.parametrize(
+    ("name", "moves"),
+    [("retention.ms", True), ("log.retention.bytes", True), ("cleanup.policy", True), ("x", False)],
+)
+def test_settings_move_beginnings(name: str, moves: bool) -> None:
+    """Of a node, or of a topic that somebody created, and not of what else has such a field."""
+    plan = {"settings": {"b1": {name: "1"}, "b2": None}}
+    assert may_remove(plan, []) == moves
+    story = Story()
+    story.op("create", "u", None)
+    story.op("create", "u", {"configs": None})
+    story.op("describe-configs", "t", {"configs": {"retention.ms": "1"}})
+    assert not may_remove({}, story.operations)
+    story.op("create", "t", {"configs": {name: "1"}}, type="info")
+    assert may_remove({}, story.operations) == moves
+    assert list(configured(plan, story.operations)) == [(name, "1")] * 2
+    begins_at(story, 5)
+    assert is_hidden(story) != moves
