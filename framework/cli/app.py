@@ -291,6 +291,22 @@ def check(
 
 
 @app.command()
+def trends(
+    results: Annotated[Path, typer.Argument(help="The folder of runs.")] = Path("results"),
+    series: Annotated[
+        str, typer.Option(help="Only the runs of one folder below it (run --name). [all]")
+    ] = "",
+    output: Annotated[
+        Path | None, typer.Option(help="Where the page is written. [RESULTS/trends.html]")
+    ] = None,
+) -> int:
+    """Draw what all runs came to, night by night, as one page that works offline."""
+    from framework.cli.trends import trends_command
+
+    return trends_command(results, series, output)
+
+
+@app.command()
 def serve(
     results: Annotated[Path, typer.Argument(help="The folder of runs.")] = Path("results"),
     port: Annotated[

@@ -15,11 +15,13 @@ from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 
+from framework.errors import UsageError
 from framework.report.data import Run, read_run
 from framework.report.logs import read_logs, zero_of
 from framework.report.render import FILE, MEANING, finding_rows, template, to_html
 from framework.report.spacetime import Proof, SpaceTime
 from framework.report.story import story
+from framework.report.trends_page import trends_page
 from framework.serve.compare import compared
 from framework.serve.files import as_stored, inside
 from framework.serve.live import Live
@@ -59,6 +61,8 @@ class App:
                 return self._list(request)
             case ("assets", str(name)) if name in _ASSETS:
                 return Response(_asset(name), f"{_ASSETS[name]}; charset=utf-8")
+            case ("trends",):
+                return self._trends(request)
             case ("compare",):
                 return self._compare(request)
             case ("run", str(series), str(stamp), *rest):
@@ -218,7 +222,14 @@ class App:
             raise Refused(HTTPStatus.FORBIDDEN, "that is not the token that the terminal shows")
         return _page("replay.html", row=self.catalogue.row(folder), output=self._replay(folder))
 
-    # --- two runs ------------------------------------------------------------------------------
+    # --- many runs ------------------------------------------------------------------------------
+
+    def _trends(self, request: Request) -> Response:
+        try:
+            text = trends_page(self.root, dict(request.query).get("series", ""))
+        except UsageError as error:
+            raise not_found(str(error)) from None
+        return Response(text.encode(), HTML, policy=_REPORT_PAGE)
 
     def _compare(self, request: Request) -> Response:
         asked = request.all("run")

@@ -15,6 +15,7 @@ sys.path.append(str(Path(__file__).parent.parent / "report"))
 from devtools import Browser
 from sample_runs import write_run
 
+from framework.checking.outcomes_table import write_outcomes
 from framework.report.render import render
 from framework.serve.app import App
 from framework.serve.web import server
@@ -124,3 +125,19 @@ def test_a_report_draws_itself_from_a_file(browser: Browser, site: Site) -> None
     for name in ("timeline", "lanes", "latency", "rate"):
         browser.evaluate(f"document.getElementById('{name}').scrollIntoView()")
         browser.until(f"document.querySelector('#{name} svg.main-svg')")
+
+
+def test_trends_draw_themselves(browser: Browser, site: Site) -> None:
+    for run in ("nightly/1", "nightly/2"):
+        folder = site.root / run
+        plan = json.loads((folder / "plan.json").read_text()) | {"name": folder.parent.name}
+        (folder / "plan.json").write_text(json.dumps(plan))
+        verdict = json.loads((folder / "verdict.json").read_text())
+        for checker in verdict["checkers"]:
+            checker["clauses"] = []
+        write_outcomes(folder, verdict)
+    browser.open(site.address)
+    browser.click('nav a[href="/trends"]')
+    browser.until("document.querySelector('#verdicts svg.main-svg')")
+    browser.until("document.querySelector('#seen svg.main-svg')")
+    assert "2 runs in 1 night" in browser.text("main")

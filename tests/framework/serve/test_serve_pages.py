@@ -20,6 +20,7 @@ import pytest
 sys.path.append(str(Path(__file__).parent.parent / "report"))
 from sample_runs import EVIL, write_run
 
+from framework.checking.outcomes_table import write_outcomes
 from framework.cli.app import main
 from framework.serve import app as app_module
 from framework.serve.app import App
@@ -137,6 +138,18 @@ def test_two_runs_are_compared(served: Served) -> None:
     assert "one-leader-per-epoch" not in verdicts[: verdicts.index("Clauses")]
     assert served.ask(f"/compare?{urlencode(both[:1])}")[0] == 400
     assert served.ask(f"/compare?{urlencode([both[0], ('run', '../results')])}")[0] == 404
+
+
+def test_trends_are_of_the_table_of_outcomes(served: Served) -> None:
+    status, text, _ = served.ask("/trends")
+    assert status == 404 and "nothing to draw" in text
+    run = served.root / "trend" / "7"
+    run.mkdir(parents=True)
+    plan = {"name": "trend", "started": "2026-11-21T11:49:02+00:00"}
+    (run / "plan.json").write_text(json.dumps(plan))
+    write_outcomes(run, {"verdict": "VALID", "checkers": []})
+    assert "1 run in 1" in served.text("/trends?series=trend")
+    assert served.ask("/trends?series=none")[0] == 404
 
 
 def test_files_are_shown_as_they_are_and_never_as_pages(served: Served) -> None:
