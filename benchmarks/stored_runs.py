@@ -38,6 +38,7 @@ from framework.checking.sealing import (
 _CHECK: Final = """
 import resource, sys, time
 from pathlib import Path
+from benchmarks.stored_runs import crossed
 from framework.checking import spark
 from framework.checking.engine import check_stored
 from framework.checking.runs import find_runs, read_runs
@@ -45,11 +46,42 @@ with spark.running("local[2]") as session:
     began = time.monotonic()
     results = check_stored(session, read_runs(find_runs([Path(sys.argv[1])])))
     print(f"job_s={time.monotonic() - began:.1f}")
+    for name, value in crossed(session).items():
+        print(f"{name}={value}")
 own = resource.getrusage(resource.RUSAGE_SELF)
 print(f"driver_s={own.ru_utime + own.ru_stime:.1f}")
 print(f"driver_mib={own.ru_maxrss // 1024}")
 print("verdicts=" + "/".join(sorted({each.verdict.value for each in results})))
 """
+
+
+def crossed(spark: Any) -> dict[str, object]:
+    """Of all jobs of a session, by Spark's own account: stages, tasks, the longest one beside the
+    median of its stage in the stage that took longest, what was shuffled, what the driver got."""
+    gateway, context = spark.sparkContext._gateway, spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    ends = gateway.new_array(gateway.jvm.double, 2)
+    ends[0], ends[1] = 0.5, 1.0
+    found = context.statusStore().stageList(
+        None, False, True, ends, gateway.jvm.java.util.ArrayList()
+    )
+    stages = [found.apply(number) for number in range(found.size())]
+    longest = max(stages, key=lambda stage: int(stage.executorRunTime()))
+    quantiles = longest.taskMetricsDistributions()
+    median, most = (
+        (quantiles.get().executorRunTime().apply(at) / 1000 for at in (0, 1))
+        if quantiles.isDefined()
+        else (0.0, 0.0)
+    )
+    return {
+        "stages": len(stages),
+        "tasks": sum(int(stage.numCompleteTasks()) for stage in stages),
+        "longest_stage_tasks": int(longest.numCompleteTasks()),
+        "median_task_s": round(median, 2),
+        "longest_task_s": round(most, 2),
+        "shuffled_mib": round(sum(int(each.shuffleWriteBytes()) for each in stages) / 2**20, 1),
+        "driver_got_kib": sum(int(stage.resultSize()) for stage in stages) >> 10,
+    }
 
 
 def sealed_copy(source: Path, target: Path) -> int:

@@ -31,7 +31,7 @@ from framework.checking.results import (
     write_verdict,
 )
 from framework.checking.runs import StoredRun, read_run, read_runs
-from framework.checking.stored import Held, hold, tables
+from framework.checking.stored import Held, hold, spread, tables
 from framework.plugins.checker import Batch, Checker, DataFrame, Tables
 
 Row = Mapping[str, Any]
@@ -113,7 +113,9 @@ def _check_alike(
     names = sorted(set().union(*wanted.values()))
     plugins, unloaded = loaded(names, options, strict=checkers is not None)
     broken = {name: _why(error) for name, error in unloaded.items()}
-    rows, failed = _outcomes(tables(spark, [held for _, held in runs]), plugins)
+    helds = [held for _, held in runs]
+    with spread(spark, helds):
+        rows, failed = _outcomes(tables(spark, helds), plugins)
     broken |= failed
     timings = {"read_s": round(read_s, 3), "check_s": round(monotonic() - began, 3)}
     found = _by_run(rows)

@@ -18,6 +18,7 @@ folder can be moved. JSON Lines stay what a run writes as it goes on, and what o
 
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -128,7 +129,17 @@ def _files(folder: Path) -> Iterator[Path]:
     for name in (PLAN, HISTORY, LEDGER):
         if (folder / name).exists():
             yield folder / name
-    yield from sorted(path for path in (folder / NODES).rglob("*") if path.is_file())
+    yield from map(Path, sorted(_below(str(folder / NODES))))
+
+
+def _below(folder: str) -> Iterator[str]:
+    """All files below a folder, in a fraction of the time that `Path.rglob` takes."""
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _below(entry.path)
+            elif entry.is_file():
+                yield entry.path
 
 
 # --- writing ------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ and a small check does not wait for the JVM to load what reads Parquet.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
@@ -188,6 +189,22 @@ def tables(spark: Any, runs: Sequence[Held]) -> Tables:
         faults=Runs(spark, places).map(fault_rows, FAULTS),
         each=Runs(spark, places),
     )
+
+
+@contextmanager
+def spread(spark: Any, runs: Sequence[Held]) -> Iterator[None]:
+    """What is shuffled meanwhile has as many partitions as the operations of so many runs need."""
+    before = spark.conf.get(_PARTITIONS_CONF)
+    rows = sum(run.manifest.counts.rows for run in runs)
+    spark.conf.set(_PARTITIONS_CONF, str(max(int(before), -(-rows // _PARTITION_ROWS))))
+    try:
+        yield
+    finally:
+        spark.conf.set(_PARTITIONS_CONF, before)
+
+
+_PARTITIONS_CONF: Final = "spark.sql.shuffle.partitions"
+_PARTITION_ROWS: Final = 1 << 18
 
 
 def operation_rows(run: RunData) -> Iterator[Table]:

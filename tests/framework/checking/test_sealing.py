@@ -5,6 +5,7 @@ import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from framework.checking.run_checks import RunCheck, looked_at
 from framework.checking.runs import read_run
 from framework.checking.sealing import (
     SEALED,
+    Counts,
     Manifest,
     begun,
     finish,
@@ -26,10 +28,11 @@ from framework.checking.sealing import (
     write_evidence,
     write_history,
 )
+from framework.checking.stored import Held, spread
 from framework.evidence.catalogue import KINDS
 from framework.evidence.kinds import Booted, Elected, Evidence
 from framework.evidence.schemas import schema
-from framework.plugins.checker import Table
+from framework.plugins.checker import RunInfo, Table
 
 PLAN = {"system": "kraft", "seed": 1, "workloads": [], "nodes": {}, "time_zero_ns": 1_000}
 CALLS = 7
@@ -131,6 +134,7 @@ def test_what_is_not_of_the_run_changes_nothing(run: Path) -> None:
     (run / "verdict.json").write_text("{}")
     (run / "history").mkdir()
     (run / "history" / "part-00000.parquet").write_text("")
+    (run / "nodes" / "c1" / "gone").symlink_to("nowhere")
     assert manifest_of(run) == before is not None
 
 
@@ -246,3 +250,32 @@ def test_spark_reads_many_by_kind(spark: Any, run: Path, tmp_path: Path) -> None
     assert sorted(tuple(row) for row in counted) == [
         (run_, node, 2) for run_ in ("n/a", "n/b") for node in ("c1", "c2")
     ]
+
+
+@pytest.mark.parametrize(("rows", "partitions"), [(0, "2"), (1 << 19, "2"), (3 << 20, "12")])
+def test_many_operations_are_shuffled_into_many_partitions(rows: int, partitions: str) -> None:
+    conf = RuntimeConf()
+    manifest = Manifest(
+        marks="", content="", code="", notes=[], counts=Counts(operations={"look": rows})
+    )
+    info = RunInfo(run="r", path="p", plan=PLAN)
+    held = Held(info=info, sealed=Path("s"), manifest=manifest)
+    spark = SimpleNamespace(conf=conf)
+    with pytest.raises(KeyError), spread(spark, [held]):
+        assert conf.values == {"spark.sql.shuffle.partitions": partitions}
+        raise KeyError
+    assert conf.values == {"spark.sql.shuffle.partitions": "2"}
+    assert [part.part for part in held.parts()] == [
+        (part, max(1, rows >> 20)) for part in range(max(1, rows >> 20))
+    ]
+
+
+class RuntimeConf:
+    def __init__(self) -> None:
+        self.values = {"spark.sql.shuffle.partitions": "2"}
+
+    def get(self, name: str) -> str:
+        return self.values[name]
+
+    def set(self, name: str, value: str) -> None:
+        self.values[name] = value
