@@ -24,6 +24,7 @@ from benchmarks.check_scale import measured, say
 from framework.checking.runs import HISTORY, PLAN, read_run
 from framework.checking.sealing import (
     MANIFEST,
+    PLANNED,
     SEALED,
     Counts,
     Manifest,
@@ -101,11 +102,11 @@ def _events(counts: Counts) -> int:
 def relabelled(source: Path, target: Path, seed: int) -> None:
     """A sealed run once more, with another seed."""
     shutil.copytree(source, target, copy_function=os.link)
-    for name in (target / PLAN, target / SEALED / PLAN, target / SEALED / MANIFEST):
+    for name in (target / PLAN, target / SEALED / PLANNED, target / SEALED / MANIFEST):
         text = name.read_bytes()
         name.unlink()  # the link; the source's file stays as it is
         name.write_bytes(text)
-    for plan in (target / PLAN, target / SEALED / PLAN):
+    for plan in (target / PLAN, target / SEALED / PLANNED):
         plan.write_text(json.dumps({**json.loads(plan.read_bytes()), "seed": seed}))
     path = target / SEALED / MANIFEST
     manifest = replace(Manifest.of(path), marks=marks_of(target), content=content_of(target))

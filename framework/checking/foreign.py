@@ -30,6 +30,7 @@ from framework.checking.keys import (
     produce,
     produce_cited,
 )
+from framework.checking.outcomes_table import FOLDER as OUTCOMES
 from framework.checking.results import (
     CheckerResult,
     RunResult,
@@ -38,6 +39,8 @@ from framework.checking.results import (
     run_result,
     unread_result,
 )
+from framework.checking.runs import HISTORY
+from framework.checking.sealing import SEALED
 from framework.errors import UsageError
 from framework.history.borders import Border
 from framework.history.jepsen import find_jepsen
@@ -102,8 +105,8 @@ def find_histories(paths: Iterable[Path]) -> list[Given]:
     """The histories at and below `paths`, each once, in order; what is none says why. Raises
     `UsageError` if nothing is.
 
-    Where a folder has `history.jsonl`, the Parquet files of `history/` beside it are the same
-    events once more, and are left out.
+    Where a folder has `history.jsonl`, the Parquet files of `history/` and `sealed/` beside it are
+    the same events once more, and are left out; so is a table of outcomes.
     """
     return _together(found_at(paths, _histories_at))
 
@@ -159,8 +162,11 @@ def _is_history(path: Path) -> bool:
 
 
 def _is_copy(path: Path) -> bool:
-    sealed = path.suffix == ".parquet" and path.parent.name == "history"
-    return sealed and (path.parent.parent / "history.jsonl").exists()
+    """Of a run's history, or something else that was made of runs."""
+    if path.suffix != ".parquet":
+        return False
+    made = [each for each in path.parents if each.name in ("history", SEALED)]
+    return path.parent.name == OUTCOMES or any((each.parent / HISTORY).exists() for each in made)
 
 
 def job_of(model: str, budget_s: float = DEFAULT_BUDGET_S) -> Job:

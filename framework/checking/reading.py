@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from framework.checking.observed import observed, restated
-from framework.checking.runs import HISTORY, PLAN, ledger_of, read_run
+from framework.checking.runs import HISTORY, ledger_of, read_run
 from framework.checking.sealing import (
     EVENTS,
     FAULTS,
@@ -19,6 +19,7 @@ from framework.checking.sealing import (
     NEMESIS,
     OBSERVATIONS,
     OPERATIONS,
+    PLANNED,
     RECORDS,
 )
 from framework.history.event import Recorded
@@ -54,7 +55,7 @@ class SealedRun:
 
     @cached_property
     def plan(self) -> Mapping[str, Recorded]:
-        plan: Mapping[str, Recorded] = json.loads((self.folder / PLAN).read_bytes())
+        plan: Mapping[str, Recorded] = json.loads((self.folder / PLANNED).read_bytes())
         return plan
 
     @cached_property

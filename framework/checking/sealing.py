@@ -2,7 +2,7 @@
 
     sealed/
         manifest.json           what it was made of, by which code, and how much there is of what
-        plan.json               the plan, as rules read it
+        planned.json            the plan, as rules read it
         operations.parquet      of clients: `OPERATIONS`, but for `run`; a process is a JSON text
         observations.parquet    the same of observers
         nemesis.parquet         `NEMESIS`, and
@@ -45,6 +45,8 @@ OPERATIONS, OBSERVATIONS, NEMESIS, FAULTS = "operations", "observations", "nemes
 EVENTS, RECORDS = "events", "records"
 """Folders of evidence: of events, and of disks."""
 NODES: Final = "nodes"
+PLANNED: Final = "planned.json"
+"""No plan.json, by which the folders of runs are known."""
 _ROWS: Final = 1 << 17
 """Of a row group: the least that is read of a file."""
 _PLACE: Final = [(name, "ascending") for name in ("node", "incarnation", "seq")]
@@ -201,7 +203,7 @@ def finish(info: RunInfo, draft: Path, parts: Iterable[Mapping[str, Any]]) -> tu
         notes=said.pop("notes"),
         counts=Counts(**said),
     )
-    (draft / PLAN).write_text(json.dumps(info.plan, default=str))
+    (draft / PLANNED).write_text(json.dumps(info.plan, default=str))
     (draft / MANIFEST).write_text(json.dumps(asdict(manifest)))
     draft.chmod(0o755)
     if draft.parent != Path(info.path):
