@@ -162,7 +162,7 @@ def _by_function(operations: Sequence[Operation]) -> Mapping[str, float]:
         counts = Counter(_kind(each) for each in mine)
         figures |= {f"{f}.{kind}": counts[kind] for kind in ("ok", "fail", "info")}
         took = sorted(
-            (each.completed_ns - (each.invoked_ns or 0)) / 1e6
+            (each.completed_ns - each.began_ns) / 1e6
             for each in mine
             if each.ok and each.completed_ns is not None
         )
@@ -187,7 +187,7 @@ def _around_faults(
     counts: Counter[tuple[bool, bool]] = Counter()
     for each in operations:
         if not is_zombie(each):
-            counts[_inside(each.invoked_ns or 0, windows), each.ok] += 1
+            counts[_inside(each.began_ns, windows), each.ok] += 1
     figures = {}
     for inside, name in ((True, "ok_rate_in_faults"), (False, "ok_rate_outside_faults")):
         total = counts[inside, True] + counts[inside, False]
@@ -209,7 +209,7 @@ def _recovery(
             (
                 each.completed_ns
                 for each in operations
-                if each.ok and each.f not in READ_FS and (each.invoked_ns or 0) >= begin
+                if each.ok and each.f not in READ_FS and each.began_ns >= begin
                 if each.completed_ns is not None
             ),
             default=None,
@@ -259,7 +259,7 @@ def _never_again(operations: Sequence[Operation], events: RunEvents) -> Iterator
     first_ns = min((each.since_ns for each in events.faults), default=None)
     if first_ns is None:
         return
-    after = [each for each in operations if (each.invoked_ns or 0) >= first_ns]
+    after = [each for each in operations if each.began_ns >= first_ns]
     if len(after) >= TRIES and not any(map(_succeeded, after)):
         yield f"all of {len(after)} operations"
         return
@@ -313,7 +313,7 @@ class Peace:
         return sum(map(self.holds, operations))
 
     def holds(self, operation: Operation) -> bool:
-        at = bisect_right(self._begins, operation.invoked_ns or 0) - 1
+        at = bisect_right(self._begins, operation.began_ns) - 1
         ended_ns = operation.completed_ns
         return at >= 0 and ended_ns is not None and ended_ns <= self._calm[at].end_ns
 
@@ -348,7 +348,7 @@ class Streak:
     def add(self, operation: Operation, ended_ns: int, stretch: Stretch) -> None:
         """The next one, if it lies within the stretch."""
         begin_ns = max(stretch.begin_ns, self.since_ns)
-        if (operation.invoked_ns or 0) < begin_ns or ended_ns > stretch.end_ns:
+        if operation.began_ns < begin_ns or ended_ns > stretch.end_ns:
             return
         if stretch is not self._stretch:
             self._stretch, self._before_ns = stretch, self.owed_ns
@@ -388,7 +388,7 @@ class Judge:
                 streak, answered_ns = None, ended_ns
                 continue
             if streak is None:
-                since_ns = max(answered_ns, each.invoked_ns or 0)
+                since_ns = max(answered_ns, each.began_ns)
                 streak = Streak(since_ns, least_ns, self.machine)
             at = bisect_left(begins, ended_ns) - 1
             if at >= 0 and (whole or stretches[at].calm or not _refused(each)):
@@ -432,7 +432,7 @@ def _stuck(
     calm = [each for each in stretches if each.calm]
     clients = [each for each in operations if each.f not in PROCESS_FS]
     honest = [each for each in clients if not is_zombie(each)]
-    ends = (each.completed_ns or each.invoked_ns or 0 for each in operations)
+    ends = (each.completed_ns or each.began_ns for each in operations)
     judge = Judge(bound_s, max(ends, default=0), Machines.of(events.plan).harness)
     kinds = {
         f: judge.worst(_telling(mine), stretches, _succeeded)

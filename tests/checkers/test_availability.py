@@ -10,7 +10,7 @@ import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted_runs import PLAN, Story, assert_invalid, assert_valid
+from planted_runs import MS, PLAN, Story, assert_invalid, assert_valid
 
 from checkers.availability import FLOOR, Availability, Judge, availability
 from checkers.folds.peace import FOREVER_NS, Stretch, owed
@@ -108,6 +108,71 @@ def test_clean_availability_has_figures() -> None:
     assert figures["elections"] == 1
 
 
+def test_figures_of_what_operations_took_and_of_how_many_succeeded() -> None:
+    """Reads that take 1 to 20 ms, and some that are not done; half of them while a fault holds."""
+    story = reported()
+    for ms in range(1, 21):
+        if ms == 11:
+            begin_ns = story.now_ns
+        asked = story.invoke("read", "t")
+        story.wait(ms - 1)
+        story.complete(asked, "ok")
+    story.op("read", "t", type="info")
+    story.op("read", "t", type="fail", error="NO")
+    story.heartbeat(4, 3, zombie="replay", type="fail", error="STALE_BROKER_EPOCH")
+    story.inject(lasts_ms=0)
+    story.faults = [replace(story.faults[0], injected_ns=begin_ns, healed_ns=story.now_ns)]
+    for type in ("ok", "fail", "fail"):
+        story.op("write", "t", type=type, error="NO")
+    story.invoke("write", "t")
+    figures = availability(story.run_events()).figures
+    assert {name: figures[f"read.{name}"] for name in ("ok", "info", "fail")} == {
+        "ok": 20,
+        "info": 1,
+        "fail": 1,
+    }
+    assert [figures[f"read.p{percent}_ms"] for percent in (50, 95, 99)] == [10, 19, 20]
+    assert figures["write.p50_ms"] == figures["write.p99_ms"] == 1
+    assert figures["ok_rate_in_faults"] == round(10 / 12, 4)
+    assert figures["ok_rate_outside_faults"] == round(11 / 14, 4)
+
+
+def test_figures_of_a_fault_are_of_writes_that_began_in_it_and_behind_it() -> None:
+    story = reported()
+    begun = story.invoke("create", "t")
+    story.wait(999)
+    begin_ns = story.now_ns
+    story.complete(begun)
+    story.wait(500)
+    story.describe("t")
+    story.op("create", "t", type="fail", error="NO")
+    story.op("create", "u")
+    first_ns = story.now_ns
+    story.op("create", "v")
+    story.inject(lasts_ms=0)
+    end_ns = story.now_ns
+    story.faults = [replace(story.faults[0], injected_ns=begin_ns, healed_ns=end_ns)]
+    for epoch in (2, 3):
+        story.event("c2", "elected", epoch=epoch, start_offset=0, votes=[])
+    story.now_ns = end_ns - MS
+    story.op("create", "w")  # it begins at the very moment
+    figures = availability(story.run_events()).figures
+    assert figures["fault.1.first_write_during_s"] == round((first_ns - begin_ns) / 1e9, 3)
+    assert figures["fault.1.first_write_after_s"] == 0.001
+    assert (figures["fault.1.elections"], figures["elections"]) == (0, 2)
+    assert figures["elections_in_faults"] == 0
+
+
+@pytest.mark.parametrize("code", ["CLIENT_TIMED_OUT", "CONNECTION_FAILED", "CONNECTION_LOST"])
+def test_codes_that_no_node_gives(code: str) -> None:
+    story = peaceful()
+    for _ in range(70):
+        story.wait(240)
+        story.op("read", "t", node="b1")
+        story.op("read", "t", type="fail", error=code, node="b2")
+    assert_invalid(availability(story.run_events()), "b2 answered nobody")
+
+
 def clean() -> Story:
     """A run in which partitions are used, too, of more than one node."""
     story = busy()
@@ -190,6 +255,16 @@ def clients_hang_for_ever(story: Story) -> None:
         story.invoke("read", "t")
     story.wait(20_000)
     story.invoke("read", "t")
+
+
+@PLANTED.violation("no read succeeded", "until 30.", on=peaceful)
+def clients_hang_while_others_wait_for_long_and_are_answered(story: Story) -> None:
+    """Nobody asks for anything any more when the last answer comes."""
+    for _ in range(3):
+        story.invoke("read", "t")
+    long = story.invoke("create", "t")
+    story.wait(20_000)
+    story.complete(long)
 
 
 @PLANTED.violation("no read succeeded", on=peaceful)
@@ -402,6 +477,16 @@ def test_one_success_after_the_first_fault_shows_enough() -> None:
     story.op("create", "t")
     more = hushed(story, *BOTH)
     assert clauses_of(more)["kinds"] == (6, 6), "after the first one it did succeed"
+
+
+@pytest.mark.parametrize(("tries", "notes"), [(2, 0), (3, 1)])
+def test_three_tries_after_the_first_fault_show_something(tries: int, notes: int) -> None:
+    story = peaceful()
+    fault(story, lambda: None)
+    for _ in range(tries):
+        story.op("create", "t", type="info", error="TIMED_OUT")
+    outcome = availability(story.run_events())
+    assert ("never again after the first fault: all of 3 operations" in outcome.note) == notes
 
 
 def test_two_tries_after_the_first_fault_show_nothing() -> None:

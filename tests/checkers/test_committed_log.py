@@ -186,3 +186,16 @@ def test_who_voted_need_not_be_reported() -> None:
     story.disks.lead(1, 1, *VOTERS, votes=(1, 3))
     log = known_log(story.run_events())
     assert not log.conflicts and log.on_disk == 1
+
+
+def test_node_applied_a_leader_where_disks_have_another_record_or_the_reverse() -> None:
+    story = LogStory(readers=("c1",), keepers=VOTERS)
+    story.record("LeaderChange", leader_id=1, granting_voters=[1, 2], voters=[1, 2, 3])
+    story.topic()
+    leader, topic = (event.fields for event in story.events)
+    first = story.events[0]
+    for lie, offset in ((topic, 0), (leader, 1)):
+        story.events = [first] if offset else []
+        story.events.append(replace(first, seq=offset, fields={**lie, "offset": offset}))
+        (found,) = known_log(story.run_events()).conflicts
+        assert f"at offset {offset}, where the disks of all who could lead have" in found.message
