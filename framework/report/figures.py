@@ -339,8 +339,14 @@ def rate(run: Run) -> Figure:
 
 def hover(op: Operation) -> str:
     """What an operation shows under the pointer."""
+    until = "never completed" if op.completed_ns is None else f"{end_s(op):.4f} s"
+    return f"{about(op)}<br>index {op.index}, {start_s(op):.4f} s to {until}"
+
+
+def about(op: Operation) -> str:
+    """The same, but for what the page has of each operation anyway: its index and times."""
     lines = [
-        f"<b>{escaped(op.f)}</b> {op.type} · index {op.index} · process {op.process}"
+        f"<b>{escaped(op.f)}</b> {op.type} · process {op.process}"
         + (f" · node {escaped(op.node)}" if op.node else "")
     ]
     fields = {"key": op.key, "value": op.value, "result": op.result, "ext": op.ext}
@@ -349,8 +355,6 @@ def hover(op: Operation) -> str:
             lines.append(f"{name} {escaped(shorten(value, 110))}")
     if op.error is not None:
         lines.append(f"error {escaped(shorten(': '.join(op.error), 110))}")
-    until = "never completed" if op.completed_ns is None else f"{end_s(op):.4f} s"
-    lines.append(f"{start_s(op):.4f} s to {until}")
     return "<br>".join(lines)
 
 

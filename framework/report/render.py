@@ -143,7 +143,7 @@ def _page(run: Run, lines: Sequence[Line]) -> dict[str, Any]:
         "payloads": {
             **{name: packed(figure) for name, figure in plots.items()},
             "operations": packed(columns(placed, row, figures.names_of(placed))),
-            "hovers": packed([figures.hover(op) for op in placed]),
+            "hovers": packed([figures.about(op) for op in placed]),
             "around": packed(
                 {
                     finding["id"]: around(run, *finding["window"])

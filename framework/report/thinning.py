@@ -6,6 +6,7 @@ it draws each of them.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import log10
 from typing import Final, Literal, TypedDict
 
@@ -40,10 +41,10 @@ class Bar:
 class Columns(TypedDict):
     """All operations that the page has, a place each in every list."""
 
-    start: list[float]
-    """Invocations, s."""
-    end: list[float]
-    """Completions, s; of what never completed its invocation."""
+    start: list[int]
+    """Invocations, microseconds, each since the one before it: small numbers take little room."""
+    took: list[int]
+    """From there to completion, microseconds; 0 of what never completed."""
     row: list[int]
     outcome: list[int]
     """Places in `OUTCOMES`."""
@@ -52,6 +53,7 @@ class Columns(TypedDict):
     completed: list[int]
     """1: it completed; 0: it never did."""
     index: list[int]
+    """Each since the one before it."""
     names: list[str]
 
 
@@ -122,13 +124,19 @@ def columns(
 ) -> Columns:
     """`names`: the place of each operation's f."""
     ops = list(operations)
+    starts = [round(start_s(op) * 1e6) for op in ops]
     return {
-        "start": [round(start_s(op), 6) for op in ops],
-        "end": [round(end_s(op), 6) for op in ops],
+        "start": _since(starts),
+        "took": [round(end_s(op) * 1e6) - start for op, start in zip(ops, starts, strict=True)],
         "row": [row_of(op) for op in ops],
         "outcome": [OUTCOMES.index(op.type) if op.type in OUTCOMES else 2 for op in ops],
         "f": [names[op.f] for op in ops],
         "completed": [int(op.completed_ns is not None) for op in ops],
-        "index": [op.index for op in ops],
+        "index": _since([op.index for op in ops]),
         "names": list(names),
     }
+
+
+def _since(numbers: Iterable[int]) -> list[int]:
+    """Each minus the one before it."""
+    return [number - before for before, number in pairwise([0, *numbers])]

@@ -8,6 +8,20 @@ let shown = null;
 let following = 0;
 const inView = new Set();
 
+const operations = once(async (name) => {
+  const all = await data(name);
+  const summed = (steps, sum = 0) => steps.map((step) => (sum += step));
+  all.index = summed(all.index);
+  all.start = summed(all.start).map((us) => us / 1e6);
+  all.end = all.start.map((start, i) => start + all.took[i] / 1e6);
+  return all;
+});
+
+function hover(all, i, about) {
+  const until = all.completed[i] ? `${all.end[i].toFixed(4)} s` : "never completed";
+  return `${about}<br>index ${all.index[i]}, ${all.start[i].toFixed(4)} s to ${until}`;
+}
+
 const drawn = once(async (name) => {
   const place = document.getElementById(name);
   try {
@@ -62,7 +76,7 @@ async function show(plot) {
 // Each operation in view instead of what was put together for the whole run, or back again.
 async function detail(plot) {
   if (plot.id !== "timeline" && plot.id !== "latency") return;
-  const all = await data("operations");
+  const all = await operations("operations");
   const [from, to] = shown;
   const seen = [];
   if (from > plot.whole[0] || to < plot.whole[1]) {
@@ -87,7 +101,7 @@ async function bars(plot, seen, all) {
       x: own.map((i) => all.end[i] - all.start[i]),
       y: own.map((i) => all.row[i]),
       customdata: own.map((i) => all.index[i]),
-      hovertext: own.map((i) => hovers[i]),
+      hovertext: own.map((i) => hover(all, i, hovers[i])),
     };
   });
 }
@@ -185,7 +199,7 @@ async function showFinding(button) {
 async function showOperation() {
   const match = /^#op-(\d+)$/.exec(location.hash);
   if (!match) return;
-  const all = await data("operations");
+  const all = await operations("operations");
   const i = all.index.indexOf(Number(match[1]));
   if (i < 0) return;
   await go(all.start[i], all.end[i]);

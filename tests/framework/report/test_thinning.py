@@ -101,12 +101,12 @@ def test_columns_hold_every_operation() -> None:
         operation(8, 3.0, 3.5, type="fail"),
     ]
     assert columns(operations, row, {"create": 0, "delete": 1}) == {
-        "start": [1.0, 2.0, 3.0],
-        "end": [1.25, 2.0, 3.5],
+        "start": [1_000_000, 1_000_000, 1_000_000],
+        "took": [250_000, 0, 500_000],
         "row": [3, 0, 0],
         "outcome": [0, 2, 1],
         "f": [0, 1, 0],
         "completed": [1, 0, 1],
-        "index": [4, 6, 8],
+        "index": [4, 2, 2],
         "names": ["create", "delete"],
     }

@@ -16,6 +16,9 @@ from devtools import Browser
 from sample_runs import write_run
 
 from framework.checking.outcomes_table import write_outcomes
+from framework.history.pairing import Operation
+from framework.report.data import read_run
+from framework.report.figures import hover
 from framework.report.render import render
 from framework.serve.app import App
 from framework.serve.web import server
@@ -77,8 +80,20 @@ def test_from_the_list_to_a_finding_to_its_operations(browser: Browser, site: Si
     begin, end = browser.evaluate("plots.timeline.layout.xaxis.range")
     assert end - begin < 11  # an operation takes 5 s at most
     assert browser.evaluate("location.hash") == f"#op-{shown[0]}"
-    drawn = browser.evaluate("plots.timeline.data.flatMap((trace) => trace.customdata ?? [])")
-    assert int(shown[0]) in drawn
+    drawn = dict(
+        browser.evaluate(
+            "plots.timeline.data.slice(1, 4).flatMap((trace) => trace.customdata.map("
+            "(index, i) => [index, [trace.base[i], trace.hovertext[i]]]))"
+        )
+    )
+    first = by_index(site.root / "nightly/1")[int(shown[0])]
+    begin_s, text = drawn[first.index]
+    assert text == hover(first)
+    assert begin_s == pytest.approx((first.invoked_ns or 0) / 1e9, abs=1e-6)
+
+
+def by_index(folder: Path) -> dict[int, Operation]:
+    return {op.index: op for op in read_run(folder).operations}
 
 
 def test_the_list_is_narrowed_sorted_and_compared(browser: Browser, site: Site) -> None:
