@@ -43,6 +43,8 @@ MEANING: Final = {
 }
 _NOT_CHECKED: Final = "This run was not checked."
 _ORDER: Final = {"INVALID": 0, "UNKNOWN": 1, "VALID": 2}
+TAKEN: Final = 0.1
+"""A machine that took less of a run is not worth a line."""
 _BIT: Final = {True: "yes", False: "no", None: "not known"}
 _HEALED: Final = {True: "no, still there", False: "yes", None: "not known"}
 _STEPS: Final = ("planned", "probed-before", "injected", "probed-during", "healed", "probed-after")
@@ -200,6 +202,8 @@ def _facts(run: Run) -> list[tuple[str, Any]]:
     facts = [
         ("started", str(plan.get("started") or "").replace("T", " ").replace("+00:00", " UTC")),
         ("length", f"{run.end_s:.1f} s"),
+        ("went on for", plan.get("went_on")),
+        ("not given by the machine", _share_taken(run)),
         ("operations", f"{len(run.operations):,}"),
         *((name, f"{count:,}") for name, count in outcomes.items()),
         ("nodes asked", f"{len(run.observations):,} times" if run.observations else None),
@@ -217,6 +221,13 @@ def _facts(run: Run) -> list[tuple[str, Any]]:
         if not key.startswith(PHASE)
     ]
     return [(name, value) for name, value in facts if value not in (None, "")]
+
+
+def _share_taken(run: Run) -> str | None:
+    """Of the run's time; None: hardly any, or it was not measured."""
+    spans = (run.plan.get("machine") or {}).get("took") or ()
+    share = sum(took for _, _, took in spans) / 1000 / max(run.end_s, 1)
+    return f"{min(share, 1):.0%} of the time" if share >= TAKEN else None
 
 
 def checker_rows(

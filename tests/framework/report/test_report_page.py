@@ -183,6 +183,18 @@ def test_page_has_every_operation_and_what_it_shows_under_the_pointer(
         assert "<script" not in text
 
 
+@pytest.mark.parametrize("share", [0.05, 0.25])
+def test_what_the_machine_took_and_why_a_run_went_on(tmp_path: Path, share: float) -> None:
+    folder = write_run(tmp_path / "run", seconds=30)
+    took = round(read_run(folder).end_s * 1000 * share)
+    plan = json.loads((folder / "plan.json").read_text())
+    plan |= {"machine": {"cores": 2, "took": [[0, 9_000, took]]}, "went_on": "9 operations ok"}
+    (folder / "plan.json").write_text(json.dumps(plan))
+    html = render(folder).read_text()
+    assert ("25% of the time" in html) == (share > 0.1)
+    assert "went on for" in html and "9 operations ok" in html
+
+
 def test_findings_lead_to_their_moment(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", invalid=True, seconds=30)
     plan = json.loads((folder / "plan.json").read_text())
