@@ -28,6 +28,7 @@ from checkers.folds.leases import (
     serving,
     under_way,
 )
+from framework.checking.cuts import cut_by_node
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -85,11 +86,13 @@ class Fenced:
 
 
 def fenced_serve_nothing(events: RunEvents) -> Outcome:
-    clients = [each for each in events.operations if each.f in FS]
+    clients = [each for each in events.operations if each.f in FS and events.has(each.node)]
     asked = by_node(clients)
     judged, findings = 0, list(_at_others(events, clients))
     by_log = _fenced_by_log(events)
     for node, lives in incarnations(events.of(*KINDS)).items():
+        if not events.has(node):
+            continue
         operations = asked.get(node, [])
         for life in lives:
             for success in _successes(life):
@@ -235,7 +238,7 @@ def _fenced_by_log(events: RunEvents) -> dict[str, list[Fenced]]:
     found = {}
     for node, ids in ids_of(events.plan).items():
         length_ns = length_of(each for each in events.of(LeaseGranted) if each.node != node)
-        if length_ns is not None:
+        if length_ns is not None and events.has(node):
             own = _applied(each for id in ids for each in reported[id] if each.node != node)
             machine = Machines.of(events.plan).of_node(node)
             found[node] = list(_out_of_service(own, length_ns, machine))
@@ -309,5 +312,8 @@ class FencedServeNothing(RunChecker):
     requires = evidence_of(LeaseGranted, Served)
     clauses = (OWN_WORD, CLIENTS_WORD)
     check_run = RunCheck(
-        fenced_serve_nothing, evidence=(*KINDS, BrokerFenced, BrokerUnfenced), fs=FS
+        fenced_serve_nothing,
+        evidence=(*KINDS, BrokerFenced, BrokerUnfenced),
+        fs=FS,
+        by=cut_by_node(BrokerFenced, BrokerUnfenced, LeaseGranted),
     )

@@ -22,7 +22,6 @@ from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.kinds import (
-    DISK,
     Appended,
     Booted,
     Committed,
@@ -38,7 +37,15 @@ from framework.evidence.kinds import (
     disk_of,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, alone, incarnations, uncollected, unreported
+from framework.evidence.run_events import (
+    RunEvents,
+    alone,
+    from_disks,
+    from_no_disk,
+    incarnations,
+    uncollected,
+    unreported,
+)
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
@@ -162,13 +169,9 @@ class Account:
 
 
 def node_tells_the_truth(events: RunEvents) -> Outcome:
-    lives = incarnations(
-        each
-        for each in events.evidence
-        if each.source != DISK and not isinstance(each, ProcessEnded | Served)
-    )
-    disks = _disks(each for each in events.evidence if each.source == DISK)
-    tellers = {each.node for each in events.of(Appended) if each.source != DISK}
+    lives = incarnations(from_no_disk(events.of(*KINDS, Committed, Exited)))
+    disks = {node: _disk(left) for node, left in from_disks(events.evidence).items()}
+    tellers = len(from_no_disk(events.of(Appended)))
     nodes, why = set(events.plan.get("nodes") or ()), unreported(events.plan)
     single = alone(events.plan)
     held: Counter[str] = Counter()
@@ -208,12 +211,12 @@ def _held(disk: Disk, reported: Account) -> int:
     )
 
 
-def _disks(evidence: Iterable[Evidence]) -> dict[str, Disk]:
-    """Over all processes of each node; `seq` goes on from one to the next."""
-    disks: dict[str, Disk] = {}
-    for each in sorted(evidence, key=lambda each: each.seq):
-        disks.setdefault(each.node, Disk()).feed(each)
-    return disks
+def _disk(left: Iterable[Evidence]) -> Disk:
+    """Over all processes of a node."""
+    disk = Disk()
+    for each in left:
+        disk.feed(each)
+    return disk
 
 
 def _may_run(plan: Mapping[str, Recorded], node: str) -> bool:

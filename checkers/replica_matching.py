@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from checkers.folds.log_ends import answered_limits, configured
 from checkers.folds.topic_ids import LIVES, TopicLives, topic_lives
+from framework.checking.cuts import cut_by_partition
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -157,6 +158,8 @@ def _same_batches(events: RunEvents, logs: Logs, lives: TopicLives) -> tuple[Cou
     findings: list[Finding] = []
     whole = not unhealed(events.faults)
     for key, (read, isr) in sorted(_final_isrs(events).items()):
+        if not events.has(*key):
+            continue
         known = [each for each in reported.get(key, ()) if each.operation.precedes(read)]
         if not known or _may_compact(events, str(read.key)):
             continue
@@ -331,7 +334,9 @@ def _answering(events: RunEvents, lives: TopicLives) -> Iterator[Leads]:
     """Who answers a fetch, ListOffsets or produce in an epoch leads in it."""
     for each in events.operations:
         key = _partition(each, lives)
-        if key is not None and each.node and isinstance(each.result.get("leader_epoch"), int):
+        if key is None or not events.has(*key):
+            continue
+        if each.node and isinstance(each.result.get("leader_epoch"), int):
             yield Leads(key, each.result["leader_epoch"], each.node, each)
 
 
@@ -375,4 +380,5 @@ class ReplicaMatching(RunChecker):
         disk=(PartitionAppended, PartitionTruncated, PartitionLogOnDisk),
         fs=FS,
         faults=True,
+        by=cut_by_partition(PartitionLogOnDisk),
     )

@@ -94,8 +94,9 @@ def serving(events: RunEvents) -> tuple[int, int]:
     """How many of the nodes that answered clients with success tell that they served, and how many
     there are: one that keeps silent of it may have served at any time."""
     answered = {each.node for each in events.operations if each.ok and each.f in FS and each.node}
+    own = set(filter(events.has, answered))
     reported = {each.node for each in events.of(Served) if each.success}
-    return len(answered & reported if answered else reported), len(answered)
+    return len(own & reported if answered else reported), len(own)
 
 
 def length_of(grants: Iterable[LeaseGranted]) -> int | None:

@@ -284,7 +284,12 @@ def _findings(rows: Iterable[Mapping[str, Any]], contracts: Sequence[str]) -> li
         if row["findings"] not in _NO_FINDINGS
         for finding in json.loads(row["findings"])
     ]
-    return sorted(found, key=lambda finding: (min(finding.operations, default=0), finding.key))
+    return sorted(found, key=_place)
+
+
+def _place(finding: KeyedFinding) -> tuple[int, str, str]:
+    """Which is shown first: however many tasks found them."""
+    return min(finding.operations, default=0), finding.key, finding.message
 
 
 def _figures(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

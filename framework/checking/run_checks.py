@@ -20,12 +20,13 @@ from typing import Any, ClassVar, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from framework.checking.cuts import Cut, as_part
 from framework.checking.keyed import OUTCOME_ARROW, Judged, Outcome, Row, failed, judged_together
 from framework.checking.workers import by_reference_counts
 from framework.evidence.catalogue import KINDS, concrete
 from framework.evidence.kinds import DISK, Evidence
 from framework.evidence.rows import EvidenceRows
-from framework.evidence.run_events import FaultRecord, NemesisEvent, RunEvents
+from framework.evidence.run_events import FaultRecord, NemesisEvent, Part, RunEvents
 from framework.evidence.schemas import rows_of
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
@@ -53,6 +54,9 @@ class RunCheck:
     observations: bool = False
     nemesis: bool = False
     faults: bool = False
+    by: Cut | None = None
+    """By what a long run may be cut: the rule judges those alone that `RunEvents.has`, and what
+    parts find is together what the whole run has. None: by nothing."""
     parts: Callable[[RunEvents], Mapping[str, RunEvents]] | None = None
     """Where parts of a run are judged apart: those, by key. One that cannot be judged leaves the
     others as they are."""
@@ -75,7 +79,8 @@ class RunCheck:
 
     def _judged(self, seen: RunEvents) -> Judged:
         if self.parts is None:
-            return self.rule(seen)
+            found = self.rule(seen)
+            return found if seen.part == Part() else as_part(found)
         return {key: self._part(part) for key, part in self.parts(seen).items()}
 
     def _part(self, part: RunEvents) -> Outcome:

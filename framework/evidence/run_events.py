@@ -4,6 +4,7 @@ Rules order operations by the indices of their events, which are one total order
 one incarnation by `seq`; times of different machines are compared by `clocks` alone.
 """
 
+import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -73,11 +74,24 @@ class FaultRecord:
         return set(nodes) - set(self.victims) if isinstance(self.victims, Mapping) else set()
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of so many parts of a run, each of which has some of its keys. 0 of 1: all of it."""
+
+    number: int = 0
+    parts: int = 1
+
+    def has(self, *key: object) -> bool:
+        """Of a key, in pieces: the name of a node, or a topic's id and a partition's number."""
+        text = "/".join(map(str, key))
+        return zlib.crc32(text.encode(errors="surrogateescape")) % self.parts == self.number
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvents:
     """All that a rule is given of one run, or of one key of it. `operations`, of clients, and
     `observations`, of observers, in the order of their invocations; `evidence` by node, incarnation
-    and `seq`."""
+    and `seq`. `part`: for whom it is to judge, of a rule that can be cut (`RunCheck.by`)."""
 
     operations: Sequence[Operation] = ()
     observations: Sequence[Operation] = ()
@@ -85,12 +99,18 @@ class RunEvents:
     nemesis: Sequence[NemesisEvent] = ()
     faults: Sequence[FaultRecord] = ()
     plan: Mapping[str, Recorded] = field(default_factory=dict)
+    part: Part = Part()
 
     def of(self, *kinds: type[Kind]) -> Iterator[Kind]:
         """The evidence of these kinds, or of any that they are the base of."""
         if isinstance(self.evidence, EvidenceRows):
             return Looking(self.evidence.of(kinds))
         return (each for each in self.evidence if isinstance(each, kinds))
+
+    def has(self, *key: object) -> bool:
+        """Whether a rule is to judge a node, or a partition (its topic's id and its number), where
+        it is given one part of a run."""
+        return self.part.has(*key)
 
     def looked_at(
         self, kinds: tuple[type[Evidence], ...], on_disk: tuple[type[Evidence], ...]

@@ -5,30 +5,39 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from test_contract import ON_EVIDENCE, case, loaded
 
 from framework.checking import run_checks
+from framework.checking.cuts import cut_by_node, parts
+from framework.checking.keyed import outcome_row
 from framework.checking.observed import tables_by_kind
+from framework.checking.results import CheckerResult, checker_result
 from framework.checking.run_checks import evidence_of
 from framework.evidence import rows
 from framework.evidence.catalogue import KINDS
-from framework.evidence.kinds import Evidence
+from framework.evidence.kinds import Booted, Evidence, Served
 from framework.evidence.rows import EvidenceRows
 from framework.evidence.run_events import RunEvents
 from framework.evidence.schemas import rows_of
+from framework.verdict import Verdict
 
 
 def forms(events: RunEvents) -> tuple[RunEvents, RunEvents]:
     """With the evidence as a list, and as columns."""
-    found = tables_by_kind(events.evidence)
-    tables = [(kind, found[name]) for name, kind in KINDS.items() if name in found]
-    listed = [each for kind, table in tables for each in rows_of(kind, table)]
+    tables = tables_of(events)
+    listed = [each for kind, table in tables.items() for each in rows_of(kind, table)]
     listed.sort(key=lambda each: each.place)
     return (
         replace(events, evidence=listed),
-        replace(events, evidence=EvidenceRows.of_tables(tables)),
+        replace(events, evidence=EvidenceRows.of_tables(tables.items())),
     )
+
+
+def tables_of(events: RunEvents) -> dict[type[Evidence], pa.Table]:
+    found = tables_by_kind(events.evidence)
+    return {kind: found[name] for name, kind in KINDS.items() if name in found}
 
 
 def stories(name: str) -> Iterator[Any]:
@@ -45,6 +54,54 @@ def test_rule_finds_the_same_in_columns(name: str, monkeypatch: pytest.MonkeyPat
     for story in stories(name):
         listed, columns = forms(story.run_events())
         assert check(columns) == check(listed)
+
+
+def in_parts(name: str, events: RunEvents, count: int) -> CheckerResult:
+    """What the engine makes of a run that is judged in so many parts."""
+    checker, tables = loaded(name), tables_of(events)
+    found = [
+        checker.check_run(
+            replace(events, part=part, evidence=evidence_of(checker.check_run.by.of(part, tables)))
+        )
+        for part in parts(count)
+    ]
+    rows = [outcome_row("r", name, "", each) for each in found]
+    return checker_result(name, checker.summary, rows, clauses=checker.clauses)
+
+
+CUT = [name for name in ON_EVIDENCE if loaded(name).check_run.by is not None]
+
+
+def test_there_are_rules_that_can_be_cut() -> None:
+    assert CUT
+
+
+@pytest.mark.parametrize("name", CUT)
+@pytest.mark.parametrize("count", [2, 7])
+def test_parts_find_together_what_the_whole_has(name: str, count: int) -> None:
+    accused = 0
+    for story in stories(name):
+        listed, _ = forms(story.run_events())
+        whole = in_parts(name, listed, 1)
+        assert in_parts(name, listed, count) == whole
+        accused += whole.verdict is Verdict.INVALID
+    assert accused, "no part found anything"
+
+
+def test_a_part_is_given_its_own_rows_and_what_all_are_given() -> None:
+    events = case("fenced-serve-nothing").clean.run_events()
+    given = [cut_by_node(Booted).of(part, tables_of(events)) for part in parts(3)]
+    for part, tables in zip(parts(3), given, strict=True):
+        nodes = {
+            each.node
+            for kind in tables
+            if kind is not Booted
+            for each in rows_of(kind, tables[kind])
+        }
+        assert all(map(part.has, nodes))
+        assert len(tables[Booted]) == len(list(events.of(Booted)))
+    served = sum(len(tables[Served]) for tables in given)
+    assert served == len(list(events.of(Served))) > 0
 
 
 def test_rows_are_the_list_in_its_order() -> None:
