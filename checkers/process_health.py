@@ -249,7 +249,7 @@ def _asked_for(events: RunEvents, first: Evidence, begin: int, end: int) -> bool
     return any(
         operation.key is not None
         and operation.key in names
-        and (operation.invoked_ns or 0) <= end
+        and operation.began_ns <= end
         and (operation.completed_ns is None or operation.completed_ns + SETTLING_NS >= begin)
         for operation in events.operations
         if operation.f in FS

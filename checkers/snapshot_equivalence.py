@@ -159,7 +159,7 @@ def _one_state(snapshots: Iterable[Snapshot]) -> Iterator[Finding]:
     for each in snapshots:
         if each.digest is not None:
             by_id[each.end_offset, each.epoch].setdefault(each.digest, each)
-    for (end, epoch), digests in sorted(by_id.items()):
+    for (end, epoch), digests in by_id.items():
         if len(digests) > 1:
             who = ", ".join(
                 f"{each.node} {reported[:16]}" for reported, each in sorted(digests.items())
@@ -230,16 +230,15 @@ def _above_watermark(events: RunEvents) -> Iterator[Finding]:
 
 
 def _over(written: SnapshotWritten, reported: Committed | None, loaded: int) -> Iterator[Finding]:
-    highest = max(reported.offset if reported else 0, loaded)
     if written.end_offset > written.high_watermark:
         yield finding(
             f"{_name(written)} above the high watermark {written.high_watermark}",
             evidence=[written],
             clause=COMMITTED.name,
         )
-    elif written.end_offset > highest and reported is not None:
+    elif reported is not None and written.end_offset > (known := max(reported.offset, loaded)):
         yield finding(
-            f"{_name(written)}, having reported no high watermark above {highest}",
+            f"{_name(written)}, having reported no high watermark above {known}",
             evidence=[reported, written],
             clause=COMMITTED.name,
         )

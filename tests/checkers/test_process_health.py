@@ -50,8 +50,67 @@ def clean() -> Story:
 def test_clean_run_is_accepted() -> None:
     outcome = process_health(clean().run_events())
     assert_valid(outcome)
-    assert outcome.figures["processes"] == 9
-    assert outcome.figures["max_stall_ms"] == 2_900
+    assert outcome.figures == {"processes": 9, "stalls": 1, "max_stall_ms": 2_900}
+    assert set((outcome.clauses or {}).values()) == {(6, 6)}
+
+
+def test_where_nothing_stood_still_the_longest_stall_is_none() -> None:
+    story = Story()
+    story.boot("b1")
+    assert process_health(story.run_events()).figures["max_stall_ms"] == 0
+
+
+@pytest.mark.parametrize("f", ["drain", "bounce", "replace", "restart", "start"])
+def test_what_ends_processes_on_purpose_excuses_their_end(f: str) -> None:
+    """Within a second before or after; of that process alone."""
+    for key, ms, is_excused in (
+        ("b1", 0, True),
+        ("broker-4", 0, True),
+        ("broker-5", 0, False),
+        (None, 0, False),
+        ("b1", 900, True),
+        ("b1", 1_100, False),
+    ):
+        story = Story()
+        for node in NODES:
+            story.boot(node)
+        story.op(f, key, None, {})
+        story.wait(ms)
+        story.event("b1", "state", offset=1, digest="d")
+        story.boot("b1")
+        found = process_health(story.run_events()).findings
+        assert bool(found) != is_excused, (key, ms)
+
+
+def test_lease_shows_that_its_broker_lives() -> None:
+    """Of a process that tells of nothing else for long."""
+    story = clean()
+    story.nemesis.clear()
+    for _ in range(3):
+        story.wait(20_000)
+        tick(story, *(set(NODES) - {"b2"}))
+        story.lease("b2", 1_000)
+    story.final()
+    assert_valid(ProcessHealth().check_run(story.run_events()))
+
+
+@pytest.mark.parametrize(("ms", "is_silent"), [(29_000, False), (31_000, True)])
+def test_process_that_ended_in_good_order_is_not_silent_and_one_that_lives_is(
+    ms: int, is_silent: bool
+) -> None:
+    for node, ends in (("b2", False), ("c1", True)):
+        story = Story()
+        for each in NODES:
+            story.boot(each)
+        tick(story, *NODES)
+        if ends:
+            story.event(node, "exit", reason="terminated")
+        story.wait(ms)
+        tick(story, *(set(NODES) - {node}))
+        story.final()
+        messages = [each.message for each in process_health(story.run_events()).findings]
+        about = [each for each in messages if each.startswith(f"{node} fell silent")]
+        assert bool(about) == (is_silent and not ends)
 
 
 def test_no_process_is_unknown() -> None:

@@ -2,7 +2,7 @@
 
 import random
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from judging import clause_of, judged, silent
 from planted_disks import Disks
 from planted_logs import LogStory
-from planted_runs import TOPIC, assert_invalid, assert_valid
+from planted_runs import NODES, TOPIC, assert_invalid, assert_valid
 
 from checkers.folds.committed_log import committed_log
 from checkers.folds.metadata_digest import Digest, digest
@@ -92,7 +92,106 @@ def clean() -> LogStory:
 def test_clean_run_is_accepted() -> None:
     outcome = snapshot_equivalence(clean().run_events())
     assert_valid(outcome)
-    assert (outcome.figures["written"], outcome.figures["loaded"]) == (2, 1)
+    assert outcome.figures == {"written": 2, "loaded": 1, "files": 2, "max_bytes": 100}
+    assert outcome.clauses == {"replayed": 5, "committed": 5, "files": 2, "log-starts": 4}
+
+
+def test_largest_snapshot_is_a_figure() -> None:
+    story = clean()
+    story.hw("c1", story.offset, 1)
+    written(story, bytes=70)
+    figures = snapshot_equivalence(story.run_events()).figures
+    assert (figures["max_bytes"], figures["written"]) == (100, 3)
+    assert "max_bytes" not in snapshot_equivalence(LogStory().run_events()).figures
+    story = LogStory()
+    loaded(story, "b2", 0, epoch=0)
+    assert snapshot_equivalence(story.run_events()).figures["max_bytes"] == 0
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [(1, ["on the disks of all nodes lay 1 snapshots"] * 1), (2, [2])],
+)
+def test_few_files_where_all_disks_were_read_are_all_that_there_are(
+    files: int, found: list[int | str]
+) -> None:
+    story = LogStory()
+    story.brokers(4)
+    for node in NODES:
+        story.disks.write(node, 1)
+    for node in list(NODES)[:files]:
+        on_disk(story, node)
+    counts = snapshot_equivalence(story.run_events()).clauses or {}
+    assert [counts["files"]] == found
+    assert (counts["replayed"], counts["committed"]) == (files, files)
+
+
+def process_that_has_reported_no_watermark_yet(story: LogStory) -> None:
+    """What the one before it had reported is no matter."""
+    story.hw("c1", 7, 1)
+    story.boot("c1", log_end=8)
+    written(story)
+
+
+def log_that_begins_on_disk_where_a_snapshot_ends(story: LogStory) -> None:
+    """No process told of it."""
+    story.disks.write("b1", 1, base=5)
+    story.disks.begin("b1", 6)
+
+
+def snapshot_above_what_was_reported_was_loaded(story: LogStory) -> None:
+    story.hw("b2", 3, 1)
+    loaded(story, "b2", 7)
+    written(story, "b2")
+
+
+def log_that_was_dropped_twice(story: LogStory) -> None:
+    end = fetching(story)
+    story.event("b3", "log_start", offset=7, dropped=True)
+    loaded(story, "b3", 7)
+    story.apply("b3", 7, "NoOpRecord")
+    assert end < 7
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        process_that_has_reported_no_watermark_yet,
+        log_that_begins_on_disk_where_a_snapshot_ends,
+        snapshot_above_what_was_reported_was_loaded,
+    ],
+)
+def test_look_alike_is_accepted(plant: Callable[[LogStory], None]) -> None:
+    story = clean()
+    plant(story)
+    assert_valid(snapshot_equivalence(story.run_events()))
+
+
+def test_log_that_is_dropped_for_a_newer_snapshot_before_the_one_is_loaded() -> None:
+    story = clean()
+    story.readers = ("c1", "b1", "b3")
+    log_that_was_dropped_twice(story)
+    assert not _of_beginnings(story)
+
+
+def _of_beginnings(story: LogStory) -> list[str]:
+    found = snapshot_equivalence(story.run_events()).findings
+    return [each.message for each in found if each.clause == "log-starts"]
+
+
+@pytest.mark.parametrize("end", [5, 7])
+def test_snapshot_that_is_written_shows_that_the_process_went_on(end: int) -> None:
+    story = clean()
+    story.event("b3", "boot", log_start=5, log_end=5)
+    written(story, "b3", end_offset=end)
+    assert _of_beginnings(story) == ["the log of b3 begins at 5, where no snapshot of it ends"]
+
+
+def test_snapshot_of_an_older_end_does_not() -> None:
+    story = clean()
+    story.event("b3", "boot", log_start=5, log_end=5)
+    written(story, "b3", end_offset=4)
+    assert not _of_beginnings(story)
 
 
 def test_no_snapshot_is_unknown() -> None:
@@ -182,7 +281,10 @@ def test_what_is_in_a_snapshot_is_the_systems_to_say(name: str) -> None:
     UNKNOWN_FORM[name](story)
     assert snapshot_equivalence(story.run_events()).verdict is Verdict.INVALID
     story.system = ()
-    assert_valid(snapshot_equivalence(story.run_events()))
+    outcome = snapshot_equivalence(story.run_events())
+    assert_valid(outcome)
+    unsaid = "the system does not say what stands in a snapshot"
+    assert (outcome.clauses or {})["replayed"] == unsaid
 
 
 def begins_without(story: LogStory, node: str, type: str, **fields: Any) -> None:
