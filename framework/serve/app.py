@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -259,13 +259,15 @@ def compare_address(first: str, second: str) -> str:
 
 
 def replay_in(root: Path) -> Replay:
-    """Replays as processes of their own, a log each beside the runs."""
+    """Replays as processes of their own, a log each beside the runs. Ctrl-C ends them, too, as it
+    ends a run: it heals, collects and checks."""
 
     def start(folder: Path) -> str:
         output = root / f"replay-{folder.name}.log"
         command = [sys.executable, "-m", "framework", "replay", str(folder), "--results", str(root)]
         with output.open("ab") as log:
-            subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        Thread(target=process.wait, daemon=True).start()  # else its end would be nobody's
         return str(output)
 
     return start

@@ -7,6 +7,7 @@ import re
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -236,6 +237,18 @@ def test_a_replay_needs_the_token(served: Served) -> None:
     assert status == 200 and "the log" in text
     assert served.replayed == [served.root.resolve() / SERIES / "1"]
     assert 'type="password"' in served.text(run_path(f"{SERIES}/1"))
+
+
+def test_a_replay_is_a_process_with_a_log(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "1"
+    folder.mkdir(parents=True)
+    log = Path(app_module.replay_in(tmp_path)(folder))
+    end = time.monotonic() + 60
+    while not log.read_text().endswith("\n"):
+        assert time.monotonic() < end, "the replay said nothing"
+        time.sleep(0.05)
+    assert log.parent == tmp_path
+    assert f"{folder}: not a stored run" in log.read_text()
 
 
 def test_without_a_token_nothing_is_replayed(tmp_path: Path) -> None:
