@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -42,7 +42,10 @@ class Place:
         """Raises `UsageError` where it is not sealed, and is not what runs write."""
         if Path(self.sealed, MANIFEST).exists():
             return SealedRun(self.run, Path(self.sealed), self.part)
-        return read_unsealed(self.run, self.folder)  # the machine that sealed it is another one
+        # The machine that sealed it is another one.
+        whole = read_unsealed(self.run, self.folder)
+        first, end = _cut(len(whole.operations), self.part)
+        return replace(whole, operations=whole.operations.slice(first, end - first))
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,7 @@ class SealedRun:
     def operations(self) -> Table:
         """Of this part."""
         with pq.ParquetFile(self.folder / f"{OPERATIONS}.parquet") as file:
-            part, parts = self.part
-            first, end = (each * file.num_row_groups // parts for each in (part, part + 1))
-            return file.read_row_groups(list(range(first, end)))
+            return file.read_row_groups(list(range(*_cut(file.num_row_groups, self.part))))
 
     @cached_property
     def observations(self) -> Table:
@@ -81,6 +82,12 @@ class SealedRun:
     @cached_property
     def evidence(self) -> Mapping[str, Table]:
         return SealedEvidence(self.folder)
+
+
+def _cut(count: int, part: tuple[int, int]) -> tuple[int, int]:
+    """Where a part of so many things begins and ends."""
+    number, parts = part
+    return number * count // parts, (number + 1) * count // parts
 
 
 class SealedEvidence(Mapping[str, Table]):

@@ -88,7 +88,10 @@ def _held(info: RunInfo, draft: Path, parts: Sequence["_Said"]) -> Held | str:
     if wrong:
         rmtree(draft, ignore_errors=True)
         return wrong
-    sealed, manifest = finish(info, draft, [json.loads(part.counts) for part in parts])
+    try:
+        sealed, manifest = finish(info, draft, [json.loads(part.counts) for part in parts])
+    except OSError as error:
+        return f"{draft}: cannot be written: {error.strerror}"
     return Held(info=info, sealed=sealed, manifest=manifest)
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -195,8 +196,11 @@ def test_one_that_cannot_be_written_is_sealed_elsewhere(tmp_path: Path) -> None:
 def test_where_it_was_not_sealed_its_files_are_read(tmp_path: Path) -> None:
     """As on another machine than the one that sealed it."""
     folder = make_run(tmp_path / "n" / "a")
-    found = Place(run="r", folder=str(folder), sealed=str(tmp_path / "gone")).open()
+    place = Place(run="r", folder=str(folder), sealed=str(tmp_path / "gone"))
+    found = place.open()
     assert (found.run, len(found.operations)) == ("r", CALLS - 1)
+    parts = [replace(place, part=(part, 4)).open().operations for part in range(4)]
+    assert pa.concat_tables(parts).equals(found.operations)
 
 
 def test_kinds_that_nobody_looks_at_are_not_read(
