@@ -35,7 +35,6 @@ from framework.evidence.kinds import (
     BrokerStateChanged,
     Decided,
     Evidence,
-    Exited,
     HeartbeatAnswered,
     evidence_of,
 )
@@ -212,7 +211,7 @@ def _to_drained(
             yield Grant(
                 broker,
                 epoch,
-                Moment(operation.invoked_ns or 0),
+                Moment(operation.began_ns),
                 Moment(operation.completed_ns),
                 str(operation.key),
                 operation=operation,
@@ -265,7 +264,7 @@ def _to_synthetic_brokers(operations: Iterable[Operation]) -> Iterator[Grant]:
             yield Grant(
                 value["broker_id"],
                 value["broker_epoch"],
-                Moment(operation.invoked_ns or 0),
+                Moment(operation.began_ns),
                 Moment(operation.completed_ns or 0),
                 str(operation.key),
                 operation=operation,
@@ -516,7 +515,7 @@ class Outage:
         """From when to when."""
         if not self.operations:
             return 0, 0
-        return self.operations[0].invoked_ns or 0, self.operations[-1].completed_ns or 0
+        return self.operations[0].began_ns, self.operations[-1].completed_ns or 0
 
     @property
     def lasted_ns(self) -> int:
@@ -579,8 +578,8 @@ def _longest(operations: Iterable[Operation]) -> Outage:
 
 
 def _within(operations: Sequence[Operation], begin: int, end: int) -> list[Operation]:
-    ordered = sorted(operations, key=lambda each: each.invoked_ns or 0)
-    first = bisect_left(ordered, begin, key=lambda each: each.invoked_ns or 0)
+    ordered = sorted(operations, key=lambda each: each.began_ns)
+    first = bisect_left(ordered, begin, key=lambda each: each.began_ns)
     return [each for each in ordered[first:] if (each.completed_ns or 0) <= end]
 
 
@@ -606,7 +605,7 @@ class ControlledShutdownSafety(RunChecker):
     clauses = CLAUSES
     check_run = RunCheck(
         controlled_shutdown_safety,
-        evidence=(Booted, Exited, BrokerStateChanged, HeartbeatAnswered, Decided, Change),
+        evidence=(Booted, BrokerStateChanged, HeartbeatAnswered, Decided, Change),
         disk=DISK_KINDS,
         fs=FS,
         faults=True,

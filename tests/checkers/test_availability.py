@@ -257,7 +257,7 @@ def clients_hang_for_ever(story: Story) -> None:
     story.invoke("read", "t")
 
 
-@PLANTED.violation("no read succeeded", "until 30.", on=peaceful)
+@PLANTED.violation("no operation succeeded until 29.", on=peaceful)
 def clients_hang_while_others_wait_for_long_and_are_answered(story: Story) -> None:
     """Nobody asks for anything any more when the last answer comes."""
     for _ in range(3):

@@ -1,6 +1,7 @@
 """Brokers that were let go are missed by nobody (D.15)."""
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -63,6 +64,7 @@ def let_go(story: LogStory) -> None:
 def clean() -> LogStory:
     story = begun()
     moved(story)
+    story.beat(4, "SHUTDOWN", [])  # others have yet to read that
     let_go(story)
     granted(story)
     story.record("NoOpRecord")
@@ -155,6 +157,7 @@ def drain(story: Story, granted: bool | None = True) -> None:
 
 def drained_in_silence(story: LogStory) -> None:
     """It was let go as it was; it and the controllers leave out what they said to each other."""
+    drain(story, granted=False)
     going = story.invoke("drain", "broker-4")
     story.fence(4)
     story.complete(going, "ok", {"reason": "r", "granted": True, "broker_id": 4})
@@ -231,6 +234,13 @@ def test_clients_that_get_through_and_faults_are_no_violation(lasts_ms: float, m
     assert_valid(outcome)
     if more in ("ok", ""):
         assert outcome.figures["produces_refused"] == 4
+
+
+@pytest.mark.parametrize("plant", [still_leads, in_isr, leads_again, unread, unlogged])
+def test_what_one_broker_left_behind_is_told_of_once(plant: Callable[[LogStory], None]) -> None:
+    story = begun()
+    plant(story)
+    assert len(controlled_shutdown_safety(story.run_events()).findings) == 1
 
 
 def test_partition_that_works_again_after_a_while_was_out_for_that_long() -> None:

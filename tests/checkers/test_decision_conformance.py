@@ -340,6 +340,19 @@ def broker_that_leaves_is_taken_into_service(story: Decisions) -> None:
     story.unfence(5)
 
 
+@PLANTED.violation("broker 5", "is of broker 6", on=quiet)
+def heartbeat_registers_another_broker(story: Decisions) -> None:
+    story.beat_of(5, records=1)
+    story.register(6)
+
+
+@PLANTED.violation("broker 5", "is of broker 6", on=quiet)
+def heartbeat_takes_another_broker_into_service(story: Decisions) -> None:
+    story.fence(6)
+    story.beat_of(5, records=1)
+    story.unfence(6)
+
+
 @PLANTED.violation("broker 7", "which it is not of", on=quiet)
 def heartbeat_changes_a_partition_of_others(story: Decisions) -> None:
     story.beat_of(7, records=1)
@@ -474,6 +487,29 @@ def test_member_that_may_be_shutting_down_may_be_refused() -> None:
     assert_valid(decision_conformance(story.run_events()))
 
 
+def test_member_whose_client_asked_to_leave_may_be_refused() -> None:
+    """Its controller does not tell of that."""
+    story = quiet()
+    value = {"broker_id": 5, "broker_epoch": story.epochs[5], "target": "leaving"}
+    story.op("heartbeat", "broker-5", value, type="info")
+    story.alters([4, 5], refused=True)
+    story.record("NoOpRecord")
+    assert_valid(decision_conformance(story.run_events()))
+
+
+def test_nobody_need_lead_where_controllers_do_not_tell_who_leaves() -> None:
+    story: Any = PLANTED["nobody leads though one can"].story()
+    story.events = [each for each in story.events if each.type != "decide"]
+    assert not decision_conformance(story.run_events()).findings
+
+
+def test_topics_that_clients_found_there_are_an_occasion() -> None:
+    story = Decisions()
+    for _ in range(2):
+        story.op("create", "t", {}, type="fail", error="REFUSED", ext={"asserts": PRESENT})
+    assert clause_of(judged(CHECKER, story), "topics").verdict is Verdict.UNKNOWN
+
+
 def test_nobody_need_lead_whom_controllers_were_reported_that_he_leaves() -> None:
     story = quiet()
     story.beat(5, "SHUTDOWN", [])
@@ -567,7 +603,7 @@ def test_request_of_several_partitions_makes_records_of_each() -> None:
     asked = change(0, [4, 5], broker_epoch=0)
     made = list(range(story.offset, story.offset + 3))
     story.decide("AlterPartition", asked, made, older=True)
-    story.isr([4], 4, 1)
+    story.isr([5], 5, 1)
     story.isr([4, 5], 4)
     story.record("NoOpRecord")
     assert_valid(decision_conformance(story.run_events()))
