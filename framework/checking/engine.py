@@ -30,7 +30,7 @@ from framework.checking.results import (
     unread_result,
     write_verdict,
 )
-from framework.checking.runs import StoredRun, read_run, read_runs
+from framework.checking.runs import StoredRun, checkers_of, read_run, read_runs
 from framework.checking.stored import Held, hold, spread, tables
 from framework.plugins.checker import Batch, Checker, DataFrame, Tables
 
@@ -109,7 +109,11 @@ def _check_alike(
 ) -> list[RunResult]:
     """Runs whose checkers have the same options, in one job."""
     began = monotonic()
-    wanted = {run.info.run: _wanted(run, checkers) for run, _ in runs}
+    own = checkers_of(run for run, _ in runs)
+    wanted = {
+        run.info.run: names if checkers is None else set(checkers)
+        for (run, _), names in zip(runs, own, strict=True)
+    }
     names = sorted(set().union(*wanted.values()))
     plugins, unloaded = loaded(names, options, strict=checkers is not None)
     broken = {name: _why(error) for name, error in unloaded.items()}
@@ -203,10 +207,6 @@ def _kept(result: RunResult) -> RunResult:
         note = f"{what} was not written: {error.strerror}"
         return replace(result, notes=[*result.notes, note])
     return result
-
-
-def _wanted(run: StoredRun, checkers: Sequence[str] | None) -> set[str]:
-    return run.checkers() if checkers is None else set(checkers)
 
 
 def _not_applicable(run: StoredRun, wanted: set[str]) -> dict[str, str]:

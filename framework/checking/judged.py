@@ -11,7 +11,7 @@ from typing import Final
 from framework.checking.digests import code_digest, package_of
 from framework.checking.reading import cited
 from framework.checking.results import VERDICT_FILE, CheckerResult, RunResult, result_of
-from framework.checking.runs import StoredRun
+from framework.checking.runs import StoredRun, checkers_of
 from framework.checking.sealing import SEALED, Manifest, sealed_as
 from framework.errors import UsageError
 from framework.history.pairing import Operation
@@ -27,7 +27,16 @@ def judged_before(
     runs: Sequence[StoredRun], *, options: Sequence[str] = (), budget_s: float
 ) -> list[RunResult | None]:
     """The results of runs that would be judged as they were; of others None."""
-    return [_before(run, run.checker_options(options), budget_s) for run in runs]
+    found = []
+    known: dict[str, dict[str, Checker] | None] = {}
+    for run, names in zip(runs, checkers_of(runs), strict=True):
+        given = run.checker_options(options)
+        asked = json.dumps([sorted(names), sorted(given.items())])
+        if asked not in known:  # which takes longer than to read a verdict
+            plugins, broken = loaded(sorted(names), given, strict=False)
+            known[asked] = None if broken else plugins
+        found.append(_before(run, known[asked], given, budget_s))
+    return found
 
 
 def judged_as(
@@ -56,18 +65,22 @@ def loaded(
     return plugins, broken
 
 
-def _before(run: StoredRun, options: Mapping[str, str], budget_s: float) -> RunResult | None:
+def _before(
+    run: StoredRun,
+    checkers: Mapping[str, Checker] | None,
+    options: Mapping[str, str],
+    budget_s: float,
+) -> RunResult | None:
     folder = Path(run.info.path)
     try:
         document = json.loads((folder / VERDICT_FILE).read_bytes())
+        if checkers is None or not document["judged"]:
+            return None
         found = result_of(document, run.info.run, folder)
         manifest = sealed_as(folder, run.info.plan)
     except (OSError, ValueError, TypeError, KeyError, UsageError):
         return None
-    plugins, broken = loaded(sorted(run.checkers()), options, strict=False)
-    if not found.judged or manifest is None or broken:
-        return None
-    if found.judged != judged_as(manifest, plugins, options, budget_s):
+    if manifest is None or found.judged != judged_as(manifest, checkers, options, budget_s):
         return None
     operations = cited_of(folder / SEALED, found.checkers)
     return replace(found, cited={each.index: each for each in operations})

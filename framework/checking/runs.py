@@ -80,6 +80,18 @@ class StoredRun:
         return options_of("checkers", [*map(str, stored), *more])
 
 
+def checkers_of(runs: Iterable[StoredRun]) -> list[set[str]]:
+    """`StoredRun.checkers` of each: many runs have the same, and plug-ins are slow to be found."""
+    known: dict[str, set[str]] = {}
+    found = []
+    for run in runs:
+        said = json.dumps([run.info.plan.get(name) for name in ("checkers", "not_applicable")])
+        if said not in known:
+            known[said] = run.checkers()
+        found.append(known[said])
+    return found
+
+
 def _parted_from(name: str) -> str | None:
     """The checker that once made this one's promises; of one that cannot be loaded: none."""
     with suppress(Exception):
