@@ -25,6 +25,8 @@ OWN_PAGES: Final = (
 )
 _MAX_FORM: Final = 1 << 16
 _PART: Final = 1 << 18
+_IDLE_S: Final = 60
+"""A connection that says nothing so long is closed, and with it its thread."""
 
 
 class Refused(Exception):
@@ -101,6 +103,7 @@ def server(host: str, port: int, app: App, refusal: Callable[[Refused], Response
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        timeout = _IDLE_S
 
         def do_GET(self) -> None:
             self._answer(None)
@@ -134,7 +137,10 @@ def server(host: str, port: int, app: App, refusal: Callable[[Refused], Response
                     HTTPStatus.FORBIDDEN,
                     f"this is no page of {self.headers.get('Host')}: use http://{host}:{port}/",
                 )
-            parts = urlsplit(self.path)
+            try:
+                parts = urlsplit(self.path)
+            except ValueError:
+                raise Refused(HTTPStatus.BAD_REQUEST, f"{self.path} is no address") from None
             path = tuple(unquote(part) for part in parts.path.split("/")[1:])
             return Request(path, tuple(parse_qsl(parts.query, keep_blank_values=True)), form)
 

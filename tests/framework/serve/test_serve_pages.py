@@ -210,6 +210,15 @@ def test_a_malformed_run_is_said_to_be_so(served: Served) -> None:
     assert "UNKNOWN" in served.text(run_path("killed/3", "report.html"))
 
 
+def test_what_is_no_address_is_said_to_be_none(served: Served) -> None:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as raw:
+        raw.sendall(b"GET http://[/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert raw.recv(100).startswith(b"HTTP/1.1 400 ")
+    assert served.ask("/nothing")[0] == 404
+    status, text, headers = served.ask("/", "HEAD")
+    assert (status, text) == (200, "") and int(headers["Content-Length"]) > 0
+
+
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.7", "[", ""])
 def test_another_host_is_refused(served: Served, host: str) -> None:
     status, text, _ = served.ask("/", Host=host)
