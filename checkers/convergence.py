@@ -14,7 +14,7 @@ from typing import Any, Final
 from checkers.folds.brokers import FS as SYNTHETIC_FS
 from checkers.folds.brokers import KINDS as BROKERS
 from checkers.folds.brokers import nodes_in_service, synthetic
-from checkers.folds.leases import begin
+from checkers.folds.leases import begin, ended_ns
 from checkers.folds.peace import Upset, recovery_ns
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
@@ -135,13 +135,8 @@ def convergence(events: RunEvents, options: ConvergenceOptions = ConvergenceOpti
         key=lambda each: (each.at_ns, each.seq),
     )
     upset = Upset.of(events.plan)
-    fair = [
-        each
-        for each in events.operations
-        if each.phase != "final" or not upset.at(each.completed_ns or 0)
-    ]
-    tried = _tried(fair)
-    to_lead, leaderless = _leaderless(fair, before, ending)
+    tried = _tried(events.operations, upset)
+    to_lead, leaderless = _leaderless(events.operations, before, ending, upset)
     findings = [
         *digests,
         *_not_settled(events),
@@ -317,11 +312,13 @@ def _brokers(
             )
 
 
-def _tried(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
-    """Key -> the final reads of it."""
+def _tried(operations: Iterable[Operation], upset: Upset) -> dict[str, list[Operation]]:
+    """Key -> the final reads of it; those that failed where the machine may have upset what had
+    settled tell nothing."""
     by_key: dict[str, list[Operation]] = defaultdict(list)
     for operation in operations:
-        if operation.f in FS and operation.phase == "final":
+        final = operation.f in FS and operation.phase == "final"
+        if final and (operation.ok or not upset.at(ended_ns(operation))):
             by_key[str(operation.key)].append(operation)
     return by_key
 
@@ -353,10 +350,11 @@ def _unread(tried: Mapping[str, list[Operation]]) -> Iterator[Finding]:
 
 
 def _leaderless(
-    operations: Iterable[Operation], before: list[Evidence], ending: Ending
+    operations: Iterable[Operation], before: list[Evidence], ending: Ending, upset: Upset
 ) -> tuple[int, list[Finding]]:
     """How many partitions a working broker could lead, and those without a leader. Brokers that a
-    workload plays leave no evidence, and count as dead."""
+    workload plays leave no evidence, and count as dead; what the machine may have upset does not
+    count."""
     working = _working(before, ending)
     able_to, findings = 0, list[Finding]()
     for operation in operations:
@@ -366,8 +364,11 @@ def _leaderless(
                 for broker in shown["isr"]
                 if broker in working and surely_before(moment_of(working[broker]), begin(operation))
             ]
+            wrong = bool(able) and shown["leader"] == NO_LEADER
+            if wrong and upset.at(ended_ns(operation)):
+                continue
             able_to += bool(able)
-            if able and shown["leader"] == NO_LEADER:
+            if wrong:
                 findings.append(
                     finding(
                         f"operation {operation.index} found {operation.key}/{shown['partition']} "
