@@ -13,6 +13,13 @@ _LAST: Final = 15
 """Operations that are shown one by one."""
 _MOST: Final = 8 << 20
 """Bytes read at a time: a run that has gone on for long is caught up with in steps."""
+_STATE: Final = {
+    "probed-before": "planned",
+    "injected": "active",
+    "probed-during": "active",
+    "probed-after": "healed",
+}
+"""What a fault is after a step of the ledger; after others what the step is called."""
 
 
 class _Growing:
@@ -52,7 +59,7 @@ class Live:
     time_s: float = 0.0
     phase: str = ""
     faults: dict[int, tuple[str, str]] = field(default_factory=dict)
-    """Id -> what it is, and its last step."""
+    """Id -> what it is, and its state: planned, active, healed."""
     last: deque[str] = field(default_factory=lambda: deque(maxlen=_LAST))
     """Completions, the newest last."""
     _history: _Growing = field(init=False)
@@ -67,7 +74,8 @@ class Live:
             self._event(line)
         for line in self._ledger.lines():
             what = f"{line.get('fault', '')} {line.get('shape', '')}".strip()
-            self.faults[line.get("id", 0)] = (what, str(line.get("step", "")))
+            step = str(line.get("step", ""))
+            self.faults[line.get("id", 0)] = (what, _STATE.get(step, step))
         return self
 
     @property

@@ -292,7 +292,7 @@ def test_a_run_that_goes_on_streams_in(served: Served) -> None:
         assert "p1 read k ok" in served.text(live) and "2.5 s" in served.text(live)
     fault = {"id": 1, "fault": "kill", "shape": "one", "step": "injected", "time": 1}
     (folder / "faults.jsonl").write_text(f"{json.dumps(fault)}\n")
-    assert "kill one" in served.text(live)
+    assert '<td>kill one</td><td class="fault">active</td>' in served.text(live)
     assert served.ask(run_path("live/6", "report.html"))[0] == 409
     (folder / "verdict.json").write_text('{"verdict": "VALID", "checkers": []}')
     status, text, headers = served.ask(live)
