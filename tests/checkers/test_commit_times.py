@@ -171,6 +171,33 @@ def test_entries_of_an_epoch_end_where_the_next_one_begins() -> None:
     assert end_at(story) == 2
 
 
+@pytest.mark.parametrize("end", [1, 2])
+def test_what_was_cut_off_is_of_no_epoch_any_more(end: int) -> None:
+    """c1 had entries of epoch 2 from offset 2 on, and has others there now."""
+    story = Story()
+    booted(story)
+    held(story, "c1", 0, 2, epoch=1)
+    held(story, "c1", 2, 4, epoch=2)
+    story.event("c1", "truncate", end_offset=end)
+    story.event("c1", "flush", end_offset=9)
+    held(story, "c2", 0, end, epoch=2)
+    assert end_at(story) == 0
+    held(story, "c1", end, 5, epoch=3)
+    assert end_at(story) == 0
+    held(story, "c3", 0, 5, epoch=1)
+    assert end_at(story) == end
+
+
+def test_boot_that_finds_all_has_what_it_had() -> None:
+    story = Story()
+    booted(story)
+    held(story, "c1", 0, 2, epoch=1)
+    held(story, "c1", 2, 3, epoch=2)
+    story.event("c1", "boot", replica_id=1, voters=[1, 2, 3], log_end=3, last_epoch=2)
+    held(story, "c2", 0, 2, epoch=1)
+    assert end_at(story) == 2
+
+
 def test_clock_that_may_be_off_counts_from_the_earliest_time_on() -> None:
     story = Story()
     sample = {"at_ns": 0, "offset_ns": 0, "within_ns": 3 * MS}
