@@ -149,8 +149,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _compared(root: Path, in_one: int, in_many: int) -> None:
-    found = {name: figures(root / name) for name in ("none", "one", "many")}
+    found = {}
     for name, events in (("none", 0), ("one", in_one), ("many", in_many)):
+        found[name] = figures(root / name)
         say(name, events=events, **found[name])
     for cost in ("processor_s", "job_s"):
         fixed, one, many = (float(found[name][cost]) for name in ("none", "one", "many"))

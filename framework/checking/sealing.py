@@ -24,6 +24,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -103,7 +104,12 @@ def sealed_as(folder: Path, plan: Mapping[str, Recorded]) -> Manifest | None:
 
 def code_of(plan: Mapping[str, Recorded]) -> str:
     """The digest of what reads such a run. Raises `UsageError` if its system is not installed."""
-    return code_digest(*_MAKERS, package_of(system_of(plan)))
+    return _code_of(plan.get("system") and str(plan["system"]))
+
+
+@cache
+def _code_of(system: str | None) -> str:
+    return code_digest(*_MAKERS, package_of(system_of({"system": system})))
 
 
 def marks_of(folder: Path) -> str:

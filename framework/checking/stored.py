@@ -4,7 +4,7 @@ A task opens what its checkers look at, by kind and by column, in the sealed for
 (`sealing`); of what a run holds nothing goes through the driver, nor through Spark's own rows but
 where a checker shuffles it. Not by `spark.read`: one reader is enough for runs that are sealed and
 those that cannot be, what is wrong with one of them is an outcome of that one and no failed job,
-and a small check does not wait for the JVM to load what reads Parquet.
+and a rule's tables are Arrow from the file to the rule.
 """
 
 import json
