@@ -1,13 +1,14 @@
 """Many real runs checked in one job, beside one run.
 
-    python -m benchmarks.stored_runs RUN... [--runs 200] [--keep FOLDER]
+    python -m benchmarks.stored_runs RUN... [--runs 200] [--keep FOLDER] [--here]
 
 RUN: folders of recorded runs. Of each as many copies as it takes are made, with other seeds: they
 have everything that a run leaves (hard links; a copy is sealed, as `run` leaves it). `check` of all
 of them, by the checkers of their plans, is measured beside `check` of the largest run alone and of
 one in which nothing happened: wall time, processor time of all processes, the most memory that they
 had together (PSS), and what an event costs more than in the one run, Spark's fixed cost set aside.
-An event is an operation, an observation or a row of evidence.
+An event is an operation, an observation or a row of evidence. `--here`: without Spark, what its
+tasks do for rules over whole runs, in this process, by processor time.
 """
 
 import argparse
@@ -15,13 +16,18 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.check_scale import measured, say
-from framework.checking.runs import HISTORY, PLAN, read_run
+from framework.checking.judged import loaded
+from framework.checking.reading import SealedRun
+from framework.checking.run_checks import RunChecker, judged_run
+from framework.checking.runs import HISTORY, PLAN, find_runs, read_run, read_runs
 from framework.checking.sealing import (
     MANIFEST,
     PLANNED,
@@ -35,6 +41,7 @@ from framework.checking.sealing import (
     write_evidence,
     write_history,
 )
+from framework.plugins.checker import Checker
 
 _CHECK: Final = """
 import resource, sys, time
@@ -129,11 +136,30 @@ def figures(folder: Path) -> dict[str, Any]:
     return {**printed, **{name: found[name] for name in ("wall_s", "processor_s", "peak_mib")}}
 
 
+def judged_here(folder: Path) -> float:
+    """Processor time, s, of judging all runs in a folder by the rules of their plans."""
+    runs = read_runs(find_runs([folder]))
+    began = time.process_time()
+    for run in runs:
+        plugins, _ = loaded_once(tuple(sorted(run.checkers())))
+        checks = {
+            name: each.check_run for name, each in plugins.items() if isinstance(each, RunChecker)
+        }
+        list(judged_run(SealedRun(run.info.run, Path(run.info.path, SEALED)), checks))
+    return time.process_time() - began
+
+
+@cache
+def loaded_once(names: tuple[str, ...]) -> tuple[dict[str, Checker], dict[str, Exception]]:
+    return loaded(names, {}, strict=False)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("recorded", nargs="+", type=Path)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--here", action="store_true")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as scratch:
         root = given.keep or Path(scratch)
@@ -145,7 +171,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         largest = max(range(len(sources)), key=events.__getitem__)
         relabelled(sources[largest], root / "one" / "0", 1)
         empty(sources[largest], root / "none" / "0")
-        _compared(root, events[largest], sum(events[n % len(events)] for n in range(given.runs)))
+        in_many = sum(events[number % len(events)] for number in range(given.runs))
+        (_compared_here if given.here else _compared)(root, events[largest], in_many)
+
+
+def _compared_here(root: Path, in_one: int, in_many: int) -> None:
+    judged_here(root / "one")  # which loads all code
+    one, many = judged_here(root / "one"), judged_here(root / "many")
+    say("one", events=in_one, processor_s=round(one, 2))
+    say("many", events=in_many, processor_s=round(many, 2))
+    say("an event in many beside one in one", times=round(many / in_many / (one / in_one), 2))
 
 
 def _compared(root: Path, in_one: int, in_many: int) -> None:
