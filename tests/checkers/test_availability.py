@@ -137,6 +137,60 @@ def test_figures_of_what_operations_took_and_of_how_many_succeeded() -> None:
     assert figures["ok_rate_outside_faults"] == round(11 / 14, 4)
 
 
+def test_percentiles_are_of_the_nearest_rank() -> None:
+    story = reported()
+    for ms in range(1, 201):
+        asked = story.invoke("read", "t")
+        story.wait(ms - 1)
+        story.complete(asked, "ok")
+    figures = availability(story.run_events()).figures
+    assert [figures[f"read.p{percent}_ms"] for percent in (50, 95, 99)] == [100, 190, 198]
+
+
+def test_fault_holds_from_its_injection_until_it_is_healed() -> None:
+    """The moment at which it is healed is after it."""
+    story = reported()
+    begin_ns, end_ns = 10 * S, 11 * S + 234_567_890
+    story.inject(lasts_ms=0)
+    story.faults = [replace(story.faults[0], injected_ns=begin_ns, healed_ns=end_ns)]
+    for at_ns in (begin_ns, end_ns):
+        story.now_ns = at_ns - MS
+        story.event("c2", "elected", epoch=2, start_offset=0, votes=[])
+    story.now_ns = end_ns - 2 * MS
+    story.op("create", "t")
+    story.op("create", "t")
+    figures = availability(story.run_events()).figures
+    assert figures["fault.1.lasted_s"] == 1.235
+    assert (figures["fault.1.elections"], figures["elections_in_faults"]) == (1, 1)
+    assert "fault.1.first_write_during_s" not in figures
+    assert figures["fault.1.first_write_after_s"] == 0.002
+
+
+@pytest.mark.parametrize(
+    ("lasts_ns", "stuck_s", "found"), [(15 * S, 15, True), (14_987_600_000, 14.988, False)]
+)
+def test_what_is_in_vain_for_as_long_as_the_bound_is_stuck(
+    lasts_ns: int, stuck_s: float, found: bool
+) -> None:
+    story = peaceful()
+    begin_ns = story.now_ns + MS  # where the first one begins
+    for _ in range(2):
+        story.op("create", "t", type="info")
+    story.now_ns = begin_ns + lasts_ns - 2 * MS
+    unsaid = story.op("create", "t", type="info")
+    story.operations[-1] = replace(unsaid, node=None)
+    outcome = availability(story.run_events())
+    assert outcome.figures["create.stuck_s"] == pytest.approx(stuck_s, abs=1e-9)
+    assert bool(outcome.findings) == found
+
+
+def test_what_is_done_to_processes_has_to_be_seen_as_well() -> None:
+    story = busy()
+    assert clauses_of(story)["kinds"] == (4, 4)
+    story.op("restart", "broker-301")
+    assert clauses_of(story)["kinds"] == (6, 6)
+
+
 def test_figures_of_a_fault_are_of_writes_that_began_in_it_and_behind_it() -> None:
     story = reported()
     begun = story.invoke("create", "t")

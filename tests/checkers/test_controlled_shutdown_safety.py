@@ -236,7 +236,26 @@ def test_clients_that_get_through_and_faults_are_no_violation(lasts_ms: float, m
         assert outcome.figures["produces_refused"] == 4
 
 
-@pytest.mark.parametrize("plant", [still_leads, in_isr, leads_again, unread, unlogged])
+def test_broker_that_came_back_into_service_was_not_seen_to_go_again() -> None:
+    """A client was told that it was drained; no heartbeat and no record says so."""
+    story = begun()
+    story.fence(4)
+    story.unfence(4)
+    drain(story)
+    assert controlled_shutdown_safety(story.run_events()).figures["grants"] == 0
+
+
+def in_two_isrs(story: LogStory) -> None:
+    story.new_partition([5, 4], 2)
+    in_isr(story)
+
+
+def leads_two_again(story: LogStory) -> None:
+    leads_again(story)
+    story.isr([4], 4, 1)
+
+
+@pytest.mark.parametrize("plant", [still_leads, in_two_isrs, leads_two_again, unread, unlogged])
 def test_what_one_broker_left_behind_is_told_of_once(plant: Callable[[LogStory], None]) -> None:
     story = begun()
     plant(story)
@@ -506,6 +525,7 @@ def test_produces_count_from_the_wish_to_some_time_after() -> None:
     granted(story)
     for number in range(2):
         produce(story, number, "fail")
+        story.op("fetch", "t/0", {"from": 0}, type="fail", error="NOT_LEADER_OR_FOLLOWER")
     story.invoke("produce", "t/0", {"value": 9})
     story.wait(5_000)
     produce(story, 8, "fail")

@@ -68,6 +68,15 @@ def test_agrees_with_the_definition(seed: int) -> None:
     assert sorted(max(each) for each in found) == sorted(index for index, _ in went_back(answered))
 
 
+def test_answer_that_takes_long_hides_none_of_the_others() -> None:
+    story = Story()
+    long = story.invoke("list-offsets", KEY, {"at": "latest"})
+    for offset in (7, 5):
+        story.op("list-offsets", KEY, {"at": "latest"}, {"offset": offset, "leader_epoch": 1})
+    story.complete(long, result={"offset": 7, "leader_epoch": 1})
+    assert len(list(goes_back(answered_limits(story.operations)))) == 1
+
+
 def test_what_looks_as_if_it_went_back() -> None:
     """An old leader that does not know that it is, a new one whose high watermark lags, answers
     that overlap, and those that do not say who gave them."""

@@ -2,15 +2,16 @@
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from contract import Plants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import assert_unknown, silent
-from planted_runs import NODES, Story, assert_invalid, assert_valid
+from planted_runs import MS, NODES, Story, assert_invalid, assert_valid
 
-from checkers.process_health import ProcessHealth, process_health
+from checkers.process_health import ProcessHealth, ProcessHealthOptions, process_health
 from framework.evidence.kinds import DISK, Failed, ProcessEnded, Ticked
 from framework.verdict import Verdict
 
@@ -74,6 +75,7 @@ def test_what_ends_processes_on_purpose_excuses_their_end(f: str) -> None:
         story = Story()
         for node in NODES:
             story.boot(node)
+        story.op("create", "b1", None, {})
         story.op(f, key, None, {})
         story.wait(ms)
         story.event("b1", "state", offset=1, digest="d")
@@ -82,14 +84,124 @@ def test_what_ends_processes_on_purpose_excuses_their_end(f: str) -> None:
         assert bool(found) != is_excused, (key, ms)
 
 
-def test_lease_shows_that_its_broker_lives() -> None:
-    """Of a process that tells of nothing else for long."""
+@pytest.mark.parametrize("ms", [999, 1_000])
+def test_process_that_stands_still_for_a_second_does_so_for_too_long(ms: int) -> None:
+    story = clean()
+    stalled(story, ms=ms)
+    assert len(process_health(story.run_events()).findings) == (ms == 1_000)
+
+
+@pytest.mark.parametrize(("silence", "ms", "found"), [(5, 4_990, False), (5, 5_100, True)])
+def test_silence_is_an_option(silence: float, ms: int, found: bool) -> None:
+    """Longer than its last tick ago by some ms, in which the others tick."""
+    story = Story()
+    for node in NODES:
+        story.boot(node)
+    tick(story, *NODES)
+    story.wait(ms - len(NODES))
+    tick(story, *(set(NODES) - {"c3"}))
+    story.nemesis.clear()
+    story.final()
+    options = ProcessHealthOptions(silence=silence)
+    messages = [each.message for each in process_health(story.run_events(), options).findings]
+    assert any(each.startswith("c3 fell silent") for each in messages) == found
+
+
+def test_slowest_tick_counts() -> None:
+    story = clean()
+    gone_quiet(story)
+    events = story.run_events()
+    evidence = [
+        replace(each, every_ns=(25 if each.node == "c1" else 10) * 10**9)
+        if isinstance(each, Ticked)
+        else each
+        for each in events.evidence
+    ]
+    assert_valid(process_health(replace(events, evidence=evidence)))
+
+
+@pytest.mark.parametrize(
+    ("hosts", "paused", "excused"),
+    [("namespaces", False, True), ("namespaces", True, False), ("ssh", False, False)],
+)
+def test_nodes_of_a_machine_without_time_are_silent(
+    hosts: str, paused: bool, excused: bool
+) -> None:
+    """Another one of the same machine stood still meanwhile, and nothing had been done to it."""
+    story = clean()
+    story.plan = {**story.plan, "hosts": hosts, "clocks": {node: {"shared": 1} for node in NODES}}
+    others = set(NODES) - {"b2"}
+    for _ in range(2):
+        tick(story, *others)
+        if paused:
+            story.inject(3, fault="pause", victims={"c1": {}}, lasts_ms=20_000)
+        else:
+            story.wait(20_000)
+        stalled(story, "c1", 19_900)
+    tick(story, *NODES)
+    messages = [each.message for each in process_health(story.run_events()).findings]
+    assert any(each.startswith("b2 fell silent") for each in messages) != excused
+
+
+def not_booted(story: Story) -> list[str]:
+    found = process_health(story.run_events()).findings
+    return [each.message.partition(" ")[0] for each in found if "did not boot" in each.message]
+
+
+@pytest.mark.parametrize(
+    ("fields", "nodes"),
+    [
+        ({"fault": "kill", "victims": {"b1": {}, "c3": {}}}, ["b1", "c3"]),
+        ({"fault": "kill", "victims": {"b2": {}}}, ["b2"]),
+        ({"fault": "kill", "victims": {"b1": {}}, "healed_ns": None}, []),
+        ({"fault": "pause", "victims": {"b1": {}}}, []),
+        ({"fault": "kill", "victims": None}, []),
+    ],
+)
+def test_nodes_that_were_killed_and_started_again_boot(
+    fields: dict[str, Any], nodes: list[str]
+) -> None:
+    story = clean()
+    story.inject(3, **fields)
+    story.wait(12_000)
+    story.event("b3", "state", offset=1, digest="d")
+    assert not_booted(story) == nodes
+
+
+def test_nodes_that_live_after_all_or_have_hardly_begun_are_waited_for() -> None:
+    """One was not hit, and tells; one booted while the fault held; one was killed again just
+    now."""
+    story = clean()
+    victims = {node: {} for node in ("b1", "b2", "c2", "c3")}
+    story.inject(3, fault="kill", victims=victims, lasts_ms=2_000)
+    begin_ns = story.now_ns
+    story.now_ns = begin_ns - 1_000 * MS
+    story.boot("b2")
+    story.now_ns = begin_ns
+    story.event("b1", "state", offset=1, digest="d")
+    story.wait(12_000)
+    story.inject(4, fault="kill", victims={"c2": {}})
+    story.wait(1_000)
+    story.event("b3", "state", offset=1, digest="d")
+    assert not_booted(story) == ["c3"]
+
+
+def test_process_that_does_not_tell_how_it_began() -> None:
+    story = Story()
+    story.event("b1", "state", offset=1, digest="d")
+    story.boot("b1")
+    assert_invalid(process_health(story.run_events()), "b1 ended without a word")
+
+
+@pytest.mark.parametrize("sign", ["lease", "watermark"])
+def test_broker_that_has_a_lease_or_reads_the_log_lives(sign: str) -> None:
+    """A process that tells of nothing else for long."""
     story = clean()
     story.nemesis.clear()
     for _ in range(3):
         story.wait(20_000)
         tick(story, *(set(NODES) - {"b2"}))
-        story.lease("b2", 1_000)
+        story.lease("b2", 1_000) if sign == "lease" else story.hw("b2", 1, 1, "follower")
     story.final()
     assert_valid(ProcessHealth().check_run(story.run_events()))
 
@@ -183,6 +295,7 @@ PLANTED = Plants.of(
         ),
         "a process of b1 ended with exit code 1": lambda story: ended(story, 1),
         "a process of b1 ended by signal 11": lambda story: ended(story, -11),
+        "a process of b1 ended by signal 1": lambda story: ended(story, -1),
         "a process of b1 ended without a word": lambda story: (
             story.wait(5_000),
             story.event("b1", "state", offset=1, digest="d"),
@@ -206,7 +319,7 @@ PLANTED = Plants.of(
 )
 
 
-@pytest.mark.parametrize("exit_code", [None, 0, -9, -15, 143])
+@pytest.mark.parametrize("exit_code", [None, 0, -2, 130, -9, -15, 143])
 def test_process_that_was_ended_did_not_break(exit_code: int | None) -> None:
     story = clean()
     ended(story, exit_code)

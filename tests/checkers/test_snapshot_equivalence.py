@@ -128,7 +128,6 @@ def test_few_files_where_all_disks_were_read_are_all_that_there_are(
 
 def process_that_has_reported_no_watermark_yet(story: LogStory) -> None:
     """What the one before it had reported is no matter."""
-    story.hw("c1", 7, 1)
     story.boot("c1", log_end=8)
     written(story)
 
@@ -137,6 +136,12 @@ def log_that_begins_on_disk_where_a_snapshot_ends(story: LogStory) -> None:
     """No process told of it."""
     story.disks.write("b1", 1, base=5)
     story.disks.begin("b1", 6)
+
+
+def damaged_log_whose_beginning_cannot_be_told(story: LogStory) -> None:
+    """That it is damaged is for others to say."""
+    story.disks.begin("a1", 4, dropped=True)
+    story.disks.wrong["a1"] = "nothing from 4 to 5"
 
 
 def snapshot_above_what_was_reported_was_loaded(story: LogStory) -> None:
@@ -158,6 +163,7 @@ def log_that_was_dropped_twice(story: LogStory) -> None:
     [
         process_that_has_reported_no_watermark_yet,
         log_that_begins_on_disk_where_a_snapshot_ends,
+        damaged_log_whose_beginning_cannot_be_told,
         snapshot_above_what_was_reported_was_loaded,
     ],
 )
@@ -185,6 +191,20 @@ def test_snapshot_that_is_written_shows_that_the_process_went_on(end: int) -> No
     story.event("b3", "boot", log_start=5, log_end=5)
     written(story, "b3", end_offset=end)
     assert _of_beginnings(story) == ["the log of b3 begins at 5, where no snapshot of it ends"]
+
+
+def test_older_snapshot_that_is_loaded_is_not_the_one_below_the_log() -> None:
+    story = clean()
+    story.event("b3", "boot", log_start=5, log_end=5)
+    loaded(story, "b3", 3)
+    story.apply("b3", 7, "NoOpRecord")
+    assert _of_beginnings(story) == ["the log of b3 begins at 5, where no snapshot of it ends"]
+
+
+def test_damaged_file_is_told_of_once() -> None:
+    story = clean()
+    on_disk(story, "c1", wrong=("has no footer",), records=1)
+    assert len(snapshot_equivalence(story.run_events()).findings) == 1
 
 
 def test_snapshot_of_an_older_end_does_not() -> None:
@@ -264,6 +284,7 @@ def test_disks_on_which_no_snapshot_lies_gave_no_occasion() -> None:
         for node in nodes:
             story.disks.write(node, 1, "TopicRecord", name="t", topic_id=TOPIC, deleting=False)
         result = judged(CHECKER, story)
+        assert not result.findings
         for clause in ("replayed", "committed", "files"):
             assert clause_of(result, clause).verdict is verdict
 
