@@ -243,7 +243,7 @@ def parted(evidence: Table) -> Iterator[tuple[str, Table]]:
 def _write(table: Table, path: Path) -> None:
     """What a kind says is never null an older release may have left out: Parquet would refuse."""
     open_ = pa.schema([column.with_nullable(True) for column in table.schema])
-    pq.write_table(table.cast(open_), path, compression="zstd", row_group_size=_ROWS)
+    pq.write_table(table.cast(open_), path, compression="snappy", row_group_size=_ROWS)
 
 
 def _without(table: Table, *names: str) -> Table:
