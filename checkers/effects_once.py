@@ -378,6 +378,8 @@ def _taken_away(log: CommittedLog, operations: Sequence[Operation]) -> tuple[int
         if operation.f == "alter-isr":
             value = operation.value
             asked[str(value["topic_id"]), value["partition"]].append(operation)
+    conditional = _by_version(asked)
+    letting_go = [each for each in operations if _asks_to_leave(each)]
     state = Replay()
     judged, findings = 0, []
     for change, by_ns in zip(log.records, log.by_ns, strict=True):
@@ -390,33 +392,41 @@ def _taken_away(log: CommittedLog, operations: Sequence[Operation]) -> tuple[int
             if led and synthetic and set(change.isr) < set(before.isr):
                 judged += 1
                 out = {each for each in taken if not state.live(each)}
-                out |= _leaving(operations, by_ns)
-                if not taken <= out and not _asked(requests, before.version, change, by_ns):
+                out |= _leaving(letting_go, by_ns)
+                on_it = conditional.get((change.key, before.version), [])
+                if not taken <= out and not _asked(on_it, change, by_ns):
                     findings.append(_not_asked(requests, sorted(taken - out), change))
         state.feed(change)
     return judged, findings
 
 
+def _by_version(
+    asked: Mapping[Key, Iterable[Operation]],
+) -> dict[tuple[Key, int], list[Operation]]:
+    """Requests by the version of their partition on which they are conditional."""
+    found: dict[tuple[Key, int], list[Operation]] = defaultdict(list)
+    for key, requests in asked.items():
+        for each in requests:
+            found[key, each.value["partition_epoch"]].append(each)
+    return found
+
+
+def _asks_to_leave(operation: Operation) -> bool:
+    return (
+        operation.f == "heartbeat"
+        and not operation.failed
+        and operation.value.get("target", "active") != "active"
+    )
+
+
 def _leaving(operations: Iterable[Operation], by_ns: int) -> set[int]:
     """Brokers that may have asked, by then, to be let go."""
-    return {
-        each.value["broker_id"]
-        for each in operations
-        if each.f == "heartbeat"
-        and not each.failed
-        and each.value.get("target", "active") != "active"
-        and each.began_ns <= by_ns
-    }
+    return {each.value["broker_id"] for each in operations if each.began_ns <= by_ns}
 
 
-def _asked(
-    requests: Iterable[Operation], version: int, change: PartitionChanged, by_ns: int
-) -> bool:
+def _asked(requests: Iterable[Operation], change: PartitionChanged, by_ns: int) -> bool:
     return any(
-        not each.failed
-        and each.value["partition_epoch"] == version
-        and set(each.value["isr"]) == set(change.isr)
-        and each.began_ns <= by_ns
+        not each.failed and set(each.value["isr"]) == set(change.isr) and each.began_ns <= by_ns
         for each in requests
     )
 

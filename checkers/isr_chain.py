@@ -13,7 +13,7 @@ applied. What clients see of it by themselves is isr-linearizability's.
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final
@@ -30,6 +30,7 @@ from checkers.folds.in_sync import (
 )
 from checkers.folds.isr import (
     FS,
+    FirstShown,
     Key,
     Sight,
     State,
@@ -160,6 +161,13 @@ class Partition:
     @property
     def changes(self) -> list[Operation]:
         return [each for each in self.operations if each.f == "alter-isr"]
+
+    def changes_by_version(self) -> Mapping[int, Sequence[Operation]]:
+        """By the version that they name."""
+        found: dict[int, list[Operation]] = defaultdict(list)
+        for each in self.changes:
+            found[each.value["partition_epoch"]].append(each)
+        return found
 
 
 @dataclass(slots=True)
@@ -334,20 +342,20 @@ class Judge:
     def _joins(self, partition: Partition) -> Iterator[Finding]:
         """Steps that only a request makes. Of leaders that clients play all requests are known; of
         others those that controllers tell of, as long as they tell."""
-        changes, shown = partition.changes, partition.shown
+        changes, later = partition.changes, FirstShown(partition.shown)
+        on_version = partition.changes_by_version()
+        accepted = {
+            each.partition_epoch for each in partition.decisions if each.accepted is not False
+        }
         for before, after in self._steps(partition.links):
             if after.version != before.version + 1 or not _needs_a_request(before, after):
                 continue
             self.counts.joins += 1
             version = before.version
-            reported = [
-                each
-                for each in partition.decisions
-                if each.accepted is not False and each.partition_epoch == version
-            ]
             if before.state.leader in self.leaders:
-                asked = clients_asked(changes, shown, version, before.state, after.state)
-            elif reported:
+                named, shown = on_version.get(version, ()), later.than(version)
+                asked = clients_asked(named, shown, version, before.state, after.state)
+            elif version in accepted:
                 asked = True
             elif self.last_reported.get(after.epoch, -1) > after.offset:
                 asked = False
@@ -533,14 +541,16 @@ def _epochs_decided(decision: IsrDecided) -> Sequence[Any]:
 def _refused(partition: Partition) -> Iterator[Finding]:
     """A record that only refused requests asked for."""
     places = {(link.epoch, link.offset): link for link in partition.links}
+    on_version = partition.changes_by_version()
     for each in partition.decisions:
+        named = on_version.get(each.partition_epoch, ())
         for offset in each.records:
             link = places.get((each.epoch, offset))
             if link is None:
                 continue
             asked = [
                 change
-                for change in asking(partition.changes, each.partition_epoch, link.state)
+                for change in asking(named, each.partition_epoch, link.state)
                 if change.value["broker_id"] == each.broker_id
             ]
             if asked and all(change.failed for change in asked):

@@ -1,5 +1,6 @@
 """What is known of one partition's leader and ISR: what clients asked for and were shown of it."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -59,6 +60,26 @@ def sights(operations: Iterable[Operation], key: Key) -> Iterator[Sight]:
             if shown["partition"] == key[1] and "partition_epoch" in shown:
                 version = shown["partition_epoch"]
                 yield Sight(operation, version, version, state_of(shown))
+
+
+class FirstShown:
+    """Of all that was shown of one partition, which was first of later versions than another."""
+
+    def __init__(self, shown: Iterable[Sight]) -> None:
+        ended = [each for each in shown if each.operation.end is not None]
+        self._ordered = sorted(ended, key=lambda each: each.version)
+        for at in reversed(range(len(self._ordered) - 1)):
+            self._ordered[at] = min(self._ordered[at : at + 2], key=_end)
+        self._versions = sorted(each.version for each in ended)
+
+    def than(self, version: int) -> list[Sight]:
+        """At most one."""
+        at = bisect_right(self._versions, version)
+        return self._ordered[at : at + 1]
+
+
+def _end(sight: Sight) -> int:
+    return sight.operation.end or 0
 
 
 def state_of(fields: Any) -> State:
