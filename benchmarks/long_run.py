@@ -19,6 +19,9 @@ import pyarrow.parquet as pq
 
 from checkers.folds.metadata_digest import FIELDS, Digest
 from checkers.folds.replay import Replay
+from framework.checking.runs import FAULTS as FAULT_COLUMNS
+from framework.checking.runs import NEMESIS as NEMESIS_COLUMNS
+from framework.checking.sealing import FAULTS, NEMESIS, OBSERVATIONS, PLANNED
 from framework.evidence import changes, kinds
 from framework.evidence.changes import (
     BrokerRegistered,
@@ -528,8 +531,11 @@ def make(folder: Path, events: int) -> int:
         for kind, table in on_disk(groups):
             writer.evidence(kind, table, disk=True)
         writer.write("", "operations", operations(groups))
+    sides = pa.schema([each for each in OPERATIONS if each.name != "run"])
+    for name, empty in ((OBSERVATIONS, sides), (NEMESIS, NEMESIS_COLUMNS), (FAULTS, FAULT_COLUMNS)):
+        writer.write("", name, empty.empty_table())
     writer.close()
-    (folder / "plan.json").write_text(json.dumps(plan()))
+    (folder / PLANNED).write_text(json.dumps(plan()))
     return writer.events
 
 

@@ -11,27 +11,23 @@ one task, by so many processes beside each other. Memory is the most that all pr
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import os
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from benchmarks.check_scale import memory_kib, say
 from benchmarks.long_run import make
-from framework.checking.keyed import Outcome, failed, outcome_row
+from framework.checking.cuts import parts_for
+from framework.checking.reading import SealedRun
 from framework.checking.results import checker_result
-from framework.checking.run_checks import RunCheck, RunChecker, evidence_of
-from framework.evidence.catalogue import KINDS, concrete
-from framework.evidence.run_events import RunEvents
-from framework.history.reader import operations_of
+from framework.checking.run_checks import RunChecker, in_parts, judged_run
+from framework.evidence.run_events import Part
 from framework.plugins import registry
 
 
@@ -40,46 +36,44 @@ def checkers() -> dict[str, RunChecker]:
     return {name: each for name, each in found.items() if isinstance(each, RunChecker)}
 
 
-def opened(folder: Path, check: RunCheck) -> RunEvents:
-    """What a rule looks at of the sealed run."""
-    tables: dict[Any, list[pa.Table]] = {}
-    for where, wanted in (("events", check.evidence), ("records", check.disk)):
-        for kind in concrete(wanted):
-            path = folder / where / f"{kind.kind}.parquet"
-            if path.exists():
-                tables.setdefault(kind, []).append(pq.read_table(path, partitioning=None))
-    ordered = {kind: pa.concat_tables(tables[kind]) for kind in KINDS.values() if kind in tables}
-    fs = None if check.fs is None else [("f", "in", list(check.fs) or [""])]
-    operations = pq.read_table(folder / "operations.parquet", filters=fs)
-    return RunEvents(
-        operations=operations_of(operations),
-        evidence=evidence_of(ordered),
-        plan=json.loads((folder / "plan.json").read_text()),
-    )
+def opened(folder: Path) -> SealedRun:
+    return SealedRun("long", folder, (0, 1))
 
 
-def judge(folder: Path, name: str) -> tuple[str, dict[str, Any]]:
-    """A rule's name, and what it took."""
+def judge(folder: Path, task: tuple[str, Part]) -> tuple[str, dict[str, Any]]:
+    """A rule's name, and what it found in a part of the run, and took."""
+    name, part = task
     began = time.process_time()
-    checker = checkers()[name]
-    events = opened(folder, checker.check_run)
-    read = time.process_time()
-    try:
-        found = checker.check_run(events)
-    except Exception as error:
-        found = failed(error)
-    done = time.process_time()
-    parts = {"": found} if isinstance(found, Outcome) else found
-    rows = [outcome_row("r", name, key, each) for key, each in parts.items()]
-    result = checker_result(name, checker.summary, rows, clauses=checker.clauses)
+    (rows,) = judged_run(opened(folder), {name: checkers()[name].check_run}, part)
     return name, {
-        "verdict": result.verdict.value,
-        "read_s": round(read - began, 1),
-        "judge_s": round(done - read, 1),
-        "rss_mib": memory_kib(os.getpid()) // 1024,
-        "events": len(events.evidence),
-        "said": (result.note or "")[:150] or [each.message for each in result.findings[:2]],
+        "rows": rows.to_pylist(),
+        "s": time.process_time() - began,
+        "pss_mib": memory_kib(os.getpid()) // 1024,
     }
+
+
+def added(name: str, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Of all parts of one rule."""
+    checker = checkers()[name]
+    rows = [row for each in parts for row in each["rows"]]
+    result = checker_result(name, checker.summary, rows, clauses=checker.clauses)
+    return {
+        "verdict": result.verdict.value,
+        "parts": len(parts),
+        "processor_s": round(sum(each["s"] for each in parts), 1),
+        "pss_mib": max(each["pss_mib"] for each in parts),
+        "said": result.note[:100] or [each.message for each in result.findings[:2]],
+    }
+
+
+def tasks(names: Sequence[str], events: int) -> list[tuple[str, Part]]:
+    """As the engine cuts a run of so many."""
+    found = checkers()
+    return [
+        (name, part)
+        for name in names
+        for part, _ in in_parts({name: found[name].check_run}, parts_for(events))
+    ]
 
 
 class Peak(threading.Thread):
@@ -100,20 +94,21 @@ def measure(events: int, cores: int, names: list[str]) -> None:
         began = time.monotonic()
         there = make(folder, events)
         say("made", events=there, s=round(time.monotonic() - began, 1))
+        found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
         peak, began = Peak(), time.monotonic()
         peak.start()
         with multiprocessing.get_context("fork").Pool(cores, maxtasksperchild=1) as pool:
-            found = dict(pool.imap_unordered(partial(judge, folder), names, chunksize=1))
+            for name, each in pool.imap_unordered(partial(judge, folder), tasks(names, there)):
+                found[name].append(each)
         wall = time.monotonic() - began
         peak.over.set()
-        total = sum(each["read_s"] + each["judge_s"] for each in found.values())
         for name, each in sorted(found.items()):
-            say(f"  {name}", **each)
+            say(f"  {name}", **added(name, each))
         say(
             "judged",
             events=there,
             wall_s=round(wall, 1),
-            processor_s=round(total, 1),
+            processor_s=round(sum(part["s"] for each in found.values() for part in each), 1),
             peak_mib=peak.kib // 1024,
         )
 

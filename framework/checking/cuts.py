@@ -72,3 +72,9 @@ def as_part(outcome: Outcome) -> Outcome:
 
 MOST_ROWS: Final = 500_000
 """Of evidence: with more, a rule that can be cut is."""
+MOST_PARTS: Final = 8
+
+
+def parts_for(rows: int) -> int:
+    """Into how many parts a run with so many rows of evidence is to be cut."""
+    return max(1, min(MOST_PARTS, -(-rows // MOST_ROWS)))

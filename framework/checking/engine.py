@@ -84,13 +84,14 @@ def check_stored(
     held = hold(spark, [run.info for run in runs])
     read_s = monotonic() - began
     results: dict[int, RunResult] = {}
-    alike: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    alike: dict[tuple[tuple[tuple[str, str], ...], int], list[int]] = {}
     for number, (run, found) in enumerate(zip(runs, held, strict=True)):
         if isinstance(found, str):
             results[number] = unread_result(Path(run.info.path), found)
         else:
-            alike.setdefault(tuple(sorted(run.checker_options(options).items())), []).append(number)
-    for given, group in alike.items():
+            given = tuple(sorted(run.checker_options(options).items()))
+            alike.setdefault((given, found.evidence_parts), []).append(number)
+    for (given, _), group in alike.items():
         asked = [
             (runs[number], found) for number in group if isinstance(found := held[number], Held)
         ]
@@ -107,7 +108,7 @@ def _check_alike(
     options: Mapping[str, str],
     read_s: float,
 ) -> list[RunResult]:
-    """Runs whose checkers have the same options, in one job."""
+    """Runs whose checkers have the same options, and that are about as long, in one job."""
     began = monotonic()
     own = checkers_of(run for run, _ in runs)
     wanted = {
@@ -258,12 +259,13 @@ def _apart(
 
 def _passes(stored: Tables, plugins: Members) -> list[Members]:
     """Checkers of one batch together, dealt out to as many passes as there are cores that runs
-    alone would leave idle; each of the others by itself."""
+    alone would leave idle; each of the others by itself, and all where runs are long: what one
+    looks at is enough for a task."""
     passes: list[Members] = []
     batches: dict[Batch, list[str]] = {}
     for name, checker in sorted(plugins.items()):
         batch = getattr(checker, "batch", None)
-        if batch is None:
+        if batch is None or stored.parts > 1:
             passes.append({name: checker})
         else:
             batches.setdefault(batch, []).append(name)

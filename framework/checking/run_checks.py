@@ -13,14 +13,14 @@ judges it there by all such checkers of a pass: it is read once, and nothing of 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from operator import itemgetter
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from framework.checking.cuts import Cut, as_part
+from framework.checking.cuts import Cut, as_part, parts
 from framework.checking.keyed import OUTCOME_ARROW, Judged, Outcome, Row, failed, judged_together
 from framework.checking.workers import by_reference_counts
 from framework.evidence.catalogue import KINDS, concrete
@@ -96,7 +96,11 @@ class RunBatch:
 
     def check(self, tables: Tables, checkers: Mapping[str, Any]) -> DataFrame:
         checks: dict[str, RunCheck] = {name: each.check_run for name, each in checkers.items()}
-        return tables.each.map(partial(judged_run, checks=checks), OUTCOME_ARROW)
+        frames = [
+            tables.each.map(partial(judged_run, checks=own, part=part), OUTCOME_ARROW)
+            for part, own in in_parts(checks, tables.parts)
+        ]
+        return reduce(lambda left, right: left.unionAll(right), frames)
 
 
 class RunChecker:
@@ -125,14 +129,26 @@ class RunChecker:
 # --- what rules look at -------------------------------------------------------------------
 
 
-def judged_run(run: RunData, checks: Mapping[str, RunCheck]) -> Iterator[Table]:
+def in_parts(
+    checks: Mapping[str, RunCheck], count: int
+) -> Iterator[tuple[Part, Mapping[str, RunCheck]]]:
+    """Which checks judge which part of a run: one that can be cut so many, the others all of it."""
+    whole = {name: each for name, each in checks.items() if count == 1 or each.by is None}
+    if whole:
+        yield Part(), whole
+    for name in checks.keys() - whole.keys():
+        for part in parts(count):
+            yield part, {name: checks[name]}
+
+
+def judged_run(run: RunData, checks: Mapping[str, RunCheck], part: Part) -> Iterator[Table]:
     """What each check, by the name of its checker, finds in a run: `OUTCOME_ARROW`. One that fails
     is UNKNOWN, and stops no other."""
-    yield judged_together(run.run, "", checks, lambda: looked_at(run, list(checks.values())))
+    yield judged_together(run.run, "", checks, lambda: looked_at(run, list(checks.values()), part))
 
 
-def looked_at(run: RunData, checks: Sequence[RunCheck]) -> RunEvents:
-    """What of a run any of the checks looks at."""
+def looked_at(run: RunData, checks: Sequence[RunCheck], part: Part) -> RunEvents:
+    """What of a run, or a part of it, any of the checks looks at."""
     operations: Sequence[Operation] = ()
     if any(check.fs is None for check in checks):
         operations = operations_of(run.operations)
@@ -143,10 +159,14 @@ def looked_at(run: RunData, checks: Sequence[RunCheck]) -> RunEvents:
     if any(check.observations for check in checks):
         observations = operations_of(run.observations)
     evidence = sorted(evidence_for(checks, run.evidence), key=itemgetter(0))
+    tables = {KINDS[kind]: table for kind, table in evidence}
+    if part != Part():
+        (cut,) = {check.by for check in checks}
+        tables = tables if cut is None else cut.of(part, tables)
     return RunEvents(
         operations=sorted(operations, key=lambda each: each.index),
         observations=sorted(observations, key=lambda each: each.index),
-        evidence=evidence_of({KINDS[kind]: table for kind, table in evidence}),
+        evidence=evidence_of(tables),
         nemesis=[*map(_nemesis_event, run.nemesis.to_pylist())]
         if any(check.nemesis for check in checks)
         else (),
@@ -154,6 +174,7 @@ def looked_at(run: RunData, checks: Sequence[RunCheck]) -> RunEvents:
         if any(check.faults for check in checks)
         else (),
         plan=run.plan,
+        part=part,
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
+from framework.checking.cuts import parts_for
 from framework.checking.reading import Place
 from framework.checking.runs import FAULTS, NEMESIS, read_run
 from framework.checking.sealing import (
@@ -53,6 +54,12 @@ class Held:
     @property
     def place(self) -> Place:
         return Place(run=self.info.run, folder=self.info.path, sealed=str(self.sealed))
+
+    @property
+    def evidence_parts(self) -> int:
+        """Into how many parts rules are to cut it; 1: it is short."""
+        rows = sum(sum(each.values()) for each in self.manifest.counts.evidence.values())
+        return parts_for(rows)
 
     def parts(self) -> list[Place]:
         """The parts of its operations."""
@@ -191,6 +198,7 @@ def tables(spark: Any, runs: Sequence[Held]) -> Tables:
         nemesis=Runs(spark, places).map(nemesis_rows, NEMESIS),
         faults=Runs(spark, places).map(fault_rows, FAULTS),
         each=Runs(spark, places),
+        parts=max((run.evidence_parts for run in runs), default=1),
     )
 
 

@@ -161,6 +161,8 @@ class Tables:
     faults: DataFrame
     each: EachRun
     """The same, and the typed evidence, run by run."""
+    parts: int = 1
+    """So many, of each run, are judged apart by a rule that can be cut."""
 
 
 class Checker(Protocol):

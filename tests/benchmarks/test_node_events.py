@@ -5,9 +5,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.long_run import EVENTS, make
-from benchmarks.node_events import checkers, judge, opened
+from benchmarks.node_events import added, checkers, judge, opened, tasks
 from framework.checking import run_checks
+from framework.checking.cuts import MOST_ROWS, parts
+from framework.checking.keyed import FAILED
+from framework.checking.run_checks import looked_at
+from framework.evidence.kinds import Served
 from framework.evidence.rows import EvidenceRows
+from framework.evidence.run_events import Part
 
 
 @pytest.fixture(scope="module")
@@ -19,18 +24,31 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_no_rule_accuses_it(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_checks, "MOST_OBJECTS", 0)
-    results = dict(judge(run, name) for name in sorted(checkers()))
-    accused = {name: each for name, each in results.items() if each["verdict"] == "INVALID"}
-    assert accused == {}
-    failed = [name for name, each in results.items() if "checker failed" in str(each["said"])]
-    assert failed == []
+    results = {name: added(name, [judge(run, (name, Part()))[1]]) for name in checkers()}
+    assert {name for name, each in results.items() if each["verdict"] == "INVALID"} == set()
+    assert [name for name, each in results.items() if FAILED in str(each["said"])] == []
     valid = {name for name, each in results.items() if each["verdict"] == "VALID"}
     assert {"committed-never-lost", "log-matching", "replay-invariants", "isr-chain"} <= valid
 
 
-def test_rules_are_handed_columns(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_run_is_judged_in_parts_where_it_can_be(run: Path) -> None:
+    names = ["fenced-serve-nothing", "log-matching"]
+    given = tasks(names, 3 * MOST_ROWS)
+    assert [name for name, _ in given] == ["fenced-serve-nothing"] * 3 + ["log-matching"]
+    found = {name: [judge(run, each)[1] for each in given if each[0] == name] for name in names}
+    whole = {name: [judge(run, (name, Part()))[1]] for name in names}
+    for name in names:
+        assert {**added(name, found[name]), **SPENT} == {**added(name, whole[name]), **SPENT}
+        assert added(name, whole[name])["verdict"] == "VALID"
+
+
+SPENT = dict.fromkeys(("parts", "processor_s", "pss_mib"), 0)
+
+
+def test_a_part_is_handed_its_own_columns(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_checks, "MOST_OBJECTS", 0)
-    events = opened(run, checkers()["log-matching"].check_run)
-    assert isinstance(events.evidence, EvidenceRows) and events.operations == []
-    nodes = {each.node for each in events.evidence}
-    assert nodes == {"c1", "c2", "c3", "b1", "b2", "b3"}
+    check = checkers()["fenced-serve-nothing"].check_run
+    given = [looked_at(opened(run), [check], part) for part in parts(3)]
+    assert all(isinstance(each.evidence, EvidenceRows) for each in given)
+    served = [{row.node for row in each.of(Served)} for each in given]
+    assert sorted(node for nodes in served for node in nodes) == ["b1", "b2", "b3"]

@@ -11,6 +11,7 @@ from test_contract import ON_EVIDENCE, case
 from test_property_checkers_on_spark import tables_of
 
 from framework.checking.engine import _outcomes
+from framework.checking.results import checker_result
 from framework.plugins import registry
 from framework.plugins.checker import Tables
 
@@ -89,3 +90,23 @@ def test_alone_each_finds_the_same_whatever_the_order_and_the_partitions(
     tables = replace(tables, operations=tables.operations.repartition(3))
     again = outcomes(tables, {name: plugins[name] for name in CASES})
     assert again == [row for row in rows if row["checker"] in CASES]
+
+
+def test_in_parts_rules_that_can_be_cut_find_the_same(
+    spark: Any, stories: dict[str, Story], plugins: dict[str, Any], rows: Rows
+) -> None:
+    cut = {name: plugins[name] for name in CASES if plugins[name].check_run.by is not None}
+    own = {run: story for run, story in stories.items() if run.partition("/")[0] in cut}
+    found = outcomes(replace(tables_of(spark, own), parts=3), cut)
+    assert len(found) == 3 * len(cut) * len(own) > 0
+    for name, checker in cut.items():
+        for run in own:
+            parts, whole = (
+                [row for row in each if (row["run"], row["checker"]) == (run, name)]
+                for each in (found, rows)
+            )
+            added = [
+                checker_result(name, checker.summary, each, clauses=checker.clauses)
+                for each in (parts, whole)
+            ]
+            assert added[0] == added[1]
