@@ -15,7 +15,7 @@ from framework.plugins.fault import FaultOp
 
 ENOUGH: Final = 10
 """Successes a kind of operation, on average, of each kind one at least; and answers of each, of
-which a quarter of those that were asked for will do."""
+which half of those that were asked for will do."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Enough:
 
     def _few_operations(self) -> Iterator[str]:
         for f, asked in sorted(self._asked.items()):
-            least = max(1, min(ENOUGH, asked // 4))
+            least = max(1, min(ENOUGH, asked // 2))
             if self._answered[f] < least:
                 yield f"{self._answered[f]} of {asked} {f} answered, {least} are enough"
             elif not self._ok[f]:

@@ -46,7 +46,7 @@ SKIPPED: Json = {"skipped": "pause is already active"}
         made(("read", "ok", 2 * ENOUGH - 1), ("create", "ok", 1)),
         made(("read", "ok", 2 * ENOUGH - 1), ("create", "ok", 1), ("create", "fail", 60)),
         made(("read", "ok", 60), ("seize", "fail", 9), ("seize", "ok", 1)),
-        made(("read", "ok", 30), ("create", "ok", 2), ("create", "info", 9)),
+        made(("read", "ok", 30), ("create", "ok", 4), ("create", "info", 5)),
         made(("read", "ok", 30), faults=[BIT]),
         made(("read", "ok", 30), faults=[BIT, MISSED, SKIPPED, SKIPPED]),
     ],
@@ -62,7 +62,7 @@ def test_what_did_enough_ends(enough: Heard) -> None:
         (made(("read", "ok", ENOUGH - 1)), "9 operations ok, 10 are enough"),
         (made(("read", "ok", 18), ("seize", "ok", 1)), "19 operations ok, 20 are enough"),
         (made(("read", "ok", 60), ("seize", "fail", 9)), "0 of 9 seize ok"),
-        (made(("read", "ok", 60), ("create", "info", 9)), "0 of 9 create answered, 2 are enough"),
+        (made(("read", "ok", 60), ("create", "info", 9)), "0 of 9 create answered, 4 are enough"),
         (
             made(("read", "ok", 60), ("create", "ok", 9), ("create", "info", 90)),
             "9 of 99 create answered, 10 are enough",
