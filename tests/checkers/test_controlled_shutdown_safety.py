@@ -142,6 +142,25 @@ def fenced_later(story: LogStory) -> None:
     story.register(4)
 
 
+def moved_at_last(story: LogStory) -> None:
+    """In the batch that fences it: nobody can have read that."""
+    story.isr([4], -1, 1)
+    story.beat(4, "SHUTDOWN", [story.offset, story.offset + 1])
+    story.isr([5], 5)
+    story.fence(4)
+    granted(story)
+
+
+def half_read(story: LogStory) -> None:
+    """Of two leaderships that were moved."""
+    story.beat(4, "SHUTDOWN", [story.offset, story.offset + 1])
+    story.isr([5], 5)
+    story.readers = ("c1", "b1", "b3")
+    story.isr([4], -1, 1)
+    let_go(story)
+    granted(story)
+
+
 def player(story: LogStory) -> None:
     """A broker that a workload plays."""
     let_go(story)
@@ -191,6 +210,8 @@ PLANTED = Plants.of(
         f"in the ISR of {TOPIC}/0 beside broker 5": in_isr,
         f"and given {TOPIC}/1 at offset": leads_again,
         "before b2, which is active as broker 5, had read": unread,
+        "moves that are too late": (f"at offset 11, and leads {TOPIC}/0", moved_at_last),
+        "before b2, which is active as broker 5, had read offset 10": half_read,
         "no committed record fences it": unlogged,
         "3.0 s before any record fenced it": fenced_later,
         f"broker-4 (broker 4) was let go at offset 9, and leads {TOPIC}/0": player,
@@ -384,6 +405,15 @@ def test_what_is_compared() -> None:
     }
     figures = controlled_shutdown_safety(clean().run_events()).figures
     assert figures == {"grants": 1, "produces_refused": 0, "max_grant_ms": 1.0}
+
+
+def test_broker_without_replicas_hands_over_itself() -> None:
+    story = begun()
+    story.beat(6, "SHUTDOWN", [story.offset])
+    story.fence(6)
+    granted(story, 6, "b3")
+    story.op("drain", "broker-6", None, {"reason": "r", "granted": True, "broker_id": 6})
+    assert compared(story)["hands-over"] == (1, 2)
 
 
 def test_log_that_ends_with_the_grant_shows_nothing_of_what_came_after() -> None:

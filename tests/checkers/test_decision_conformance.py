@@ -410,7 +410,9 @@ def nobody_leads_though_one_can(story: Decisions) -> None:
 
 
 def test_quiet_run_is_accepted() -> None:
-    assert_valid(decision_conformance(quiet().run_events()))
+    outcome = decision_conformance(quiet().run_events())
+    assert_valid(outcome)
+    assert (outcome.clauses or {})["brokers"] == 8
 
 
 def test_disks_and_clients_are_enough_for_what_was_accepted() -> None:

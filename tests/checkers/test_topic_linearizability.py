@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from checkers.topic_linearizability import TopicLinearizability, check_name
+from checkers.topic_linearizability import TopicLinearizability, check_name, id_findings
 from framework.checking.columns import Columns
 from framework.checking.keyed import outcome_row
 from framework.checking.results import CheckerResult, checker_result
@@ -172,6 +172,59 @@ def test_rejects_and_names_the_operations(name: str) -> None:
     assert named <= {o.index for o in PLANTED[name]}
     for finding in outcome.findings:
         assert all(f"index {o}" in finding.message for o in finding.operations)
+
+
+WRONG_BY_IDS = {
+    "id reused": ("id A was given to 2 creates", [0, 4]),
+    "deleted twice": ("id A was deleted 2 times", [2, 4]),
+    "dirty read": ("id Z was seen, but no create can have installed it by then", [0]),
+    "delete names another id": ("id B was seen, but no create can have installed it", [2]),
+    "read before its create": ("id A was seen before its create was invoked", [0, 2]),
+    "stale describe": ("id A was seen again after its delete had been answered", [0, 2, 6]),
+    "a pending create's id comes back": ("id X was seen again after its delete", [4, 8]),
+}
+
+
+@pytest.mark.parametrize("name", [*PLANTED, *HONEST])
+def test_rules_of_ids_alone(name: str) -> None:
+    """What they say, and of which operations; nothing of what is wrong for another reason."""
+    found = id_findings({**PLANTED, **HONEST}[name])
+    if name not in WRONG_BY_IDS:
+        assert not found
+        return
+    (finding,) = found
+    text, operations = WRONG_BY_IDS[name]
+    assert finding.message.startswith(text) and list(finding.operations) == operations
+
+
+def test_three_of_many_that_saw_a_deleted_topic_are_shown() -> None:
+    late = [op("describe", index, index + 1, "=A") for index in (4, 6, 8, 10)]
+    (found,) = id_findings([op("create", 0, 1, "=A"), op("delete", 2, 3, "=A"), *late])
+    assert list(found.operations) == [0, 2, 4, 6, 8]
+
+
+@pytest.mark.parametrize(
+    ("maker", "may"),
+    [
+        (op("create", 0, 1, "info"), True),
+        (op("create", 0, None), True),
+        (op("create", 0, 1), True),
+        (op("create", 0, 1, "=B"), False),
+        (op("create", 0, 1, "NOT_CONTROLLER"), False),
+        (op("delete", 0, None), False),
+        (op("create", 4, None), False),
+    ],
+)
+def test_create_that_showed_no_id_may_have_made_any(maker: Operation, may: bool) -> None:
+    """Also one that ends after it, if it began before the first answer that shows the id ended."""
+    seen = [op("describe", 2, 3, "=A"), op("describe", 5, 6, "=A")]
+    messages = [each.message for each in id_findings([maker, *seen])]
+    assert (not messages) == may, messages
+
+
+def test_what_ids_show_is_told_with_the_searchs_picture() -> None:
+    (found,) = check_name(rows(PLANTED["stale describe"]), budget_s=10).findings
+    assert found.picture and len(found.message.splitlines()) > 1
 
 
 def test_a_spent_budget_is_unknown() -> None:
