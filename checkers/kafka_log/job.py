@@ -74,9 +74,10 @@ def shares(part: Part, buckets: int) -> Iterator[tuple[int, pa.Table]]:
 
 def judge_shares(table: pa.Table, known: Known, name: str = NAME) -> pa.Table:
     """`RESULTS` of one bucket: all `SHARES` of some keys. `known` as `judge` takes it."""
-    whole = _whole(table)
-    if whole.schema == RESULTS:
-        return whole
+    try:
+        whole = _whole(table)
+    except _Refused as refused:
+        return refused.results
     return _with_cycles(judge(whole, known, name), whole)
 
 
@@ -85,9 +86,10 @@ def spread_shares(
 ) -> Iterator[tuple[str, int, pa.Table]]:
     """As `judge_shares`, without dependencies; these, if any, by stage (`WINDOWS`) and window, and
     how many operations may have some (`OPERATIONS`)."""
-    whole = _whole(table)
-    if whole.schema == RESULTS:
-        yield keys.SHARES, 0, whole
+    try:
+        whole = _whole(table)
+    except _Refused as refused:
+        yield keys.SHARES, 0, refused.results
         return
     yield keys.SHARES, 0, _with_cycles(judge(whole, known, name), ROWS.empty_table())
     if cycle_outcomes.has_transactions(whole):
@@ -108,21 +110,29 @@ def suspected_shares(table: pa.Table, suspects: Mapping[str, Suspects]) -> pa.Ta
     )
 
 
+class _Refused(Exception):
+    """Operations are malformed, as `results` (`RESULTS`) say."""
+
+    def __init__(self, results: pa.Table) -> None:
+        super().__init__()
+        self.results = results
+
+
 def _whole(table: pa.Table) -> pa.Table:
-    """All `ROWS` of a bucket's `SHARES`; `RESULTS` that say so where operations are malformed."""
+    """All `ROWS` of a bucket's `SHARES`. Raises `_Refused`."""
     special = table.filter(pc.is_valid(table.column("bucket")))
     plain = table.filter(pc.is_null(table.column("bucket")))
     wrong = special.filter(pc.is_null(special.column("raw")))
     crossing = [_read(raw) for raw in special.column("raw").to_pylist() if raw is not None]
     raw = pa.concat_tables(crossing) if crossing else PART.empty_table()
     if wrong.num_rows:
-        return _malformed([_refusal(row, raw) for row in wrong.to_pylist()])
+        raise _Refused(_malformed([_refusal(row, raw) for row in wrong.to_pylist()]))
     whole = _numbered(plain, raw).select(ROWS.names)
     if crossing:
         try:
             late = rows(runs_of(raw), scattered=True)
         except Malformed as error:
-            return _malformed([(str(error.run), error.op, error.why)])
+            raise _Refused(_malformed([(str(error.run), error.op, error.why)])) from None
         whole = pa.concat_tables([whole, _of_bucket(late, special.slice(0, 1).to_pylist()[0])])
     return whole
 
