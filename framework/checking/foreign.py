@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from framework.checking.blocks import cores, exchange
+from framework.checking.elsewhere import need_seen
 from framework.checking.keyed import DEFAULT_BUDGET_S, OUTCOME_ARROW
 from framework.checking.keys import (
     BORDERS,
@@ -241,6 +242,8 @@ def check_histories(
                 refused[file] = str(error)
     if spread is None:
         spread = spark is not None and operations_about(histories) > LARGE
+    if spark is not None:
+        need_seen(spark, [file for each in histories if not each.refused for file in each.files])
     checked = None
     while checked is None:
         if not by_history:

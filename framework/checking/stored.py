@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 
 from framework.checking.cuts import parts_for
+from framework.checking.elsewhere import are_here, within_reach
 from framework.checking.reading import Place
 from framework.checking.runs import FAULTS, NEMESIS, read_run
 from framework.checking.sealing import (
@@ -115,9 +116,14 @@ _PARTS: Final = (write_history, write_evidence)
 
 
 def _sealed(spark: Any, drafts: Sequence[tuple[RunInfo, Path]]) -> list[list[_Said]]:
-    """Writes the drafts on Spark; what is said of each part of each."""
+    """Writes the drafts on Spark, or here where workers have no adapters of systems; what is said
+    of each part of each."""
     if not drafts:
         return []
+    if not are_here(spark):
+        parts = range(len(_PARTS))
+        places = [(info.path, str(draft)) for info, draft in drafts]
+        return [[_seal_part(place, part) for part in parts] for place in places]
     count = len(drafts) * len(_PARTS)
     kept = [(info.path, str(draft)) for info, draft in drafts]
 
@@ -189,8 +195,10 @@ class Runs:
 
 def tables(spark: Any, runs: Sequence[Held]) -> Tables:
     """What checkers read, for all runs together. Nothing is computed yet."""
-    places = [run.place for run in runs]
-    parts = [part for run in runs for part in run.parts()]
+    reached = within_reach(
+        spark, [*(run.place for run in runs), *(part for run in runs for part in run.parts())]
+    )
+    places, parts = reached[: len(runs)], reached[len(runs) :]
     return Tables(
         spark=spark,
         runs=[run.info for run in runs],

@@ -11,6 +11,11 @@ def names(group: str) -> list[str]:
     return sorted({point.name for point in _points(group)})
 
 
+def modules(group: str) -> list[str]:
+    """The modules of all plugins of a group, sorted; nothing is loaded."""
+    return sorted({point.module for point in _points(group)})
+
+
 def find(group: str, name: str) -> Any:
     """A plugin, not built yet. Raises `UsageError` that lists what there is."""
     for point in _points(group).select(name=name):
