@@ -6,6 +6,7 @@ import pytest
 from planted_runs import OTHER, TOPIC, Story, shown
 
 from checkers.folds.isr import (
+    FirstShown,
     State,
     asked_earlier,
     asking,
@@ -135,3 +136,18 @@ def test_partitions_of_other_topics_are_others() -> None:
     story.describe("t", shown(0, [4]), topic_id=OTHER)
     assert list(keys_of(story.operations[0])) == [(OTHER, 0)]
     assert state_of(shown(0, [5, 4])) == state(4, 5)
+
+
+def test_what_was_first_shown_of_later_versions() -> None:
+    story = Story()
+    for version in (3, 1, 5, 2):
+        story.describe("t", shown(version, [4]))
+    story.describe("t", shown(4, [4]))
+    seen = list(sights(story.operations, KEY))
+    first = FirstShown(seen)
+    for version in range(7):
+        later = [each for each in seen if each.version > version]
+        found = first.than(version)
+        assert [each.operation.end for each in found] == [
+            min(each.operation.end or 0 for each in later) for _ in later[:1]
+        ]
