@@ -91,19 +91,17 @@ def _cut(count: int, part: tuple[int, int]) -> tuple[int, int]:
 
 
 class SealedEvidence(Mapping[str, Table]):
-    """Kind -> its rows, read when they are asked for."""
+    """Kind -> its rows, read whenever they are asked for: who has picked of them what it looks at
+    need not keep the rest."""
 
     def __init__(self, folder: Path) -> None:
         self._files: dict[str, list[Path]] = {}
         for place in (EVENTS, RECORDS):
             for path in sorted((folder / place).glob("*.parquet")):
                 self._files.setdefault(path.stem, []).append(path)
-        self._tables: dict[str, Table] = {}
 
     def __getitem__(self, kind: str) -> Table:
-        if kind not in self._tables:
-            self._tables[kind] = pa.concat_tables(map(_read, self._files[kind]))
-        return self._tables[kind]
+        return pa.concat_tables(map(_read, self._files[kind]))
 
     def __contains__(self, kind: object) -> bool:
         return kind in self._files  # without reading it
