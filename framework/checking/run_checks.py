@@ -26,7 +26,7 @@ from framework.checking.workers import by_reference_counts
 from framework.evidence.catalogue import KINDS, concrete
 from framework.evidence.kinds import DISK, Evidence
 from framework.evidence.rows import EvidenceRows
-from framework.evidence.run_events import FaultRecord, NemesisEvent, Part, RunEvents
+from framework.evidence.run_events import WHOLE_RUN, FaultRecord, NemesisEvent, Part, RunEvents
 from framework.evidence.schemas import rows_of
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
@@ -80,7 +80,7 @@ class RunCheck:
     def _judged(self, seen: RunEvents) -> Judged:
         if self.parts is None:
             found = self.rule(seen)
-            return found if seen.part == Part() else as_part(found)
+            return found if seen.part == WHOLE_RUN else as_part(found)
         return {key: self._part(part) for key, part in self.parts(seen).items()}
 
     def _part(self, part: RunEvents) -> Outcome:
@@ -135,7 +135,7 @@ def in_parts(
     """Which checks judge which part of a run: one that can be cut so many, the others all of it."""
     whole = {name: each for name, each in checks.items() if count == 1 or each.by is None}
     if whole:
-        yield Part(), whole
+        yield WHOLE_RUN, whole
     for name in checks.keys() - whole.keys():
         for part in parts(count):
             yield part, {name: checks[name]}
@@ -147,7 +147,7 @@ def judged_run(run: RunData, checks: Mapping[str, RunCheck], part: Part) -> Iter
     yield judged_together(run.run, "", checks, lambda: looked_at(run, list(checks.values()), part))
 
 
-def looked_at(run: RunData, checks: Sequence[RunCheck], part: Part) -> RunEvents:
+def looked_at(run: RunData, checks: Sequence[RunCheck], part: Part = WHOLE_RUN) -> RunEvents:
     """What of a run, or a part of it, any of the checks looks at."""
     operations: Sequence[Operation] = ()
     if any(check.fs is None for check in checks):
@@ -160,7 +160,7 @@ def looked_at(run: RunData, checks: Sequence[RunCheck], part: Part) -> RunEvents
         observations = operations_of(run.observations)
     evidence = sorted(evidence_for(checks, run.evidence), key=itemgetter(0))
     tables = {KINDS[kind]: table for kind, table in evidence}
-    if part != Part():
+    if part != WHOLE_RUN:
         (cut,) = {check.by for check in checks}
         tables = tables if cut is None else cut.of(part, tables)
     return RunEvents(

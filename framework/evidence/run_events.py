@@ -8,7 +8,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from framework.evidence.ids import ReplicaId
 from framework.evidence.kinds import (
@@ -87,6 +87,9 @@ class Part:
         return zlib.crc32(text.encode(errors="surrogateescape")) % self.parts == self.number
 
 
+WHOLE_RUN: Final = Part()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvents:
     """All that a rule is given of one run, or of one key of it. `operations`, of clients, and
@@ -99,7 +102,7 @@ class RunEvents:
     nemesis: Sequence[NemesisEvent] = ()
     faults: Sequence[FaultRecord] = ()
     plan: Mapping[str, Recorded] = field(default_factory=dict)
-    part: Part = Part()
+    part: Part = WHOLE_RUN
 
     def of(self, *kinds: type[Kind]) -> Iterator[Kind]:
         """The evidence of these kinds, or of any that they are the base of."""
