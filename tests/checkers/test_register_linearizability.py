@@ -132,6 +132,50 @@ def test_agrees_with_brute_force() -> None:
     assert 100 < sum(verdicts) < len(verdicts) - 100
 
 
+REPLACED: dict[str, tuple[int | None, list[Operation]]] = {
+    "by a write": (2, [op("write", 0, 1, 1), op("write", 2, 3, 2)]),
+    "by a cas": (2, [op("write", 0, 1, 1), op("cas", 2, 3, [1, 2])]),
+    "what a cas wrote": (2, [op("cas", 0, 1, [7, 1]), op("write", 2, 3, 2)]),
+    "what another failed to write, too": (
+        4,
+        [op("write", 0, 1, 1, "fail"), op("write", 2, 3, 1), op("write", 4, 5, 2)],
+    ),
+    "not by a read": (None, [op("write", 0, 1, 1), op("read", 2, 3, 2)]),
+    "not by what failed": (None, [op("write", 0, 1, 1), op("write", 2, 3, 2, "fail")]),
+    "not by what has no answer": (None, [op("write", 0, 1, 1), op("write", 2, None, 2)]),
+    "not by what began before it was written": (None, [op("write", 0, 3, 1), op("write", 2, 5, 2)]),
+    "not by what ended after the read began": (None, [op("write", 0, 1, 1), op("write", 2, 11, 2)]),
+    "not what two wrote": (
+        None,
+        [op("write", 0, 1, 1), op("write", 2, 3, 2), op("write", 4, 5, 1)],
+    ),
+    "not what has no answer": (None, [op("write", 0, None, 1), op("write", 2, 3, 2)]),
+    "not what nobody wrote": (None, [op("write", 2, 3, 2)]),
+    "nor beside what is no cas": (
+        2,
+        [op("write", 0, 1, 1), op("write", 2, 3, 2), op("cas", 4, None)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_what_replaced_the_value_that_a_read_returned(name: str) -> None:
+    index, before = REPLACED[name]
+    read = op("read", 10, 12, 1)
+    found = replacement(read, [*before, read])
+    assert (None if found is None else found.index) == index
+    assert replacement(read, [*before, read], []) is None, "among none"
+
+
+def test_only_reads_that_were_answered_are_stale() -> None:
+    before = [op("write", 0, 1, 1), op("write", 2, 3, 2)]
+    assert replacement(op("cas", 10, 12, [1, 3]), before) is None
+    assert replacement(op("read", 10, None, 1), before) is None
+    null = replacement(op("read", 10, 12), before)
+    assert null is not None and null.index == 0
+    assert replacement(op("read", 10, 12), [*before, op("write", 4, 5)]) is None
+
+
 def test_what_is_called_stale_is_impossible_whatever_else_happened() -> None:
     found = 0
     for seed in range(3_000):
