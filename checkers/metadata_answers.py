@@ -529,4 +529,5 @@ class MetadataAnswers(RunChecker):
     )
     requires = frozenset({"topic-operations"})
     clauses = (ISR, LEADER, VERSIONS, REPLICAS, CACHES, SETTLED)
+    live = (ISR, VERSIONS, REPLICAS)
     check_run = RunCheck(metadata_answers, fs=FS, observations=True, nemesis=True, faults=True)

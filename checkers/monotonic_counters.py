@@ -405,6 +405,7 @@ class MonotonicCounters(RunChecker):
     )
     requires = either_of(Change)
     clauses = (SAVED, WATERMARKS, RECORDS, ANSWERS)
+    live = (ANSWERS,)
     check_run = RunCheck(
         monotonic_counters,
         evidence=(Booted, EpochSaved, Committed, Change, ImageDigest, ImageShown),

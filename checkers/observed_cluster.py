@@ -539,4 +539,5 @@ class ObservedCluster(RunChecker):
     )
     requires = frozenset({NODE_ANSWERS})
     clauses = CLAUSES
+    live = (ONE_LEADER, ONE_ADDRESS)
     check_run = RunCheck(observed_cluster, observations=True, nemesis=True, faults=True)

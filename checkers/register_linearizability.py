@@ -6,22 +6,26 @@ says so (`asserts` in its `ext`); else all that it says is that nothing happened
 failure does. Keys are independent of each other (Herlihy & Wing 1990), hence checked one by one.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from checkers.linearizability.decision import Decision
 from checkers.linearizability.encoding.encode import Keyed
 from checkers.linearizability.encoding.models import REGISTER
+from checkers.linearizability.encoding.texts import NULL
 from checkers.linearizability.evidence.describe import describe_operation, operation_of
 from checkers.linearizability.kernel import Patience, judge_key, outcomes
 from framework.checking.keyed import Outcome, SearchOptions, keyed_tables
+from framework.checking.live import operations_table
 from framework.history.event import Json
 from framework.history.pairing import Operation
-from framework.plugins.checker import CLIENTS, Clause, DataFrame, Finding, Tables
+from framework.plugins.checker import CLIENTS, Clause, DataFrame, Finding, RunData, Tables
 
 _NAMES: Final = ", ".join(f"'{f}'" for f in REGISTER.fs)
 _SAYS_NOTHING: Final = "f = 'cas' and type = 'fail' and get_json_object(ext, '$.asserts') is null"
@@ -50,6 +54,7 @@ class RegisterLinearizability:
     requires = frozenset({"register-operations"})
 
     clauses = (ORDER,)
+    live = (ORDER,)
     Options = SearchOptions
 
     def __init__(self, options: SearchOptions | None = None) -> None:
@@ -61,6 +66,23 @@ class RegisterLinearizability:
             rows.where(f"not coalesce({_SAYS_NOTHING}, false)"),
             kernel=partial(check_registers, budget_s=self.options.budget_s(tables.spark)),
         )
+
+    def judge_prefix(self, run: RunData, budget_s: float) -> pa.Table:
+        """Of a run that goes on: linearizable is a history only if all that it begins with is."""
+        table = operations_table(run)
+        table = table.filter(pc.field("f").isin(REGISTER.fs) & (pc.field("key") != NULL))
+        says = pc.invert(_says_nothing(table))
+        return check_registers(table.filter(says), budget_s=budget_s)
+
+
+def _says_nothing(table: pa.Table) -> pa.Array:
+    """As `_SAYS_NOTHING`."""
+    failed = pc.and_(pc.equal(table["f"], "cas"), pc.equal(table["type"], "fail"))
+    rows = zip(failed.to_pylist(), table["ext"].to_pylist(), strict=True)
+    silent = [
+        fails and (json.loads(ext) if ext else {}).get("asserts") is None for fails, ext in rows
+    ]
+    return pa.array(silent, pa.bool_())
 
 
 def check_registers(table: pa.Table, *, budget_s: float) -> pa.Table:

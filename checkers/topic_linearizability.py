@@ -29,10 +29,11 @@ from checkers.linearizability.encoding.texts import ANY, NULL, numbered, shown_i
 from checkers.linearizability.evidence.describe import describe_operation, operation_of
 from checkers.linearizability.kernel import Patience, judge_key, outcomes
 from framework.checking.keyed import Outcome, Row, SearchOptions, judged, keyed_tables
+from framework.checking.live import operations_table
 from framework.history.columns import OPERATIONS
 from framework.history.event import Json
 from framework.history.pairing import Operation
-from framework.plugins.checker import CLIENTS, Clause, DataFrame, Finding, Tables
+from framework.plugins.checker import CLIENTS, Clause, DataFrame, Finding, RunData, Tables
 from framework.verdict import Verdict
 
 ORDER: Final = Clause(
@@ -59,6 +60,7 @@ class TopicLinearizability:
     requires = frozenset({"topic-operations", "linearizable-topic-read"})
 
     clauses = (ORDER,)
+    live = (ORDER,)
     Options = SearchOptions
 
     def __init__(self, options: SearchOptions | None = None) -> None:
@@ -70,6 +72,11 @@ class TopicLinearizability:
             tables.operations.where(f"f in ({names}) and key != 'null'"),
             kernel=partial(check_names, budget_s=self.options.budget_s(tables.spark)),
         )
+
+    def judge_prefix(self, run: RunData, budget_s: float) -> pa.Table:
+        """Of a run that goes on: linearizable is a history only if all that it begins with is."""
+        of_topics = pc.field("f").isin(KAFKA_TOPICS.fs) & (pc.field("key") != NULL)
+        return check_names(operations_table(run).filter(of_topics), budget_s=budget_s)
 
 
 def check_names(table: pa.Table, *, budget_s: float) -> pa.Table:

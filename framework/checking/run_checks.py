@@ -111,6 +111,9 @@ class RunChecker:
     summary: ClassVar[str]
     requires: ClassVar[frozenset[str]]
     clauses: ClassVar[Sequence[Clause]] = ()
+    live: ClassVar[Sequence[Clause]] = ()
+    """Those of them that, once broken in what clients and observers have seen, no later event
+    mends, nor the end of an operation that is pending (`framework.checking.live`)."""
     parted_from: ClassVar[str] = ""
     """The checker that once made its promises: a run whose plan names that one, as it was recorded
     then, is checked by both."""

@@ -67,7 +67,7 @@ def start(
     scratch = tempfile.mkdtemp(prefix="spark-")
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     conf = SparkConf().setAll(list(_settings(master, scratch, large, java).items()))
-    if master.startswith("local"):
+    if is_local(master):
         os.environ["PYSPARK_PYTHON"] = sys.executable
         # Else it looks up this machine's own name, which a bare machine cannot resolve.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -86,7 +86,7 @@ def start(
             signal.signal(signal.SIGINT, interrupt)
     context.setLogLevel("OFF" if quiet else "WARN")
     session = SparkSession(context)
-    if not master.startswith("local"):
+    if not is_local(master):
         try:
             context.addPyFile(str(package_zip(Path(scratch, "kraft-proof.zip"))))
             _need_workers(context, master)
@@ -208,9 +208,9 @@ def _settings(master: str, scratch: str, large: bool, java: str | None) -> dict[
         "spark.sql.session.timeZone": "UTC",
         "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", "2g"),
     }
-    if master.startswith("local") or _is_loopback(master):
+    if is_local(master) or _is_loopback(master):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    if master.startswith("local"):
+    if is_local(master):
         settings |= {
             "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} "
             + ("-XX:+UseParallelGC " if large else "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC ")
@@ -218,7 +218,7 @@ def _settings(master: str, scratch: str, large: bool, java: str | None) -> dict[
             "spark.sql.adaptive.enabled": "false",
             "spark.sql.shuffle.partitions": str(_cores(master)),
         }
-    if master.startswith("local") and not large:
+    if is_local(master) and not large:
         # Such a job is small beside what Spark is made for, and the time goes into kernels in
         # Python: what prepares the JVM for long queries costs more here than it saves (half of
         # all processor time of a check).
@@ -231,6 +231,11 @@ def _cores(master: str) -> int:
     if inside.isdigit():
         return int(inside)
     return os.cpu_count() or 2
+
+
+def is_local(master: str) -> bool:
+    """Whether its workers are processes of this machine."""
+    return master.startswith("local")
 
 
 def need_master(master: str) -> None:

@@ -175,6 +175,13 @@ def run(
     name: Annotated[str | None, typer.Option(help="Folder under results.")] = None,
     results: Annotated[Path, typer.Option(help="Where runs are stored.")] = Path("results"),
     keep: Annotated[bool, typer.Option(help="Leave the cluster running afterwards.")] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Judge while the run goes on, and say what is broken.")
+    ] = False,
+    fail_fast: Annotated[
+        bool,
+        typer.Option("--fail-fast", help="End the run once something is broken for good (--live)."),
+    ] = False,
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit file.")] = None,
     spark_master: Annotated[str, typer.Option(help=_MASTER_HELP)] = "local[*]",
     defect: Annotated[
@@ -209,6 +216,8 @@ def run(
             name=name,
             results=results,
             keep=keep,
+            live=live,
+            fail_fast=fail_fast,
             junit=junit,
             spark_master=spark_master,
             defect=defect,

@@ -13,6 +13,7 @@ from framework.checking.spark import need_java, need_master
 from framework.cli.annotations import annotate
 from framework.errors import UsageError
 from framework.run.lifecycle import KEPT, run_test
+from framework.run.live import need_this_machine
 from framework.run.options import Options, from_json, resolve
 from framework.run.progress import Progress, summary
 from framework.verdict import EXIT_CODE, Verdict
@@ -21,6 +22,7 @@ from framework.verdict import EXIT_CODE, Verdict
 def run_command(options: Options) -> int:
     """Run one test; the exit code that its verdict means."""
     need_master(options.spark_master)
+    need_this_machine(options)
     if options.junit is not None:
         need_target(options.junit)
     test = resolve(options)

@@ -70,7 +70,11 @@ def read(
     A history without events is refused unless `allow_empty`, which is for runs that were killed
     before their first operation.
     """
-    sources = ranges(paths, file, size)
+    return read_ranges(ranges(paths, file, size), allow_empty=allow_empty)
+
+
+def read_ranges(sources: Sequence[Range], *, allow_empty: bool = False) -> Read:
+    """The ranges of one history, all of them or the first ones. Raises `UsageError`."""
     parts = [part for source in sources for part in ingest(source)]
     notes = settled(sources, [part.border for part in parts], allow_empty=allow_empty)
     whole = assemble(pa.concat_tables([part.operations for part in parts]))

@@ -17,15 +17,16 @@ def interruptible(
 ) -> Iterator[threading.Event]:
     """Ctrl-C sets the event, and the run ends early in good order; a second one kills. `then` is
     what the user is told of the end."""
-    stop = threading.Event()
+    stop, asked = threading.Event(), threading.Event()  # who else ends the run kills nobody
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
 
     def on_signal(number: int, frame: object) -> None:
-        if stop.is_set():
+        if asked.is_set():
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
+        asked.set()
         stop.set()
         print(f"\ninterrupted: {then}", file=sys.stderr)
 

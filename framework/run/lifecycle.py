@@ -41,6 +41,7 @@ from framework.run.enough import Enough
 from framework.run.faults import FaultDriver
 from framework.run.interrupt import interruptible, left_to_check
 from framework.run.ledger import Ledger
+from framework.run.live import Watching
 from framework.run.machine import watched
 from framework.run.options import Test, as_json
 from framework.run.progress import Progress
@@ -79,6 +80,8 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> Outcome:
     with interruptible() as stop, ThreadPoolExecutor(1) as beside, ExitStack() as stack:
         spark: list[Background] = []
         recorded = threading.Event()
+        watching = Watching(test, progress.say, stop)
+        stack.callback(watching.close)
 
         def ready(folder: store.RunFolder) -> None:
             """Compiling and Spark start while the cluster runs: not before, for they would slow its
@@ -86,6 +89,7 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> Outcome:
             precompiling = stack.enter_context(Precompiling(progress.say))
             steps: list[Step] = [
                 ("the checkers' kernels are being compiled", lambda _: precompiling.wait()),
+                ("the stream is starting", lambda session: watching.start(session, folder)),
                 (
                     "Spark's workers are trying it on what was recorded so far",
                     lambda session: practise(session, folder),
@@ -102,19 +106,27 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> Outcome:
                 warm_up(session)
 
         folder = record(
-            test, argv, progress, timings=timings, stop=stop, ready=ready, aside=beside.submit
+            test,
+            argv,
+            progress,
+            timings=timings,
+            stop=stop,
+            ready=ready,
+            ended=watching.end,
+            aside=beside.submit,
         )
         recorded.set()
         progress.phase("check")
         timings.phase("Spark")
         with left_to_check(folder.path):
             session = spark[0].session(progress.say)
+            watching.close()
             timings.phase("check")
             budget_s = test.options.budget_s
             (result,) = check_runs(session, [folder.path], test.checkers, budget_s=budget_s)
         verdict = verdict_document(result)
         verdict["timings"] = {**verdict["timings"], **timings.figures()}
-        verdict["interrupted"] = stop.is_set()
+        verdict["interrupted"] = stop.is_set() and not watching.failed
         store.write_json(folder.path / "verdict.json", verdict)
         with suppress(OSError):  # the check said so
             write_outcomes(folder.path, verdict)
@@ -133,11 +145,12 @@ def record(
     timings: Timings | None = None,
     stop: threading.Event | None = None,
     ready: Callable[[store.RunFolder], None] = lambda _: None,
+    ended: Callable[[], Mapping[str, Json]] = dict,
     aside: Callable[[Callable[[], None]], object] = lambda act: act(),
 ) -> store.RunFolder:
-    """Run without checking; the run's folder. `ready` is called when the cluster serves; `stop`
-    ends the run early; `aside` is given what takes the cluster down, once all is copied. Raises
-    `UsageError`, `EngineError`."""
+    """Run without checking; the run's folder. `ready` is called when the cluster serves, `ended`
+    when the history is whole, for what plan.json has of it; `stop` ends the run early; `aside` is
+    given what takes the cluster down, once all is copied. Raises `UsageError`, `EngineError`."""
     folder = store.create(test.options.results, test.name, test.seed)
     plan = _plan(test, argv)
     folder.write_plan(plan)
@@ -148,7 +161,8 @@ def record(
         progress.say(f"left by an earlier run: {line}")
     progress.say(f"seed {test.seed}, results in {folder.path}")
     timings = timings or Timings()
-    _run_cluster(test, folder, plan, progress, timings, stop or threading.Event(), ready, aside)
+    stop = stop or threading.Event()
+    _run_cluster(test, folder, plan, progress, timings, stop, ready, ended, aside)
     return folder
 
 
@@ -193,6 +207,7 @@ def _run_cluster(
     timings: Timings,
     stop: threading.Event,
     ready: Callable[[store.RunFolder], None],
+    ended: Callable[[], Mapping[str, Json]],
     aside: Callable[[Callable[[], None]], object],
 ) -> None:
     """Everything that needs the cluster. An error once the history has begun is logged: what
@@ -231,7 +246,9 @@ def _run_cluster(
                     if not folder.history.exists():
                         raise
                     _ended_early(folder, plan, progress, error)
-            plan |= {"machine": busy} | ({"went_on": enough.went_on} if enough.went_on else {})
+            plan |= {"machine": busy, **ended()} | (
+                {"went_on": enough.went_on} if enough.went_on else {}
+            )
             folder.write_plan(plan)
             progress.phase("collect")
             timings.phase("collect")

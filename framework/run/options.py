@@ -48,6 +48,10 @@ class Options:
     name: str | None = None
     results: Path = Path("results")
     keep: bool = False
+    live: bool = False
+    """Clauses are judged while the run goes on."""
+    fail_fast: bool = False
+    """`live`, and what is broken for good ends the run."""
     junit: Path | None = None
     spark_master: str = "local[*]"
     defect: str | None = None

@@ -77,8 +77,9 @@ def test_a_partition_in_containers_is_survived(tmp_path: Path) -> None:
         done = framework(
             *("run", "--hosts", "docker", "--nemesis", "partition", "--seed", "21"),
             *("--time-limit", str(time_limit_s), "--interval", "4", "--results", str(tmp_path)),
-            *("--junit", str(tmp_path / "junit.xml")),
+            *("--junit", str(tmp_path / "junit.xml"), "--live"),
         )
+        assert "live: INVALID" not in done.stdout
         if done.returncode != 2:
             break
     assert done.returncode == 0, done.stdout + done.stderr
@@ -105,6 +106,21 @@ def test_a_partition_in_containers_is_survived(tmp_path: Path) -> None:
     assert again.returncode == 0, again.stderr
     (line,) = again.stdout.splitlines()
     assert json.loads(line)["verdict"] == "VALID"
+
+
+def test_what_is_broken_for_good_ends_a_run(tmp_path: Path) -> None:
+    done = framework(
+        *("run", "--hosts", "namespaces", "--defect", "isr-applied-twice", "--fail-fast"),
+        *("--time-limit", "300", "--seed", "3", "--results", str(tmp_path)),
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "live: INVALID isr-linearizability" in done.stdout
+    folder = only_run(tmp_path)
+    assert json.loads((folder / "plan.json").read_text())["failed_fast"]
+    verdict = verdict_of(folder)
+    assert verdict["verdict"] == "INVALID" and not verdict["interrupted"]
+    assert '"f":"phase","value":"final"' not in (folder / "history.jsonl").read_text()
+    assert not (folder / "live").exists()
 
 
 def assert_disks_agree(folder: Path) -> None:

@@ -1,0 +1,271 @@
+"""Checking a run while it goes on: a stream over its folder, judged prefix by prefix.
+
+`Parts` puts what is new in history.jsonl into `live/`, a file a second or so, which is there whole
+or not at all. Spark's Structured Streaming reads these files; with each batch a task judges the
+history up to its last line, by those checkers that can (`live`): what they call broken then stays
+broken, whatever comes later. An operation that has not returned by then is pending, as it is.
+"""
+
+import json
+import logging
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final, Protocol, TypeAlias
+
+import pyarrow as pa
+
+from framework.checking.clauses import held_against_floors
+from framework.checking.keyed import OUTCOME_ARROW
+from framework.checking.run_checks import RunChecker, judged_run
+from framework.checking.runs import HISTORY, ledger_of, read_run
+from framework.checking.stored import operation_rows
+from framework.checking.workers import settle_in
+from framework.history.columns import OPERATIONS
+from framework.history.ranges import Range
+from framework.history.reader import read_ranges
+from framework.plugins import registry
+from framework.plugins.checker import OUTCOME_SCHEMA, Clause, RunData, RunTables, Table
+from framework.verdict import Verdict
+
+log: Final = logging.getLogger(__name__)
+
+FOLDER: Final = "live"
+EVERY_S: Final = 1.0
+REST: Final = 2.0
+"""So many times as long as judging took the stream rests, so that it takes a third of a core at
+most, however long the history has become."""
+BUDGET_S: Final = 1.0
+"""Of the search of a key. What is not decided by then is for the check at the end."""
+_DIGITS: Final = 16
+_ENDS_S: Final = 10.0
+
+
+class JudgesPrefixes(Protocol):
+    """What a checker has that is no `RunChecker` and can judge a run that goes on."""
+
+    name: str
+    clauses: Sequence[Clause]
+    live: Sequence[Clause]
+    """Those of its clauses that, once broken, no later event mends, nor the end of an operation
+    that is pending."""
+
+    def judge_prefix(self, run: RunData, budget_s: float) -> Table:
+        """`OUTCOME_ARROW` of what there is so far, without evidence of nodes."""
+
+
+LiveCheckers: TypeAlias = Mapping[str, RunChecker | JudgesPrefixes]
+"""By name."""
+
+
+def live_checkers(names: Iterable[str]) -> LiveCheckers:
+    """Of these checkers those that can judge a run that goes on."""
+    found: dict[str, RunChecker | JudgesPrefixes] = {}
+    for name in sorted(names):
+        checker: Any = registry.load("checkers", name)
+        if getattr(checker, "live", ()):
+            found[name] = checker
+    return found
+
+
+def operations_table(run: RunData) -> pa.Table:
+    """A run's operations, as `Tables.operations` has them."""
+    (table,) = operation_rows(run)
+    return table.select(OPERATIONS.names)
+
+
+# --- what is recorded ---------------------------------------------------------------------
+
+
+class Parts:
+    """Cuts what is new in a run's history into files, at the ends of lines."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / FOLDER
+        self.path.mkdir()
+        self._history = folder / HISTORY
+        self._end = 0
+
+    def cut(self) -> bool:
+        """Whether there was something new. The part is named after the byte at which it ends."""
+        with self._history.open("rb") as file:
+            file.seek(self._end)
+            lines = file.read()
+        lines = lines[: lines.rfind(b"\n") + 1]
+        if not lines:
+            return False
+        self._end += len(lines)
+        draft = self.path / ".draft"
+        draft.write_bytes(lines)
+        draft.rename(self.path / f"{self._end:0{_DIGITS}}")
+        return True
+
+    def remove(self) -> None:
+        """The history has all of it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def prefix(run: str, folder: Path, end: int) -> RunTables:
+    """A run as far as the first `end` bytes of its history. Raises `UsageError`."""
+    info = read_run(folder).info
+    history = read_ranges([Range(str(folder / HISTORY), 0, 0, 0, end)])
+    return RunTables(
+        run=run,
+        plan=info.plan,
+        operations=history.operations,
+        observations=history.observations,
+        nemesis=history.nemesis,
+        faults=ledger_of(info),
+        evidence={},
+    )
+
+
+# --- on a worker --------------------------------------------------------------------------
+
+
+def judged_prefix(run: RunData, checkers: LiveCheckers) -> Iterator[pa.Table]:
+    """`OUTCOME_ARROW` of all of them. One that fails says nothing."""
+    rules = {n: each.check_run for n, each in checkers.items() if isinstance(each, RunChecker)}
+    yield from judged_run(run, rules)
+    for each in checkers.values():
+        if not isinstance(each, RunChecker):
+            with suppress(Exception):  # the check at the end says so
+                yield each.judge_prefix(run, BUDGET_S)
+
+
+def _judged(
+    batches: Iterator[pa.RecordBatch], folder: Path, checkers: LiveCheckers
+) -> Iterator[pa.RecordBatch]:
+    settle_in()
+    names = [name for batch in batches for name in batch.column(0).to_pylist()]
+    if not names:
+        return
+    run = prefix(folder.name, folder, int(max(names)))
+    for table in judged_prefix(run, checkers):
+        yield from table.select(OUTCOME_ARROW.names).cast(OUTCOME_ARROW).to_batches()
+
+
+# --- on the driver ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A clause of a run that goes on. `why`: of one that is broken."""
+
+    checker: str
+    clause: str
+    verdict: Verdict
+    compared: int
+    compares: str
+    why: str = ""
+
+
+def clauses_so_far(checkers: LiveCheckers, rows: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
+    """What can be said by now: which clauses are broken for good, and which had enough compared to
+    be called VALID if the run were over."""
+    for name, checker in checkers.items():
+        own = [row for row in rows if row["checker"] == name]
+        found = [
+            finding
+            for row in own
+            if row["verdict"] == Verdict.INVALID.value
+            for finding in json.loads(row["findings"] or "[]")
+        ]
+        lasting = {each.name for each in checker.live}
+        broken = [each.get("clause") or "" for each in found]
+        for each in held_against_floors(checker.clauses, own, broken):
+            verdict = each.verdict
+            if each.name not in lasting or verdict is None or verdict is Verdict.UNKNOWN:
+                continue
+            why = next(
+                (
+                    finding["message"]
+                    for finding, clause in zip(found, broken, strict=True)
+                    if clause == each.name or len(checker.clauses) == 1
+                ),
+                "",
+            )
+            yield Judged(
+                checker=name,
+                clause=each.name,
+                verdict=verdict,
+                compared=each.compared,
+                compares=each.compares,
+                why=why.partition("\n")[0],
+            )
+
+
+@dataclass(slots=True)
+class Live:
+    """The stream over one run. `say` is given each clause when it is first judged so: VALID once,
+    and INVALID once."""
+
+    session: Any
+    folder: Path
+    checkers: LiveCheckers
+    say: Callable[[Judged], None]
+    _over: threading.Event = field(default_factory=threading.Event)
+    _said: set[tuple[str, str, Verdict]] = field(default_factory=set)
+    _threads: list[threading.Thread] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Return at once; what goes wrong ends it, and costs no verdict."""
+        self._threads = [threading.Thread(target=self._go_on, name="live", daemon=True)]
+        self._threads[0].start()
+
+    def end(self) -> None:
+        """No more is judged; what is under way goes on."""
+        self._over.set()
+
+    def close(self) -> None:
+        """Until all of it is over. The parts are gone."""
+        self.end()
+        for thread in self._threads:
+            thread.join(_ENDS_S)
+
+    def _go_on(self) -> None:
+        parts = Parts(self.folder)
+        query = None
+        try:
+            while not self._over.wait(EVERY_S):
+                if parts.cut() and query is None:
+                    query = self._stream(parts.path)
+                if query is not None and not query.isActive:
+                    return
+        except Exception as error:  # the session may be gone
+            log.info("the stream ended early", exc_info=error)
+        finally:
+            with suppress(Exception):
+                if query is not None:
+                    query.stop()
+            parts.remove()
+
+    def _stream(self, path: Path) -> Any:
+        folder, checkers = self.folder.resolve(), dict(self.checkers)
+
+        def judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return _judged(batches, folder, checkers)
+
+        lines = self.session.readStream.option("wholetext", True).text(str(path.resolve()))
+        ends = lines.selectExpr("_metadata.file_name as name").coalesce(1)
+        scratch = Path(self.session.conf.get("spark.local.dir"), FOLDER, self.folder.name)
+        return (
+            ends.mapInArrow(judged, OUTCOME_SCHEMA)
+            .writeStream.foreachBatch(self._show)
+            .option("checkpointLocation", str(scratch))
+            .trigger(processingTime=f"{EVERY_S:g} seconds")
+            .start()
+        )
+
+    def _show(self, batch: Any, number: int) -> None:
+        began = monotonic()
+        rows = [row.asDict() for row in batch.collect()]
+        for each in clauses_so_far(self.checkers, rows):
+            if (said := (each.checker, each.clause, each.verdict)) not in self._said:
+                self._said.add(said)
+                self.say(each)
+        self._over.wait(REST * (monotonic() - began))
