@@ -22,6 +22,7 @@ from framework.testing.story import Story
 from framework.verdict import Verdict
 
 CHECKERS: Final = live_checkers(registry.names("checkers"))
+MOMENTS: Final = 24
 RULES: Final = sorted(name for name, each in CHECKERS.items() if isinstance(each, RunChecker))
 
 
@@ -61,10 +62,11 @@ def broken_by(checker: RunChecker, events: RunEvents) -> set[str]:
 
 
 def broken_in_turn(checker: RunChecker, story: Story) -> Iterator[set[str]]:
-    """The clauses that are broken after each event."""
+    """The clauses that are broken after each event; of a long story after some, and the last."""
     events = story.run_events()
     both = [*events.operations, *events.observations]
-    for index in sorted({*(each.index for each in both), *(each.end or 0 for each in both)}):
+    moments = sorted({*(each.index for each in both), *(each.end or 0 for each in both)})
+    for index in [*moments[: -1 : 1 + len(moments) // MOMENTS], *moments[-1:]]:
         so_far = replace(
             events,
             operations=as_of(events.operations, index),
@@ -130,7 +132,7 @@ def broken_after_each_line(name: str, folder: Path, lines: Sequence[str]) -> lis
 def test_registers_after_each_line(tmp_path: Path, plant: str | None) -> None:
     """Broken from some line on, for good; where nothing was planted, never."""
     path = tmp_path / "made.jsonl"
-    write_lines(events_of([cell(60, 4, seed=3, info=0.1, plant=plant)]), path)
+    write_lines(events_of([cell(40, 4, seed=3, info=0.1, plant=plant)]), path)
     found = broken_after_each_line(
         "register-linearizability", tmp_path, path.read_text().splitlines(keepends=True)
     )
