@@ -228,5 +228,5 @@ class IsrLinearizability(RunChecker):
     )
     requires = frozenset({"isr-changes", "linearizable-topic-read"})
     clauses = (ONE_STEP, NEVER_BACK, ASKED)
-    live = (ONE_STEP, NEVER_BACK)
+    live = (ONE_STEP, NEVER_BACK, ASKED)
     check_run = RunCheck(isr_linearizability, fs=FS, parts=by_partition)
