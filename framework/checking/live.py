@@ -25,6 +25,7 @@ from framework.checking.run_checks import RunChecker, judged_run
 from framework.checking.runs import HISTORY, ledger_of, read_run
 from framework.checking.stored import operation_rows
 from framework.checking.workers import settle_in
+from framework.evidence.run_events import WHOLE_RUN
 from framework.history.columns import OPERATIONS
 from framework.history.ranges import Range
 from framework.history.reader import read_ranges
@@ -130,7 +131,7 @@ def prefix(run: str, folder: Path, end: int) -> RunTables:
 def judged_prefix(run: RunData, checkers: LiveCheckers) -> Iterator[pa.Table]:
     """`OUTCOME_ARROW` of all of them. One that fails says nothing."""
     rules = {n: each.check_run for n, each in checkers.items() if isinstance(each, RunChecker)}
-    yield from judged_run(run, rules)
+    yield from judged_run(run, rules, WHOLE_RUN)
     for each in checkers.values():
         if not isinstance(each, RunChecker):
             with suppress(Exception):  # the check at the end says so
