@@ -12,7 +12,7 @@ from nodes.kraft.wire.codec import decode_response, encode_response, request_sch
 HINT = {"leader_id": 5, "leader_epoch": 3}
 
 
-@pytest.mark.parametrize("version, told", [(4, None), (11, None), (12, -1), (15, -1), (16, 5)])
+@pytest.mark.parametrize("version, reported", [(4, None), (11, None), (12, -1), (15, -1), (16, 5)])
 def test_fetches_are_reported_from_version_16_on(version, reported):
     """A.5.16: a client of version 12 knows no leader that its metadata does not have."""
     schema = request_schema(FETCH, version)
