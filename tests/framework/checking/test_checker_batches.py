@@ -57,9 +57,9 @@ class Checker:
         return Frame([self.name], broken=self.name == "late")
 
 
-def tables(cores: int, runs: int = 1) -> Any:
-    context = SimpleNamespace(defaultParallelism=cores)
-    return SimpleNamespace(spark=SimpleNamespace(sparkContext=context), runs=range(runs))
+def tables(cores: int, runs: int = 1, parts: int = 1) -> Any:
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=cores))
+    return SimpleNamespace(spark=spark, runs=range(runs), parts=parts)
 
 
 def plugins(*names: str, alone: str = "") -> dict[str, Any]:
@@ -84,6 +84,11 @@ def test_members_are_dealt_out_to_the_cores() -> None:
 @pytest.mark.parametrize(("runs", "passes"), [(0, 4), (1, 4), (3, 2), (5, 1), (2_000, 1)])
 def test_runs_that_keep_all_cores_busy_are_read_once(runs: int, passes: int) -> None:
     assert len(_passes(tables(8, runs), plugins(*"abcdefgh"))) == passes
+
+
+def test_in_long_runs_each_has_a_pass_of_its_own() -> None:
+    dealt = [sorted(members) for members in _passes(tables(2, parts=2), plugins(*"abc"))]
+    assert dealt == [["a"], ["b"], ["c"]]
 
 
 def test_each_is_found_once() -> None:
