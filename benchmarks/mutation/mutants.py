@@ -2,9 +2,9 @@
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import CodeType
 from typing import Final, TypeAlias
@@ -44,11 +44,23 @@ class Mutant:
 
 
 def mutants(module: Module) -> Iterator[Mutant]:
+    return _mutants(module, lambda tree, _: tree)
+
+
+def keys(module: Module) -> Iterator[Key]:
+    """Of all its mutants, in a fraction of the time: of each only the statement that it is in, of
+    those of the module, is compiled."""
+    of_statement = _mutants(module, lambda tree, top: ast.Module([tree.body[top]], []))
+    return (each.key for each in of_statement)
+
+
+def _mutants(module: Module, part: Callable[[ast.Module, int], ast.Module]) -> Iterator[Mutant]:
+    """`code` is of the part of the module that is asked for."""
     source = module.path.read_text()
     tree = ast.parse(source)
     lines = source.splitlines()
     known: Counter[tuple[str, ...]] = Counter()
-    for place in _places(tree, None, ""):
+    for top, place in _places_of(tree):
         node = place.node
         for operator in OPERATORS:
             for other in operator(node, place.context):
@@ -56,7 +68,7 @@ def mutants(module: Module) -> Iterator[Mutant]:
                 here = ast.copy_location(copy(other), node)
                 place.put(ast.fix_missing_locations(here))
                 try:
-                    code = compile(tree, str(module.path), "exec")
+                    code = compile(part(tree, top), str(module.path), "exec")
                 except SyntaxError:  # a case behind one that takes everything
                     continue
                 finally:
@@ -111,6 +123,17 @@ _NOT_CODE: Final = {"annotation", "returns", "decorator_list", "type_comment", "
 """Fields that say what a thing is, rather than what is done."""
 _NOT_JUDGED: Final = (ast.JoinedStr, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)
 """Nodes whose parts stay: messages, errors, what holds for the reader's sake."""
+
+
+def _places_of(tree: ast.Module) -> Iterator[tuple[int, _Place]]:
+    """With the number of the module's statement that each is in."""
+    for top, statement in enumerate(tree.body):
+        alone = ast.Module([statement], [])
+        for place in _places(alone, None, ""):
+            if place.context.parent is alone:
+                at = Context(tree, place.context.field, place.context.function)
+                place = replace(place, index=top, context=at)
+            yield top, place
 
 
 def _places(

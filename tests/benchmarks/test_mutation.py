@@ -9,11 +9,12 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 import benchmarks.mutation.run
 from benchmarks.mutation import python_form
 from benchmarks.mutation.known import Known
-from benchmarks.mutation.mutants import Key, Module, mutants
+from benchmarks.mutation.mutants import Key, Module, keys, mutants
 from benchmarks.mutation.python_form import functions
 from benchmarks.mutation.run import CleanRunFailed, Outcome, Target, mutants_of, run
 from benchmarks.mutation.table import Measured, measured, share, table
 from benchmarks.mutation.targets import targets
+from checkers import faults_bit
 
 TOY = """
 LIMIT = 3
@@ -270,12 +271,17 @@ def test_entries_of_other_modules_are_left_alone(
 # --- of this repository -------------------------------------------------------------------
 
 
+def test_keys_are_those_of_mutants() -> None:
+    module = Module("checkers.faults_bit", Path(str(faults_bit.__file__)))
+    assert list(keys(module)) == [each.key for each in mutants(module)] != []
+
+
 def test_every_entry_is_of_a_mutant_that_there_is() -> None:
     said = Known.read()
     modules = {each[0] for each in (*said.equivalent, *said.survivors)}
     every = {each.name: each for target in targets() for each in target.modules}
-    keys = {each.key for name in modules for each in mutants(every[name])}
-    assert {*said.equivalent, *said.survivors} <= keys
+    there = {key for name in modules for key in keys(every[name])}
+    assert {*said.equivalent, *said.survivors} <= there
     assert not {*said.equivalent} & {*said.survivors}
 
 
