@@ -33,10 +33,10 @@ CLUSTERS = (
     "framework/hosts",
     "nemesis",
 )
-TUTORIAL = "examples/test_tutorial"
-"""Starts hosts as well, and is as long as a fifth of those: it may run beside them."""
+WITH_SPARK = ("framework/checking/test_standalone_cluster.py",)
+"""Some of its tests use the session, and all share a cluster."""
 GROUP = pytest.StashKey[str]()
-FIRST = ("clusters", "spark", TUTORIAL)
+FIRST = ("clusters", "spark")
 """Groups that take long, and so are begun first."""
 
 
@@ -46,11 +46,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     use Spark, so that there is one session; other files may go anywhere. (xdist reads the marks as
     soon as all is collected, before any hook of ours that changes the list.)"""
     where = item.path.relative_to(Path(__file__).parent).as_posix()
-    if where.startswith(TUTORIAL):
-        group = TUTORIAL
-    elif where.startswith(CLUSTERS):
+    if where.startswith(CLUSTERS):
         group = "clusters"
-    elif "spark" in getattr(item, "fixturenames", ()):
+    elif "spark" in getattr(item, "fixturenames", ()) or where in WITH_SPARK:
         group = "spark"
     else:
         group = where

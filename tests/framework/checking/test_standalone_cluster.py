@@ -28,8 +28,6 @@ from framework.plugins import registry
 
 ROOT = Path(__file__).parents[3]
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
-# The code is new to the workers, so that its kernels are compiled there: 25 s of a core.
-pytestmark = pytest.mark.xdist_group("spark")
 SHORT_LIVED = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 """For the JVMs of a cluster, seven and more on two cores: none lives long enough for more."""
 
