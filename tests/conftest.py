@@ -33,6 +33,8 @@ CLUSTERS = (
     "framework/hosts",
     "nemesis",
 )
+TUTORIAL = "examples/test_tutorial"
+"""Starts hosts as well, and is as long as an eighth of those: it may run beside them."""
 WITH_SPARK = ("framework/checking/test_standalone_cluster.py",)
 """Some of its tests use the session, and all share a cluster."""
 GROUP = pytest.StashKey[str]()
@@ -46,7 +48,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     use Spark, so that there is one session; other files may go anywhere. (xdist reads the marks as
     soon as all is collected, before any hook of ours that changes the list.)"""
     where = item.path.relative_to(Path(__file__).parent).as_posix()
-    if where.startswith(CLUSTERS):
+    if where.startswith(CLUSTERS) and not where.startswith(TUTORIAL):
         group = "clusters"
     elif "spark" in getattr(item, "fixturenames", ()) or where in WITH_SPARK:
         group = "spark"
