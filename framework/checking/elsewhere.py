@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from framework.checking.reading import Place
 from framework.checking.sealing import MANIFEST
+from framework.checking.spark import is_local
 from framework.errors import UsageError
 from framework.plugins.checker import RunData
 
@@ -27,8 +28,7 @@ _LOOKED_AT: Final = 1 << 16
 
 def are_here(spark: Any) -> bool:
     """Whether a session's workers are processes of this machine, with this Python."""
-    master: str = spark.sparkContext.master
-    return master.startswith("local")
+    return is_local(spark.sparkContext.master)
 
 
 def need_seen(spark: Any, files: Sequence[Path]) -> None:

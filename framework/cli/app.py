@@ -43,7 +43,7 @@ def main(argv: list[str]) -> int:
     try:
         if not argv and _COMPLETE not in os.environ:
             raise UsageError(
-                "no command given (run, check, replay, serve, doctor, clean, up; or --help)"
+                "no command given (run, check, replay, serve, trends, doctor, clean, up; or --help)"
             )
         code = app(args=argv, standalone_mode=False, prog_name=PROGRAM)
         return int(code or 0)

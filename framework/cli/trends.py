@@ -4,6 +4,7 @@ from pathlib import Path
 
 from framework.checking.junit import need_target
 from framework.errors import UsageError
+from framework.report.render import write_page
 from framework.report.trends_page import FILE, trends_page
 
 
@@ -15,8 +16,5 @@ def trends_command(results: Path, series: str, output: Path | None) -> int:
     need_target(target, "--output")
     text = trends_page(results, series)
     target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}.tmp")
-    draft.write_text(text, encoding="utf-8", errors="replace")
-    draft.replace(target)
-    print(target)
+    print(write_page(target, text))
     return 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from framework.checking.results import RunResult, verdict_document
-from framework.report.render import MEANING, checker_rows, template
+from framework.report.render import MEANING, checker_rows, template, write_page
 from framework.verdict import worst
 
 log: Final = logging.getLogger(__name__)
@@ -19,9 +19,7 @@ def draw(results: Sequence[RunResult], target: Path) -> bool:
     """Write the page, whole or not at all; whether it was written."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{target.name}.tmp")
-        temporary.write_text(to_html(results), encoding="utf-8", errors="replace")
-        temporary.replace(target)
+        write_page(target, to_html(results))
     except Exception:
         log.exception("%s could not be drawn", target)
         return False

@@ -71,9 +71,13 @@ def draw(folder: Path) -> tuple[Line, ...]:
 
 
 def _written(run: Run, folder: Path, lines: Sequence[Line]) -> Path:
-    page = folder / FILE
-    temporary = page.with_name(f".{FILE}.tmp")
-    temporary.write_text(to_html(run, lines), encoding="utf-8", errors="replace")
+    return write_page(folder / FILE, to_html(run, lines))
+
+
+def write_page(page: Path, text: str) -> Path:
+    """Whole or not at all; a text that is none, as a node may have written, is shown as it can."""
+    temporary = page.with_name(f".{page.name}.tmp")
+    temporary.write_text(text, encoding="utf-8", errors="replace")
     return temporary.replace(page)
 
 
