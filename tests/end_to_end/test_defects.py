@@ -37,9 +37,7 @@ RUNS: Final[Mapping[str, tuple[dict[str, Any], set[str]]]] = {
     ),
     "grant-shutdown-at-once": (
         {"workload": "lifecycle", "time_limit_s": 14},
-        # On a machine that takes much time a grant is hardly ever too early; that brokers which are
-        # on their way out are given partitions is seen by whoever follows the log.
-        {"controlled-shutdown-safety", "replay-invariants"},
+        {"controlled-shutdown-safety"},
     ),
     "ignore-broker-epoch": ({"time_limit_s": 12}, {"zombie-fencing"}),
     "ignore-generation": ({"workload": "groups:churn_s=2", "time_limit_s": 12}, {"groups"}),
@@ -77,7 +75,8 @@ SEED: Final = 11
 AT_ONCE: Final = 2
 """Runs that are recorded at a time: they wait, most of the time."""
 LONGER: Final = 3
-"""So many times as long is a run for which a busy machine did too little, once."""
+"""So many times as long is a run, once, for which a busy machine did too little, or which hid the
+defect from the checkers that are to find it."""
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +103,17 @@ def results(
     results = checked([*RUNS, *HEALTHY], 1)
     wanted = dict.fromkeys(RUNS, Verdict.INVALID) | dict.fromkeys(HEALTHY, Verdict.VALID)
     few = [name for name in wanted if results[name].verdict not in (wanted[name], Verdict.INVALID)]
+    few += [name for name in RUNS if name not in few and not convicting(name, results[name])]
     return results | checked(few, LONGER) if few else results
+
+
+def invalid(result: RunResult) -> set[str]:
+    return {each.name for each in result.checkers if each.verdict is Verdict.INVALID}
+
+
+def convicting(name: str, result: RunResult) -> set[str]:
+    """The checkers that are to find the defect, and did."""
+    return invalid(result) & RUNS[name][1]
 
 
 def test_every_defect_has_a_run() -> None:
@@ -115,8 +124,7 @@ def test_every_defect_has_a_run() -> None:
 def test_a_defect_is_found_and_proved(results: dict[str, RunResult], name: str) -> None:
     result = results[name]
     assert result.verdict is Verdict.INVALID
-    convicting = {each.name for each in result.checkers if each.verdict is Verdict.INVALID}
-    assert convicting & RUNS[name][1], f"found by {convicting}"
+    assert convicting(name, result), f"found by {invalid(result)}"
     for checker in result.checkers:
         for finding in checker.findings:
             assert finding.message
