@@ -96,6 +96,74 @@ def test_topics_of_one_name_are_judged_apart(knew: str) -> None:
     }
 
 
+def test_what_a_deletion_does_not_concern_keeps_its_key() -> None:
+    """Partitions of other topics, those of a topic whose deletion was refused, and what groups
+    committed."""
+
+    def event(f: str, key: str, asked: Any, result: Any, type_: str = "ok") -> Events:
+        own = {"process": 0, "f": f, "key": key}
+        done = {**own, "type": type_, "value": result}
+        return [{**own, "type": "invoke", "value": asked}, done]
+
+    def produced(name: str, value: int, offset: int, topic: str) -> Events:
+        asked = {"value": value, "acks": "all", "idempotent": True}
+        return event("produce", f"{name}/0", asked, {**asked, "offset": offset, "topic_id": topic})
+
+    def two_lives(name: str, delete: str) -> Events:
+        return [
+            *event("create", name, {}, {"topic_id": f"{name}-1"}),
+            *produced(name, 1, 0, f"{name}-1"),
+            *event("delete", name, None, None, delete),
+            *event("create", name, {}, {"topic_id": f"{name}-2"}),
+            *produced(name, 2, 0, f"{name}-2"),
+        ]
+
+    events = [*two_lives("t", "ok"), *two_lives("u", "info")]
+    events += event("create", "tt", {}, {"topic_id": "tt-1"}) + produced("tt", 1, 0, "tt-1")
+    events += event("delete", "tt", None, None, "fail") + produced("tt", 2, 1, "tt-1")
+    events += event("commit", "t/0", {"group": "g", "generation": 1, "offset": 1}, None)
+    found = judge_runs(table([*events, *TRANSACTION])).to_pylist()
+    lives = ("t/0 of t-1", "t/0 of t-2", "u/0 of u-1", "u/0 of u-2")
+    assert {row["key"]: row["verdict"] for row in found} == dict.fromkeys(
+        ("", "1", "t/0", *lives, "tt/0"), "VALID"
+    )
+
+
+TRANSACTION: Events = [
+    {"type": "invoke", "process": 5, "f": "txn", "value": [["send", 1, "a"], ["poll"]]},
+    {"type": "ok", "process": 5, "f": "txn", "value": [["send", 1, [0, "a"]], ["poll", {}]]},
+]
+
+
+def test_a_run_that_cannot_be_judged_keeps_no_other_from_it() -> None:
+    runs = {"odd": MALFORMED, "single": RUNS["single"], "wrong": RUNS["wrong"]}
+    found = judge_runs(pa.concat_tables([table(events, run) for run, events in runs.items()]))
+    apart = [judge_runs(table(events, run)) for run, events in runs.items()]
+    assert found.to_pylist() == pa.concat_tables(apart).to_pylist()
+    odd, *others = found.to_pylist()
+    assert (odd["run"], odd["verdict"], odd["seen"]) == ("odd", "UNKNOWN", 0)
+    assert odd["note"].startswith("the checker failed: Malformed: index 0: the result of 'send'")
+    assert {row["run"] for row in others} == {"single", "wrong"}
+
+
+def test_cycles_are_an_outcome_of_the_run() -> None:
+    """Two transactions that polled what the other had not committed yet."""
+    events: Events = []
+    for process, own in enumerate([1, 2]):
+        asked = [["send", own, "v"], ["poll"]]
+        events.append({"type": "invoke", "process": process, "f": "txn", "value": asked})
+    for process, (own, other) in enumerate([(1, 2), (2, 1)]):
+        done = [["send", own, [0, "v"]], ["poll", {str(other): [[0, "v"]]}]]
+        events.append({"type": "ok", "process": process, "f": "txn", "value": done})
+    found = {row["key"]: row for row in judge_runs(table(events)).to_pylist()}
+    assert {key: row["verdict"] for key, row in found.items()} == {
+        "": "INVALID",
+        "1": "VALID",
+        "2": "VALID",
+    }
+    assert found[""]["checker"] == "kafka-log" and "G1c" in found[""]["findings"]
+
+
 def written(folder: Path, name: str, events: Events) -> Path:
     path = folder / f"{name}.jsonl"
     path.write_text("".join(json.dumps(event) + "\n" for event in events))
