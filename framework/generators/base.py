@@ -15,6 +15,7 @@ from typing import Final, Protocol, TypeAlias
 from framework.errors import EngineError
 from framework.generators.randomness import mix64
 from framework.history.event import NEMESIS, Event, Invocation, Process, is_observer
+from framework.quick import quick
 
 Thread: TypeAlias = int | str
 """0, 1, ... for clients; the others have the name of their process: the nemesis and observers."""
@@ -24,6 +25,7 @@ class GeneratorError(EngineError):
     """A generator raised, or offered what cannot be done."""
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """What a generator may know: the time, the threads, who is free, and the seed."""
@@ -86,6 +88,7 @@ class Pending:
 PENDING: Final = Pending()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Offer:
     """An answer: an operation (type "invoke", with `time` set and `process` a free process) or

@@ -10,6 +10,7 @@ from framework.generators.randomness import below, mix64
 from framework.generators.sources import NOTHING, Nothing, lift, ops
 from framework.generators.wrapper import Wrapper
 from framework.history.event import Event
+from framework.quick import quick
 
 _CHOICE = 0x63686F696365
 """Label of the draws that choose a child."""
@@ -78,10 +79,15 @@ def updated(
     children: tuple[Generator, ...], context: Context, event: Event
 ) -> tuple[Generator, ...]:
     """All children after an event; the same tuple where none of them changed."""
-    after = tuple(child.update(context, event) for child in children)
-    return children if all(a is b for a, b in zip(after, children, strict=True)) else after
+    for position, child in enumerate(children):
+        after = child.update(context, event)
+        if after is not child:
+            others = (other.update(context, event) for other in children[position + 1 :])
+            return (*children[:position], after, *others)
+    return children
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class AnyOf:
     """Whoever is due first. `taken` counts operations, so that ties are drawn anew."""
@@ -106,6 +112,7 @@ class AnyOf:
         return self if after is self.children else AnyOf(after, self.taken)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Mix:
     """A child drawn for each operation. One that is pending is passed over for this time."""

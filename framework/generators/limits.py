@@ -9,6 +9,7 @@ from framework.generators.base import Context, Generator, Offer, Pending, Source
 from framework.generators.sources import NS_PER_S, lift
 from framework.generators.wrapper import Wrapper
 from framework.history.event import Event, Invocation, Process
+from framework.quick import quick
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Limit(Wrapper):
         return Offer(op, Limit(after, self.left - 1))
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class TimeLimit(Wrapper):
     """Nothing at or after `duration` ns from the first operation."""

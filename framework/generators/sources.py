@@ -10,6 +10,7 @@ from typing import Final, TypeAlias, cast
 from framework.generators.base import PENDING, Context, Generator, Offer, Pending, Source
 from framework.generators.randomness import below
 from framework.history.event import NEMESIS, Event, Invocation, Json, Process
+from framework.quick import quick
 
 UNASSIGNED: Final = -1
 """The process of an operation that no thread has been chosen for."""
@@ -151,6 +152,7 @@ class Generate:
         return Generate(self.function, self.calls, current)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Repeat:
     """What `origin` offers first, again and again, each time with fresh draws."""

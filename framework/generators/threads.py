@@ -15,6 +15,7 @@ from framework.generators.randomness import mix64
 from framework.generators.sources import NOTHING, lift
 from framework.generators.wrapper import Wrapper
 from framework.history.event import NEMESIS, Event
+from framework.quick import quick
 
 Predicate: TypeAlias = Callable[[Thread], bool]
 
@@ -30,6 +31,7 @@ def client_threads(threads: frozenset[Thread]) -> tuple[int, ...]:
     return tuple(sorted(thread for thread in threads if isinstance(thread, int)))
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class OnThreads(Wrapper):
     """`gen` sees only the threads that the predicate holds for, and only their events."""
@@ -38,7 +40,7 @@ class OnThreads(Wrapper):
 
     def offer(self, context: Context) -> Offer | None:
         offer = self.gen.offer(context.within(_matching(self.predicate, context.threads)))
-        return None if offer is None else Offer(offer.op, self.around(offer.after))
+        return None if offer is None else Offer(offer.op, OnThreads(offer.after, self.predicate))
 
     def update(self, context: Context, event: Event) -> OnThreads:
         mine = _matching(self.predicate, context.threads)

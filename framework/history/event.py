@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from framework.quick import quick
+
 Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 """What JSON can say: all that is written, and what is read before anybody knows what it is."""
 Recorded: TypeAlias = Any
@@ -32,6 +34,7 @@ def is_observer(process: Process) -> bool:
     return isinstance(process, str) and process.startswith(_OBSERVER)
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """An invocation or a completion.
@@ -65,6 +68,7 @@ def asserted(ext: Mapping[str, Json] | None) -> str | None:
     return said if isinstance(said, str) else None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation(Event):
     """An operation that is to be done: what a generator offers and a client takes."""
@@ -93,6 +97,7 @@ class Invocation(Event):
         )
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion(Event):
     """How an operation ended."""

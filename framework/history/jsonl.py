@@ -1,6 +1,7 @@
 """An event as one line of `history.jsonl`."""
 
 import json
+from json.encoder import encode_basestring as quoted
 from typing import Final
 
 from framework.history.event import Event, Json
@@ -19,22 +20,27 @@ def compact(value: Json) -> str:
 def encode(event: Event) -> bytes:
     """The line, newline included: only the fields that are set, in the order of the format's
     description. Raises as `compact` does."""
-    fields: dict[str, Json] = {}
+    line = "{"
     if event.index >= 0:
-        fields["index"] = event.index
+        line += f'"index":{event.index},'
     if event.time is not None:
-        fields["time"] = event.time
-    fields["type"] = event.type
-    fields["process"] = event.process
-    fields["f"] = event.f
+        line += f'"time":{event.time},'
+    line += f'"type":"{event.type}","process":{_short(event.process)},"f":{_short(event.f)}'
     if event.key is not None:
-        fields["key"] = event.key
+        line += f',"key":{_short(event.key)}'
     if event.value is not None:
-        fields["value"] = event.value
+        line += f',"value":{_short(event.value)}'
     if event.error is not None:
-        fields["error"] = event.error
+        line += f',"error":{compact(event.error)}'
     if event.node is not None:
-        fields["node"] = event.node
+        line += f',"node":{_short(event.node)}'
     if event.ext is not None:
-        fields["ext"] = dict(event.ext)
-    return f"{_ENCODER.encode(fields)}\n".encode()
+        line += f',"ext":{compact(dict(event.ext))}'
+    return f"{line}}}\n".encode()
+
+
+def _short(value: Json) -> str:
+    """As `compact`, which takes five times as long to begin with."""
+    if isinstance(value, str):
+        return quoted(value)
+    return repr(value) if type(value) is int else compact(value)

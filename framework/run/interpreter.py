@@ -202,8 +202,8 @@ class _Scheduler:
         """Until the generator is exhausted and all has completed, or `stop` is set."""
         exhausted = False
         while not self.stop.is_set():
-            while self._take(0):
-                pass
+            while not self.outbox.empty():
+                self._take(0)
             self._give_up_overdue()
             if exhausted and not self.open:
                 return

@@ -51,6 +51,8 @@ def validated(op: Invocation, completion: object, types: tuple[CompletionType, .
         problems.append(f"error {completion.error!r:.200} is not (code, message)")
     if problems or completion.type == "invoke":
         return crashed(op, "INVALID_COMPLETION", "; ".join(problems))
+    if isinstance(completion, Completion):
+        return completion
     return op.completed(
         completion.type,
         completion.value,

@@ -17,7 +17,7 @@ from framework.errors import EngineError
 from framework.history.columns import BATCH_ROWS, SCHEMA
 from framework.history.event import Event
 from framework.history.journal import Journal, seal
-from framework.history.jsonl import encode
+from framework.history.jsonl import compact, encode
 
 ROOT = Path(__file__).parents[3]
 
@@ -67,11 +67,15 @@ JSON = st.recursive(
 )
 
 
-@given(JSON, JSON, st.text(), st.none() | st.tuples(st.text(), st.text()))
+@given(JSON, JSON, st.text(), st.none() | st.tuples(st.text(), st.text()), st.integers())
 def test_any_json_is_one_line_that_reads_back(
-    key: Any, value: Any, f: str, error: tuple[str, str] | None
+    key: Any, value: Any, f: str, error: tuple[str, str] | None, process: int
 ) -> None:
-    line = encode(event(5, key=key, value=value, f=f, error=error))
+    fields: dict[str, Any] = {"process": process, "f": f, "key": key, "value": value}
+    line = encode(event(5, **fields, error=error, node=f, ext={f: value}))
+    given = {"index": 5, "type": "invoke", **fields, "error": error, "node": f, "ext": {f: value}}
+    shown = {name: value for name, value in given.items() if value is not None}
+    assert line.decode() == f"{compact(shown)}\n"
     assert line.count(b"\n") == 1
     assert line.endswith(b"\n")
     back = json.loads(line)
