@@ -2,7 +2,8 @@
 processes ended by the harness's account.
 
 (a) What it told that it appended, and did not tell that it cut off or that a snapshot took the
-place of, is on its disk, in the same epoch with the same CRC. (b) What is on its disk it told of.
+place of, is on its disk, in the same epoch with the same CRC; and so is the newest snapshot that it
+told of. (b) What is on its disk, or was when one of its processes had ended, it told of.
 (c) The logs on its disk are whole, as each process left them. (d) Processes that ended when they
 were asked to had told of themselves. (e) A node told of the requests that clients had answered by
 it.
@@ -12,7 +13,7 @@ a batch that it did not get to tell of, a truncation, which is never below its h
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
@@ -33,9 +34,12 @@ from framework.evidence.kinds import (
     ProcessEnded,
     Served,
     SnapshotFile,
+    SnapshotLoaded,
+    SnapshotWritten,
     Truncated,
     disk_of,
     either_of,
+    evidence_of,
 )
 from framework.evidence.run_events import (
     RunEvents,
@@ -58,16 +62,19 @@ SERVES: Final = ("create", "delete", "metadata", "describe-configs")
 REPORTED: Final = Clause(
     name="told-is-there",
     says="What a node told that it wrote, and not that it is gone, is on its disk",
-    compares="nodes ten records or more of which were held against their disks",
+    compares="nodes of which ten records, or a snapshot of so many, were held against their disks",
     floor=2,
-    because="two are more than one node's luck, and each node of the plan has to be among them",
+    because="two are more than one node's luck, and each node of the plan has to be among them; "
+    "one that fell behind may have a snapshot of another's in place of its records",
     sources=(DISKS, EVENTS),
-    blind="what was written and cut off again between two kills",
+    blind="what was written and cut off again between two kills, or not there at a kill and cut "
+    "off by the next process",
 )
 THERE: Final = Clause(
     name="there-is-told",
     says="A node told of what is on its disk",
-    compares="nodes ten records or more of whose disks were looked up in what they told",
+    compares="nodes of whose disks ten records, or a snapshot of so many, were looked up in what "
+    "they told",
     floor=2,
     because="as above",
     sources=(DISKS, EVENTS),
@@ -105,23 +112,31 @@ SERVED: Final = Clause(
 
 @dataclass(slots=True)
 class Disk:
-    """What lies on a node's disk at the end. `snapshot_end`: of the newest snapshot. `damaged`:
-    logs that were not whole, as any process left them."""
+    """What lies on a node's disk at the end. `snapshots`: all that any process left. `damaged`:
+    logs that were not whole, as any process left them. `gone`: batches that one process left and a
+    later one dropped; of them `lasts` were the ends of logs then."""
 
     log: LogOnDisk | None = None
     damaged: list[LogOnDisk | PartitionLogOnDisk] = field(default_factory=list)
     batches: list[Appended] = field(default_factory=list)
-    snapshot_end: int = 0
+    snapshots: list[SnapshotFile] = field(default_factory=list)
+    gone: list[Appended] = field(default_factory=list)
+    lasts: list[Appended] = field(default_factory=list)
+
+    @property
+    def snapshot_end(self) -> int:
+        """Of the newest."""
+        return max((each.end_offset for each in self.snapshots), default=0)
 
     def feed(self, each: Evidence) -> None:
         """What became of it, in order."""
         match each:
             case LogBegan(dropped=True):
-                self.batches = []
+                self._keep(lambda _: False)
             case LogBegan(offset=start):
-                self.batches = [batch for batch in self.batches if batch.base_offset >= start]
+                self._keep(lambda batch: batch.base_offset >= start)
             case Truncated(end_offset=end):
-                self.batches = [batch for batch in self.batches if batch.base_offset < end]
+                self._keep(lambda batch: batch.base_offset < end)
             case Appended():
                 self.batches.append(each)
             case LogOnDisk():
@@ -130,7 +145,12 @@ class Disk:
             case PartitionLogOnDisk():
                 self.damaged += [each] if each.wrong else []
             case SnapshotFile():
-                self.snapshot_end = max(self.snapshot_end, each.end_offset)
+                self.snapshots.append(each)
+
+    def _keep(self, stays: Callable[[Appended], bool]) -> None:
+        self.lasts += self.batches[-1:]
+        self.gone += [batch for batch in self.batches if not stays(batch)]
+        self.batches = [batch for batch in self.batches if stays(batch)]
 
 
 @dataclass(slots=True)
@@ -143,6 +163,8 @@ class Account:
     found: below this it had a log before it told of anything.
     in_order: its last process said that it ended; or none told anything, not even that it began.
     running: its last process may have gone on while its disk was read.
+    snapshots: where each ends -> that it wrote, or loaded, one with this epoch and digest.
+    killed: how many of its processes did not end in good order.
     """
 
     found: int
@@ -152,6 +174,8 @@ class Account:
     log: LogFold = field(default_factory=LogFold)
     appends: dict[int, dict[Entry, Appended]] = field(default_factory=dict)
     unreported_ends: set[int] = field(default_factory=set)
+    snapshots: dict[int, SnapshotWritten | SnapshotLoaded] = field(default_factory=dict)
+    killed: int = 0
 
     def wrote(self, offset: int, entry: Entry) -> Appended | None:
         return self.appends.get(offset, {}).get(entry)
@@ -169,11 +193,14 @@ class Account:
 
 
 def node_tells_the_truth(events: RunEvents) -> Outcome:
-    lives = incarnations(from_no_disk(events.of(*KINDS, Committed, Exited)))
+    kinds = (*KINDS, Committed, Exited, SnapshotLoaded, SnapshotWritten)
+    lives = incarnations(from_no_disk(events.of(*kinds)))
     disks = {node: _disk(left) for node, left in from_disks(events.evidence).items()}
     tellers = len(from_no_disk(events.of(Appended)))
     nodes, why = set(events.plan.get("nodes") or ()), unreported(events.plan)
     single = alone(events.plan)
+    with_snapshots = _tell_of_snapshots(events.plan)
+    instead: set[str] = set()  # nodes a snapshot of which stands for their records
     held: Counter[str] = Counter()
     looked_up: Counter[str] = Counter()
     read = {node for node, disk in disks.items() if disk.log is not None}
@@ -184,10 +211,14 @@ def node_tells_the_truth(events: RunEvents) -> Outcome:
             findings += _damaged(node, disk, account)
         if disk.log is not None and tellers:
             held[node] = _held(disk, account)
-            looked_up[node] = sum(len(batch.crcs) for batch in disk.batches)
+            looked_up[node] = sum(len(batch.crcs) for batch in (*disk.gone, *disk.batches))
             findings += _compare(node, disk, disk.log, account)
-    reported = {node for node, records in held.items() if records >= ENOUGH}
-    there = {node for node, records in looked_up.items() if records >= ENOUGH}
+            if with_snapshots:
+                findings += _snapshots(node, disk, account)
+                if _reported_snapshot(disk, account) >= ENOUGH:
+                    instead.add(node)
+    reported = instead | {node for node, records in held.items() if records >= ENOUGH}
+    there = instead | {node for node, records in looked_up.items() if records >= ENOUGH}
     ended, unheard = _ended_unreported(events, lives)
     served, silent = _served_unreported(events, lives)
     findings += [*unheard, *silent] if not why else []
@@ -206,7 +237,7 @@ def _held(disk: Disk, reported: Account) -> int:
     """How many records are as they were told."""
     return sum(
         reported.wrote(offset, (batch.epoch, crc)) is not None
-        for batch in disk.batches
+        for batch in (*disk.gone, *disk.batches)
         for offset, crc in enumerate(batch.crcs, batch.base_offset)
     )
 
@@ -228,6 +259,7 @@ def _may_run(plan: Mapping[str, Recorded], node: str) -> bool:
 def _account(lives: Sequence[Sequence[Evidence]], running: bool) -> Account:
     found = _log_end(lives[0]) if lives else None
     reported = Account(found or 0, not lives or _ended(lives[-1]), running)
+    reported.killed = sum(not _ended(life) for life in lives)
     for each in (each for life in lives for each in life):
         reported.log.feed(each)
         match each:
@@ -236,6 +268,10 @@ def _account(lives: Sequence[Sequence[Evidence]], running: bool) -> Account:
                     reported.appends.setdefault(offset, {})[each.epoch, crc] = each
             case Committed():
                 reported.high_watermark = max(reported.high_watermark, each.offset)
+            case SnapshotWritten() | SnapshotLoaded():
+                reported.snapshots[each.end_offset] = each
+            case Booted(log_end=0):  # its disk was wiped
+                reported.snapshots.clear()
     for life, following in pairwise(lives):
         end = _log_end(following)
         if end is not None and not _ended(life):
@@ -258,6 +294,7 @@ def _compare(node: str, disk: Disk, log: LogOnDisk, reported: Account) -> Iterat
     for found in (
         _other_than_reported(node, disk, reported),
         _unreported(node, disk, reported),
+        _never_reported(node, disk, reported),
         _missing(node, disk, log, reported),
     ):
         first = next(found, None)
@@ -320,6 +357,24 @@ def _unreported(node: str, disk: Disk, reported: Account) -> Iterator[Finding]:
             )
 
 
+def _never_reported(node: str, disk: Disk, reported: Account) -> Iterator[Finding]:
+    """Of what a process left, and a later one dropped. One that was killed need not have come to
+    tell of its last batch."""
+    lasts = {(batch.base_offset, batch.epoch, batch.crcs) for batch in disk.lasts}
+    for batch in disk.gone:
+        key = (batch.base_offset, batch.epoch, batch.crcs)
+        if key in lasts or batch.end_offset in reported.unreported_ends:
+            continue
+        for offset, crc in enumerate(batch.crcs, batch.base_offset):
+            if offset >= reported.found and reported.wrote(offset, (batch.epoch, crc)) is None:
+                yield finding(
+                    f"{node} had epoch {batch.epoch}, CRC {crc} at offset {offset} on its disk "
+                    "when a process of it had ended, and never told that it wrote it",
+                    evidence=[batch],
+                    clause=THERE.name,
+                )
+
+
 def _missing(node: str, disk: Disk, log: LogOnDisk, reported: Account) -> Iterator[Finding]:
     """Records at the log's beginning or its end."""
     if log.wrong or reported.running:
@@ -348,6 +403,60 @@ def _entries(disk: Disk) -> Iterator[tuple[Appended, int, Entry]]:
     for batch in disk.batches:
         for offset, crc in enumerate(batch.crcs, batch.base_offset):
             yield batch, offset, (batch.epoch, crc)
+
+
+# --- snapshots ----------------------------------------------------------------------------
+
+
+def _tell_of_snapshots(plan: Mapping[str, Recorded]) -> bool:
+    """Older plans do not say, and their nodes did."""
+    capabilities = plan.get("capabilities")
+    return capabilities is None or evidence_of(SnapshotWritten) <= set(capabilities)
+
+
+def _reported_snapshot(disk: Disk, reported: Account) -> int:
+    """Where the newest ends that lies there as it was told; 0: none does."""
+    found = (each.end_offset for each in disk.snapshots if _is_reported(each, reported))
+    return max(found, default=0)
+
+
+def _is_reported(file: SnapshotFile, reported: Account) -> bool:
+    append = reported.snapshots.get(file.end_offset)
+    return (
+        append is not None and append.epoch == file.epoch and file.digest in (None, append.digest)
+    )
+
+
+def _snapshots(node: str, disk: Disk, reported: Account) -> Iterator[Finding]:
+    """Of each kind the first. A process that was killed need not have come to tell of one."""
+    known = [each for each in disk.snapshots if each.end_offset > reported.found]
+    silent = [each for each in known if each.end_offset not in reported.snapshots]
+    if len(silent) > reported.killed:
+        yield finding(
+            f"{node} has a snapshot of what is below {silent[0].end_offset} on its disk, and never "
+            "told of it",
+            evidence=silent[:1],
+            clause=THERE.name,
+        )
+    for file in known:
+        append = reported.snapshots.get(file.end_offset)
+        if append is not None and not _is_reported(file, reported):
+            yield finding(
+                f"{node} told of a snapshot of what is below {file.end_offset}, of epoch "
+                f"{append.epoch}; on its disk is another one, of epoch {file.epoch}",
+                evidence=[append, file],
+                clause=REPORTED.name,
+            )
+            break
+    newest = max(reported.snapshots.values(), key=lambda each: each.end_offset, default=None)
+    if newest is None or reported.running or newest.end_offset <= disk.snapshot_end:
+        return
+    yield finding(
+        f"{node} told of a snapshot of what is below {newest.end_offset}; the newest one on its "
+        f"disk ends at {disk.snapshot_end}",
+        evidence=[newest],
+        clause=REPORTED.name,
+    )
 
 
 # --- processes and answers ----------------------------------------------------------------
@@ -419,7 +528,15 @@ class NodeTellsTheTruth(RunChecker):
     clauses = (REPORTED, THERE, WHOLE, ENDED, SERVED)
     check_run = RunCheck(
         node_tells_the_truth,
-        evidence=(*KINDS, Committed, Exited, ProcessEnded, Served),
+        evidence=(
+            *KINDS,
+            Committed,
+            Exited,
+            ProcessEnded,
+            Served,
+            SnapshotLoaded,
+            SnapshotWritten,
+        ),
         disk=(Appended, Truncated, LogBegan, LogOnDisk, SnapshotFile, PartitionLogOnDisk),
         fs=SERVES,
     )

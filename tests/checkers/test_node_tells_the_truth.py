@@ -24,6 +24,7 @@ from framework.verdict import Verdict
 
 Entry = tuple[int, int]
 """Epoch and CRC."""
+DIGEST = "d"
 
 
 @dataclass
@@ -42,6 +43,8 @@ class DiskStory(Story):
     partitions: list[kinds.PartitionLogOnDisk] = field(default_factory=list)
     copies: dict[str, list[tuple[int, list[list[Any]]]]] = field(default_factory=dict)
     """Node -> where the log began and what it held whenever a process had ended."""
+    digest: str | None = DIGEST
+    """Of the images in snapshots on disks."""
 
     # --- what is on disk ------------------------------------------------------------------
 
@@ -51,7 +54,7 @@ class DiskStory(Story):
     def cut(self, node: str, end: int) -> None:
         self.logs[node] = [each for each in self.logs[node] if each[0] < end]
 
-    def begin(self, node: str, start: int) -> None:
+    def put(self, node: str, start: int) -> None:
         """A snapshot takes the place of the segments below."""
         self.snapshots[node] = self.starts[node] = start
         self.logs[node] = [each for each in self.logs[node] if each[0] >= start]
@@ -75,6 +78,13 @@ class DiskStory(Story):
     def truncate(self, node: str, end: int) -> None:
         self.cut(node, end)
         self.event(node, "truncate", end_offset=end)
+
+    def begin(self, node: str, start: int, *, fetched: bool = False) -> None:
+        """As an honest node does it."""
+        self.put(node, start)
+        self.event(node, "log_start", offset=start, dropped=fetched)
+        source = "fetched" if fetched else "local"
+        self.event(node, "snap_load", end_offset=start, epoch=1, digest=DIGEST, source=source)
 
     def boot(self, node: str, *given: Any, **more: Any) -> NodeEvent:
         """Finds what is on disk."""
@@ -143,7 +153,11 @@ class DiskStory(Story):
         )
         if node in self.snapshots:
             end = self.snapshots[node]
-            found.append(kinds.SnapshotFile(**common, end_offset=end, epoch=1, records=0, wrong=()))
+            found.append(
+                kinds.SnapshotFile(
+                    **common, end_offset=end, epoch=1, records=0, wrong=(), digest=self.digest
+                )
+            )
         return found
 
 
@@ -264,7 +278,6 @@ def test_truncation_that_was_not_reported_of_before_a_restart() -> None:
 def test_log_that_begins_behind_a_snapshot() -> None:
     story = running()
     story.begin("c1", 3)
-    story.event("c1", "log_start", offset=3, dropped=False)
     story.append("c1", 3, 1, 13)
     story.exit("c1")
     assert_not_accused(judged(story))
@@ -272,15 +285,14 @@ def test_log_that_begins_behind_a_snapshot() -> None:
 
 def test_snapshot_whose_place_in_the_log_was_not_reported_of() -> None:
     story = running()
-    story.begin("c1", 1)
+    story.put("c1", 1)
     assert_not_accused(judged(story))
 
 
 def test_log_that_was_dropped_for_a_snapshot_of_another_node() -> None:
     story = running()
     story.append("c1", 3, 1, 13, leader=True)
-    story.begin("c1", 9)
-    story.event("c1", "log_start", offset=9, dropped=True)
+    story.begin("c1", 9, fetched=True)
     story.append("c1", 9, 2, 29)
     story.exit("c1")
     assert_not_accused(judged(story))
@@ -289,7 +301,7 @@ def test_log_that_was_dropped_for_a_snapshot_of_another_node() -> None:
 def test_log_that_was_dropped_when_the_process_was_killed_over_it() -> None:
     story = running()
     story.append("c1", 3, 1, 13, leader=True)
-    story.begin("c1", 9)
+    story.put("c1", 9)
     assert_not_accused(judged(story))
 
 
@@ -309,29 +321,141 @@ def restarted() -> DiskStory:
     return story
 
 
-@pytest.mark.parametrize(("end", "compared"), [(3, 10), (1, 8), (0, 7)])
-def test_what_was_cut_off_by_the_next_process_is_not_compared(end: int, compared: int) -> None:
-    """Three records on each of the others; on c1 what is left, and one more."""
+@pytest.mark.parametrize("end", [3, 1, 0])
+def test_what_the_next_process_cut_off_is_looked_up_as_it_was_left(end: int) -> None:
+    """Three records on each node, and one more on c1."""
     story = restarted()
     story.truncate("c1", end)
     story.append("c1", end, 2, 23)
     story.exit("c1")
     outcome = judged(story)
     assert_not_accused(outcome)
-    assert outcome.figures["compared"] == compared
+    assert outcome.figures["compared"] == 10
 
 
-@pytest.mark.parametrize(("start", "compared"), [(0, 10), (1, 9), (3, 7), (9, 7)])
-def test_what_a_snapshot_took_the_place_of_is_not_compared(start: int, compared: int) -> None:
+@pytest.mark.parametrize("start", [0, 1, 3, 9])
+def test_what_a_snapshot_took_the_place_of_is_looked_up_as_it_was_left(start: int) -> None:
     story = restarted()
     if start:
-        story.begin("c1", start)
-        story.event("c1", "log_start", offset=start, dropped=start == 9)
+        story.begin("c1", start, fetched=start == 9)
     story.append("c1", max(start, 3), 1, 13)
     story.exit("c1")
     outcome = judged(story)
     assert_not_accused(outcome)
-    assert outcome.figures["compared"] == compared
+    assert outcome.figures["compared"] == 10
+
+
+def test_snapshot_and_last_batch_that_a_killed_process_did_not_get_to_tell_of() -> None:
+    """The next one drops the batch, for a snapshot of another node."""
+    story = running()
+    story.write("c1", 3, 1, 13)
+    story.put("c1", 1)
+    story.boot("c1", (1, 1, 1))
+    story.begin("c1", 9, fetched=True)
+    story.exit("c1")
+    assert_not_accused(judged(story))
+
+
+def test_batch_of_a_killed_process_behind_which_others_wrote_before_it_was_dropped() -> None:
+    story = running()
+    story.write("c1", 3, 1, 13)
+    story.boot("c1", (1, 1, 1))
+    story.append("c1", 4, 1, 14)
+    story.boot("c1", (1, 1, 1))
+    story.begin("c1", 9, fetched=True)
+    story.exit("c1")
+    assert_not_accused(judged(story))
+
+
+def test_snapshot_and_log_that_were_there_before_the_run() -> None:
+    story = running()
+    story.write("b1", 0, 1, 10)
+    story.write("b1", 1, 1, 11)
+    story.put("b1", 1)
+    story.boot("b1")
+    story.begin("b1", 9, fetched=True)
+    story.exit("b1")
+    assert_not_accused(judged(story))
+
+
+def test_disk_that_was_wiped_with_its_snapshot() -> None:
+    story = running()
+    story.begin("c1", 3)
+    story.logs["c1"], story.starts["c1"] = [], 0
+    del story.snapshots["c1"]
+    story.boot("c1", None)
+    story.append("c1", 0, 1, 10)
+    story.exit("c1")
+    assert_not_accused(judged(story))
+
+
+def test_snapshots_that_newer_ones_took_the_place_of() -> None:
+    story = running()
+    story.begin("c1", 1)
+    story.begin("c1", 3)
+    story.exit("c1")
+    assert_not_accused(judged(story))
+
+
+def test_snapshot_whose_digest_cannot_be_read() -> None:
+    story = behind_a_snapshot()
+    story.digest = None
+    assert engine_judged(NodeTellsTheTruth(), story).verdict is Verdict.VALID
+
+
+def test_nodes_that_are_to_tell_of_no_snapshot() -> None:
+    story = clean()
+    story.put("c1", 3)
+    story.plan = {**story.plan, "capabilities": ["evidence:appended", "disk:snapshot-file"]}
+    assert_not_accused(judged(story))
+
+
+def behind_a_snapshot(end: int = 12) -> DiskStory:
+    """c2 fell behind, and has a snapshot of another node in place of almost all records."""
+    story = complete()
+    story.logs["c2"] = []
+    story.events = [
+        each for each in story.events if each.node != "c2" or each.type in ("boot", "exit")
+    ]
+    exits = [each for each in story.events if (each.node, each.type) == ("c2", "exit")]
+    story.events = [each for each in story.events if each not in exits]
+    story.begin("c2", end, fetched=True)
+    story.append("c2", end, 1, 77)
+    story.exit("c2")
+    return story
+
+
+@pytest.mark.parametrize(("end", "verdict"), [(10, Verdict.VALID), (9, Verdict.UNKNOWN)])
+def test_snapshot_of_ten_records_is_as_good_as_they_are(end: int, verdict: Verdict) -> None:
+    result = engine_judged(NodeTellsTheTruth(), behind_a_snapshot(end))
+    assert result.verdict is verdict, result.findings
+    for clause in ("told-is-there", "there-is-told"):
+        assert clause_of(result, clause).verdict is verdict
+
+
+def test_records_that_only_a_copy_of_a_disk_has_are_enough() -> None:
+    """The disk was wiped after the process had been killed."""
+    story = complete()
+    story.boot("c1")
+    story.logs["c1"] = []
+    story.boot("c1", None)
+    story.exit("c1")
+    story.end_of("c1", -9)
+    story.end_of("c1", 0)
+    result = engine_judged(NodeTellsTheTruth(), story)
+    assert clause_of(result, "there-is-told").verdict is Verdict.VALID, result.findings
+
+
+def test_snapshot_that_a_killed_process_left_is_no_evidence_of_what_it_told() -> None:
+    """A node that tells nothing behind one, and of which nothing else is known."""
+    story = behind_a_snapshot()
+    story.logs["c2"] = []
+    story.events = [
+        each
+        for each in story.events
+        if each.node != "c2" or each.type not in ("snap_load", "append", "log_start", "exit")
+    ]
+    assert_unknown(NodeTellsTheTruth(), story, "told-is-there", "there-is-told")
 
 
 def test_log_that_still_holds_what_is_below_its_beginning() -> None:
@@ -625,8 +749,50 @@ def truncation_that_was_reported_and_not_done(story: DiskStory) -> None:
 
 @PLANTED.violation("c1 begins at 3", "no snapshot reaches", on=clean)
 def log_that_begins_where_no_snapshot_reaches(story: DiskStory) -> None:
-    story.begin("c1", 3)
+    story.put("c1", 3)
     story.snapshots["c1"] = 2
+    story.event("c1", "snap_load", end_offset=2, epoch=1, digest=DIGEST, source="local")
+
+
+@PLANTED.violation("c2 has a snapshot", "below 12", "never told", on=behind_a_snapshot)
+def node_that_is_silent_behind_a_snapshot(story: DiskStory) -> None:
+    silent(story, node="c2")
+
+
+@PLANTED.violation("c2 has a snapshot", "below 12", "never told", on=behind_a_snapshot)
+def snapshot_of_which_a_node_does_not_tell(story: DiskStory) -> None:
+    story.events = [each for each in story.events if each.type != "snap_load"]
+
+
+@PLANTED.violation("c2 has epoch 1, CRC 77 at offset 12", "never told", on=behind_a_snapshot)
+def record_behind_a_snapshot_of_which_a_node_does_not_tell(story: DiskStory) -> None:
+    story.events = [each for each in story.events if each.fields.get("crcs") != [77]]
+
+
+@PLANTED.violation("c2 told of a snapshot", "below 12", "another one", on=behind_a_snapshot)
+def snapshot_of_another_image_than_was_told(story: DiskStory) -> None:
+    story.digest = "e"
+
+
+@PLANTED.violation("c2 told of a snapshot", "of epoch 2", "of epoch 1", on=behind_a_snapshot)
+def snapshot_of_another_epoch_than_was_told(story: DiskStory) -> None:
+    loaded = next(each for each in story.events if each.type == "snap_load")
+    loaded.fields["epoch"] = 2
+
+
+@PLANTED.violation("c1 told of a snapshot", "below 9", "ends at 3", on=running)
+def snapshot_that_was_told_of_and_is_not_there(story: DiskStory) -> None:
+    story.begin("c1", 3)
+    story.event("c1", "snap_load", end_offset=9, epoch=1, digest=DIGEST, source="local")
+
+
+@PLANTED.violation("c1 had epoch 1, CRC 13 at offset 3", "never told", on=running)
+def records_of_a_killed_process_that_only_a_copy_of_its_disk_has(story: DiskStory) -> None:
+    story.write("c1", 3, 1, 13)
+    story.write("c1", 4, 1, 14)
+    story.boot("c1", (1, 1, 1))
+    story.begin("c1", 9, fetched=True)
+    story.exit("c1")
 
 
 @PLANTED.violation("c1", "damaged at byte 7", on=clean)
