@@ -45,9 +45,9 @@ LISTS: Final = ("describe-cluster", "describe-topics")
 CONTROL: Final = frozenset({*VIEWS, "heartbeat"})
 """What a node with that role is asked at its controllers' listener."""
 ALL_KINDS: Final = "a control request"
-NO_ANSWER: Final = frozenset({CONNECTION_FAILED, CONNECTION_LOST, "NO_CLIENT"})
-"""Codes of requests of which nothing can be told: of one that had no answer in time, that it
-waited."""
+NO_ANSWER: Final = frozenset({CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST})
+"""Codes of requests that waited in vain: a node that drops them has no place for them, either."""
+NOT_ASKED: Final = "NO_CLIENT"
 MEDIAN_OF: Final = 5
 """So many times at least, beside floods and without one: what two or three tell may be chance."""
 SLOWER: Final = 4
@@ -69,9 +69,11 @@ FLOODS: Final = 2
 UNDELAYED: Final = Clause(
     name="undelayed",
     says="A control request does not wait in line with a flood of data requests",
-    compares="answers to control requests beside floods whose own requests waited for long",
-    floor=10,
-    because="two medians of five: of two kinds of request, or of two nodes",
+    compares="nodes of which five control requests beside floods whose own waited for long were "
+    "held against five without one",
+    floor=2,
+    because="medians of five on two nodes, and each node of the plan that is controller and broker "
+    "has to be among them: a node that was spared tells nothing of the others",
     sources=(LEDGER, CLIENTS),
     blind="a delay below the share of the flood's own that is asked for; controllers that are no "
     "brokers, which have no data requests; what nodes ask each other",
@@ -79,7 +81,7 @@ UNDELAYED: Final = Clause(
 NO_ELECTION: Final = Clause(
     name="no-election",
     says="No controller loses its leadership to a flood of data requests",
-    compares="floods in peace beside which nodes told their leader epoch twice and more",
+    compares="floods in peace beside which most controllers told their leader epoch twice and more",
     floor=2,
     because="what one flood did or did not do may be chance",
     sources=(LEDGER, CLIENTS, EVENTS),
@@ -90,7 +92,7 @@ NO_ELECTION: Final = Clause(
 NONE_FENCED: Final = Clause(
     name="none-fenced",
     says="No broker is fenced, for want of heartbeats, by a flood of data requests",
-    compares="floods in peace beside which brokers told twice and more who can be used",
+    compares="floods in peace beside which most brokers told twice and more who can be used",
     floor=2,
     because="what one flood did or did not do may be chance",
     sources=(LEDGER, CLIENTS),
@@ -147,9 +149,11 @@ def isolation(events: RunEvents, options: IsolationOptions = IsolationOptions())
     found = _beside_floods(events, calm, times, options.busy * 1000)
     disturbed = Disturbed(events, times, calm, options.busy * 1000)
     judgements: dict[Clause, Judgement] = {
-        UNDELAYED: _undelayed(found, _no_node_is_both(events), options.share),
-        NO_ELECTION: disturbed.by(_epochs(events), NO_ELECTION, _hand_overs_unreported(events)),
-        NONE_FENCED: disturbed.by(_lists(events), NONE_FENCED),
+        UNDELAYED: _undelayed(found, events, options.share),
+        NO_ELECTION: disturbed.by(
+            _epochs(events), NO_ELECTION, CONTROLLER, _hand_overs_unreported(events)
+        ),
+        NONE_FENCED: disturbed.by(_lists(events), NONE_FENCED, BROKER),
     }
     counts: dict[str, Count] = {clause.name: count for clause, (count, _) in judgements.items()}
     if floods and not calm:
@@ -239,7 +243,7 @@ def _span(first: Operation, last: Operation) -> tuple[int, int]:
 @dataclass(frozen=True, slots=True)
 class Waited:
     """A control request beside a flood. `share`: its time by that of the node's data requests;
-    infinite, as `ms`, of one that had no answer in time."""
+    infinite, as `ms`, of one that had no answer."""
 
     operation: Operation
     ms: float
@@ -255,7 +259,7 @@ def _control(events: RunEvents) -> Iterator[Operation]:
     """Control requests of which something can be told."""
     serving = {name for name, roles in _roles(events).items() if CONTROLLER in roles}
     for each in (*events.observations, *events.operations):
-        reported = each.ok or (each.failed and each.error_code not in NO_ANSWER)
+        reported = each.ok or each.error_code not in (None, NOT_ASKED)
         if reported and each.f in CONTROL and each.node in serving:
             yield each
 
@@ -264,12 +268,9 @@ def _roles(events: RunEvents) -> Mapping[str, set[str]]:
     return {name: set(node.get("roles") or ()) for name, node in _nodes(events).items()}
 
 
-def _no_node_is_both(events: RunEvents) -> str:
-    """Why no node has data requests and control requests, by the plan; empty: some have."""
-    roles = _roles(events).values()
-    if not roles or any({CONTROLLER, BROKER} <= each for each in roles):
-        return ""
-    return "by its plan no node is controller and broker at once"
+def _of_role(events: RunEvents, *roles: str) -> set[str]:
+    """The nodes of the plan that have all of them."""
+    return {name for name, own in _roles(events).items() if own.issuperset(roles)}
 
 
 def _beside_floods(
@@ -285,7 +286,7 @@ def _beside_floods(
         if not times.calm(begin_ns, end_ns):
             continue
         node = str(each.node)
-        ms = inf if each.error_code == CLIENT_TIMED_OUT else (end_ns - begin_ns) / 1e6
+        ms = inf if each.error_code in NO_ANSWER else (end_ns - begin_ns) / 1e6
         if times.quiet(begin_ns, end_ns):
             without[node, each.f].append(ms)
         for flood, waited_ms in busy:
@@ -306,13 +307,18 @@ def _enough(own: Sequence[Waited], without: Sequence[float]) -> bool:
     return min(len(own), len(without)) >= MEDIAN_OF
 
 
-def _undelayed(found: Mapping[tuple[str, str], Beside], no_occasion: str, most: float) -> Judgement:
-    findings = []
+def _undelayed(
+    found: Mapping[tuple[str, str], Beside], events: RunEvents, most: float
+) -> Judgement:
+    findings, judged = [], set()
     for (node, f), (own, without) in found.items():
         ms, usual_ms = median(each.ms for each in own), median(without)
+        if usual_ms == inf:  # nor is there an answer without a flood
+            continue
+        judged.add(node)
         if _share(own) < most or ms < SLOWER * usual_ms:
             continue
-        said = "had no answer in time" if ms == inf else f"took {ms:.1f} ms"
+        said = "had no answer" if ms == inf else f"took {ms:.1f} ms"
         data_ms = median(each.flood.waited_ms[node] for each in own)
         findings.append(
             finding(
@@ -323,7 +329,10 @@ def _undelayed(found: Mapping[tuple[str, str], Beside], no_occasion: str, most: 
                 clause=UNDELAYED.name,
             )
         )
-    return no_occasion or sum(len(own) for own, _ in found.values()), findings
+    both = _of_role(events, CONTROLLER, BROKER)
+    if _roles(events) and not both:
+        return "by its plan no node is controller and broker at once", findings
+    return (len(judged), len(judged | both)), findings
 
 
 def _share(own: Iterable[Waited]) -> float:
@@ -342,12 +351,25 @@ def _witnesses(own: Sequence[Waited]) -> list[Operation]:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two answers of one node, one after the other. `says`: what happened in between; empty:
-    nothing."""
+    """Two answers of one node, one after the other. `in_vain`: it was asked in between, and did
+    not answer. `says`: what happened in between; empty: nothing."""
 
     before: Operation
     after: Operation
+    in_vain: bool
     says: str
+
+    def is_beside(self, flood: Flooded) -> bool:
+        """Whether both were asked for and told beside the flood, or just after it."""
+        begin_ns, end_ns = _span(self.before, self.after)
+        return flood.begin_ns <= begin_ns and end_ns <= flood.end_ns + AFTER_NS
+
+    def is_around(self, flood: Flooded) -> bool:
+        """Whether the node answered nothing then: of the time between both, half and more was that
+        of the flood."""
+        begin_ns, end_ns = _span(self.before, self.after)
+        shared_ns = min(end_ns, flood.end_ns + AFTER_NS) - max(begin_ns, flood.begin_ns)
+        return self.in_vain and 2 * shared_ns >= end_ns - begin_ns
 
 
 def _epochs(events: RunEvents) -> list[Pair]:
@@ -358,14 +380,14 @@ def _epochs(events: RunEvents) -> list[Pair]:
         snapshots[each.node].append(each)
     names, machines = _names(events, CONTROLLER), Machines.of(events.plan)
     pairs = []
-    for before, after in reported:
+    for before, after, in_vain in reported:
         left = names.get(before.result["leader"])
         own = snapshots[left] if left is not None else ()
         risen = before.result["leader_epoch"] < after.result["leader_epoch"]
         begin_ns, end_ns = _span(before, after)
         by_ns = machines.of_node(left or "").until_ns(end_ns, SNAPSHOT_NS)
         lost = risen and left is not None and not _handed_over(begin_ns, by_ns, own)
-        pairs.append(Pair(before, after, _risen(before, after) if lost else ""))
+        pairs.append(Pair(before, after, in_vain, _risen(before, after) if lost else ""))
     return pairs
 
 
@@ -389,21 +411,24 @@ def _lists(events: RunEvents) -> list[Pair]:
     """Lists of brokers; of the plan's own, for others come and go."""
     names = _names(events, BROKER)
     return [
-        Pair(before, after, _left_out(before, after, names))
-        for before, after in _reported_by_node(events, LISTS)
+        Pair(before, after, in_vain, _left_out(before, after, names))
+        for before, after, in_vain in _reported_by_node(events, LISTS)
     ]
 
 
 def _reported_by_node(
     events: RunEvents, fs: Sequence[str]
-) -> Iterator[tuple[Operation, Operation]]:
-    """Answers to a question, each with the next one of its node."""
+) -> Iterator[tuple[Operation, Operation, bool]]:
+    """Answers to a question, each with the next one of its node, and whether that was asked in
+    vain in between."""
     reported: dict[tuple[str, str], list[Operation]] = defaultdict(list)
     for each in events.observations:
-        if each.ok and each.f in fs:
+        if each.f in fs and (each.ok or each.error_code in NO_ANSWER):
             reported[str(each.node), each.f].append(each)
     for own in reported.values():
-        yield from pairwise(own)
+        answers = [place for place, each in enumerate(own) if each.ok]
+        for one, other in pairwise(answers):
+            yield own[one], own[other], other > one + 1
 
 
 def _names(events: RunEvents, role: str) -> Mapping[Recorded, str]:
@@ -419,6 +444,15 @@ def _left_out(before: Operation, after: Operation, names: Mapping[Recorded, str]
     return f"{after.node} listed {gone}, and then no longer" if gone else ""
 
 
+def _watchers(flood: Flooded, pairs: Iterable[Pair]) -> set[str | None]:
+    """Nodes that told something while the flood went on, and again then or just after it."""
+    return {
+        each.after.node
+        for each in pairs
+        if each.is_beside(flood) and each.before.began_ns <= flood.end_ns
+    }
+
+
 class Disturbed:
     """Holds what happened beside floods against what happened without one. `floods`: those during
     which no fault held."""
@@ -426,6 +460,7 @@ class Disturbed:
     def __init__(
         self, events: RunEvents, times: Times, floods: Iterable[Flooded], busy_ms: float
     ) -> None:
+        self._events = events
         self._recovery_ns = recovery_ns(events.plan)
         self._times = times
         floods = list(floods)
@@ -440,12 +475,21 @@ class Disturbed:
     def _in_peace(self, begin_ns: float, end_ns: float) -> bool:
         return self._times.calm(begin_ns, end_ns, self._recovery_ns)
 
-    def by(self, pairs: Sequence[Pair], clause: Clause, no_occasion: str = "") -> Judgement:
+    def by(
+        self, pairs: Sequence[Pair], clause: Clause, role: str, no_occasion: str = ""
+    ) -> Judgement:
         """What a flood did is a finding where more than one did it, and more often than it
-        happens without one. Else nothing can be told from that flood."""
+        happens without one. Else nothing can be told from that flood. Nor can it from one beside
+        which most nodes of that role are silent."""
         if no_occasion or self._no_peace:
             return no_occasion or self._no_peace, ()
-        watched = [(flood, own) for flood in self._floods if (own := _beside(flood, pairs))]
+        beside = [(flood, self._beside(flood, pairs)) for flood in self._floods]
+        asked = len(_of_role(self._events, role))
+        watched = [
+            (flood, own)
+            for flood, own in beside
+            if any(pair.says for pair in own) or 2 * len(_watchers(flood, own)) > max(asked, 1)
+        ]
         hit = [(flood, pair) for flood, own in watched for pair in own if pair.says]
         unsettled = {flood.operation.index for flood, _ in hit}
         count = len(watched) - len(unsettled)
@@ -461,6 +505,14 @@ class Disturbed:
         ]
         return count, [finding(message, witnesses, clause=clause.name)]
 
+    def _beside(self, flood: Flooded, pairs: Iterable[Pair]) -> list[Pair]:
+        return [
+            each
+            for each in pairs
+            if each.is_beside(flood)
+            or (each.is_around(flood) and self._in_peace(*_span(each.before, each.after)))
+        ]
+
     def _without(self, pairs: Iterable[Pair]) -> float:
         """How often it happened, in peace, in as much time without a flood as one takes."""
         spans = [(*_span(each.before, each.after), bool(each.says)) for each in pairs]
@@ -473,16 +525,6 @@ class Disturbed:
         times, _ = _merged((begin_ns, end_ns) for begin_ns, end_ns, happened in quiet if happened)
         lasts_ns = median(each.end_ns - each.begin_ns + AFTER_NS for each in self._floods)
         return times * lasts_ns / max(total_ns, 1)
-
-
-def _beside(flood: Flooded, pairs: Iterable[Pair]) -> list[Pair]:
-    """Those of which both were asked for and told beside the flood, or just after it."""
-    return [
-        each
-        for each in pairs
-        if flood.begin_ns <= each.before.began_ns
-        and _ended_ns(each.after) <= flood.end_ns + AFTER_NS
-    ]
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> tuple[int, int]:
