@@ -6,9 +6,9 @@ plan every part is given whole, and asks `RunEvents.has` for whom it is to judge
 adds up as what keys of a run do (`results.checker_result`): counts, findings and figures.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,9 @@ from framework.evidence.run_events import Part
 from framework.plugins.checker import Table
 from framework.verdict import Verdict
 
+Rows: TypeAlias = tuple[type[Evidence], Table]
+"""Some of one kind."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cut:
@@ -29,12 +32,10 @@ class Cut:
     columns: Sequence[str]
     whole: tuple[type[Evidence], ...] = ()
 
-    def of(self, part: Part, tables: Mapping[type[Evidence], Table]) -> dict[type[Evidence], Table]:
-        """What a part is given of evidence, by kind."""
-        return {
-            kind: self._own(part, table) if self._has_key(kind, table) else table
-            for kind, table in tables.items()
-        }
+    def of(self, part: Part, tables: Iterable[Rows]) -> Iterator[Rows]:
+        """What a part is given of evidence."""
+        for kind, table in tables:
+            yield kind, self._own(part, table) if self._has_key(kind, table) else table
 
     def _has_key(self, kind: type[Evidence], table: Table) -> bool:
         return not issubclass(kind, self.whole) and set(self.columns) <= set(table.column_names)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +27,9 @@ from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of, read
 from framework.plugins.checker import RunData, RunTables, Table
+
+PIECE: Final = 1 << 16
+"""Rows of evidence that are read at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +106,13 @@ class SealedEvidence(Mapping[str, Table]):
 
     def __getitem__(self, kind: str) -> Table:
         return pa.concat_tables(map(_read, self._files[kind]))
+
+    def pieces(self, kind: str) -> Iterator[Table]:
+        """The same rows, some at a time."""
+        for path in self._files[kind]:
+            with pq.ParquetFile(path) as file:
+                for batch in file.iter_batches(PIECE, use_threads=False):
+                    yield pa.Table.from_batches([batch])
 
     def __contains__(self, kind: object) -> bool:
         return kind in self._files  # without reading it

@@ -14,17 +14,18 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from operator import itemgetter
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from framework.checking.cuts import Cut, as_part, parts
+from framework.checking.cuts import Cut, Rows, as_part, parts
 from framework.checking.keyed import OUTCOME_ARROW, Judged, Outcome, Row, failed, judged_together
+from framework.checking.reading import SealedEvidence
 from framework.checking.workers import by_reference_counts
 from framework.evidence.catalogue import KINDS, concrete
 from framework.evidence.kinds import DISK, Evidence
+from framework.evidence.narrow import narrow
 from framework.evidence.rows import EvidenceRows
 from framework.evidence.run_events import WHOLE_RUN, FaultRecord, NemesisEvent, Part, RunEvents
 from framework.evidence.schemas import rows_of
@@ -161,15 +162,14 @@ def looked_at(run: RunData, checks: Sequence[RunCheck], part: Part = WHOLE_RUN) 
     observations: Sequence[Operation] = ()
     if any(check.observations for check in checks):
         observations = operations_of(run.observations)
-    evidence = sorted(evidence_for(checks, run.evidence), key=itemgetter(0))
-    tables = {KINDS[kind]: table for kind, table in evidence}
+    evidence = evidence_for(checks, run.evidence)
     if part != WHOLE_RUN:
         (cut,) = {check.by for check in checks}
-        tables = tables if cut is None else cut.of(part, tables)
+        evidence = evidence if cut is None else cut.of(part, evidence)
     return RunEvents(
         operations=sorted(operations, key=lambda each: each.index),
         observations=sorted(observations, key=lambda each: each.index),
-        evidence=evidence_of(tables),
+        evidence=evidence_of((kind, narrow(table)) for kind, table in evidence),
         nemesis=[*map(_nemesis_event, run.nemesis.to_pylist())]
         if any(check.nemesis for check in checks)
         else (),
@@ -181,30 +181,39 @@ def looked_at(run: RunData, checks: Sequence[RunCheck], part: Part = WHOLE_RUN) 
     )
 
 
-def evidence_for(
-    checks: Iterable[RunCheck], evidence: Mapping[str, Table]
-) -> Iterator[tuple[str, Table]]:
-    """Kind -> the rows of it at which any of the checks looks, where there are some."""
+def evidence_for(checks: Iterable[RunCheck], evidence: Mapping[str, Table]) -> Iterator[Rows]:
+    """The rows at which any of the checks looks, a table of some of one kind at a time; kinds by
+    their names."""
     checks = list(checks)
     reported = set(concrete(each for check in checks for each in check.evidence))
     on_disk = set(concrete(each for check in checks for each in check.disk))
-    for kind in KINDS.values():
-        if kind.kind not in evidence or kind not in reported | on_disk:
+    for name in sorted(evidence.keys() & KINDS.keys()):
+        kind = KINDS[name]
+        if kind not in reported | on_disk:
             continue
-        table = evidence[kind.kind]
-        if not (kind in reported and kind in on_disk):
-            from_disk = pc.equal(table.column("source"), DISK)
-            table = table.filter(from_disk if kind in on_disk else pc.invert(from_disk))
-        if len(table):
-            yield kind.kind, table
+        for table in _pieces(evidence, name):
+            own = table
+            if not (kind in reported and kind in on_disk):
+                from_disk = pc.equal(table.column("source"), DISK)
+                own = table.filter(from_disk if kind in on_disk else pc.invert(from_disk))
+            if len(own):
+                yield kind, own
 
 
-def evidence_of(tables: Mapping[type[Evidence], Table]) -> Sequence[Evidence]:
+def _pieces(evidence: Mapping[str, Table], kind: str) -> Iterator[Table]:
+    if isinstance(evidence, SealedEvidence):
+        return evidence.pieces(kind)
+    return iter([evidence[kind]])
+
+
+def evidence_of(tables: Iterable[Rows]) -> Sequence[Evidence]:
     """In the order in which rules are shown it: as objects, or where those would be too many, as
     rows that become objects as they are looked at."""
-    if sum(map(len, tables.values())) > MOST_OBJECTS:
-        return EvidenceRows.of_tables(tables.items())
-    objects = (each for kind, table in tables.items() for each in rows_of(kind, table))
+    tables = list(tables)
+    if sum(len(table) for _, table in tables) > MOST_OBJECTS:
+        pa.default_memory_pool().release_unused()  # what it took to read them
+        return EvidenceRows.of_tables(tables)
+    objects = (each for kind, table in tables for each in rows_of(kind, table))
     return sorted(objects, key=lambda each: each.place)
 
 

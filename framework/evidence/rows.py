@@ -53,7 +53,8 @@ class EvidenceRows(Sequence[Kind], Generic[Kind]):
     def of_tables(
         cls, tables: Iterable[tuple[type[Evidence], pa.Table]]
     ) -> "EvidenceRows[Evidence]":
-        """All rows of the tables, each of one kind. Of one place, they keep the tables' order."""
+        """All rows of the tables, each of some of one kind. Of one place, they keep the tables'
+        order."""
         given = [(kind, table.combine_chunks()) for kind, table in tables if len(table)]
         lengths = [len(table) for _, table in given]
         sequences = [_integers(table.column("seq")) for _, table in given]

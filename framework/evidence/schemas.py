@@ -22,11 +22,10 @@ from typing import (
     get_type_hints,
 )
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from framework.evidence.kinds import COMMON, Evidence, own_fields
+from framework.history.plain import plain_values
 from framework.history.texts import as_text
 
 T = TypeVar("T")
@@ -90,38 +89,8 @@ def _constructed(
 
 
 def _read(column: "_Column", values: pa.ChunkedArray) -> Iterable[Any]:
-    plain = _values(values)
+    plain = plain_values(values)
     return plain if column.from_arrow is None else map(column.from_arrow, plain)
-
-
-def _values(column: pa.ChunkedArray) -> list[Any]:
-    """As plain Python values: by numpy where it can, which is ten times as fast; of a text that
-    many rows have, one object."""
-    values: list[Any]
-    if pa.types.is_integer(column.type) and not column.null_count:
-        values = column.to_numpy().tolist()
-    elif pa.types.is_string(column.type) and _repeats(words := pc.unique(column), column):
-        texts = np.array(words.to_pylist(), object)
-        values = texts[np.asarray(pc.index_in(column, words))].tolist()
-    elif _is_of_numbers(column.type) and not column.null_count:
-        flat = pc.list_flatten(column).to_numpy().tolist()
-        ends = np.cumsum(np.asarray(pc.list_value_length(column))).tolist()
-        values = [tuple(flat[first:end]) for first, end in zip([0, *ends], ends, strict=False)]
-    else:
-        values = column.to_pylist()
-    return values
-
-
-def _is_of_numbers(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) and pa.types.is_integer(kind.value_type))
-
-
-def _repeats(words: pa.Array, column: pa.ChunkedArray) -> bool:
-    """Whether it is worth it to look for the same."""
-    return len(words) * _ROWS_A_WORD < len(column)
-
-
-_ROWS_A_WORD: Final = 4
 
 
 @dataclass(frozen=True, slots=True)

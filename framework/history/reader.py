@@ -10,7 +10,7 @@ again, event by event, to say what is wrong.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from io import BytesIO
@@ -28,6 +28,7 @@ from framework.history.finished import what_is_wrong
 from framework.history.ingest import Part, ingest
 from framework.history.lines import EXAMPLE, HalfLine, Malformed, decode, event_of, parse
 from framework.history.pairing import Operation, Pairing, PairingError
+from framework.history.plain import json_values, plain_values
 from framework.history.ranges import RANGE_BYTES, Range, chunks, ranges, rows_of
 
 SUFFIXES: Final = (".jsonl", ".jsonl.gz", ".parquet")
@@ -112,24 +113,29 @@ def read_history(path: Path, *, allow_empty: bool = False) -> History:
 def operations_of(table: pa.Table) -> list[Operation]:
     """The rows of `Read.operations` as objects."""
     return [
-        Operation(
-            index=row["op"],
-            end=row["end"],
-            process=json.loads(row["process"]),
-            f=row["f"],
-            key=json.loads(row["key"]),
-            value=json.loads(row["value"]),
-            type=row["type"],
-            result=_json(row["result"]),
-            error=None if row["error_code"] is None else (row["error_code"], row["error_message"]),
-            node=row["node"],
-            ext=_json(row["ext"]),
-            invoked_ns=row["invoked_ns"],
-            completed_ns=row["completed_ns"],
-            phase=row["phase"],
-        )
-        for row in table.to_pylist()
+        operation
+        for first in range(0, len(table), _TOGETHER)
+        for operation in _some_of(table.slice(first, _TOGETHER))
     ]
+
+
+_TOGETHER: Final = 16_384
+"""So many operations are made together: lists of their fields take as much memory again."""
+
+
+def _some_of(table: pa.Table) -> Iterator[Operation]:
+    plain = {"index": "op"} | {name: name for name in _PLAIN}
+    fields = {field: plain_values(table.column(name)) for field, name in plain.items()}
+    fields |= {name: json_values(table.column(name)) for name in _JSON}
+    codes, messages = (plain_values(table.column(f"error_{name}")) for name in ("code", "message"))
+    errors = zip(codes, messages, strict=True)
+    fields["error"] = [None if error[0] is None else error for error in errors]
+    for row in zip(*fields.values(), strict=True):
+        yield Operation(**dict(zip(fields, row, strict=True)))
+
+
+_PLAIN: Final = ("end", "f", "type", "node", "invoked_ns", "completed_ns", "phase")
+_JSON: Final = ("process", "key", "value", "result", "ext")
 
 
 def settled(
@@ -243,7 +249,3 @@ def _fields(row: Mapping[str, Recorded]) -> dict[str, Json]:
 
 def _nemesis(parts: Sequence[Part]) -> pa.Table:
     return pa.concat_tables([part.nemesis for part in parts])
-
-
-def _json(text: str | None) -> Recorded:
-    return None if text is None else json.loads(text)

@@ -15,9 +15,11 @@ from framework.checking.keyed import outcome_row
 from framework.checking.observed import tables_by_kind
 from framework.checking.results import CheckerResult, checker_result
 from framework.checking.run_checks import evidence_of
+from framework.evidence import narrow as narrowing
 from framework.evidence import rows
 from framework.evidence.catalogue import KINDS
 from framework.evidence.kinds import Booted, Evidence, Served
+from framework.evidence.narrow import narrow
 from framework.evidence.rows import EvidenceRows
 from framework.evidence.run_events import RunEvents
 from framework.evidence.schemas import rows_of
@@ -31,7 +33,12 @@ def forms(events: RunEvents) -> tuple[RunEvents, RunEvents]:
     listed.sort(key=lambda each: each.place)
     return (
         replace(events, evidence=listed),
-        replace(events, evidence=EvidenceRows.of_tables(tables.items())),
+        replace(
+            events,
+            evidence=EvidenceRows.of_tables(
+                (kind, narrow(table)) for kind, table in tables.items()
+            ),
+        ),
     )
 
 
@@ -50,6 +57,7 @@ def stories(name: str) -> Iterator[Any]:
 @pytest.mark.parametrize("name", ON_EVIDENCE)
 def test_rule_finds_the_same_in_columns(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "CHUNK", 40)
+    monkeypatch.setattr(narrowing, "WORTH", 1)
     check = loaded(name).check_run
     for story in stories(name):
         listed, columns = forms(story.run_events())
@@ -61,7 +69,11 @@ def in_parts(name: str, events: RunEvents, count: int) -> CheckerResult:
     checker, tables = loaded(name), tables_of(events)
     found = [
         checker.check_run(
-            replace(events, part=part, evidence=evidence_of(checker.check_run.by.of(part, tables)))
+            replace(
+                events,
+                part=part,
+                evidence=evidence_of(checker.check_run.by.of(part, tables.items())),
+            )
         )
         for part in parts(count)
     ]
@@ -90,7 +102,7 @@ def test_parts_find_together_what_the_whole_has(name: str, count: int) -> None:
 
 def test_a_part_is_given_its_own_rows_and_what_all_are_given() -> None:
     events = case("fenced-serve-nothing").clean.run_events()
-    given = [cut_by_node(Booted).of(part, tables_of(events)) for part in parts(3)]
+    given = [dict(cut_by_node(Booted).of(part, tables_of(events).items())) for part in parts(3)]
     for part, tables in zip(parts(3), given, strict=True):
         nodes = {
             each.node
@@ -118,9 +130,9 @@ def test_rows_are_the_list_in_its_order() -> None:
 def test_long_run_is_handed_over_as_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     evidence = case("one-vote").clean.run_events().evidence
     tables = {KINDS[name]: table for name, table in tables_by_kind(evidence).items()}
-    short = evidence_of(tables)
+    short = evidence_of(tables.items())
     monkeypatch.setattr(run_checks, "MOST_OBJECTS", len(short) - 1)
-    long = evidence_of(tables)
+    long = evidence_of(tables.items())
     assert isinstance(short, list) and isinstance(long, EvidenceRows) and list(long) == short
 
 
