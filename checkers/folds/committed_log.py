@@ -8,7 +8,7 @@ from framework.checking.findings import finding
 from framework.evidence.changes import Change, LeaderAnnounced
 from framework.evidence.clocks import UNKNOWN_NS, earliest_ns, latest_ns
 from framework.evidence.kinds import DISK, same_fact
-from framework.evidence.run_events import RunEvents, from_no_disk
+from framework.evidence.run_events import RunEvents, folded, from_no_disk
 from framework.plugins.checker import DISKS, Finding
 
 
@@ -91,6 +91,10 @@ def same_record(reported: Change, left: Change) -> bool:
 def committed_log(changes: Iterable[Change]) -> CommittedLog:
     """Where nodes disagree on an offset, the first one's word counts, in the order of the
     evidence, and the disagreement is a finding."""
+    return folded(_committed_log, changes)
+
+
+def _committed_log(changes: Iterable[Change]) -> CommittedLog:
     by_offset: dict[int, Change] = {}
     not_before: dict[int, int] = {}
     by: dict[int, int] = {}

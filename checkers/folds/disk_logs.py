@@ -21,7 +21,7 @@ from framework.evidence.kinds import (
     SnapshotFile,
     Truncated,
 )
-from framework.evidence.run_events import RunEvents, from_disks, voters
+from framework.evidence.run_events import RunEvents, folded, from_disks, of_disks, voters
 
 DISK_KINDS: Final = (Appended, Change, Truncated, LogBegan, LogOnDisk, SnapshotFile)
 """What a rule has to ask of disks (`RunCheck(disk=...)`)."""
@@ -82,11 +82,14 @@ class DiskLog:
 
 def disk_logs(evidence: Iterable[Evidence]) -> dict[str, DiskLog]:
     """Node -> its log; `seq` goes on from one of its processes to the next."""
+    return folded(_disk_logs, of_disks(evidence, DISK_KINDS))
+
+
+def _disk_logs(evidence: Iterable[Evidence]) -> dict[str, DiskLog]:
     logs: dict[str, DiskLog] = {}
     for node, found in from_disks(evidence).items():
         for each in found:
-            if isinstance(each, DISK_KINDS):
-                logs.setdefault(node, DiskLog()).feed(each)
+            logs.setdefault(node, DiskLog()).feed(each)
     return {node: log for node, log in logs.items() if log.found is not None}
 
 

@@ -28,7 +28,6 @@ from framework.evidence.kinds import DISK, Evidence
 from framework.evidence.narrow import narrow
 from framework.evidence.rows import EvidenceRows
 from framework.evidence.run_events import WHOLE_RUN, FaultRecord, NemesisEvent, Part, RunEvents
-from framework.evidence.schemas import rows_of
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.history.reader import operations_of
@@ -206,15 +205,13 @@ def _pieces(evidence: Mapping[str, Table], kind: str) -> Iterator[Table]:
     return iter([evidence[kind]])
 
 
-def evidence_of(tables: Iterable[Rows]) -> Sequence[Evidence]:
-    """In the order in which rules are shown it: as objects, or where those would be too many, as
-    rows that become objects as they are looked at."""
+def evidence_of(tables: Iterable[Rows]) -> EvidenceRows[Evidence]:
+    """In the order in which rules are shown it."""
     tables = list(tables)
-    if sum(len(table) for _, table in tables) > MOST_OBJECTS:
+    few = sum(len(table) for _, table in tables) <= MOST_OBJECTS
+    if not few:
         pa.default_memory_pool().release_unused()  # what it took to read them
-        return EvidenceRows.of_tables(tables)
-    objects = (each for kind, table in tables for each in rows_of(kind, table))
-    return sorted(objects, key=lambda each: each.place)
+    return EvidenceRows.of_tables(tables, kept=few)
 
 
 def _nemesis_event(row: Row) -> NemesisEvent:

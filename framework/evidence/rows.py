@@ -1,12 +1,13 @@
-"""Evidence of a long run as the columns that it came in.
+"""Evidence of a run as the columns that it came in, in the order of `Evidence.place`.
 
-A rule that loops over ten million rows keeps few of them. So what it loops over are Arrow columns
-in the order of `Evidence.place`; rows become objects some thousands at a time, as they are looked
-at, and are gone when the rule keeps none. Selections, and the lives of nodes, are of 4 bytes a row.
+Selections, and the lives of nodes, are of 4 bytes a row, and made without a look at the rows. A
+rule that loops over ten million of them keeps few: so rows become objects some thousands at a
+time, as they are looked at, and are gone when the rule keeps none. Of a short run, which many rules
+look at, they are made once.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -18,6 +19,7 @@ from framework.evidence.kinds import DISK, Evidence
 from framework.evidence.schemas import rows_of
 
 Kind = TypeVar("Kind", bound=Evidence)
+T = TypeVar("T")
 Places: TypeAlias = npt.NDArray[np.int32]
 
 CHUNK: Final = 16_384
@@ -27,7 +29,8 @@ CHUNK: Final = 16_384
 @dataclass(frozen=True, slots=True)
 class _Columns:
     """All rows of a run, in order. `table`: which of the tables a row is in, and `row` where;
-    `node`, `life`: numbers that rise with the names of nodes and incarnations."""
+    `node`, `life`: numbers that rise with the names of nodes and incarnations. `objects`: the rows
+    as such, where they are made once."""
 
     kinds: Sequence[type[Evidence]]
     tables: Sequence[pa.Table]
@@ -38,10 +41,27 @@ class _Columns:
     life: Places
     seq: npt.NDArray[np.int64]
     disk: npt.NDArray[np.bool_]
+    objects: npt.NDArray[np.object_] | None = None
+    folded: dict[tuple[object, bytes], Any] = field(default_factory=dict)
+    """By the fold, and the rows that it was made of."""
+
+    def made(self, places: Places) -> npt.NDArray[np.object_]:
+        """The rows at some places as objects."""
+        if self.objects is not None:
+            chosen: npt.NDArray[np.object_] = self.objects[places]
+            return chosen
+        found = np.empty(len(places), object)
+        of_table, rows = self.table[places], self.row[places]
+        for number in np.unique(of_table):
+            of_kind = np.flatnonzero(of_table == number)
+            table = self.tables[number].take(pa.array(rows[of_kind]))
+            found[of_kind] = rows_of(self.kinds[number], table)
+        return found
 
 
 class EvidenceRows(Sequence[Kind], Generic[Kind]):
-    """Some rows of a run, in some order. Each look at one makes a new object, equal to the last."""
+    """Some rows of a run, in some order. Each look at one makes a new object, equal to the last,
+    where the rows are not `kept`."""
 
     __slots__ = ("_columns", "_places")
 
@@ -51,10 +71,10 @@ class EvidenceRows(Sequence[Kind], Generic[Kind]):
 
     @classmethod
     def of_tables(
-        cls, tables: Iterable[tuple[type[Evidence], pa.Table]]
+        cls, tables: Iterable[tuple[type[Evidence], pa.Table]], *, kept: bool = False
     ) -> "EvidenceRows[Evidence]":
         """All rows of the tables, each of some of one kind. Of one place, they keep the tables'
-        order."""
+        order. `kept`: as objects, which are made now."""
         given = [(kind, table.combine_chunks()) for kind, table in tables if len(table)]
         lengths = [len(table) for _, table in given]
         sequences = [_integers(table.column("seq")) for _, table in given]
@@ -76,7 +96,10 @@ class EvidenceRows(Sequence[Kind], Generic[Kind]):
             seq=seq[order],
             disk=np.concatenate([np.empty(0, np.bool_), *disk])[order],
         )
-        return EvidenceRows(columns, np.arange(len(order), dtype=np.int32))
+        places = np.arange(len(order), dtype=np.int32)
+        if kept:
+            columns = replace(columns, objects=columns.made(places))
+        return EvidenceRows(columns, places)
 
     # --- as a sequence
 
@@ -99,15 +122,19 @@ class EvidenceRows(Sequence[Kind], Generic[Kind]):
             yield from self._made(self._places[first : first + CHUNK])
 
     def _made(self, places: Places) -> list[Kind]:
-        own = self._columns
-        found = np.empty(len(places), object)
-        of_table, rows = own.table[places], own.row[places]
-        for number in np.unique(of_table):
-            chosen = np.flatnonzero(of_table == number)
-            table = own.tables[number].take(pa.array(rows[chosen]))
-            found[chosen] = rows_of(own.kinds[number], table)
-        made: list[Kind] = found.tolist()
+        made: list[Kind] = self._columns.made(places).tolist()
         return made
+
+    def folded(self, fold: "Callable[[EvidenceRows[Kind]], T]") -> T:
+        """What a fold makes of these rows. Where they are kept, so is that: whoever asks for it,
+        it is made once, and nobody may change it."""
+        if self._columns.objects is None:
+            return fold(self)
+        known, what = self._columns.folded, (fold, self._places.tobytes())
+        if what not in known:
+            known[what] = fold(self)
+        found: T = known[what]
+        return found
 
     # --- selections
 
@@ -175,6 +202,9 @@ class Looking(Iterator[Kind]):
 
     def __next__(self) -> Kind:
         return next(self._each)
+
+    def __iter__(self) -> Iterator[Kind]:
+        return self._each  # a step of which is no call of ours
 
 
 def rows_behind(evidence: Iterable[Kind]) -> EvidenceRows[Kind] | None:

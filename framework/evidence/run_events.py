@@ -6,7 +6,7 @@ one incarnation by `seq`; times of different machines are compared by `clocks` a
 
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -24,6 +24,7 @@ from framework.history.event import Recorded
 from framework.history.pairing import Operation
 
 Kind = TypeVar("Kind", bound=Evidence)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,11 +129,25 @@ class RunEvents:
         ]
 
 
+def folded(fold: Callable[[Iterable[Kind]], T], evidence: Iterable[Kind]) -> T:
+    """What a fold makes of some evidence, which several rules of one pass may ask for: it is made
+    once of the same rows, and nobody may change it."""
+    rows = rows_behind(evidence)
+    return fold(evidence) if rows is None else rows.folded(fold)
+
+
 def from_no_disk(evidence: Iterable[Kind]) -> Sequence[Kind]:
     """What nodes, or the harness, said as it happened."""
     if (rows := rows_behind(evidence)) is not None:
         return rows.from_no_disk()
     return [each for each in evidence if each.source != DISK]
+
+
+def of_disks(evidence: Iterable[Kind], kinds: tuple[type[Evidence], ...]) -> Sequence[Kind]:
+    """What of these kinds is from disks."""
+    if (rows := rows_behind(evidence)) is not None:
+        return rows.looked_at((), kinds)
+    return [each for each in evidence if each.source == DISK and isinstance(each, kinds)]
 
 
 def from_disks(evidence: Iterable[Kind]) -> dict[str, Sequence[Kind]]:

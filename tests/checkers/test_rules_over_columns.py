@@ -1,7 +1,7 @@
 """What a rule finds in rows that become objects as it looks at them is what it finds in a list of
 them: of every checker, its clean story and each violation that is planted for it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,10 +18,10 @@ from framework.checking.run_checks import evidence_of
 from framework.evidence import narrow as narrowing
 from framework.evidence import rows
 from framework.evidence.catalogue import KINDS
-from framework.evidence.kinds import Booted, Evidence, Served
+from framework.evidence.kinds import Booted, Evidence, Served, Voted
 from framework.evidence.narrow import narrow
 from framework.evidence.rows import EvidenceRows
-from framework.evidence.run_events import RunEvents
+from framework.evidence.run_events import RunEvents, folded
 from framework.evidence.schemas import rows_of
 from framework.verdict import Verdict
 
@@ -61,7 +61,12 @@ def test_rule_finds_the_same_in_columns(name: str, monkeypatch: pytest.MonkeyPat
     check = loaded(name).check_run
     for story in stories(name):
         listed, columns = forms(story.run_events())
-        assert check(columns) == check(listed)
+        kept = replace(
+            listed, evidence=EvidenceRows.of_tables(tables_of(listed).items(), kept=True)
+        )
+        found = check(listed)
+        assert [check(columns), check(kept)] == [found, found]
+        assert check(kept) == found, "it changed what is made once for all"
 
 
 def in_parts(name: str, events: RunEvents, count: int) -> CheckerResult:
@@ -127,13 +132,39 @@ def test_rows_are_the_list_in_its_order() -> None:
         of_rows[len(of_list)]
 
 
-def test_long_run_is_handed_over_as_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_a_short_run_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     evidence = case("one-vote").clean.run_events().evidence
     tables = {KINDS[name]: table for name, table in tables_by_kind(evidence).items()}
     short = evidence_of(tables.items())
     monkeypatch.setattr(run_checks, "MOST_OBJECTS", len(short) - 1)
     long = evidence_of(tables.items())
-    assert isinstance(short, list) and isinstance(long, EvidenceRows) and list(long) == short
+    assert list(long) == list(short)
+    assert short[3] is short[3] and long[3] is not long[3]
+    assert next(iter(short.of(Booted))) is next(each for each in short if isinstance(each, Booted))
+
+
+def test_fold_of_the_same_kept_rows_is_made_once() -> None:
+    events = case("one-vote").clean.run_events()
+    columns = EvidenceRows.of_tables(tables_of(events).items())
+    kept = EvidenceRows.of_tables(tables_of(events).items(), kept=True)
+    folded_of: list[int] = []
+
+    def fold(evidence: Iterable[Evidence]) -> list[Evidence]:
+        folded_of.append(len(list(evidence)))
+        return list(evidence)
+
+    def other(evidence: Iterable[Evidence]) -> list[Evidence]:
+        return fold(evidence)[::-1]
+
+    booted = folded(fold, kept.of(Booted))
+    assert booted == list(kept.of(Booted)) and folded(fold, kept.of(Booted)) is booted
+    assert len(folded_of) == 1
+    assert folded(fold, kept.of(Voted)) == list(kept.of(Voted)) != booted
+    assert folded(other, kept.of(Booted)) == booted[::-1]
+    assert len(folded_of) == 3
+    for again in (columns.of(Booted), list(columns.of(Booted))):
+        assert folded(fold, again) == folded(fold, again) == booted
+    assert len(folded_of) == 7
 
 
 def test_of_no_rows_all_is_empty() -> None:

@@ -71,7 +71,7 @@ def test_of_a_run_is_read_what_is_asked_for(check: RunCheck, expected: list[Any]
         faults=FAULTS.empty_table(),
         evidence=tables_by_kind(ALL),
     )
-    assert looked_at(run, [check]).evidence == expected
+    assert list(looked_at(run, [check]).evidence) == expected
     assert seen(check, looked_at(run, [check for check, _ in CHECKS])) == expected
 
 
