@@ -348,15 +348,22 @@ class _Watch:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
         called: set[str] = set()
         self.is_slow = False
-        signal.signal(signal.SIGPROF, self._leave_out)
-        signal.setitimer(signal.ITIMER_PROF, ENOUGH_S)
         began = process_time()
         with _called(self.files, called):
             done = yield
-        signal.setitimer(signal.ITIMER_PROF, 0)
         cpu_s = inf if self.is_slow else process_time() - began
         self.calls[item.nodeid] = {"called": list(called), "cpu_s": cpu_s}
         return done
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call(self) -> Iterator[Any]:
+        """Only here: a skip in what pytest does around it would end the session."""
+        signal.signal(signal.SIGPROF, self._leave_out)
+        signal.setitimer(signal.ITIMER_PROF, ENOUGH_S)
+        try:
+            return (yield)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
 
     def _leave_out(self, number: int, frame: FrameType | None) -> None:
         """A test that takes longer than all that a mutant meets is not waited for, unless it is

@@ -57,9 +57,6 @@ class Cases:
     tell: Callable[..., str]
     fatal: bool = True
 
-    def __len__(self) -> int:
-        return len(self.cited[0])
-
     def some(self, which: Ints | np.ndarray) -> "Cases":
         """Only these of them."""
         return Cases(self.name, [rows[which] for rows in self.cited], self.tell, self.fatal)
@@ -76,8 +73,6 @@ def by_part(log: Log, found: Iterable[Cases]) -> tuple[dict[int, list[Finding]],
     findings: dict[int, list[Finding]] = {}
     counts: dict[int, Counts] = {}
     for cases in found:
-        if not len(cases):
-            continue
         part = log.part[cases.cited[0]]
         fatal = cases.fatal and cases.name not in ALLOWED
         for each, count in zip(*np.unique(part, return_counts=True), strict=True):

@@ -3,17 +3,24 @@
 import json
 import random
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from checkers.topic_linearizability import TopicLinearizability, check_name, id_findings
+from checkers.topic_linearizability import (
+    TopicLinearizability,
+    check_name,
+    check_names,
+    id_findings,
+)
 from framework.checking.columns import Columns
 from framework.checking.keyed import outcome_row
 from framework.checking.results import CheckerResult, checker_result
 from framework.checking.runs import OPERATIONS, add_operation
 from framework.history.pairing import Operation
-from framework.plugins.checker import RunInfo, Tables
+from framework.plugins.checker import RunInfo, RunTables, Tables
 from framework.plugins.outcomes import ABSENT, PRESENT
 from framework.testing.judging import each_run
 from framework.testing.oracle import linearizable, random_history
@@ -222,9 +229,46 @@ def test_create_that_showed_no_id_may_have_made_any(maker: Operation, may: bool)
     assert (not messages) == may, messages
 
 
+@pytest.mark.parametrize("end", [1, None])
+def test_what_did_not_succeed_shows_no_id(end: int | None) -> None:
+    """Though its completion repeats what was asked for."""
+    asked = op("delete", 0, end, "INVALID_REQUEST")
+    asked.result = {"topic_id": "Z"}
+    assert not id_findings([asked])
+
+
 def test_what_ids_show_is_told_with_the_searchs_picture() -> None:
     (found,) = check_name(rows(PLANTED["stale describe"]), budget_s=10).findings
     assert found.picture and len(found.message.splitlines()) > 1
+
+
+def test_an_operation_that_cannot_be_read_is_what_is_said_of_its_name() -> None:
+    """Whatever else is wrong with it: what else there was, nobody could read."""
+    odd = op("describe", 6, 7)
+    odd.result = [1]
+    outcome = check_name(rows([*PLANTED["deleted twice"], odd]), budget_s=10)
+    assert outcome.verdict is Verdict.UNKNOWN and not outcome.findings
+    assert outcome.note.startswith("index 6: the result of describe must be")
+
+
+def test_a_picture_is_of_the_operations_that_broke_a_rule() -> None:
+    """The search shows an absence that nobody explains; the rule is about the other id."""
+    found = check_name(
+        rows(
+            [
+                op("create", 0, 1, "=A"),
+                op("describe", 2, 3),
+                op("describe", 4, 5, "=A"),
+                op("delete", 6, 7, "=A"),
+                op("delete", 8, 9, ABSENT),
+                op("describe", 10, 11, "=Z"),
+            ]
+        ),
+        budget_s=10,
+    ).findings
+    (finding,) = found
+    assert finding.message.startswith("id Z was seen") and list(finding.operations) == [10]
+    assert not finding.picture
 
 
 def test_a_spent_budget_is_unknown() -> None:
@@ -289,6 +333,52 @@ def test_agrees_with_brute_force() -> None:
             assert got is expected, f"seed {seed}: {operations}"
             verdicts.append(expected)
     assert 200 < sum(verdicts) < 1_300
+
+
+NAMES = {
+    "fine": (HONEST["one life after another"], "VALID"),
+    "again": (PLANTED["id reused"], "INVALID"),
+    "wrong": (PLANTED["stale absence"], "INVALID"),
+    "another of that id": (HONEST["one life after another"], "VALID"),
+    "no ids shown": ([op("create", 0, 1), op("delete", 2, 3), op("create", 4, 5)], "VALID"),
+    "pending": ([op("create", 0, 1, "=A"), op("delete", 2, 3), op("create", 4, None)], "VALID"),
+    "cached": ([op("create", 0, 1, "=A"), op("metadata", 2, 3)], "VALID"),
+    None: ([op("describe", 0, 1, "=A")], ""),
+}
+
+
+@pytest.mark.parametrize("run", ["r", "s"])
+def test_names_are_judged_apart_while_a_run_goes_on(run: str) -> None:
+    """An id is given once in one name of one run; what is of no name, or of a cache, is left."""
+    columns = Columns(OPERATIONS)
+    for name, (operations, _) in NAMES.items():
+        for operation in operations:
+            add_operation(columns, run, replace(operation, key=name))
+    nothing = pa.table({})
+    tables = RunTables(
+        run=run,
+        plan={},
+        operations=columns.table(),
+        observations=nothing,
+        nemesis=nothing,
+        faults=nothing,
+        evidence={},
+    )
+    found = TopicLinearizability().judge_prefix(tables, 10.0).to_pylist()
+    assert {row["key"]: row["verdict"] for row in found} == {
+        name: verdict for name, (_, verdict) in NAMES.items() if verdict
+    }
+    assert {(row["run"], row["checker"]) for row in found} == {(run, "topic-linearizability")}
+
+
+def test_runs_are_judged_apart() -> None:
+    """Of two runs that did the same each has its own ids."""
+    columns = Columns(OPERATIONS)
+    for run in ("r", "s"):
+        for operation in HONEST["one life after another"]:
+            add_operation(columns, run, operation)
+    found = check_names(columns.table(), budget_s=10).to_pylist()
+    assert [(row["run"], row["verdict"]) for row in found] == [("r", "VALID"), ("s", "VALID")]
 
 
 def test_on_spark_every_name_is_judged_by_itself(spark: Any) -> None:

@@ -46,6 +46,7 @@ def test_agrees_with_brute_force(seed: int) -> None:
         ("0-1:+1 2-3:+2 4-5:-2", 2, [0, 1, 2]),
         ("0-1:+1 2-3:0", 1, [0, 1]),
         ("0-1:+1 2-6:0 3-4:+2 5-8:-1 9-10:-2", 1, [0, 1, 2, 3, 4]),
+        ("0-1:+1 2-6:0 3-4:+2 5-8:-1 9-10:-2 11-12:+3", 1, [0, 1, 2, 3, 4]),
         ("0-1:+1 2-3:+2 4-:? 5-6:0", 3, [0, 1, 2, 3]),
         ("0-1:+1 2-3:+2 4-5:+3 6-:? 7-8:-3", 4, [0, 1, 2, 3, 4]),
     ],
@@ -57,6 +58,7 @@ def test_agrees_with_brute_force(seed: int) -> None:
         "overtook one that stays",
         "surely not empty",
         "one inside after the other",
+        "one inside after the other, and one that came later",
         "two values, one may be gone",
         "two ahead, one may be gone",
     ],
@@ -91,6 +93,12 @@ def test_speaks_only_of_queues_of_distinct_values() -> None:
     register.kind[:] = (Kind.WRITE, Kind.READ)
     assert fifo(register, Budget()) is None
     assert decided(written("0-1:+1").take(np.array([], np.int64))).verdict is Verdict.VALID
+
+
+@pytest.mark.parametrize("text", ["0-1:+1 2-:-1", "0-1:+1 2-3:? 4-:?", "0-1:+1 2-3:-1 4-:+2 5-:-2"])
+def test_what_returned_has_a_result_and_what_did_not_has_none(text: str) -> None:
+    """Of other operations it says nothing."""
+    assert fifo(written(text), Budget()) is None
 
 
 def test_numbers_and_times_may_be_far_apart() -> None:

@@ -1,5 +1,6 @@
 """Sets read whole, from tables of operations."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -64,6 +65,60 @@ def test_true_is_not_one_nor_a_text_what_it_says() -> None:
         read = ("0", None, 2, 3, "read", [shown], "ok")
         assert outcomes(add, read)[0][2] == "INVALID"
         assert outcomes(add, (*read[:5], [added], "ok"))[0][2] == "VALID"
+
+
+def test_keys_of_one_operation_are_decided_too() -> None:
+    one = ("0", "c", 20, 21, "read", ["never added"], "ok")
+    assert [each[:3] for each in outcomes(one)] == [("0", "c", "INVALID")]
+    assert [each[1:3] for each in outcomes(*GOOD, one, *BAD)] == [
+        ("a", "VALID"),
+        ("b", "INVALID"),
+        ("c", "INVALID"),
+    ]
+
+
+def test_figures_count_what_became_of_elements() -> None:
+    """Of what was added, or may have been; one is lost, one nobody read, one nobody added."""
+    (row,) = judge_sets(
+        table(
+            *GOOD,
+            ("0", "a", 10, 11, "add", "lost", "ok"),
+            ("0", "a", 12, 13, "read", [5, "lost", "more"], "ok"),
+            ("0", "a", 14, 15, "read", [5, 5, True], "ok"),
+            ("0", "a", 16, 17, "add", "late", "ok"),
+        )
+    ).to_pylist()
+    assert (row["checker"], row["verdict"], row["seen"]) == ("grow-only-set", "INVALID", 3)
+    assert json.loads(row["figures"]) == {
+        "operations": 9,
+        "method: grow-only set": 1,
+        "attempted": 4,
+        "acknowledged": 3,
+        "stable": 1,
+        "lost": 1,
+        "never_read": 1,
+        "recovered": 1,
+        "unexpected": 1,
+        "repeated": 1,
+    }
+
+
+def test_names_may_be_numbered_and_what_no_history_holds_is_unknown() -> None:
+    plain = table(*GOOD, *BAD)
+    f = plain.schema.get_field_index("f")
+    named = plain.set_column(f, "f", plain["f"].dictionary_encode())
+    assert judge_sets(named) == judge_sets(plain)
+    result = plain.schema.get_field_index("result")
+    broken = pa.array(["[1" if each else None for each in plain["result"].to_pylist()])
+    found = judge_sets(plain.set_column(result, "result", broken)).to_pylist()
+    assert [(row["key"], row["verdict"]) for row in found] == [("a", "UNKNOWN"), ("b", "UNKNOWN")]
+    assert all("JSON" in row["note"] for row in found)
+
+
+def test_of_many_operations_without_a_word_the_first_is_named() -> None:
+    wrong = [("0", "a", op, op + 1, "remove", op, "ok") for op in (24, 20, 22)]
+    found = malformed(table(*GOOD, *wrong))
+    assert found is not None and found[0] == 20
 
 
 def test_what_the_model_has_no_word_for() -> None:
