@@ -1,11 +1,11 @@
 """`serve`: runs in a browser."""
 
-import secrets
 from pathlib import Path
 
 from framework.errors import UsageError
-from framework.serve.app import App, replay_in
-from framework.serve.web import server
+from framework.serve.app import app_of
+from framework.serve.replays import replays_in
+from framework.serve.server import listener, serving
 
 
 def serve_command(results: Path, *, host: str, port: int, replay: bool) -> int:
@@ -15,26 +15,21 @@ def serve_command(results: Path, *, host: str, port: int, replay: bool) -> int:
     if (results / "plan.json").exists() or (results / "history.jsonl").exists():
         whole = results.resolve().parent.parent
         raise UsageError(f"{results}: that is one run; name the folder of all of them, as {whole}")
-    token = secrets.token_urlsafe(12) if replay else None
-    app = App(results, token, replay_in(results.resolve()))
     try:
-        found = server(host, port, app, app.refusal)
+        at = listener(host, port)
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
+        why = (error.strerror or str(error)).partition(" (")[0].lower()
         raise UsageError(
             f"--host {host} --port {port}: {why}; --port 0 takes any that is free"
         ) from None
-    with found:
-        print(f"framework: {results} is at http://{_shown(host)}:{found.server_port}/", flush=True)
-        if token is not None:
-            print(f"framework: the token that starts replays is {token}", flush=True)
+    replays = replays_in(results.resolve()) if replay else None
+    shown = f"[{host}]" if ":" in host else host
+    print(f"framework: {results} is at http://{shown}:{at.getsockname()[1]}/", flush=True)
+    if replays is not None:
+        print(f"framework: the token that starts replays is {replays.token}", flush=True)
+    with serving(app_of(results, host, replays), at) as thread:
         try:
-            found.serve_forever()
+            thread.join()
         except KeyboardInterrupt:
             print()
     return 0
-
-
-def _shown(host: str) -> str:
-    """As it stands in an address."""
-    return f"[{host}]" if ":" in host else host

@@ -95,8 +95,9 @@ def template(name: str, *folders: Path) -> jinja2.Template:
 
 @cache
 def _environment(folders: tuple[Path, ...]) -> jinja2.Environment:
+    here = Path(__file__).parent
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([*folders, Path(__file__).parent / "templates"]),
+        loader=jinja2.FileSystemLoader([*folders, here / "templates", here / "static"]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -1,20 +1,27 @@
 """Files of the results folder by names that a browser sends. Nothing outside it is opened,
 whatever the names, and wherever links point."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
-from framework.serve.web import TEXT, Response, not_found
+from starlette.exceptions import HTTPException
+from starlette.responses import StreamingResponse
 
 _SAMPLE: Final = 4096
 _BINARY: Final = (b"PAR1", b"\x1f\x8b")
 """How Parquet and gzip begin."""
+_PART: Final = 1 << 18
+
+
+def not_found(why: str) -> HTTPException:
+    return HTTPException(404, why)
 
 
 def inside(root: Path, names: Sequence[str]) -> Path:
-    """The file or folder of that name below `root`. Raises `Refused` where it is elsewhere, or
-    not there."""
+    """The file or folder of that name below `root`. Raises `HTTPException` where it is elsewhere,
+    or not there."""
     if any(name in ("", ".", "..") or "/" in name or "\0" in name for name in names):
         raise not_found("no such file")
     try:
@@ -26,12 +33,29 @@ def inside(root: Path, names: Sequence[str]) -> Path:
     return found
 
 
-def as_stored(path: Path) -> Response:
-    """A file as text where it is text, else for download; never as a page of its own."""
+def as_stored(
+    path: Path, type: str | None = None, headers: Mapping[str, str] | None = None
+) -> StreamingResponse:
+    """A file, of a type, or else as text where it is text and for download where it is not; never
+    as a page of its own. As long as it is now: Starlette's FileResponse fails on one that grows
+    while it is sent, as a history does. Raises `HTTPException`."""
     try:
-        with path.open("rb") as file:
-            sample = file.read(_SAMPLE)
+        file = path.open("rb")
+        length = os.fstat(file.fileno()).st_size
+        sample = file.read(_SAMPLE)
+        file.seek(0)
     except OSError as error:
         raise not_found(f"{path.name} cannot be read: {error.strerror}") from None
     is_text = b"\0" not in sample and not sample.startswith(_BINARY)
-    return Response(path, TEXT if is_text else "application/octet-stream")
+    return StreamingResponse(
+        _parts(file, length),
+        headers={"Content-Length": str(length), **(headers or {})},
+        media_type=type or ("text/plain" if is_text else "application/octet-stream"),
+    )
+
+
+def _parts(file: BinaryIO, length: int) -> Iterator[bytes]:
+    with file:
+        while length > 0 and (part := file.read(min(length, _PART))):
+            yield part
+            length -= len(part)

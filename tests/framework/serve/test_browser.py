@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,8 +19,8 @@ from framework.history.pairing import Operation
 from framework.report.data import read_run
 from framework.report.figures import hover
 from framework.report.render import render
-from framework.serve.app import App
-from framework.serve.web import server
+from framework.serve.app import app_of
+from framework.serve.server import listener, serving
 
 
 @dataclass(frozen=True)
@@ -43,11 +42,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     render(write_run(root / "nightly" / "1", seconds=20, invalid=True))
     render(write_run(root / "nightly" / "2", seconds=20, seed=8))
     write_run(root / "other" / "3", seconds=10, seed=9)
-    app = App(root)
-    with server("127.0.0.1", 0, app, app.refusal) as found:
-        threading.Thread(target=found.serve_forever, args=(0.01,), daemon=True).start()
-        yield Site(root, f"http://127.0.0.1:{found.server_port}/")
-        found.shutdown()
+    at = listener("127.0.0.1", 0)
+    with serving(app_of(root, "127.0.0.1"), at):
+        yield Site(root, f"http://127.0.0.1:{at.getsockname()[1]}/")
 
 
 @pytest.fixture(autouse=True)

@@ -2,19 +2,23 @@
 
 import http.client
 import json
+import logging
 import os
 import re
+import signal
 import socket
+import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 import pytest
 
@@ -23,12 +27,14 @@ from sample_runs import EVIL, write_run
 
 from framework.checking.outcomes_table import write_outcomes
 from framework.cli.app import main
-from framework.serve import app as app_module
-from framework.serve.app import App
-from framework.serve.web import allowed_host, server
+from framework.serve.app import app_of
+from framework.serve.guard import allowed_host
+from framework.serve.replays import Replays, replays_in
+from framework.serve.server import listener, serving
 
 TOKEN = "a token"
 SERIES = "night+ly #1?"
+LARGE = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -84,12 +90,15 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         replayed.append(folder)
         return "the log"
 
-    app = App(root, TOKEN, replay)
-    with server("127.0.0.1", 0, app, app.refusal) as found:
-        thread = threading.Thread(target=found.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        yield Served(root, found.server_port, replayed)
-        found.shutdown()
+    with on_loopback(root, Replays(TOKEN, replay)) as port:
+        yield Served(root, port, replayed)
+
+
+@contextmanager
+def on_loopback(root: Path, replays: Replays | None = None) -> Iterator[int]:
+    at = listener("127.0.0.1", 0)
+    with serving(app_of(root, "127.0.0.1", replays), at):
+        yield at.getsockname()[1]
 
 
 def test_the_list_has_every_run_and_leads_to_it(served: Served) -> None:
@@ -118,7 +127,9 @@ def test_a_run_has_its_story_and_its_findings(served: Served) -> None:
     assert len(moments) == 2
     for address in moments:
         assert "orders-" in served.text(address)
-    assert served.ask(run_path(f"{SERIES}/1").removesuffix("/"))[0] == 303
+    status, _, headers = served.ask(run_path(f"{SERIES}/1").removesuffix("/"))
+    assert status == 307
+    assert unquote(headers["Location"]).endswith(f"/run/{SERIES}/1/")
 
 
 def test_a_moment_has_a_column_for_each_node(served: Served) -> None:
@@ -190,6 +201,8 @@ def test_files_are_shown_as_they_are_and_never_as_pages(served: Served) -> None:
         "/run/evil/4/report.html",
         "/assets/../app.py",
         "/assets/%2e%2e%2fapp.py",
+        "/assets/%2fetc%2fpasswd",
+        "/assets/app.py",
         "/run/evil/4/files/" + "x" * 5000,
         "/compare?run=evil/5&run=evil/../../x",
     ],
@@ -211,12 +224,50 @@ def test_a_malformed_run_is_said_to_be_so(served: Served) -> None:
 
 
 def test_what_is_no_address_is_said_to_be_none(served: Served) -> None:
-    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as raw:
-        raw.sendall(b"GET http://[/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        assert raw.recv(100).startswith(b"HTTP/1.1 400 ")
+    for target, status in ((b"http://[/", b"404"), (b"/%zz%", b"404"), (b"/\x00", b"400")):
+        with socket.create_connection(("127.0.0.1", served.port), timeout=30) as raw:
+            raw.sendall(b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n" % target)
+            assert raw.recv(100).startswith(b"HTTP/1.1 %b " % status), target
     assert served.ask("/nothing")[0] == 404
     status, text, headers = served.ask("/", "HEAD")
     assert (status, text) == (200, "") and int(headers["Content-Length"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("path", "host", "status"),
+    [
+        ("/", "localhost", 200),
+        ("/assets/report.css", "localhost", 200),
+        ("/nothing", "localhost", 404),
+        ("/", "evil.example", 403),
+        ("/run/evil/4/moment", "localhost", 500),
+        ("/run/evil/4/files/packed.gz", "localhost", 200),
+    ],
+)
+def test_every_answer_binds_the_browser(
+    served: Served, path: str, host: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    found, _, headers = served.ask(path, Host=host)
+    assert found == status
+    assert headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'self'")
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Cache-Control"] == "no-store"
+    said = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert [each.exc_info for each in said] == [None] * (status == 500)
+
+
+def test_a_file_that_grows_is_sent_as_long_as_it_was(served: Served) -> None:
+    path = served.root / "killed" / "3" / "growing"
+    path.touch()
+    os.truncate(path, LARGE)  # more than lies between two ends of a connection
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+    connection.request("GET", run_path("killed/3", "files/growing"))
+    answer = connection.getresponse()
+    os.truncate(path, LARGE + 1_000_000)
+    assert len(answer.read()) == LARGE
+    connection.request("GET", run_path("killed/3", "files/"))
+    assert connection.getresponse().status == 200
+    connection.close()
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.7", "[", ""])
@@ -240,7 +291,7 @@ def test_a_replay_needs_the_token(served: Served) -> None:
     assert served.ask(f"{where}?{urlencode({'token': TOKEN})}")[0] == 405
     for form in ({}, {"token": ""}, {"token": "another"}, {"token": "å"}):
         assert served.ask(where, "POST", form)[0] == 403
-    assert served.ask(where, "POST", {"token": "x" * 100_000})[0] == 400
+    assert served.ask(where, "POST", {"token": "x" * 100_000})[0] == 413
     assert served.replayed == []
     status, text, _ = served.ask(where, "POST", {"token": TOKEN})
     assert status == 200 and "the log" in text
@@ -251,7 +302,7 @@ def test_a_replay_needs_the_token(served: Served) -> None:
 def test_a_replay_is_a_process_with_a_log(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "1"
     folder.mkdir(parents=True)
-    log = Path(app_module.replay_in(tmp_path)(folder))
+    log = Path(replays_in(tmp_path).start(folder))
     end = time.monotonic() + 60
     while not log.read_text().endswith("\n"):
         assert time.monotonic() < end, "the replay said nothing"
@@ -261,13 +312,13 @@ def test_a_replay_is_a_process_with_a_log(tmp_path: Path) -> None:
 
 
 def test_without_a_token_nothing_is_replayed(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "a" / "1", seconds=5)
-    started: list[Path] = []
-    app = App(tmp_path, None, lambda folder: str(started.append(folder)))
-    request = app_module.Request(("run", "a", "1", "replay"), (), (("token", "None"),))
-    with pytest.raises(app_module.Refused, match="--replay"):
-        app(request)
-    assert started == [] and folder.is_dir()
+    write_run(tmp_path / "a" / "1", seconds=5)
+    token = "None"
+    with on_loopback(tmp_path) as port:
+        served = Served(tmp_path, port, [])
+        status, text, _ = served.ask(run_path("a/1", "replay"), "POST", {"token": token})
+        assert status == 403 and "serve --replay" in text
+        assert 'type="password"' not in served.text(run_path("a/1"))
 
 
 def test_a_run_that_goes_on_streams_in(served: Served) -> None:
@@ -298,6 +349,40 @@ def test_a_run_that_goes_on_streams_in(served: Served) -> None:
     status, text, headers = served.ask(live)
     assert (status, text, headers["X-Ended"]) == (200, "", "yes")
     assert 'id="verdict">VALID' in served.text(run_path("live/6"))
+
+
+def test_ctrl_c_ends_it_at_once(tmp_path: Path) -> None:
+    """Also while a file is sent that nobody takes, and while a run is read."""
+    folder = write_run(tmp_path / "a" / "1", seconds=5)
+    (folder / "large").touch()
+    os.truncate(folder / "large", LARGE)
+    (folder / "plan.json").unlink()
+    os.mkfifo(folder / "plan.json")  # who reads it waits
+    command = [sys.executable, "-m", "framework", "serve", str(tmp_path), "--port", "0"]
+    with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            port = int(process.stdout.readline().rstrip("/\n").rpartition(":")[2])
+            sent = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            sent.request("GET", run_path("a/1", "files/large"))
+            assert sent.getresponse().status == 200
+            read = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            read.request("GET", run_path("a/1"))
+            with (folder / "plan.json").open("w"):  # opened as soon as it is read
+                process.send_signal(signal.SIGINT)
+                _, said = process.communicate(timeout=60)
+            assert (process.returncode, said) == (0, "")
+        finally:
+            process.kill()
+
+
+def test_runs_do_without_a_web_server() -> None:
+    """Its libraries take a tenth of a second to import, and nothing else needs them."""
+    script = "import framework.cli.run, sys; print(*sys.modules)"
+    command = [sys.executable, "-c", script]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert "framework.cli.run" in loaded
+    assert not {"starlette", "uvicorn", "framework.serve"}.intersection(loaded)
 
 
 def figures(text: str) -> dict[str, str]:
