@@ -28,56 +28,30 @@ class Limit(Wrapper):
 @quick
 @dataclass(frozen=True, slots=True)
 class TimeLimit(Wrapper):
-    """Nothing at or after `duration` ns from the first operation."""
-
-    duration: int
-    cutoff: int | None = None
-
-    def offer(self, context: Context) -> Offer | None:
-        cutoff = self.cutoff
-        if cutoff is not None and context.time >= cutoff:
-            return None
-        offer = self.gen.offer(context)
-        if offer is None:
-            return None
-        if isinstance(offer.op, Pending):
-            until = offer.op.until
-            ends = cutoff is not None and (until is None or until > cutoff)
-            return Offer(Pending(cutoff) if ends else offer.op, self.around(offer.after))
-        time = max(context.time, offer.op.time or 0)
-        if cutoff is None:
-            cutoff = time + self.duration
-        if time >= cutoff:
-            return None
-        return Offer(offer.op, TimeLimit(offer.after, self.duration, cutoff))
-
-
-@dataclass(frozen=True, slots=True)
-class Overtime(Wrapper):
     """Nothing at or after `duration` ns from the first operation, or, while `goes_on` holds then,
-    after twice as long."""
+    after twice as long. It ends at that time, though what is next may be due later."""
 
     duration: int
     goes_on: Callable[[], bool]
     cutoff: int | None = None
 
     def offer(self, context: Context) -> Offer | None:
-        cutoff = self.cutoff
-        if cutoff is not None and context.time >= cutoff:
-            if context.time >= cutoff + self.duration or not self.goes_on():
+        end = self.cutoff
+        if end is not None and context.time >= end:
+            if context.time >= end + self.duration or not self.goes_on():
                 return None
-            cutoff += self.duration
+            end += self.duration
         offer = self.gen.offer(context)
         if offer is None:
             return None
-        due = offer.op.until if isinstance(offer.op, Pending) else offer.op.time or 0
-        if cutoff is not None and (due is None or due >= cutoff):
-            after = offer.after if isinstance(offer.op, Pending) else self.gen
-            return Offer(Pending(cutoff), self.around(after))
         if isinstance(offer.op, Pending):
-            return Offer(offer.op, self.around(offer.after))
-        first = max(context.time, offer.op.time or 0) + self.duration
-        return Offer(offer.op, replace(self, gen=offer.after, cutoff=self.cutoff or first))
+            times = (time for time in (offer.op.until, end) if time is not None)
+            return Offer(Pending(min(times, default=None)), self.around(offer.after))
+        due = max(context.time, offer.op.time or 0)
+        if end is not None and due >= end:
+            return Offer(Pending(end), self)
+        cutoff = due + self.duration if self.cutoff is None else self.cutoff
+        return Offer(offer.op, TimeLimit(offer.after, self.duration, self.goes_on, cutoff))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +126,13 @@ def once(source: Source) -> Generator:
 
 def time_limit(seconds: float, source: Source) -> Generator:
     """The clock starts with the first operation; nothing is due at or after its end."""
-    return TimeLimit(lift(source), round(seconds * NS_PER_S))
+    return overtime(seconds, lambda: False, source)
 
 
 def overtime(seconds: float, goes_on: Callable[[], bool], source: Source) -> Generator:
     """A time limit at which `goes_on` is asked, and from then on again and again: while it holds,
     it goes on for as long again at most."""
-    return Overtime(lift(source), round(seconds * NS_PER_S), goes_on)
+    return TimeLimit(lift(source), round(seconds * NS_PER_S), goes_on)
 
 
 def process_limit(count: int, source: Source) -> Generator:

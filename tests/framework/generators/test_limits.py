@@ -46,6 +46,9 @@ def test_time_limit_ends_a_generator_that_waits() -> None:
     waits = ops([op("a"), sleep(100), op("b")])
     history = simulate(ops([time_limit(3, waits), op("c")]), completion=quick)
     assert timed(history) == [(0, "a"), (3 * S, "c")]
+    late = delay(2, repeat(op("a")))
+    history = simulate(ops([time_limit(3, late), op("c")]), completion=quick)
+    assert timed(history) == [(0, "a"), (2 * S, "a"), (3 * S, "c")]
 
 
 def test_time_limit_does_not_begin_again_for_what_is_late() -> None:
