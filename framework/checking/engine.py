@@ -1,6 +1,6 @@
 """Checking stored runs: all checkers over all runs in one Spark job."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
@@ -37,6 +37,8 @@ from framework.plugins.checker import Batch, Checker, DataFrame, Tables
 Row = Mapping[str, Any]
 WHOLE: Final = "whole-run"
 """The name under which a run is UNKNOWN that the framework's own failure cut short."""
+Finish: TypeAlias = Callable[[RunResult], RunResult]
+"""Adds to a result before it is written what only its run knows."""
 
 
 def check_runs(
@@ -45,6 +47,7 @@ def check_runs(
     checkers: Sequence[str] | None = None,
     *,
     budget_s: float | None = None,
+    finish: Finish | None = None,
 ) -> list[RunResult]:
     """Checks runs, writes each one's verdict.json, and returns the results in the same order.
 
@@ -52,7 +55,7 @@ def check_runs(
     folder that is not a run's, or malformed, or an unknown checker name. A checker that fails is
     UNKNOWN with the error named, and stops no other.
     """
-    results = check_stored(spark, read_runs(folders), checkers, budget_s=budget_s)
+    results = check_stored(spark, read_runs(folders), checkers, budget_s=budget_s, finish=finish)
     if refused := [result.error for result in results if result.error]:
         refuse_all(refused)
     return results
@@ -75,6 +78,7 @@ def check_stored(
     *,
     options: Sequence[str] = (),
     budget_s: float | None = None,
+    finish: Finish | None = None,
 ) -> list[RunResult]:
     """`check_runs` for runs whose plans were read already; one that is malformed is UNKNOWN, and
     says why. `options` of checkers (NAME:KEY=VALUE,...) go before those that a run's plan has."""
@@ -96,7 +100,7 @@ def check_stored(
             (runs[number], found) for number in group if isinstance(found := held[number], Held)
         ]
         results |= zip(
-            group, _check_alike(spark, asked, checkers, dict(given), read_s), strict=True
+            group, _check_alike(spark, asked, checkers, dict(given), read_s, finish), strict=True
         )
     return [results[number] for number in range(len(runs))]
 
@@ -107,6 +111,7 @@ def _check_alike(
     checkers: Sequence[str] | None,
     options: Mapping[str, str],
     read_s: float,
+    finish: Finish | None,
 ) -> list[RunResult]:
     """Runs whose checkers have the same options, and that are about as long, in one job."""
     began = monotonic()
@@ -140,7 +145,7 @@ def _check_alike(
             not_applicable=_not_applicable(run, wanted[run.info.run]),
             judged=_judged_as(spark, held, wanted[run.info.run], plugins, options, judged),
         )
-        results.append(_kept(result))
+        results.append(_kept(finish(result) if finish else result))
     return results
 
 

@@ -81,6 +81,8 @@ class RunResult:
     """Why it could not be read, if so."""
     judged: str = ""
     """What it follows from, as a digest (`judged`); empty: it may be another one next time."""
+    interrupted: bool | None = None
+    """Whether somebody ended the run early; None: whoever checked it does not know."""
 
 
 def checker_result(
@@ -206,7 +208,7 @@ def _checker_of(document: Mapping[str, Recorded]) -> CheckerResult:
 
 def verdict_document(result: RunResult) -> dict[str, Recorded]:
     """`verdict.json`."""
-    return {
+    document = {
         "verdict": result.verdict.value,
         "run": result.run,
         "checkers": [_checker_document(checker) for checker in result.checkers],
@@ -215,6 +217,9 @@ def verdict_document(result: RunResult) -> dict[str, Recorded]:
         "timings": dict(result.timings),
         "judged": result.judged,
     }
+    return (
+        document if result.interrupted is None else document | {"interrupted": result.interrupted}
+    )
 
 
 def _checker_document(checker: CheckerResult) -> dict[str, Recorded]:
@@ -240,7 +245,7 @@ def write_verdict(result: RunResult) -> dict[str, Recorded]:
     if isinstance(before.get("timings"), dict):
         document["timings"] = {**before["timings"], **document["timings"]}
     if "interrupted" in before:
-        document["interrupted"] = before["interrupted"]
+        document.setdefault("interrupted", before["interrupted"])
     draft = target.with_suffix(".json.tmp")
     draft.write_text(json.dumps(document, indent=1, sort_keys=False) + "\n")
     draft.replace(target)

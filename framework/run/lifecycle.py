@@ -15,8 +15,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -24,9 +24,8 @@ from typing import Any, Final
 
 from framework.checking.engine import check_runs, warm_up_checkers
 from framework.checking.junit import write_junit
-from framework.checking.outcomes_table import write_outcomes
 from framework.checking.precompile import Precompiling
-from framework.checking.results import verdict_document
+from framework.checking.results import RunResult, verdict_document
 from framework.checking.spark import Background, Step, warm_up
 from framework.history.event import Event, Json, Recorded
 from framework.history.journal import Journal
@@ -105,6 +104,13 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> Outcome:
             else:
                 warm_up(session)
 
+        def finished(result: RunResult) -> RunResult:
+            return replace(
+                result,
+                timings={**result.timings, **timings.figures()},
+                interrupted=stop.is_set() and not watching.failed,
+            )
+
         folder = record(
             test,
             argv,
@@ -122,19 +128,18 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> Outcome:
             session = spark[0].session(progress.say)
             watching.close()
             timings.phase("check")
-            budget_s = test.options.budget_s
-            (result,) = check_runs(session, [folder.path], test.checkers, budget_s=budget_s)
-        verdict = verdict_document(result)
-        verdict["timings"] = {**verdict["timings"], **timings.figures()}
-        verdict["interrupted"] = stop.is_set() and not watching.failed
-        store.write_json(folder.path / "verdict.json", verdict)
-        with suppress(OSError):  # the check said so
-            write_outcomes(folder.path, verdict)
+            (result,) = check_runs(
+                session,
+                [folder.path],
+                test.checkers,
+                budget_s=test.options.budget_s,
+                finish=finished,
+            )
         progress.phase("report")
         story = draw(folder.path)
     if test.options.junit is not None:
         write_junit([result], test.options.junit)
-    return Outcome(verdict=verdict, folder=folder.path, story=story)
+    return Outcome(verdict=verdict_document(result), folder=folder.path, story=story)
 
 
 def record(

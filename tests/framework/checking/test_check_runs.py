@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from pyspark.cloudpickle import register_pickle_by_value
 from framework.checking.engine import check_runs, check_stored
 from framework.checking.keyed import Outcome, budget_s, judged, keyed
 from framework.checking.outcomes_table import read_outcomes
+from framework.checking.results import RunResult
 from framework.checking.runs import find_runs, ledger_of, read_run, read_runs
 from framework.checking.stored import Held, hold, tables
 from framework.errors import UsageError
@@ -157,6 +158,23 @@ def test_checked_runs_are_in_the_table_of_all(spark: Any, tmp_path: Path) -> Non
             ("n/a", "no-nines", "", verdict, None),
             ("n/a", "no-nines", "no-nines", verdict, 1),
         ]
+
+
+def test_what_only_a_run_knows_is_written_with_its_verdict_and_stays(
+    spark: Any, tmp_path: Path
+) -> None:
+    run = make_run(tmp_path / "n" / "a", *call(0, "x", 1), name="n")
+
+    def finish(result: RunResult) -> RunResult:
+        assert not (run / "verdict.json").exists()
+        return replace(result, timings={**result.timings, "waited_s": 6.5}, interrupted=True)
+
+    for again in (finish, None):
+        check_runs(spark, [run], ["no-nines"], finish=again)
+        written = json.loads((run / "verdict.json").read_text())
+        assert written["interrupted"] is True and written["timings"]["waited_s"] == 6.5
+    first, *_ = read_outcomes(tmp_path).to_pylist()
+    assert json.loads(first["figures"])["waited_s"] == 6.5
 
 
 def test_a_broken_checker_stops_no_other(spark: Any, tmp_path: Path) -> None:
