@@ -11,7 +11,7 @@ controller accepted in one epoch, and between which no version lies.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -47,7 +47,15 @@ from framework.evidence.kinds import Decided, Evidence, IsrDecided, Promised, ei
 from framework.evidence.run_events import RunEvents, unreported
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
-from framework.plugins.outcomes import ABSENT, PRESENT, STALE
+from framework.plugins.outcomes import (
+    ABSENT,
+    CLIENT_TIMED_OUT,
+    CONNECTION_FAILED,
+    CONNECTION_LOST,
+    MALFORMED_RESPONSE,
+    PRESENT,
+    STALE,
+)
 
 FS: Final = ("alter-isr", "heartbeat", "create", "delete")
 UNCLEAN: Final = "unclean.leader.election.enable"
@@ -111,6 +119,13 @@ _ALL: Final = (ISR_ACCEPTED, ISR_REFUSED, TOPICS, BROKERS, LEADERS)
 
 Epoch: TypeAlias = tuple[int, int]
 """(broker id, broker epoch)."""
+Contents: TypeAlias = tuple[object, ...]
+"""What an operation asks, and a decision is on: its f, of what, whether it was accepted, and the
+epochs that the request carried, None for none."""
+_EPOCHS: Final[Mapping[str, Sequence[str]]] = {
+    "alter-isr": ("broker_id", "broker_epoch", "leader_epoch", "partition_epoch"),
+    "heartbeat": ("broker_epoch",),
+}
 Asked: TypeAlias = Callable[[Replay], Iterable[Finding] | None]
 """What a decision in that state breaks; None: it cannot be told."""
 
@@ -177,11 +192,13 @@ def decision_conformance(events: RunEvents) -> Outcome:
                 compared[question.clause.name] += 1
     asked = sum(map(len, by_offset.values()))
     figures = {"records": len(known.log.records), "questions": asked}
-    return weighed(_counts(compared, events), findings, figures)
+    return weighed(_counts(compared, known), findings, figures)
 
 
-def _counts(compared: Mapping[str, int], events: RunEvents) -> dict[str, Count]:
-    """What clients asked for once at most, or were refused, gave no occasion."""
+def _counts(compared: Mapping[str, int], known: Known) -> dict[str, Count]:
+    """What clients asked for once at most, or were refused, gave no occasion. Of what they were
+    answered, controllers have to tell almost all: they might leave out what is wrong."""
+    events = known.events
     changes = [each for each in events.operations if each.f == "alter-isr"]
     topics = [each for each in events.operations if each.f in ("create", "delete")]
     why = unreported(events.plan)
@@ -192,7 +209,74 @@ def _counts(compared: Mapping[str, int], events: RunEvents) -> dict[str, Count]:
         BROKERS: why,
         LEADERS: _few((each.ok for each in topics), "made or deleted topics"),
     }
-    return {each.name: each.count(compared[each.name], why) for each, why in missing.items()}
+    counts = {each.name: each.count(compared[each.name], why) for each, why in missing.items()}
+    for clause, fs, accepted in _OF_CLIENTS:
+        reported, answers = _reported(known, fs, accepted)
+        least = answers - max(UNREPORTED, answers // 10)
+        if counts[clause.name] == compared[clause.name] and reported < least:
+            counts[clause.name] = (reported, least)
+    return counts
+
+
+UNREPORTED: Final = 3
+"""So many decisions may be lost with a process that is killed; where there are more of them than
+thirty, a tenth."""
+_OF_CLIENTS_ALONE: Final = frozenset(
+    {CLIENT_TIMED_OUT, CONNECTION_FAILED, CONNECTION_LOST, MALFORMED_RESPONSE}
+)
+_OF_CLIENTS: Final[Sequence[tuple[Clause, Sequence[str], Collection[bool]]]] = (
+    (ISR_REFUSED, ("alter-isr",), (False,)),
+    (TOPICS, ("create", "delete"), (True, False)),
+    (BROKERS, ("heartbeat",), (True, False)),
+)
+"""Clause -> clients' operations that have to be told of, and with which answers."""
+
+
+def _reported(known: Known, fs: Sequence[str], accepted: Collection[bool]) -> tuple[int, int]:
+    """How many of clients' answers controllers tell in a state that is known; and how many there
+    were."""
+    events = known.events
+    decisions: Iterable[Decided | IsrDecided] = (*events.of(Decided), *events.of(IsrDecided))
+    decided = Counter(map(_decided_on, filter(known.is_sure, decisions)))
+    asked: dict[Contents, list[Operation]] = defaultdict(list)
+    for each in events.operations:
+        if each.f in fs and each.ok in accepted and (each.ok or each.failed):
+            asked[_asked_for(each)].append(each)
+    words = _words_of_controllers(asked, decided)
+    reported = answers = 0
+    for key, own in asked.items():
+        count = sum(each.ok or bool(each.asserts) or each.error_code in words for each in own)
+        reported, answers = reported + min(count, decided[key]), answers + count
+    return reported, answers
+
+
+def _words_of_controllers(
+    asked: Mapping[Contents, Sequence[Operation]], decided: Mapping[Contents, int]
+) -> set[str | None]:
+    """Codes with which controllers refuse changes of ISRs: where one is told that clients had no
+    other answer to."""
+    words = set()
+    for key, own in asked.items():
+        codes = {each.error_code for each in own}
+        if key in decided and len(codes) == 1 and own[0].f == "alter-isr":
+            words |= codes
+    return words - _OF_CLIENTS_ALONE
+
+
+def _asked_for(operation: Operation) -> Contents:
+    value = operation.value if isinstance(operation.value, dict) else {}
+    epochs = [value.get(name) for name in _EPOCHS.get(operation.f, ())]
+    known = (each if each is not None and each >= 0 else None for each in epochs)
+    return operation.f, _on(operation), operation.ok, *known
+
+
+def _decided_on(decision: Decided | IsrDecided) -> Contents:
+    if isinstance(decision, IsrDecided):
+        epochs = (getattr(decision, name) for name in _EPOCHS["alter-isr"])
+        return "alter-isr", decision.key, decision.accepted, *epochs
+    if decision.f == "heartbeat":
+        return decision.f, decision.broker_id, decision.accepted, decision.broker_epoch
+    return decision.f, ",".join(decision.topics), decision.accepted
 
 
 def _few(times: Iterable[bool], what: str) -> str:

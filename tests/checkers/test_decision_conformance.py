@@ -17,7 +17,7 @@ from checkers.decision_conformance import UNCLEAN, DecisionConformance, decision
 from framework.history.event import CompletionType
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS
-from framework.plugins.outcomes import ABSENT, PRESENT, STALE
+from framework.plugins.outcomes import ABSENT, CONNECTION_FAILED, PRESENT, STALE
 from framework.verdict import Verdict
 
 CHECKER = DecisionConformance()
@@ -450,6 +450,54 @@ def test_controller_that_leaves_its_refusals_out_is_not_believed() -> None:
     story = silent(clean())
     story.events = [each for each in clean().events if each.type != "decide"]
     assert_unknown(CHECKER, story, *EVENT_CLAUSES)
+
+
+MANY = 12
+ANSWERED: dict[str, Any] = {
+    "isr-refused": lambda story: story.alters([4, 5], refused=True, partition_epoch=7),
+    "topics": lambda story: story.topic_of("create", "t", asserts=PRESENT),
+    "brokers": lambda story: story.beat_of(5, epoch=7, code=77),
+}
+"""Clause -> what clients are answered, rightly."""
+
+
+def unreported(clause: str, count: int, *, made_up: bool) -> Decisions:
+    """Of the last answers so many are not told; or as those of other requests."""
+    story = clean()
+    for _ in range(MANY):
+        ANSWERED[clause](story)
+    story.record("NoOpRecord")
+    decisions = [each for each in story.events if each.type == "decide"]
+    for each in decisions[len(decisions) - count :]:
+        if not made_up:
+            story.events.remove(each)
+            continue
+        source = each.fields["source"]
+        for name in ("topic", "broker_epoch", "leader_epoch"):
+            if name in source:
+                source[name] = f"{source[name]}0" if name == "topic" else source[name] + 1
+    return story
+
+
+@pytest.mark.parametrize("made_up", [False, True])
+@pytest.mark.parametrize("clause", ANSWERED)
+def test_controllers_have_to_tell_of_almost_all_that_clients_were_answered(
+    clause: str, made_up: bool
+) -> None:
+    """What they leave out may be what is wrong, and what they make up is no answer."""
+    known = clause_of(judged(CHECKER, unreported(clause, 3, made_up=made_up)), clause)
+    assert known.verdict is Verdict.VALID, known.note
+    assert_unknown(CHECKER, unreported(clause, 4, made_up=made_up), clause)
+
+
+@pytest.mark.parametrize("code", [CONNECTION_FAILED, "NOT_CONTROLLER"])
+def test_refusals_of_no_controller_need_not_be_told(code: str) -> None:
+    story = clean()
+    for version in range(MANY):
+        story.complete(
+            story.invoke("alter-isr", "t/0", change(version + 50, [4, 5])), "fail", error=code
+        )
+    assert clause_of(judged(CHECKER, story), "isr-refused").verdict is Verdict.VALID
 
 
 def test_without_an_occasion_nothing_is_claimed() -> None:
