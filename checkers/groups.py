@@ -64,7 +64,7 @@ RISE: Final = Clause(
 KEPT: Final = Clause(
     name="commits-kept",
     says="What a group is told is what was committed last: none is lost or comes back",
-    compares="questions after a commit",
+    compares="questions after a commit; partitions asked of after one, where any is left out",
     floor=4,
     because="the final member and the final questions ask for each partition, of which there are "
     "four by default; where there are fewer, the main phase asks as often",
@@ -91,11 +91,11 @@ WITHIN_END: Final = Clause(
 DELIVERED: Final = Clause(
     name="delivered",
     says="What was acknowledged below where the group has read to its end was handed to a member",
-    compares="acknowledged records below that end",
+    compares="acknowledged records below that end; partitions read to theirs, where any is not",
     floor=20,
     because="a second of the workload acknowledges as many",
     sources=(CLIENTS,),
-    blind="a partition whose end the final member does not reach",
+    blind="partitions of topics of which the group was given none",
 )
 
 JOINS: Final = ("join", "assignment")
@@ -347,9 +347,23 @@ def one_owner(run: GroupRun) -> Seen:
                     [owner.operation, each.operation],
                 )
     shared = sum(len(members[group, generation]) > 1 for group, generation, _ in first)
-    if members and all(len(each) == 1 for each in members.values()):
+    if members and not _side_by_side(run) and all(len(each) == 1 for each in members.values()):
         return Seen("no generation of which two members tell", [])
     return Seen(shared, list(found.values()))
+
+
+def _side_by_side(run: GroupRun) -> bool:
+    """Whether members of a group told of it in turns, again and again: it might have been one
+    generation, but that its coordinator made one for each."""
+    last: dict[str, str] = {}
+    known: dict[str, set[str]] = defaultdict(set)
+    turns: Counter[str] = Counter()
+    for each in sorted(run.memberships, key=lambda each: each.operation.index):
+        group, member = each.group, each.member
+        turns[group] += member in known[group] and last[group] != member
+        known[group].add(member)
+        last[group] = member
+    return any(count >= ONE_OWNER.floor for count in turns.values())
 
 
 # --- 2, 3: generations --------------------------------------------------------------------
@@ -487,7 +501,10 @@ def _with(settled: Settled | None, commit: Commit) -> Settled:
 
 def commits_kept(run: GroupRun) -> Seen:
     count, found = 0, []
+    asked: set[Place] = set()
     for question, answers, settled in _questions(run):
+        if settled is not None:
+            asked.add(question.place)
         if settled is None or (question.offset is not None and not answers):
             continue  # nothing to keep; or the next clause's
         count += 1
@@ -508,7 +525,12 @@ def commits_kept(run: GroupRun) -> Seen:
                     ],
                 )
             )
-    return Seen(count, found)
+    return Seen(_of_all(count, {each.place for each in run.commits if each.taken}, asked), found)
+
+
+def _of_all(count: int, places: set[Place], seen: set[Place]) -> Count:
+    """So many; of which nothing can be told where one of the places was not seen."""
+    return count if places <= seen else (len(places & seen), len(places))
 
 
 def commits_made(run: GroupRun) -> Seen:
@@ -569,10 +591,12 @@ def delivered(run: GroupRun) -> Seen:
     reads: dict[Place, list[Read]] = defaultdict(list)
     for read in run.reads:
         reads[read.place].append(read)
+    ended: set[Place] = set()
     for place, own in reads.items():
         last = _to_the_end(own)
         if last is None or place not in run.began:
             continue
+        ended.add(place)
         handed = {offset for read in own for offset in read.offsets}
         for offset, produce in run.acknowledged.get(place[1], ()):
             if offset >= last.position:
@@ -587,7 +611,24 @@ def delivered(run: GroupRun) -> Seen:
                         [produce, last.operation],
                     )
                 )
-    return Seen(count, found)
+    return Seen(_of_all(count, _owed(run), ended), found)
+
+
+def _owed(run: GroupRun) -> set[Place]:
+    """Where something was acknowledged that a group is to be handed: where it began at the
+    beginning, and where none of its members was let in, of the same topics."""
+    given = {(each.group, key) for each in run.memberships for key in each.assigned}
+    topics = {(group, _topic(key)) for group, key in run.began}
+    return {
+        (group, key)
+        for group, topic in topics
+        for key in run.acknowledged
+        if _topic(key) == topic and ((group, key) in run.began or (group, key) not in given)
+    }
+
+
+def _topic(key: str) -> str:
+    return key.rpartition("/")[0]
 
 
 def _to_the_end(reads: Iterable[Read]) -> Read | None:

@@ -136,6 +136,75 @@ def test_one_member_alone_is_no_occasion_for_two_owners_or_older_generations() -
     assert counts["old-generations-refused"] == "no second generation was joined"
 
 
+@pytest.mark.parametrize(
+    ("members", "occasion"), [("ababa", True), ("aba", False), ("abcde", False)]
+)
+def test_members_that_live_side_by_side_might_share_a_generation(
+    members: str, occasion: bool
+) -> None:
+    """A coordinator that gives each of them one of its own keeps none of its promises."""
+    story = Story()
+    for generation, member in enumerate(members, 1):
+        join(story, member, generation, t0=0, t1=0)
+        story.op("join", None, of_member(member, "h"), assigned(generation, t0=0))
+    assert groups(story.run_events()).clauses["one-owner"] == (
+        0 if occasion else "no generation of which two members tell"
+    )
+
+
+def acknowledged(key: str) -> Story:
+    """One more record, which no member is handed."""
+    story = clean()
+    at = next(n for n, each in enumerate(story.operations) if each.phase == "final")
+    produced = story.op("produce", key, {"value": 7, "acks": "all"}, {"offset": 0})
+    story.operations.insert(at, story.operations.pop())
+    assert produced in story.operations[: at + 1]
+    return story
+
+
+def read_to_the_end(story: Story, key: str) -> None:
+    value = {"consumer": "d", "from": 0, **of_member("d"), "generation": 4}
+    result = {"records": [[0, 7]], "position": 1, "high_watermark": 1}
+    story.op("fetch", key, value, result)
+
+
+@pytest.mark.parametrize("key", [OTHER_KEY, "t/2"])
+def test_partition_that_no_member_reads_to_its_end(key: str) -> None:
+    """Nor need any have been given it."""
+    story = acknowledged(key)
+    assert groups(story.run_events()).clauses["delivered"] == (1, 2)
+    if key == "t/2":
+        story.op(
+            "join",
+            None,
+            of_member("f"),
+            {**assigned(5), "assigned": [key], "positions": [[key, 0]]},
+        )
+    read_to_the_end(story, key)
+    assert groups(story.run_events()).clauses["delivered"] == 25
+
+
+def test_partition_of_a_topic_that_is_not_the_groups() -> None:
+    assert groups(acknowledged("u/0").run_events()).clauses["delivered"] == 24
+
+
+def test_partition_of_which_no_member_was_told_to_begin_at_its_beginning() -> None:
+    story = acknowledged("t/2")
+    given = {"generation": 5, "assigned": ["t/2"], "positions": [["t/2", 1]]}
+    story.op("join", None, of_member("f"), given)
+    assert groups(story.run_events()).clauses["delivered"] == 24
+
+
+@pytest.mark.parametrize(("type", "count"), [("ok", (2, 3)), ("info", 6)])
+def test_each_partition_has_to_be_asked_of_after_its_commits(type: Any, count: Any) -> None:
+    story = clean()
+    value = a_commit("d", 4, 0)
+    story.op("commit", OTHER_KEY, value, value, type=type)
+    assert groups(story.run_events()).clauses["commits-kept"] == count
+    story.op("committed", OTHER_KEY, {"group": GROUP}, {"offset": 0})
+    assert groups(story.run_events()).clauses["commits-kept"] == (7 if type == "ok" else 6)
+
+
 def test_a_commit_that_fails_for_another_reason_shows_nothing() -> None:
     story = Story()
     join(story, "a", 1, t0=0)
