@@ -16,12 +16,13 @@ from typing import Final
 
 from checkers.folds.disk_logs import (
     DISK_KINDS,
+    LOG_KINDS,
     CommittedOnDisks,
     DiskLog,
     committed_on_disks,
     disk_logs,
 )
-from checkers.folds.node_log import KINDS, Account, Entry, LogFold, accounts
+from checkers.folds.node_log import KINDS, ON_DISK, Account, Entry, LogFold, accounts
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -34,6 +35,7 @@ from framework.evidence.kinds import (
     Elected,
     Evidence,
     Flushed,
+    LogBegan,
     SnapshotFile,
     Truncated,
     described,
@@ -43,6 +45,7 @@ from framework.evidence.kinds import (
 from framework.evidence.run_events import (
     RunEvents,
     alone,
+    from_disks,
     phase_ns,
     settle_marks,
     settled,
@@ -181,8 +184,8 @@ def committed_never_lost(events: RunEvents) -> Outcome:
     reported = [each for each in accounts(events) if not each.on_disk]
     ledger, findings, holders = _reported(reported)
     findings += [conflict for _, conflict in sorted(ledger.conflicts.items())]
-    left = disk_logs(events.evidence)
-    sure = committed_on_disks(events)
+    left = disk_logs(events.of(*LOG_KINDS))
+    sure = committed_on_disks(events, left)
     nodes = set(events.plan.get("nodes") or {each.node for each in reported})
     why, single = unreported(events.plan), alone(events.plan)
 
@@ -373,7 +376,7 @@ def _at_the_end(
     if shown is not None and not sure.why:
         for node in sorted(nodes & set(left)):
             compared.add(node)
-            findings += _disk_lacks(node, left[node], sure, shown)
+            findings += _disk_lacks(events, node, left[node], sure, shown)
     return compared, findings
 
 
@@ -405,7 +408,7 @@ def _shown_offset(operation: Operation) -> int:
 
 
 def _disk_lacks(
-    node: str, log: DiskLog, sure: CommittedOnDisks, shown: Operation
+    events: RunEvents, node: str, log: DiskLog, sure: CommittedOnDisks, shown: Operation
 ) -> Iterator[Finding]:
     end = _shown_offset(shown)
     for offset, entry in sure.entries.items():
@@ -413,7 +416,7 @@ def _disk_lacks(
         if offset >= end or held == entry or (held is None and offset < log.end):
             continue
         has = "nothing" if held is None else f"epoch {held[0]}, CRC {held[1]}"
-        witness = log.batches.get(offset) or log.found
+        witness = _batch_at(events, node, offset) or log.found
         yield finding(
             f"the log on the disk of {node} has {has} at offset {offset}, where all who could lead "
             f"have epoch {entry[0]}, CRC {entry[1]}, committed before operation {shown.index} was "
@@ -423,6 +426,20 @@ def _disk_lacks(
             clause=EVERYWHERE.name,
         )
         return
+
+
+def _batch_at(events: RunEvents, node: str, offset: int) -> Appended | None:
+    """What the log on a node's disk has there."""
+    found: Appended | None = None
+    for each in from_disks(events.of(*ON_DISK)).get(node, ()):
+        match each:
+            case Appended(base_offset=base, end_offset=end) if base <= offset < end:
+                found = each
+            case Truncated(end_offset=end) if end <= offset:
+                found = None
+            case LogBegan(dropped=True):
+                found = None
+    return found
 
 
 def _end_lacks(

@@ -269,7 +269,7 @@ class Starts:
     def left(self, events: RunEvents) -> Iterator[Finding]:
         """As each log lies on its disk: the snapshot that took the place of what was below is
         there, or a later one."""
-        for log in disk_logs(events.evidence).values():
+        for log in disk_logs(events.of(LogOnDisk, SnapshotFile)).values():
             found = log.found
             if found is None or found.wrong:
                 continue

@@ -7,7 +7,7 @@ completeness). So the common beginning of their logs is the committed log, at th
 what was committed is in it, and what is in it stays.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,7 +23,9 @@ from framework.evidence.kinds import (
 )
 from framework.evidence.run_events import RunEvents, folded, from_disks, of_disks, voters
 
-DISK_KINDS: Final = (Appended, Change, Truncated, LogBegan, LogOnDisk, SnapshotFile)
+LOG_KINDS: Final = (Appended, Truncated, LogBegan, LogOnDisk, SnapshotFile)
+"""What a log is known by, but for what its records say."""
+DISK_KINDS: Final = (*LOG_KINDS, Change)
 """What a rule has to ask of disks (`RunCheck(disk=...)`)."""
 
 
@@ -33,9 +35,6 @@ class DiskLog:
     What a snapshot took the place of stays known where the rest of the log went on."""
 
     entries: dict[int, Entry] = field(default_factory=dict)
-    batches: dict[int, Appended] = field(default_factory=dict)
-    """By the offset of each record, the batch that it came with."""
-    changes: dict[int, Change] = field(default_factory=dict)
     snapshots: dict[int, SnapshotFile] = field(default_factory=dict)
     """By the offset at which they end."""
     end: int = 0
@@ -58,10 +57,7 @@ class DiskLog:
             case Appended():
                 for offset, crc in enumerate(each.crcs, each.base_offset):
                     self.entries[offset] = (each.epoch, crc)
-                    self.batches[offset] = each
                 self.end = each.end_offset
-            case Change():
-                self.changes[each.offset] = each
             case Truncated(end_offset=end):
                 self._cut(end)
             case LogBegan(offset=start, dropped=dropped):
@@ -75,14 +71,13 @@ class DiskLog:
 
     def _cut(self, end: int) -> None:
         for offset in range(end, self.end):
-            for known in (self.entries, self.batches, self.changes):
-                known.pop(offset, None)
+            self.entries.pop(offset, None)
         self.end = min(self.end, end)
 
 
 def disk_logs(evidence: Iterable[Evidence]) -> dict[str, DiskLog]:
     """Node -> its log; `seq` goes on from one of its processes to the next."""
-    return folded(_disk_logs, of_disks(evidence, DISK_KINDS))
+    return folded(_disk_logs, of_disks(evidence, LOG_KINDS))
 
 
 def _disk_logs(evidence: Iterable[Evidence]) -> dict[str, DiskLog]:
@@ -104,39 +99,73 @@ class CommittedOnDisks:
     why: str = ""
 
 
-def committed_on_disks(events: RunEvents) -> CommittedOnDisks:
-    """Of all voters' disks: one that was not read may have a log that all others will follow."""
+def committed_on_disks(
+    events: RunEvents, logs: Mapping[str, DiskLog] | None = None
+) -> CommittedOnDisks:
+    """Of all voters' disks: one that was not read may have a log that all others will follow.
+    `logs`: of whom it is known already."""
     names = voters(events.plan)
     if not names:
         return CommittedOnDisks(why="nothing says who votes")
     if (events.plan.get("options") or {}).get("keep"):
         return CommittedOnDisks(why="the nodes went on while their disks were read")
-    logs = disk_logs(events.evidence)
+    if logs is None:
+        logs = disk_logs(events.evidence)
     lasts = {node: logs[node].last for node in names if node in logs}
     known = {node: last for node, last in lasts.items() if last is not None}
     if unread := sorted(set(names) - set(known)):
         return CommittedOnDisks(why=f"the log of {', '.join(unread)} cannot be read whole")
     majority = len(names) // 2 + 1
-    return _common(
-        [
-            logs[node]
-            for node, last in known.items()
-            if sum(other <= last for other in known.values()) >= majority
-        ]
-    )
+    leaders = [
+        node
+        for node, last in known.items()
+        if sum(other <= last for other in known.values()) >= majority
+    ]
+    end, entries = _common([logs[node] for node in leaders])
+    return CommittedOnDisks(end, _records(events, leaders, end), entries)
 
 
-def _common(leaders: Sequence[DiskLog]) -> CommittedOnDisks:
-    """`leaders`: the logs of all who could still win an election."""
-    end = min(log.end for log in leaders)
-    records, entries = [], dict[int, Entry]()
-    for offset in range(end):
+def _common(leaders: Sequence[DiskLog]) -> tuple[int, dict[int, Entry]]:
+    """How far the logs of all who could still win an election are one, and what is in it."""
+    entries: dict[int, Entry] = {}
+    for offset in range(end := min(log.end for log in leaders)):
         held = {log.entries[offset] for log in leaders if offset in log.entries}
         if len(held) > 1:
-            end = offset
-            break
-        entries |= dict.fromkeys([offset], *held) if held else {}
-        record = next((log.changes[offset] for log in leaders if offset in log.changes), None)
-        if record is not None:
-            records.append(record)
-    return CommittedOnDisks(end, records, entries)
+            return offset, entries
+        if held:
+            entries[offset] = held.pop()
+    return end, entries
+
+
+def _records(events: RunEvents, leaders: Sequence[str], end: int) -> list[Change]:
+    """What is known of them below `end`: where the first leader has all, nobody else is asked."""
+    known: dict[int, Change] = {}
+    left = from_disks(events.of(Appended, Truncated, LogBegan, Change))
+    for node in leaders:
+        if len(known) < end:
+            known = folded(_changes, left.get(node, ())) | known
+            known = {offset: each for offset, each in known.items() if offset < end}
+    return [known[offset] for offset in sorted(known)]
+
+
+def _changes(left: Iterable[Evidence]) -> dict[int, Change]:
+    """By offset, those of the log that a node's last process left."""
+    found, log = dict[int, Change](), 0
+    for each in left:
+        match each:
+            case Change():
+                found[each.offset] = each
+            case Appended():
+                log = each.end_offset
+            case Truncated(end_offset=end):
+                log = _cut(found, end, log)
+            case LogBegan(offset=start, dropped=dropped):
+                log = max(_cut(found, 0, log) if dropped else log, start)
+    return found
+
+
+def _cut(found: dict[int, Change], end: int, log: int) -> int:
+    """Where the log ends now."""
+    for offset in range(end, log):
+        found.pop(offset, None)
+    return min(log, end)
