@@ -8,6 +8,7 @@ answered is reached by every later read; and no success leaves before its record
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
@@ -233,7 +234,7 @@ def _back_in_the_log(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]
     log, also where nobody read the topic in time. Disks have the last word."""
     by_offset: dict[int, TopicCreated | TopicDeletionBegun | TopicRemoved | PartitionState] = {}
     applied = from_no_disk(events.of(*OF_TOPICS))
-    for each in (*committed_on_disks(events).records, *applied):
+    for each in chain(committed_on_disks(events).records, applied):
         if isinstance(each, OF_TOPICS):
             by_offset.setdefault(each.offset, each)
     removed: dict[str, TopicRemoved] = {}

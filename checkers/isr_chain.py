@@ -129,6 +129,38 @@ class Link:
     change: PartitionState
 
 
+@dataclass(slots=True)
+class Records:
+    """Feed it what disks carry and nodes applied of a partition: of each offset the first is kept,
+    and where others disagree with it. `heard`: how many there were."""
+
+    heard: int = 0
+    first: dict[int, Link] = field(default_factory=dict)
+    conflicts: dict[int, Finding] = field(default_factory=dict)
+
+    def feed(self, each: PartitionState) -> None:
+        self.heard += 1
+        state = State(each.leader, each.leader_epoch, frozenset(each.isr))
+        link = Link(each.offset, each.epoch, each.partition_epoch, state, each)
+        known = self.first.setdefault(link.offset, link)
+        if (known.epoch, known.version, known.state) != (link.epoch, link.version, link.state):
+            self.conflicts.setdefault(link.offset, _disagree(known, link))
+
+    def in_order(self) -> list[Link]:
+        """Of the log."""
+        return [self.first[offset] for offset in sorted(self.first)]
+
+
+def _disagree(known: Link, link: Link) -> Finding:
+    return finding(
+        f"nodes disagree on offset {link.offset}: {known.change.node} has version "
+        f"{known.version} ({known.state}), {link.change.node} version {link.version} "
+        f"({link.state})",
+        evidence=[known.change, link.change],
+        clause=CHAIN.name,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Gaps:
     """Offsets of which nobody knows the record any more: a snapshot took its place."""
@@ -150,9 +182,9 @@ class Gaps:
 
 @dataclass(slots=True)
 class Partition:
-    """What is known of one partition. `told`: its records, by whoever has them."""
+    """What is known of one partition."""
 
-    reported: list[PartitionState] = field(default_factory=list)
+    records: Records = field(default_factory=Records)
     decisions: list[IsrDecided] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
@@ -251,10 +283,10 @@ def _partitions(events: RunEvents, sure: CommittedOnDisks) -> dict[Key, Partitio
     found: dict[Key, Partition] = defaultdict(Partition)
     for record in sure.records:
         if isinstance(record, PartitionState):
-            found[record.key].reported.append(record)
+            found[record.key].records.feed(record)
     for each in events.of(PartitionState):
         if each.source != DISK:
-            found[each.key].reported.append(each)
+            found[each.key].records.feed(each)
     for decision in events.of(IsrDecided):
         found[decision.key].decisions.append(decision)
     for operation in events.operations:
@@ -291,10 +323,11 @@ class Judge:
     counts: Counts = field(default_factory=Counts)
 
     def of(self, key: Key, partition: Partition) -> Iterator[Finding]:
-        partition.links, conflicts = links_of(partition.reported)
+        records = partition.records
+        partition.links = records.in_order()
         partition.shown = list(sights(partition.operations, key))
-        self.counts.chain += max(len(partition.reported) - 1, 0)
-        yield from conflicts
+        self.counts.chain += max(records.heard - 1, 0)
+        yield from records.conflicts.values()
         yield from self._chain(partition.links)
         yield from self._elections(key, partition.links)
         yield from self._joins(partition)
@@ -472,28 +505,6 @@ class Judge:
                         [before.change, each, links[made[0]].change],
                         clause=REQUESTS.name,
                     )
-
-
-def links_of(states: Iterable[PartitionState]) -> tuple[list[Link], list[Finding]]:
-    """The union of what disks carry and nodes applied, in log order, and where they disagree."""
-    links: dict[int, Link] = {}
-    findings: dict[int, Finding] = {}
-    for each in states:
-        state = State(each.leader, each.leader_epoch, frozenset(each.isr))
-        link = Link(each.offset, each.epoch, each.partition_epoch, state, each)
-        known = links.setdefault(link.offset, link)
-        if (known.epoch, known.version, known.state) != (link.epoch, link.version, link.state):
-            findings.setdefault(
-                link.offset,
-                finding(
-                    f"nodes disagree on offset {link.offset}: {known.change.node} has version "
-                    f"{known.version} ({known.state}), {link.change.node} version {link.version} "
-                    f"({link.state})",
-                    evidence=[known.change, link.change],
-                    clause=CHAIN.name,
-                ),
-            )
-    return [links[offset] for offset in sorted(links)], list(findings.values())
 
 
 def _needs_a_request(before: Link, after: Link) -> bool:

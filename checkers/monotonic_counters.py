@@ -4,7 +4,7 @@ applied offsets, broker epochs, leader and partition epochs, and what clients sa
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Final
 
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
@@ -100,8 +100,8 @@ def monotonic_counters(events: RunEvents) -> Outcome:
     for left in _left_by_node(events).values():
         _quorum_state(tally, left)
     _leaders_watermarks(tally, events.of(Committed))
-    left_records = committed_on_disks(events).records
-    _records(tally, [*left_records, *(each for each in reported if isinstance(each, Change))])
+    applied = (each for each in events.of(Change) if each.source != DISK)
+    _records(tally, chain(committed_on_disks(events).records, applied))
     _answered_broker_epochs(tally, events.operations)
     _metadata(tally, events.operations, _boots(nodes))
     return weighed(_counts(tally, events), tally.findings, {"nodes": len(nodes)})

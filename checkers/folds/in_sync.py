@@ -3,9 +3,11 @@
 The settings' names are those of Kafka's topics, as clients give them.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final, TypeVar
 
 from checkers.folds.brokers import ids_of
@@ -78,17 +80,19 @@ def answered_short(
     if not asked:
         return "no topic asks for more than one in-sync replica", []
     by_name = {f"{settings.topics.get(key[0])}/{key[1]}": key for key in asked}
-    applied: dict[Key, list[PartitionState]] = defaultdict(list)
+    produced = {by_name.get(str(each.key)) for each in _acknowledged(events.operations)}
+    states: dict[Key, list[PartitionState]] = defaultdict(list)
     for each in events.of(PartitionState):
-        if each.source != DISK:
-            applied[each.key].append(each)
+        if each.source != DISK and each.key in produced:
+            states[each.key].append(each)
+    applied = {key: Applied.of(own) for key, own in states.items()}
     compared, findings = 0, list[Finding]()
     for operation in _acknowledged(events.operations):
         key = by_name.get(str(operation.key))
         if key is None:
             continue
         compared += 1
-        state = _all_along(applied[key], operation)
+        state = applied[key].all_along(operation) if key in applied else None
         if state is not None and len(state.isr) < asked[key]:
             findings.append(
                 finding(
@@ -102,26 +106,57 @@ def answered_short(
     return compared, findings
 
 
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What nodes applied of a partition. `times`: by node, when they surely had, and `latest`: of
+    the states up to then the last in the log. `begun` and `highest`: of all nodes, by when they may
+    have begun to, the highest offset."""
+
+    times: Mapping[str, Sequence[int]]
+    latest: Mapping[str, Sequence[PartitionState]]
+    begun: Sequence[int]
+    highest: Sequence[int]
+
+    @classmethod
+    def of(cls, states: Sequence[PartitionState]) -> "Applied":
+        nodes: dict[str, list[PartitionState]] = defaultdict(list)
+        for each in states:
+            nodes[each.node].append(each)
+        times, latest = dict[str, list[int]](), dict[str, list[PartitionState]]()
+        for node, own in nodes.items():
+            timed = sorted(enumerate(own), key=lambda each: latest_ns(each[1]))
+            times[node] = [latest_ns(each) for _, each in timed]
+            latest[node] = [each for _, each in accumulate(timed, _later)]
+        every = sorted(states, key=earliest_ns)
+        highest = accumulate((each.offset for each in every), max)
+        return cls(times, latest, [*map(earliest_ns, every)], [*highest])
+
+    def all_along(self, operation: Operation) -> PartitionState | None:
+        """What the node that answered had applied before an operation began, if nobody had applied
+        anything later when it ended."""
+        begin, end, node = operation.invoked_ns, operation.completed_ns, operation.node or ""
+        if begin is None or end is None or node not in self.times:
+            return None
+        before = bisect_left(self.times[node], begin)
+        if not before:
+            return None
+        state = self.latest[node][before - 1]
+        by_then = bisect_right(self.begun, end)
+        return None if by_then and self.highest[by_then - 1] > state.offset else state
+
+
+def _later(
+    one: tuple[int, PartitionState], other: tuple[int, PartitionState]
+) -> tuple[int, PartitionState]:
+    """In the log; of the same record, what was told first."""
+    return max(one, other, key=lambda each: (each[1].offset, -each[0]))
+
+
 def _acknowledged(operations: Iterable[Operation]) -> Iterator[Operation]:
     for each in operations:
         asked = each.value.get("acks") if isinstance(each.value, dict) else None
         if each.f in IN_SYNC_FS and each.ok and str(asked) in ("all", "-1"):
             yield each
-
-
-def _all_along(applied: Sequence[PartitionState], operation: Operation) -> PartitionState | None:
-    """What the node that answered had applied before an operation began, if nobody had applied
-    anything later when it ended."""
-    begin, end = operation.invoked_ns, operation.completed_ns
-    if begin is None or end is None:
-        return None
-    own = [each for each in applied if each.node == operation.node and latest_ns(each) < begin]
-    state = max(own, key=lambda each: each.offset, default=None)
-    if state is None or any(
-        each.offset > state.offset and earliest_ns(each) <= end for each in applied
-    ):
-        return None
-    return state
 
 
 # --- high watermarks ----------------------------------------------------------------------

@@ -1,13 +1,16 @@
 """What an ISR is for (`folds/in_sync.py`): acknowledgements of all, and high watermarks."""
 
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
 from planted_runs import MS, OTHER, TOPIC, NodeEvent, Story
 
-from checkers.folds.in_sync import Settings, answered_short, watermarks
-from framework.evidence.changes import PartitionState
+from checkers.folds.in_sync import Applied, Settings, answered_short, watermarks
+from framework.evidence.changes import PartitionChanged, PartitionState
+from framework.evidence.clocks import earliest_ns, latest_ns
+from framework.evidence.ids import BrokerId, LeaderEpoch, Offset, PartitionEpoch
 from framework.evidence.kinds import (
     PartitionCommitted,
     PartitionLogOnDisk,
@@ -98,6 +101,53 @@ def judged(story: Story) -> tuple[Any, list[str]]:
         records.setdefault(each.key, []).append(each)
     count, findings = answered_short(events, records, Settings.of(events))
     return count, [each.message for each in findings]
+
+
+def applied_all_along(states: list[PartitionState], operation: Operation) -> PartitionState | None:
+    """As the definition says it."""
+    own = [
+        each
+        for each in states
+        if each.node == operation.node and latest_ns(each) < (operation.invoked_ns or 0)
+    ]
+    state = max(own, key=lambda each: each.offset, default=None)
+    end = operation.completed_ns or 0
+    later = (
+        state is not None and each.offset > state.offset and earliest_ns(each) <= end
+        for each in states
+    )
+    return None if any(later) else state
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_a_leader_knew_all_along(seed: int) -> None:
+    draw = Random(seed)
+    states = [
+        PartitionChanged(
+            node=draw.choice(["b1", "b2"]),
+            seq=seq,
+            at_ns=draw.randrange(30),
+            within_ns=draw.randrange(3),
+            offset=Offset(draw.randrange(6)),
+            epoch=LeaderEpoch(1),
+            topic_id=TOPIC,
+            partition=0,
+            isr=(),
+            leader=BrokerId(4),
+            leader_epoch=LeaderEpoch(0),
+            partition_epoch=PartitionEpoch(0),
+        )
+        for seq in range(draw.randrange(1, 12))
+    ]
+    applied, known = Applied.of(states), 0
+    for begin in range(32):
+        for node in ("b1", "b2", "b3", None):
+            end = begin + draw.randrange(4)
+            operation = Operation(index=0, node=node, invoked_ns=begin, completed_ns=end)
+            expected = applied_all_along(states, operation)
+            assert applied.all_along(operation) is expected
+            known += expected is not None
+    assert known
 
 
 @pytest.mark.parametrize("acks", ["all", -1, "-1"])
