@@ -50,7 +50,7 @@ Counts: TypeAlias = dict[str, list[int]]
 @dataclass(frozen=True, slots=True)
 class Cases:
     """Cases of one anomaly. `cited`: for each case, rows of the log, one array for each place in
-    the sentence; `NOWHERE` for none. `tell` makes the sentence of them."""
+    the sentence. `tell` makes the sentence of them."""
 
     name: str
     cited: Sequence[Ints]
@@ -94,5 +94,5 @@ def _shown(log: Log, cases: Cases, part: Ints) -> list[int]:
 
 def _finding(log: Log, cases: Cases, case: int) -> Finding:
     rows = [int(cited[case]) for cited in cases.cited]
-    operations = sorted({int(log.op[row]) for row in rows if row >= 0})
+    operations = sorted({int(log.op[row]) for row in rows})
     return Finding(message=f"{cases.name}: {cases.tell(log, *rows)}", operations=operations)

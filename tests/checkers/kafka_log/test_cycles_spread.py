@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from checkers.kafka_log.model import LogJob, SpreadLogJob, SuspectsJob
 from checkers.kafka_log.rows import INFO
 from framework.checking.blocks import exchange
 from framework.checking.foreign import Given, check_histories
-from framework.checking.keys import BORDERS, SHARES, as_it_is, produce
+from framework.checking.keys import BORDERS, SHARES, Job, as_it_is, produce
 from framework.history.ranges import ranges
 
 
@@ -149,17 +150,59 @@ def test_few_are_suspected(plant: Plant, most: int, tmp_path: Path) -> None:
         assert 2 <= among <= most
 
 
-def exchanged(job: SpreadLogJob, path: Path) -> object:
-    from functools import partial
-
+def exchanged(job: Job, *paths: Path) -> object:
     made = exchange(
         None,
-        list(ranges([path], 0, 1 << 16)),
+        [each for n, path in enumerate(paths) for each in ranges([path], n, 1 << 16)],
         partial(produce, job=job, buckets=4),
         {BORDERS: as_it_is, SHARES: job.judge},
         later=job.later,
     )
     return job.conclude(made)
+
+
+UNKNOWN: Events = [
+    {"type": "invoke", "process": 0, "f": "txn",
+     "value": [["send", 0, [0, "lost"]], ["send", 1, [0, "seen"]]]},
+    {"type": "invoke", "process": 1, "f": "send", "value": [["send", 0, "next"]]},
+    {"type": "ok", "process": 1, "f": "send", "value": [["send", 0, [1, "next"]]]},
+    {"type": "invoke", "process": 2, "f": "poll", "value": [["poll"]]},
+    {"type": "ok", "process": 2, "f": "poll",
+     "value": [["poll", {"0": [[1, "next"]], "1": [[0, "seen"]]}]]},
+]  # fmt: skip
+"""Key 1 shows that a transaction took effect, of which a value of key 0 was never polled."""
+CROSSED: Events = [
+    {"type": "invoke", "process": n, "f": "txn", "value": [["send", n, "v"], ["poll"]]}
+    for n in (5, 6)
+] + [
+    {"type": "ok", "process": own, "f": "txn",
+     "value": [["send", own, [0, "v"]], ["poll", {str(other): [[0, "v"]]}]]}
+    for own, other in ((5, 6), (6, 5))
+]  # fmt: skip
+"""Two transactions polled what the other had not committed."""
+
+
+@pytest.mark.parametrize("job", [LogJob(), SpreadLogJob(window=3), SpreadLogJob()])
+def test_jobs_are_done_again_with_what_the_first_one_learnt(job: Job, tmp_path: Path) -> None:
+    """Of each history: what took effect as another key shows, and then the cycles of suspects."""
+    histories = {"0": UNKNOWN, "1": CROSSED + UNKNOWN, "2": CROSSED, "3": UNKNOWN[1:]}
+    paths = [tmp_path / f"{name}.jsonl" for name in histories]
+    for path, events in zip(paths, histories.values(), strict=True):
+        lines = [{**e, "index": n, "time": n * 1_000_000} for n, e in enumerate(events)]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    made: object = job
+    jobs = []
+    while not isinstance(made, pa.Table):
+        assert isinstance(made, LogJob | SpreadLogJob | SuspectsJob)
+        jobs.append(type(made))
+        made = exchanged(made, *paths)
+    kind = type(job)
+    assert jobs == [kind, kind, *([SuspectsJob] if kind is SpreadLogJob else [])]
+    rows = {(row["run"], row["key"]): row for row in made.to_pylist()}
+    assert {row["checker"] for row in rows.values()} == {"kafka"}
+    wrong = {name for name, row in rows.items() if row["verdict"] == "INVALID"}
+    assert wrong == {("0", "0"), ("1", "0"), ("1", ""), ("2", "")} | {("3", "1")}
+    assert {run: rows[run, ""]["seen"] for run in histories} == {"0": 3, "1": 5, "2": 2, "3": 2}
 
 
 @pytest.mark.parametrize("make", [transactions, singles, anything])

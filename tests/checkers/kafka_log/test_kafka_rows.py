@@ -7,10 +7,24 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kafka_histories import table
+from kafka_histories import Events, table
+from test_kafka_planted import (
+    assign,
+    commit,
+    committed,
+    fetch,
+    join,
+    op,
+    poll,
+    produce,
+    read_all,
+    send,
+    single,
+    subscribe,
+)
 
 from checkers.kafka_log.records import micro_operations, records
-from checkers.kafka_log.rows import Flag, Kind, Malformed, rows
+from checkers.kafka_log.rows import FAIL, INFO, Flag, Kind, Malformed, rows
 from framework.history.json_columns import items, members, texts
 from framework.history.json_walk import NONE
 
@@ -114,6 +128,167 @@ def test_a_transaction_as_rows() -> None:
     polls = Flag.SUBSCRIBES | Flag.REBALANCED
     assert made.column("flags").to_pylist() == [sends, polls, polls, sends]
     assert set(made.column("client").to_pylist()) == {"process 5"}
+
+
+LEFT_OUT = ("run", "op", "end", "invoked_ns", "completed_ns")
+KEYED = {"key": "t/0"}
+OF_A = {"client": "consumer a", **KEYED}
+OF_0 = {"client": "process 0", **KEYED}
+OF_M = {"client": "member m", "group": "g"}
+FINAL = {"f": "phase", "type": "info", "process": "nemesis", "value": "final"}
+
+
+def shown(events: Events) -> list[dict[str, Any]]:
+    """What each row says beside whose it is, where that is something, and not 0."""
+    found = []
+    for row in rows(table(events)).to_pylist():
+        row["kind"] = Kind(row["kind"]).name
+        some = {name: each for name, each in row.items() if each not in (None, 0)}
+        found.append({name: each for name, each in some.items() if name not in LEFT_OUT})
+    return found
+
+
+@pytest.mark.parametrize(
+    ("events", "wanted"),
+    [
+        (
+            produce(7, 3),
+            [OF_0 | {"kind": "SEND", "offset": 3, "value": "7", "flags": Flag.PROMISED}],
+        ),
+        (  # brokers say -1 where they do not know the offset
+            produce("x", -1, "1"),
+            [OF_0 | {"kind": "SEND", "value": '"x"', "flags": Flag.MAY_REPEAT}],
+        ),
+        (
+            [FINAL, *produce(1, 2, "-1", idempotent=True)],
+            [
+                OF_0
+                | {
+                    "kind": "SEND",
+                    "offset": 2,
+                    "value": "1",
+                    "flags": Flag.PROMISED | Flag.FINAL,
+                }
+            ],
+        ),
+        (
+            single("produce", {"value": None}, None, "info"),
+            [OF_0 | {"kind": "SEND", "type": INFO, "value": "null", "flags": Flag.PROMISED}],
+        ),
+        (
+            fetch(
+                2, (2, "a", 4), (5, "b"), high_watermark=9, log_start=1, leader_epoch=6, position=7
+            ),
+            [
+                OF_A
+                | {"kind": "FETCH", "offset": 2, "epoch": 6, "watermark": 9, "until": 7}
+                | {"node": "b1"},
+                OF_A
+                | {"kind": "POLL", "place": 1, "offset": 2, "value": '"a"', "epoch": 4}
+                | {"watermark": 9},
+                OF_A | {"kind": "POLL", "place": 2, "offset": 5, "value": '"b"', "watermark": 9},
+                OF_0 | {"kind": "START", "offset": 1},
+            ],
+        ),
+        (fetch(3, log_start=0), [OF_A | {"kind": "FETCH", "offset": 3, "until": 3, "node": "b1"}]),
+        (  # of nobody's consumer, that does not say where it is after it
+            single("fetch", {"from": 3}, {"records": [[4, 1]]}, node="b2"),
+            [
+                OF_0 | {"kind": "FETCH", "offset": 3, "until": 5, "node": "b2"},
+                OF_0 | {"kind": "POLL", "place": 1, "offset": 4, "value": "1"},
+            ],
+        ),
+        (single("fetch", {"from": 3}, None, "info"), []),
+        (
+            single("seek", {"consumer": "a", "to": 4}, None, "info"),
+            [OF_A | {"kind": "SEEK", "type": INFO, "offset": 4}],
+        ),
+        (single("seek", {"consumer": "a", "to": 4}, None, "fail"), []),
+        (commit(3, -1), [KEYED | OF_M | {"kind": "COMMIT", "offset": 3, "epoch": -1}]),
+        (
+            commit(3, 2, "fail"),
+            [KEYED | OF_M | {"kind": "COMMIT", "type": FAIL, "offset": 3, "epoch": 2}],
+        ),
+        (committed(None), [OF_0 | {"kind": "COMMITTED", "group": "g"}]),
+        (committed(3), [OF_0 | {"kind": "COMMITTED", "group": "g", "offset": 3}]),
+        (committed(-1), [OF_0 | {"kind": "COMMITTED", "group": "g"}]),
+        (single("committed", {"group": "g"}, None, "fail"), []),
+        (
+            join("m", 4, "t/0", "t/1"),
+            [
+                OF_M | {"kind": "JOIN", "epoch": 4},
+                OF_M | {"kind": "OWN", "epoch": 4, "place": 1, "key": "t/0"},
+                OF_M | {"kind": "OWN", "epoch": 4, "place": 2, "key": "t/1"},
+            ],
+        ),
+        (single("join", {"group": "g", "member": "m"}, None, "info", key=None), []),
+        (
+            assign(1, 1, 2),
+            [
+                {"client": "process 1", "kind": "ASSIGN"},
+                {"client": "process 1", "kind": "ASSIGN", "place": 1, "key": "1"},
+                {"client": "process 1", "kind": "ASSIGN", "place": 2, "key": "2"},
+            ],
+        ),
+        (
+            read_all(1, 3),
+            [
+                {"client": "process 1", "kind": "ASSIGN", "flags": 16},
+                {"client": "process 1", "kind": "ASSIGN", "place": 1, "key": "3", "flags": 16},
+            ],
+        ),
+        (assign(1, 1, type_="fail"), []),
+        (subscribe(4), [{"client": "process 4", "kind": "SUBSCRIBE"}]),
+    ],
+)
+def test_operations_as_rows(events: Events, wanted: list[dict[str, Any]]) -> None:
+    assert shown(events) == wanted
+
+
+def test_the_last_poll_of_each_client_says_how_many_there_were() -> None:
+    """Since it was assigned anew; and each poll when the one before it was invoked."""
+    nothing = op(1, "poll", [["poll"]], "info")
+    events = [
+        *poll(1, (0, "a")),  # at 0 ms
+        *assign(1, 1),
+        *poll(1),  # at 4 ms
+        *subscribe(1, 1)[:1],
+        {**subscribe(1, 1)[1], "type": "fail"},
+        *poll(1),  # at 8 ms
+        *poll(2),
+        *send(2, (1, "b")),
+        *poll(1, (1, "b")),  # at 14 ms
+        *nothing,
+    ]
+    made = rows(table(events)).to_pylist()
+    last = [each for each in made if each["kind"] == Kind.LAST]
+    assert [(each["client"], each["offset"], each["until"]) for each in last] == [
+        ("process 1", 3, 1),
+        ("process 2", 1, 1),
+    ]
+    polls = {each["op"]: each["previous_ns"] for each in made if each["kind"] == Kind.POLL}
+    assert polls == {0: None, 14: 8_000_000}
+    anew = [each["previous_ns"] for each in made if each["kind"] == Kind.ASSIGN]
+    assert anew == [0, 0]
+    scattered = rows(table(events), scattered=True).to_pylist()
+    each_poll = [
+        (each["op"], each["offset"], each["until"])
+        for each in scattered
+        if each["kind"] == Kind.LAST
+    ]
+    assert each_poll == [(0, 1, 1), (4, 1, 1), (8, 1, 1), (14, 1, 1), (10, 1, 1)]
+
+
+def test_the_first_of_many_malformed_is_reported() -> None:
+    wrong = {"f": "send", "value": 7}
+    odd = {"f": "assign", "value": 8}
+    events = [
+        {"type": type_, "process": process, **each}
+        for process, each in enumerate([odd, wrong, odd])
+        for type_ in ("invoke", "ok")
+    ]
+    with pytest.raises(Malformed, match=r"^index 0: the result of 'assign' is 8"):
+        rows(table(events))
 
 
 @pytest.mark.parametrize(

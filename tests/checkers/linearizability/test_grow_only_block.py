@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from checkers.linearizability.methods.grow_only_block import judge_sets, malformed
+from checkers.linearizability.methods.grow_only_block import GrowOnlySet, judge_sets, malformed
 from framework.checking.columns import Columns
 from framework.checking.runs import OPERATIONS, add_operation
 from framework.history.pairing import Operation
@@ -113,6 +113,25 @@ def test_names_may_be_numbered_and_what_no_history_holds_is_unknown() -> None:
     found = judge_sets(plain.set_column(result, "result", broken)).to_pylist()
     assert [(row["key"], row["verdict"]) for row in found] == [("a", "UNKNOWN"), ("b", "UNKNOWN")]
     assert all("JSON" in row["note"] for row in found)
+
+
+def test_numbers_are_equal_however_they_are_written() -> None:
+    """In a file that others wrote, as it stands there."""
+    plain = table(("0", "a", 0, 1, "add", 5, "ok"), ("0", "a", 2, 3, "read", [], "ok"))
+    at = plain.schema.get_field_index("result")
+    verdicts = {}
+    for text in ("[5]", "[5.0]", "[5e0]", "[5.5]", "[5.0, 5.5]", '["5"]'):
+        read = plain.set_column(at, "result", pa.array([None, text]))
+        (verdicts[text],) = judge_sets(read)["verdict"].to_pylist()
+    assert [text for text, each in verdicts.items() if each == "VALID"] == ["[5]", "[5.0]", "[5e0]"]
+
+
+def test_a_finding_shows_elements_shortly_and_whom_it_is_about() -> None:
+    model = GrowOnlySet().block("grow-only-set", 1.0)
+    (row,) = model(table(("0", "a", 0, 1, "read", ["x" * 80], "ok"))).to_pylist()
+    (finding,) = json.loads(row["findings"])
+    assert finding["message"].endswith(f': "{"x" * 59} (read of index 0)')
+    assert finding["operations"] == [0]
 
 
 def test_of_many_operations_without_a_word_the_first_is_named() -> None:
