@@ -374,8 +374,16 @@ class _Watch:
         self.is_slow = True
         pytest.skip("too slow for mutants")
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Iterator[Any]:
+        """hypothesis does not take a skip in any place."""
+        report = yield
+        if self.is_slow and report.failed:
+            report.outcome, report.longrepr = "skipped", ("", 0, "too slow for mutants")
+        return report
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed and not self.is_slow:  # hypothesis does not take a skip in any place
+        if report.failed:
             self.failed.append(f"{report.nodeid}: {report.longreprtext[-400:]}")
 
     def callers(self, items: Sequence[pytest.Item], mutant: Mutant) -> list[pytest.Item]:
