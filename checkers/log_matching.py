@@ -7,7 +7,7 @@ What a node held is known from its disk, as each of its processes left it, and f
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -56,19 +56,21 @@ class Holder:
 
 @dataclass(slots=True)
 class Held:
-    """All entries that anybody held. `nodes`: who has each; `known`: who has it with all below."""
+    """All entries that anybody held. `nodes`: who has each, a bit for each of `names`; `known`: who
+    has it with all below."""
 
+    names: dict[str, int] = field(default_factory=dict)
     first: dict[Place, Holder] = field(default_factory=dict)
-    nodes: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
-    known: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
+    nodes: dict[Place, int] = field(default_factory=lambda: defaultdict(int))
+    known: dict[Place, int] = field(default_factory=lambda: defaultdict(int))
     findings: list[Finding] = field(default_factory=list)
     said: set[tuple[str, str, str]] = field(default_factory=set)
 
     def add(self, place: Place, mine: Holder) -> None:
-        node = mine.account.node
-        self.nodes[place].add(node)
+        node = 1 << self.names.setdefault(mine.account.node, len(self.names))
+        self.nodes[place] |= node
         if mine.prefix is not None:
-            self.known[place].add(node)
+            self.known[place] |= node
         other = self.first.setdefault(place, mine)
         if other.crc != mine.crc:
             self._differ(ONE_RECORD, place, other, mine)
@@ -106,19 +108,20 @@ def log_matching(events: RunEvents) -> Outcome:
     who = set(voters(events.plan))
     why = alone(events.plan)
     counts = {
-        ONE_RECORD.name: why or _compared(held.nodes, who),
-        SAME_BELOW.name: why or _compared(held.known, who),
+        ONE_RECORD.name: why or _compared(held.nodes, held.names, who),
+        SAME_BELOW.name: why or _compared(held.known, held.names, who),
     }
     figures = {"entries": len(held.first), "nodes": len({account.node for account in found})}
     return weighed(counts, held.findings, figures)
 
 
-def _compared(holders: Mapping[Place, set[str]], who: set[str]) -> Count:
+def _compared(holders: Mapping[Place, int], names: Iterable[str], who: set[str]) -> Count:
     """Nodes that share enough entries with others, and how many those and the voters are."""
     shared: Counter[str] = Counter()
-    for nodes in holders.values():
-        if len(nodes) > 1:
-            shared.update(nodes)
+    for nodes, entries in Counter(holders.values()).items():
+        own = [name for bit, name in enumerate(names) if nodes >> bit & 1]
+        if len(own) > 1:
+            shared.update(dict.fromkeys(own, entries))
     compared = {node for node, entries in shared.items() if entries >= ENOUGH}
     return len(compared), len(compared | who)
 

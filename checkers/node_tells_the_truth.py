@@ -195,7 +195,7 @@ class Account:
 def node_tells_the_truth(events: RunEvents) -> Outcome:
     kinds = (*KINDS, Committed, Exited, SnapshotLoaded, SnapshotWritten)
     lives = incarnations(from_no_disk(events.of(*kinds)))
-    disks = {node: _disk(left) for node, left in from_disks(events.evidence).items()}
+    left = from_disks(events.evidence)
     tellers = len(from_no_disk(events.of(Appended)))
     nodes, why = set(events.plan.get("nodes") or ()), unreported(events.plan)
     single = alone(events.plan)
@@ -203,9 +203,11 @@ def node_tells_the_truth(events: RunEvents) -> Outcome:
     instead: set[str] = set()  # nodes a snapshot of which stands for their records
     held: Counter[str] = Counter()
     looked_up: Counter[str] = Counter()
-    read = {node for node, disk in disks.items() if disk.log is not None}
+    read: set[str] = set()
     findings: list[Finding] = []
-    for node, disk in disks.items():
+    for node, found in left.items():  # of one at a time all is kept
+        disk = _disk(found)
+        read |= {node} if disk.log is not None else set()
         account = _account(lives.get(node, []), _may_run(events.plan, node))
         if not account.running:
             findings += _damaged(node, disk, account)
@@ -229,7 +231,7 @@ def node_tells_the_truth(events: RunEvents) -> Outcome:
         ENDED.name: single or why or ended,
         SERVED.name: why or served,
     }
-    figures = {"compared": held.total(), "nodes": len(disks)}
+    figures = {"compared": held.total(), "nodes": len(left)}
     return weighed(counts, findings, figures)
 
 

@@ -5,11 +5,12 @@ records that begin an epoch, which name who voted for its leader, from its own v
 and what it booted with, over all its incarnations, and from the winners, who name their voters.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from checkers.folds.node_log import LogFold, accounts
+from framework.checking.cuts import cut_by_node
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
@@ -61,10 +62,16 @@ LONG_ENOUGH: Final = Clause(
 )
 
 
+GIVEN: Final = (Booted, EpochSaved, Voted, Elected, LeaderAnnounced)
+"""By which votes are known; whoever's they are, any node may tell of them."""
+
+
 def one_vote(events: RunEvents) -> Outcome:
     first: dict[tuple[int | str, int], dict[int | str, Grant]] = {}
     mentions = set()
     for grant in grants(events):
+        if not events.has(grant.voter):
+            continue
         mentions.add((grant.voter, grant.epoch, _origin(grant.witness)))
         first.setdefault((grant.voter, grant.epoch), {}).setdefault(grant.candidate, grant)
     findings = [
@@ -99,7 +106,8 @@ def _two_votes(voter: int | str, epoch: int, given: list[Grant]) -> Finding:
 
 def grants(events: RunEvents) -> Iterator[Grant]:
     ids = node_ids(events)
-    for each in events.evidence:
+    said: Iterable[Evidence] = events.of(*GIVEN)
+    for each in said:
         me: int | str = ids.get(each.node, each.node)
         match each:
             case Voted(granted=True, epoch=epoch, candidate=candidate):
@@ -121,6 +129,8 @@ def _to_shorter_logs(events: RunEvents) -> tuple[int, list[Finding]]:
     itself, and as its appends and truncations up to then add up to. Also how many were compared."""
     compared, findings = 0, []
     for account in accounts(events):
+        if not events.has(account.node):
+            continue
         log = LogFold()
         for each in account.history:
             log.feed(each)
@@ -158,4 +168,5 @@ class OneVote(RunChecker):
         one_vote,
         evidence=(Booted, EpochSaved, Voted, Elected, Appended, Truncated, LogBegan),
         disk=(EpochSaved, LeaderAnnounced),
+        by=cut_by_node(*GIVEN),
     )
