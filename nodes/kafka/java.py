@@ -1,0 +1,72 @@
+"""Java on a machine, and the command line of a node."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from framework.errors import UsageError
+from nodes.kafka.releases import java_of
+from nodes.kafka.software import JAVA_HOME
+
+HEAP: Final = "256m"
+MAIN: Final = "kafka.Kafka"
+_VERSION: Final = re.compile(r'version "(\d+)')
+_ASK_S: Final = 30.0
+SMALL: Final = (
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xshare:auto",
+    "-XX:-UsePerfData",
+    "-Djava.net.preferIPv4Stack=true",
+    "-Djava.awt.headless=true",
+)
+"""Flags for many nodes on a small machine: one thread collects garbage, one compiler is quick."""
+LOG: Final = (
+    "-Dorg.slf4j.simpleLogger.logFile=System.out",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
+)
+
+
+def command(settings: Mapping[str, str]) -> str:
+    """Java as the settings name it: below `java_home`, else the one on PATH."""
+    return f"{settings[JAVA_HOME]}/bin/java" if JAVA_HOME in settings else "java"
+
+
+def check(settings: Mapping[str, str], version: str) -> None:
+    """Raises `UsageError` where there is no Java on this machine that a release runs on."""
+    found, needed = major(command(settings)), java_of(version)
+    if found is None:
+        raise UsageError(
+            f"Apache Kafka {version} needs Java {needed}, and {command(settings)} does not start "
+            f"(apt install openjdk-17-jre-headless, or --set {JAVA_HOME}=DIR)"
+        )
+    if found < needed:
+        raise UsageError(
+            f"Apache Kafka {version} needs Java {needed} or newer, and {command(settings)} is "
+            f"{found} (--set {JAVA_HOME}=DIR names another one)"
+        )
+
+
+@lru_cache
+def major(java: str) -> int | None:
+    """The major version of this Java; None: there is none."""
+    if shutil.which(java) is None:
+        return None
+    done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=_ASK_S)
+    found = _VERSION.search(done.stderr + done.stdout)
+    return int(found[1]) if done.returncode == 0 and found else None
+
+
+def broker(java: str, libs: str, properties: str, *, heap: str) -> list[str]:
+    """The command line of a node with this configuration."""
+    return [java, "-Xms64m", f"-Xmx{heap}", *SMALL, *LOG, "-cp", f"{libs}/*", MAIN, properties]
+
+
+def tool(java: str, libs: Path, main: str, *arguments: str) -> list[str]:
+    """The command line of one of Kafka's own tools."""
+    return [java, *SMALL, "-cp", f"{libs}/*", main, *arguments]

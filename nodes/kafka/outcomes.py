@@ -1,0 +1,76 @@
+"""What Apache Kafka's answers mean: THE table of this system.
+
+Nothing tells a request that a broker sent to the controller a second time from the first one, so a
+topic that "exists" may be the request's own doing (`tags_retries`). NOT_CONTROLLER on a write is no
+refusal: a controller that loses its leadership answers so to what it had appended already, and the
+next leader may commit that. REQUEST_TIMED_OUT follows an append, too. What is refused for what the
+request says itself (`static`) was refused in each attempt. Codes that are not in the table are
+info, whatever they may be.
+"""
+
+from typing import Final
+
+from kio.schema.errors import ErrorCode
+
+from framework.plugins.outcomes import ABSENT, OUT_OF_RANGE, PRESENT, STALE, OutcomeTable
+
+
+def name_of(code: int) -> str:
+    """The code's name in Kafka's spelling; a number that Kafka does not have, as it is."""
+    try:
+        return ErrorCode(code).name.upper()
+    except ValueError:
+        return f"UNKNOWN_CODE_{code}"
+
+
+_STATIC: Final = (
+    ErrorCode.message_too_large,
+    ErrorCode.invalid_topic_exception,
+    ErrorCode.topic_authorization_failed,
+    ErrorCode.group_authorization_failed,
+    ErrorCode.cluster_authorization_failed,
+    ErrorCode.unsupported_version,
+    ErrorCode.invalid_partitions,
+    ErrorCode.invalid_config,
+    ErrorCode.invalid_request,
+    ErrorCode.policy_violation,
+)
+_FAILS: Final = (
+    *_STATIC,
+    ErrorCode.unknown_topic_or_partition,
+    ErrorCode.unknown_topic_id,
+    ErrorCode.topic_already_exists,
+    ErrorCode.invalid_replication_factor,
+    ErrorCode.invalid_replica_assignment,
+    ErrorCode.not_enough_replicas,
+    ErrorCode.not_leader_or_follower,
+    ErrorCode.fenced_leader_epoch,
+    ErrorCode.stale_broker_epoch,
+    ErrorCode.invalid_update_version,
+    ErrorCode.duplicate_broker_registration,
+    ErrorCode.broker_id_not_registered,
+    ErrorCode.inconsistent_cluster_id,
+    ErrorCode.ineligible_replica,
+    ErrorCode.invalid_registration,
+    ErrorCode.coordinator_load_in_progress,
+    ErrorCode.illegal_generation,
+    ErrorCode.unknown_member_id,
+    ErrorCode.rebalance_in_progress,
+)
+
+OUTCOMES: Final = OutcomeTable(
+    fails=frozenset(map(name_of, _FAILS)),
+    static=frozenset(map(name_of, _STATIC)),
+    asserts={
+        ("create", name_of(ErrorCode.topic_already_exists)): PRESENT,
+        ("delete", name_of(ErrorCode.unknown_topic_or_partition)): ABSENT,
+        ("alter-isr", name_of(ErrorCode.stale_broker_epoch)): STALE,
+        ("fetch", name_of(ErrorCode.offset_out_of_range)): OUT_OF_RANGE,
+        ("commit", name_of(ErrorCode.illegal_generation)): STALE,
+        ("commit", name_of(ErrorCode.unknown_member_id)): STALE,
+    },
+    reads=frozenset(
+        {"describe-configs", "metadata", "fetch", "list-offsets", "assignment", "committed"}
+    ),
+    tags_retries=False,
+)

@@ -1,0 +1,140 @@
+"""The server.properties of a run's nodes, and what of it the command line may change."""
+
+import base64
+import random
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from framework.errors import UsageError
+from framework.plugins.system import NodeSpec
+from nodes.kafka.software import HOME, JAVA_HOME, VERSION
+
+LISTENERS: Final = {"client": "CLIENT", "controller": "CONTROLLER"}
+"""Port -> the listener's name in the configuration."""
+HEAP: Final = "heap"
+OURS: Final = frozenset({HEAP, HOME, JAVA_HOME, VERSION})
+"""Settings that are the adapter's own, not Kafka's."""
+FIXED: Final = frozenset(
+    {
+        "broker.id",
+        "controller.listener.names",
+        "controller.quorum.bootstrap.servers",
+        "controller.quorum.voters",
+        "advertised.listeners",
+        "inter.broker.listener.name",
+        "listener.security.protocol.map",
+        "listeners",
+        "log.dir",
+        "log.dirs",
+        "metadata.log.dir",
+        "node.id",
+        "process.roles",
+    }
+)
+"""What the layout decides: another value would be another cluster than the run's plan says."""
+
+SHORT: Final[Mapping[str, str]] = {
+    # Time limits short enough for a run of a minute. Kafka's defaults: 9 s, 2 s, 2 s, 1 s, 1 s.
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+    "controller.quorum.fetch.timeout.ms": "1000",
+    "controller.quorum.election.timeout.ms": "500",
+    "controller.quorum.election.backoff.max.ms": "500",
+    "controller.quorum.request.timeout.ms": "1000",
+    "request.timeout.ms": "2000",
+    "replica.lag.time.max.ms": "2000",
+    "replica.socket.timeout.ms": "2000",
+    "replica.fetch.wait.max.ms": "200",
+    "controlled.shutdown.retry.backoff.ms": "500",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    # Often, so that even a short run sees snapshots.
+    "metadata.log.max.record.bytes.between.snapshots": "20000",
+    "metadata.log.max.snapshot.interval.ms": "8000",
+}
+SMALL: Final[Mapping[str, str]] = {
+    # Many nodes on a small machine.
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+    "background.threads": "2",
+    "num.recovery.threads.per.data.dir": "1",
+    "log.cleaner.dedupe.buffer.size": "2097152",
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "4",
+    "share.coordinator.state.topic.num.partitions": "4",
+    "auto.create.topics.enable": "false",
+}
+INTERNAL: Final = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
+
+
+def node_settings(
+    node: str,
+    nodes: Mapping[str, NodeSpec],
+    addresses: Mapping[str, str],
+    wanted: Mapping[str, str],
+    *,
+    workdir: str,
+) -> dict[str, str]:
+    """A node's server.properties: what a run gives it of its own accord, and over that what is
+    `wanted`. `addresses`: node -> IPv4 address."""
+    spec = nodes[node]
+    listeners = [
+        f"{LISTENERS[name]}://{addresses[node]}:{port}" for name, port in spec.ports.items()
+    ]
+    voters = [
+        f"{each.ids['controller']}@{addresses[name]}:{each.ports['controller']}"
+        for name, each in sorted(nodes.items())
+        if each.votes
+    ]
+    brokers = sum("broker" in each.roles for each in nodes.values())
+    copies = {f"{topic}.replication.factor": str(min(3, brokers)) for topic in INTERNAL}
+    own = {
+        "process.roles": ",".join(sorted(spec.roles)),
+        "node.id": str(node_id(spec)),
+        "listeners": ",".join(listeners),
+        "listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "CLIENT",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": ",".join(voters),
+        "log.dirs": f"{workdir}/data",
+        **SHORT,
+        **SMALL,
+        **copies,
+        "transaction.state.log.min.isr": str(min(2, brokers)),
+        "share.coordinator.state.topic.min.isr": str(min(2, brokers)),
+    }
+    return {**own, **{key: value for key, value in wanted.items() if key not in OURS}}
+
+
+def node_id(spec: NodeSpec) -> int:
+    """A node has one id, whatever its roles."""
+    return next(iter(spec.ids.values()))
+
+
+def cluster_id(seed: int) -> str:
+    """Of the run's cluster, as Kafka writes ids."""
+    return _short(f"cluster {seed}")
+
+
+def meta_properties(spec: NodeSpec, seed: int) -> str:
+    """What a formatted data directory says of itself (KIP-631, KIP-858)."""
+    return (
+        f"version=1\ncluster.id={cluster_id(seed)}\nnode.id={node_id(spec)}\n"
+        f"directory.id={_short(f'directory {seed} {spec.name}')}\n"
+    )
+
+
+def _short(seed: str) -> str:
+    """An id in 22 letters. The first two bits are never those of Kafka's reserved ids, nor of the
+    `-` that its tools take for an option."""
+    made = bytearray(random.Random(seed).randbytes(16))
+    made[0] &= 0x3F
+    return base64.urlsafe_b64encode(uuid.UUID(bytes=bytes(made), version=4).bytes).decode()[:22]
+
+
+def check(nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]) -> None:
+    """Raises `UsageError` for settings (node -> key -> value) that the layout decides."""
+    for spec in nodes:
+        if fixed := sorted(FIXED & settings.get(spec.name, {}).keys()):
+            raise UsageError(f"--set {fixed[0]}: the layout of the cluster decides that (--nodes)")

@@ -1,0 +1,108 @@
+"""What nodes say of themselves to anybody: the adapter knows no more of their state than that."""
+
+import socket
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from kio.schema.describe_cluster.v0.request import DescribeClusterRequest
+from kio.schema.describe_quorum.v1 import request as quorum
+from kio.schema.metadata.v12.request import MetadataRequest
+from kio.schema.types import TopicName
+from kio.static.primitive import i32
+from kio.static.protocol import RequestPayload
+
+from framework.plugins.system import NodeSpec, NodeState
+from nodes.kafka.asking import exchange
+
+METADATA_LOG: Final = TopicName("__cluster_metadata")
+SILENT: Final = (OSError, ValueError)
+CAUGHT_UP_MS: Final = 1_500
+"""A replica that was that long not at the end of the metadata log lags behind."""
+
+Connect = Callable[[str, float], socket.socket]
+"""Listener, time-out in s -> a connection. Raises `OSError`."""
+
+
+def state(connect: Connect, spec: NodeSpec, timeout_s: float) -> NodeState | None:
+    """Ask a node in all its roles; None where it does not answer in all of them."""
+    deadline = time.monotonic() + timeout_s
+    leader, term, ready = False, 0, True
+    try:
+        if "controller" in spec.roles:
+            log = _quorum(connect, deadline)
+            leader = log is not None and log.leader_id == spec.ids["controller"]
+            term = int(log.leader_epoch) if log is not None else 0
+        if "broker" in spec.roles:
+            known = _ask(
+                connect,
+                "client",
+                DescribeClusterRequest(include_cluster_authorized_operations=False),
+                deadline,
+            ).brokers
+            ready = spec.ids["broker"] in {each.broker_id for each in known}
+    except SILENT:
+        return None
+    return NodeState(node=spec.name, ready=ready, leader=leader, term=term)
+
+
+def lagging(connect: Connect, timeout_s: float) -> tuple[set[int], set[int]] | None:
+    """By an active controller: the ids of those that follow its log, and those of them that lag.
+    None where this is no active controller."""
+    try:
+        log = _quorum(connect, time.monotonic() + timeout_s)
+    except SILENT:
+        return None
+    if log is None:
+        return None
+    replicas = [*log.current_voters, *log.observers]
+    now = max(_ms(each.last_fetch_timestamp) for each in replicas)
+    lag = {
+        int(each.replica_id)
+        for each in replicas
+        if each.replica_id != log.leader_id
+        and (_ms(each.last_caught_up_timestamp) < now - CAUGHT_UP_MS)
+    }
+    return {int(each.replica_id) for each in replicas}, lag
+
+
+def topics(connect: Connect, timeout_s: float) -> frozenset[tuple[object, ...]] | None:
+    """By a broker: each partition with its leader and its in-sync replicas. None: no answer."""
+    request = MetadataRequest(
+        topics=None, allow_auto_topic_creation=False, include_topic_authorized_operations=False
+    )
+    try:
+        answer = _ask(connect, "client", request, time.monotonic() + timeout_s)
+    except SILENT:
+        return None
+    return frozenset(
+        (
+            topic.topic_id,
+            int(each.partition_index),
+            int(each.leader_id),
+            int(each.leader_epoch),
+            tuple(sorted(map(int, each.isr_nodes))),
+        )
+        for topic in answer.topics
+        for each in topic.partitions
+    )
+
+
+def _quorum(connect: Connect, deadline: float) -> Any:
+    """The metadata log as its leader has it; None where another one leads. Raises `SILENT`."""
+    log = quorum.TopicData(
+        topic_name=METADATA_LOG, partitions=(quorum.PartitionData(partition_index=i32(0)),)
+    )
+    answer = _ask(connect, "controller", quorum.DescribeQuorumRequest(topics=(log,)), deadline)
+    found = [each for topic in answer.topics for each in topic.partitions]
+    return found[0] if answer.error_code == 0 and found and found[0].error_code == 0 else None
+
+
+def _ask(connect: Connect, listener: str, request: RequestPayload, deadline: float) -> Any:
+    with connect(listener, max(0.001, deadline - time.monotonic())) as connection:
+        return exchange(connection, request, deadline)
+
+
+def _ms(timestamp: Any) -> float:
+    """Of a time that kio may have read as a moment; -1: never."""
+    return float(timestamp.timestamp() * 1000 if hasattr(timestamp, "timestamp") else timestamp)

@@ -1,0 +1,170 @@
+"""How the framework lays out, installs, starts, asks and stops nodes of Apache Kafka."""
+
+import signal
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+import tenacity
+
+from framework.errors import UsageError
+from framework.plugins.dialect import Dialect
+from framework.plugins.host import Image
+from framework.plugins.system import Cluster, NodeSpec, NodeState, System
+from nodes.kafka import formatting, java, layout, settings, software, states
+from nodes.kafka.outcomes import OUTCOMES
+
+STOP_GRACE_S: Final = 1.0
+ANSWER_S: Final = 1.0
+DIALECT: Final = Dialect(outcomes=OUTCOMES)
+
+
+class KafkaSystem(System):
+    """Apache Kafka in KRaft mode, as it was released."""
+
+    name = "kafka"
+    capabilities = frozenset(
+        {"kafka-topics", "kafka-descriptions", "topic-configs", "data-plane", "groups"}
+    )
+
+    def layout(self, nodes: str | None) -> Sequence[NodeSpec]:
+        return layout.layout(nodes)
+
+    def image(self) -> Image:
+        return Image(name="kafka", commands=[java.command({})])
+
+    def check_settings(
+        self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
+    ) -> None:
+        settings.check(nodes, settings_of)
+        for spec in nodes:
+            wanted = settings_of.get(spec.name, {})
+            java.check(wanted, software.asked_for(wanted).version)
+
+    def recovery_s(
+        self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
+    ) -> float:
+        """Of the slowest node: a session runs out, followers miss their leader, some elections are
+        split, and what was under way is given up."""
+        waits = {
+            "broker.session.timeout.ms": 1,
+            "controller.quorum.fetch.timeout.ms": 2,
+            "controller.quorum.election.timeout.ms": 5,
+            "request.timeout.ms": 2,
+        }
+        return max(
+            sum(
+                times * int(settings_of.get(spec.name, {}).get(key, settings.SHORT[key]))
+                for key, times in waits.items()
+            )
+            / 1000
+            for spec in nodes
+        )
+
+    def install(self, cluster: Cluster, node: str) -> None:
+        host, spec = cluster.host(node), cluster.nodes[node]
+        wanted = cluster.settings.get(node, {})
+        addresses = {name: each.address for name, each in cluster.fleet.hosts.items()}
+        properties = settings.node_settings(
+            node, cluster.nodes, addresses, wanted, workdir=host.workdir
+        )
+        files = {
+            "server.properties": "".join(f"{key}={value}\n" for key, value in properties.items()),
+            "data/meta.properties": settings.meta_properties(spec, cluster.seed),
+        }
+        for name, text in files.items():
+            host.write(f"{host.workdir}/{name}", text.encode())
+        made = formatting.bootstrap(software.asked_for(wanted), java.command(wanted))
+        if made is not None:
+            host.write(f"{host.workdir}/data/{formatting.BOOTSTRAP}", made)
+
+    def start(self, cluster: Cluster, node: str) -> int:
+        host = cluster.host(node)
+        wanted = cluster.settings.get(node, {})
+        argv = java.broker(
+            java.command(wanted),
+            str(software.asked_for(wanted).libs),
+            f"{host.workdir}/server.properties",
+            heap=wanted.get(settings.HEAP, java.HEAP),
+        )
+        return host.start(argv, log=f"{host.workdir}/node.log")
+
+    def connect(
+        self, cluster: Cluster, node: str, listener: str, timeout_s: float
+    ) -> socket.socket:
+        """A connection on which requests can be sent. Raises `OSError`."""
+        address, port = cluster.host(node).address, cluster.nodes[node].ports[listener]
+        return cluster.fleet.connect(address, port, timeout_s)
+
+    def state(self, cluster: Cluster, node: str, timeout_s: float = ANSWER_S) -> NodeState | None:
+        return states.state(partial(self.connect, cluster, node), cluster.nodes[node], timeout_s)
+
+    def settled(self, cluster: Cluster) -> str | None:
+        found = {node: self.state(cluster, node) for node in cluster.nodes}
+        if silent := [node for node, state in found.items() if state is None]:
+            return f"{_names(silent)} did not answer"
+        if unready := [node for node, state in found.items() if state and not state.ready]:
+            return f"{_names(unready)} not registered, or fenced"
+        leaders = [node for node, state in found.items() if state and state.leader]
+        if len(leaders) != 1:
+            return f"{len(leaders)} nodes claim to lead"
+        return self._followed(cluster, leaders[0]) or self._agreed(cluster)
+
+    def _followed(self, cluster: Cluster, leader: str) -> str | None:
+        """Whether all nodes have the metadata log to its end, as the active controller sees it."""
+        seen = states.lagging(partial(self.connect, cluster, leader), ANSWER_S)
+        if seen is None:
+            return f"{leader} leads no more"
+        following, lag = seen
+        behind = [
+            name
+            for name, spec in cluster.nodes.items()
+            if settings.node_id(spec) not in following or settings.node_id(spec) in lag
+        ]
+        return f"{_names(behind)} behind in the metadata log" if behind else None
+
+    def _agreed(self, cluster: Cluster) -> str | None:
+        """Whether all brokers have one view of all partitions."""
+        brokers = cluster.with_role("broker")
+        views = {states.topics(partial(self.connect, cluster, node), ANSWER_S) for node in brokers}
+        if None in views:
+            return "a broker did not answer"
+        return "brokers differ in leaders or in-sync replicas" if len(views) > 1 else None
+
+    def stop(self, cluster: Cluster, node: str, pid: int) -> None:
+        host = cluster.host(node)
+        host.signal(pid, signal.SIGTERM)
+        ended = tenacity.Retrying(
+            retry=tenacity.retry_if_result(bool),
+            stop=tenacity.stop_after_delay(STOP_GRACE_S),
+            wait=tenacity.wait_fixed(0.05),
+            retry_error_callback=lambda _: True,
+        )
+        if ended(host.alive, pid):
+            host.signal(pid, signal.SIGKILL)
+            ended(host.alive, pid)
+
+    def environment(self, cluster: Cluster) -> Mapping[str, str]:
+        return {
+            "BOOTSTRAP_SERVERS": _servers(cluster, "broker", "client"),
+            "CONTROLLER_SERVERS": _servers(cluster, "controller", "controller"),
+        }
+
+    def dialect(self) -> Dialect:
+        """What clients of Kafka's protocol must know to speak with these nodes."""
+        return DIALECT
+
+    def extra_broker(self, cluster: Cluster, *, broker_id: int, number: int, slot: int) -> object:
+        raise UsageError("system kafka has no extra brokers yet")
+
+
+def _servers(cluster: Cluster, role: str, listener: str) -> str:
+    return ",".join(
+        f"{cluster.host(node).address}:{cluster.nodes[node].ports[listener]}"
+        for node in cluster.with_role(role)
+    )
+
+
+def _names(nodes: Iterable[str]) -> str:
+    return ", ".join(sorted(nodes))
