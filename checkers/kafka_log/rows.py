@@ -86,6 +86,7 @@ class Flag(IntFlag):
     where it is."""
 
 
+_FIRST: Final = "watermark_first"
 TYPES: Final = ("ok", "info", "fail")
 OK, INFO, FAIL = 0, 1, 2
 ROWS: Final = pa.schema(
@@ -320,7 +321,7 @@ def _produces(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
 def _fetches(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     at = at[batch.type[at] == OK]
     asked = members(batch.text("value", at), ("consumer", "from"))
-    names = ("records", "position", "high_watermark", "log_start", "leader_epoch")
+    names = ("records", "position", "high_watermark", "log_start", "leader_epoch", _FIRST)
     reported = members(batch.text("result", at), names)
     found = records(reported["records"])
     batch.need(
@@ -331,6 +332,7 @@ def _fetches(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
     )
     client = _clients("consumer ", asked["consumer"], batch, at)
     keys, watermark = batch.keys(at), integers(reported["high_watermark"])
+    covers = absent(reported[_FIRST])
     begin = integers(asked["from"])
     after = begin.copy()
     np.maximum.at(after, found.row, found.offset + 1)
@@ -357,7 +359,8 @@ def _fetches(batch: _Batch, at: Ints) -> Iterator[pa.Table]:
         offset=offsets(found.offset),
         value=found.value.arrow(),
         epoch=or_null(found.epoch),
-        watermark=or_null(watermark[found.row]),
+        # One that was read before the records need not cover them.
+        watermark=or_null(np.where(covers, watermark, NONE)[found.row]),
     )
     start = integers(reported["log_start"])
     late = np.flatnonzero(start > 0)

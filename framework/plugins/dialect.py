@@ -34,8 +34,10 @@ class Exchange(Generic[Request, Response]):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
     """`exchanges`: by the f of operations. `messages`: types of requests that only this system
-    knows, with the types of their responses."""
+    knows, with the types of their responses. `watermark_first`: an answer to a fetch tells the
+    high watermark as it was before its records were read, so that it may hold some above it."""
 
     outcomes: OutcomeTable
+    watermark_first: bool = False
     exchanges: Mapping[str, Exchange[Any, Any]] = field(default_factory=dict)
     messages: Mapping[type[Any], type[Any]] = field(default_factory=dict)

@@ -17,7 +17,9 @@ from nodes.kafka.outcomes import OUTCOMES
 
 STOP_GRACE_S: Final = 1.0
 ANSWER_S: Final = 1.0
-DIALECT: Final = Dialect(outcomes=OUTCOMES)
+# KafkaApis answers a fetch from `FetchPartitionData`, whose high watermark `Partition.readRecords`
+# takes before it reads from the log.
+DIALECT: Final = Dialect(outcomes=OUTCOMES, watermark_first=True)
 
 
 class KafkaSystem(System):

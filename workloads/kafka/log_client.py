@@ -102,7 +102,7 @@ class LogClient:
         self, cluster: Cluster, thread: int, started: Callable[[Invocation], None] = lambda _: None
     ) -> None:
         self._topics = KafkaClient(cluster, thread, started)
-        self._outcomes = system_of(cluster).dialect().outcomes
+        self._dialect = system_of(cluster).dialect()
         self._brokers = connections(cluster, "broker", "client", f"log-{thread}", Codec())
         self._any = BrokerClient(self._brokers, thread)
         names = {cluster.nodes[node].ids["broker"]: node for node in cluster.with_role("broker")}
@@ -159,7 +159,7 @@ class LogClient:
         if isinstance(result, Ok) or result.error[0] not in CURABLE:
             return Attempt(result, leader.node)
         self._leaders.forget(invocation.key)
-        if invocation.f in self._outcomes.reads:
+        if invocation.f in self._dialect.outcomes.reads:
             return Attempt(result, leader.node, again=True)
         idempotent = Produce.from_json(invocation.value).idempotent
         harmless = result.type == "fail"  # by the system's table
@@ -186,9 +186,9 @@ class LogClient:
         try:
             answer = self._exchange(invocation, leader, request)
         except (Breakdown, UnexpectedResponse) as error:
-            return no_answer(self._outcomes, invocation.f, error)
+            return no_answer(self._dialect.outcomes, invocation.f, error)
         if isinstance(answer, Refused):
-            return self._outcomes.refused(invocation.f, answer, retried=False)
+            return self._dialect.outcomes.refused(invocation.f, answer, retried=False)
         return answer
 
     def _exchange(
@@ -198,12 +198,20 @@ class LogClient:
         connection = self._brokers[leader.node]
         if invocation.f == "produce" and Produce.from_json(invocation.value).acks == "0":
             connection.send(request, deadline)
-            return self._outcomes.unanswered(invocation.f, NO_ACKNOWLEDGEMENT, "acks=0", sent=True)
+            return self._dialect.outcomes.unanswered(
+                invocation.f, NO_ACKNOWLEDGEMENT, "acks=0", sent=True
+            )
         response = connection.call(request, deadline)
         if invocation.f == "produce":
             return produce_answer(invocation, response, leader.topic_id)
         if invocation.f == "fetch":
-            return fetch_answer(invocation, response, leader.epoch, leader.topic_id)
+            return fetch_answer(
+                invocation,
+                response,
+                leader.epoch,
+                leader.topic_id,
+                watermark_first=self._dialect.watermark_first,
+            )
         return list_offsets_answer(invocation, response, leader.epoch, leader.topic_id)
 
     # --- the idempotent producer ----------------------------------------------------------

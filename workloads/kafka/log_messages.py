@@ -97,8 +97,10 @@ def fetch_answer(
     response: fetched.FetchResponse,
     leader_epoch: int,
     topic_id: str | None = None,
+    *,
+    watermark_first: bool = False,
 ) -> Answer:
-    """Ok: what was read, and how far the partition goes."""
+    """Ok: what was read, and how far the partition goes. `watermark_first`: as `Dialect` has it."""
     if response.error_code != 0:
         return refused(response.error_code)
     name, number = partition_of(invocation.key)
@@ -118,6 +120,7 @@ def fetch_answer(
         position=records[-1][0] + 1 if records else start,
         leader_epoch=leader_epoch,
         topic_id=topic_id,
+        watermark_first=watermark_first or None,
     )
     return Ok(done.to_json())
 

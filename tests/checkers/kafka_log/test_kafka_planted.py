@@ -192,7 +192,10 @@ CASES: dict[str, tuple[Events, Events, str]] = {
         "the leader of epoch 4 said 7 in operation 0, and 5 in operation 2",
     ),
     "read-above-high-watermark": (
-        produce(1, 0) + produce(2, 1) + fetch(0, (0, 1), high_watermark=1),
+        produce(1, 0)
+        + produce(2, 1)
+        + fetch(0, (0, 1), high_watermark=1)
+        + fetch(1, (1, 2), high_watermark=1, watermark_first=True),
         produce(1, 0) + produce(2, 1) + fetch(0, (0, 1), (1, 2), high_watermark=1),
         "operation 4 polled 2 at offset 1; the answer's high watermark is 1",
     ),

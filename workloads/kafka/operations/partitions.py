@@ -49,7 +49,8 @@ class Fetch(Value):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched(Value):
     """`records`: (offset, value). `position`: where the next fetch goes on. `leader_epoch`: the
-    one by which the leader was asked. `topic_id`: of whose leader that was the epoch."""
+    one by which the leader was asked. `topic_id`: of whose leader that was the epoch.
+    `watermark_first`: true where the leader reads its high watermark before the records."""
 
     records: tuple[tuple[int, ...], ...]
     high_watermark: int
@@ -57,6 +58,7 @@ class Fetched(Value):
     position: int
     leader_epoch: int
     topic_id: str | None = omitted()
+    watermark_first: bool | None = omitted()
 
 
 @dataclass(frozen=True, slots=True)
