@@ -64,6 +64,7 @@ SMALL: Final[Mapping[str, str]] = {
     "transaction.state.log.num.partitions": "4",
     "share.coordinator.state.topic.num.partitions": "4",
     "auto.create.topics.enable": "false",
+    "log.index.size.max.bytes": "65536",  # else 20 MB a segment, if sparse ones
 }
 INTERNAL: Final = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
 

@@ -4,21 +4,39 @@ import signal
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import tenacity
 
 from framework.errors import UsageError
+from framework.evidence import changes, kinds
+from framework.evidence.kinds import Evidence, disk_of
+from framework.history.event import Recorded
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
 from framework.plugins.system import Cluster, NodeSpec, NodeState, System
-from nodes.kafka import formatting, java, layout, settings, software, states
+from nodes.kafka import disk, formatting, java, layout, settings, software, states
 from nodes.kafka.outcomes import OUTCOMES
 
 STOP_GRACE_S: Final = 1.0
 ANSWER_S: Final = 1.0
 # KafkaApis answers a fetch from `FetchPartitionData`, whose high watermark `Partition.readRecords`
 # takes before it reads from the log.
+ON_DISK: Final = disk_of(
+    changes.Change,
+    kinds.Appended,
+    kinds.EpochSaved,
+    kinds.Failed,
+    kinds.LogBegan,
+    kinds.LogOnDisk,
+    kinds.PartitionAppended,
+    kinds.PartitionLogOnDisk,
+    kinds.PartitionOffsetSaved,
+    kinds.PartitionTruncated,
+    kinds.SnapshotFile,
+    kinds.Truncated,
+)
 DIALECT: Final = Dialect(outcomes=OUTCOMES, watermark_first=True)
 
 
@@ -26,8 +44,19 @@ class KafkaSystem(System):
     """Apache Kafka in KRaft mode, as it was released."""
 
     name = "kafka"
-    capabilities = frozenset(
-        {"kafka-topics", "kafka-descriptions", "topic-configs", "data-plane", "groups"}
+    capabilities = (
+        frozenset(
+            {
+                "kafka-topics",
+                "kafka-descriptions",
+                "topic-configs",
+                "data-plane",
+                "groups",
+                "metadata-log",
+                "snapshots",
+            }
+        )
+        | ON_DISK
     )
 
     def layout(self, nodes: str | None) -> Sequence[NodeSpec]:
@@ -152,6 +181,12 @@ class KafkaSystem(System):
             "BOOTSTRAP_SERVERS": _servers(cluster, "broker", "client"),
             "CONTROLLER_SERVERS": _servers(cluster, "controller", "controller"),
         }
+
+    def observe(self, folder: Path, plan: Mapping[str, Recorded]) -> Iterable[Evidence]:
+        return disk.left_on_disk(folder)
+
+    def keeps(self, cluster: Cluster, node: str) -> Sequence[str]:
+        return disk.KEPT
 
     def dialect(self) -> Dialect:
         """What clients of Kafka's protocol must know to speak with these nodes."""

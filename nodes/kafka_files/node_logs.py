@@ -33,7 +33,10 @@ _LOG4J: Final = re.compile(
     r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (?P<level>[A-Z]+) (?P<message>.*?)"
     r"(?: \((?P<logger>[\w.$-]+)\))?"
 )
-_SIMPLE: Final = re.compile(r"\[[^\]]*\] (?P<level>[A-Z]+) (?P<logger>[\w.$-]+) - (?P<message>.*)")
+_SIMPLE: Final = re.compile(
+    r"(?:\d{4}-\d\d-\d\dT\S+ )?"
+    r"\[[^\]]*\] (?P<level>[A-Z]+) (?P<logger>[\w.$-]+) - (?P<message>.*)"
+)
 _FATAL: Final = re.compile(
     r"Fatal Python error|java\.lang\.(OutOfMemory|StackOverflow|NoClassDefFound)\w*"
     r"|# A fatal error has been detected|Segmentation fault|Exiting Kafka"

@@ -1,38 +1,20 @@
-"""What Python KRaft nodes left on their disks, as the evidence that their events give, too.
+"""How Python KRaft nodes lay out their disks, and what their records mean."""
 
-`source` is `disk`, `ref` the file and the byte, `incarnation` the number of the process that left
-it: of each process that was followed by another one the harness keeps a copy (`kept/<n>`), and the
-last one's files are the node's own. What a process left is told as what came of what the former
-one had left: what is there no more was cut off, what is there now was appended. When, nobody can
-tell. A record that is in a log need not be committed. Whatever is wrong with a file is evidence as
-well: nothing here raises for it.
-"""
-
-import hashlib
 import json
 import uuid
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final
 
-from crc32c import crc32c
+import pyarrow as pa
 
-from framework.evidence import kinds
-from framework.evidence.clocks import UNKNOWN_NS
-from framework.evidence.kinds import DISK, Evidence
-from nodes.kafka_files.batches import Batches
-from nodes.kafka_files.checkpoints import read_epochs, read_offsets
-from nodes.kafka_files.log_directory import Log, Segment, read_log
-from nodes.kafka_files.node_logs import read_node_log
+from framework.evidence.kinds import Evidence
+from nodes.disk_evidence import disk
+from nodes.disk_evidence.form import Fields, Form, SnapshotRead
+from nodes.kafka_files.log_directory import Segment
 from nodes.kafka_files.properties import read_properties
-from nodes.kafka_files.quorum_state import read_quorum_state
 from nodes.kafka_files.reading import contents
-from nodes.kafka_files.records import records
-from nodes.kafka_files.snapshots import read_snapshot
-from nodes.kraft.adapter.growth import Growth
 from nodes.kraft.adapter.records import change_of
 from nodes.kraft.adapter.snapshot_files import wrong_records
 from nodes.kraft.metadata.describe import as_json
@@ -52,288 +34,29 @@ KEPT: Final = (
     f"{PARTITIONS}/*/*.log",
 )
 """In a process's directory, the files that are copied before another process changes them."""
-_OFFSETS: Final = {
-    "replication-offset-checkpoint": "high-watermark",
-    "recovery-point-offset-checkpoint": "recovery-point",
-    "log-start-offset-checkpoint": "log-start",
-}
-"""The file in which each is written down."""
-Row: TypeAlias = Mapping[str, Any]
-Kind = TypeVar("Kind", bound=Evidence)
 _CACHED: Final = 20_000
 
 
 def left_on_disk(folder: Path) -> Iterator[Evidence]:
     """Of all processes below a run's folder."""
-    for home, kept in sorted(_homes(folder).items()):
-        disk = Disk(folder, home)
-        for number in sorted(kept):
-            yield from disk.left(home / "kept" / str(number), str(number))
-        yield from disk.left(home, str(max(kept) + 1) if kept else "")
-        yield from disk.node_log(home / "node.log")
+    return disk.left_on_disk(folder, FORM)
 
 
-def _homes(folder: Path) -> dict[Path, list[int]]:
-    """The processes' directories, and the numbers of the copies that each has."""
-    found: dict[Path, list[int]] = defaultdict(list)
-    for path in folder.glob(f"nodes/*/**/{METADATA}"):
-        home = path.parents[1]
-        if home.parent.name == "kept" and home.name.isdecimal():
-            found[home.parents[1]].append(int(home.name))
-        else:
-            found[home]
-    return found
+def node_of(folder: Path, home: Path) -> str:
+    """By its configuration: an extra broker shares the directory of another node's host."""
+    properties = read_properties(contents(home / "server.properties")[0])
+    return properties.get("node.name", home.name)
 
 
-@dataclass(slots=True)
-class Disk:
-    """A node's directory, and what is known of it so far: `metadata` and `partitions` by what the
-    former process left; what was told of `partition_logs` and `snapshots`."""
-
-    folder: Path
-    home: Path
-    node: str = field(init=False)
-    process: str = ""
-    reported: int = 0
-    metadata: Growth = field(default_factory=Growth)
-    partitions: dict[str, Growth] = field(default_factory=lambda: defaultdict(Growth))
-    partition_logs: dict[str, Row] = field(default_factory=dict)
-    snapshots: set[tuple[str, bytes]] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        properties = read_properties(contents(self.home / "server.properties")[0])
-        self.node = properties.get("node.name", self.home.name)
-
-    def left(self, root: Path, process: str) -> Iterator[Evidence]:
-        """What one process left; `root`: its own directory, or the copy of it."""
-        self.process = process
-        directory = root / METADATA
-        yield from self.metadata_log(directory)
-        yield from self.quorum_state(directory / "quorum-state")
-        for path in sorted(directory.glob("*.checkpoint")):
-            yield from self.snapshot(path)
-        for partition in sorted((root / PARTITIONS).glob("*-*")):
-            yield from self.partition_log(partition)
-        yield from self.partition_offsets(root / PARTITIONS)
-        yield from self.ended(root / "process.json")
-
-    def _tell(self, kind: Callable[..., Kind], path: Path, at: object, **fields: Any) -> Kind:
-        """`at`: the place in the file, None: all of it."""
-        ref = str(path.relative_to(self.folder)) + ("" if at is None else f":{at}")
-        self.reported += 1
-        return kind(
-            node=self.node,
-            incarnation=self.process,
-            seq=self.reported - 1,
-            within_ns=UNKNOWN_NS,
-            source=DISK,
-            ref=ref,
-            **fields,
-        )
-
-    # --- the metadata log -----------------------------------------------------------------
-
-    def metadata_log(self, directory: Path) -> Iterator[Evidence]:
-        """What can be read of it, and where that ends."""
-        log = read_log(directory)
-        wrong: list[str] = []
-        grown = self.metadata.to(log)
-        if grown.began is not None:
-            yield self._tell(
-                kinds.LogBegan, directory, None, offset=grown.began, dropped=grown.dropped
-            )
-        if grown.cut is not None:
-            yield self._tell(kinds.Truncated, directory, None, end_offset=grown.cut)
-        for segment in grown.appended:
-            yield from self._appended(segment, wrong)
-        torn, more = _state_of(log)
-        wrong += more
-        yield self._tell(
-            kinds.LogOnDisk,
-            directory,
-            None,
-            start_offset=log.start_offset,
-            end_offset=log.end_offset,
-            torn=torn,
-            wrong=tuple(wrong),
-        )
-
-    def _appended(self, segment: Segment, wrong: list[str]) -> Iterator[Evidence]:
-        """A batch that cannot be read, or is none of this node's, is in `wrong`."""
-        found = records(segment.batches)
-        wrong += [f"{segment.path.name} is {each}" for each in found.unreadable]
-        rows: dict[int, list[Row]] = {}
-        for row in found.table.select(("position", "offset", "value")).to_pylist():
-            rows.setdefault(row["position"], []).append(row)
-        for batch in segment.batches.sound.to_pylist():
-            yield from self._batch(segment.path, batch, rows.get(batch["position"], []), wrong)
-
-    def _batch(
-        self, path: Path, batch: Row, rows: list[Row], wrong: list[str]
-    ) -> Iterator[Evidence]:
-        if not rows:  # there are none, or they cannot be read
-            return
-        at, epoch, control = batch["position"], batch["leader_epoch"], batch["control"]
-        values = [row["value"] or b"" for row in rows]
-        yield self._tell(
-            kinds.Appended,
-            path,
-            at,
-            base_offset=batch["base_offset"],
-            end_offset=batch["end_offset"],
-            epoch=epoch,
-            control=control,
-            crcs=tuple(map(crc32c, values)),
-            leading=None,
-        )
-        for row, value in zip(rows, values, strict=True):
-            decoded = _decoded(value, control)
-            if decoded is None:
-                wrong.append(f"the record at offset {row['offset']} is none of this node's")
-            else:
-                head = {"offset": row["offset"], "epoch": epoch}
-                yield self._tell(_change, path, at, head=head, decoded=decoded)
-
-    # --- what lies beside it --------------------------------------------------------------
-
-    def quorum_state(self, path: Path) -> Iterator[Evidence]:
-        """The last epoch, leader and vote that were saved."""
-        state = read_quorum_state(contents(path)[0])
-        if not isinstance(state, str):
-            yield self._tell(
-                kinds.EpochSaved,
-                path,
-                None,
-                epoch=state.leader_epoch,
-                leader=state.leader_id,
-                vote=state.voted_id,
-            )
-
-    def snapshot(self, path: Path) -> Iterator[Evidence]:
-        """One that was not told of before."""
-        known = (path.name, hashlib.blake2b(contents(path)[0]).digest())
-        found = None if known in self.snapshots else read_snapshot(path)
-        self.snapshots.add(known)
-        if found is not None:
-            wrong = found.wrong or tuple(wrong_records(found.records))
-            yield self._tell(
-                kinds.SnapshotFile,
-                path,
-                None,
-                end_offset=found.end_offset,
-                epoch=found.epoch,
-                records=len(found.records),
-                wrong=wrong,
-                digest=None if wrong else _digest(found.records["value"].to_pylist()),
-            )
-
-    def partition_log(self, directory: Path) -> Iterator[Evidence]:
-        """The batches of a partition's log; `<topic id>-<partition>` is its directory."""
-        topic_id, _, number = directory.name.rpartition("-")
-        if not (number.isdecimal() and _is_uuid(topic_id)):
-            return
-        names = {"topic_id": topic_id, "partition": int(number)}
-        log = read_log(directory)
-        grown = self.partitions[directory.name].to(log)
-        if grown.cut is not None:
-            yield self._tell(
-                kinds.PartitionTruncated, directory, None, **names, end_offset=grown.cut
-            )
-        for segment in grown.appended:
-            for batch in segment.batches.sound.to_pylist():
-                yield self._tell(
-                    kinds.PartitionAppended,
-                    segment.path,
-                    batch["position"],
-                    **names,
-                    base_offset=batch["base_offset"],
-                    end_offset=batch["end_offset"],
-                    epoch=batch["leader_epoch"],
-                    crc=batch["crc"],
-                    leading=None,
-                    producer_id=_known(batch["producer_id"]),
-                    base_sequence=_known(batch["base_sequence"]),
-                )
-        torn, wrong = _state_of(log)
-        now: Row = {
-            "start_offset": log.start_offset,
-            "end_offset": log.end_offset,
-            "torn": torn,
-            "wrong": tuple(wrong),
-            "epochs": _epochs(directory / "leader-epoch-checkpoint"),
-        }
-        if self.partition_logs.get(directory.name) != now:
-            self.partition_logs[directory.name] = now
-            yield self._tell(kinds.PartitionLogOnDisk, directory, None, **names, **now)
-
-    def partition_offsets(self, directory: Path) -> Iterator[Evidence]:
-        """What is written down of offsets beside all logs."""
-        for name, what in _OFFSETS.items():
-            path = directory / name
-            for line, row in enumerate(read_offsets(contents(path)[0]).table.to_pylist(), 3):
-                if _is_uuid(row["topic"]):
-                    yield self._tell(
-                        kinds.PartitionOffsetSaved,
-                        path,
-                        line,
-                        topic_id=row["topic"],
-                        partition=row["partition"],
-                        what=what,
-                        offset=row["offset"],
-                    )
-
-    def ended(self, path: Path) -> Iterator[Evidence]:
-        """How the process ended, as the harness wrote it down."""
-        try:
-            reported = json.loads(contents(path)[0])
-            code, ended = reported["exit_code"], reported.get("ended", True)
-        except (ValueError, TypeError, LookupError, AttributeError):
-            return
-        if ended is not True:
-            return
-        yield replace(
-            self._tell(
-                kinds.ProcessEnded,
-                path,
-                None,
-                process=int(self.process) if self.process else None,
-                exit_code=code if type(code) is int else None,
-            ),
-            source="harness",
-        )
-
-    def node_log(self, path: Path) -> Iterator[Evidence]:
-        """Errors, tracebacks and last words in what the process wrote for people."""
-        for row in read_node_log(contents(path)[0]).to_pylist():
-            lines = (row["trace"] or "").strip().splitlines()
-            message = ": ".join([row["message"], *lines[-1:]])
-            where = row["logger"] or path.name
-            yield self._tell(kinds.Failed, path, row["line"], where=where, message=message)
+def partition_of(directory: Path) -> tuple[str, int] | None:
+    """`<topic id>-<partition>` is its name."""
+    topic_id, _, number = directory.name.rpartition("-")
+    return (topic_id, int(number)) if number.isdecimal() and _is_uuid(topic_id) else None
 
 
-def _state_of(log: Log) -> tuple[bool, list[str]]:
-    """Whether half a batch is at the end of a log, and what else is wrong with it."""
-    last = log.segments[-1].batches.stop if log.segments else None
-    torn = last is not None and last.why == "torn"
-    return torn, _all_but_torn(log) if torn else list(log.wrong())
-
-
-def _epochs(path: Path) -> tuple[kinds.EpochStart, ...] | None:
-    found = read_epochs(contents(path)[0])
-    if found.wrong is not None:
-        return None
-    return tuple(kinds.EpochStart(**row) for row in found.table.to_pylist())
-
-
-def _all_but_torn(log: Log) -> list[str]:
-    """What is wrong with a log but for half a batch at its end, which a kill may leave."""
-    last = log.segments[-1]
-    whole = Segment(last.path, last.base_offset, Batches(b"", last.batches.sound, None))
-    return list(Log((*log.segments[:-1], whole)).wrong())
-
-
-def _known(number: int) -> int | None:
-    return None if number < 0 else number
+def topic_id_of(partitions: Path, topic: str, partition: int) -> str | None:
+    """Checkpoints name topics by id."""
+    return topic if _is_uuid(topic) else None
 
 
 def _is_uuid(text: str) -> bool:
@@ -346,13 +69,21 @@ def _is_uuid(text: str) -> bool:
 # --- records ------------------------------------------------------------------------------
 
 
-def _change(head: Row, decoded: tuple[str, Row], **common: Any) -> Evidence:
-    name, record = decoded
-    return change_of({**common, **head}, name, record, record)
+class Records:
+    """Each record says all by itself."""
+
+    def __init__(self, directory: Path, before: Sequence[Segment]) -> None:
+        pass
+
+    def change(
+        self, head: Fields, key: bytes | None, value: bytes, *, control: bool
+    ) -> Evidence | None:
+        found = _decoded(value, control)
+        return None if found is None else change_of(head, found[0], found[1], found[1])
 
 
 @lru_cache(maxsize=_CACHED)  # the nodes' logs have the same records
-def _decoded(value: bytes, control: bool) -> tuple[str, Row] | None:
+def _decoded(value: bytes, control: bool) -> tuple[str, Mapping[str, Any]] | None:
     """A record's name and fields; None: it is none of this node's."""
     try:
         if control:
@@ -363,7 +94,7 @@ def _decoded(value: bytes, control: bool) -> tuple[str, Row] | None:
         return None
 
 
-def _leader_change(value: bytes) -> Row:
+def _leader_change(value: bytes) -> Mapping[str, Any]:
     found = decode_leader_change(value)
     return {
         "leader_id": int(found.leader_id),
@@ -372,9 +103,25 @@ def _leader_change(value: bytes) -> Row:
     }
 
 
+def snapshot_of(records: pa.Table) -> SnapshotRead:
+    """What is wrong with its records, and the digest that nodes give."""
+    return SnapshotRead(tuple(wrong_records(records)), _digest(records["value"].to_pylist()))
+
+
 def _digest(values: Iterable[bytes | None]) -> str | None:
     """Of the image in a snapshot."""
     try:
         return digest(image_of(value or b"" for value in values))
     except Exception:  # whatever a decoder makes of bytes that are none of ours
         return None
+
+
+FORM: Final = Form(
+    metadata=METADATA,
+    partitions=PARTITIONS,
+    node=node_of,
+    partition=partition_of,
+    topic_id=topic_id_of,
+    decoder=Records,
+    snapshot=snapshot_of,
+)

@@ -21,12 +21,13 @@ class Batch(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Grown:
     """In this order: where the log begins now (None: as before), and whether nothing is left of
-    what it held; where it was cut back to (None: it was not); what is new, in segments that hold no
-    more than that."""
+    what it held; where it was cut back to (None: it was not); what is left of what it held, and
+    what is new, each in segments that hold no more than that."""
 
     began: int | None
     dropped: bool
     cut: int | None
+    kept: Sequence[Segment]
     appended: Sequence[Segment]
 
 
@@ -51,7 +52,8 @@ class Growth:
         same = sum(1 for _ in takewhile(_equal, zip(left, now, strict=False)))
         cut = left[same].base_offset if same < len(left) else None
         self.start, self.batches = start, now
-        return Grown(began, dropped, cut, list(_from(readable, same)))
+        kept, appended = _split(readable, same)
+        return Grown(began, dropped, cut, kept, appended)
 
 
 def _equal(pair: tuple[Batch, Batch]) -> bool:
@@ -67,13 +69,14 @@ def _batches(segment: Segment) -> list[Batch]:
     return [Batch(*row) for row in zip(*columns, strict=True)]
 
 
-def _from(segments: Sequence[Segment], known: int) -> Sequence[Segment]:
-    """What the segments hold behind the first `known` batches."""
-    found = []
+def _split(segments: Sequence[Segment], known: int) -> tuple[Sequence[Segment], Sequence[Segment]]:
+    """The first `known` batches, and what the segments hold behind them."""
+    kept: list[Segment] = []
+    new: list[Segment] = []
     for segment in segments:
         sound = segment.batches.sound
-        new = sound.slice(min(known, len(sound)))
+        for part, into in ((sound.slice(0, known), kept), (sound.slice(known), new)):
+            if len(part):
+                into.append(replace(segment, batches=Batches(segment.batches.data, part, None)))
         known = max(0, known - len(sound))
-        if len(new):
-            found.append(replace(segment, batches=Batches(segment.batches.data, new, None)))
-    return found
+    return kept, new

@@ -1,0 +1,53 @@
+"""How a system lays out its disks, and what the records of its metadata log mean."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
+
+from framework.evidence.kinds import Evidence
+from nodes.kafka_files.log_directory import Segment
+
+Fields = Mapping[str, Any]
+
+
+class Decoder(Protocol):
+    """The records of one metadata log, one after the other."""
+
+    def change(
+        self, head: Fields, key: bytes | None, value: bytes, *, control: bool
+    ) -> Evidence | None:
+        """What a record changes; None: it is none of this system's. `head`: what all changes have,
+        offset and epoch among it."""
+
+
+class SnapshotRead(NamedTuple):
+    """What is wrong with the records of a snapshot, and the digest of their image, if there is one
+    that a node would give, too."""
+
+    wrong: tuple[str, ...]
+    digest: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """Paths are below a process's directory."""
+
+    metadata: str
+    """The directory of the metadata log."""
+    partitions: str
+    """The one with a directory a partition."""
+    node: Callable[[Path, Path], str]
+    """By a run's folder and a process's directory, whose that is."""
+    partition: Callable[[Path], tuple[str, int] | None]
+    """Topic id and number of what is in such a directory; None: it is no partition's."""
+    topic_id: Callable[[Path, str, int], str | None]
+    """Of a partition, as a checkpoint in the directory of partitions names it."""
+    decoder: Callable[[Path, Sequence[Segment]], Decoder]
+    """For the records of the log in this directory behind those in the segments."""
+    snapshot: Callable[[pa.Table], SnapshotRead]
+    """What the records of one are."""
+    errors: bool = True
+    """Whether a line that a node logs as an error tells of trouble; else only its last words."""

@@ -1,0 +1,273 @@
+"""Kafka's metadata records in the neutral words of `framework.evidence.changes`.
+
+A partition's change tells what is new of it alone, so records are folded: the state of a partition
+is what its records made of it. A log that begins behind a snapshot is folded from that; until its
+end is reached, changes of partitions that were not created since are told as `other-change`.
+"""
+
+import json
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from framework.evidence import changes
+from framework.evidence.kinds import Evidence
+from nodes.disk_evidence.form import Fields
+from nodes.kafka.record_reader import read_leader_change, read_record
+from nodes.kafka_files.log_directory import Segment
+from nodes.kafka_files.records import records
+from nodes.kafka_files.snapshots import NAME, read_snapshot
+
+LEADER_CHANGE: Final = 2
+"""The type of that control record."""
+NO_CHANGE: Final = -2
+"""The leader of a partition's change that leaves it."""
+FENCE, UNFENCE = 1, -1
+
+Partition = dict[str, Any]
+
+
+class Records:
+    """The records of one metadata log. Implements `Decoder`."""
+
+    def __init__(self, directory: Path, before: Sequence[Segment]) -> None:
+        """`before`: what the log holds of which nothing is to be told."""
+        self._partitions: dict[tuple[str, int], Partition] = {}
+        self._rules: dict[str, Fields] = {}
+        self._snapshots = sorted(directory.glob("*.checkpoint"))
+        self._whole = False
+        for segment in before:
+            for row in records(segment.batches).table.to_pylist():
+                if not row["control"]:
+                    self._fold(row["offset"], row["value"] or b"")
+
+    def change(
+        self, head: Fields, key: bytes | None, value: bytes, *, control: bool
+    ) -> Evidence | None:
+        if control:
+            return _control(head, key or b"", value)
+        try:
+            name, record = self._fold(head["offset"], value)
+        except ValueError:
+            return None
+        make = _CHANGES.get(name)
+        return _other(head, name, record) if make is None else make(head, record)
+
+    def _fold(self, offset: int, value: bytes) -> tuple[str, Fields]:
+        """The record, with what is known of what it changes. Raises `ValueError`."""
+        if not self._whole:
+            self._begin(offset)
+        name, record = read_record(value)
+        if name == "PartitionRecord":
+            self._partitions[record["topic_id"], record["partition_id"]] = dict(record)
+        elif name == "PartitionChangeRecord":
+            return self._changed(record)
+        elif name == "RemoveTopicRecord":
+            gone = [key for key in self._partitions if key[0] == record["topic_id"]]
+            for key in gone:
+                del self._partitions[key]
+        elif name == "AccessControlEntryRecord":
+            self._rules[record["id"]] = record
+        elif name == "RemoveAccessControlEntryRecord":
+            return name, {**self._rules.pop(record["id"], {}), **record}
+        return name, record
+
+    def _changed(self, record: Fields) -> tuple[str, Fields]:
+        """As `PartitionRegistration.merge` does it."""
+        partition = self._partitions.get((record["topic_id"], record["partition_id"]))
+        if partition is None:
+            return "PartitionChangeRecord of an unknown partition", record
+        if record["leader"] != NO_CHANGE:
+            partition["leader"] = record["leader"]
+            partition["leader_epoch"] += 1
+        partition["partition_epoch"] += 1
+        news = {
+            name: record[name]
+            for name in ("isr", "replicas", "removing_replicas", "adding_replicas")
+            if record[name] is not None
+        }
+        partition |= news
+        replaced = news.keys() - {"isr"}
+        return "PartitionRecord" if replaced else "PartitionChangeRecord", dict(partition)
+
+    def _begin(self, offset: int) -> None:
+        """Take over what a snapshot says, once the log has come to its end."""
+        if offset == 0:
+            self._whole = True
+        for path in self._snapshots:
+            match = NAME.fullmatch(path.name)
+            if self._whole or match is None or int(match[1]) != offset:
+                continue
+            found = read_snapshot(path)
+            if found is not None and not found.wrong:
+                self._whole = True
+                for value in found.records["value"].to_pylist():
+                    self._fold(offset, value or b"")
+
+
+def wrong_records(values: Iterable[bytes | None]) -> list[str]:
+    """Of a snapshot's records those that are none."""
+    wrong = []
+    for value in values:
+        try:
+            read_record(value or b"")
+        except ValueError as error:
+            wrong.append(f"has a record that is none: {error}")
+    return wrong
+
+
+# --- changes ------------------------------------------------------------------------------
+
+
+def _control(head: Fields, key: bytes, value: bytes) -> Evidence | None:
+    """Control records are named by their keys: version and type."""
+    if len(key) < 4:
+        return None
+    _, kind = struct.unpack_from(">hh", key)
+    if kind != LEADER_CHANGE:
+        return _other(head, f"ControlRecord{kind}", {})
+    try:
+        found = read_leader_change(value)
+    except ValueError:
+        return None
+    return changes.LeaderAnnounced(
+        **head,
+        leader=found["leader_id"],
+        votes=tuple(each["voter_id"] for each in found["granting_voters"] or ()),
+        voters=tuple(each["voter_id"] for each in found["voters"] or ()),
+    )
+
+
+def _other(head: Fields, name: str, record: Fields) -> Evidence:
+    return changes.OtherChange(**head, name=name, content=json.dumps(record, sort_keys=True))
+
+
+def _broker(head: Fields, record: Fields) -> Evidence:
+    points = tuple(
+        changes.EndPoint(
+            name=each["name"],
+            host=each["host"],
+            port=each["port"],
+            protocol=each["security_protocol"],
+        )
+        for each in record["end_points"] or ()
+    )
+    return changes.BrokerRegistered(
+        **head,
+        broker_id=record["broker_id"],
+        broker_epoch=record["broker_epoch"],
+        process=record["incarnation_id"],
+        end_points=points,
+        rack=record["rack"],
+    )
+
+
+def _fenced(head: Fields, record: Fields) -> Evidence:
+    return changes.BrokerFenced(**head, broker_id=record["id"], broker_epoch=record["epoch"])
+
+
+def _unfenced(head: Fields, record: Fields) -> Evidence:
+    return changes.BrokerUnfenced(**head, broker_id=record["id"], broker_epoch=record["epoch"])
+
+
+def _registration(head: Fields, record: Fields) -> Evidence:
+    make = {FENCE: changes.BrokerFenced, UNFENCE: changes.BrokerUnfenced}.get(record["fenced"])
+    if make is None:
+        return _other(head, "BrokerRegistrationChangeRecord", record)
+    return make(**head, broker_id=record["broker_id"], broker_epoch=record["broker_epoch"])
+
+
+def _topic(head: Fields, record: Fields) -> Evidence:
+    return changes.TopicCreated(**head, name=record["name"], topic_id=record["topic_id"])
+
+
+def _remove_topic(head: Fields, record: Fields) -> Evidence:
+    return changes.TopicRemoved(**head, topic_id=record["topic_id"])
+
+
+def _state_of(record: Fields) -> dict[str, Any]:
+    return {
+        "topic_id": record["topic_id"],
+        "partition": record["partition_id"],
+        "isr": tuple(record["isr"] or ()),
+        "leader": record["leader"],
+        "leader_epoch": record["leader_epoch"],
+        "partition_epoch": record["partition_epoch"],
+    }
+
+
+def _partition(head: Fields, record: Fields) -> Evidence:
+    return changes.PartitionCreated(
+        **head,
+        **_state_of(record),
+        replicas=tuple(record["replicas"] or ()),
+        removing=tuple(record["removing_replicas"] or ()),
+        adding=tuple(record["adding_replicas"] or ()),
+    )
+
+
+def _partition_changed(head: Fields, record: Fields) -> Evidence:
+    return changes.PartitionChanged(**head, **_state_of(record))
+
+
+def _config(head: Fields, record: Fields) -> Evidence:
+    return changes.ConfigSet(
+        **head,
+        resource_type=record["resource_type"],
+        resource=record["resource_name"],
+        name=record["name"],
+        value=record["value"],
+    )
+
+
+def _rule_of(record: Fields) -> dict[str, Any]:
+    return {
+        "resource_type": record["resource_type"],
+        "resource": record["resource_name"],
+        "pattern_type": record["pattern_type"],
+        "principal": record["principal"],
+        "host": record["host"],
+        "operation": record["operation"],
+        "permission": record["permission_type"],
+    }
+
+
+def _add_rule(head: Fields, record: Fields) -> Evidence:
+    return changes.AccessRuleAdded(**head, **_rule_of(record))
+
+
+def _remove_rule(head: Fields, record: Fields) -> Evidence:
+    if "host" not in record:
+        return _other(head, "RemoveAccessControlEntryRecord", record)
+    return changes.AccessRuleRemoved(**head, **_rule_of(record))
+
+
+def _feature(head: Fields, record: Fields) -> Evidence:
+    return changes.FeatureSet(**head, name=record["name"], level=record["feature_level"])
+
+
+def _producer_ids(head: Fields, record: Fields) -> Evidence:
+    return changes.ProducerIdsGiven(
+        **head,
+        broker_id=record["broker_id"],
+        broker_epoch=record["broker_epoch"],
+        next_producer_id=record["next_producer_id"],
+    )
+
+
+_CHANGES: Final[Mapping[str, Callable[[Fields, Fields], Evidence]]] = {
+    "RegisterBrokerRecord": _broker,
+    "FenceBrokerRecord": _fenced,
+    "UnfenceBrokerRecord": _unfenced,
+    "BrokerRegistrationChangeRecord": _registration,
+    "TopicRecord": _topic,
+    "RemoveTopicRecord": _remove_topic,
+    "PartitionRecord": _partition,
+    "PartitionChangeRecord": _partition_changed,
+    "ConfigRecord": _config,
+    "AccessControlEntryRecord": _add_rule,
+    "RemoveAccessControlEntryRecord": _remove_rule,
+    "FeatureLevelRecord": _feature,
+    "ProducerIdsRecord": _producer_ids,
+}
