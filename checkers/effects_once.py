@@ -31,7 +31,7 @@ from framework.evidence.changes import (
     TopicRemoved,
 )
 from framework.evidence.kinds import Decided, either_of
-from framework.evidence.run_events import RunEvents, settled
+from framework.evidence.run_events import RunEvents, settled, unable
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
@@ -127,7 +127,10 @@ def effects_once(events: RunEvents) -> Outcome:
         REGISTRATIONS.name: players,
         SHRINKS.name: shrinks,
     }
-    return weighed(_occasions(counts, events.operations), findings, figures)
+    weighable = _occasions(counts, events.operations)
+    if not requests and unable(events.plan, "request-ids"):
+        weighable[REQUESTS.name] = "the system tells no request from its repetition"
+    return weighed(weighable, findings, figures)
 
 
 def _occasions(counts: Mapping[str, int], operations: Iterable[Operation]) -> dict[str, Count]:

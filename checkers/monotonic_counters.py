@@ -25,7 +25,14 @@ from framework.evidence.kinds import (
     ImageShown,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, from_no_disk, incarnations, unreported, voters
+from framework.evidence.run_events import (
+    RunEvents,
+    from_no_disk,
+    incarnations,
+    unreported,
+    unshown,
+    voters,
+)
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
@@ -121,6 +128,8 @@ def _counts(tally: Tally, events: RunEvents) -> dict[str, Count]:
         counts[RECORDS.name] = "no client was acknowledged a change of an ISR"
     if not done & {"metadata", "heartbeat"}:
         counts[ANSWERS.name] = "no client was shown an epoch of a broker or a leader"
+    elif not tally.compared[ANSWERS.name] and unshown(events.plan, Booted):
+        counts[ANSWERS.name] = "nobody tells which answers are of one process of a broker"
     elif tally.compared[ANSWERS.name] < ANSWERS.floor and _asked_again(events) < ENOUGH_ASKED:
         counts[ANSWERS.name] = "clients hardly asked any broker twice"
     return counts

@@ -26,7 +26,7 @@ from framework.evidence.kinds import (
     Voted,
     either_of,
 )
-from framework.evidence.run_events import RunEvents, alone, node_ids, unreported
+from framework.evidence.run_events import RunEvents, alone, node_ids, unreported, unshown
 from framework.plugins.checker import DISKS, EVENTS, Clause, Count, Finding
 
 
@@ -82,10 +82,19 @@ def one_vote(events: RunEvents) -> Outcome:
     compared, shorter = _to_shorter_logs(events)
     why = alone(events.plan, voting=True)
     counts: dict[str, Count] = {
-        ONE_CANDIDATE.name: why or len(mentions) - len(first),
+        ONE_CANDIDATE.name: why or _forgotten(events) or len(mentions) - len(first),
         LONG_ENOUGH.name: why or unreported(events.plan) or compared,
     }
     return weighed(counts, [*findings, *shorter], {"grants": len(first)})
+
+
+def _forgotten(events: RunEvents) -> str:
+    """Why nothing can differ from what the records of leaders say; empty: something can."""
+    ids = node_ids(events)
+    votes = [(each.vote, ids.get(each.node)) for each in events.of(EpochSaved)]
+    kept = any(vote is not None and vote != own for vote, own in votes)
+    told = not unshown(events.plan, Voted)
+    return "" if kept or told else "nodes keep no vote for another, nor tell of it"
 
 
 def _origin(witness: Evidence) -> tuple[str, ...]:

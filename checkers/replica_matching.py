@@ -28,11 +28,12 @@ from framework.evidence.kinds import (
     PartitionTruncated,
     disk_of,
 )
-from framework.evidence.run_events import RunEvents, unhealed
+from framework.evidence.run_events import RunEvents, unable, unhealed
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, Clause, Count, Finding
 
 FS: Final = ("produce", "fetch", "list-offsets", "describe", *LIVES)
+READ: Final = "linearizable-topic-read"
 
 Partition: TypeAlias = tuple[str, int]
 """(topic id, partition)."""
@@ -154,6 +155,8 @@ def _same_batches(events: RunEvents, logs: Logs, lives: TopicLives) -> tuple[Cou
     reported = _high_watermarks(events.operations, lives)
     if not reported:
         return "clients were told of no record that is committed", []
+    if unable(events.plan, READ):
+        return "nobody can read for certain which replicas are in sync at the end", []
     seen = 0
     findings: list[Finding] = []
     whole = not unhealed(events.faults)

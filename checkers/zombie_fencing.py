@@ -29,15 +29,21 @@ from framework.evidence.kinds import (
     Served,
     Stalled,
     either_of,
+    evidence_of,
 )
 from framework.evidence.run_events import RunEvents, unreported
 from framework.history.pairing import Operation
+from framework.plugins.capabilities import OR
 from framework.plugins.checker import CLIENTS, EVENTS, Clause, Count, Finding
 
 STARTS: Final = ("start", "restart", "bounce", "replace")
 """Operations that end with a broker's process that is active, and say under which epoch."""
 FS: Final = ("heartbeat", "alter-isr", "describe", *ASKED, *STARTS)
 NO_EPOCH: Final = -1
+OCCASIONS: Final = frozenset(
+    {OR.join(("zombie-requests", "isr-changes", "broker-life-cycles", *evidence_of(Decided)))}
+)
+"""A run has requests that carry a generation, or nodes that tell of their decisions."""
 
 REFUSED: Final = Clause(
     name="refused",
@@ -282,7 +288,7 @@ class ZombieFencing(RunChecker):
         "requests that carry an older one are refused, and a broker whose lease has ended serves "
         "no client"
     )
-    requires = either_of(Change)
+    requires = either_of(Change) | OCCASIONS
     clauses = (REFUSED, DECIDED, LEASED)
     check_run = RunCheck(
         zombie_fencing,

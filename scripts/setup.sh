@@ -66,6 +66,7 @@ missing_packages() {
     if [[ "$1" == test ]]; then
         has mmdebstrap || echo mmdebstrap
         has etcd || echo etcd-server
+        has mvn || echo maven
         browser_works || echo chromium
         docker_answers || has dockerd || echo docker.io
         # Newer releases keep the client in a package of its own.
@@ -151,6 +152,13 @@ compile_kernels() {
     touch "$stamp"
 }
 
+# Apache Kafka, which the tests run as well: once a machine.
+get_kafka() {
+    if [[ -n "$(find "${XDG_CACHE_HOME:-$HOME/.cache}/kraft-proof/kafka" -path '*/libs/kafka-clients-*.jar' 2>/dev/null)" ]]; then return; fi
+    say "Apache Kafka by Maven, once a machine"
+    "$VENV/bin/python" -m framework get kafka >&2
+}
+
 main() {
     case "${1:-}" in
     run | test) ;;
@@ -162,7 +170,10 @@ main() {
     if [[ "$1" == test ]]; then start_docker; fi
     make_venv
     install_project "$1"
-    if [[ "$1" == test ]]; then compile_kernels; fi
+    if [[ "$1" == test ]]; then
+        compile_kernels
+        get_kafka
+    fi
 }
 
 main "$@"

@@ -43,7 +43,8 @@ def main(argv: list[str]) -> int:
     try:
         if not argv and _COMPLETE not in os.environ:
             raise UsageError(
-                "no command given (run, check, replay, serve, trends, doctor, clean, up; or --help)"
+                "no command given (run, check, replay, serve, trends, get, doctor, clean, up; "
+                "or --help)"
             )
         code = app(args=argv, standalone_mode=False, prog_name=PROGRAM)
         return int(code or 0)
@@ -351,6 +352,24 @@ def up(
     from framework.cli.up import up_command
 
     return up_command(hosts, nodes, context.args, inventory, system, setting or ())
+
+
+@app.command()
+def get(
+    system: Annotated[
+        str,
+        typer.Argument(
+            help="A system whose software this machine has not by itself.",
+            autocompletion=completion.plugin("systems"),
+        ),
+    ],
+    version: Annotated[str | None, typer.Argument(help="A release of it. [the newest]")] = None,
+) -> int:
+    """Bring a release of a system's software to this machine, once."""
+    from framework.plugins import registry
+
+    print(registry.load("systems", system).get(version))
+    return 0
 
 
 @app.command()

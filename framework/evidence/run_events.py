@@ -239,6 +239,12 @@ def unshown(plan: Mapping[str, Recorded], *kinds: type[Evidence]) -> str:
     return f"by its plan the system gives no evidence of {names}"
 
 
+def unable(plan: Mapping[str, Recorded], capability: str) -> bool:
+    """Whether by the run's plan its system does not have a capability. Older plans do not say."""
+    capabilities = plan.get("capabilities")
+    return capabilities is not None and capability not in capabilities
+
+
 def phase_ns(nemesis: Iterable[NemesisEvent], phase: str) -> int | None:
     """When a phase began; None: it never did."""
     times = [each.time_ns for each in nemesis if each.f == "phase" and each.value == phase]

@@ -129,6 +129,14 @@ class System(Protocol):
     def image(self) -> Image:
         """What a machine must carry to be a node."""
 
+    def get(self, version: str | None) -> str:
+        """Bring a release of its software to this machine, where that is no package of the
+        machine's own (`kraft-proof get`). None: the one that is meant where none is named. Where
+        it is now. Raises `UsageError`, and `EngineError` where it cannot be had."""
+        raise UsageError(
+            f"get {self.name}: there is nothing to get, machines have it or are given it"
+        )
+
     def check_settings(
         self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]
     ) -> None:

@@ -16,7 +16,7 @@ from framework.history.event import Recorded
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
 from framework.plugins.system import Cluster, NodeSpec, NodeState, System
-from nodes.kafka import disk, formatting, java, layout, settings, software, states
+from nodes.kafka import disk, formatting, java, layout, releases, settings, software, states
 from nodes.kafka.outcomes import OUTCOMES
 
 STOP_GRACE_S: Final = 1.0
@@ -64,6 +64,10 @@ class KafkaSystem(System):
 
     def image(self) -> Image:
         return Image(name="kafka", commands=[java.command({})])
+
+    def get(self, version: str | None) -> str:
+        found = software.get(version or releases.newest())
+        return f"Apache Kafka {found.version} is in {found.home}"
 
     def check_settings(
         self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]

@@ -17,7 +17,7 @@ from framework.history.event import Recorded
 from framework.plugins.checker import Table
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
-from framework.plugins.system import Cluster, NodeSpec, NodeState
+from framework.plugins.system import Cluster, NodeSpec, NodeState, System
 from nodes.kraft.adapter import image, security
 from nodes.kraft.adapter.connecting import connect, exchange
 from nodes.kraft.adapter.dialect import DIALECT
@@ -38,7 +38,7 @@ STOP_GRACE_S: Final = 0.5
 """Enough for a controller. A broker asks the controllers first, which end with it."""
 
 
-class KraftSystem:
+class KraftSystem(System):
     """The Python KRaft node as a system under test."""
 
     name = "kraft"
@@ -55,6 +55,7 @@ class KraftSystem:
                 "data-plane",
                 "groups",
                 "metadata-log",
+                "request-ids",
                 "strict-metadata-log",
                 "snapshots",
             }

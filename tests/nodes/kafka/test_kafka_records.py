@@ -1,0 +1,201 @@
+"""Apache Kafka's metadata records, by its own DumpLogSegments and by our reader.
+
+The files in stored/ are those of a controller of Apache Kafka 4.2.0 after a run with partitions.
+Beside each, in `*.records`, is what Kafka's own tool says of it (`DumpLogSegments
+--cluster-metadata-decoder --skip-record-metadata`).
+"""
+
+import base64
+import json
+import re
+import shutil
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from framework.evidence import changes, kinds
+from framework.evidence.kinds import Evidence
+from nodes.kafka.disk import METADATA, left_on_disk
+from nodes.kafka.record_reader import read_leader_change, read_record
+from nodes.kafka.record_schemas import RECORDS
+from nodes.kafka_files.batches import scan
+from nodes.kafka_files.records import records
+
+STORED: Final = Path(__file__).parent / "stored" / "__cluster_metadata-0"
+LOG: Final = STORED / "00000000000000000000.log"
+SNAPSHOT: Final = STORED / "00000000000000000249-0000000001.checkpoint"
+FILES: Final = (LOG, SNAPSHOT)
+
+
+def dumped(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
+    """Names and fields, as Kafka writes them, in our spelling."""
+    lines = path.with_name(path.name + ".records").read_text().splitlines()
+    found = map(json.loads, lines)
+    return [(_name(each["type"]), each["data"]) for each in found if "type" in each]
+
+
+def _name(kind: str) -> str:
+    return kind.title().replace("_", "").replace("Noop", "NoOp")
+
+
+def _in_kafkas_words(value: Any) -> Any:
+    """A value as DumpLogSegments has it: uuids in base 64."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", value):
+        return base64.urlsafe_b64encode(uuid.UUID(value).bytes).decode().rstrip("=")
+    if isinstance(value, tuple):
+        return [_in_kafkas_words(each) for each in value]
+    if isinstance(value, Mapping):
+        return {_camel(key): _in_kafkas_words(each) for key, each in value.items()}
+    return value
+
+
+def _camel(name: str) -> str:
+    first, *more = name.split("_")
+    return first + "".join(each.capitalize() for each in more)
+
+
+def values(path: Path) -> list[bytes]:
+    table = records(scan(path.read_bytes())).table
+    return [row["value"] for row in table.to_pylist() if not row["control"]]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.suffix)
+def test_records_are_what_kafka_says_that_they_are(path: Path) -> None:
+    ours = [read_record(value) for value in values(path)]
+    theirs = dumped(path)
+    assert [name for name, _ in ours] == [name for name, _ in theirs]
+    for (name, fields), (_, said) in zip(ours, theirs, strict=True):
+        known = _in_kafkas_words(fields)
+        # Kafka leaves tagged fields out that are at their defaults.
+        assert said == {key: known[key] for key in said}, name
+        assert all(
+            value in (None, [], 0, -1, -2) for value in (known[key] for key in known.keys() - said)
+        )
+
+
+def test_stored_records_are_of_most_kinds() -> None:
+    seen = {name for path in FILES for name, _ in dumped(path)}
+    assert len(seen & {name for name, _ in RECORDS.values()}) >= 12, seen
+
+
+@given(st.binary(max_size=60))
+def test_bytes_that_are_no_record_are_refused_or_read(data: bytes) -> None:
+    """Nothing but `ValueError`, whatever they are."""
+    for read in (read_record, read_leader_change):
+        try:
+            read(data)
+        except ValueError:
+            continue
+
+
+def test_a_record_that_is_cut_short_is_refused() -> None:
+    for value in values(LOG)[:40]:
+        if len(value) > 4:
+            with pytest.raises(ValueError, match=r"."):
+                read_record(value[:-1])
+
+
+# --- as evidence --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A controller's directory after the run."""
+    home = tmp_path / "nodes" / "c1"
+    (home / METADATA).mkdir(parents=True)
+    for path in (LOG, SNAPSHOT, STORED / "quorum-state"):
+        shutil.copy(path, home / METADATA)
+    return home
+
+
+def left(home: Path, kind: type[Evidence] = Evidence) -> list[Any]:
+    return [each for each in left_on_disk(home.parents[1]) if isinstance(each, kind)]
+
+
+def test_partitions_change_as_their_records_say_together(home: Path) -> None:
+    """A leader's epoch rises with each new leader, a partition's with each record."""
+    epochs: dict[tuple[str, int], tuple[int, int, int]] = {}
+    changed = 0
+    for each in left(home, changes.PartitionState):
+        before = epochs.get(each.key)
+        if isinstance(each, changes.PartitionChanged):
+            assert before is not None
+            leader, leader_epoch, partition_epoch = before
+            assert each.partition_epoch == partition_epoch + 1
+            assert each.leader_epoch in (leader_epoch, leader_epoch + 1)
+            assert each.leader == leader or each.leader_epoch == leader_epoch + 1
+            changed += 1
+        epochs[each.key] = (each.leader, each.leader_epoch, each.partition_epoch)
+    assert changed > 20
+
+
+def test_what_a_log_without_its_beginning_says_rests_on_the_snapshot(home: Path) -> None:
+    whole = {each.offset: each for each in left(home, changes.PartitionChanged)}
+    log = home / METADATA / LOG.name
+    data = log.read_bytes()
+    cut = next(row for row in scan(data).sound.to_pylist() if row["base_offset"] == 249)
+    log.unlink()
+    log.with_name(f"{249:020}.log").write_bytes(data[cut["position"] :])
+    behind = {each.offset: each for each in left(home, changes.PartitionChanged)}
+    expected = {offset: each for offset, each in whole.items() if offset >= 249}
+    assert expected
+    assert {
+        offset: (each.isr, each.leader, each.leader_epoch, each.partition_epoch)
+        for offset, each in behind.items()
+    } == {
+        offset: (each.isr, each.leader, each.leader_epoch, each.partition_epoch)
+        for offset, each in expected.items()
+    }
+
+
+def test_without_the_snapshot_nothing_is_made_up(home: Path) -> None:
+    """A partition's change is no change of a known partition then."""
+    log = home / METADATA / LOG.name
+    data = log.read_bytes()
+    cut = next(row for row in scan(data).sound.to_pylist() if row["base_offset"] == 249)
+    log.unlink()
+    log.with_name(f"{249:020}.log").write_bytes(data[cut["position"] :])
+    (home / METADATA / SNAPSHOT.name).unlink()
+    made = {each.key for each in left(home, changes.PartitionCreated)}
+    changed = left(home, changes.PartitionChanged)
+    assert all(each.key in made for each in changed)
+    others = [each.name for each in left(home, changes.OtherChange)]
+    assert "PartitionChangeRecord of an unknown partition" in others
+
+
+def test_what_is_no_record_is_wrong_and_stops_nothing(home: Path) -> None:
+    (sound,) = left(home, kinds.LogOnDisk)
+    assert sound.wrong == ()
+    assert not sound.torn
+    (snapshot,) = left(home, kinds.SnapshotFile)
+    assert (snapshot.end_offset, snapshot.epoch, snapshot.wrong) == (249, 1, ())
+    assert len(left(home, changes.LeaderAnnounced)) >= 1
+    log = home / METADATA / LOG.name
+    log.write_bytes(log.read_bytes()[:-3])
+    (torn,) = left(home, kinds.LogOnDisk)
+    assert torn.torn
+
+
+# --- partitions' directories --------------------------------------------------------------
+
+
+def test_a_directory_is_of_the_topic_that_its_file_names(home: Path) -> None:
+    topic = uuid.uuid4()
+    short = base64.urlsafe_b64encode(topic.bytes).decode().rstrip("=")
+    for name, text in (
+        ("t-0", f"version: 0\ntopic_id: {short}\n"),
+        ("nobodys-1", "version: 0\n"),
+        ("t-1.4f2b-delete", f"version: 0\ntopic_id: {short}\n"),
+    ):
+        (home / "data" / name).mkdir()
+        (home / "data" / name / "partition.metadata").write_text(text)
+    (home / "data" / "replication-offset-checkpoint").write_text("0\n2\nt 0 7\nnobodys 1 3\n")
+    logs = left(home, kinds.PartitionLogOnDisk)
+    assert [(each.topic_id, each.partition) for each in logs] == [(str(topic), 0)]
+    (saved,) = left(home, kinds.PartitionOffsetSaved)
+    assert (saved.topic_id, saved.what, saved.offset) == (str(topic), "high-watermark", 7)

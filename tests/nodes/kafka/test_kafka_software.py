@@ -1,0 +1,172 @@
+"""Apache Kafka's jars and Java: what is there, what is brought, and what is refused."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from framework.cli.app import main
+from framework.errors import EngineError, UsageError
+from framework.plugins.system import NodeSpec
+from nodes.kafka import java, releases, settings, software
+from nodes.kafka.layout import layout
+from nodes.kafka.releases import Release
+from nodes.kafka.system import KafkaSystem
+
+JARS = {"kafka-clients-9.9.9.jar": b"clients", "scala.jar": b"scala"}
+KNOWN = Release(
+    "9.9.9", 17, {name: hashlib.sha256(data).hexdigest() for name, data in JARS.items()}
+)
+
+
+@pytest.fixture
+def maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, bytes]], None]:
+    """A cache of its own, a release that is known, and an `mvn` that brings what it is told."""
+    monkeypatch.setattr(software, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(software, "release", lambda version: KNOWN)
+    monkeypatch.setattr(software, "newest", lambda: KNOWN.version)
+    source = tmp_path / "central"
+    source.mkdir()
+    script = tmp_path / "bin" / "mvn"
+    script.parent.mkdir()
+    script.write_text(
+        "#!/bin/sh\n"
+        'for each in "$@"; do case "$each" in -DoutputDirectory=*) into="${each#*=}";; esac; done\n'
+        f'mkdir -p "$into" && cp {source}/* "$into"\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{script.parent}:/usr/bin:/bin")
+
+    def brings(jars: dict[str, bytes]) -> None:
+        for name, data in jars.items():
+            (source / name).write_bytes(data)
+
+    return brings
+
+
+def test_a_release_is_brought_once(
+    maven: Callable[[dict[str, bytes]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maven(JARS)
+    found = software.get("9.9.9")
+    assert {path.name for path in found.libs.iterdir()} == JARS.keys()
+    monkeypatch.setenv("PATH", "")
+    assert software.get("9.9.9") == found == software.asked_for({})
+
+
+@pytest.mark.parametrize(
+    ("jars", "says"),
+    [
+        ({**JARS, "scala.jar": b"another"}, "scala.jar is not the one of Apache Kafka 9.9.9"),
+        ({**JARS, "more.jar": b""}, "more.jar is not the one of"),
+        ({"scala.jar": b"scala"}, "kafka-clients-9.9.9.jar did not come"),
+    ],
+)
+def test_what_is_not_on_the_list_is_not_kept(
+    maven: Callable[[dict[str, bytes]], None], jars: dict[str, bytes], says: str
+) -> None:
+    maven(jars)
+    with pytest.raises(EngineError, match=says):
+        software.get("9.9.9")
+    assert list((software.CACHE / "kafka").iterdir()) == []
+
+
+def test_maven_that_fails_or_is_not_there_is_named(
+    maven: Callable[[dict[str, bytes]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(EngineError, match="Maven failed"):
+        software.get("9.9.9")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(UsageError, match="there is no mvn"):
+        software.get("9.9.9")
+
+
+def test_a_release_that_is_not_there_is_refused_with_the_command_that_brings_it(
+    maven: Callable[[dict[str, bytes]], None],
+) -> None:
+    with pytest.raises(UsageError, match=r"kraft-proof get kafka 9\.9\.9 brings it"):
+        software.asked_for({})
+
+
+def test_a_build_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "libs").mkdir()
+    (tmp_path / "libs" / "kafka-clients-5.0.0-SNAPSHOT.jar").touch()
+    found = software.asked_for({"home": str(tmp_path)})
+    assert (found.version, found.home) == ("5.0.0-SNAPSHOT", tmp_path)
+    assert releases.java_of(found.version) == 17
+    assert releases.java_of("3.9.1") == 11
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (("--set", "version=0.8"), "Apache Kafka 0.8: known are"),
+        (("--set", "home=/nowhere"), "no libs/kafka-clients-VERSION.jar in it"),
+        (("--set", "home=/nowhere", "--set", "version=4.2.0"), "one of them says what runs"),
+        (("--set", "node.id=3"), "the layout of the cluster decides that"),
+        (("--set", "java_home=/nowhere"), "needs Java 17, and /nowhere/bin/java does not start"),
+        (("--nodes", "many"), "CONTROLLERS+BROKERS"),
+        (("--workload", "isr"), "the system has no"),
+    ],
+)
+def test_bad_settings_are_one_line_before_anything_starts(
+    capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], says: str
+) -> None:
+    assert main(["run", "--system", "kafka", *argv]) == 254
+    (line,) = capsys.readouterr().err.splitlines()
+    assert says in line
+
+
+def test_what_needs_a_newer_java_is_refused(tmp_path: Path) -> None:
+    old = tmp_path / "bin" / "java"
+    old.parent.mkdir()
+    old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
+    old.chmod(0o755)
+    wanted = {"java_home": str(tmp_path)}
+    java.check(wanted, "3.9.1")
+    with pytest.raises(UsageError, match=r"needs Java 17 or newer, and .* is 11"):
+        java.check(wanted, "4.2.0")
+
+
+def test_systems_that_have_nothing_to_get_say_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["get", "kraft"]) == 254
+    assert "there is nothing to get" in capsys.readouterr().err
+
+
+# --- a cluster's settings -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("nodes", "ids"), [("3", [1, 2, 3]), ("3+3", [1, 2, 3, 4, 5, 6])])
+def test_each_node_has_one_id(nodes: str, ids: list[int]) -> None:
+    assert [settings.node_id(spec) for spec in layout(nodes)] == ids
+
+
+def of(spec: NodeSpec, wanted: dict[str, str]) -> dict[str, str]:
+    nodes = {each.name: each for each in layout("3+3")}
+    addresses = {name: f"10.0.0.{number}" for number, name in enumerate(nodes, 1)}
+    return settings.node_settings(spec.name, nodes, addresses, wanted, workdir="/w")
+
+
+def test_settings_are_kafkas_own_and_those_that_are_wanted() -> None:
+    spec = layout("3+3")[3]
+    asked = {"version": "4.2.0", "heap": "1g", "broker.session.timeout.ms": "9000"}
+    made = of(spec, asked)
+    assert made["process.roles"] == "broker"
+    assert made["node.id"] == "4"
+    assert made["listeners"] == "CLIENT://10.0.0.4:9092"
+    assert made["controller.quorum.voters"] == "1@10.0.0.1:9093,2@10.0.0.2:9093,3@10.0.0.3:9093"
+    assert made["broker.session.timeout.ms"] == "9000"
+    assert not made.keys() & settings.OURS
+
+
+def test_ids_of_clusters_are_none_that_kafkas_tools_take_for_options() -> None:
+    ids = {settings.cluster_id(seed) for seed in range(300)}
+    assert len(ids) == 300
+    assert all(len(each) == 22 and each[0] not in "-_" for each in ids)
+
+
+def test_a_longer_session_is_a_longer_recovery() -> None:
+    system, specs = KafkaSystem(), layout("3+3")
+    longer = {spec.name: {"broker.session.timeout.ms": "9000"} for spec in specs}
+    assert system.recovery_s(specs, longer) == pytest.approx(system.recovery_s(specs, {}) + 6)
