@@ -461,9 +461,9 @@ def _stuck(
 
 
 def _succeeded(operation: Operation) -> bool:
-    """It was done, or refused for a reason that says what is: that it exists already, say."""
+    """It was done, or answered by what is: that it exists already, say, if by its own doing."""
     said = operation.asserts
-    return operation.ok or (operation.failed and said is not None and said not in OF_THE_ASKER)
+    return operation.ok or (said is not None and said not in OF_THE_ASKER)
 
 
 def _heard(operation: Operation) -> bool:

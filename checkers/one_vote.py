@@ -25,8 +25,10 @@ from framework.evidence.kinds import (
     Truncated,
     Voted,
     either_of,
+    evidence_of,
 )
-from framework.evidence.run_events import RunEvents, alone, node_ids, unreported, unshown
+from framework.evidence.run_events import RunEvents, alone, node_ids, unreported
+from framework.plugins.capabilities import OR
 from framework.plugins.checker import DISKS, EVENTS, Clause, Count, Finding
 
 
@@ -39,6 +41,9 @@ class Grant:
     candidate: int | str
     witness: Evidence
 
+
+VOTES: Final = frozenset({OR.join(("kept-votes", *evidence_of(Voted)))})
+"""Without them a leader's own record is all that is known of who voted for it."""
 
 ONE_CANDIDATE: Final = Clause(
     name="one-candidate",
@@ -82,19 +87,10 @@ def one_vote(events: RunEvents) -> Outcome:
     compared, shorter = _to_shorter_logs(events)
     why = alone(events.plan, voting=True)
     counts: dict[str, Count] = {
-        ONE_CANDIDATE.name: why or _forgotten(events) or len(mentions) - len(first),
+        ONE_CANDIDATE.name: why or len(mentions) - len(first),
         LONG_ENOUGH.name: why or unreported(events.plan) or compared,
     }
     return weighed(counts, [*findings, *shorter], {"grants": len(first)})
-
-
-def _forgotten(events: RunEvents) -> str:
-    """Why nothing can differ from what the records of leaders say; empty: something can."""
-    ids = node_ids(events)
-    votes = [(each.vote, ids.get(each.node)) for each in events.of(EpochSaved)]
-    kept = any(vote is not None and vote != own for vote, own in votes)
-    told = not unshown(events.plan, Voted)
-    return "" if kept or told else "nodes keep no vote for another, nor tell of it"
 
 
 def _origin(witness: Evidence) -> tuple[str, ...]:
@@ -171,7 +167,7 @@ class OneVote(RunChecker):
         "Each voter gives one candidate at most its vote in an epoch, over all its restarts, and "
         "none to a candidate whose log is behind its own"
     )
-    requires = either_of(EpochSaved, LeaderAnnounced)
+    requires = either_of(EpochSaved, LeaderAnnounced) | VOTES
     clauses = (ONE_CANDIDATE, LONG_ENOUGH)
     check_run = RunCheck(
         one_vote,

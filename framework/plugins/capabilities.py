@@ -20,6 +20,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "kafka-descriptions": "nodes that tell anybody of the cluster in Kafka's protocol",
     "metadata-log": "a replicated log of metadata records",
     "request-ids": "requests with an id, by which a repeated one is known",
+    "kept-votes": "votes that voters keep on disk for as long as an epoch lasts",
     "strict-metadata-log": "a metadata log in which what belongs together stands together, "
     "and epochs and versions rise one by one",
     "snapshots": "snapshots of the metadata",

@@ -43,6 +43,7 @@ SHORT: Final[Mapping[str, str]] = {
     "controller.quorum.election.backoff.max.ms": "500",
     "controller.quorum.request.timeout.ms": "1000",
     "request.timeout.ms": "2000",
+    "replica.high.watermark.checkpoint.interval.ms": "1000",
     "replica.lag.time.max.ms": "2000",
     "replica.socket.timeout.ms": "2000",
     "replica.fetch.wait.max.ms": "200",

@@ -54,6 +54,7 @@ class KraftSystem(System):
                 "extra-brokers",
                 "data-plane",
                 "groups",
+                "kept-votes",
                 "metadata-log",
                 "request-ids",
                 "strict-metadata-log",
