@@ -5,7 +5,8 @@ client drained, that client tells. In the committed state below the grant's own 
 leads nothing, and is in no ISR that has another live member; every active broker had applied the
 records that moved its leaderships; after it, until the broker is unfenced again, it is given no
 leadership. Where no fault was about, clients go on: no partition refuses most of what is produced
-to it, for long, from the request to some time after the exit.
+to it, for long, from the request to some time after the exit; and nobody is shown the broker as a
+leader once it has gone.
 """
 
 from bisect import bisect_left
@@ -16,6 +17,7 @@ from typing import Final
 
 from checkers.folds.brokers import synthetic
 from checkers.folds.committed_log import CommittedLog, known_log
+from checkers.folds.departures import LIFE_CYCLES, READS, shown_after
 from checkers.folds.disk_logs import DISK_KINDS
 from checkers.folds.peace import recovery_ns
 from checkers.folds.replay import Key, Replay, states
@@ -36,16 +38,15 @@ from framework.evidence.kinds import (
     Decided,
     Evidence,
     HeartbeatAnswered,
-    evidence_of,
 )
 from framework.evidence.machine import Machines
-from framework.evidence.run_events import RunEvents, incarnations
+from framework.evidence.run_events import RunEvents, incarnations, unreported
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 from framework.plugins.options import need_positive
 from framework.plugins.outcomes import CLIENT_TIMED_OUT
 
-FS: Final = ("heartbeat", "produce", "drain")
+FS: Final = ("heartbeat", "produce", *LIFE_CYCLES, *READS)
 REPORTED_NS: Final = 1_000_000_000
 """What is committed when an answer leaves is told as applied within this time."""
 
@@ -86,7 +87,18 @@ GO_ON: Final = Clause(
     sources=(CLIENTS, LEDGER),
     blind="brokers that leave while a fault holds, or soon after",
 )
-CLAUSES: Final = (HANDS_OVER, NO_MORE, HAD_READ, GO_ON)
+SHOWN: Final = Clause(
+    name="shown-no-more",
+    says="Once a broker that left in peace has gone, nobody is shown it as a leader until it is "
+    "back",
+    compares="answers on partitions of brokers that had gone in peace",
+    floor=2,
+    because="one may be of a partition that it did not lead",
+    sources=(CLIENTS, LEDGER),
+    blind="brokers that leave while a fault holds, or soon after; what nobody asks before others "
+    "find out that it is gone",
+)
+CLAUSES: Final = (HANDS_OVER, NO_MORE, HAD_READ, GO_ON, SHOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +169,8 @@ def controlled_shutdown_safety(
     lasted = [(each.granted.at_ns - each.begin.at_ns) / 1e6 for each in grants]
     if lasted:
         figures["max_grant_ms"] = round(max(lasted), 1)
+    shown, broken = shown_after(events, lambda *span: not _disturbed(events, *span), SHOWN.name)
+    findings += broken
     reported = sum(_was_let_go(each) for each in events.operations)
     nobody = _nobody_let_go(events.operations)
     peace = "nobody produced while a broker left in peace" if grants else ""
@@ -168,7 +182,11 @@ def controlled_shutdown_safety(
         or nobody
         or 0,
         GO_ON.name: tried or peace or nobody or 0,
+        SHOWN.name: SHOWN.count(shown, nobody or "nobody asked after a broker had left in peace"),
     }
+    if why := unreported(events.plan):
+        counts |= dict.fromkeys((HANDS_OVER.name, NO_MORE.name, HAD_READ.name), why)
+        counts[GO_ON.name] = tried or why
     return weighed(counts, findings, figures)
 
 
@@ -600,7 +618,7 @@ class ControlledShutdownSafety(RunChecker):
         "without it, is given no leadership again, and was let go when all active brokers "
         "knew"
     )
-    requires = frozenset({"broker-life-cycles"}) | evidence_of(BrokerStateChanged, Decided)
+    requires = frozenset({"broker-life-cycles"})
     Options = ControlledShutdownOptions
     clauses = CLAUSES
     check_run = RunCheck(
@@ -608,5 +626,6 @@ class ControlledShutdownSafety(RunChecker):
         evidence=(Booted, BrokerStateChanged, HeartbeatAnswered, Decided, Change),
         disk=DISK_KINDS,
         fs=FS,
+        observations=True,
         faults=True,
     )
