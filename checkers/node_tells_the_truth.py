@@ -423,10 +423,15 @@ def _reported_snapshot(disk: Disk, reported: Account) -> int:
 
 
 def _is_reported(file: SnapshotFile, reported: Account) -> bool:
-    append = reported.snapshots.get(file.end_offset)
-    return (
-        append is not None and append.epoch == file.epoch and file.digest in (None, append.digest)
-    )
+    return file.end_offset in reported.snapshots and not _is_another(file, reported)
+
+
+def _is_another(file: SnapshotFile, reported: Account) -> bool:
+    """Than was told of: of another epoch, or image."""
+    known = reported.snapshots.get(file.end_offset)
+    if known is None:
+        return False
+    return known.epoch != file.epoch or file.digest not in (None, known.digest)
 
 
 def _snapshots(node: str, disk: Disk, reported: Account) -> Iterator[Finding]:
@@ -437,19 +442,18 @@ def _snapshots(node: str, disk: Disk, reported: Account) -> Iterator[Finding]:
         yield finding(
             f"{node} has a snapshot of what is below {silent[0].end_offset} on its disk, and never "
             "told of it",
-            evidence=silent[:1],
+            evidence=[silent[0]],
             clause=THERE.name,
         )
-    for file in known:
-        append = reported.snapshots.get(file.end_offset)
-        if append is not None and not _is_reported(file, reported):
-            yield finding(
-                f"{node} told of a snapshot of what is below {file.end_offset}, of epoch "
-                f"{append.epoch}; on its disk is another one, of epoch {file.epoch}",
-                evidence=[append, file],
-                clause=REPORTED.name,
-            )
-            break
+    other = next((each for each in known if _is_another(each, reported)), None)
+    if other is not None:
+        known_as = reported.snapshots[other.end_offset]
+        yield finding(
+            f"{node} told of a snapshot of what is below {other.end_offset}, of epoch "
+            f"{known_as.epoch}; on its disk is another one, of epoch {other.epoch}",
+            evidence=[known_as, other],
+            clause=REPORTED.name,
+        )
     newest = max(reported.snapshots.values(), key=lambda each: each.end_offset, default=None)
     if newest is None or reported.running or newest.end_offset <= disk.snapshot_end:
         return
