@@ -70,7 +70,7 @@ class Disks:
         head = {
             "node": node,
             "incarnation": str(self.processes[node] + 1),
-            "seq": len(self.evidence),
+            "seq": sum(each.node == node for each in self.evidence),
             "within_ns": UNKNOWN_NS,
             "source": DISK,
             "ref": f"nodes/{node}/data:{len(self.evidence)}",

@@ -218,6 +218,19 @@ def voter_has_something_else(story: Story) -> None:
     story.disks.write("c3", 1, crc=66)
 
 
+@pytest.mark.parametrize("rewritten", [True, False])
+def test_what_a_disk_has_instead_is_shown(rewritten: bool) -> None:
+    """The batch that lies there; where none does, the log that was found."""
+    story = mute()
+    lose(story, 11, "c3")
+    if rewritten:
+        story.disks.write("c3", 1, crc=66)
+    (found,) = judged(CommittedNeverLost(), story).findings
+    (event,) = found.events
+    assert event["type"] == ("appended" if rewritten else "log-on-disk")
+    assert event.get("crcs") == ([66] if rewritten else None)
+
+
 def test_log_that_lost_what_nobody_was_shown_before_all_settled_is_not_accused() -> None:
     """A leader that was elected while the nodes were stopped may cut it off."""
     story = mute()

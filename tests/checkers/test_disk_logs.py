@@ -100,6 +100,28 @@ def test_what_a_snapshot_took_the_place_of_stays_known() -> None:
     assert found.end == 4 and len(found.records) == 4
 
 
+def test_records_that_one_has_no_more_another_tells() -> None:
+    """c1 has a snapshot of another node in the place of the first four, c2 has them."""
+    disks = agreed()
+    disks.snapshot("c1", 4, 1)
+    disks.begin("c1", 4, dropped=True)
+    disks.fill(1, 2, *VOTERS)
+    found = committed(disks)
+    assert [each.offset for each in found.records] == [0, 1, 2, 3, 4, 5]
+    assert [each.node for each in found.records] == ["c2"] * 4 + ["c1"] * 2
+
+
+def test_record_in_the_place_of_one_that_was_cut_off() -> None:
+    disks = agreed()
+    disks.fill(1, 2, "c1")
+    disks.restart("c1")
+    disks.cut("c1", 4)
+    disks.lead(2, 2, *VOTERS)
+    found = committed(disks)
+    assert [(each.offset, each.epoch) for each in found.records][3:] == [(3, 1), (4, 2)]
+    assert {each.node for each in found.records} == {"c1"}
+
+
 def test_nothing_is_sure_where_a_voter_was_not_read() -> None:
     disks = agreed()
     disks.lost = {"c2"}

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from framework.checking import sealing
+from framework.checking import reading, sealing
 from framework.checking.keyed import judged
-from framework.checking.reading import Place, SealedRun, cited, read_unsealed
+from framework.checking.reading import Place, SealedEvidence, SealedRun, cited, read_unsealed
 from framework.checking.run_checks import RunCheck, looked_at
 from framework.checking.runs import read_run
 from framework.checking.sealing import (
@@ -107,6 +107,15 @@ def test_what_is_sealed_is_what_was_written(run: Path) -> None:
         assert plain(sealed.evidence[kind]) == ordered
         columns = [(each.name, each.type) for each in sealed.evidence[kind].schema]
         assert columns == [(each.name, each.type) for each in schema(KINDS[kind])]
+
+
+def test_evidence_is_read_in_pieces_too(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "PIECE", 3)
+    evidence = SealedRun("n/a", run / SEALED).evidence
+    assert isinstance(evidence, SealedEvidence)
+    pieces = list(evidence.pieces("booted"))
+    assert [len(each) for each in pieces] == [3, 1]
+    assert pa.concat_tables(pieces).to_pylist() == evidence["booted"].to_pylist()
 
 
 def test_it_says_how_much_there_is_and_what_was_forgiven(run: Path) -> None:
