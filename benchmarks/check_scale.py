@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -65,17 +65,41 @@ def memory_kib(pid: int) -> int:
     return total
 
 
-def measured(*arguments: str | Path) -> dict[str, Any]:
+def of_driver(pid: int) -> dict[str, float]:
+    """What a process that has Spark has used so far: its own processor time, and the most memory
+    (RSS) that it, and its JVM, had."""
+    found = {}
+    for each in tree(pid):
+        with contextlib.suppress(OSError):
+            java = Path(f"/proc/{each}/comm").read_text() == "java\n"
+            if each != pid and not java:
+                continue
+            most = re.search(r"^VmHWM:\s+(\d+)", Path(f"/proc/{each}/status").read_text(), re.M)
+            name = "jvm_mib" if java else "driver_mib"
+            found[name] = float(int(most[1]) >> 10 if most else 0)
+            if not java:
+                fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+                ticks = int(fields[11]) + int(fields[12])
+                found["driver_s"] = round(ticks / os.sysconf("SC_CLK_TCK"), 1)
+    return found
+
+
+def measured(*arguments: str | Path, environment: Mapping[str, str] = {}) -> dict[str, Any]:
     """Runs this Python with arguments; its wall and processor time, its memory, its output."""
     began, before = time.monotonic(), os.times()
+    driver: dict[str, float] = {}
     with tempfile.TemporaryFile("w+") as out:
-        process = subprocess.Popen([sys.executable, *arguments], stdout=out, stderr=out)
+        process = subprocess.Popen(
+            [sys.executable, *arguments], stdout=out, stderr=out, env={**os.environ, **environment}
+        )
         peak = 0
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_EVERY_S)
                 break
             peak = max(peak, memory_kib(process.pid))
+            for name, most in of_driver(process.pid).items():
+                driver[name] = max(driver.get(name, 0), most)
         out.seek(0)
         text = out.read()
     after = os.times()
@@ -89,6 +113,7 @@ def measured(*arguments: str | Path) -> dict[str, Any]:
             1,
         ),
         "peak_mib": peak // 1024,
+        **driver,
         "code": process.returncode,
         "text": text,
     }

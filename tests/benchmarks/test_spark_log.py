@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.executors import Task, busy_ms, report, scheduled_ms, tasks_of
+from benchmarks.spark_log import Task, busy_ms, report, scheduled_ms, tasks_of
 
 
 def task(stage: int, begun: int, ended: int, executor: str = "0") -> Task:
@@ -43,7 +43,8 @@ def test_the_tasks_of_a_log(tmp_path: Path) -> None:
 def test_shares_and_figures(capsys: pytest.CaptureFixture[str]) -> None:
     report(TASKS, 0.1)
     said = capsys.readouterr().out
-    assert "stage 0: 3 tasks, 0.1 s of tasks" in said
+    assert "| 0 | 3 | 0.1 | 0.01 | 0.04 | 3.0 | 0 |" in said
+    assert "tasks were under way for 0.1 s, and for 0.1 s none was" in said
     assert "executor 0: 0.1 s of tasks, 71% of all" in said
     assert "executor 1: 0.0 s of tasks, 29% of all" in said
     assert "2 executors of one core: 0.1 s of stages, 1.40 times as quick as one; 1.20" in said
