@@ -3,11 +3,11 @@
     python -m benchmarks.stored_runs RUN... [--runs 10 100] [--keep FOLDER] [--here]
 
 RUN: folders of recorded runs. Of each as many copies as it takes are made, with other seeds: they
-have everything that a run leaves (hard links; a copy is sealed, as `run` leaves it). `check` of all
-of them, by the checkers of their plans, is measured beside `check` of the largest run alone and of
-one in which nothing happened, which is what Spark costs: wall time, processor time of all processes
-and of the driver's Python, the most memory (RSS) that this had, and its JVM, and what an event
-costs beside one of the one run, the cost of nothing set aside. An event is an operation, an
+have everything that a run leaves (hard links; sealed, and judged, as `run` leaves it). `check` of
+all of them, by the checkers of their plans, is measured beside `check` of the largest run alone and
+of one in which nothing happened, which is what Spark costs: wall time, processor time of all
+processes and of the driver's Python, the most memory (RSS) that this had, and its JVM, and what an
+event costs beside one of the one run, the cost of nothing set aside. An event is an operation, an
 observation or a row of evidence. Then what Spark's event log says of the last check.
 
 `--here`: without Spark, what its tasks do for rules over whole runs, in this process, by processor
@@ -52,10 +52,15 @@ from framework.plugins.checker import Checker
 def sealed_copy(source: Path, target: Path) -> int:
     """A copy of a run that is sealed as it is; how many events it has."""
     shutil.copytree(source, target, ignore=shutil.ignore_patterns(SEALED, "verdict.json"))
-    info = read_run(target).info
-    draft = begun(target, target)
+    return _events(sealed_as_it_is(target).counts)
+
+
+def sealed_as_it_is(folder: Path) -> Manifest:
+    """Seals a run, as `run` does when it ends."""
+    info = read_run(folder).info
+    draft = begun(folder, folder)
     _, manifest = finish(info, draft, [write_history(info, draft), write_evidence(info, draft)])
-    return _events(manifest.counts)
+    return manifest
 
 
 def _events(counts: Counts) -> int:
@@ -127,6 +132,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         root = given.keep or Path(scratch)
         sources = [root / "source" / str(number) for number in range(len(given.recorded))]
         events = [sealed_copy(*each) for each in zip(given.recorded, sources, strict=True)]
+        if not given.here:
+            checked(root / "source")  # which also compiles what is not compiled yet
         largest = max(range(len(sources)), key=events.__getitem__)
         empty(sources[largest], root / "none" / "series" / "0")
         relabelled(sources[largest], root / "one" / "series" / "0", 1)
@@ -155,7 +162,6 @@ _FIGURES: Final = ("wall_s", "processor_s", "driver_s", "driver_mib", "jvm_mib",
 def _compared(root: Path, events: Mapping[str, int]) -> None:
     print(f"| runs | events | {' | '.join(_FIGURES)} | an event, times |")
     print("| --- |" + " ---: |" * (len(_FIGURES) + 2))
-    checked(root / "none")  # which compiles what is not compiled yet
     found: dict[str, dict[str, Any]] = {}
     tasks: list[Task] = []
     for name, count in events.items():

@@ -1,6 +1,6 @@
 """Checking stored runs: all checkers over all runs in one Spark job."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
@@ -82,16 +82,31 @@ def check_stored(
 ) -> list[RunResult]:
     """`check_runs` for runs whose plans were read already; one that is malformed is UNKNOWN, and
     says why. `options` of checkers (NAME:KEY=VALUE,...) go before those that a run's plan has."""
+    given = check_each(spark, runs, checkers, options=options, budget_s=budget_s, finish=finish)
+    results = dict(given)
+    return [results[number] for number in range(len(runs))]
+
+
+def check_each(
+    spark: Any,
+    runs: Sequence[StoredRun],
+    checkers: Sequence[str] | None = None,
+    *,
+    options: Sequence[str] = (),
+    budget_s: float | None = None,
+    finish: Finish | None = None,
+) -> Iterator[tuple[int, RunResult]]:
+    """The results of `check_stored`, one at a time, each with the place of its run: those of
+    thousands of runs need not be there together."""
     began = monotonic()
     if budget_s is not None:
         spark.conf.set(BUDGET_CONF, str(budget_s))
     held = hold(spark, [run.info for run in runs])
     read_s = monotonic() - began
-    results: dict[int, RunResult] = {}
     alike: dict[tuple[tuple[tuple[str, str], ...], int], list[int]] = {}
     for number, (run, found) in enumerate(zip(runs, held, strict=True)):
         if isinstance(found, str):
-            results[number] = unread_result(Path(run.info.path), found)
+            yield number, unread_result(Path(run.info.path), found)
         else:
             given = tuple(sorted(run.checker_options(options).items()))
             alike.setdefault((given, found.evidence_parts), []).append(number)
@@ -99,10 +114,8 @@ def check_stored(
         asked = [
             (runs[number], found) for number in group if isinstance(found := held[number], Held)
         ]
-        results |= zip(
-            group, _check_alike(spark, asked, checkers, dict(given), read_s, finish), strict=True
-        )
-    return [results[number] for number in range(len(runs))]
+        results = _check_alike(spark, asked, checkers, dict(given), read_s, finish)
+        yield from zip(group, results, strict=True)
 
 
 def _check_alike(
@@ -112,7 +125,7 @@ def _check_alike(
     options: Mapping[str, str],
     read_s: float,
     finish: Finish | None,
-) -> list[RunResult]:
+) -> Iterator[RunResult]:
     """Runs whose checkers have the same options, and that are about as long, in one job."""
     began = monotonic()
     own = checkers_of(run for run, _ in runs)
@@ -129,7 +142,7 @@ def _check_alike(
     broken |= failed
     timings = {"read_s": round(read_s, 3), "check_s": round(monotonic() - began, 3)}
     found = _by_run(rows)
-    results = []
+    del rows
     for run, held in runs:
         judged = _judged(wanted[run.info.run], plugins, broken, options, held, found)
         if ended_early := run.info.plan.get("ended_early"):
@@ -145,8 +158,7 @@ def _check_alike(
             not_applicable=_not_applicable(run, wanted[run.info.run]),
             judged=_judged_as(spark, held, wanted[run.info.run], plugins, options, judged),
         )
-        results.append(_kept(finish(result) if finish else result))
-    return results
+        yield _kept(finish(result) if finish else result)
 
 
 def _judged(

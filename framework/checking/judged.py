@@ -3,7 +3,7 @@ verdict.json was written has that verdict still."""
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -25,9 +25,8 @@ _ENGINE: Final = tuple(
 
 def judged_before(
     runs: Sequence[StoredRun], *, options: Sequence[str] = (), budget_s: float
-) -> list[RunResult | None]:
+) -> Iterator[RunResult | None]:
     """The results of runs that would be judged as they were; of others None."""
-    found = []
     known: dict[str, dict[str, Checker] | None] = {}
     for run, names in zip(runs, checkers_of(runs), strict=True):
         given = run.checker_options(options)
@@ -35,8 +34,7 @@ def judged_before(
         if asked not in known:  # which takes longer than to read a verdict
             plugins, broken = loaded(sorted(names), given, strict=False)
             known[asked] = None if broken else plugins
-        found.append(_before(run, known[asked], given, budget_s))
-    return found
+        yield _before(run, known[asked], given, budget_s)
 
 
 def judged_as(

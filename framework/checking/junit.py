@@ -1,7 +1,7 @@
 """Results as JUnit XML: a suite for each run or file, a test case for each checker."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -19,7 +19,7 @@ def need_target(target: Path, option: str = "--junit") -> None:
         raise UsageError(f"{option} {target}: it cannot be written there")
 
 
-def write_junit(results: Sequence[RunResult], target: Path) -> None:
+def write_junit(results: Iterable[RunResult], target: Path) -> None:
     """INVALID is a failure, UNKNOWN an error: neither passes. NOT APPLICABLE is skipped."""
     root = ElementTree.Element("testsuites", name="kraft-proof")
     for result in results:

@@ -3,14 +3,14 @@
 import json
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from framework.checking import spark as spark_session
 from framework.checking.blocks import cores
 from framework.checking.clauses import share
-from framework.checking.engine import check_stored
+from framework.checking.engine import check_each
 from framework.checking.foreign import (
     LARGE,
     SMALL,
@@ -25,6 +25,7 @@ from framework.checking.foreign import (
 from framework.checking.judged import judged_before
 from framework.checking.junit import need_target, write_junit
 from framework.checking.keyed import DEFAULT_BUDGET_S
+from framework.checking.packed import Packed
 from framework.checking.precompile import Precompiling
 from framework.checking.results import (
     VERDICT_FILE,
@@ -86,7 +87,9 @@ def check(
     if format == "jepsen":
         if model is None:
             raise UsageError(f"--format jepsen needs --model: {', '.join(JEPSEN_MODELS)}")
-        results = _check_jepsen([Path(path) for path in paths], model, budget, spark_master)
+        results: Iterable[RunResult] = _check_jepsen(
+            [Path(path) for path in paths], model, budget, spark_master
+        )
     elif model is None:
         master = spark_master or spark_session.LOCAL_MASTER
         results = _check_runs([Path(path) for path in paths], budget, checker, master, again)
@@ -96,17 +99,19 @@ def check(
         write_junit(results, junit)
     if report is not None and not draw_results(results, report):
         _say(f"--report {report}: it could not be written")
+    verdicts = set()
     for result in results:
+        verdicts.add(result.verdict)
         print(json_line(result) if json else verdict_text(result))
         if listening():
             annotate(verdict_document(result), str(result.path))
     sys.stdout.flush()
-    return EXIT_CODE[worst(result.verdict for result in results)]
+    return EXIT_CODE[worst(verdicts)]
 
 
 def _check_runs(
     paths: Sequence[Path], budget: float, options: Sequence[str], master: str, again: bool
-) -> list[RunResult]:
+) -> Packed:
     """Those that were not judged so before, or all. Also draws the reports anew whose verdict, or
     whose checkers' options, may be others."""
     found = found_at(paths, runs_at)
@@ -119,22 +124,23 @@ def _check_runs(
     for name in options_of("checkers", options):
         if not any(name in run.checkers() for run in runs):
             raise UsageError(f"checker {name} is given options, and is asked of no run here")
-    results = [] if again else _known(runs, options, budget)
-    known = {result.path for result in results}
+    results = Packed() if again else _known(runs, options, budget)
+    known = set(results.paths)
     left = [run for run in runs if Path(run.info.path) not in known]
     if left:
-        results += _judge(left, budget, options, master)
+        results.extend(_judge(left, budget, options, master))
     if all(result.error for result in results):
         refuse_all([*refused.values(), *(result.error for result in results)])
-    results += [unread_result(path, why) for path, why in refused.items()]
-    return sorted(results, key=lambda result: result.path)
+    results.extend(unread_result(path, why) for path, why in refused.items())
+    results.sort()
+    return results
 
 
-def _known(runs: Sequence[StoredRun], options: Sequence[str], budget: float) -> list[RunResult]:
+def _known(runs: Sequence[StoredRun], options: Sequence[str], budget: float) -> Packed:
     """The results of those that would be judged as they were."""
     before = judged_before(runs, options=options, budget_s=budget)
-    found = [result for result in before if result is not None]
-    if found:
+    found = Packed(result for result in before if result is not None)
+    if len(found):
         _say(
             f"{len(found)} of {len(runs)} runs were judged before, as they are, by the same "
             "checkers: not again (--again does)"
@@ -142,16 +148,18 @@ def _known(runs: Sequence[StoredRun], options: Sequence[str], budget: float) -> 
     return found
 
 
-def _judge(
-    runs: Sequence[StoredRun], budget: float, options: Sequence[str], master: str
-) -> list[RunResult]:
+def _judge(runs: Sequence[StoredRun], budget: float, options: Sequence[str], master: str) -> Packed:
     before = [_stored_verdict(Path(run.info.path)) for run in runs]
+    results = Packed()
+    other = []
     with Precompiling(_say) as precompiling, spark_session.running(master) as spark:
         precompiling.wait()
-        results = check_stored(spark, runs, options=options, budget_s=budget)
-    for verdict, result in zip(before, results, strict=True):
-        if not result.error and (options or verdict != result.verdict.value):
-            draw(result.path)
+        for number, result in check_each(spark, runs, options=options, budget_s=budget):
+            results.append(result)
+            if not result.error and (options or before[number] != result.verdict.value):
+                other.append(result.path)
+    for folder in other:
+        draw(folder)
     return results
 
 

@@ -4,18 +4,18 @@ As with a run's report: works offline, decides nothing, and that it fails loses 
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 from framework.checking.results import RunResult, verdict_document
 from framework.report.render import MEANING, checker_rows, template, write_page
-from framework.verdict import worst
+from framework.verdict import Verdict, worst
 
 log: Final = logging.getLogger(__name__)
 
 
-def draw(results: Sequence[RunResult], target: Path) -> bool:
+def draw(results: Iterable[RunResult], target: Path) -> bool:
     """Write the page, whole or not at all; whether it was written."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -26,10 +26,10 @@ def draw(results: Sequence[RunResult], target: Path) -> bool:
     return True
 
 
-def to_html(results: Sequence[RunResult]) -> str:
+def to_html(results: Iterable[RunResult]) -> str:
     """The page, histories that are not VALID first. Pure, but for the template."""
-    verdict = worst(result.verdict for result in results)
     rows = [_history(result) for result in results]
+    verdict = worst(Verdict(row["verdict"]) for row in rows)
     order = {"INVALID": 0, "UNKNOWN": 1, "VALID": 2}
     rows.sort(key=lambda row: order[row["verdict"]])
     return template("histories.html").render(

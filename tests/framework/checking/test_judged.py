@@ -103,22 +103,22 @@ def test_of_other_files_checkers_or_verdicts_it_is_judged_again(
     assert known is not None and verdict_text(known) == verdict_text(result)
     with monkeypatch.context() as patch:
         patch.setattr(judged, "code_digest", lambda *names: "of tomorrow")
-        assert judged_before(runs, budget_s=30.0) == [None]
+        assert list(judged_before(runs, budget_s=30.0)) == [None]
     verdict = json.loads((folder / "verdict.json").read_text())
     for broken in ("", "[]", "{}", json.dumps({**verdict, "judged": ""})):
         (folder / "verdict.json").write_text(broken)
-        assert judged_before(runs, budget_s=30.0) == [None]
+        assert list(judged_before(runs, budget_s=30.0)) == [None]
     (folder / "verdict.json").write_text(json.dumps(verdict))
-    assert judged_before(runs, budget_s=30.0) != [None]
+    assert list(judged_before(runs, budget_s=30.0)) != [None]
     with (folder / "history.jsonl").open("a") as history:
         history.write("\n")
-    assert judged_before(runs, budget_s=30.0) == [None]
+    assert list(judged_before(runs, budget_s=30.0)) == [None]
 
 
 def test_what_failed_may_not_fail_again(spark: Any, tmp_path: Path) -> None:
     runs = read_runs([make_run(tmp_path / "n" / "a", checkers=["gone"])])
     [result] = check_stored(spark, runs, budget_s=30.0)
-    assert result.judged == "" and judged_before(runs, budget_s=30.0) == [None]
+    assert result.judged == "" and list(judged_before(runs, budget_s=30.0)) == [None]
 
 
 def test_a_result_is_all_that_its_document_says(spark: Any, tmp_path: Path) -> None:
