@@ -17,9 +17,15 @@ from typing import Final
 
 from checkers.folds.brokers import synthetic
 from checkers.folds.committed_log import CommittedLog, known_log
-from checkers.folds.departures import LIFE_CYCLES, READS, shown_after
+from checkers.folds.departures import (
+    LIFE_CYCLES,
+    READS,
+    Grant,
+    disturbed,
+    refused_beside,
+    shown_after,
+)
 from checkers.folds.disk_logs import DISK_KINDS
-from checkers.folds.peace import recovery_ns
 from checkers.folds.replay import Key, Replay, states
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
@@ -44,7 +50,6 @@ from framework.evidence.run_events import RunEvents, incarnations, unreported
 from framework.history.pairing import Operation
 from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Count, Finding
 from framework.plugins.options import need_positive
-from framework.plugins.outcomes import CLIENT_TIMED_OUT
 
 FS: Final = ("heartbeat", "produce", *LIFE_CYCLES, *READS)
 REPORTED_NS: Final = 1_000_000_000
@@ -115,24 +120,6 @@ class ControlledShutdownOptions:
         need_positive(outage=self.outage, share=self.share, afterwards=self.afterwards)
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """`begin`: when the broker first asked. A synthetic broker's is an operation, another's the
-    answer to its heartbeat."""
-
-    broker: int
-    epoch: int
-    begin: Moment
-    granted: Moment
-    name: str
-    answer: HeartbeatAnswered | None = None
-    operation: Operation | None = None
-
-    def witnesses(self) -> tuple[list[Operation], list[Evidence]]:
-        operations = [self.operation] if self.operation is not None else []
-        return operations, [self.answer] if self.answer is not None else []
-
-
 def controlled_shutdown_safety(
     events: RunEvents, options: ControlledShutdownOptions = ControlledShutdownOptions()
 ) -> Outcome:
@@ -163,13 +150,13 @@ def controlled_shutdown_safety(
             active, unread = _unread(grant, fence, state, asked, readers)
             read += active
             findings += unread
-    tried, refused, found = _clients(grants, events, options)
+    tried, refused, found = refused_beside(grants, events, options, GO_ON.name)
     findings += found
     figures: dict[str, float] = {"grants": len(grants), "produces_refused": refused}
     lasted = [(each.granted.at_ns - each.begin.at_ns) / 1e6 for each in grants]
     if lasted:
         figures["max_grant_ms"] = round(max(lasted), 1)
-    shown, broken = shown_after(events, lambda *span: not _disturbed(events, *span), SHOWN.name)
+    shown, broken = shown_after(events, lambda *span: not disturbed(events, *span), SHOWN.name)
     findings += broken
     reported = sum(_was_let_go(each) for each in events.operations)
     nobody = _nobody_let_go(events.operations)
@@ -517,98 +504,6 @@ def _had_to_read(grant: Grant, fence: BrokerFenced, log: CommittedLog, synthetic
                 leaders[change.key] = change.leader
     stayed = {broker for broker, epoch in active.items() if epoch <= moved}
     return bool(stayed - synthetic - {grant.broker})
-
-
-# --- clients ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Outage:
-    """The longest time in which all of a partition's produces were refused."""
-
-    operations: Sequence[Operation] = ()
-
-    @property
-    def span_ns(self) -> tuple[int, int]:
-        """From when to when."""
-        if not self.operations:
-            return 0, 0
-        return self.operations[0].began_ns, self.operations[-1].completed_ns or 0
-
-    @property
-    def lasted_ns(self) -> int:
-        begin_ns, end_ns = self.span_ns
-        return end_ns - begin_ns
-
-
-def _clients(
-    grants: Iterable[Grant], events: RunEvents, options: ControlledShutdownOptions
-) -> tuple[int, int, list[Finding]]:
-    """Produces while a broker went in peace, how many of them were refused, and the partitions that
-    refused most of theirs for too long."""
-    by_key: dict[str, list[Operation]] = defaultdict(list)
-    for operation in events.operations:
-        if operation.f == "produce" and _was_answered(operation):
-            by_key[str(operation.key)].append(operation)
-    machine = Machines.of(events.plan).harness
-    tried, refused, findings = 0, 0, []
-    for grant in grants:
-        begin = grant.begin.at_ns + grant.begin.within_ns
-        end = grant.granted.at_ns - grant.granted.within_ns + round(options.afterwards * 1e9)
-        if _disturbed(events, begin, end):
-            continue
-        for key, operations in sorted(by_key.items()):
-            within = _within(operations, begin, end)
-            failed = [each for each in within if not each.ok]
-            tried += len(within)
-            refused += len(failed)
-            outage = _longest(within)
-            most = len(failed) >= options.share * len(within)
-            if most and machine.gave_ns(*outage.span_ns) >= options.outage * 1e9:
-                findings.append(_refused(grant, key, outage, len(failed), len(within)))
-    return tried, refused, findings
-
-
-def _refused(grant: Grant, key: str, outage: Outage, failed: int, tried: int) -> Finding:
-    _, evidence = grant.witnesses()
-    return finding(
-        f"{failed} of {tried} produces to {key} failed while {grant.name} (broker "
-        f"{grant.broker}) left, all for {outage.lasted_ns / 1e9:.1f} s",
-        outage.operations,
-        evidence,
-        clause=GO_ON.name,
-    )
-
-
-def _was_answered(operation: Operation) -> bool:
-    """What nobody answered in time may be the machine's fault."""
-    ended = operation.invoked_ns is not None and operation.completed_ns is not None
-    return ended and operation.error_code != CLIENT_TIMED_OUT
-
-
-def _longest(operations: Iterable[Operation]) -> Outage:
-    """Of produces in the order in which they began."""
-    longest, failed = Outage(), list[Operation]()
-    for each in operations:
-        failed = [] if each.ok else [*failed, each]
-        longest = max(longest, Outage(tuple(failed)), key=lambda outage: outage.lasted_ns)
-    return longest
-
-
-def _within(operations: Sequence[Operation], begin: int, end: int) -> list[Operation]:
-    ordered = sorted(operations, key=lambda each: each.began_ns)
-    first = bisect_left(ordered, begin, key=lambda each: each.began_ns)
-    return [each for each in ordered[first:] if (each.completed_ns or 0) <= end]
-
-
-def _disturbed(events: RunEvents, begin: int, end: int) -> bool:
-    """Whether a fault held meanwhile, or the system may still have been getting over one."""
-    machine, long_ns = Machines.of(events.plan).harness, recovery_ns(events.plan)
-    return any(
-        (each.injected_ns or 0) <= end
-        and (each.healed_ns is None or machine.until_ns(each.healed_ns, long_ns) >= begin)
-        for each in events.faults
-    )
 
 
 class ControlledShutdownSafety(RunChecker):

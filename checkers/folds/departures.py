@@ -1,21 +1,28 @@
-"""Brokers that clients drained and that are gone, by what clients and observers are shown then.
+"""Brokers that leave, by what clients see of it: produces that are refused while one is let go, and
+answers that show it as a leader once it has gone.
 
-No node is believed: a broker that was let go had handed over all that it led, and every active
-broker had read that before it went. So an answer of one that is asked afterwards names it as no
-leader, until it is started again. In peace no other reason is known for which a process ends soon
-after it was asked to: one that is not let go waits for its controller.
+Of the latter no node is believed: a broker that was let go had handed over all that it led, and
+every active broker had read that before it went. So an answer of one that is asked afterwards names
+it as no leader, until it is started again. In peace no other reason is known for which a process
+ends soon after it was asked to: one that is not let go waits for its controller.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from checkers.folds.observations import with_observations
+from checkers.folds.peace import recovery_ns
 from framework.checking.findings import finding
+from framework.evidence.clocks import Moment
+from framework.evidence.kinds import Evidence, HeartbeatAnswered
+from framework.evidence.machine import Machines
 from framework.evidence.run_events import RunEvents
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
+from framework.plugins.outcomes import CLIENT_TIMED_OUT
 
 LIFE_CYCLES: Final = ("start", "restart", "bounce", "replace", "drain")
 """Operations on a broker's process, by its key."""
@@ -25,6 +32,9 @@ SOON_NS: Final = 3_000_000_000
 
 Peace = Callable[[int, int], bool]
 """Whether no fault held between two times, nor may have had an effect yet."""
+
+
+# --- that are gone ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,4 +119,128 @@ def _leads(departure: Departure, answers: Sequence[Operation], clause: str) -> F
         f"do {len(answers) - 1} more answers",
         [drain, *answers[:5]],
         clause=clause,
+    )
+
+
+# --- that are let go ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """`begin`: when the broker first asked. A synthetic broker's is an operation, another's the
+    answer to its heartbeat."""
+
+    broker: int
+    epoch: int
+    begin: Moment
+    granted: Moment
+    name: str
+    answer: HeartbeatAnswered | None = None
+    operation: Operation | None = None
+
+    def witnesses(self) -> tuple[list[Operation], list[Evidence]]:
+        operations = [self.operation] if self.operation is not None else []
+        return operations, [self.answer] if self.answer is not None else []
+
+
+class Bounds(Protocol):
+    """`outage`: for how long, in s, a partition may refuse what is produced to it; `share`: how
+    much of all that, at most. `afterwards`: for how long after a grant, in s."""
+
+    @property
+    def outage(self) -> float: ...
+    @property
+    def share(self) -> float: ...
+    @property
+    def afterwards(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """The longest time in which all of a partition's produces were refused."""
+
+    operations: Sequence[Operation] = ()
+
+    @property
+    def span_ns(self) -> tuple[int, int]:
+        """From when to when."""
+        if not self.operations:
+            return 0, 0
+        return self.operations[0].began_ns, self.operations[-1].completed_ns or 0
+
+    @property
+    def lasted_ns(self) -> int:
+        begin_ns, end_ns = self.span_ns
+        return end_ns - begin_ns
+
+
+def refused_beside(
+    grants: Iterable[Grant], events: RunEvents, bounds: Bounds, clause: str
+) -> tuple[int, int, list[Finding]]:
+    """Produces while a broker went in peace, how many of them were refused, and the partitions that
+    refused most of theirs for too long."""
+    by_key: dict[str, list[Operation]] = defaultdict(list)
+    for operation in events.operations:
+        if operation.f == "produce" and _was_answered(operation):
+            by_key[str(operation.key)].append(operation)
+    machine = Machines.of(events.plan).harness
+    tried, refused, findings = 0, 0, []
+    for grant in grants:
+        begin = grant.begin.at_ns + grant.begin.within_ns
+        end = grant.granted.at_ns - grant.granted.within_ns + round(bounds.afterwards * 1e9)
+        if disturbed(events, begin, end):
+            continue
+        for key, operations in sorted(by_key.items()):
+            within = _within(operations, begin, end)
+            failed = [each for each in within if not each.ok]
+            tried += len(within)
+            refused += len(failed)
+            outage = _longest(within)
+            most = len(failed) >= bounds.share * len(within)
+            if most and machine.gave_ns(*outage.span_ns) >= bounds.outage * 1e9:
+                findings.append(_refused(grant, key, outage, len(failed), len(within), clause))
+    return tried, refused, findings
+
+
+def _refused(
+    grant: Grant, key: str, outage: Outage, failed: int, tried: int, clause: str
+) -> Finding:
+    _, evidence = grant.witnesses()
+    return finding(
+        f"{failed} of {tried} produces to {key} failed while {grant.name} (broker "
+        f"{grant.broker}) left, all for {outage.lasted_ns / 1e9:.1f} s",
+        outage.operations,
+        evidence,
+        clause=clause,
+    )
+
+
+def _was_answered(operation: Operation) -> bool:
+    """What nobody answered in time may be the machine's fault."""
+    ended = operation.invoked_ns is not None and operation.completed_ns is not None
+    return ended and operation.error_code != CLIENT_TIMED_OUT
+
+
+def _longest(operations: Iterable[Operation]) -> Outage:
+    """Of produces in the order in which they began."""
+    longest, failed = Outage(), list[Operation]()
+    for each in operations:
+        failed = [] if each.ok else [*failed, each]
+        longest = max(longest, Outage(tuple(failed)), key=lambda outage: outage.lasted_ns)
+    return longest
+
+
+def _within(operations: Sequence[Operation], begin: int, end: int) -> list[Operation]:
+    ordered = sorted(operations, key=lambda each: each.began_ns)
+    first = bisect_left(ordered, begin, key=lambda each: each.began_ns)
+    return [each for each in ordered[first:] if (each.completed_ns or 0) <= end]
+
+
+def disturbed(events: RunEvents, begin: int, end: int) -> bool:
+    """Whether a fault held meanwhile, or the system may still have been getting over one."""
+    machine, long_ns = Machines.of(events.plan).harness, recovery_ns(events.plan)
+    return any(
+        (each.injected_ns or 0) <= end
+        and (each.healed_ns is None or machine.until_ns(each.healed_ns, long_ns) >= begin)
+        for each in events.faults
     )
