@@ -21,7 +21,6 @@ from checkers.folds.departures import (
     LIFE_CYCLES,
     READS,
     Grant,
-    disturbed,
     refused_beside,
     shown_after,
 )
@@ -156,7 +155,7 @@ def controlled_shutdown_safety(
     lasted = [(each.granted.at_ns - each.begin.at_ns) / 1e6 for each in grants]
     if lasted:
         figures["max_grant_ms"] = round(max(lasted), 1)
-    shown, broken = shown_after(events, lambda *span: not disturbed(events, *span), SHOWN.name)
+    shown, broken = shown_after(events, SHOWN.name)
     findings += broken
     reported = sum(_was_let_go(each) for each in events.operations)
     nobody = _nobody_let_go(events.operations)
@@ -522,5 +521,6 @@ class ControlledShutdownSafety(RunChecker):
         disk=DISK_KINDS,
         fs=FS,
         observations=True,
+        nemesis=True,
         faults=True,
     )

@@ -28,6 +28,8 @@ SETTLE_NS: Final = 1_500_000_000
 WEIGHTS: Final = {"drain": 3, "bounce": 3, "replace": 3}
 READ_SHARE: Final = 0.3
 TOPIC: Final = "lifecycle"
+READS_WITHOUT: Final = 2
+"""Of the topic, in the end, while a broker is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +67,13 @@ class Lifecycle(KafkaWorkload):
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
         """Every broker is up; one is drained, for what faults refused until now is granted now,
-        and is back, so that all partitions can have leaders; then the reads."""
+        looked for while it is gone, and is back, so that all partitions can have leaders; then the
+        reads."""
         keys = list(map(broker_key, self._ids))
         return phases(
             *(op("start", key=key) for key in keys),
             op("drain", key=keys[0]),
+            *(op(topic_read(options), key=TOPIC) for _ in range(READS_WITHOUT)),
             op("start", key=keys[0]),
             super().final_generator(options),
         )

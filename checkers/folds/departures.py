@@ -9,7 +9,7 @@ ends soon after it was asked to: one that is not let go waits for its controller
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -19,7 +19,7 @@ from framework.checking.findings import finding
 from framework.evidence.clocks import Moment
 from framework.evidence.kinds import Evidence, HeartbeatAnswered
 from framework.evidence.machine import Machines
-from framework.evidence.run_events import RunEvents
+from framework.evidence.run_events import RunEvents, settled
 from framework.history.pairing import Operation
 from framework.plugins.checker import Finding
 from framework.plugins.outcomes import CLIENT_TIMED_OUT
@@ -27,12 +27,9 @@ from framework.plugins.outcomes import CLIENT_TIMED_OUT
 LIFE_CYCLES: Final = ("start", "restart", "bounce", "replace", "drain")
 """Operations on a broker's process, by its key."""
 READS: Final = ("describe", "metadata")
+FINAL: Final = "final"
 SOON_NS: Final = 3_000_000_000
 """A process of which nobody tells why it ended was let go if it ended within this time."""
-
-Peace = Callable[[int, int], bool]
-"""Whether no fault held between two times, nor may have had an effect yet."""
-
 
 # --- that are gone ------------------------------------------------------------------------
 
@@ -78,7 +75,7 @@ def _was_let_go(operation: Operation, before: Operation | None) -> bool:
     return bool(granted) or (granted is None and served and soon)
 
 
-def shown_after(events: RunEvents, in_peace: Peace, clause: str) -> tuple[int, list[Finding]]:
+def shown_after(events: RunEvents, clause: str) -> tuple[int, list[Finding]]:
     """How many answers were asked for while a broker was gone that has a replica of what they show;
     and of each departure the first that shows it as a leader."""
     gone = list(departures(events.operations))
@@ -86,16 +83,20 @@ def shown_after(events: RunEvents, in_peace: Peace, clause: str) -> tuple[int, l
     compared, findings = 0, []
     for departure in gone:
         after = [each for each in reads if departure.is_gone(each)]
-        calm = [
-            each
-            for each in after
-            if in_peace(departure.drain.began_ns, each.completed_ns or each.began_ns)
-        ]
+        calm = [each for each in after if _in_peace(events, departure.drain, each)]
         compared += sum(_names(each, "replicas", departure.broker) for each in calm)
         wrong = [each for each in calm if _names(each, "leader", departure.broker)]
         if wrong:
             findings.append(_leads(departure, wrong, clause))
     return compared, findings
+
+
+def _in_peace(events: RunEvents, drain: Operation, answer: Operation) -> bool:
+    """Whether no fault held, nor may have had an effect yet: it has none once the cluster was seen
+    to settle."""
+    if drain.phase == FINAL and settled(events.nemesis):
+        return True
+    return not disturbed(events, drain.began_ns, answer.completed_ns or answer.began_ns)
 
 
 def _is_a_brokers(operation: Operation, events: RunEvents) -> bool:

@@ -192,13 +192,15 @@ def during_a_fault() -> Story:
     return story
 
 
-def soon_after_a_fault() -> Story:
+def soon_after_a_fault(*, settled: bool | None = None) -> Story:
     story = Story()
     story.plan = {**PLAN, "capabilities": WITHOUT_EVENTS, "recovery_s": 2.0}
     served(story)
     with story.fault():
         read(story)
     story.wait(1500)
+    if settled is not None:
+        story.final(settled=settled)
     drain(story)
     read(story, BROKER)
     return story
@@ -237,6 +239,12 @@ def test_look_alike_is_accepted(made: Callable[[], Any]) -> None:
     result = judged(CHECKER, made())
     assert not result.findings
     assert clause_of(result, "shown-no-more").compared == 0
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_in_the_end_there_is_peace_once_the_cluster_has_settled(settled: bool) -> None:
+    found = judged(CHECKER, soon_after_a_fault(settled=settled)).findings
+    assert bool(found) == settled
 
 
 def test_topic_without_a_replica_on_it_shows_nothing() -> None:
