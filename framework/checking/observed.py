@@ -1,11 +1,12 @@
 """The typed evidence of a stored run: what its system's adapter makes of what the nodes left."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 
+from framework.checking.shares import ALL, Share
 from framework.errors import UsageError
 from framework.evidence.catalogue import KINDS
 from framework.evidence.kinds import Evidence
@@ -13,7 +14,7 @@ from framework.evidence.schemas import table_of
 from framework.history.event import Recorded
 from framework.plugins import registry
 from framework.plugins.checker import RunInfo
-from framework.plugins.system import System
+from framework.plugins.system import ObservesNodes, System
 
 
 def system_of(plan: Mapping[str, Recorded]) -> System:
@@ -47,13 +48,25 @@ def restated(plan: Mapping[str, Recorded], operations: pa.Table) -> pa.Table:
     return system.restated(operations)
 
 
-def observed(info: RunInfo) -> dict[str, pa.Table]:
+def observed(info: RunInfo, share: Share = ALL) -> dict[str, pa.Table]:
     """Kind -> its rows. Raises `UsageError` if the system is not installed, or a file of the run
     is not what its nodes write."""
     try:
-        return tables_by_kind(system_of(info.plan).observe(Path(info.path), info.plan))
+        return tables_by_kind(_observed(info, share))
     except pa.ArrowException as error:
         raise UsageError(f"{info.path}: what its nodes left cannot be read: {error}") from None
+
+
+def _observed(info: RunInfo, share: Share) -> Iterator[Evidence]:
+    system, folder = system_of(info.plan), Path(info.path)
+    if share.nodes is None:
+        yield from system.observe(folder, info.plan)
+        return
+    assert isinstance(system, ObservesNodes), "whoever asks for a share has looked"
+    if share.number == 0:
+        yield from system.observe_run(info.plan)
+    for node in share.nodes:
+        yield from system.observe_node(folder, info.plan, node)
 
 
 def tables_by_kind(evidence: Iterable[Evidence]) -> dict[str, pa.Table]:

@@ -102,7 +102,7 @@ class SealedEvidence(Mapping[str, Table]):
         self._files: dict[str, list[Path]] = {}
         for place in (EVENTS, RECORDS):
             for path in sorted((folder / place).glob("*.parquet")):
-                self._files.setdefault(path.stem, []).append(path)
+                self._files.setdefault(path.name.partition(".")[0], []).append(path)
 
     def __getitem__(self, kind: str) -> Table:
         return pa.concat_tables(map(_read, self._files[kind]))

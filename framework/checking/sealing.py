@@ -7,20 +7,21 @@
         observations.parquet    the same of observers
         nemesis.parquet         `NEMESIS`, and
         faults.parquet          `FAULTS`, but for `run`
-        events/KIND.parquet     typed evidence (`framework.evidence`): what nodes, the harness said
-        records/KIND.parquet    what lay on disks
+        events/KIND.N.parquet   typed evidence (`framework.evidence`): what nodes, the harness said
+        records/KIND.N.parquet  what lay on disks
 
-Operations are in the order of their invocations, evidence in that of node, incarnation and `seq`. A
-file a kind, for a kind has columns of its own, and most kinds few rows: one file of them all would
-have more in its footer than in its rows. No file says which run it is of: its folder does, and a
+Operations are in the order of their invocations, evidence of a file in that of node, incarnation
+and `seq`. N counts from 0: the nodes of one file are in no other one of its kind. A kind has files
+of its own, for it has columns of its own, and most kinds few rows: one file of them all would have
+more in its footer than in its rows. No file says which run it is of: its folder does, and a
 folder can be moved. JSON Lines stay what a run writes as it goes on, and what others may write.
 """
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -35,17 +36,18 @@ import pyarrow.parquet as pq
 from framework.checking.digests import code_digest, package_of
 from framework.checking.observed import observed, restated, system_of
 from framework.checking.runs import HISTORY, LEDGER, PLAN, ledger_of
+from framework.checking.shares import ALL, NODES, Share, below, shares
 from framework.evidence.kinds import DISK
 from framework.history.event import Recorded
 from framework.history.reader import read
 from framework.plugins.checker import RunInfo, RunTables, Table
+from framework.plugins.system import ObservesNodes
 
 SEALED: Final = "sealed"
 MANIFEST: Final = "manifest.json"
 OPERATIONS, OBSERVATIONS, NEMESIS, FAULTS = "operations", "observations", "nemesis", "faults"
 EVENTS, RECORDS = "events", "records"
 """Folders of evidence: of events, and of disks."""
-NODES: Final = "nodes"
 PLANNED: Final = "planned.json"
 """No plan.json, by which the folders of runs are known."""
 _ROWS: Final = 1 << 17
@@ -53,7 +55,7 @@ _ROWS: Final = 1 << 17
 _PLACE: Final = [(name, "ascending") for name in ("node", "incarnation", "seq")]
 _MAKERS: Final = (
     *("framework.evidence", "framework.history"),
-    *(f"framework.checking.{module}" for module in ("observed", "runs", "sealing")),
+    *(f"framework.checking.{module}" for module in ("observed", "runs", "sealing", "shares")),
 )
 
 
@@ -137,17 +139,7 @@ def _files(folder: Path) -> Iterator[Path]:
     for name in (PLAN, HISTORY, LEDGER):
         if (folder / name).exists():
             yield folder / name
-    yield from map(Path, sorted(_below(str(folder / NODES))))
-
-
-def _below(folder: str) -> Iterator[str]:
-    """All files below a folder, in a fraction of the time that `Path.rglob` takes."""
-    with suppress(FileNotFoundError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                yield from _below(entry.path)
-            elif entry.is_file():
-                yield entry.path
+    yield from map(Path, sorted(below(str(folder / NODES))))
 
 
 # --- writing ------------------------------------------------------------------------------
@@ -159,6 +151,14 @@ def begun(folder: Path, scratch: Path) -> Path:
     with suppress(OSError):
         return Path(tempfile.mkdtemp(prefix=".sealed-", dir=folder))
     return Path(tempfile.mkdtemp(prefix="sealed-", dir=scratch))
+
+
+def in_shares(info: RunInfo, most: int) -> Sequence[Share]:
+    """Those of a run's evidence, so many at most. One, where its system can only be asked for
+    everything; the last one is read by whoever has read the history."""
+    history = Path(info.path, HISTORY)
+    apart = isinstance(system_of(info.plan), ObservesNodes)
+    return shares(Path(info.path), most if apart else 1, history.stat().st_size)
 
 
 def write_history(info: RunInfo, draft: Path) -> dict[str, Any]:
@@ -183,25 +183,29 @@ def write_history(info: RunInfo, draft: Path) -> dict[str, Any]:
     }
 
 
-def write_evidence(info: RunInfo, draft: Path) -> dict[str, Any]:
-    """What nodes left behind, into the draft; counts and what it was made of. Raises
-    `UsageError`."""
+def write_evidence(info: RunInfo, draft: Path, share: Share = ALL) -> dict[str, Any]:
+    """What nodes left behind, into the draft; counts, and of the first share what all was made of.
+    Raises `UsageError`."""
     folder = Path(info.path)
-    marks, content = marks_of(folder), content_of(folder)
+    made_of: dict[str, Any] = {}
+    if share.number == 0:
+        made_of = {"marks": marks_of(folder), "content": content_of(folder)}
     counts = {}
-    for kind, table in observed(info).items():
+    for kind, table in observed(info, share).items():
         counts[kind] = _counted(table.column("source"))
         ordered = table.sort_by(_PLACE)
         for place, rows in parted(ordered):
             (draft / place).mkdir(exist_ok=True)
-            _write(rows, draft / place / f"{kind}.parquet")
-    return {"marks": marks, "content": content, "evidence": counts}
+            _write(rows, draft / place / f"{kind}.{share.number}.parquet")
+    return {**made_of, "evidence": counts}
 
 
 def finish(info: RunInfo, draft: Path, parts: Iterable[Mapping[str, Any]]) -> tuple[Path, Manifest]:
-    """The draft, both parts of which are written, becomes what is sealed of the run; where that is.
+    """The draft, all parts of which are written, becomes what is sealed of the run; where that is.
     Two who do it at once leave one that is whole."""
+    parts = list(parts)
     said = {name: value for part in parts for name, value in part.items()}
+    said["evidence"] = _added(part["evidence"] for part in parts if "evidence" in part)
     manifest = Manifest(
         marks=said.pop("marks"),
         content=said.pop("content"),
@@ -215,6 +219,15 @@ def finish(info: RunInfo, draft: Path, parts: Iterable[Mapping[str, Any]]) -> tu
     if draft.parent != Path(info.path):
         return draft, manifest
     return _put_in_place(info, draft), manifest
+
+
+def _added(shares: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, int]]:
+    """Rows by kind and source, of all shares."""
+    total: dict[str, Counter[str]] = {}
+    for share in shares:
+        for kind, counts in share.items():
+            total.setdefault(kind, Counter()).update(counts)
+    return {kind: dict(sorted(counts.items())) for kind, counts in sorted(total.items())}
 
 
 def _put_in_place(info: RunInfo, draft: Path) -> Path:

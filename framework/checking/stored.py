@@ -26,11 +26,13 @@ from framework.checking.sealing import (
     Manifest,
     begun,
     finish,
+    in_shares,
     sealed_as,
     write_evidence,
     write_history,
 )
-from framework.checking.workers import settle_in
+from framework.checking.shares import Share
+from framework.checking.workers import by_reference_counts, settle_in
 from framework.errors import UsageError
 from framework.history.assemble import process_texts
 from framework.history.columns import OPERATIONS
@@ -39,6 +41,8 @@ from framework.plugins.checker import DataFrame, RunData, RunInfo, Table, Tables
 PART_ROWS: Final = 1 << 20
 """Operations that a task reads; a run with more is read by several."""
 _TASKS_PER_CORE: Final = 16
+_MOST_SHARES: Final = 4
+"""Of one run's evidence; each has files of its own, which are read by all."""
 
 
 # --- sealing many -------------------------------------------------------------------------
@@ -111,8 +115,31 @@ class _Said:
     wrong: str
 
 
-_PARTS: Final = (write_history, write_evidence)
-"""What a run is sealed by, side by side."""
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Writes one part of a run, into the draft of the `run`th: a share of its evidence, or its
+    history."""
+
+    run: int
+    folder: str
+    draft: str
+    share: Share | None
+
+    def done(self) -> _Said:
+        """What is wrong with one run is no failure of the job."""
+        try:
+            info, draft = read_run(Path(self.folder)).info, Path(self.draft)
+            with by_reference_counts():
+                said = (
+                    write_history(info, draft)
+                    if self.share is None
+                    else write_evidence(info, draft, self.share)
+                )
+            return _Said(json.dumps(said), "")
+        except UsageError as error:
+            return _Said("", str(error))
+        except Exception as error:
+            return _Said("", f"{self.folder}: cannot be read: {type(error).__name__}: {error}")
 
 
 def _sealed(spark: Any, drafts: Sequence[tuple[RunInfo, Path]]) -> list[list[_Said]]:
@@ -120,44 +147,40 @@ def _sealed(spark: Any, drafts: Sequence[tuple[RunInfo, Path]]) -> list[list[_Sa
     of each part of each."""
     if not drafts:
         return []
-    if not are_here(spark):
-        parts = range(len(_PARTS))
-        places = [(info.path, str(draft)) for info, draft in drafts]
-        return [[_seal_part(place, part) for part in parts] for place in places]
-    count = len(drafts) * len(_PARTS)
-    kept = [(info.path, str(draft)) for info, draft in drafts]
+    here = not are_here(spark)
+    cores = 1 if here else spark.sparkContext.defaultParallelism
+    most = max(1, min(_MOST_SHARES, cores // len(drafts)))
+    tasks = [
+        _Task(run, info.path, str(draft), share)
+        for run, (info, draft) in enumerate(drafts)
+        for share in [None, *in_shares(info, most)]
+    ]
+    done = [task.done() for task in tasks] if here else _done(spark, tasks)
+    said: list[list[_Said]] = [[] for _ in drafts]
+    for task, each in zip(tasks, done, strict=True):
+        said[task.run].append(each)
+    return said
+
+
+def _done(spark: Any, kept: Sequence[_Task]) -> list[_Said]:
+    """What tasks of Spark's say, in their order."""
 
     def sealed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle_in()
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                run, part = divmod(number, len(_PARTS))
-                said = _seal_part(kept[run], part)
+                said = kept[number].done()
                 columns = [[number], [said.counts], [said.wrong]]
                 yield pa.RecordBatch.from_arrays(list(map(pa.array, columns)), _SAID)
 
-    tasks = min(count, _TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
-    numbers = spark.range(0, count, 1, tasks)
+    count = min(len(kept), _TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
+    numbers = spark.range(0, len(kept), 1, count)
     rows = numbers.mapInArrow(sealed, "number long, counts string, wrong string").collect()
     said = {row["number"]: _Said(row["counts"], row["wrong"]) for row in rows}
-    return [
-        [said[run * len(_PARTS) + part] for part in range(len(_PARTS))]
-        for run in range(len(drafts))
-    ]
+    return [said[number] for number in range(len(kept))]
 
 
 _SAID: Final = ["number", "counts", "wrong"]
-
-
-def _seal_part(place: tuple[str, str], part: int) -> _Said:
-    """On a worker. What is wrong with one run is no failure of the job."""
-    folder, draft = place
-    try:
-        return _Said(json.dumps(_PARTS[part](read_run(Path(folder)).info, Path(draft))), "")
-    except UsageError as error:
-        return _Said("", str(error))
-    except Exception as error:
-        return _Said("", f"{folder}: cannot be read: {type(error).__name__}: {error}")
 
 
 # --- to the workers -----------------------------------------------------------------------

@@ -4,7 +4,7 @@ import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from framework.errors import UsageError
 from framework.evidence.kinds import Evidence
@@ -204,3 +204,17 @@ class System(Protocol):
         keep has the source `disk`. Raises `UsageError` for files that are not what nodes write.
         Older runs, too. By itself nothing: a black box."""
         return ()
+
+
+@runtime_checkable
+class ObservesNodes(Protocol):
+    """A system whose nodes can be read apart, so that several are at once: what it observes of the
+    run as a whole, and of each node, is together what it observes."""
+
+    def observe_run(self, plan: Mapping[str, Recorded]) -> Iterable[Evidence]:
+        """What no file of a node says."""
+
+    def observe_node(
+        self, folder: Path, plan: Mapping[str, Recorded], node: str
+    ) -> Iterable[Evidence]:
+        """What was left below nodes/`node`/."""

@@ -79,6 +79,14 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> Outcome:
     with interruptible() as stop, ThreadPoolExecutor(1) as beside, ExitStack() as stack:
         spark: list[Background] = []
         recorded = threading.Event()
+        standing: list[Callable[[], None]] = []
+
+        def take_down() -> None:
+            """Beside the report, not the check: the verdict is waited for."""
+            while standing:
+                beside.submit(standing.pop())
+
+        stack.callback(take_down)
         watching = Watching(test, progress.say, stop)
         stack.callback(watching.close)
 
@@ -119,7 +127,7 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> Outcome:
             stop=stop,
             ready=ready,
             ended=watching.end,
-            aside=beside.submit,
+            aside=standing.append,
         )
         recorded.set()
         progress.phase("check")
@@ -135,6 +143,7 @@ def run_test(test: Test, argv: list[str], progress: Progress) -> Outcome:
                 budget_s=test.options.budget_s,
                 finish=finished,
             )
+        take_down()
         progress.phase("report")
         story = draw(folder.path)
     if test.options.junit is not None:

@@ -8,6 +8,7 @@ tell. A record that is in a log need not be committed. Whatever is wrong with a 
 well: nothing here raises for it.
 """
 
+import glob
 import hashlib
 import json
 from collections import defaultdict
@@ -42,9 +43,9 @@ Row: TypeAlias = Mapping[str, Any]
 Kind = TypeVar("Kind", bound=Evidence)
 
 
-def left_on_disk(folder: Path, form: Form) -> Iterator[Evidence]:
-    """Of all processes below a run's folder."""
-    for home, kept in sorted(_homes(folder, form.metadata).items()):
+def left_on_disk(folder: Path, form: Form, node: str | None = None) -> Iterator[Evidence]:
+    """Of all processes below a run's folder; `node`: of those that this one's host had."""
+    for home, kept in sorted(_homes(folder, node, form.metadata).items()):
         disk = Disk(folder, home, form)
         for number in sorted(kept):
             yield from disk.left(home / "kept" / str(number), str(number))
@@ -52,10 +53,11 @@ def left_on_disk(folder: Path, form: Form) -> Iterator[Evidence]:
         yield from disk.node_log(home / "node.log")
 
 
-def _homes(folder: Path, metadata: str) -> dict[Path, list[int]]:
+def _homes(folder: Path, node: str | None, metadata: str) -> dict[Path, list[int]]:
     """The processes' directories, and the numbers of the copies that each has."""
     found: dict[Path, list[int]] = defaultdict(list)
-    for path in folder.glob(f"nodes/*/**/{metadata}"):
+    below = "*" if node is None else glob.escape(node)
+    for path in folder.glob(f"nodes/{below}/**/{metadata}"):
         home = path.parents[len(Path(metadata).parts) - 1]
         if home.parent.name == "kept" and home.name.isdecimal():
             found[home.parents[1]].append(int(home.name))
@@ -79,6 +81,8 @@ class Disk:
     partitions: dict[tuple[str, int], Growth] = field(default_factory=lambda: defaultdict(Growth))
     partition_logs: dict[tuple[str, int], Row] = field(default_factory=dict)
     snapshots: set[tuple[str, bytes]] = field(default_factory=set)
+    names: dict[Path, str] = field(default_factory=dict)
+    """Of files, as findings name them."""
 
     def __post_init__(self) -> None:
         self.node = self.form.node(self.folder, self.home)
@@ -98,13 +102,15 @@ class Disk:
 
     def _common(self, path: Path, at: object) -> dict[str, Any]:
         """What all evidence has. `at`: the place in the file, None: all of it."""
+        if path not in self.names:
+            self.names[path] = str(path.relative_to(self.folder))
         return {
             "node": self.node,
             "incarnation": self.process,
             "seq": self.reported,
             "within_ns": UNKNOWN_NS,
             "source": DISK,
-            "ref": str(path.relative_to(self.folder)) + ("" if at is None else f":{at}"),
+            "ref": self.names[path] + ("" if at is None else f":{at}"),
         }
 
     def _tell(self, kind: Callable[..., Kind], path: Path, at: object, **fields: Any) -> Kind:

@@ -37,9 +37,9 @@ KEPT: Final = (
 _CACHED: Final = 20_000
 
 
-def left_on_disk(folder: Path) -> Iterator[Evidence]:
-    """Of all processes below a run's folder."""
-    return disk.left_on_disk(folder, FORM)
+def left_on_disk(folder: Path, node: str | None = None) -> Iterator[Evidence]:
+    """Of all processes below a run's folder; `node`: of those that this one's host had."""
+    return disk.left_on_disk(folder, FORM, node)
 
 
 def node_of(folder: Path, home: Path) -> str:

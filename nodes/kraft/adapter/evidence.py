@@ -24,7 +24,8 @@ from nodes.kraft.adapter.image_form import IMAGE_FORM
 from nodes.kraft.adapter.records import change_of
 from nodes.kraft.adapter.states import STATES
 
-EVENTS: Final = "nodes/*/**/events.jsonl"
+NODES: Final = "nodes"
+EVENTS: Final = "events.jsonl"
 TAKEOVER: Final = "broker.takeover"
 EVIDENCE: Final = evidence_of(*KINDS.values())
 """What this node is capable of: it leaves evidence of every kind."""
@@ -79,14 +80,25 @@ Fields = Mapping[str, Any]
 def observe(folder: Path, plan: Mapping[str, Recorded]) -> Iterator[Evidence]:
     """All that the nodes of a run tell, and what lies on their disks. Raises `UsageError` where an
     event log is not what nodes write."""
-    clocks = Clocks.of(plan)
+    yield from observe_run(plan)
+    for home in sorted(folder.glob(f"{NODES}/*")):
+        yield from observe_node(folder, plan, home.name)
+
+
+def observe_run(plan: Mapping[str, Recorded]) -> Iterator[Evidence]:
+    """Of all nodes alike."""
     yield IMAGE_FORM
     yield from promises(plan)
-    for path in sorted(folder.glob(EVENTS)):
+
+
+def observe_node(folder: Path, plan: Mapping[str, Recorded], node: str) -> Iterator[Evidence]:
+    """What one host's processes tell, and what lies on its disk."""
+    clocks = Clocks.of(plan)
+    home = folder / NODES / node
+    for path in sorted(home.glob(f"**/{EVENTS}")):
         ref = str(path.relative_to(folder))
-        host = path.relative_to(folder).parts[1]
-        yield from translated(numbered(path), ref, host, path.parent.name, clocks)
-    yield from left_on_disk(folder)
+        yield from translated(numbered(path), ref, node, path.parent.name, clocks)
+    yield from left_on_disk(folder, node)
 
 
 def promises(plan: Mapping[str, Recorded]) -> Iterator[Evidence]:

@@ -22,7 +22,13 @@ from nodes.kraft.adapter import image, security
 from nodes.kraft.adapter.connecting import connect, exchange
 from nodes.kraft.adapter.dialect import DIALECT
 from nodes.kraft.adapter.disk import KEPT
-from nodes.kraft.adapter.evidence import EVIDENCE, ON_DISK, observe
+from nodes.kraft.adapter.evidence import (
+    EVIDENCE,
+    ON_DISK,
+    observe,
+    observe_node,
+    observe_run,
+)
 from nodes.kraft.adapter.extra_broker import KraftExtraBroker
 from nodes.kraft.adapter.older import restated
 from nodes.kraft.adapter.settings import EVENTS, check, node_settings
@@ -254,6 +260,14 @@ class KraftSystem(System):
 
     def observe(self, folder: Path, plan: Mapping[str, Recorded]) -> Iterable[Evidence]:
         return observe(folder, plan)
+
+    def observe_run(self, plan: Mapping[str, Recorded]) -> Iterable[Evidence]:
+        return observe_run(plan)
+
+    def observe_node(
+        self, folder: Path, plan: Mapping[str, Recorded], node: str
+    ) -> Iterable[Evidence]:
+        return observe_node(folder, plan, node)
 
     def restated(self, operations: Table) -> Table:
         return restated(operations)

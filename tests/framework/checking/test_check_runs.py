@@ -289,7 +289,7 @@ def test_tables_hold_everything(spark: Any, tmp_path: Path) -> None:
     assert (pending["phase"], pending["process"]) == ("final", "2")
     [mark] = stored.nemesis.collect()
     assert (mark["f"], mark["value"], mark["time_ns"], mark["index"]) == ("phase", '"final"', 10, 4)
-    booted = pq.read_table(run / "sealed/events/booted.parquet").to_pylist()
+    booted = pq.read_table(run / "sealed/events/booted.0.parquet").to_pylist()
     assert sorted((each["incarnation"], each["at_ns"]) for each in booted) == [
         ("i", 4_000),
         ("j", 4_000),

@@ -149,7 +149,11 @@ def test_parts_of_a_folder_are_one_history(folder: Path, tmp_path: Path) -> None
     [expected] = check_histories(None, find_histories([folder / "valid.parquet"]), "register")
     assert (found.path, found.checkers) == (below, expected.checkers)
     (tmp_path / "history.jsonl").write_bytes((folder / "valid.jsonl").read_bytes())
-    for made in ("sealed/operations.parquet", "sealed/events/voted.parquet", "outcomes/r.parquet"):
+    for made in (
+        "sealed/operations.parquet",
+        "sealed/events/voted.0.parquet",
+        "outcomes/r.parquet",
+    ):
         (tmp_path / made).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(whole, tmp_path / made)
     assert [each.path.name for each in find_histories([tmp_path])] == ["history.jsonl"]

@@ -25,10 +25,12 @@ from framework.checking.sealing import (
     Manifest,
     begun,
     finish,
+    in_shares,
     sealed_as,
     write_evidence,
     write_history,
 )
+from framework.checking.shares import ALL, Share, shares
 from framework.checking.stored import Held, spread
 from framework.evidence.catalogue import KINDS
 from framework.evidence.kinds import Booted, Elected, Evidence
@@ -202,6 +204,50 @@ def test_one_that_cannot_be_written_is_sealed_elsewhere(tmp_path: Path) -> None:
     assert len(SealedRun("n/a", place).operations) == CALLS - 1
 
 
+def test_evidence_in_shares_is_all_of_it(tmp_path: Path) -> None:
+    whole, parted = (make_run(tmp_path / "n" / name) for name in "ab")
+    seal(whole, tmp_path)
+    info, draft = read_run(parted).info, begun(parted, tmp_path)
+    parts = [write_history(info, draft)]
+    parts += [
+        write_evidence(info, draft, share) for share in (Share(0, ("c2",)), Share(1, ("c1",)))
+    ]
+    _, manifest = finish(info, draft, parts)
+    found = [SealedRun("n", folder / SEALED).evidence for folder in (whole, parted)]
+    assert (
+        list(found[0]) == list(found[1]) and len(list((parted / SEALED / "events").iterdir())) > 4
+    )
+    for kind in found[0]:
+        assert plain(found[0][kind]) == plain(found[1][kind].sort_by("node"))
+    of_whole = manifest_of(whole)
+    assert of_whole is not None and manifest == manifest_of(parted)
+    assert (manifest.counts, manifest.content) == (of_whole.counts, of_whole.content)
+
+
+def test_shares_have_each_node_once_and_about_as_much_to_read(tmp_path: Path) -> None:
+    for node, size in {"a": 50, "b": 30, "c": 25, "d": 1}.items():
+        path = tmp_path / "nodes" / node / "deep" / "log"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(bytes(size))
+    (tmp_path / "nodes" / "no-node").write_bytes(bytes(99))
+    assert shares(tmp_path, 1) == [Share(0, None)]
+    assert shares(tmp_path, 2) == [Share(0, ("a", "d")), Share(1, ("b", "c"))]
+    assert shares(tmp_path, 2, beside=1_000) == [Share(0, ("a", "b", "c", "d")), Share(1, ())]
+    assert sorted(each.nodes or () for each in shares(tmp_path, 9)) == [
+        *(("a",), ("b",), ("c",), ("d",))
+    ]
+    assert shares(tmp_path / "nodes", 9) == [Share(0, None)]
+
+
+def test_a_system_that_tells_all_at_once_is_asked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = read_run(make_run(tmp_path / "n" / "a")).info
+    assert len(in_shares(info, 2)) == 2
+    monkeypatch.setattr(sealing, "system_of", lambda _: SimpleNamespace(name="another"))
+    assert in_shares(info, 2) == [ALL]
+
+
 def test_where_it_was_not_sealed_its_files_are_read(tmp_path: Path) -> None:
     """As on another machine than the one that sealed it."""
     folder = make_run(tmp_path / "n" / "a")
@@ -226,7 +272,7 @@ def test_kinds_that_nobody_looks_at_are_not_read(
     kinds: list[tuple[type[Evidence], ...]] = [(Booted,), (Booted, Elected)]
     checks = [RunCheck(lambda _: judged(1), evidence=each) for each in kinds]
     events = looked_at(SealedRun("n/a", run / SEALED), checks)
-    assert sorted(opened) == ["booted.parquet", "elected.parquet"]
+    assert sorted(opened) == ["booted.0.parquet", "elected.0.parquet"]
     assert [(each.node, each.seq) for each in events.evidence] == [
         (node, seq) for node in ("c1", "c2") for seq in (0, 1, 9)
     ]
@@ -256,7 +302,7 @@ def test_spark_reads_many_by_kind(spark: Any, run: Path, tmp_path: Path) -> None
     """As docs/checking.md says."""
     shutil.copytree(run, tmp_path / "n" / "b")
     table = spark.read.schema(from_arrow_schema(schema(Booted))).parquet(
-        f"{tmp_path}/n/*/sealed/events/booted.parquet"
+        f"{tmp_path}/n/*/sealed/events/booted.*.parquet"
     )
     of_run = "regexp_extract(_metadata.file_path, '([^/]+/[^/]+)/sealed/', 1) as run"
     counted = table.selectExpr(of_run, "node").groupBy("run", "node").count().collect()
