@@ -25,6 +25,7 @@ from framework.evidence.clocks import Moment, moment_of, surely_not_after
 from framework.evidence.kinds import Answered, Decided, IsrDecided
 from framework.evidence.run_events import (
     RunEvents,
+    firsts,
     from_no_disk,
     incarnations,
     settled,
@@ -233,7 +234,7 @@ def _back_in_the_log(events: RunEvents, seen: Counter[str]) -> Iterator[Finding]
     """A committed record of a topic above the one that removed it: the same story, told by the
     log, also where nobody read the topic in time. Disks have the last word."""
     by_offset: dict[int, TopicCreated | TopicDeletionBegun | TopicRemoved | PartitionState] = {}
-    applied = from_no_disk(events.of(*OF_TOPICS))
+    applied = firsts(from_no_disk(events.of(*OF_TOPICS)), "offset")
     for each in chain(committed_on_disks(events).records, applied):
         if isinstance(each, OF_TOPICS):
             by_offset.setdefault(each.offset, each)

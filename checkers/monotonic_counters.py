@@ -5,7 +5,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+
+import numpy as np
 
 from checkers.folds.disk_logs import DISK_KINDS, committed_on_disks
 from checkers.folds.sweeps import falls
@@ -27,8 +29,11 @@ from framework.evidence.kinds import (
 )
 from framework.evidence.run_events import (
     RunEvents,
+    firsts,
     from_no_disk,
     incarnations,
+    numbers,
+    of_kinds,
     unreported,
     unshown,
     voters,
@@ -84,6 +89,9 @@ ENOUGH_ASKED: Final = 10
 those before and after its restarts are not compared."""
 
 
+Rising: TypeAlias = Committed | ImageDigest | ImageShown | Change
+
+
 @dataclass(slots=True)
 class Tally:
     """Findings, and how many values were compared for each clause."""
@@ -101,13 +109,15 @@ def monotonic_counters(events: RunEvents) -> Outcome:
     reported = from_no_disk(events.evidence)
     nodes = incarnations(reported)
     for lives in nodes.values():
-        _quorum_state(tally, (each for life in lives for each in life))
+        _quorum_state(
+            tally, (each for life in lives for each in of_kinds(life, Booted, EpochSaved))
+        )
         for life in lives:
             _within_incarnation(tally, life)
     for left in _left_by_node(events).values():
         _quorum_state(tally, left)
     _leaders_watermarks(tally, events.of(Committed))
-    applied = (each for each in events.of(Change) if each.source != DISK)
+    applied = firsts(of_kinds(reported, Change), "offset")
     _records(tally, chain(committed_on_disks(events).records, applied))
     _answered_broker_epochs(tally, events.operations)
     _metadata(tally, events.operations, _boots(nodes))
@@ -163,13 +173,12 @@ class Saved:
     by: Evidence
 
 
-def _quorum_state(tally: Tally, evidence: Iterable[Evidence]) -> None:
+def _quorum_state(tally: Tally, saves: Iterable[Evidence]) -> None:
     """What a node saved never goes back, over all its incarnations. A boot may know more than
     what was told before it: the line of a process that was killed."""
     before: Saved | None = None
-    for each in evidence:
-        if not isinstance(each, Booted | EpochSaved):
-            continue
+    for each in saves:
+        assert isinstance(each, Booted | EpochSaved)
         saved = _saved(each)
         if before is not None:
             tally.add(SAVED, _went_back(before, saved, each))
@@ -213,30 +222,25 @@ def _went_back(was: Saved, now: Saved | None, by: Evidence) -> Iterator[Finding]
                 )
 
 
+_RISING: Final[Mapping[str, type[Rising]]] = {
+    "high watermark": Committed,
+    "applied offset": ImageDigest,
+    "published offset": ImageShown,
+    "applied record": Change,
+}
+"""What of a process never falls; a record is applied once."""
+
+
 def _within_incarnation(tally: Tally, life: Iterable[Evidence]) -> None:
-    last: dict[str, tuple[int, Evidence]] = {}
-    for each in life:
-        match each:
-            case Committed():
-                counter = "high watermark"
-            case ImageDigest():
-                counter = "applied offset"
-            case ImageShown():
-                counter = "published offset"
-            case Change():
-                counter = "applied record"
-            case _:
-                continue
-        before, now = last.get(counter), each.offset
-        last[counter] = (now, each)
-        if before is None:
-            continue
-        was = before[0]
-        wrong = now <= was if isinstance(each, Change) else now < was
-        message = f"{each.node}'s {counter} went from {was} to {now}"
-        shown = [before[1], each]
-        found = [finding(message, evidence=shown, clause=WATERMARKS.name)] if wrong else []
-        tally.add(WATERMARKS, found)
+    """Each beside the one before it, as numbers: only those that fell become objects."""
+    for counter, kind in _RISING.items():
+        own = of_kinds(life, kind)
+        steps = np.diff(numbers(own, "offset"))
+        tally.compared[WATERMARKS.name] += len(steps)
+        for at in np.flatnonzero(steps <= 0 if kind is Change else steps < 0).tolist():
+            was, now = own[at], own[at + 1]
+            message = f"{now.node}'s {counter} went from {was.offset} to {now.offset}"
+            tally.findings.append(finding(message, evidence=[was, now], clause=WATERMARKS.name))
 
 
 def _leaders_watermarks(tally: Tally, watermarks: Iterable[Committed]) -> None:

@@ -171,6 +171,21 @@ class EvidenceRows(Sequence[Kind], Generic[Kind]):
             nodes[own.nodes[own.node[of_node[0]]]] = sorted(lives, key=lambda life: life[0].at_ns)
         return nodes
 
+    def numbers(self, name: str) -> npt.NDArray[np.int64]:
+        """A field of each, which is a whole number in all kinds that there are."""
+        own = self._columns
+        found = np.empty(len(self._places), np.int64)
+        of_table, rows = own.table[self._places], own.row[self._places]
+        for number in np.unique(of_table):
+            of_kind = of_table == number
+            found[of_kind] = own.tables[number].column(name).to_numpy()[rows[of_kind]]
+        return found
+
+    def firsts(self, name: str) -> "EvidenceRows[Kind]":
+        """Of each number that the field is, the first that has it."""
+        _, first = np.unique(self.numbers(name), return_index=True)
+        return self._of_places(self._places[np.sort(first)])
+
     def _of(self, kinds: type[Evidence] | tuple[type[Evidence], ...]) -> npt.NDArray[np.bool_]:
         are = np.array([issubclass(kind, kinds) for kind in self._columns.kinds], np.bool_)
         chosen: npt.NDArray[np.bool_] = are[self._columns.table[self._places]]

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from framework.evidence.ids import ReplicaId
 from framework.evidence.kinds import (
     CAPABILITY,
@@ -134,6 +137,30 @@ def folded(fold: Callable[[Iterable[Kind]], T], evidence: Iterable[Kind]) -> T:
     once of the same rows, and nobody may change it."""
     rows = rows_behind(evidence)
     return fold(evidence) if rows is None else rows.folded(fold)
+
+
+def of_kinds(evidence: Iterable[Evidence], *kinds: type[Kind]) -> Sequence[Kind]:
+    """What is of these kinds, or of any that they are the base of."""
+    if (rows := rows_behind(evidence)) is not None:
+        return rows.of(kinds)
+    return [each for each in evidence if isinstance(each, kinds)]
+
+
+def numbers(evidence: Sequence[Kind], name: str) -> npt.NDArray[np.int64]:
+    """A field of each that is a whole number: no row becomes an object for it."""
+    if (rows := rows_behind(evidence)) is not None:
+        return rows.numbers(name)
+    return np.array([getattr(each, name) for each in evidence], np.int64)
+
+
+def firsts(evidence: Sequence[Kind], name: str) -> Sequence[Kind]:
+    """Of each whole number that a field is, the first that has it: the others become no objects."""
+    if (rows := rows_behind(evidence)) is not None:
+        return rows.firsts(name)
+    found: dict[object, Kind] = {}
+    for each in evidence:
+        found.setdefault(getattr(each, name), each)
+    return list(found.values())
 
 
 def from_no_disk(evidence: Iterable[Kind]) -> Sequence[Kind]:
