@@ -287,7 +287,9 @@ def _records(tally: Tally, changes: Iterable[Change]) -> None:
 
 
 def _broker_epoch(was: BrokerRegistered, now: BrokerRegistered) -> Iterator[Finding]:
-    if now.broker_epoch <= was.broker_epoch:
+    """A process that registers again may keep its epoch (Kafka's ClusterControlManager)."""
+    again = now.process == was.process and bool(set(now.process or "") - set("0-"))
+    if now.broker_epoch < was.broker_epoch or (now.broker_epoch == was.broker_epoch and not again):
         yield finding(
             f"broker {now.broker_id} was registered with epoch {now.broker_epoch} at offset "
             f"{now.offset}, after epoch {was.broker_epoch} at offset {was.offset}",

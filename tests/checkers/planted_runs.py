@@ -218,8 +218,17 @@ class Story(PlainStory):
             **record,
         )
 
-    def broker(self, offset: int, broker: int, epoch: int, node: str = "c1") -> NodeEvent:
-        return self.apply(node, offset, "BrokerRecord", broker_id=broker, broker_epoch=epoch)
+    def broker(
+        self,
+        offset: int,
+        broker: int,
+        epoch: int,
+        node: str = "c1",
+        process: str | None = None,
+    ) -> NodeEvent:
+        named = {} if process is None else {"incarnation_id": process}
+        fields = {"broker_id": broker, "broker_epoch": epoch, **named}
+        return self.apply(node, offset, "BrokerRecord", **fields)
 
     def decide(
         self,

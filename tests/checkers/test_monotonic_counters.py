@@ -1,5 +1,6 @@
 """Counters only rise (D.8)."""
 
+import uuid
 from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import Any
@@ -15,6 +16,7 @@ from checkers.monotonic_counters import MonotonicCounters, monotonic_counters
 from framework.verdict import Verdict
 
 CHECKER = MonotonicCounters()
+PROCESSES = tuple(str(uuid.UUID(int=number)) for number in (1, 2))
 
 
 def clean() -> Story:
@@ -167,6 +169,25 @@ def test_leader_that_first_tells_what_its_predecessor_had_reported_last() -> Non
 @PLANTED.violation("broker 4", "epoch 9 at offset 12")
 def broker_epoch_does_not_rise(story: Story) -> None:
     story.broker(12, 4, 9)
+
+
+@PLANTED.violation("broker 4", "epoch 9 at offset 12")
+def broker_epoch_is_kept_by_another_process(story: Story) -> None:
+    story.broker(12, 4, 9, process=PROCESSES[0])
+    story.broker(13, 4, 9, process=PROCESSES[1])
+
+
+@PLANTED.violation("broker 4", "epoch 8 at offset 13")
+def broker_epoch_of_one_process_falls(story: Story) -> None:
+    story.broker(12, 4, 10, process=PROCESSES[0])
+    story.broker(13, 4, 8, process=PROCESSES[0])
+
+
+def test_a_process_that_registers_again_may_keep_its_epoch() -> None:
+    story = clean()
+    story.broker(12, 4, 12, process=PROCESSES[0])
+    story.broker(13, 4, 12, process=PROCESSES[0])
+    assert_valid(monotonic_counters(story.run_events()))
 
 
 @PLANTED.violation("partition epoch 4 after 2")
