@@ -15,11 +15,13 @@ command -v mmdebstrap >/dev/null || {
     echo "mmdebstrap is not installed: apt-get install mmdebstrap" >&2
     exit 1
 }
+# (Alternatives of Java want the folder of the manuals that are left out.)
 archive=$(mktemp --suffix=.tar)
 trap 'rm -f "$archive"' EXIT
 mmdebstrap --quiet --variant=minbase \
     --include="python3,openssh-server,nftables,iproute2,procps${more:+,$more}" \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
+    --essential-hook='mkdir -p "$1/usr/share/man/man1"' \
     "$suite" "$archive"
 docker import --message "minimal $suite with Python and sshd" \
     --change 'LABEL kraft-proof.image=base' "$archive" "$tag"

@@ -35,7 +35,7 @@ def up_command(
     specs = system.layout(nodes)
     wanted = node_settings(settings, specs)
     system.check_settings(specs, wanted)
-    provider, reason = choose(hosts, system.image(), len(specs), inventory)
+    provider, reason = choose(hosts, system.image_with(specs, wanted), len(specs), inventory)
     console.print(reason, highlight=False)
     for line in provider.clean():
         console.print(f"left by an earlier run: {line}", highlight=False)

@@ -129,6 +129,20 @@ class System(Protocol):
     def image(self) -> Image:
         """What a machine must carry to be a node."""
 
+    def image_with(
+        self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]
+    ) -> Image:
+        """The same for these nodes with these settings, which may say what runs. By itself the
+        same for all."""
+        return self.image()
+
+    def versions(
+        self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]
+    ) -> Mapping[str, str]:
+        """What software these nodes are, name -> version, for plan.json. By itself nothing: it is
+        a part of the framework, or the machines' own."""
+        return {}
+
     def get(self, version: str | None) -> str:
         """Bring a release of its software to this machine, where that is no package of the
         machine's own (`kraft-proof get`). None: the one that is meant where none is named. Where

@@ -54,7 +54,7 @@ def cluster_of(
     """
     phase("hosts")
     names = [spec.name for spec in specs]
-    with provider.fleet(run_id, names, scratch, system.image()) as fleet:
+    with provider.fleet(run_id, names, scratch, system.image_with(specs, settings or {})) as fleet:
         cluster = Cluster(
             system=system,
             fleet=fleet,

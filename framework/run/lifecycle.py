@@ -209,7 +209,7 @@ def _plan(test: Test, argv: Sequence[str]) -> dict[str, Json]:
         "time_zero": None,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "harness_pid": os.getpid(),
-        "versions": versions(),
+        "versions": {**versions(), **test.system.versions(test.specs, test.settings)},
     }
 
 

@@ -135,7 +135,9 @@ def resolve(options: Options) -> Test:
     _check_faults(nemeses, specs)
     threads = _threads(options.concurrency, len(specs), workloads)
     _check_threads(workloads, threads)
-    provider, reason = choose(options.hosts, system.image(), len(specs), options.inventory)
+    provider, reason = choose(
+        options.hosts, system.image_with(specs, settings), len(specs), options.inventory
+    )
     _check_abilities(provider, nemeses)
     return Test(
         options=options,

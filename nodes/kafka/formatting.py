@@ -4,7 +4,6 @@ They depend on the release alone, so Kafka's own StorageTool makes them once a m
 nodes of all runs begin with a copy.
 """
 
-import hashlib
 import subprocess
 import tempfile
 import threading
@@ -25,7 +24,7 @@ _once: Final = threading.Lock()
 def bootstrap(found: Software, command: str) -> bytes | None:
     """The file `bootstrap.checkpoint` of this software; None for one that makes none. Raises
     `EngineError` where it cannot be made."""
-    kept = CACHE / "kafka" / "formatted" / f"{digest(found)}"
+    kept = CACHE / "kafka" / "formatted" / found.key
     with _once:
         if not kept.exists():
             kept.parent.mkdir(parents=True, exist_ok=True)
@@ -33,13 +32,6 @@ def bootstrap(found: Software, command: str) -> bytes | None:
             made.write_bytes(_formatted(found, command) or b"")
             made.rename(kept)
     return kept.read_bytes() or None
-
-
-def digest(found: Software) -> str:
-    """Of what jars there are, by name, size and time."""
-    each = sorted((path.name, path.stat()) for path in found.libs.glob("*.jar"))
-    text = "\n".join(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in each)
-    return f"{found.version}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 def _formatted(found: Software, command: str) -> bytes | None:

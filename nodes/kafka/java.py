@@ -3,16 +3,19 @@
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from framework.errors import UsageError
+from framework.plugins.host import Host, Image
 from nodes.kafka.releases import java_of
-from nodes.kafka.software import JAVA_HOME
+from nodes.kafka.software import JAVA_HOME, Software
 
 HEAP: Final = "256m"
+PACKAGE: Final = "default-jre-headless"
+"""Debian's: 17 in release 12, 21 in 13."""
 MAIN: Final = "kafka.Kafka"
 _VERSION: Final = re.compile(r'version "(\d+)')
 _ASK_S: Final = 30.0
@@ -60,6 +63,20 @@ def major(java: str) -> int | None:
     done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=_ASK_S)
     found = _VERSION.search(done.stderr + done.stdout)
     return int(found[1]) if done.returncode == 0 and found else None
+
+
+def image(asked: Sequence[Mapping[str, str]], needed: Sequence[Software]) -> Image:
+    """What a machine must carry to be a node of this software, with these settings."""
+    files = {
+        f"{found.key}/{path.name}": path for found in needed for path in found.libs.glob("*.jar")
+    }
+    commands = sorted({command(settings) for settings in asked}) or [command({})]
+    return Image(name="kafka", packages=[PACKAGE], commands=commands, files=files)
+
+
+def libs(host: Host, found: Software) -> str:
+    """The directory of the jars on a host: this machine's own where nothing is shipped."""
+    return f"{host.software}/{found.key}" if host.software else str(found.libs)
 
 
 def broker(java: str, libs: str, properties: str, *, heap: str) -> list[str]:

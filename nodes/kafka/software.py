@@ -38,6 +38,13 @@ class Software:
     def libs(self) -> Path:
         return self.home / "libs"
 
+    @property
+    def key(self) -> str:
+        """One word for these very jars, by name, size and time."""
+        each = sorted((path.name, path.stat()) for path in self.libs.glob("*.jar"))
+        text = "\n".join(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in each)
+        return f"{self.version}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
 
 def asked_for(settings: Mapping[str, str]) -> Software:
     """The software that a node's settings name. Raises `UsageError` where it is not there."""

@@ -63,7 +63,23 @@ class KafkaSystem(System):
         return layout.layout(nodes)
 
     def image(self) -> Image:
-        return Image(name="kafka", commands=[java.command({})])
+        """The newest release, where it is on this machine."""
+        return self.image_with((), {})
+
+    def image_with(
+        self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
+    ) -> Image:
+        """A Java, and the jars of each release that a node is of."""
+        asked = [settings_of.get(spec.name, {}) for spec in nodes]
+        return java.image(asked, [software.asked_for(wanted) for wanted in asked])
+
+    def versions(
+        self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
+    ) -> Mapping[str, str]:
+        found = {
+            software.asked_for(settings_of.get(spec.name, {})).version: spec.name for spec in nodes
+        }
+        return {"Apache Kafka": ", ".join(sorted(found))}
 
     def get(self, version: str | None) -> str:
         found = software.get(version or releases.newest())
@@ -119,7 +135,7 @@ class KafkaSystem(System):
         wanted = cluster.settings.get(node, {})
         argv = java.broker(
             java.command(wanted),
-            str(software.asked_for(wanted).libs),
+            java.libs(host, software.asked_for(wanted)),
             f"{host.workdir}/server.properties",
             heap=wanted.get(settings.HEAP, java.HEAP),
         )
