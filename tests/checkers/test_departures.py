@@ -97,6 +97,19 @@ def answers_name_it_though_it_said_that_it_was_let_go(story: Story) -> None:
     read(story, BROKER)
 
 
+@PLANTED.violation("b1 shows it", "0 more", on=gone)
+def shown_after_another_used_its_key(story: Story) -> None:
+    beat = {"broker_id": BROKER, "broker_epoch": 1, "target": "active"}
+    story.op("heartbeat", KEY, beat, {"broker_epoch": 1})
+    read(story, BROKER)
+
+
+@PLANTED.violation("b1 shows it", "0 more", on=gone)
+def plan_that_names_no_nodes(story: Story) -> None:
+    del story.plan["nodes"]
+    read(story, BROKER)
+
+
 @PLANTED.violation("broker 301 was let go", "b1 shows it", on=gone)
 def fault_of_later(story: Story) -> None:
     read(story, BROKER)
@@ -111,6 +124,15 @@ def test_found_by_clients_alone() -> None:
         assert result.verdict is Verdict.INVALID
         assert {each.clause for each in result.findings} == {"shown-no-more"}
         assert all(not each.events for each in result.findings)
+
+
+def test_the_drain_and_the_first_answers_are_shown() -> None:
+    story = gone()
+    answers = [read(story, BROKER) for _ in range(7)]
+    (found,) = judged(CHECKER, story).findings
+    (drained,) = (each for each in story.operations if each.f == "drain")
+    assert f"(operation {answers[0].index})" in found.message
+    assert list(found.operations) == [drained.index, *(each.index for each in answers[:5])]
 
 
 def test_clean_run_without_events() -> None:
@@ -213,6 +235,21 @@ def a_controller_that_is_no_broker_lags() -> Story:
     return story
 
 
+def answered_when_a_fault_had_begun() -> Story:
+    story = gone()
+    asked = story.invoke("metadata", "t", node="b1")
+    with story.fault():
+        story.complete(asked, "ok", shown(BROKER))
+    return story
+
+
+def shown_nothing() -> Story:
+    story = gone()
+    story.op("metadata", "t", None, None, node="b1")
+    story.op("metadata", "t", None, {"topic_id": "id"}, node="b1")
+    return story
+
+
 def refused() -> Story:
     story = gone()
     story.op("metadata", "t", None, shown(BROKER), node="b1", type="fail", error="X")
@@ -230,6 +267,8 @@ LOOK_ALIKES: list[Callable[[], Story]] = [
     during_a_fault,
     soon_after_a_fault,
     a_controller_that_is_no_broker_lags,
+    answered_when_a_fault_had_begun,
+    shown_nothing,
     refused,
 ]
 
