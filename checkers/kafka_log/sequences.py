@@ -242,9 +242,11 @@ def _says_where(log: Log, who: Consumers) -> Bools:
 
 
 def _known_ns(log: Log, order: Order) -> Ints:
-    """By position, when it was first known that it or one behind it is there."""
+    """By position, when it was first known that it or one behind it is there. (A send without an
+    answer may have taken effect at any time.)"""
     known = np.full(len(order.position_part), LATE, np.int64)
-    shows = np.flatnonzero((order.index >= 0) & (~order.sends | order.committed))
+    answered = log.type[order.rows] == OK
+    shows = np.flatnonzero((order.index >= 0) & (~order.sends | answered))
     done = log.completed_ns[order.rows[shows]]
     shows, done = shows[done != NONE], done[done != NONE]
     position = order.part_begin[log.part[order.rows[shows]]] + order.index[shows]

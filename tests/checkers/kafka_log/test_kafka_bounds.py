@@ -123,6 +123,7 @@ BOUNDS: dict[str, tuple[Events, dict[str, int]]] = {
     "assigned between": (commit(3) + op(7, "assign", ["t/0"]) + commit(2), {COMMITTED: 1}),
     "an older generation": (commit(3, 2) + commit(4, 1), {"stale-commit": 1}),
     "an older generation of another group": (commit(3, 2) + other_group(4, 1), {}),
+    "the first generation after the next": (commit(3, 1) + commit(4, 0), {"stale-commit": 1}),
     "generation 0, and none": (commit(3, 0) + commit(4, -1), {}),
     "an older generation, since a join and a commit": (
         join("m", 2, "t/0") + commit(3, 2) + commit(4, 1),
@@ -130,6 +131,7 @@ BOUNDS: dict[str, tuple[Events, dict[str, int]]] = {
     ),
     "told what is being committed": (overlapping(commit(3), committed(3)), {}),
     "told what is committed later": (committed(3) + commit(3), {"unwritten-commit": 1}),
+    "told more than there is, since a seek": (commit(5) + seek(0) + commit(3) + committed(5), {}),
     "told what another group committed": (other_group(3) + committed(3), {"unwritten-commit": 1}),
     "told nothing at first": (committed(None) + commit(3), {}),
     "three owners of two": (

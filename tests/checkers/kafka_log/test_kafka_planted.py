@@ -351,6 +351,62 @@ def test_the_worst_lag() -> None:
     assert judged(events[:-2] + poll(1, (0, "a")))[1]["max_realtime_lag_ms"] == 0
 
 
+NOTHING = op(1, "poll", [["poll", {}]])
+LAGS: dict[str, tuple[Events, dict[str, int]]] = {
+    "before anything is there": (assign(1, 1) + NOTHING + send(0, (0, "a")), {"1": 0}),
+    "since it is there": (assign(1, 1) + send(0, (0, "a")) + NOTHING, {"1": 1}),
+    "the longer of two": (assign(1, 1) + send(0, (0, "a")) + NOTHING + NOTHING, {"1": 3}),
+    "since somebody polled what had no answer": (
+        assign(1, 1) + send(0, (0, "a"), type_="info") + NOTHING + poll(2, (0, "a")) + NOTHING,
+        {"1": 1},
+    ),
+    "behind the next": (
+        assign(1, 1) + send(0, (0, "a")) + poll(1, (0, "a")) + send(0, (1, "b")) + NOTHING,
+        {"1": 1},
+    ),
+    "at the end": (assign(1, 1) + send(0, (0, "a")) + poll(1, (0, "a")) + NOTHING, {"1": 0}),
+    "in one of two": (
+        assign(1, 1, 2) + send(0, (0, "a")) + send(0, (0, "x"), key=2) + poll(1, (0, "a"))
+        + NOTHING,
+        {"1": 0, "2": 3},
+    ),
+    "assigned when it was there": (send(0, (0, "a")) + assign(1, 1) + NOTHING, {"1": 3}),
+    "assigned something else": (
+        assign(1, 1) + send(0, (0, "a")) + assign(1, 2) + NOTHING + NOTHING,
+        {"1": 0, "2": 0},
+    ),
+    "until it is assigned something else": (
+        assign(1, 1) + send(0, (0, "a")) + NOTHING + assign(1, 2) + NOTHING,
+        {"1": 1, "2": 0},
+    ),
+    "assigned the same and more": (
+        AB + assign(1, 1) + poll(1, (0, "a")) + assign(1, 1, 2) + NOTHING,
+        {"1": 7, "2": 0},
+    ),
+    "from the beginning again": (
+        AB + assign(1, 1) + poll(1, (0, "a"), (1, "b")) + read_all(1, 1) + NOTHING,
+        {"1": 7},
+    ),
+    "of what others assigned": (AB + subscribe(1, 1) + NOTHING, {"1": 0}),
+    "of what others assigned, and it polled": (
+        AB + subscribe(1, 1) + NOTHING + poll(1, (0, "a")) + NOTHING,
+        {"1": 7},
+    ),
+    "fetches": (produce(1, 0) + produce(2, 1) + fetch(0, (0, 1)) + fetch(1), {"t/0": 3}),
+    "a fetch that says where it is": (produce(1, 0) + fetch(0, position=0), {"t/0": 1}),
+    "a fetch to the end": (produce(1, 0) + fetch(0, position=1), {"t/0": 0}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LAGS)
+def test_a_poll_lags_behind_what_was_known_to_be_there(name: str) -> None:
+    """In ms; an operation begins at each even one, and ends at the next."""
+    events, wanted = LAGS[name]
+    found = judge(rows(table(events))).to_pylist()
+    lags = {row["key"]: json.loads(row["figures"])["max_realtime_lag_ms"] for row in found}
+    assert lags == wanted
+
+
 def test_final_fetches_make_unseen_a_finding() -> None:
     final = {"f": "phase", "type": "info", "process": "nemesis", "value": "final"}
     read = fetch(0, (0, 1), consumer="final", high_watermark=1)
