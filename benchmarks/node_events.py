@@ -5,7 +5,8 @@
 
 The run is made first (`benchmarks.long_run`), in a folder that is removed. Each rule is judged in
 one task, by so many processes beside each other. Memory is the most that all processes had at once
-(PSS). `processor_s` are of the rules alone; a line for each rule follows.
+(PSS). `processor_s` are of the rules alone; a line for each rule follows. Then how much more
+quickly executors of one core each do the same tasks than one of them, by their processor time.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 
 from benchmarks.check_scale import memory_kib, say
 from benchmarks.long_run import make
+from benchmarks.spark_log import CORES, on_cores
 from framework.checking.cuts import parts_for
 from framework.checking.reading import SealedRun
 from framework.checking.results import checker_result
@@ -95,11 +97,13 @@ def measure(events: int, cores: int, names: list[str]) -> None:
         there = make(folder, events)
         say("made", events=there, s=round(time.monotonic() - began, 1))
         found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+        times: list[float] = []
         peak, began = Peak(), time.monotonic()
         peak.start()
         with multiprocessing.get_context("fork").Pool(cores, maxtasksperchild=1) as pool:
-            for name, each in pool.imap_unordered(partial(judge, folder), tasks(names, there)):
+            for name, each in pool.imap(partial(judge, folder), tasks(names, there)):
                 found[name].append(each)
+                times.append(each["s"])
         wall = time.monotonic() - began
         peak.over.set()
         for name, each in sorted(found.items()):
@@ -111,6 +115,8 @@ def measure(events: int, cores: int, names: list[str]) -> None:
             processor_s=round(sum(part["s"] for each in found.values() for part in each), 1),
             peak_mib=peak.kib // 1024,
         )
+        quicker = {f"on_{n}": round(sum(times) / on_cores(times, n), 2) for n in CORES}
+        say("times as quick as one executor", tasks=len(times), longest_s=max(times), **quicker)
 
 
 def main() -> None:

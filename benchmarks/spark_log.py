@@ -85,13 +85,16 @@ def by_stage(tasks: Sequence[Task]) -> Mapping[int, list[Task]]:
 
 def scheduled_ms(tasks: Sequence[Task], cores: int) -> int:
     """How long all stages take, one after the other, on so many cores."""
-    total = 0
-    for stage in by_stage(tasks).values():
-        free = [0] * cores
-        for task in stage:
-            heapq.heapreplace(free, free[0] + task.ms)
-        total += max(free)
-    return total
+    stages = by_stage(tasks).values()
+    return sum(int(on_cores([task.ms for task in stage], cores)) for stage in stages)
+
+
+def on_cores(times: Sequence[float], cores: int) -> float:
+    """How long tasks of these times take, of which each goes to the core that is free first."""
+    free = [0.0] * cores
+    for each in times:
+        heapq.heapreplace(free, free[0] + each)
+    return max(free)
 
 
 def busy_ms(tasks: Sequence[Task]) -> int:

@@ -300,14 +300,26 @@ class _Scheduler:
     def _take(self, wait_s: float) -> bool:
         """Record a completion if one comes in time."""
         try:
-            worker, completion = (
-                self.outbox.get(timeout=wait_s) if wait_s > 0 else self.outbox.get_nowait()
-            )
+            worker, completion = self._next(wait_s)
         except Empty:
             return False
         if self.workers.get(worker.owner) is worker:
             self._complete(worker.owner, completion)
         return True  # a worker that was given up answers too late: that one is dropped
+
+    def _next(self, wait_s: float) -> tuple[Worker, Completion]:
+        """A completion that comes in time. Raises `Empty`.
+
+        A queue from which all was taken at once still has its lock free. A wait then takes the
+        lock first, and looks how much time is left; where none is, CPython 3.11 waits for ever. To
+        have asked in vain without waiting takes the lock.
+        """
+        try:
+            return self.outbox.get_nowait()
+        except Empty:
+            if wait_s <= 0:
+                raise
+        return self.outbox.get(timeout=wait_s)
 
     def _complete(self, thread: Thread, completion: Completion) -> None:
         op = self.open.pop(thread)

@@ -13,6 +13,7 @@ from framework.generators import (
     Context,
     Generator,
     Offer,
+    Pending,
     clients,
     each_thread,
     generate,
@@ -141,6 +142,27 @@ def test_rates_and_pauses_in_real_time() -> None:
     history, _ = interpret(clients(ops([op("a"), sleep(0.2), op("b")])))
     begun = [e.time or 0 for e in history if e.type == "invoke"]
     assert 0.2e9 <= begun[1] - begun[0] < 1e9
+
+
+def test_waits_of_no_time_at_all_end() -> None:
+    """Such a wait that finds the queue's lock free may go on for ever (`_Scheduler._next`)."""
+
+    @dataclass(frozen=True)
+    class Hesitant:
+        gen: Generator
+        asked: bool = False
+
+        def offer(self, context: Context) -> Offer | None:
+            if not self.asked:
+                return Offer(Pending(context.time + 1), Hesitant(self.gen, True))
+            offer = self.gen.offer(context)
+            return offer and Offer(offer.op, Hesitant(offer.after, isinstance(offer.op, Pending)))
+
+        def update(self, context: Context, event: Event) -> Generator:
+            return Hesitant(self.gen.update(context, event))
+
+    history, _ = interpret(Hesitant(clients(limit(2000, WRITE))), threads=1)
+    assert len(history) == 4000
 
 
 def test_threads_are_used_fairly() -> None:
