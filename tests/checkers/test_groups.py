@@ -137,7 +137,7 @@ def test_one_member_alone_is_no_occasion_for_two_owners_or_older_generations() -
 
 
 @pytest.mark.parametrize(
-    ("members", "occasion"), [("ababa", True), ("aba", False), ("abcde", False)]
+    ("members", "occasion"), [("abab", True), ("aba", False), ("aaabbb", False), ("abcde", False)]
 )
 def test_members_that_live_side_by_side_might_share_a_generation(
     members: str, occasion: bool
@@ -146,7 +146,7 @@ def test_members_that_live_side_by_side_might_share_a_generation(
     story = Story()
     for generation, member in enumerate(members, 1):
         join(story, member, generation, t0=0, t1=0)
-        story.op("join", None, of_member(member, "h"), assigned(generation, t0=0))
+        story.op("join", None, of_member("z", "h"), assigned(generation, t0=0))
     assert groups(story.run_events()).clauses["one-owner"] == (
         0 if occasion else "no generation of which two members tell"
     )
@@ -416,6 +416,16 @@ def a_record_that_nobody_is_handed(story: Story) -> None:
     story.final()
     fetch(story, "a", 2, 2)
     fetch(story, "a", 3, end=3)
+
+
+@PLANTED.violation("t/0 at 1 was acknowledged", "read up to 2", on=Story)
+def a_record_that_nobody_is_handed_and_is_acknowledged_late(story: Story) -> None:
+    """After one that stands above where the group is."""
+    produce(story, 0, 2, 1)
+    join(story, "a", 1, t0=0)
+    fetch(story, "a", 0, 0)
+    story.final()
+    fetch(story, "a", 2, end=2)
 
 
 @PLANTED.violation("t/0 at 0 was acknowledged", "read up to 1", on=Story)
