@@ -229,7 +229,7 @@ def node_tells_the_truth(events: RunEvents) -> Outcome:
         THERE.name: single or why or (len(there), len(there | nodes)),
         WHOLE.name: single or (len(read), len(read | nodes)),
         ENDED.name: single or why or ended,
-        SERVED.name: why or served,
+        SERVED.name: why or SERVED.count(served, _hardly_asked(events.operations)),
     }
     figures = {"compared": held.total(), "nodes": len(left)}
     return weighed(counts, findings, figures)
@@ -494,6 +494,12 @@ def _ended_unreported(
         return "the hosts do not tell how processes end", findings
     nodes = set(events.plan.get("nodes") or ())
     return (len(nodes & set(ended)), len(nodes)), findings
+
+
+def _hardly_asked(operations: Iterable[Operation]) -> str:
+    """Why there were no answers to tell of, where clients had none."""
+    answered = sum(each.ok and each.node is not None for each in operations)
+    return "" if answered >= SERVED.floor else "clients had fewer than two answers of such requests"
 
 
 def _served_unreported(

@@ -453,6 +453,16 @@ def test_refusals_and_answers_of_nobody_are_not_counted() -> None:
     assert_not_accused(judged(story))
 
 
+@pytest.mark.parametrize("answers", [0, 1, 2])
+def test_where_clients_had_no_answers_there_are_none_to_tell_of(answers: int) -> None:
+    story = silent(complete(), "serve")
+    asked = [story.op("create", "t", node="b1") for _ in range(answers)]
+    story.op("create", "t", node="b1", type="fail", error="X")
+    story.operations = [*asked, story.operations[-1]]
+    result = clause_of(engine_judged(NodeTellsTheTruth(), story), "served-is-told")
+    assert result.verdict is (Verdict.UNKNOWN if answers == 2 else None), result.note
+
+
 def test_node_whose_events_could_not_be_copied_is_not_missed() -> None:
     story = silent_about(complete(), "b1")
     story.plan = {**story.plan, "uncollected": {"b1": "no space left"}}
