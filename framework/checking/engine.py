@@ -68,7 +68,7 @@ def warm_up_checkers(spark: Any, folder: Path, checkers: Sequence[str]) -> None:
         run = read_run(folder)
         plugins, _ = loaded(sorted(checkers), run.checker_options(()), strict=False)
         held = hold(spark, [run.info], Path(aside))
-        _outcomes(tables(spark, [each for each in held if isinstance(each, Held)]), plugins)
+        _rehearse(tables(spark, [each for each in held if isinstance(each, Held)]), plugins)
 
 
 def check_stored(
@@ -235,6 +235,8 @@ def _not_applicable(run: StoredRun, wanted: set[str]) -> dict[str, str]:
     return {name: str(reason) for name, reason in said.items() if name not in wanted}
 
 
+_MAX_PASSES: Final = 4
+"""Beside the passes of other checkers, more of them cost more than their parallelism gains."""
 Members: TypeAlias = Mapping[str, Checker]
 """The checkers of one pass over the tables, by name."""
 
@@ -252,8 +254,7 @@ def _outcomes(stored: Tables, plugins: Members) -> tuple[pa.Table, dict[str, str
     if not frames:
         return OUTCOME_ARROW.empty_table(), broken
     with suppress(Exception):
-        union = reduce(lambda left, right: left.unionAll(right), (each for _, each in frames))
-        return _collect(union), broken
+        return _collect(_union(each for _, each in frames)), broken
     tables = [OUTCOME_ARROW.empty_table()]
     passes = [members for members, _ in frames]
     for members in passes:
@@ -262,6 +263,20 @@ def _outcomes(stored: Tables, plugins: Members) -> tuple[pa.Table, dict[str, str
         except Exception as error:
             _apart(members, passes, broken, error)
     return pa.concat_tables(tables), broken
+
+
+def _rehearse(stored: Tables, plugins: Members) -> None:
+    """Whichever worker is given which members of a batch in the end, it has seen them all: each
+    batch is judged whole by each core, at the same time."""
+    _outcomes(stored, plugins)
+    cores = stored.spark.sparkContext.defaultParallelism
+    for members in _passes(stored, plugins, most=1):
+        if len(members) > 1:
+            _collect(_union(_frame(stored, members) for _ in range(cores)))
+
+
+def _union(frames: Iterable[DataFrame]) -> DataFrame:
+    return reduce(lambda left, right: left.unionAll(right), frames)
 
 
 def _apart(
@@ -274,7 +289,7 @@ def _apart(
         passes += [{name: checker} for name, checker in members.items()]
 
 
-def _passes(stored: Tables, plugins: Members) -> list[Members]:
+def _passes(stored: Tables, plugins: Members, most: int = _MAX_PASSES) -> list[Members]:
     """Checkers of one batch together, dealt out to as many passes as there are cores that runs
     alone would leave idle; each of the others by itself, and all where runs are long: what one
     looks at is enough for a task."""
@@ -288,7 +303,7 @@ def _passes(stored: Tables, plugins: Members) -> list[Members]:
             batches.setdefault(batch, []).append(name)
     for names in batches.values():
         cores = stored.spark.sparkContext.defaultParallelism // max(1, len(stored.runs))
-        cores = max(1, min(_MAX_PASSES, cores))
+        cores = max(1, min(most, cores))
         dealt = (names[first::cores] for first in range(min(cores, len(names))))
         passes += [{name: plugins[name] for name in each} for each in dealt]
     return passes
@@ -304,8 +319,6 @@ def _frame(stored: Tables, members: Members) -> DataFrame:
     return batch.check(stored, members).selectExpr("checker", *_COLUMNS, "clauses")
 
 
-_MAX_PASSES: Final = 4
-"""Beside the passes of other checkers, more of them cost more than their parallelism gains."""
 _COLUMNS = (
     "run",
     "key",
