@@ -253,13 +253,15 @@ def _reported(known: Known, fs: Sequence[str], accepted: Collection[bool]) -> tu
 def _words_of_controllers(
     asked: Mapping[Contents, Sequence[Operation]], decided: Mapping[Contents, int]
 ) -> set[str | None]:
-    """Codes with which controllers refuse changes of ISRs: where one is told that clients had no
-    other answer to."""
-    words = set()
+    """Codes with which controllers refuse changes of ISRs: a third of the answers with one, and
+    more, are told of. Others come from nodes that decide nothing."""
+    answers, reported = Counter[str | None](), Counter[str | None]()
     for key, own in asked.items():
-        codes = {each.error_code for each in own}
-        if key in decided and len(codes) == 1 and own[0].f == "alter-isr":
-            words |= codes
+        for number, each in enumerate(own):
+            if each.f == "alter-isr" and each.failed:
+                answers[each.error_code] += 1
+                reported[each.error_code] += number < decided.get(key, 0)
+    words = {code for code, count in answers.items() if 3 * reported[code] >= count}
     return words - _OF_CLIENTS_ALONE
 
 
