@@ -452,7 +452,7 @@ def test_controller_that_leaves_its_refusals_out_is_not_believed() -> None:
     assert_unknown(CHECKER, story, *EVENT_CLAUSES)
 
 
-MANY = 12
+MANY = 6
 ANSWERED: dict[str, Any] = {
     "isr-refused": lambda story: story.alters([4, 5], refused=True, partition_epoch=7),
     "topics": lambda story: story.topic_of("create", "t", asserts=PRESENT),
@@ -481,13 +481,14 @@ def unreported(clause: str, count: int, *, made_up: bool) -> Decisions:
 
 @pytest.mark.parametrize("made_up", [False, True])
 @pytest.mark.parametrize("clause", ANSWERED)
-def test_controllers_have_to_tell_of_almost_all_that_clients_were_answered(
+def test_controllers_have_to_tell_of_most_that_clients_were_answered(
     clause: str, made_up: bool
 ) -> None:
     """What they leave out may be what is wrong, and what they make up is no answer."""
-    known = clause_of(judged(CHECKER, unreported(clause, 3, made_up=made_up)), clause)
+    most = 4 if clause == "brokers" else 3  # of more than fifteen heartbeats a quarter
+    known = clause_of(judged(CHECKER, unreported(clause, most, made_up=made_up)), clause)
     assert known.verdict is Verdict.VALID, known.note
-    assert_unknown(CHECKER, unreported(clause, 4, made_up=made_up), clause)
+    assert_unknown(CHECKER, unreported(clause, most + 1, made_up=made_up), clause)
 
 
 @pytest.mark.parametrize("code", [CONNECTION_FAILED, "NOT_CONTROLLER"])
