@@ -195,6 +195,7 @@ def test_jobs_are_done_again_with_what_the_first_one_learnt(job: Job, tmp_path: 
     while not isinstance(made, pa.Table):
         assert isinstance(made, LogJob | SpreadLogJob | SuspectsJob)
         jobs.append(type(made))
+        assert len(jobs) < 4, "nothing more is learnt"
         made = exchanged(made, *paths)
     kind = type(job)
     assert jobs == [kind, kind, *([SuspectsJob] if kind is SpreadLogJob else [])]

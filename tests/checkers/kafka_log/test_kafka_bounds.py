@@ -157,6 +157,15 @@ BOUNDS: dict[str, tuple[Events, dict[str, int]]] = {
         AB + read_all(2, 1) + send(0, (2, "c")) + poll(2, (0, "a"), (1, "b")) + poll(2) + poll(2),
         {},
     ),
+    "read on, and not from the beginning": (
+        AB + assign(2, 1) + poll(2, (0, "a")) + poll(2) + poll(2),
+        {},
+    ),
+    "to the end of one key, while another goes on": (
+        AB + send(0, (0, "x"), key=2) + read_all(2, 1, 2) + poll(2, (0, "a"))
+        + poll(2, (0, "x"), key=2),
+        {"unseen": 1},
+    ),
     "read to the end by a client of another key": (
         AB + read_all(2, 2) + poll(2) + poll(2) + poll(1, (0, "a")),
         {},
