@@ -44,7 +44,7 @@ def node_of(folder: Path, home: Path) -> str:
 def partition_of(directory: Path) -> tuple[str, int] | None:
     """Of `<topic>-<partition>`, which goes on with `.<id>-delete` once it is deleted."""
     _, _, number = directory.name.rpartition("-")
-    if not number.isdecimal():
+    if not number.isdecimal() or directory.name == Path(METADATA).name:
         return None
     topic_id = _topic_id(directory / PARTITION_FILE)
     return None if topic_id is None else (topic_id, int(number))

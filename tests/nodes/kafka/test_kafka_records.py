@@ -194,6 +194,7 @@ def test_a_directory_is_of_the_topic_that_its_file_names(home: Path) -> None:
     ):
         (home / "data" / name).mkdir()
         (home / "data" / name / "partition.metadata").write_text(text)
+    (home / METADATA / "partition.metadata").write_text(f"version: 0\ntopic_id: {short}\n")
     (home / "data" / "replication-offset-checkpoint").write_text("0\n2\nt 0 7\nnobodys 1 3\n")
     logs = left(home, kinds.PartitionLogOnDisk)
     assert [(each.topic_id, each.partition) for each in logs] == [(str(topic), 0)]

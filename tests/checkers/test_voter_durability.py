@@ -1,0 +1,129 @@
+"""What a leader counted as a voter's is on that voter's disk."""
+
+from contract import Plants
+from hypothesis import given
+from hypothesis import strategies as st
+from judging import assert_unknown, judged
+from planted_runs import Story, assert_invalid, assert_valid
+
+from checkers.voter_durability import VoterDurability, voter_durability
+from framework.verdict import Verdict
+
+CHECKER = VoterDurability()
+VOTERS = {"c1": 1, "c2": 2, "c3": 3}
+
+
+def asked(story: Story, ends: dict[int, int], high: int, *, node: str = "c1") -> None:
+    """A leader's answer: voter -> the end of its log."""
+    view = {
+        "leader": 1,
+        "leader_epoch": 1,
+        "high_watermark": high,
+        "voters": [[voter, end] for voter, end in ends.items()],
+    }
+    story.ask(node, "describe-quorum", view)
+
+
+def story_of(ends: dict[str, int]) -> Story:
+    """Voters whose disks end there."""
+    story = Story()
+    story.plan = {
+        "nodes": {
+            name: {"ids": {"controller": number}, "votes": True} for name, number in VOTERS.items()
+        }
+    }
+    for node, end in ends.items():
+        for _ in range(max(end, 1)):
+            story.disks.write(node, 1)
+        if not end:
+            story.disks.cut(node, 0)
+    return story
+
+
+def clean() -> Story:
+    """c3 was told of as far as 4, and has more now; what c2 has of its own was never committed."""
+    story = story_of({"c1": 6, "c2": 7, "c3": 5})
+    asked(story, {1: 3, 2: 2, 3: -1}, 2)
+    asked(story, {1: 6, 2: 6, 3: 4}, 6)
+    return story
+
+
+def test_clean_disks_are_accepted() -> None:
+    assert_valid(voter_durability(clean().run_events()))
+
+
+def test_what_was_never_committed_may_be_cut_off() -> None:
+    story = clean()
+    asked(story, {1: 9, 2: 8, 3: 5}, 6)
+    assert_valid(voter_durability(story.run_events()))
+
+
+def test_a_snapshot_stands_for_what_is_below_it() -> None:
+    story = story_of({"c1": 6, "c2": 6, "c3": 0})
+    asked(story, {1: 6, 2: 6, 3: 6}, 6)
+    assert_invalid(voter_durability(story.run_events()), "c3")
+    story.disks.snapshot("c3", 6, 1)
+    assert_valid(voter_durability(story.run_events()))
+
+
+PLANTED = Plants(clean)
+
+
+@PLANTED.violation("c2's log ends at 5", "all below 6")
+def voter_lost_its_end(story: Story) -> None:
+    story.disks.cut("c2", 5)
+
+
+@PLANTED.violation("c3's log ends at 0", "all below 4")
+def voter_lost_all(story: Story) -> None:
+    story.disks.cut("c3", 0)
+
+
+@PLANTED.violation("c1's log ends at 6", "all below 7")
+def leader_lost_its_own_end(story: Story) -> None:
+    asked(story, {1: 7, 2: 7, 3: 5}, 7)
+
+
+@PLANTED.violation("c3's log ends at 5", "all below 6")
+def leader_counted_what_the_voter_never_had(story: Story) -> None:
+    asked(story, {1: 6, 2: 6, 3: 6}, 6)
+
+
+def test_nobody_asked_is_unknown() -> None:
+    story = clean()
+    story.observations.clear()
+    assert judged(CHECKER, story).verdict is Verdict.UNKNOWN
+
+
+def test_a_voter_whose_disk_cannot_be_read_is_missed() -> None:
+    story = clean()
+    story.disks.wrong["c2"] = "has nothing at offsets 2 to 3"
+    assert_unknown(CHECKER, story, "kept")
+
+
+def test_a_voter_that_no_leader_ever_counted_is_missed() -> None:
+    story = story_of({"c1": 6, "c2": 6, "c3": 5})
+    asked(story, {1: 6, 2: 6, 3: -1}, 6)
+    assert_unknown(CHECKER, story, "kept")
+
+
+@given(
+    ends=st.lists(st.integers(0, 6), min_size=3, max_size=3),
+    answers=st.lists(
+        st.tuples(st.lists(st.integers(-1, 8), min_size=3, max_size=3), st.integers(0, 8)),
+        min_size=1,
+        max_size=4,
+    ),
+)
+def test_the_rule_is_what_it_says(ends: list[int], answers: list[tuple[list[int], int]]) -> None:
+    """Against each answer, voter and offset."""
+    story = story_of(dict(zip(VOTERS, ends, strict=True)))
+    for told, high in answers:
+        asked(story, dict(zip((1, 2, 3), told, strict=True)), high)
+    lost = any(
+        offset >= end
+        for told, high in answers
+        for end, voter in zip(ends, told, strict=True)
+        for offset in range(min(voter, high))
+    )
+    assert bool(voter_durability(story.run_events()).findings) == lost
