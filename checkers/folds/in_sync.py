@@ -188,7 +188,7 @@ def watermarks(
     nodes = {id: node for node, ids in ids_of(events.plan).items() for id in ids}
     compared, findings = 0, list[Finding]()
     for key, own in sorted(records.items()):
-        held = [logs.get((nodes.get(member, ""), *key)) for member in own[-1].isr]
+        held = [logs.get((nodes.get(member, ""), *key)) for member in _last_isr(own)]
         for mark in marks.get(key, {}).values():
             for log in held:
                 if log is None or log.node == mark.node:
@@ -197,6 +197,12 @@ def watermarks(
                 if mark.offset > log.end_offset:
                     findings.append(_above(mark, log))
     return compared, findings
+
+
+def _last_isr(records: Sequence[PartitionState]) -> Sequence[int]:
+    """Of a partition; where its last member left it in the end (KIP-966), who that was: nothing
+    was committed since."""
+    return next((each.isr for each in reversed(records) if each.isr), ())
 
 
 def _marks(events: RunEvents) -> dict[Key, dict[str, Mark]]:

@@ -134,6 +134,12 @@ def acknowledged_and_not_in_a_log_of_the_isr(story: Story) -> None:
         on_disk(story, node, 4)
 
 
+@PLANTED.violation("was acknowledged by all below offset 4", "the log of b3", "ends at 2")
+def acknowledged_and_not_in_a_log_of_the_isr_before_all_left_it(story: Story) -> None:
+    acknowledged_and_not_in_a_log_of_the_isr(story)
+    of_one(story, 21, 1, [], leader=-1, leader_epoch=1)
+
+
 @PLANTED.violation("b2 had the high watermark 3", "the log of b1")
 def high_watermark_of_a_follower_above_the_leaders_log(story: Story) -> None:
     on_disk(story, "b2", 3)
