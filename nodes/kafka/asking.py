@@ -3,13 +3,14 @@
 import io
 import socket
 import struct
-import time
 from typing import Any
 
 from kio.index import load_response_schema
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i32
 from kio.static.protocol import RequestPayload
+
+from nodes.adapting.sockets import exactly, left
 
 
 def exchange(connection: socket.socket, request: RequestPayload, deadline: float) -> Any:
@@ -25,10 +26,10 @@ def exchange(connection: socket.socket, request: RequestPayload, deadline: float
     for entity in (header, request):
         entity_writer(type(entity))(buffer, entity)
     data = buffer.getvalue()
-    connection.settimeout(_left(deadline))
+    connection.settimeout(left(deadline))
     connection.sendall(struct.pack(">i", len(data)) + data)
-    (size,) = struct.unpack(">i", _exactly(connection, 4, deadline))
-    return _decoded(request, _exactly(connection, size, deadline))
+    (size,) = struct.unpack(">i", exactly(connection, 4, deadline))
+    return _decoded(request, exactly(connection, size, deadline))
 
 
 def _decoded(request: RequestPayload, data: bytes) -> Any:
@@ -38,21 +39,3 @@ def _decoded(request: RequestPayload, data: bytes) -> Any:
         return entity_reader(schema)(data, at)[0]
     except Exception as error:  # whatever a reader makes of bytes that are none
         raise ValueError(f"no {schema.__name__}: {error}") from error
-
-
-def _exactly(connection: socket.socket, size: int, deadline: float) -> bytes:
-    data = bytearray()
-    while len(data) < size:
-        connection.settimeout(_left(deadline))
-        chunk = connection.recv(size - len(data))
-        if not chunk:
-            raise ConnectionError("the connection closed in the middle of an answer")
-        data += chunk
-    return bytes(data)
-
-
-def _left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError("no time was left")
-    return left

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from framework.evidence import changes
 from framework.evidence.kinds import Evidence
+from nodes.adapting import records as made
 from nodes.disk_evidence.form import Fields
 from nodes.kafka.record_reader import read_leader_change, read_record
 from nodes.kafka_files.log_directory import Segment
@@ -144,21 +145,12 @@ def _other(head: Fields, name: str, record: Fields) -> Evidence:
 
 
 def _broker(head: Fields, record: Fields) -> Evidence:
-    points = tuple(
-        changes.EndPoint(
-            name=each["name"],
-            host=each["host"],
-            port=each["port"],
-            protocol=each["security_protocol"],
-        )
-        for each in record["end_points"] or ()
-    )
     return changes.BrokerRegistered(
         **head,
         broker_id=record["broker_id"],
         broker_epoch=record["broker_epoch"],
         process=record["incarnation_id"],
-        end_points=points,
+        end_points=made.end_points(record),
         rack=record["rack"],
     )
 
@@ -182,69 +174,14 @@ def _topic(head: Fields, record: Fields) -> Evidence:
     return changes.TopicCreated(**head, name=record["name"], topic_id=record["topic_id"])
 
 
-def _remove_topic(head: Fields, record: Fields) -> Evidence:
-    return changes.TopicRemoved(**head, topic_id=record["topic_id"])
-
-
-def _state_of(record: Fields) -> dict[str, Any]:
-    return {
-        "topic_id": record["topic_id"],
-        "partition": record["partition_id"],
-        "isr": tuple(record["isr"] or ()),
-        "leader": record["leader"],
-        "leader_epoch": record["leader_epoch"],
-        "partition_epoch": record["partition_epoch"],
-    }
-
-
-def _partition(head: Fields, record: Fields) -> Evidence:
-    return changes.PartitionCreated(
-        **head,
-        **_state_of(record),
-        replicas=tuple(record["replicas"] or ()),
-        removing=tuple(record["removing_replicas"] or ()),
-        adding=tuple(record["adding_replicas"] or ()),
-    )
-
-
-def _partition_changed(head: Fields, record: Fields) -> Evidence:
-    return changes.PartitionChanged(**head, **_state_of(record))
-
-
-def _config(head: Fields, record: Fields) -> Evidence:
-    return changes.ConfigSet(
-        **head,
-        resource_type=record["resource_type"],
-        resource=record["resource_name"],
-        name=record["name"],
-        value=record["value"],
-    )
-
-
-def _rule_of(record: Fields) -> dict[str, Any]:
-    return {
-        "resource_type": record["resource_type"],
-        "resource": record["resource_name"],
-        "pattern_type": record["pattern_type"],
-        "principal": record["principal"],
-        "host": record["host"],
-        "operation": record["operation"],
-        "permission": record["permission_type"],
-    }
-
-
 def _add_rule(head: Fields, record: Fields) -> Evidence:
-    return changes.AccessRuleAdded(**head, **_rule_of(record))
+    return changes.AccessRuleAdded(**head, **made.access_rule(record))
 
 
 def _remove_rule(head: Fields, record: Fields) -> Evidence:
     if "host" not in record:
         return _other(head, "RemoveAccessControlEntryRecord", record)
-    return changes.AccessRuleRemoved(**head, **_rule_of(record))
-
-
-def _feature(head: Fields, record: Fields) -> Evidence:
-    return changes.FeatureSet(**head, name=record["name"], level=record["feature_level"])
+    return changes.AccessRuleRemoved(**head, **made.access_rule(record))
 
 
 def _producer_ids(head: Fields, record: Fields) -> Evidence:
@@ -262,12 +199,12 @@ _CHANGES: Final[Mapping[str, Callable[[Fields, Fields], Evidence]]] = {
     "UnfenceBrokerRecord": _unfenced,
     "BrokerRegistrationChangeRecord": _registration,
     "TopicRecord": _topic,
-    "RemoveTopicRecord": _remove_topic,
-    "PartitionRecord": _partition,
-    "PartitionChangeRecord": _partition_changed,
-    "ConfigRecord": _config,
+    "RemoveTopicRecord": made.topic_removal,
+    "PartitionRecord": made.partition,
+    "PartitionChangeRecord": made.partition_change,
+    "ConfigRecord": made.config,
     "AccessControlEntryRecord": _add_rule,
     "RemoveAccessControlEntryRecord": _remove_rule,
-    "FeatureLevelRecord": _feature,
+    "FeatureLevelRecord": made.feature,
     "ProducerIdsRecord": _producer_ids,
 }

@@ -1,13 +1,10 @@
 """How the framework lays out, installs, starts, asks and stops nodes of Apache Kafka."""
 
-import signal
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
-
-import tenacity
 
 from framework.errors import UsageError
 from framework.evidence import changes, kinds
@@ -16,7 +13,9 @@ from framework.history.event import Recorded
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
 from framework.plugins.system import Cluster, NodeSpec, NodeState, System
-from nodes.kafka import disk, formatting, java, layout, releases, settings, software, states
+from nodes.adapting import processes
+from nodes.adapting.layout import layout
+from nodes.kafka import disk, formatting, java, releases, settings, software, states
 from nodes.kafka.outcomes import OUTCOMES
 
 STOP_GRACE_S: Final = 1.0
@@ -60,7 +59,7 @@ class KafkaSystem(System):
     )
 
     def layout(self, nodes: str | None) -> Sequence[NodeSpec]:
-        return layout.layout(nodes)
+        return layout(nodes, one_id=True)
 
     def image(self) -> Image:
         """The newest release, where it is on this machine."""
@@ -154,9 +153,9 @@ class KafkaSystem(System):
     def settled(self, cluster: Cluster) -> str | None:
         found = {node: self.state(cluster, node) for node in cluster.nodes}
         if silent := [node for node, state in found.items() if state is None]:
-            return f"{_names(silent)} did not answer"
+            return f"{processes.names(silent)} did not answer"
         if unready := [node for node, state in found.items() if state and not state.ready]:
-            return f"{_names(unready)} not registered, or fenced"
+            return f"{processes.names(unready)} not registered, or fenced"
         leaders = [node for node, state in found.items() if state and state.leader]
         if len(leaders) != 1:
             return f"{len(leaders)} nodes claim to lead"
@@ -173,7 +172,7 @@ class KafkaSystem(System):
             for name, spec in cluster.nodes.items()
             if settings.node_id(spec) not in following or settings.node_id(spec) in lag
         ]
-        return f"{_names(behind)} behind in the metadata log" if behind else None
+        return f"{processes.names(behind)} behind in the metadata log" if behind else None
 
     def _agreed(self, cluster: Cluster) -> str | None:
         """Whether all brokers have one view of all partitions."""
@@ -184,23 +183,10 @@ class KafkaSystem(System):
         return "brokers differ in leaders or in-sync replicas" if len(views) > 1 else None
 
     def stop(self, cluster: Cluster, node: str, pid: int) -> None:
-        host = cluster.host(node)
-        host.signal(pid, signal.SIGTERM)
-        ended = tenacity.Retrying(
-            retry=tenacity.retry_if_result(bool),
-            stop=tenacity.stop_after_delay(STOP_GRACE_S),
-            wait=tenacity.wait_fixed(0.05),
-            retry_error_callback=lambda _: True,
-        )
-        if ended(host.alive, pid):
-            host.signal(pid, signal.SIGKILL)
-            ended(host.alive, pid)
+        processes.end(cluster.host(node), pid, STOP_GRACE_S)
 
     def environment(self, cluster: Cluster) -> Mapping[str, str]:
-        return {
-            "BOOTSTRAP_SERVERS": _servers(cluster, "broker", "client"),
-            "CONTROLLER_SERVERS": _servers(cluster, "controller", "controller"),
-        }
+        return processes.servers(cluster)
 
     def observe(self, folder: Path, plan: Mapping[str, Recorded]) -> Iterable[Evidence]:
         return disk.left_on_disk(folder)
@@ -214,14 +200,3 @@ class KafkaSystem(System):
 
     def extra_broker(self, cluster: Cluster, *, broker_id: int, number: int, slot: int) -> object:
         raise UsageError("system kafka has no extra brokers yet")
-
-
-def _servers(cluster: Cluster, role: str, listener: str) -> str:
-    return ",".join(
-        f"{cluster.host(node).address}:{cluster.nodes[node].ports[listener]}"
-        for node in cluster.with_role(role)
-    )
-
-
-def _names(nodes: Iterable[str]) -> str:
-    return ", ".join(sorted(nodes))

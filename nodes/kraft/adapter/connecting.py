@@ -8,6 +8,7 @@ from contextlib import suppress
 from kio.static.protocol import RequestPayload, ResponsePayload
 
 from framework.plugins.host import Fleet
+from nodes.adapting.sockets import exactly, left
 from nodes.kraft.net.login import login_requests
 from nodes.kraft.net.secure import ChannelSecurity
 from nodes.kraft.security.sasl import Login
@@ -24,7 +25,7 @@ def connect(
     connection = fleet.connect(address, port, timeout_s)
     try:
         if security.tls is not None:
-            connection.settimeout(_left(deadline))
+            connection.settimeout(left(deadline))
             connection = security.tls.wrap_socket(connection, server_hostname=address)
         if security.login is not None:
             _log_in(connection, security.login, deadline)
@@ -42,10 +43,10 @@ def exchange(
 ) -> ResponsePayload:
     """The response. `deadline` is on the clock of `time.monotonic`. Raises `OSError`,
     `MalformedRequest`."""
-    connection.settimeout(_left(deadline))
+    connection.settimeout(left(deadline))
     connection.sendall(frame(encode_request(request, correlation_id=0, client_id="framework")))
-    (size,) = struct.unpack(">i", _exactly(connection, 4, deadline))
-    data = _exactly(connection, size, deadline)
+    (size,) = struct.unpack(">i", exactly(connection, 4, deadline))
+    data = exactly(connection, size, deadline)
     return decode_response(request.__api_key__, request.__version__, data)[1]
 
 
@@ -55,21 +56,3 @@ def _log_in(connection: socket.socket, login: Login, deadline: float) -> None:
     with suppress(StopIteration):
         while True:
             request = requests.send(exchange(connection, request, deadline))
-
-
-def _exactly(connection: socket.socket, size: int, deadline: float) -> bytes:
-    data = bytearray()
-    while len(data) < size:
-        connection.settimeout(_left(deadline))
-        chunk = connection.recv(size - len(data))
-        if not chunk:
-            raise ConnectionError("the connection closed in the middle of an answer")
-        data += chunk
-    return bytes(data)
-
-
-def _left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError("no time was left")
-    return left

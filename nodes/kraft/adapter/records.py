@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from framework.evidence import changes
 from framework.evidence.kinds import Evidence
+from nodes.adapting import records as made
 
 NONE: Final = -1
 """No broker, no epoch."""
@@ -35,21 +36,12 @@ def _leader_change(head: Fields, record: Fields) -> Evidence:
 
 
 def _broker(head: Fields, record: Fields) -> Evidence:
-    points = tuple(
-        changes.EndPoint(
-            name=each["name"],
-            host=each["host"],
-            port=each["port"],
-            protocol=each["security_protocol"],
-        )
-        for each in record.get("end_points") or ()
-    )
     return changes.BrokerRegistered(
         **head,
         broker_id=record["broker_id"],
         broker_epoch=record["broker_epoch"],
         process=record.get("incarnation_id") or NIL,
-        end_points=points,
+        end_points=made.end_points(record),
         rack=record.get("rack"),
     )
 
@@ -80,67 +72,12 @@ def _topic(head: Fields, record: Fields) -> Evidence:
     return changes.TopicCreated(**head, name=name, topic_id=topic_id)
 
 
-def _remove_topic(head: Fields, record: Fields) -> Evidence:
-    return changes.TopicRemoved(**head, topic_id=str(record["topic_id"]))
-
-
-def _state_of(record: Fields) -> dict[str, Any]:
-    return {
-        "topic_id": str(record["topic_id"]),
-        "partition": record["partition_id"],
-        "isr": tuple(record["isr"]),
-        "leader": record["leader"],
-        "leader_epoch": record["leader_epoch"],
-        "partition_epoch": record["partition_epoch"],
-    }
-
-
-def _partition(head: Fields, record: Fields) -> Evidence:
-    return changes.PartitionCreated(
-        **head,
-        **_state_of(record),
-        replicas=tuple(record.get("replicas") or record["isr"]),
-        removing=tuple(record.get("removing_replicas") or ()),
-        adding=tuple(record.get("adding_replicas") or ()),
-    )
-
-
-def _isr_change(head: Fields, record: Fields) -> Evidence:
-    return changes.PartitionChanged(**head, **_state_of(record))
-
-
-def _config(head: Fields, record: Fields) -> Evidence:
-    return changes.ConfigSet(
-        **head,
-        resource_type=record["resource_type"],
-        resource=record["resource_name"],
-        name=record["name"],
-        value=record.get("value"),
-    )
-
-
-def _rule_of(record: Fields) -> dict[str, Any]:
-    return {
-        "resource_type": record["resource_type"],
-        "resource": record["resource_name"],
-        "pattern_type": record["pattern_type"],
-        "principal": record["principal"],
-        "host": record["host"],
-        "operation": record["operation"],
-        "permission": record["permission_type"],
-    }
-
-
 def _add_rule(head: Fields, record: Fields) -> Evidence:
-    return changes.AccessRuleAdded(**head, **_rule_of(record))
+    return changes.AccessRuleAdded(**head, **made.access_rule(record))
 
 
 def _remove_rule(head: Fields, record: Fields) -> Evidence:
-    return changes.AccessRuleRemoved(**head, **_rule_of(record))
-
-
-def _feature(head: Fields, record: Fields) -> Evidence:
-    return changes.FeatureSet(**head, name=record["name"], level=record["feature_level"])
+    return changes.AccessRuleRemoved(**head, **made.access_rule(record))
 
 
 def _request(head: Fields, record: Fields) -> Evidence:
@@ -154,13 +91,13 @@ _RECORDS: Final[Mapping[str, Callable[[Fields, Fields], Evidence]]] = {
     "FenceBrokerRecord": _fence,
     "UnfenceBrokerRecord": _unfence,
     "TopicRecord": _topic,
-    "RemoveTopicRecord": _remove_topic,
-    "PartitionRecord": _partition,
-    "IsrChangeRecord": _isr_change,
-    "ConfigRecord": _config,
+    "RemoveTopicRecord": made.topic_removal,
+    "PartitionRecord": made.partition,
+    "IsrChangeRecord": made.partition_change,
+    "ConfigRecord": made.config,
     "AccessControlRecord": _add_rule,
     "RemoveAccessControlRecord": _remove_rule,
-    "FeatureLevelRecord": _feature,
+    "FeatureLevelRecord": made.feature,
     "ProducerIdsRecord": _producer_ids,
     "RequestRecord": _request,
 }

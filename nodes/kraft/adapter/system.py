@@ -1,23 +1,20 @@
 """How the framework lays out, installs, starts, asks and stops Python KRaft nodes."""
 
 import json
-import re
-import signal
 import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import tenacity
-
-from framework.errors import UsageError
 from framework.evidence.kinds import Evidence
 from framework.history.event import Recorded
 from framework.plugins.checker import Table
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
 from framework.plugins.system import Cluster, NodeSpec, NodeState, System
+from nodes.adapting import processes
+from nodes.adapting.layout import layout
 from nodes.kraft.adapter import image, security
 from nodes.kraft.adapter.connecting import connect, exchange
 from nodes.kraft.adapter.dialect import DIALECT
@@ -37,9 +34,6 @@ from nodes.kraft.defects.catalogue import DEFECTS
 from nodes.kraft.wire.codec import MalformedRequest
 from nodes.kraft.wire.debug import DescribeNodeRequest, DescribeNodeResponse
 
-CLIENT_PORT: Final = 9092
-CONTROLLER_PORT: Final = 9093
-DEFAULT_NODES: Final = "3+3"
 STOP_GRACE_S: Final = 0.5
 """Enough for a controller. A broker asks the controllers first, which end with it."""
 
@@ -73,45 +67,7 @@ class KraftSystem(System):
 
     def layout(self, nodes: str | None) -> Sequence[NodeSpec]:
         """`3+3`: controllers + brokers; `3`: nodes that are both."""
-        text = nodes or DEFAULT_NODES
-        match = re.fullmatch(r"([1-9])(?:\+([1-9]\d?))?", text)
-        if match is None:
-            raise UsageError(
-                f"--nodes {text!r}: it is CONTROLLERS+BROKERS, as in 3+3, or the number of nodes "
-                "that are both, as in 3 (1 to 9 controllers, 1 to 99 brokers)"
-            )
-        voters = int(match[1])
-        if match[2] is None:
-            return [
-                NodeSpec(
-                    name=f"n{number}",
-                    roles=frozenset({"broker", "controller"}),
-                    ports={"client": CLIENT_PORT, "controller": CONTROLLER_PORT},
-                    ids={"controller": number, "broker": voters + number},
-                    votes=True,
-                )
-                for number in range(1, voters + 1)
-            ]
-        controllers = [
-            NodeSpec(
-                name=f"c{number}",
-                roles=frozenset({"controller"}),
-                ports={"controller": CONTROLLER_PORT},
-                ids={"controller": number},
-                votes=True,
-            )
-            for number in range(1, voters + 1)
-        ]
-        brokers = [
-            NodeSpec(
-                name=f"b{number}",
-                roles=frozenset({"broker"}),
-                ports={"client": CLIENT_PORT},
-                ids={"broker": voters + number},
-            )
-            for number in range(1, int(match[2]) + 1)
-        ]
-        return [*controllers, *brokers]
+        return layout(nodes, one_id=False)
 
     def image(self) -> Image:
         return image.image()
@@ -224,11 +180,11 @@ class KraftSystem(System):
         states = {node: self.state(cluster, node) for node in cluster.nodes}
         silent = [node for node, state in states.items() if state is None]
         if silent:
-            return f"{_names(silent)} did not answer"
+            return f"{processes.names(silent)} did not answer"
         answered = [state for state in states.values() if state is not None]
         unready = [state.node for state in answered if not state.ready]
         if unready:
-            return f"{_names(unready)} not ready"
+            return f"{processes.names(unready)} not ready"
         leaders = [state.node for state in answered if state.leader]
         if len(leaders) != 1:
             return f"{len(leaders)} nodes claim to lead"
@@ -238,23 +194,12 @@ class KraftSystem(System):
         return None
 
     def stop(self, cluster: Cluster, node: str, pid: int) -> None:
-        host = cluster.host(node)
-        host.signal(pid, signal.SIGTERM)
-        ended = tenacity.Retrying(
-            retry=tenacity.retry_if_result(bool),
-            stop=tenacity.stop_after_delay(STOP_GRACE_S),
-            wait=tenacity.wait_fixed(0.05),
-            retry_error_callback=lambda _: True,
-        )
-        if ended(host.alive, pid):
-            host.signal(pid, signal.SIGKILL)
-            ended(host.alive, pid)
+        processes.end(cluster.host(node), pid, STOP_GRACE_S)
 
     def environment(self, cluster: Cluster) -> Mapping[str, str]:
         broker = cluster.with_role("broker")[0]
         return {
-            "BOOTSTRAP_SERVERS": _servers(cluster, "broker", "client"),
-            "CONTROLLER_SERVERS": _servers(cluster, "controller", "controller"),
+            **processes.servers(cluster),
             **security.environment(cluster.settings.get(broker, {}), "client", cluster.seed),
         }
 
@@ -287,14 +232,3 @@ class KraftSystem(System):
     ) -> KraftExtraBroker:
         """A broker beside the cluster's own: the `number`th (from 0), in slot 0 or 1."""
         return KraftExtraBroker(self, cluster, broker_id, number, slot)
-
-
-def _servers(cluster: Cluster, role: str, listener: str) -> str:
-    return ",".join(
-        f"{cluster.host(node).address}:{cluster.nodes[node].ports[listener]}"
-        for node in cluster.with_role(role)
-    )
-
-
-def _names(nodes: Iterable[str]) -> str:
-    return ", ".join(sorted(nodes))

@@ -9,8 +9,8 @@ import pytest
 from framework.cli.app import main
 from framework.errors import EngineError, UsageError
 from framework.plugins.system import NodeSpec
+from nodes.adapting.layout import layout
 from nodes.kafka import java, releases, settings, software
-from nodes.kafka.layout import layout
 from nodes.kafka.releases import Release
 from nodes.kafka.system import KafkaSystem
 
@@ -139,17 +139,17 @@ def test_systems_that_have_nothing_to_get_say_so(capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize(("nodes", "ids"), [("3", [1, 2, 3]), ("3+3", [1, 2, 3, 4, 5, 6])])
 def test_each_node_has_one_id(nodes: str, ids: list[int]) -> None:
-    assert [settings.node_id(spec) for spec in layout(nodes)] == ids
+    assert [settings.node_id(spec) for spec in layout(nodes, one_id=True)] == ids
 
 
 def of(spec: NodeSpec, wanted: dict[str, str]) -> dict[str, str]:
-    nodes = {each.name: each for each in layout("3+3")}
+    nodes = {each.name: each for each in layout("3+3", one_id=True)}
     addresses = {name: f"10.0.0.{number}" for number, name in enumerate(nodes, 1)}
     return settings.node_settings(spec.name, nodes, addresses, wanted, workdir="/w")
 
 
 def test_settings_are_kafkas_own_and_those_that_are_wanted() -> None:
-    spec = layout("3+3")[3]
+    spec = layout("3+3", one_id=True)[3]
     asked = {"version": "4.2.0", "heap": "1g", "broker.session.timeout.ms": "9000"}
     made = of(spec, asked)
     assert made["process.roles"] == "broker"
@@ -167,6 +167,6 @@ def test_ids_of_clusters_are_none_that_kafkas_tools_take_for_options() -> None:
 
 
 def test_a_longer_session_is_a_longer_recovery() -> None:
-    system, specs = KafkaSystem(), layout("3+3")
+    system, specs = KafkaSystem(), layout("3+3", one_id=True)
     longer = {spec.name: {"broker.session.timeout.ms": "9000"} for spec in specs}
     assert system.recovery_s(specs, longer) == pytest.approx(system.recovery_s(specs, {}) + 6)

@@ -1,0 +1,1 @@
+"""What adapters of systems that speak Kafka's protocol have in common."""
