@@ -67,7 +67,11 @@ def _unsaid(events: RunEvents, counted: Mapping[str, Counted]) -> str:
 
 def _answers(observations: Sequence[Operation]) -> Sequence[Operation]:
     """Those of leaders that name voters."""
-    return [each for each in observations if each.f == ASKED and each.ok and each.result["voters"]]
+    return [each for each in observations if _names_voters(each)]
+
+
+def _names_voters(answer: Operation) -> bool:
+    return answer.f == ASKED and answer.ok and bool(answer.result.get("voters"))
 
 
 def _counted(events: RunEvents) -> Mapping[str, Counted]:

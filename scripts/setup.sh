@@ -154,9 +154,11 @@ compile_kernels() {
 
 # Apache Kafka, which the tests run as well: once a machine.
 get_kafka() {
-    if [[ -n "$(find "${XDG_CACHE_HOME:-$HOME/.cache}/kraft-proof/kafka" -path '*/libs/kafka-clients-*.jar' 2>/dev/null)" ]]; then return; fi
-    say "Apache Kafka by Maven, once a machine"
+    local stamp="$VENV/.kafka"
+    if [[ "$stamp" -nt nodes/kafka/releases.py ]]; then return; fi
+    say "Apache Kafka, by Maven where it is not on this machine"
     "$VENV/bin/python" -m framework get kafka >&2
+    touch "$stamp"
 }
 
 main() {

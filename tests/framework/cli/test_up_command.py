@@ -31,7 +31,7 @@ def taken_down(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
 
     system = SimpleNamespace(
         layout=lambda _: [],
-        image=lambda: None,
+        image_with=lambda *_: None,
         check_settings=lambda *_: None,
         environment=lambda _: {"BOOTSTRAP_SERVERS": "b"},
     )

@@ -56,7 +56,7 @@ def a_test(results: Path) -> Any:
         seed=1,
         name="x",
         system_name="none",
-        system=SimpleNamespace(recovery_s=lambda *_: 30.0),
+        system=SimpleNamespace(recovery_s=lambda *_: 30.0, versions=lambda *_: {}),
         provider=SimpleNamespace(name="nowhere", clean=list),
         hosts_reason="",
         specs=[],

@@ -22,7 +22,7 @@ PLUGINS: Mapping[str, Mapping[str, Any]] = {
             name="shelf",
             defects={},
             capabilities=frozenset({"shelves", "evidence:voted"}),
-            image=lambda: Image(name="shelf"),
+            image_with=lambda nodes, settings: Image(name="shelf"),
             layout=lambda nodes: [
                 NodeSpec(name=f"m{number}", roles=frozenset({"member"}), ports={"client": 1})
                 for number in range(int(nodes or 3))
