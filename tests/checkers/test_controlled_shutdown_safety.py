@@ -78,7 +78,8 @@ def gone(story: Story, leader: int = 8) -> None:
     """Broker 9 served, and went; twice somebody asks who leads what it led."""
     story.op("start", "broker-9", None, {"broker_id": 9})
     story.op("drain", "broker-9", None, {"reason": None, "granted": None, "broker_id": 9})
-    partition = {"partition": 0, "leader": leader, "replicas": [9, 8], "isr": [8]}
+    held = {"replicas": [9, 8], "isr": [8]}
+    partition = {"partition": 0, "leader": leader, "leader_epoch": leader, **held}
     shown = {"topic_id": OTHER, "partitions": [partition]}
     for _ in range(2):
         story.op("metadata", "u", None, shown, node="b1")
