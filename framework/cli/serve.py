@@ -1,11 +1,14 @@
 """`serve`: runs in a browser."""
 
 from pathlib import Path
+from typing import Final
 
 from framework.errors import UsageError
 from framework.serve.app import app_of
 from framework.serve.replays import replays_in
 from framework.serve.server import listener, serving
+
+LOOK_S: Final = 0.2
 
 
 def serve_command(results: Path, *, host: str, port: int, replay: bool) -> int:
@@ -29,7 +32,9 @@ def serve_command(results: Path, *, host: str, port: int, replay: bool) -> int:
         print(f"framework: the token that starts replays is {replays.token}", flush=True)
     with serving(app_of(results, host, replays), at) as thread:
         try:
-            thread.join()
+            # Ctrl-C may come to another thread, and then ends no wait without an end.
+            while thread.is_alive():
+                thread.join(LOOK_S)
         except KeyboardInterrupt:
             print()
     return 0
