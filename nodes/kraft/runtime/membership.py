@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from kio.schema.errors import ErrorCode
@@ -82,21 +83,25 @@ class Membership(Watcher):
         self.feed(lifecycle.ShutDown())
 
     def feed(self, event: lifecycle.Input) -> None:
-        self.state, effects = lifecycle.step(self.state, event, now_ms())
+        """The data plane looks at `state` in a thread of its own, at any time: what it serves by
+        is told before it can, and while it is being told nobody serves by it."""
+        after, effects = lifecycle.step(self.state, event, now_ms())
+        if any(isinstance(effect, lifecycle.Transition) for effect in effects):
+            self.state = replace(after, lease_end_ms=None)
+        for effect in effects:
+            self._tell(effect)
+        self.state = after
         for effect in effects:
             self._carry_out(effect)
         self._changed()
 
-    def _carry_out(self, effect: lifecycle.Effect) -> None:
+    def _tell(self, effect: lifecycle.Effect) -> None:
         match effect:
-            case lifecycle.SendHeartbeat(request):
-                self._tasks.spawn(self._heartbeat(request))
             case lifecycle.Transition(before, after, epoch, why):
                 log.info("broker %s -> %s, epoch %d: %s", before.name, after.name, epoch, why)
                 self._emit(
                     "bstate", before=before.name, after=after.name, broker_epoch=epoch, why=why
                 )
-                self._moved(effect)
             case lifecycle.LeaseGranted(epoch, start_ms, end_ms, granted_by):
                 self._emit(
                     "lease",
@@ -106,6 +111,13 @@ class Membership(Watcher):
                     end_ns=end_ms * 1_000_000,
                     granted_by=granted_by,
                 )
+
+    def _carry_out(self, effect: lifecycle.Effect) -> None:
+        match effect:
+            case lifecycle.SendHeartbeat(request):
+                self._tasks.spawn(self._heartbeat(request))
+            case lifecycle.Transition():
+                self._moved(effect)
             case lifecycle.Exit(why):
                 self._stop(why)
 

@@ -135,6 +135,28 @@ def test_what_is_reported_of_an_answer_is_of_one_moment(tmp_path: Path) -> None:
     assert (reported[0]["code"], reported[0]["broker_state"]) in ((0, "ACTIVE"), (8, "FENCED"))
 
 
+@pytest.mark.parametrize("renewed", [False, True])
+def test_a_lease_is_told_before_anybody_serves_by_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renewed: bool
+) -> None:
+    """The data plane looks at the state whenever it likes; a renewal takes nothing from it."""
+    membership = membership_in(tmp_path, [])
+    active = replace(membership.state, broker_state=BrokerState.ACTIVE, epoch=7, lease_end_ms=9)
+    effects: list[lifecycle.Effect] = [
+        lifecycle.LeaseGranted(epoch=7, start_ms=0, end_ms=99, granted_by=1)
+    ]
+    if renewed:
+        membership.state = active
+    else:
+        effects.append(lifecycle.Transition(BrokerState.FENCED, BrokerState.ACTIVE, 7, "granted"))
+    monkeypatch.setattr(lifecycle, "step", lambda *_: (replace(active, lease_end_ms=99), effects))
+    seen: list[tuple[str, int | None]] = []
+    membership._emit = lambda kind, **_: seen.append((kind, membership.state.lease_end_ms))
+    membership.feed(lifecycle.Tick())
+    assert seen == ([("lease", 9)] if renewed else [("lease", None), ("bstate", None)])
+    assert membership.state.lease_end_ms == 99
+
+
 def test_a_heartbeat_that_fails_for_no_known_reason_ends_the_broker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
