@@ -1,5 +1,6 @@
 """`serve`: runs in a browser."""
 
+import signal
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +31,8 @@ def serve_command(results: Path, *, host: str, port: int, replay: bool) -> int:
     print(f"framework: {results} is at http://{shown}:{at.getsockname()[1]}/", flush=True)
     if replays is not None:
         print(f"framework: the token that starts replays is {replays.token}", flush=True)
+    # Who starts it in the background of a script has it ignore Ctrl-C, unless it asks for it.
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     with serving(app_of(results, host, replays), at) as thread:
         try:
             # Ctrl-C may come to another thread, and then ends no wait without an end.
@@ -37,4 +40,6 @@ def serve_command(results: Path, *, host: str, port: int, replay: bool) -> int:
                 thread.join(LOOK_S)
         except KeyboardInterrupt:
             print()
+        finally:
+            signal.signal(signal.SIGINT, previous)
     return 0
