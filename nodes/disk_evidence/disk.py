@@ -19,9 +19,9 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from crc32c import crc32c
 
-from framework.evidence import kinds
+from framework.evidence import changes, kinds
 from framework.evidence.clocks import UNKNOWN_NS
-from framework.evidence.kinds import DISK, Evidence
+from framework.evidence.kinds import DISK, Evidence, disk_of
 from nodes.disk_evidence.form import Decoder, Form
 from nodes.disk_evidence.growth import Growth
 from nodes.kafka_files.batches import Batches
@@ -33,6 +33,21 @@ from nodes.kafka_files.reading import contents
 from nodes.kafka_files.records import records
 from nodes.kafka_files.snapshots import read_snapshot
 
+GIVEN: Final = disk_of(
+    changes.Change,
+    kinds.Appended,
+    kinds.EpochSaved,
+    kinds.Failed,
+    kinds.LogBegan,
+    kinds.LogOnDisk,
+    kinds.PartitionAppended,
+    kinds.PartitionLogOnDisk,
+    kinds.PartitionOffsetSaved,
+    kinds.PartitionTruncated,
+    kinds.SnapshotFile,
+    kinds.Truncated,
+)
+"""The capabilities of a system whose disks are read here."""
 _OFFSETS: Final = {
     "replication-offset-checkpoint": "high-watermark",
     "recovery-point-offset-checkpoint": "recovery-point",

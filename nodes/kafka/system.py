@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Final
 
 from framework.errors import UsageError
-from framework.evidence import changes, kinds
-from framework.evidence.kinds import Evidence, disk_of
+from framework.evidence.kinds import Evidence
 from framework.history.event import Recorded
 from framework.plugins.dialect import Dialect
 from framework.plugins.host import Image
 from framework.plugins.system import Cluster, NodeSpec, NodeState, System
 from nodes.adapting import processes
 from nodes.adapting.layout import layout
+from nodes.disk_evidence.disk import GIVEN
 from nodes.kafka import disk, formatting, java, releases, settings, software, states
 from nodes.kafka.outcomes import OUTCOMES
 
@@ -22,20 +22,6 @@ STOP_GRACE_S: Final = 1.0
 ANSWER_S: Final = 1.0
 # KafkaApis answers a fetch from `FetchPartitionData`, whose high watermark `Partition.readRecords`
 # takes before it reads from the log.
-ON_DISK: Final = disk_of(
-    changes.Change,
-    kinds.Appended,
-    kinds.EpochSaved,
-    kinds.Failed,
-    kinds.LogBegan,
-    kinds.LogOnDisk,
-    kinds.PartitionAppended,
-    kinds.PartitionLogOnDisk,
-    kinds.PartitionOffsetSaved,
-    kinds.PartitionTruncated,
-    kinds.SnapshotFile,
-    kinds.Truncated,
-)
 DIALECT: Final = Dialect(outcomes=OUTCOMES, watermark_first=True)
 
 
@@ -55,7 +41,7 @@ class KafkaSystem(System):
                 "snapshots",
             }
         )
-        | ON_DISK
+        | GIVEN
     )
 
     def layout(self, nodes: str | None) -> Sequence[NodeSpec]:
@@ -75,9 +61,7 @@ class KafkaSystem(System):
     def versions(
         self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
     ) -> Mapping[str, str]:
-        found = {
-            software.asked_for(settings_of.get(spec.name, {})).version: spec.name for spec in nodes
-        }
+        found = {software.asked_for(settings_of.get(spec.name, {})).version for spec in nodes}
         return {"Apache Kafka": ", ".join(sorted(found))}
 
     def get(self, version: str | None) -> str:

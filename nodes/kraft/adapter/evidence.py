@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from framework.errors import UsageError
-from framework.evidence import changes, kinds
+from framework.evidence import kinds
 from framework.evidence.catalogue import KINDS
 from framework.evidence.clocks import Clocks
 from framework.evidence.ids import Offset
-from framework.evidence.kinds import Evidence, disk_of, evidence_of
+from framework.evidence.kinds import Evidence, evidence_of
 from framework.history.event import Recorded
 from framework.json_lines import json_lines
+from nodes.disk_evidence.disk import GIVEN
 from nodes.kraft.adapter.disk import left_on_disk
 from nodes.kraft.adapter.image_form import IMAGE_FORM
 from nodes.kraft.adapter.records import change_of
@@ -29,20 +30,7 @@ EVENTS: Final = "events.jsonl"
 TAKEOVER: Final = "broker.takeover"
 EVIDENCE: Final = evidence_of(*KINDS.values())
 """What this node is capable of: it leaves evidence of every kind."""
-ON_DISK: Final = disk_of(
-    changes.Change,
-    kinds.Appended,
-    kinds.EpochSaved,
-    kinds.Failed,
-    kinds.LogBegan,
-    kinds.LogOnDisk,
-    kinds.PartitionAppended,
-    kinds.PartitionLogOnDisk,
-    kinds.PartitionOffsetSaved,
-    kinds.PartitionTruncated,
-    kinds.SnapshotFile,
-    kinds.Truncated,
-)
+ON_DISK: Final = GIVEN
 """What of it lies on its disks, also where it writes no events."""
 
 HEARTBEAT, ALTER_PARTITION = "BrokerHeartbeat", "AlterPartition"
