@@ -22,6 +22,7 @@ from typing import Any, Final
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from nodes.kafka import java, software
 from nodes.kraft.raft.leader_change import encode_leader_change
 from nodes.kraft.raft.messages import Batch, SnapshotId
 from nodes.kraft.storage.log import MetadataLog
@@ -29,20 +30,7 @@ from nodes.kraft.storage.snapshots import SnapshotStore
 
 VERSION: Final = "4.2.0"
 STORED: Final = Path(__file__).parents[1] / "tests/nodes/kafka_files/stored"
-JARS: Final = Path.home() / ".cache" / "kraft-proof" / f"kafka-{VERSION}"
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
-JVM: Final = ("java", "-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-POM: Final = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>local</groupId><artifactId>jars</artifactId><version>1</version>
-  <dependencies>
-    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId>
-      <version>{VERSION}</version></dependency>
-    <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId>
-      <version>1.7.36</version></dependency>
-  </dependencies>
-</project>
-"""
 CONFIGURATION: Final = """process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
@@ -58,17 +46,9 @@ metadata.log.max.record.bytes.between.snapshots=1000
 """
 
 
-def fetch() -> None:
-    if any(JARS.glob("kafka_2.13-*.jar")):
-        return
-    JARS.mkdir(parents=True, exist_ok=True)
-    (JARS / "pom.xml").write_text(POM)
-    goal = ["dependency:copy-dependencies", f"-DoutputDirectory={JARS}", "-DincludeScope=runtime"]
-    subprocess.run(["mvn", "-q", "-B", *goal], cwd=JARS, check=True)
-
-
-def java(main: str, *arguments: str) -> list[str]:
-    return [*JVM, "-cp", f"{JARS}/*", main, *arguments]
+def tool(main: str, *arguments: str) -> list[str]:
+    """The command line of one of Kafka's own programs; its jars come when they are first needed."""
+    return java.tool(java.command({}), software.get(VERSION).libs, main, *arguments)
 
 
 # --- what Kafka writes --------------------------------------------------------------------
@@ -83,10 +63,10 @@ def broker(work: Path) -> Iterator[str]:
         CONFIGURATION.format(client=client, controller=controller, data=work / "data")
     )
     file = str(configuration)
-    storage = java("kafka.tools.StorageTool", "format", "-t", "kafka-files-0000000000", "-c", file)
+    storage = tool("kafka.tools.StorageTool", "format", "-t", "kafka-files-0000000000", "-c", file)
     subprocess.run(storage, check=True, capture_output=True)
     with (work / "node.log").open("wb") as log:
-        process = subprocess.Popen(java("kafka.Kafka", file), stdout=log, stderr=log)
+        process = subprocess.Popen(tool("kafka.Kafka", file), stdout=log, stderr=log)
         try:
             yield f"127.0.0.1:{client}"
         finally:
@@ -164,14 +144,13 @@ def keep(source: Path, into: Path) -> None:
 
 
 def dump(path: Path) -> None:
-    command = java("kafka.tools.DumpLogSegments", "--deep-iteration", "--files", str(path))
+    command = tool("kafka.tools.DumpLogSegments", "--deep-iteration", "--files", str(path))
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     path.with_name(path.name + ".dump").write_text(text.replace(f"{path.parent}/", ""))
 
 
 def main() -> None:
     into = Path(sys.argv[1]) if sys.argv[1:] else STORED
-    fetch()
     shutil.rmtree(into, ignore_errors=True)
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)

@@ -22,6 +22,8 @@ from typing import Any, Final, TypeVar
 import numba
 from numba import njit, types
 
+from framework.caches import caches
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 FOLDER: Final = "kernels"
@@ -137,7 +139,7 @@ def _base(module: str) -> Path:
     beside = Path(file or "").parent / "__pycache__"
     if file and os.access(beside if beside.exists() else beside.parent, os.W_OK):
         return beside
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kraft-proof"
+    return caches()
 
 
 def _sources(module: str) -> dict[str, str]:

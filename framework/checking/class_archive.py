@@ -5,11 +5,12 @@ parses and verifies each is up in half of the processor time.
 one, or with one of another Java or of other jars, a JVM does as it always did, and says nothing.
 """
 
-import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+from framework.caches import caches
 
 _DUMP_S: Final = 300.0
 """A JVM may take so long to write its classes: it never does, beside whatever else there is."""
@@ -19,8 +20,7 @@ def archive() -> Path:
     """Where the classes are kept."""
     from pyspark import __version__
 
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "kraft-proof" / f"spark-{__version__}.jsa"
+    return caches() / f"spark-{__version__}.jsa"
 
 
 def sharing() -> str:

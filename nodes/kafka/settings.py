@@ -6,12 +6,10 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from framework.errors import UsageError
 from framework.plugins.system import NodeSpec
+from nodes.adapting.properties import of_layout, refuse
 from nodes.kafka.software import HOME, JAVA_HOME, VERSION
 
-LISTENERS: Final = {"client": "CLIENT", "controller": "CONTROLLER"}
-"""Port -> the listener's name in the configuration."""
 HEAP: Final = "heap"
 OURS: Final = frozenset({HEAP, HOME, JAVA_HOME, VERSION})
 """Settings that are the adapter's own, not Kafka's."""
@@ -81,25 +79,13 @@ def node_settings(
     """A node's server.properties: what a run gives it of its own accord, and over that what is
     `wanted`. `addresses`: node -> IPv4 address."""
     spec = nodes[node]
-    listeners = [
-        f"{LISTENERS[name]}://{addresses[node]}:{port}" for name, port in spec.ports.items()
-    ]
-    voters = [
-        f"{each.ids['controller']}@{addresses[name]}:{each.ports['controller']}"
-        for name, each in sorted(nodes.items())
-        if each.votes
-    ]
     brokers = sum("broker" in each.roles for each in nodes.values())
     copies = {f"{topic}.replication.factor": str(min(3, brokers)) for topic in INTERNAL}
     own = {
-        "process.roles": ",".join(sorted(spec.roles)),
+        **of_layout(node, nodes, addresses, workdir=workdir),
         "node.id": str(node_id(spec)),
-        "listeners": ",".join(listeners),
-        "listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "inter.broker.listener.name": "CLIENT",
         "controller.listener.names": "CONTROLLER",
-        "controller.quorum.voters": ",".join(voters),
-        "log.dirs": f"{workdir}/data",
         **SHORT,
         **SMALL,
         **copies,
@@ -138,5 +124,4 @@ def _short(seed: str) -> str:
 def check(nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]) -> None:
     """Raises `UsageError` for settings (node -> key -> value) that the layout decides."""
     for spec in nodes:
-        if fixed := sorted(FIXED & settings.get(spec.name, {}).keys()):
-            raise UsageError(f"--set {fixed[0]}: the layout of the cluster decides that (--nodes)")
+        refuse(settings.get(spec.name, {}).keys(), FIXED)

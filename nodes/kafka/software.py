@@ -6,7 +6,6 @@ nothing needs a network. A build of one's own is any directory with `libs/` (`--
 """
 
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -16,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from framework.caches import caches
 from framework.errors import EngineError, UsageError
 from nodes.kafka.releases import Release, newest, release
 
-CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kraft-proof"
+CACHE: Final = caches()
 VERSION, HOME, JAVA_HOME = "version", "home", "java_home"
 POM: Final = Path(__file__).parent / "pom.xml"
 _PLUGIN: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"

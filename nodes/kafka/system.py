@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from framework.errors import UsageError
 from framework.evidence.kinds import Evidence
 from framework.history.event import Recorded
 from framework.plugins.dialect import Dialect
@@ -181,6 +180,3 @@ class KafkaSystem(System):
     def dialect(self) -> Dialect:
         """What clients of Kafka's protocol must know to speak with these nodes."""
         return DIALECT
-
-    def extra_broker(self, cluster: Cluster, *, broker_id: int, number: int, slot: int) -> object:
-        raise UsageError("system kafka has no extra brokers yet")

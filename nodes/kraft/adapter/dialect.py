@@ -14,7 +14,8 @@ from kio.static.primitive import i8, i16, i64, u16
 from framework.history.event import Invocation, Json
 from framework.plugins.dialect import Dialect, Exchange, UnexpectedResponse
 from framework.plugins.outcomes import Answer, Ok, Refused
-from nodes.kraft.adapter.outcomes import OUTCOMES, name_of
+from nodes.adapting.codes import name_of
+from nodes.kraft.adapter.outcomes import OUTCOMES
 from nodes.kraft.adapter.states import NAMES, STATES
 from nodes.kraft.ids import BrokerEpoch, BrokerId
 from nodes.kraft.wire.debug import (

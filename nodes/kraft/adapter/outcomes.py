@@ -18,15 +18,7 @@ from typing import Final
 from kio.schema.errors import ErrorCode
 
 from framework.plugins.outcomes import ABSENT, OUT_OF_RANGE, PRESENT, STALE, OutcomeTable
-
-
-def name_of(code: int) -> str:
-    """The code's name in Kafka's spelling; a number that Kafka does not have, as it is."""
-    try:
-        return ErrorCode(code).name.upper()
-    except ValueError:
-        return f"UNKNOWN_CODE_{code}"
-
+from nodes.adapting.codes import name_of
 
 _FAILS: Final = (
     ErrorCode.unknown_topic_or_partition,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from framework.seeds import stream
+from nodes.adapting.properties import LISTENERS
 from nodes.kraft.adapter.certificates import Authority, common_name
 from nodes.kraft.endpoints import WITH_SASL, WITH_TLS, protocol_map
 from nodes.kraft.net.secure import ChannelSecurity
@@ -23,8 +24,6 @@ from nodes.kraft.security.sasl import Login
 from nodes.kraft.security.tls import TlsSettings, client_context
 from nodes.kraft.settings import names
 
-LISTENERS: Final = {"client": "CLIENT", "controller": "CONTROLLER"}
-"""A port of the layout -> its listener's name."""
 NODE: Final = "node"
 CLIENT: Final = "client"
 NAMED: Final = frozenset({"User:node", "User:client", "User:CN=node", "User:CN=client"})

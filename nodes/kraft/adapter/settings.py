@@ -7,8 +7,8 @@ from typing import Final
 
 from framework.errors import UsageError
 from framework.plugins.system import NodeSpec
+from nodes.adapting.properties import of_layout, refuse
 from nodes.kraft.adapter import security
-from nodes.kraft.adapter.security import LISTENERS
 from nodes.kraft.config import Config, ConfigError, from_settings
 from nodes.kraft.endpoints import WITH_SASL
 from nodes.kraft.security.sasl import Login
@@ -56,23 +56,11 @@ def _own(
     seed: int,
 ) -> dict[str, str]:
     spec = nodes[node]
-    listeners = [
-        f"{LISTENERS[name]}://{addresses[node]}:{port}" for name, port in spec.ports.items()
-    ]
-    voters = [
-        f"{each.ids['controller']}@{addresses[name]}:{each.ports['controller']}"
-        for name, each in sorted(nodes.items())
-        if each.votes
-    ]
     settings = {
         "node.name": node,
-        "process.roles": ",".join(sorted(spec.roles)),
+        **of_layout(node, nodes, addresses, workdir=workdir),
         "cluster.id": "kraft-proof",
-        "listeners": ",".join(listeners),
-        PROTOCOLS: "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "controller.listeners": "CONTROLLER",
-        "controller.quorum.voters": ",".join(voters),
-        "log.dirs": f"{workdir}/data",
         EVENTS: f"{workdir}/events.jsonl",
         "metrics.listener": f"{addresses[node]}:{METRICS_PORT}",
         "random.seed": str(seed),
@@ -100,8 +88,7 @@ def check(nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]) 
     configs = {}
     for node in by_name:
         wanted = settings.get(node, {})
-        if fixed := sorted(FIXED & wanted.keys()):
-            raise UsageError(f"--set {fixed[0]}: the layout of the cluster decides that (--nodes)")
+        refuse(wanted.keys(), FIXED)
         if wanted.get(EVENTS):
             raise UsageError(f"--set {EVENTS}: a run decides where it is; empty, nodes write none")
         if made := sorted(security.MADE & wanted.keys()):

@@ -4,7 +4,8 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from framework.plugins.outcomes import CLIENT_TIMED_OUT, Failure, Refused
-from nodes.kraft.adapter.outcomes import OUTCOMES, name_of
+from nodes.adapting.codes import name_of
+from nodes.kraft.adapter.outcomes import OUTCOMES
 
 FAIL = {3, 10, 14, 17, 19, 22, 25, 27, 29, 30, 31, *range(35, 43), 74, 77, 95, 100, 101, 102, 104}
 FAIL |= {107, 119}
