@@ -1,10 +1,10 @@
 """Stored runs: finding their folders, and what their plans and ledgers say."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,6 +54,30 @@ FAULTS: Final = pa.schema(
         "entries": pa.string(),
     }
 )
+
+
+class StoredPlan(Mapping[str, Any]):
+    """A run's plan.json, which is read again whenever somebody looks who is not the last to have
+    looked: plans of thousands of runs are some KB each. Raises `UsageError`."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __getitem__(self, key: str) -> Any:
+        return _last_read(self._path)[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_last_read(self._path))
+
+    def __len__(self) -> int:
+        return len(_last_read(self._path))
+
+
+@lru_cache(maxsize=1)
+def _last_read(path: Path) -> Mapping[str, Any]:
+    return _read_plan(path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,10 +148,12 @@ def runs_at(path: Path) -> list[Path]:
 
 def read_run(folder: Path) -> StoredRun:
     """Raises `UsageError` if the folder is not a run's."""
-    plan = _read_plan(folder / PLAN)
+    _last_read.cache_clear()  # it may be another one by now
+    plan = StoredPlan(folder / PLAN)
+    zero = plan["time_zero_ns"]
     if not (folder / HISTORY).exists():
         raise UsageError(f"{folder}: not the folder of a run: it has no {HISTORY}")
-    if type(plan["time_zero_ns"]) is not int:
+    if type(zero) is not int:
         raise UsageError(f"{folder / PLAN}: time_zero_ns is no whole number: the run never began")
     run = "/".join(folder.parts[-2:])
     return StoredRun(info=RunInfo(run=run, path=str(folder), plan=plan))

@@ -213,7 +213,7 @@ def finish(info: RunInfo, draft: Path, parts: Iterable[Mapping[str, Any]]) -> tu
         notes=said.pop("notes"),
         counts=Counts(**said),
     )
-    (draft / PLANNED).write_text(json.dumps(info.plan, default=str))
+    (draft / PLANNED).write_text(json.dumps(dict(info.plan), default=str))
     (draft / MANIFEST).write_text(json.dumps(asdict(manifest)))
     draft.chmod(0o755)
     if draft.parent != Path(info.path):

@@ -1,6 +1,6 @@
 """Results that are packed are the results that they were."""
 
-import sys
+import tracemalloc
 from pathlib import Path
 
 from framework.checking.clauses import ClauseResult
@@ -48,7 +48,14 @@ def test_they_come_back_as_they_were_by_path_and_again() -> None:
     assert list(packed) == list(packed) == expected and len(packed) == 3
 
 
-def test_a_packed_result_is_small() -> None:
-    packed = Packed([result("a")])
-    ((_, kept),) = packed._packed
-    assert sys.getsizeof(kept) < 2_000
+def test_they_take_no_memory() -> None:
+    many = Packed([result("a")])
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        many.extend(result(str(number)) for number in range(300))
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(many) == 301
+    assert after - before < 300 * 1_000
