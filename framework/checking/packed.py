@@ -15,7 +15,7 @@ class Packed(Iterable[RunResult]):
     memory a run rather than more than a hundred KB."""
 
     def __init__(self, results: Iterable[RunResult] = ()) -> None:
-        self._file = TemporaryFile(prefix="kraft-proof-")
+        self._file = TemporaryFile(prefix="kraft-proof-")  # noqa: SIM115 - as long as itself
         self._places: list[tuple[Path, int, int]] = []
         """Path, first byte, bytes of each in turn."""
         self.extend(results)
