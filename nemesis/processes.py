@@ -1,7 +1,7 @@
 """What faults against processes share: their options and victims, and one act on all at once."""
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -42,6 +42,9 @@ class Victims:
 
     def to_json(self) -> Mapping[str, Json]:
         return {node: {"deed": self.act, "pid_file": file} for node, file in self.pid_files.items()}
+
+    def processes_of(self) -> Collection[str]:
+        return self.pid_files.keys()
 
     def each(self, act: Callable[[str], T]) -> dict[str, T]:
         """Do something for every victim at once. An error is raised after all have ended."""

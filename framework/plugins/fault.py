@@ -7,7 +7,7 @@ an `Injection` is a fault with its victims, written down before anything is done
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, Self, runtime_checkable
+from typing import Final, Literal, Protocol, Self, runtime_checkable
 
 from framework.generators.base import Generator
 from framework.generators.sources import op
@@ -40,6 +40,10 @@ class FaultOp:
             case "start" | "stop" if fault:
                 return cls(verb, fault)
         return None
+
+
+DOWN: Final = "down"
+"""In the result of a start that was skipped: nodes for whose processes it has to wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +84,16 @@ class Sparing(Protocol):
 
     def spares(self, cluster: Cluster) -> Collection[str]:
         """Nodes that work on, and reach each other."""
+
+
+@runtime_checkable
+class OnProcesses(Protocol):
+    """An injection that does something to the processes of its victims. While another fault has
+    ended one of those it is not made: what is drawn waits until that one is healed
+    (`framework.plugins.schedules`), a script goes on without it."""
+
+    def processes_of(self) -> Collection[str]:
+        """The nodes whose processes are to run when it is made."""
 
 
 class Fault(Protocol):

@@ -1,20 +1,20 @@
 """When faults start and stop: the schedules that nemeses choose from.
 
 A gap that is drawn lies evenly between half and one and a half times its mean, so that a fault
-always lasts long enough to bite.
+always lasts long enough to bite. What is drawn waits for nodes that another fault has taken down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
-from framework.generators import Context, Generator, Offer, Pending, assign
+from framework.generators import PENDING, Context, Generator, Offer, Pending, assign
 from framework.generators.randomness import below, unit
 from framework.history.event import Event
-from framework.plugins.fault import FaultOp
+from framework.plugins.fault import DOWN, FaultOp
 
 NS_PER_S: Final = 1_000_000_000
 _WHICH: Final = 0x7768696368
@@ -27,13 +27,19 @@ Step: TypeAlias = tuple[int, FaultOp]
 @dataclass(frozen=True, slots=True)
 class Timetable:
     """Steps one after another. `step` gives the one of a turn (0, 1, ...) from the seed; None:
-    that was the last. A step that finds the nemesis busy is late; the next waits all its time."""
+    that was the last. A step that finds the nemesis busy is late; the next waits all its time.
+    `patient`: a start that found its victims down is made again when a fault has been stopped;
+    `waiting`: for that."""
 
     step: Callable[[int, int], Step | None]
+    patient: bool = False
     turn: int = 0
     due: int | None = None
+    waiting: bool = False
 
     def offer(self, context: Context) -> Offer | None:
+        if self.waiting:
+            return Offer(PENDING, self)
         step = self.step(context.seed, self.turn)
         if step is None:
             return None
@@ -45,10 +51,22 @@ class Timetable:
         taken = assign(context, what.op())
         if isinstance(taken, Pending):
             return Offer(taken, self)
-        return Offer(taken, Timetable(self.step, self.turn + 1))
+        return Offer(taken, replace(self, turn=self.turn + 1, due=None))
 
     def update(self, context: Context, event: Event) -> Generator:
-        return self
+        what = FaultOp.parse(event.f)
+        if event.type == "invoke" or what is None or not self.patient:
+            return self
+        if self.waiting:
+            return self if what.verb == "start" else replace(self, due=context.time, waiting=False)
+        mine = self.step(context.seed, self.turn - 1) if self.turn else None
+        if mine is None or mine[1] != what or not _found_down(event):
+            return self
+        return replace(self, turn=self.turn - 1, waiting=True)
+
+
+def _found_down(started: Event) -> bool:
+    return isinstance(started.value, Mapping) and DOWN in started.value
 
 
 def alternate(fault: str, interval_s: float) -> Generator:
@@ -59,7 +77,8 @@ def alternate(fault: str, interval_s: float) -> Generator:
 def once_at_a_time(faults: Sequence[str], interval_s: float) -> Generator:
     """Starts and stops in turns, endlessly, one of the faults drawn for each turn: never two of
     them at once. Drawn gaps with this mean."""
-    return Timetable(partial(_in_turns, tuple(faults), interval_s * NS_PER_S))
+    drawn = partial(_in_turns, tuple(faults), interval_s * NS_PER_S)
+    return Timetable(drawn, patient=True)
 
 
 def sequence(steps: Sequence[tuple[float, FaultOp]]) -> Generator:

@@ -12,7 +12,7 @@ import tenacity
 
 from framework.errors import EngineError
 from framework.history.event import Completion, Invocation, Json
-from framework.plugins.fault import Fault, FaultOp, Injection, Probe, Sparing
+from framework.plugins.fault import DOWN, Fault, FaultOp, Injection, OnProcesses, Probe, Sparing
 from framework.plugins.system import Cluster, NodeState
 from framework.run.ledger import Entry, Ledger
 from framework.seeds import stream
@@ -77,7 +77,8 @@ class Active:
 class FaultDriver:
     """Executes operations of the nemesis process.
 
-    `start-<fault>` plans, writes down, injects and probes; `stop-<fault>` heals and probes;
+    `start-<fault>` plans, writes down, injects and probes, or, where another fault has ended a
+    process that it needs, leaves it at that; `stop-<fault>` heals and probes;
     `heal` heals whatever is active; `settle` waits until the cluster agrees; `phase` marks.
     Different faults may be active at the same time, each once.
     """
@@ -152,8 +153,11 @@ class FaultDriver:
             return {"skipped": f"{name} is already active"}
         fault = self._faults[name]
         rng = stream(self._cluster.seed, "nemesis", name, self._drawn[name])
-        self._drawn[name] += 1
         injection = fault.plan(self._cluster, self._targets, find_leader(self._cluster), rng)
+        if down := self._down(injection):
+            why = ", ".join(f"{node} is down by {label}" for node, label in down.items())
+            return {"skipped": why, DOWN: sorted(down)}
+        self._drawn[name] += 1
         spared = injection.spares(self._cluster) if isinstance(injection, Sparing) else None
         active = Active(injection, self._ledger.plan(fault, injection, spared))
         self._active[name] = active
@@ -166,6 +170,18 @@ class FaultDriver:
             active.entry.failed(error)
         self._show()
         return active.describe(self._look(active, "probed-during").bites)
+
+    def _down(self, injection: Injection) -> dict[str, str]:
+        """Of the nodes whose processes it needs, those whose process another fault has ended: and
+        which one."""
+        needed = injection.processes_of() if isinstance(injection, OnProcesses) else ()
+        return {
+            node: active.label
+            for active in self._active.values()
+            if self._faults[active.entry.fault].ends_processes
+            for node in active.entry.victims
+            if node in needed
+        }
 
     def _stop(self, name: str) -> Json:
         if name not in self._active:

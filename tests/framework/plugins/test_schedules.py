@@ -4,9 +4,10 @@ from itertools import pairwise
 
 import pytest
 
-from framework.generators import Generator, simulate, time_limit
+from framework.generators import Generator, any_of, simulate, time_limit
 from framework.generators import nemesis as on_nemesis
-from framework.plugins.fault import FaultOp
+from framework.history.event import Completion, Event, Invocation
+from framework.plugins.fault import DOWN, FaultOp
 from framework.plugins.schedules import alternate, once_at_a_time, one_shot, sequence
 
 NS = 10**9
@@ -48,6 +49,57 @@ def test_once_at_a_time_never_has_two_faults() -> None:
         else:
             active.remove(what.fault)
     assert seen == {"rain", "snow", "fog"}
+
+
+class Weather:
+    """The completions of two faults: `rain` is skipped, as `result` says, while `snow` holds."""
+
+    def __init__(self, result: str) -> None:
+        self.snow = False
+        self.result = result
+        self.skipped = 0
+
+    def __call__(self, op: Invocation, n: int) -> tuple[int, Completion]:
+        if op.f.endswith("snow"):
+            self.snow = op.f.startswith("start")
+        elif op.f == "start-rain" and self.snow:
+            self.skipped += 1
+            return 10, op.completed("info", {"skipped": "why", self.result: ["n1"]})
+        return 10, op.completed("info", {"bit": True})
+
+
+def weather(result: str, rain: Generator) -> tuple[Weather, list[Event]]:
+    """`rain` beside drawn snow, for 300 s."""
+    answers = Weather(result)
+    both = any_of(on_nemesis(rain), on_nemesis(alternate("snow", 7.0)))
+    return answers, simulate(time_limit(300, both), threads=1, seed=3, completion=answers)
+
+
+def test_what_is_drawn_waits_for_nodes_that_another_fault_has_taken_down() -> None:
+    answers, events = weather(DOWN, alternate("rain", 4.0))
+    assert answers.skipped > 3, "else it shows nothing"
+    done = [event for event in events if event.type == "info"]
+    for at, event in enumerate(done):
+        if event.f == "start-rain" and DOWN in event.value:
+            after, again = done[at + 1 : at + 3]
+            assert (after.f, again.f) == ("stop-snow", "start-rain")
+            assert again.value == {"bit": True}
+    rain = [each.f for each in done if each.f.endswith("rain") and DOWN not in each.value]
+    assert rain == ["start-rain", "stop-rain"] * (len(rain) // 2) + rain[2 * (len(rain) // 2) :]
+
+
+def test_what_was_skipped_for_another_reason_is_not_made_again() -> None:
+    answers, events = weather("other", alternate("rain", 4.0))
+    assert answers.skipped > 3
+    rain = [each.f for each in events if each.type == "info" and each.f.endswith("rain")]
+    assert all(one != other for one, other in pairwise(rain)), "in turns"
+
+
+def test_a_script_waits_for_nobody() -> None:
+    steps = [(1.0 + turn % 2, FaultOp(("start", "stop")[turn % 2], "rain")) for turn in range(60)]
+    answers, events = weather(DOWN, sequence(steps))
+    assert answers.skipped > 3
+    assert sum(each.f.endswith("rain") for each in events if each.type == "invoke") == len(steps)
 
 
 def test_one_shot_holds_until_it_is_reported_otherwise() -> None:

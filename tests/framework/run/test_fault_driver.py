@@ -13,7 +13,7 @@ import pytest
 
 from framework.errors import EngineError, UsageError
 from framework.history.event import Invocation, Json
-from framework.plugins.fault import Probe
+from framework.plugins.fault import DOWN, Probe
 from framework.plugins.host import Ability, HostProvider
 from framework.plugins.system import Cluster, NodeSpec
 from framework.run.faults import FaultDriver
@@ -205,6 +205,85 @@ def test_different_faults_are_active_at_the_same_time(tmp_path: Path) -> None:
     assert do(driver, "start-a") == {"skipped": "a is already active"}
     do(driver, "stop-a")
     assert (first.holds, second.holds) == (False, True)
+
+
+@dataclass(frozen=True)
+class ProcessInjection(PaperInjection):
+    def processes_of(self) -> list[str]:
+        return [self.node]
+
+
+class OnProcess(Paper):
+    """Aimed at the process of one node, always the same."""
+
+    victim = "n1"
+
+    def plan(self, *_: Any) -> ProcessInjection:
+        return ProcessInjection(self, self.victim)
+
+
+class Ending(OnProcess):
+    ends_processes = True
+
+
+def test_what_needs_a_process_that_another_fault_has_ended_is_not_injected(tmp_path: Path) -> None:
+    kill, pause = Ending("kill"), OnProcess("pause")
+    driver, _ = driver_of(tmp_path, kill, pause)
+    do(driver, "start-kill")
+    assert do(driver, "start-pause") == {"skipped": "n1 is down by kill one", DOWN: ["n1"]}
+    assert not pause.holds
+    assert "pause" not in dict(steps(tmp_path)), "no injection that did not bite"
+    assert do(driver, "stop-pause") == {"skipped": "pause is not active"}
+    do(driver, "stop-kill")
+    assert do(driver, "start-pause")["bit"] is True
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (OnProcess("freeze"), OnProcess("pause")),  # ends nothing
+        (OnProcess("pause"), Ending("kill")),  # and can be ended
+        (Ending("kill"), Paper("cut")),  # needs no process
+    ],
+)
+def test_what_needs_none_that_was_ended_is_injected(
+    tmp_path: Path, first: Paper, second: Paper
+) -> None:
+    driver, _ = driver_of(tmp_path, first, second)
+    do(driver, f"start-{first.name}")
+    assert do(driver, f"start-{second.name}")["bit"] is True
+
+
+def test_what_needs_another_nodes_process_is_injected(tmp_path: Path) -> None:
+    kill, pause = Ending("kill"), OnProcess("pause")
+    pause.victim = "n2"
+    driver, _ = driver_of(tmp_path, kill, pause)
+    do(driver, "start-kill")
+    assert do(driver, "start-pause")["bit"] is True
+
+
+def test_who_waits_is_aimed_at_the_same_victims_afterwards(tmp_path: Path) -> None:
+    """What was not injected takes no draw: else victims would depend on how often it waited."""
+
+    class Drawn(Paper):
+        def plan(self, *given: Any) -> ProcessInjection:
+            drawn = super().plan(*given).node
+            planned.append(drawn)
+            kill.victim = kill.victim or drawn
+            return ProcessInjection(self, drawn)
+
+    planned: list[str] = []
+    kill, pause = Ending("kill"), Drawn("pause")
+    kill.victim = ""
+    driver, _ = driver_of(tmp_path, kill, pause)
+    do(driver, "start-pause")  # only to know whom it draws
+    do(driver, "stop-pause")
+    (tmp_path / "other").mkdir()
+    driver, _ = driver_of(tmp_path / "other", kill, pause)
+    do(driver, "start-kill")
+    assert DOWN in do(driver, "start-pause") and DOWN in do(driver, "start-pause")
+    do(driver, "stop-kill")
+    assert list(do(driver, "start-pause")["victims"]) == [planned[0]]
 
 
 def test_what_a_schedule_asks_and_nobody_can_do_is_the_engines_failure(tmp_path: Path) -> None:
