@@ -1,7 +1,8 @@
 """Consumer groups keep what they promise their members, whoever coordinates them (D.18 for groups).
 
 Judged from clients' operations alone. A member has joined once it was told its part of a generation
-(`join`; by `assignment` it tells later what it had been told); by then the generation is on its
+(`join`, or, where that was not told in time, the first `assignment`; by others it tells later what
+it had been told); by then the generation is on its
 coordinator's disk. What a group has committed in a partition is told by a question (`committed`),
 and by where a new member begins. The clauses:
 
@@ -118,9 +119,11 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Somebody was told its part of a generation. `late`: at any time before it said so."""
+    """Somebody was told its part of a generation. `late`: at any time before it said so. `since`:
+    the operation, from the join on to which it was told."""
 
     operation: Operation
+    since: Operation
     group: str
     member: str
     generation: int
@@ -243,7 +246,7 @@ def group_run(operations: Iterable[Operation]) -> GroupRun:
     positions = [each for join in joins for each in _positions(join)]
     reads = [each for each in by_f["fetch"] if each.ok and "group" in each.value]
     return GroupRun(
-        memberships=[_membership(each) for each in joins],
+        memberships=list(_memberships(joins, by_f["join"])),
         commits=[_commit(each) for each in by_f["commit"] if not each.failed],
         refused=[_commit(each) for each in by_f["commit"] if each.failed and each.asserts == STALE],
         answers=[
@@ -258,14 +261,32 @@ def group_run(operations: Iterable[Operation]) -> GroupRun:
     )
 
 
-def _membership(join: Operation) -> Membership:
+def _memberships(told: Iterable[Operation], joins: Iterable[Operation]) -> Iterator[Membership]:
+    """`told`: joins and assignments that say a part; `joins`: all. Who is told by an assignment
+    first was given that, or an older part, after it began to join."""
+    begun: dict[tuple[str, str], Operation] = {}
+    for each in joins:
+        begun.setdefault(_who(each), each)
+    for each in sorted(told, key=lambda each: each.index):
+        join = begun.pop(_who(each), None)
+        if each.f == "join" or join is None or not join.failed or not join.precedes(each):
+            yield _membership(each, each, late=each.f != "join")
+        else:
+            yield _membership(each, replace(each, index=join.index), late=False)
+
+
+def _who(operation: Operation) -> tuple[str, str]:
+    return str(operation.value["group"]), str(operation.value["member"])
+
+
+def _membership(join: Operation, since: Operation, *, late: bool) -> Membership:
     return Membership(
         join,
-        str(join.value["group"]),
-        str(join.value["member"]),
+        since,
+        *_who(join),
         int(join.result["generation"]),
         [str(key) for key in join.result.get("assigned") or ()],
-        late=join.f != "join",
+        late=late,
     )
 
 
@@ -372,12 +393,14 @@ def _side_by_side(run: GroupRun) -> bool:
 @dataclass(frozen=True, slots=True)
 class Shown:
     """An answer shows that a group was in a generation (-1: it shows nothing). `due`: it must be no
-    older than what was shown before; what is told late is not asked for that."""
+    older than what was shown before; what is told late is not asked for that. `witness`: the
+    operation itself, where `operation` begins with an earlier one."""
 
     operation: Operation
     generation: int
     due: int
     what: str
+    witness: Operation
 
     @property
     def commits(self) -> bool:
@@ -389,12 +412,13 @@ def _shown(run: GroupRun) -> Mapping[str, Sequence[Shown]]:
     found: dict[str, list[Shown]] = defaultdict(list)
     for each in run.memberships:
         number, due = each.generation, NEVER if each.late else each.generation
-        found[each.group].append(Shown(each.operation, number, due, f"{each.member} had joined"))
+        what = f"{each.member} had joined"
+        found[each.group].append(Shown(each.since, number, due, what, each.operation))
     for commit in (*run.commits, *run.refused):
         number = commit.generation if commit.taken else -1
         if commit.generation >= 0 and (commit.taken or commit.operation.failed):
-            shown = Shown(commit.operation, number, commit.generation, "a commit was taken")
-            found[commit.place[0]].append(shown)
+            asked, due = commit.operation, commit.generation
+            found[commit.place[0]].append(Shown(asked, number, due, "a commit was taken", asked))
     return found
 
 
@@ -413,8 +437,8 @@ def old_generations_refused(run: GroupRun) -> Seen:
         finding(
             f"group {group}: a commit of generation {after.generation} was taken (operation "
             f"{after.operation.index}), after {before.what} in generation {before.generation} "
-            f"(operation {before.operation.index})",
-            [before.operation, after.operation],
+            f"(operation {before.witness.index})",
+            [before.witness, after.witness],
         )
         for group, before, after in older
         if after.operation.ok
@@ -427,10 +451,10 @@ def old_generations_refused(run: GroupRun) -> Seen:
 def generations_rise(run: GroupRun) -> Seen:
     found = [
         finding(
-            f"group {group} went back: operation {after.operation.index} joined it in generation "
+            f"group {group} went back: operation {after.witness.index} joined it in generation "
             f"{after.generation}, after {before.what} in generation {before.generation} "
-            f"(operation {before.operation.index})",
-            [before.operation, after.operation],
+            f"(operation {before.witness.index})",
+            [before.witness, after.witness],
         )
         for group, before, after in _older(run)
         if not after.commits
@@ -442,7 +466,7 @@ def generations_rise(run: GroupRun) -> Seen:
         end = each.operation.end
         if end is not None:
             first[each.group] = min(first.get(each.group, end), end)
-    after = sum(first[each.group] < each.operation.index for each in joins)
+    after = sum(first[each.group] < each.since.index for each in joins)
     return Seen(RISE.count(after, "clients joined no group three times" if few else ""), found)
 
 

@@ -56,6 +56,13 @@ PRODUCE_SHARE, COMMITTED_SHARE, STALE_SHARE, METADATA_SHARE = 0.55, 0.15, 0.15, 
 MOVED: Final = frozenset({"REBALANCED", "POSITION_MOVED"})
 """Why a member has to be told anew what it reads."""
 GONE: Final = frozenset({"NO_MEMBER", "MEMBER_GONE", "MEMBER_SILENT"})
+NOT_ASSIGNED: Final = "NOT_ASSIGNED"
+"""A member waits for its part of a generation, and goes on."""
+PATIENCE: Final = 4
+"""Such answers in a row after which another one takes its place. Sooner does harm: a group waits
+for who vanished while it joined."""
+EARLY: Final = 2
+"""Departures for which nobody waits, so that also a short run has generations that are over."""
 FORMER_MEMBER: Final = "former"
 FORMER: Final = 6
 """Memberships that are remembered after their end."""
@@ -157,10 +164,12 @@ class Groups(KafkaWorkload):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
     """What a process knows of the member that it is. `generation`: None until it is told what to
-    read. `positions`: key -> where it goes on; `committed`: key -> what it committed of that."""
+    read; `waited`: how often it was not. `positions`: key -> where it goes on; `committed`: key ->
+    what it committed of that."""
 
     name: str
     generation: int | None = None
+    waited: int = 0
     id: str = ""
     positions: Mapping[str, int] = field(default_factory=dict)
     committed: Mapping[str, int] = field(default_factory=dict)
@@ -221,7 +230,10 @@ class Member:
 
     def _assigned(self, event: Event) -> Member | None:
         if event.type != "ok":
-            return None  # whatever it waits for, a new one may find
+            code = (event.error or ("",))[0]
+            if event.type == "info" or code != NOT_ASSIGNED or self.waited + 1 >= PATIENCE:
+                return None  # whatever it waits for, a new one may find
+            return replace(self, generation=None, waited=self.waited + 1)
         reported = Assigned.from_json(event.value)
         positions = dict(reported.positions)
         return Member(
@@ -278,14 +290,27 @@ class GroupOperations:
         return self._of_others(rng)
 
     def _of_member(self, rng: random.Random, member: Member, now_ns: int) -> Invocation:
-        if now_ns - self.departed_ns > self.options.churn_s * NS_PER_S:
-            return member.asking("leave" if self.departures % 2 else "crash")
+        if self._departs(member, now_ns):
+            early = self.departures < EARLY
+            return member.asking("leave" if early or self.departures % 2 else "crash")
         if member.generation is None or not member.positions:
             return member.asking("assignment")
         due = member.uncommitted()
         if due and rng.random() < COMMIT_SHARE:
             return member.commit(rng.choice(due))
         return member.fetch(rng.choice(sorted(member.positions)))
+
+    def _departs(self, member: Member, now_ns: int) -> bool:
+        """Nobody who still waits for its part. The first ones as soon as all have theirs, and have
+        something to commit too late."""
+        if member.generation is None:
+            return False
+        if now_ns - self.departed_ns > self.options.churn_s * NS_PER_S:
+            return True
+        whole = len(self.members) == self.members_at_once and all(
+            each.generation == self.newest for each in self.members.values()
+        )
+        return self.departures < EARLY and whole and any(member.positions.values())
 
     def _of_others(self, rng: random.Random) -> Invocation:
         draw, key = rng.random(), rng.choice(self.options.keys)

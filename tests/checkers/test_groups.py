@@ -35,6 +35,12 @@ def join(story: Story, member: str, generation: int, f: str = "join", **at: int)
     return story.op(f, None, of_member(member), assigned(generation, **at))
 
 
+def join_in_vain(story: Story, member: str) -> None:
+    """It waits for its part, and is told of it by an assignment."""
+    joining = story.invoke("join", None, of_member(member))
+    story.complete(joining, "fail", error="NOT_ASSIGNED")
+
+
 def a_commit(member: str, generation: int, offset: int, group: str = GROUP) -> dict[str, Any]:
     return {**of_member(member, group), "generation": generation, "offset": offset}
 
@@ -251,6 +257,21 @@ def test_joins_at_one_time_are_after_none() -> None:
     assert groups(story.run_events()).clauses["generations-rise"] == 0
 
 
+def test_who_waited_for_its_part_has_joined_as_well() -> None:
+    story = Story()
+    join(story, "a", 1, t0=0)
+    join_in_vain(story, "b")
+    join(story, "b", 2, "assignment", t1=0)
+    join(story, "b", 2, "assignment", t1=0)
+    assert groups(story.run_events()).clauses["generations-rise"] == (
+        "clients joined no group three times"
+    )
+    for member, generation in (("c", 3), ("d", 4)):
+        join_in_vain(story, member)
+        join(story, member, generation, "assignment", t1=0)
+    assert groups(story.run_events()).clauses["generations-rise"] == 3
+
+
 def test_nothing_is_seen_where_nobody_is_in_a_group() -> None:
     story = Story()
     produce(story, 0)
@@ -295,6 +316,13 @@ def a_commit_after_a_newer_commit(story: Story) -> None:
 def a_generation_that_comes_back(story: Story) -> None:
     join(story, "a", 2, t0=0)
     join(story, "b", 1, t1=0)
+
+
+@PLANTED.violation("went back", "in generation 1, after a had joined in generation 2", on=Story)
+def a_generation_that_comes_back_to_one_who_waited(story: Story) -> None:
+    join(story, "a", 2, t0=0)
+    join_in_vain(story, "b")
+    join(story, "b", 1, "assignment", t1=0)
 
 
 @PLANTED.violation("went back", "in generation 1, after a commit was taken", on=Story)
@@ -476,6 +504,19 @@ def old_assignment_reported_late(story: Story) -> None:
     join(story, "a", 1, "assignment", t0=0, t1=0)
 
 
+def older_than_what_was_shown_while_it_waited(story: Story) -> None:
+    join_in_vain(story, "b")
+    join(story, "a", 2, t0=0)
+    join(story, "b", 1, "assignment", t1=0)
+
+
+def older_by_the_second_assignment_of_one_who_waited(story: Story) -> None:
+    join_in_vain(story, "b")
+    join(story, "b", 2, "assignment", t1=0)
+    join(story, "a", 3, t0=0)
+    join(story, "b", 2, "assignment", t1=0)
+
+
 def reported_late_what_was_committed_over(story: Story) -> None:
     commit(story, 1, 2)
     commit(story, 2, 4, "b")
@@ -618,6 +659,8 @@ LOOK_ALIKES = [
     concurrent_with_a_join,
     told_no_place_to_begin,
     old_assignment_reported_late,
+    older_than_what_was_shown_while_it_waited,
+    older_by_the_second_assignment_of_one_who_waited,
     reported_late_what_was_committed_over,
     same_member_twice,
     other_group_in_an_older_generation,
@@ -719,11 +762,11 @@ def naive(ops: Sequence[Operation]) -> Broken:
     for one, other in itertools.combinations(joins, 2):
         if one.value["member"] != other.value["member"] and generation(one) == generation(other):
             broken.add(("one-owner", (generation(one),)))
-    for each in [*taken, *(join for join in joins if join.f == "join")]:
+    for each, since in [*((each, each) for each in taken), *joined(ops, joins)]:
         newer = [
             before
             for before in [*joins, *taken]
-            if before.precedes(each) and generation(before) > generation(each)
+            if before.precedes(since) and generation(before) > generation(each)
         ]
         clause = "old-generations-refused" if each.f == "commit" else "generations-rise"
         if newer:
@@ -743,6 +786,20 @@ def naive(ops: Sequence[Operation]) -> Broken:
         if None not in (offset, limit) and offset > limit:
             broken.add(("within-end", (ask.index,)))
     return broken | undelivered(ops)
+
+
+def joined(
+    ops: Sequence[Operation], told: Sequence[Operation]
+) -> Iterator[tuple[Operation, Operation]]:
+    """What told a member that it had joined, and what it asked for that by: the first assignment
+    after its first join, too, where that failed."""
+    yield from ((each, each) for each in told if each.f == "join")
+    for member in ("a", "b"):
+        asked = [each for each in ops if each.f == "join" and each.value["member"] == member]
+        mine = [each for each in told if each.value["member"] == member]
+        first = asked[:1] and mine[:1] and mine[0].f == "assignment" and asked[0].failed
+        if first and asked[0].precedes(mine[0]):
+            yield mine[0], asked[0]
 
 
 def generation(each: Operation) -> int:
@@ -849,7 +906,7 @@ def found(ops: Sequence[Operation]) -> Broken:
 def culprit(name: str, message: str, cited: Sequence[Operation]) -> Operation:
     kinds = {
         "old-generations-refused": ("commit",),
-        "generations-rise": ("join",),
+        "generations-rise": ("join", "assignment"),
         "delivered": ("produce",),
     }.get(name, ("committed", "join"))
     return max((each for each in cited if each.f in kinds), key=lambda each: each.index)

@@ -13,14 +13,14 @@ from histories import pairs
 
 from checkers.groups import groups
 from framework.evidence.run_events import RunEvents
-from framework.generators import clients, limit, phases, simulate, stagger
+from framework.generators import clients, limit, phases, simulate, stagger, time_limit
 from framework.history.event import NEMESIS, Event
 from framework.history.pairing import PHASE, Pairing
 from framework.plugins.outcomes import PRESENT, STALE
 from framework.plugins.system import NodeSpec
 from framework.plugins.workload import WorkloadOptions
 from framework.verdict import Verdict
-from workloads.groups import Groups, GroupsOptions
+from workloads.groups import EARLY, PATIENCE, Groups, GroupsOptions
 
 KEYS = GroupsOptions().keys
 THREADS = 6
@@ -35,7 +35,8 @@ class ReferenceGroup:
     """Callable as a completion function: partitions as lists, and one group that rebalances at
     once. `lose`: the share of operations whose answer is lost, half of them after they took effect;
     whoever asked is then no member any more; none is lost from operation `calm` on. `forget`:
-    commits are lost now and then; `old_generations`: their commits are taken."""
+    commits are lost now and then; `old_generations`: their commits are taken. `waits`: the share of
+    joins and assignments that are told nothing yet, whose member stays all the same."""
 
     def __init__(
         self,
@@ -44,8 +45,10 @@ class ReferenceGroup:
         calm: int = 10**9,
         forget: float = 0.0,
         old_generations: bool = False,
+        waits: float = 0.0,
     ) -> None:
         self.rng = random.Random(1)
+        self.waits = waits
         self.calm = calm
         self.lose, self.forget, self.old_generations = lose, forget, old_generations
         self.logs: dict[str, list[int]] = {key: [] for key in KEYS}
@@ -108,6 +111,8 @@ class ReferenceGroup:
         name = op.value["member"]
         if self.members.get(name) != op.process:
             return "NO_MEMBER"
+        if self.rng.random() < self.waits:
+            return "NOT_ASSIGNED"
         at, names = sorted(self.members).index(name), len(self.members)
         keys = KEYS[at::names]
         return {
@@ -281,6 +286,46 @@ def test_a_group_that_does_not_is_found_out(group: ReferenceGroup, says: str) ->
     outcome = judged(run(group))
     assert outcome.verdict is Verdict.INVALID
     assert any(says in each.message for each in outcome.findings)
+
+
+def test_who_is_told_nothing_in_time_goes_on_waiting_and_does_not_leave() -> None:
+    """Four times at most: then another one takes its place."""
+    waited: dict[str, int] = {}
+    in_turn = Counter[int]()
+    for op, end in pairs(main_phase(ReferenceGroup(waits=0.6))):
+        if op.f not in ("join", "assignment", "leave", "crash"):
+            continue
+        name = op.value["member"]
+        before = waited.pop(name, 0)
+        assert op.f in ("join", "assignment") or not before, "who waits does not go"
+        assert (op.f == "join") <= (not before), "who waits is not begun anew"
+        if end.type == "fail":
+            waited[name] = before + 1
+        in_turn[waited.get(name, 0)] += 1
+    assert max(in_turn) == PATIENCE and min(in_turn[each] for each in range(PATIENCE + 1)) > 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_group_whose_members_have_to_wait_is_valid(seed: int) -> None:
+    outcome = judged(run(ReferenceGroup(waits=0.4), seed=seed))
+    assert outcome.verdict is Verdict.VALID, [each.message for each in outcome.findings]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_short_run_has_generations_that_are_over(seed: int) -> None:
+    """Also where joining takes a second: within the first third of 20 s."""
+    group = ReferenceGroup()
+
+    def slowly(op: Event, n: int) -> tuple[int, Event]:
+        took, done = group(op, n)
+        return (10**9 if op.f == "join" else took), done
+
+    main = time_limit(6.6, stagger(1 / 20, Groups().generator(OPTIONS)))
+    history = simulate(clients(main), threads=THREADS, seed=seed, completion=slowly, max_ops=10**4)
+    outcome = judged(history)
+    assert outcome.clauses["generations-rise"] >= 2
+    assert outcome.clauses["old-generations-refused"] >= 2
+    assert [op.f for op, _ in pairs(history) if op.f in LOCAL][:EARLY] == ["leave"] * EARLY
 
 
 def test_the_seed_fixes_the_schedule() -> None:

@@ -295,12 +295,23 @@ def test_what_came_of_it_is_reported(
     assert client.invoke(operation).type == type_
 
 
-def test_a_join_that_fails_may_have_been_one_for_a_moment(
-    client: GroupsClient, stub: Callable[..., None]
+@pytest.mark.parametrize("answer", ["die", {"error": ["KafkaError", ""], "sent": True}])
+def test_a_join_that_ends_it_may_have_been_one_for_a_moment(
+    client: GroupsClient, stub: Callable[..., None], answer: Any
 ) -> None:
-    stub(join={"error": ["NOT_ASSIGNED", ""], "sent": False})
+    stub(join=answer)
     assert client.invoke(invoked("join", member="a")).type == "info"
     assert code(client.invoke(a_fetch())) == "NO_MEMBER"
+
+
+def test_a_member_that_is_not_told_its_part_in_time_goes_on_waiting(
+    client: GroupsClient, stub: Callable[..., None], tmp_path: Path
+) -> None:
+    stub(join={"error": ["NOT_ASSIGNED", ""], "sent": False})
+    done = client.invoke(invoked("join", member="a"))
+    assert (done.type, code(done)) == ("fail", "NOT_ASSIGNED")
+    assert client.invoke(invoked("assignment", member="a")).type == "ok"
+    assert asked(tmp_path) == [["a", {"do": "join"}], ["a", {"do": "assignment"}]], "one process"
 
 
 def test_a_member_that_does_not_answer_is_killed(

@@ -32,8 +32,9 @@ POSITION_MOVED: Final = "POSITION_MOVED"
 NOT_ASSIGNED: Final = "NOT_ASSIGNED"
 """No generation was complete in time."""
 
-JOIN_S: Final = 7.0
-"""After which no new step is begun."""
+JOIN_S: Final = 4.0
+"""After which no new step is begun. It goes on trying between operations: the next one waits as
+long again."""
 PAUSE_S: Final = 0.1
 POSITION_MS: Final = 800
 FETCH_S: Final = 0.6
@@ -159,7 +160,7 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
     def _assignment(self) -> Mapping[str, Any] | None:
         """A step on the way to it; None: there is none yet."""
         if not self.joined:
-            if all(self._consumer.partitions_for_topic(topic) for topic in self._topics):
+            if self._knows_topics():
                 self._consumer.subscribe(self._topics, listener=self)
             return None
         self.idle()
@@ -175,6 +176,12 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
             "positions": positions,
             "id": now.member_id,
         }
+
+    def _knows_topics(self) -> bool:
+        """`partitions_for_topic` alone waits for an answer for ever, while no broker gives one."""
+        first = [TopicPartition(topic, 0) for topic in self._topics]
+        self._consumer.end_offsets(first, timeout_ms=POSITION_MS)
+        return all(self._consumer.partitions_for_topic(topic) for topic in self._topics)
 
     def _position(self, partition: TopicPartition) -> int:
         position = self._consumer.position(partition, timeout_ms=POSITION_MS)

@@ -141,6 +141,8 @@ class GroupsClient:
         try:
             return self._member.ask("join")
         except MemberFailed as error:
+            if not error.sent and error.code not in _LOST:
+                raise  # it goes on trying, and will tell when it is asked for its assignment
             self._vanish()
             # It may have become a member for a moment.
             raise MemberFailed(error.code, str(error), sent=True) from error
