@@ -25,8 +25,9 @@ MOST_UNKNOWN: Final = 8
 """Operations of unknown fate after which a name retires: each of them doubles, at worst, what
 there is to search."""
 CONFIGURED_SHARE: Final = 0.5
-CONFIGS: Final = {"retention.ms": (60_000, 10**9), "max.message.bytes": (10**4, 10**6)}
-"""What creates ask for, each from least to most. Nobody produces to these topics."""
+CONFIGS: Final = {"segment.bytes": (2**20, 2**30), "max.message.bytes": (10**4, 10**6)}
+"""What creates ask for, each from least to most. Nobody produces to these topics, and every system
+that is tested takes these values: a node may refuse what it does not carry out."""
 WEIGHTS: Final = {"create": 6, "delete": 5, "describe": 6, "metadata": 3}
 
 

@@ -78,7 +78,7 @@ class Cluster:
             num_partitions=partitions,  # type: ignore[arg-type]
             replication_factor=-1,  # type: ignore[arg-type]
             assignments=(),
-            configs=(CreatableTopicConfig(name="retention.ms", value="1"),),
+            configs=(CreatableTopicConfig(name="max.message.bytes", value="1"),),
         )
         return self.ask(CreateTopicsRequest(topics=(topic,), timeout=SECOND, validate_only=False))  # type: ignore[arg-type]
 

@@ -271,11 +271,17 @@ def check_log(log: list[Record], *producers: Producer) -> None:
 
 
 def test_transactions_are_refused_for_good(cluster):
-    """No transactions here: a definite error, at once."""
+    """No transactions here: both clients say at once that this is not supported."""
     producer = kafka.KafkaProducer(bootstrap_servers=cluster.servers, transactional_id="x")
-    with pytest.raises(kafka.errors.TransactionalIdAuthorizationFailedError):
+    with pytest.raises(kafka.errors.KafkaError, match="UnsupportedVersionError"):
         producer.init_transactions()
     producer.close()
+    librdkafka = confluent.Producer(
+        {"bootstrap.servers": ",".join(cluster.servers), "transactional.id": "x"}
+    )
+    with pytest.raises(confluent.KafkaException) as refused:
+        librdkafka.init_transactions(60)
+    assert refused.value.args[0].code() == confluent.KafkaError._UNSUPPORTED_FEATURE
 
 
 # --- groups -------------------------------------------------------------------------------

@@ -1,13 +1,14 @@
 """The configurations of topics and brokers that this node knows, and what their values may be.
 
-Names, types, defaults and ranges are Kafka's (its topic configs, and the broker configs that
-give them their defaults). A topic's value is, in this order: its own, that set on the broker,
-that set on all brokers (resource BROKER of name ""), the default.
+Names, types and ranges are Kafka's (its topic configs, and the broker configs that give them
+their defaults). What this node does not carry out (`CARRIED_OUT`) has one value: the one that
+says what it does instead, which is the default. A topic's value is, in this order: its own, that
+set on the broker, that set on all brokers (resource BROKER of name ""), the default.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final
 
@@ -52,7 +53,7 @@ class ConfigSource(IntEnum):
 class Key:
     """A configuration. `broker`: the broker configuration that gives topics their default.
     `low`, `high`: bounds of numbers. `choices`: what a value, or each item of a list, may be;
-    none: anything."""
+    none: anything. `carried_out`: the node does as any value says, not as the default alone."""
 
     name: str
     type: ConfigType
@@ -61,12 +62,15 @@ class Key:
     low: float
     high: float
     choices: frozenset[str]
+    carried_out: bool = False
 
     def problem(self, value: str) -> str | None:
         """Why this can be no value of it; None: it can."""
         if len(value.encode()) > MAX_VALUE_BYTES:
             return f"{self.name}: a value has at most {MAX_VALUE_BYTES} bytes"
         wrong = self._wrong(value)
+        if wrong is None and not self.carried_out and value.lower() != self.default.lower():
+            wrong = f"this node does not carry it out; it can only be {self.default or 'empty'}"
         return None if wrong is None else f"{self.name}={value:.100}: {wrong}"
 
     def _wrong(self, value: str) -> str | None:
@@ -124,7 +128,10 @@ def _ratio(name: str, default: str, broker: str | None) -> tuple[str, Key]:
 
 DAY_MS: Final = 24 * 3600 * 1000
 
-TOPIC_KEYS: Final[Mapping[str, Key]] = dict(
+CARRIED_OUT: Final = frozenset({"max.message.bytes", "min.insync.replicas", "segment.bytes"})
+"""Of topics: whatever value they have, the node does as it says."""
+
+_KEYS: Final[Mapping[str, Key]] = dict(
     (
         _list("cleanup.policy", "delete", "log.cleanup.policy", "compact", "delete"),
         _choice(
@@ -145,7 +152,7 @@ TOPIC_KEYS: Final[Mapping[str, Key]] = dict(
         _list("leader.replication.throttled.replicas", "", None),
         _long("max.compaction.lag.ms", LONG_MAX, "log.cleaner.max.compaction.lag.ms", 1),
         _int("max.message.bytes", 1_048_588, "message.max.bytes"),
-        _long("message.timestamp.after.max.ms", 3_600_000, "log.message.timestamp.after.max.ms"),
+        _long("message.timestamp.after.max.ms", LONG_MAX, "log.message.timestamp.after.max.ms"),
         _long("message.timestamp.before.max.ms", LONG_MAX, "log.message.timestamp.before.max.ms"),
         _choice(
             "message.timestamp.type",
@@ -158,18 +165,22 @@ TOPIC_KEYS: Final[Mapping[str, Key]] = dict(
         _int("min.insync.replicas", 1, "min.insync.replicas", 1),
         _boolean("preallocate", "false", "log.preallocate"),
         _long("retention.bytes", -1, "log.retention.bytes", -1),
-        _long("retention.ms", 7 * DAY_MS, "log.retention.ms", -1),
+        _long("retention.ms", -1, "log.retention.ms", -1),
         _int("segment.bytes", 2**30, "log.segment.bytes", 14),
         _int("segment.index.bytes", 10 * 2**20, "log.index.size.max.bytes", 4),
         _long("segment.jitter.ms", 0, "log.roll.jitter.ms"),
-        _long("segment.ms", 7 * DAY_MS, "log.roll.ms", 1),
+        _long("segment.ms", LONG_MAX, "log.roll.ms", 1),
         _boolean("unclean.leader.election.enable", "false", "unclean.leader.election.enable"),
     )
 )
+
+TOPIC_KEYS: Final[Mapping[str, Key]] = {
+    name: replace(key, carried_out=name in CARRIED_OUT) for name, key in _KEYS.items()
+}
 """Name -> what can be set on a topic."""
 
 BROKER_KEYS: Final[Mapping[str, Key]] = {
-    key.broker: Key(key.broker, key.type, key.default, None, key.low, key.high, key.choices)
+    key.broker: replace(key, name=key.broker, broker=None)
     for key in TOPIC_KEYS.values()
     if key.broker is not None
 }

@@ -32,7 +32,7 @@ from nodes.kraft.runtime.producer_ids import ProducerIds
 from nodes.kraft.runtime.refusals import listed, refuse, unsupported
 from nodes.kraft.runtime.tasks import Tasks
 from nodes.kraft.security.authorizer import Authorizer, Operation, ResourceType
-from nodes.kraft.wire.apis import CLIENT_APIS
+from nodes.kraft.wire.apis import CLIENT_APIS, TOLD_APIS
 from nodes.kraft.wire.codec import API_VERSIONS
 from nodes.kraft.wire.codes import first_error, item_codes
 from nodes.kraft.wire.heartbeats import (
@@ -112,7 +112,7 @@ class DataPlane:
             listener = Listener(
                 endpoint.name,
                 dispatch=self.serve,
-                unsupported=partial(unsupported, CLIENT_APIS),
+                unsupported=partial(unsupported, TOLD_APIS),
                 limits=self.config.limits,
                 tls=listener_tls(self.config, endpoint),
                 sasl=listener_sasl(self.config, endpoint),
@@ -208,7 +208,7 @@ class DataPlane:
         elif not listed(CLIENT_APIS, request):
             refuse(context)
         elif key == API_VERSIONS:
-            context.answer(view.api_versions_response(CLIENT_APIS, request))
+            context.answer(view.api_versions_response(TOLD_APIS, request))
         elif not self.serving():
             self.reply(context, view.refusal(request))
         else:

@@ -212,8 +212,7 @@ class Groups(Service):
         self, context: RequestContext[RequestPayload], kind: int, key: str
     ) -> api.Found:
         if kind == TRANSACTION_KEY:
-            # There are no transactions here; clients take this answer for final.
-            return ErrorCode.transactional_id_authorization_failed
+            return ErrorCode.unsupported_version  # there are no transactions here
         if kind != GROUP_KEY:
             return ErrorCode.invalid_request
         if not self._may(context, Operation.DESCRIBE, ResourceType.GROUP, key):

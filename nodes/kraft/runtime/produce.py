@@ -43,8 +43,9 @@ class Produce(Service):
             self._plane.reply(context, refused(request, ErrorCode.invalid_required_acks))
             return
         if request.transactional_id is not None:
-            code = ErrorCode.transactional_id_authorization_failed
-            self._plane.reply(context, refused(request, code))
+            # There are no transactions here. Nothing is said where the producer hears nothing.
+            code = ErrorCode.unsupported_version
+            self._plane.reply(context, refused(request, code) if request.acks else None)
             return
         _Produced(self._plane, self._partitions, context).append()
 

@@ -51,8 +51,7 @@ class ProducerIds(Service):
         request = context.request
         error = ErrorCode.none
         if request.transactional_id is not None:
-            # There are no transactions here; clients take this answer for final.
-            error = ErrorCode.transactional_id_authorization_failed
+            error = ErrorCode.unsupported_version  # there are no transactions here
         elif not self._may_produce(context):
             error = ErrorCode.cluster_authorization_failed
         if error != ErrorCode.none:

@@ -54,7 +54,7 @@ def administer(world: World, item: Administer) -> None:
         value = None if item.pick % 4 == 0 else str(1000 * (1 + item.pick))
         operation = DELETE if value is None else SET
         config = configs.AlterableConfig(
-            name="retention.ms", config_operation=i8(operation), value=value
+            name="max.message.bytes", config_operation=i8(operation), value=value
         )
         resource = configs.AlterConfigsResource(
             resource_type=i8(TOPIC), resource_name=item.topic, configs=(config,)

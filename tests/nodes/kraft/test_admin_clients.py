@@ -79,7 +79,9 @@ def test_kafka_python_topics(python_admin: Any) -> None:
 
 def test_kafka_python_configs(python_admin: Any) -> None:
     """B.8: DescribeConfigs v4, IncrementalAlterConfigs v1."""
-    python_admin.create_topics([NewTopic("p-configs", 1, 1, topic_configs={"retention.ms": "5"})])
+    python_admin.create_topics(
+        [NewTopic("p-configs", 1, 1, topic_configs={"max.message.bytes": "5"})]
+    )
 
     def resource(**configs: str) -> Any:
         return ConfigResource(ConfigResourceType.TOPIC, "p-configs", configs=configs or None)
@@ -89,11 +91,11 @@ def test_kafka_python_configs(python_admin: Any) -> None:
         found = reported["topic"]["p-configs"].get(name)
         return None if found is None else str(found["value"])
 
-    eventually(lambda: value("retention.ms") == "5")
+    eventually(lambda: value("max.message.bytes") == "5")
     python_admin.alter_configs([resource(**{"min.insync.replicas": "2"})])
     eventually(lambda: value("min.insync.replicas") == "2")
-    assert value("retention.ms") == "5"
-    reported = python_admin.alter_configs([resource(**{"retention.ms": "soon"})])
+    assert value("max.message.bytes") == "5"
+    reported = python_admin.alter_configs([resource(**{"max.message.bytes": "soon"})])
     assert reported["topic"]["p-configs"].startswith("[Error 40] InvalidConfigurationError")
 
 
@@ -163,14 +165,19 @@ def test_confluent_configs(confluent_admin: confluent.AdminClient) -> None:
     append = confluent.ConfigEntry(
         "cleanup.policy", "compact", incremental_operation=confluent.AlterConfigOpType.APPEND
     )
-    results(admin.incremental_alter_configs([resource(incremental_configs=[append])]))
-    eventually(lambda: values()["cleanup.policy"] == "delete,compact")
+    refused = admin.incremental_alter_configs([resource(incremental_configs=[append])])
+    assert error_of(refused) == "INVALID_CONFIG"  # nothing is compacted here
+    two = confluent.ConfigEntry(
+        "min.insync.replicas", "2", incremental_operation=confluent.AlterConfigOpType.SET
+    )
+    results(admin.incremental_alter_configs([resource(incremental_configs=[two])]))
+    eventually(lambda: values()["min.insync.replicas"] == "2")
     with pytest.warns(DeprecationWarning):
-        results(admin.alter_configs([resource(set_config={"retention.ms": "77"})]))
-    eventually(lambda: values()["retention.ms"] == "77")
-    assert values()["cleanup.policy"] == "delete"
+        results(admin.alter_configs([resource(set_config={"max.message.bytes": "77"})]))
+    eventually(lambda: values()["max.message.bytes"] == "77")
+    assert values()["min.insync.replicas"] == "1"
     wrong = confluent.ConfigEntry(
-        "retention.ms", "soon", incremental_operation=confluent.AlterConfigOpType.SET
+        "max.message.bytes", "soon", incremental_operation=confluent.AlterConfigOpType.SET
     )
     refused = admin.incremental_alter_configs([resource(incremental_configs=[wrong])])
     assert error_of(refused) == "INVALID_CONFIG"
@@ -187,11 +194,13 @@ def test_confluent_broker_configs(confluent_admin: confluent.AdminClient) -> Non
 
     for ident in ("4", "5"):
         entry = confluent.ConfigEntry(
-            "log.roll.ms", f"12345{ident}", incremental_operation=confluent.AlterConfigOpType.SET
+            "log.segment.bytes",
+            f"12345{ident}",
+            incremental_operation=confluent.AlterConfigOpType.SET,
         )
         resource = confluent.ConfigResource(broker, ident, incremental_configs=[entry])
         results(admin.incremental_alter_configs([resource]))
-        eventually(lambda i=ident: reported(i)["log.roll.ms"].value == f"12345{i}")  # type: ignore[misc]
+        eventually(lambda i=ident: reported(i)["log.segment.bytes"].value == f"12345{i}")  # type: ignore[misc]
         assert reported(ident)["broker.id"].value == ident
         assert reported(ident)["broker.id"].is_read_only
 

@@ -25,7 +25,7 @@ from controller_harness import Harness
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-TOPICS, VALUES = ("a", "b.c", "b_c"), ("1", "2")
+TOPICS, VALUES = ("a", "b.c", "b_c"), ("20", "21")
 LISTS = ("compact", "delete", "compact,delete")
 topics = st.sampled_from(TOPICS)
 steps = st.lists(
@@ -76,7 +76,10 @@ class Model:
                 return False
             self.partitions[name] = rest[0]
         else:
-            self.configs[name] = self.changed(what, self.configs[name], *rest)
+            after = self.changed(what, self.configs[name], *rest)
+            if after.get("cleanup.policy", "delete") != "delete":
+                return False  # which the node does not carry out
+            self.configs[name] = after
         return True
 
     @property
@@ -86,11 +89,11 @@ class Model:
     @staticmethod
     def changed(what: str, before: dict[str, str], value: str = "") -> dict[str, str]:
         if what == "set":
-            return before | {"segment.ms": value}
+            return before | {"segment.bytes": value}
         if what == "unset":
-            return {key: text for key, text in before.items() if key != "segment.ms"}
+            return {key: text for key, text in before.items() if key != "segment.bytes"}
         if what == "replace":
-            return {"retention.ms": value}
+            return {"max.message.bytes": value}
         items = before.get("cleanup.policy", "delete").split(",")
         items = [item for item in items if item]
         asked = value.split(",")
@@ -105,14 +108,14 @@ def request_for(what: str, name: str, *rest):  # type: ignore[no-untyped-def]
     if what == "grow":
         return grow((name, rest[0]))
     if what == "replace":
-        return replace_all(name, {"retention.ms": rest[0]})
+        return replace_all(name, {"max.message.bytes": rest[0]})
     if what == "allow":
         return create_acls(creation(name, pattern=rest[0]))
     if what == "disallow":
         return delete_acls(acl_filter(name))
     changed = {
-        "set": ("segment.ms", SET),
-        "unset": ("segment.ms", DELETE),
+        "set": ("segment.bytes", SET),
+        "unset": ("segment.bytes", DELETE),
         "append": ("cleanup.policy", APPEND),
         "subtract": ("cleanup.policy", SUBTRACT),
     }

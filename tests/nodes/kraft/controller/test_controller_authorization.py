@@ -51,7 +51,7 @@ def create(*names):
             num_partitions=2,
             replication_factor=1,
             assignments=(),
-            configs=(CreatableTopicConfig(name="retention.ms", value="5"),),
+            configs=(CreatableTopicConfig(name="max.message.bytes", value="5"),),
         )
         for name in names
     )
@@ -97,7 +97,7 @@ def test_what_a_creator_may_not_read_it_is_not_reported(harness):
     allow(harness, name="b", operation=ALTER_CONFIGS)  # which implies DESCRIBE_CONFIGS
     (reported,) = ask_as(harness, ALICE, create("b")).topics
     assert (reported.num_partitions, reported.replication_factor) == (2, 1)
-    assert [each.name for each in reported.configs] == ["retention.ms"]
+    assert [each.name for each in reported.configs] == ["max.message.bytes"]
 
 
 def test_delete_needs_the_right_to(harness):
@@ -123,10 +123,10 @@ def test_growth_needs_alter_on_the_topic(harness):
 def test_configurations_need_alter_configs(harness):
     """29 for topics, 31 for brokers."""
     request = changes_of(
-        (2, "mine", [("segment.ms", SET, "9")]),
-        (2, "other", [("segment.ms", SET, "9")]),
-        (2, "missing", [("segment.ms", SET, "9")]),
-        (4, "", [("log.roll.ms", SET, "9")]),
+        (2, "mine", [("segment.bytes", SET, "19")]),
+        (2, "other", [("segment.bytes", SET, "19")]),
+        (2, "missing", [("segment.bytes", SET, "19")]),
+        (4, "", [("log.segment.bytes", SET, "19")]),
     )
     allow(harness, name="mine", operation=ALTER_CONFIGS)
     assert codes(ask_as(harness, ALICE, request).responses) == [0, 29, 29, 31]
@@ -137,7 +137,7 @@ def test_configurations_need_alter_configs(harness):
 
 def test_the_host_counts(harness):
     allow(harness, name="mine", operation=ALTER_CONFIGS, host="10.9.9.9")
-    request = change("mine", ("segment.ms", SET, "9"))
+    request = change("mine", ("segment.bytes", SET, "19"))
     assert codes(ask_as(harness, ALICE, request).responses) == [29]
     allow(harness, name="mine", operation=ALTER_CONFIGS, host=HOST)
     assert codes(ask_as(harness, ALICE, request).responses) == [0]

@@ -23,8 +23,8 @@ from nodes.kraft.wire.records import RequestRecord
 
 WRITES = {
     "grow": grow(("t", 3), ("missing", 3)),
-    "change": change("t", ("cleanup.policy", APPEND, "compact")),
-    "replace": replace_all("t", {"segment.ms": "9"}),
+    "change": change("t", ("cleanup.policy", APPEND, "delete")),
+    "replace": replace_all("t", {"segment.bytes": "19"}),
     "create-acls": create_acls(creation("b"), creation("b", who="nobody")),
     "delete-acls": delete_acls(acl_filter("a")),
 }

@@ -26,13 +26,13 @@ def code(response):
 def test_created_topic(harness):
     """B.9.9: v7 answers id, partitions, replication factor and configs."""
     (result,) = harness.create(
-        "t", partitions=3, replication=2, configs={"retention.ms": "5"}
+        "t", partitions=3, replication=2, configs={"max.message.bytes": "5"}
     ).topics
     topic = harness.committed.topic("t")
     assert (result.topic_id, topic.partitions) == (topic.topic_id, 3)
     assert (result.num_partitions, result.replication_factor) == (3, 2)
-    assert [(each.name, each.value) for each in result.configs] == [("retention.ms", "5")]
-    assert harness.committed.configs[2, "t"]["retention.ms"] == "5"
+    assert [(each.name, each.value) for each in result.configs] == [("max.message.bytes", "5")]
+    assert harness.committed.configs[2, "t"]["max.message.bytes"] == "5"
 
 
 def test_replicas_spread_over_the_active_brokers(harness):

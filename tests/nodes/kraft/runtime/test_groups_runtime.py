@@ -198,7 +198,7 @@ def test_find_coordinator_names_the_leader(tmp_path):
         assert (one.key, one.node_id, one.host, one.port) == ("g", ME, f"h{ME}", 9092)
         assert two.node_id == ME
         (refused,) = await bench.find("x", kind=1)
-        assert refused.error_code == ErrorCode.transactional_id_authorization_failed
+        assert refused.error_code == ErrorCode.unsupported_version
         (refused,) = await bench.find("x", kind=9)
         assert refused.error_code == ErrorCode.invalid_request
 

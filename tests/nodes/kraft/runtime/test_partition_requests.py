@@ -107,7 +107,9 @@ class Topic:
         return call(self.cluster.client["b1"], request).topics[0].partitions[0]
 
 
-def produce_request(topic: str, records: bytes | None, acks: int, version: int) -> Any:
+def produce_request(
+    topic: str, records: bytes | None, acks: int, version: int, transactional_id: str | None = None
+) -> Any:
     schema = load_request_schema(0, version)
     topics = schema.__dataclass_fields__["topic_data"].type.__args__[0]
     partitions = topics.__dataclass_fields__["partition_data"].type.__args__[0]
@@ -116,6 +118,7 @@ def produce_request(topic: str, records: bytes | None, acks: int, version: int) 
         schema,
         acks=i16(acks),
         timeout=TIMEOUT,
+        transactional_id=transactional_id,
         topic_data=(topics(name=topic, partition_data=(partition,)),),
     )
 
@@ -130,6 +133,17 @@ def test_produce_in_each_version(topic: Topic, version: int) -> None:
     before = topic.offset(-1).offset
     answer = topic.produce(encoded(2), acks=-1, version=version)
     assert (answer.error_code, answer.base_offset) == (0, before)
+
+
+def test_produces_of_a_transaction_are_refused(topic: Topic) -> None:
+    """35, and nothing is appended; with acks=0 the connection closes."""
+    before = topic.offset(-1).offset
+    port = topic.cluster.client["b1"]
+    answer = call(port, produce_request(topic.name, encoded(), 1, 9, "x"))
+    assert answer.responses[0].partition_responses[0].error_code == 35
+    with pytest.raises(ConnectionError):
+        call(port, produce_request(topic.name, encoded(), 0, 9, "x"))
+    assert topic.offset(-1).offset == before
 
 
 @pytest.mark.parametrize("version", range(4, 17))

@@ -134,7 +134,7 @@ def test_all_versions(tmp_path, version):
     async def test(plane: FakePlane, ids: ProducerIds) -> None:
         for transactional_id, code in (
             (None, ErrorCode.none),
-            ("x", ErrorCode.transactional_id_authorization_failed),
+            ("x", ErrorCode.unsupported_version),
         ):
             answer = await init(ids, version, transactional_id)
             data = encode_response(answer, correlation_id=1)
