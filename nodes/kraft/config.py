@@ -74,6 +74,17 @@ class Replication:
     fetch_wait_ms: int = 500
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutoTopics:
+    """Topics that clients ask for and nobody made. `partitions`, `replication_factor`: what they
+    get, and what controllers give to those of which a client does not say; -1 of the latter: 3,
+    or as many as there are brokers."""
+
+    enabled: bool = True
+    partitions: int = 1
+    replication_factor: int = -1
+
+
 @dataclass(frozen=True, slots=True)
 class SnapshotPolicy:
     """A snapshot is due when the last one is this old and that many records are new. The
@@ -121,6 +132,7 @@ class Config:
     replication: Replication = Replication()
     inter_broker_name: str | None = None
     groups: GroupConfig = field(default_factory=GroupConfig)
+    auto_topics: AutoTopics = AutoTopics()
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -228,6 +240,7 @@ def from_settings(settings: Mapping[str, str]) -> Config:
         deferred_takeover=_deferred_takeover(settings),
         metadata_format=_integer(settings, "metadata.format", 1, 2, 1),
         groups=_groups(settings),
+        auto_topics=_auto_topics(settings),
         authorizer_enabled=_boolean(settings, "authorizer.enabled", default=False),
         super_users=_principals(settings, "super.users"),
         replication=_replication(settings),
@@ -348,6 +361,17 @@ def _groups(settings: Mapping[str, str]) -> GroupConfig:
         max_size=_integer(settings, "group.max.size", 1, 2**31 - 1, base.max_size),
         min_session_ms=lowest,
         max_session_ms=highest,
+    )
+
+
+def _auto_topics(settings: Mapping[str, str]) -> AutoTopics:
+    replication = -1
+    if "default.replication.factor" in settings:
+        replication = _integer(settings, "default.replication.factor", 1, 2**15 - 1, 3)
+    return AutoTopics(
+        enabled=_boolean(settings, "auto.create.topics.enable", default=True),
+        partitions=_integer(settings, "num.partitions", 1, 10_000, 1),
+        replication_factor=replication,
     )
 
 

@@ -64,6 +64,8 @@ def _own(
         EVENTS: f"{workdir}/events.jsonl",
         "metrics.listener": f"{addresses[node]}:{METRICS_PORT}",
         "random.seed": str(seed),
+        # A client that looks for a topic which another deleted would make it again.
+        "auto.create.topics.enable": "false",
         # Often, so that even a short run sees restarts from snapshots.
         "metadata.snapshot.interval.ms": "8000",
         "metadata.snapshot.min.records": "20",

@@ -28,10 +28,12 @@ from nodes.kraft.controller.answers import (
     refused,
     schema_of,
 )
+from nodes.kraft.controller.naming import check_legal, check_name
 from nodes.kraft.controller.permission import (
     Allows,
     authorized_operations,
     everything,
+    may_create,
     require,
 )
 from nodes.kraft.group import api as group_api
@@ -90,10 +92,12 @@ def metadata_response(
     cluster_id: str,
     listener: str | None = None,
     allows: Allows = everything,
+    creates: bool = False,
 ) -> ResponsePayload:
     """The answer to Metadata v0-13. `listener`: whose endpoints to tell (None: the first).
     Topics that the client may not describe are refused where it names them (29, be there such a
-    topic or not), and left out where it asks for all."""
+    topic or not), and left out where it asks for all. `creates`: those that are not there are
+    about to be made; who may not have that done (29), or not under that name (17), is told."""
     schema = schema_of(request)
     return make(
         schema,
@@ -104,7 +108,7 @@ def metadata_response(
         cluster_authorized_operations=_cluster_operations(
             allows, getattr(request, "include_cluster_authorized_operations", False)
         ),
-        topics=tuple(_topics(image, request, allows)),
+        topics=tuple(_topics(image, request, allows, creates)),
         error_code=ErrorCode.none,
     )
 
@@ -144,7 +148,7 @@ def _endpoint(broker: Broker, listener: str | None) -> EndPoint | None:
     return points[0] if points else None
 
 
-def _topics(image: Image, request: MetadataRequest, allows: Allows) -> list[Entity]:
+def _topics(image: Image, request: MetadataRequest, allows: Allows, creates: bool) -> list[Entity]:
     schema = item_schema(schema_of(request), "topics")
     with_operations = getattr(request, "include_topic_authorized_operations", False)
     asked = request.topics
@@ -155,7 +159,7 @@ def _topics(image: Image, request: MetadataRequest, allows: Allows) -> list[Enti
     described = []
     for each in asked:
         try:
-            topic = _asked_topic(image, each, allows)
+            topic = _asked_topic(image, each, allows, creates)
         except Refusal as refusal:
             topic_id = getattr(each, "topic_id", None)
             described.append(_no_topic(schema, refusal.code, each.name, topic_id))
@@ -168,7 +172,7 @@ def _may_describe(allows: Allows, topic: str) -> bool:
     return allows(Operation.DESCRIBE, ResourceType.TOPIC, topic)
 
 
-def _asked_topic(image: Image, asked: MetadataRequestTopic, allows: Allows) -> Topic:
+def _asked_topic(image: Image, asked: MetadataRequestTopic, allows: Allows, creates: bool) -> Topic:
     topic_id = getattr(asked, "topic_id", None)
     if asked.name is None or (not asked.name and topic_id):
         topic = image.topics.get(topic_id) if topic_id else None
@@ -180,7 +184,10 @@ def _asked_topic(image: Image, asked: MetadataRequestTopic, allows: Allows) -> T
     require(allows, Operation.DESCRIBE, ResourceType.TOPIC, asked.name)
     topic = image.topic(asked.name)
     if topic is None:
-        # Never created on the way: a client that asks does not thereby create (D.1).
+        check_legal(asked.name)
+        if creates:
+            check_name(image, asked.name)
+            may_create(allows, asked.name)
         raise Refusal(ErrorCode.unknown_topic_or_partition, "")
     return topic
 

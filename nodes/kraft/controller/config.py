@@ -13,7 +13,8 @@ class ControllerConfig:
     `max_metadata_lag_offsets` behind the high watermark is fenced, and a controller counts as
     lagging. `heartbeat_interval_ms` is that of controllers. `deferred_takeover`: a new process
     waits for the end of the lease that another holds of its id. `metadata_format`: the level of
-    that feature to finalize; 0: leave it as it is."""
+    that feature to finalize; 0: leave it as it is. `default_partitions`, `default_replication`: of
+    topics whose creator does not say (-1: 3 replicas, or as many as there are active brokers)."""
 
     controller_id: int
     cluster_id: str
@@ -21,7 +22,7 @@ class ControllerConfig:
     lease_ms: int = 5000
     max_metadata_lag_offsets: int = 10_000
     default_partitions: int = 1
-    default_replication: int = 3
+    default_replication: int = -1
     controller_ids: frozenset[int] = frozenset()
     authorizer: Authorizer = NOBODY_ASKED
     heartbeat_interval_ms: int = 500
@@ -38,6 +39,8 @@ class ControllerConfig:
             cluster_id=config.cluster_id,
             seed=config.seed,
             lease_ms=config.timing.lease_ms,
+            default_partitions=config.auto_topics.partitions,
+            default_replication=config.auto_topics.replication_factor,
             controller_ids=frozenset(voter.id for voter in config.voters),
             authorizer=Authorizer(config.authorizer_enabled, config.super_users),
             heartbeat_interval_ms=config.timing.heartbeat_interval_ms,

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 MAX_PARTITIONS: Final = 10_000
 """Partitions that one request may create: Kafka's limit of records an operation (B.10)."""
 
+USUAL_REPLICATION: Final = 3
+"""Where nobody says, and there are as many brokers."""
+
 Replicas: TypeAlias = tuple[BrokerId, ...]
 Assignment: TypeAlias = tuple[Replicas, ...]
 """The replicas of each partition, in preferred order."""
@@ -46,7 +49,9 @@ def _round_robin(
         )
     replication: int = topic.replication_factor
     if replication == -1:
-        replication = min(config.default_replication, max(len(active), 1))
+        replication = config.default_replication
+    if replication == -1:
+        replication = min(USUAL_REPLICATION, max(len(active), 1))
     _check_replication(replication, active)
     return _spread(active, draws.below(len(active)), partitions, replication)
 

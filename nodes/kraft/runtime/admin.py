@@ -18,6 +18,7 @@ from nodes.kraft.broker.configs import describe_configs
 from nodes.kraft.config import Config
 from nodes.kraft.controller.answers import DESCRIBE_ACLS, DESCRIBE_CONFIGS, DESCRIBE_QUORUM, refused
 from nodes.kraft.net.listener import RequestContext
+from nodes.kraft.runtime.auto_topics import AutoTopics
 from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.runtime.planes import Handler, Plane, Service
 from nodes.kraft.security.authorizer import Requester
@@ -53,6 +54,7 @@ class Admin(Service):
         self._plane = plane
         self._config = plane.config
         self._forwarder = forwarder
+        self._auto = AutoTopics(plane, forwarder)
         self._static = static_configs(plane.config)
 
     def handlers(self) -> Mapping[int, Handler]:
@@ -67,13 +69,17 @@ class Admin(Service):
     # --- from the image -------------------------------------------------------------------
 
     def _metadata(self, context: RequestContext[MetadataRequest]) -> None:
+        creates = self._auto.wanted(context.request)
         response = view.metadata_response(
             self._plane.image(),
             context.request,
             self._config.cluster_id,
             context.listener,
             partial(self._plane.allowed, context),
+            creates,
         )
+        if creates:
+            self._auto.make(context, self._auto.missing(response))
         self._plane.reply(context, response)
 
     def _describe_cluster(self, context: RequestContext[DescribeClusterRequest]) -> None:
@@ -175,6 +181,7 @@ def static_configs(config: Config) -> dict[str, str]:
     """What the broker's file says, for DescribeConfigs: names and values, no secrets."""
     timing = config.timing
     return {
+        "auto.create.topics.enable": str(config.auto_topics.enabled).lower(),
         "authorizer.enabled": str(config.authorizer_enabled).lower(),
         "broker.heartbeat.interval.ms": str(timing.heartbeat_interval_ms),
         "broker.id": str(config.broker_id),
@@ -183,6 +190,7 @@ def static_configs(config: Config) -> dict[str, str]:
         "cluster.id": config.cluster_id,
         "log.dirs": str(config.log_dir),
         "node.name": config.name,
+        "num.partitions": str(config.auto_topics.partitions),
         "process.roles": ",".join(config.roles),
         "queued.max.requests": str(config.limits.capacity),
     }

@@ -7,7 +7,6 @@ made when somebody first looks for a coordinator.
 from __future__ import annotations
 
 import asyncio
-import datetime
 import logging
 import uuid
 from collections.abc import Callable, Mapping
@@ -16,11 +15,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from immutables import Map
-from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
 from kio.schema.create_topics.v7.response import CreateTopicsResponse
 from kio.schema.errors import ErrorCode
-from kio.schema.types import TopicName
-from kio.static.primitive import i16, i32, i32Timedelta
 from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.broker.lifecycle import Transition
@@ -31,6 +27,7 @@ from nodes.kraft.group.steps import Delete, Request, Result
 from nodes.kraft.ids import PartitionIndex
 from nodes.kraft.metadata.image import Image
 from nodes.kraft.net.listener import RequestContext
+from nodes.kraft.runtime.auto_topics import create_request, offsets_topic
 from nodes.kraft.runtime.forwarding import Forwarder
 from nodes.kraft.runtime.group_shard import Led, PartitionService, Shard
 from nodes.kraft.runtime.planes import Handler, Plane, Service
@@ -58,7 +55,6 @@ log: Final = logging.getLogger(__name__)
 GROUP_KEY: Final = 0
 TRANSACTION_KEY: Final = 1
 """FindCoordinator's types of keys."""
-DEFAULT_REPLICATION: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,22 +229,9 @@ class Groups(Service):
 
     async def _create_topic(self) -> None:
         """Ask the controller for the topic, and wait until it is in our image."""
-        replication = self._config.replication_factor
-        if replication is None:
-            replication = min(DEFAULT_REPLICATION, len(self._plane.image().brokers))
         timeout_ms = self._plane.config.timing.forward_timeout_ms
-        request = CreateTopicsRequest(
-            topics=(
-                CreatableTopic(
-                    name=TopicName(OFFSETS_TOPIC),
-                    num_partitions=i32(self._config.partitions),
-                    replication_factor=i16(replication),
-                    assignments=(),
-                    configs=(),
-                ),
-            ),
-            timeout=i32Timedelta.parse(datetime.timedelta(milliseconds=timeout_ms)),
-        )
+        topic = offsets_topic(self._config, self._plane.image())
+        request = create_request([topic], timeout_ms)
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 response, _ = await self._forwarder.forward(request, timeout_ms / 1000)

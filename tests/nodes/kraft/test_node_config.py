@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from nodes.kraft.config import ConfigError, SnapshotPolicy, from_settings, load, parse_properties
+from nodes.kraft.config import (
+    AutoTopics,
+    ConfigError,
+    SnapshotPolicy,
+    from_settings,
+    load,
+    parse_properties,
+)
 
 CONTROLLER = {
     "process.roles": "controller",
@@ -200,3 +207,28 @@ def test_the_authorizer() -> None:
 def test_settings_of_the_authorizer_that_are_wrong(key: str, value: str) -> None:
     with pytest.raises(ConfigError, match=key):
         from_settings({**BROKER, key: value})
+
+
+def test_topics_that_clients_ask_for() -> None:
+    """Kafka's names; made by default, as there."""
+    assert from_settings(BROKER).auto_topics == AutoTopics(
+        enabled=True, partitions=1, replication_factor=-1
+    )
+    asked = {"auto.create.topics.enable": "false", "num.partitions": "4"}
+    config = from_settings(BROKER | asked | {"default.replication.factor": "2"})
+    assert config.auto_topics == AutoTopics(enabled=False, partitions=4, replication_factor=2)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("auto.create.topics.enable", "perhaps"),
+        ("num.partitions", "0"),
+        ("num.partitions", "x"),
+        ("default.replication.factor", "0"),
+        ("default.replication.factor", "-1"),
+    ],
+)
+def test_topics_that_clients_ask_for_wrongly_set(key: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=key):
+        from_settings(BROKER | {key: value})

@@ -117,6 +117,16 @@ def test_defaults(harness):
     assert result.replication_factor == 2
 
 
+@pytest.mark.parametrize(("set_to", "partitions", "replicas"), [(False, 1, 3), (True, 5, 2)])
+def test_what_nodes_are_set_to_counts_where_the_creator_does_not_say(set_to, partitions, replicas):
+    """`num.partitions` and `default.replication.factor`."""
+    settings = {"default_partitions": 5, "default_replication": 2} if set_to else {}
+    harness = Harness(**settings).claim()
+    harness.activate(4, 5, 6)
+    (result,) = harness.create("t", partitions=-1, replication=-1).topics
+    assert (result.num_partitions, result.replication_factor) == (partitions, replicas)
+
+
 def test_manual_assignment(harness):
     harness.create("t", assignment=[[6, 4], [5, 6]])
     assert harness.partition("t", 0).replicas == (6, 4)
