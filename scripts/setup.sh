@@ -155,7 +155,7 @@ compile_kernels() {
 # Apache Kafka, which the tests run as well: once a machine.
 get_kafka() {
     local stamp="$VENV/.kafka"
-    if [[ "$stamp" -nt nodes/kafka/releases.py ]]; then return; fi
+    if [[ "$stamp" -nt nodes/kafka/releases.py && "$stamp" -nt nodes/kafka/defects/checksums.txt ]]; then return; fi
     say "Apache Kafka, by Maven where it is not on this machine"
     # Without it the tests that run it fail, and no others.
     if "$VENV/bin/python" -m framework get kafka >&2; then touch "$stamp"; else say "Apache Kafka could not be had"; fi

@@ -186,7 +186,7 @@ def run(
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit file.")] = None,
     spark_master: Annotated[str, typer.Option(help=_MASTER_HELP)] = "local[*]",
     defect: Annotated[
-        str | None, typer.Option(help="Break the nodes on purpose; see docs/node.md.")
+        str | None, typer.Option(help="Break the nodes on purpose; see docs/node.md, kafka.md.")
     ] = None,
     budget: Annotated[
         float, typer.Option(help="Time for the linearizability search of one key, s.")

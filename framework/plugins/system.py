@@ -160,6 +160,11 @@ class System(Protocol):
         for key in sorted({key for each in settings.values() for key in each}):
             raise UsageError(f"--set {key}: system {self.name} has no settings")
 
+    def defect_settings(self, defect: str) -> Sequence[str]:
+        """What `--set` would say to put one of `defects` into all nodes, where settings say that.
+        By itself nothing: `start` finds it in `Cluster.defect`."""
+        return ()
+
     def capabilities_with(
         self, nodes: Sequence[NodeSpec], settings: Mapping[str, Mapping[str, str]]
     ) -> frozenset[str]:

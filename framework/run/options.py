@@ -123,7 +123,8 @@ def resolve(options: Options) -> Test:
         raise UsageError(f"unknown defect: {options.defect!r} (known: {known})")
     specs = system.layout(options.nodes)
     workloads, left_out = _workloads(options.workload, system, specs)
-    settings = node_settings(options.settings, specs)
+    put_in = () if options.defect is None else system.defect_settings(options.defect)
+    settings = node_settings((*put_in, *options.settings), specs)
     system.check_settings(specs, settings)
     observer = _observer(system) if options.observe_s else None
     capabilities = system.capabilities_with(specs, settings)

@@ -65,11 +65,15 @@ def major(java: str) -> int | None:
     return int(found[1]) if done.returncode == 0 and found else None
 
 
-def image(asked: Sequence[Mapping[str, str]], needed: Sequence[Software]) -> Image:
-    """What a machine must carry to be a node of this software, with these settings."""
+def image(
+    asked: Sequence[Mapping[str, str]], needed: Sequence[Software], more: Mapping[str, Path]
+) -> Image:
+    """What a machine must carry to be a node of this software, with these settings, and `more`
+    files."""
     files = {
         f"{found.key}/{path.name}": path for found in needed for path in found.libs.glob("*.jar")
     }
+    files |= more
     commands = sorted({command(settings) for settings in asked}) or [command({})]
     return Image(name="kafka", packages=[PACKAGE], commands=commands, files=files)
 
@@ -79,9 +83,12 @@ def libs(host: Host, found: Software) -> str:
     return f"{host.software}/{found.key}" if host.software else str(found.libs)
 
 
-def broker(java: str, libs: str, properties: str, *, heap: str) -> list[str]:
-    """The command line of a node with this configuration."""
-    return [java, "-Xms64m", f"-Xmx{heap}", *SMALL, *LOG, "-cp", f"{libs}/*", MAIN, properties]
+def broker(
+    java: str, libs: str, properties: str, *, heap: str, flags: Sequence[str] = ()
+) -> list[str]:
+    """The command line of a node with this configuration, and with `flags` for its Java."""
+    memory = ["-Xms64m", f"-Xmx{heap}"]
+    return [java, *memory, *SMALL, *LOG, *flags, "-cp", f"{libs}/*", MAIN, properties]
 
 
 def tool(java: str, libs: Path, main: str, *arguments: str) -> list[str]:

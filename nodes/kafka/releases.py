@@ -35,9 +35,13 @@ def release(version: str) -> Release:
     """Raises `UsageError` for one that is not in the table."""
     if version not in (known := versions()):
         raise UsageError(f"Apache Kafka {version}: known are {', '.join(known)}")
-    lines = (CHECKSUMS / f"{version}.txt").read_text().splitlines()
-    jars = {name: digest for digest, name in (line.split() for line in lines)}
-    return Release(version, java_of(version), jars)
+    return Release(version, java_of(version), listed(CHECKSUMS / f"{version}.txt"))
+
+
+def listed(path: Path) -> dict[str, str]:
+    """A file of checksums: name -> sha256, in hex."""
+    lines = path.read_text().splitlines()
+    return {name: digest for digest, name in (line.split() for line in lines)}
 
 
 def java_of(version: str) -> int:

@@ -8,10 +8,10 @@ from typing import Final
 
 from framework.plugins.system import NodeSpec
 from nodes.adapting.properties import of_layout, refuse
-from nodes.kafka.software import HOME, JAVA_HOME, VERSION
+from nodes.kafka.software import DEFECT, HOME, JAVA_HOME, VERSION
 
 HEAP: Final = "heap"
-OURS: Final = frozenset({HEAP, HOME, JAVA_HOME, VERSION})
+OURS: Final = frozenset({DEFECT, HEAP, HOME, JAVA_HOME, VERSION})
 """Settings that are the adapter's own, not Kafka's."""
 FIXED: Final = frozenset(
     {

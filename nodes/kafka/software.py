@@ -17,10 +17,11 @@ from typing import Final
 
 from framework.caches import caches
 from framework.errors import EngineError, UsageError
-from nodes.kafka.releases import Release, newest, release
+from nodes.kafka.releases import newest, release
 
 CACHE: Final = caches()
-VERSION, HOME, JAVA_HOME = "version", "home", "java_home"
+VERSION, HOME, JAVA_HOME, DEFECT = "version", "home", "java_home", "defect"
+"""Settings that say what runs."""
 POM: Final = Path(__file__).parent / "pom.xml"
 _PLUGIN: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 _MAVEN_S: Final = 900.0
@@ -89,17 +90,23 @@ def get(version: str) -> Software:
     with tempfile.TemporaryDirectory(dir=home.parent, prefix=".getting-") as made:
         whole = Path(made) / "whole"
         download(version, whole / "libs")
-        verify(known, whole / "libs")
+        verify(known.jars, whole / "libs", f"Apache Kafka {version}")
         whole.rename(home)  # at once: nobody sees half of it
     return Software(version, home)
 
 
 def download(version: str, libs: Path) -> None:
     """Let Maven copy what a release runs with into a directory that it makes."""
+    ask_maven(POM, libs, f"-Dkafka.version={version}")
+
+
+def ask_maven(pom: Path, libs: Path, *properties: str) -> None:
+    """Let Maven copy what a pom names into a directory that it makes. Raises `UsageError` where
+    there is no Maven, `EngineError` where it fails."""
     maven = shutil.which("mvn")
     if maven is None:
         raise UsageError("get kafka: Maven brings it, and there is no mvn (apt install maven)")
-    argv = [maven, "-q", "-B", "-f", str(POM), f"-Dkafka.version={version}", _PLUGIN]
+    argv = [maven, "-q", "-B", "-f", str(pom), *properties, _PLUGIN]
     argv += ["-DincludeScope=runtime", f"-DoutputDirectory={libs}"]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=_MAVEN_S)
@@ -110,12 +117,12 @@ def download(version: str, libs: Path) -> None:
         raise EngineError(f"get kafka: Maven failed: {said[:300]}")
 
 
-def verify(known: Release, libs: Path) -> None:
-    """Hold what came against the list. Raises `EngineError`."""
+def verify(jars: Mapping[str, str], libs: Path, whose: str) -> None:
+    """Hold what came against the list, name -> sha256. Raises `EngineError`."""
     found = checksums(libs)
-    if wrong := sorted(name for name in found if known.jars.get(name) != found[name]):
-        raise EngineError(f"get kafka: {wrong[0]} is not the one of Apache Kafka {known.version}")
-    if missing := sorted(known.jars.keys() - found.keys()):
+    if wrong := sorted(name for name in found if jars.get(name) != found[name]):
+        raise EngineError(f"get kafka: {wrong[0]} is not the one of {whose}")
+    if missing := sorted(jars.keys() - found.keys()):
         raise EngineError(f"get kafka: {missing[0]} did not come")
 
 

@@ -15,6 +15,8 @@ from nodes.adapting import processes
 from nodes.adapting.layout import layout
 from nodes.disk_evidence.disk import GIVEN
 from nodes.kafka import disk, formatting, java, releases, settings, software, states
+from nodes.kafka.defects import agent
+from nodes.kafka.defects.catalogue import BREAKS
 from nodes.kafka.outcomes import OUTCOMES
 
 STOP_GRACE_S: Final = 1.0
@@ -28,6 +30,7 @@ class KafkaSystem(System):
     """Apache Kafka in KRaft mode, as it was released."""
 
     name = "kafka"
+    defects: Mapping[str, str] = BREAKS
     capabilities = (
         frozenset(
             {
@@ -55,7 +58,12 @@ class KafkaSystem(System):
     ) -> Image:
         """A Java, and the jars of each release that a node is of."""
         asked = [settings_of.get(spec.name, {}) for spec in nodes]
-        return java.image(asked, [software.asked_for(wanted) for wanted in asked])
+        agents = [made for wanted in asked if (made := agent.agent_for(wanted)) is not None]
+        return java.image(
+            asked,
+            [software.asked_for(wanted) for wanted in asked],
+            {f"{made.key}/{name}": path for made in agents for name, path in made.files.items()},
+        )
 
     def versions(
         self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
@@ -65,6 +73,7 @@ class KafkaSystem(System):
 
     def get(self, version: str | None) -> str:
         found = software.get(version or releases.newest())
+        agent.get_tools()
         return f"Apache Kafka {found.version} is in {found.home}"
 
     def check_settings(
@@ -74,6 +83,10 @@ class KafkaSystem(System):
         for spec in nodes:
             wanted = settings_of.get(spec.name, {})
             java.check(wanted, software.asked_for(wanted).version)
+            agent.agent_for(wanted)
+
+    def defect_settings(self, defect: str) -> Sequence[str]:
+        return (f"{software.DEFECT}={defect}",)
 
     def recovery_s(
         self, nodes: Sequence[NodeSpec], settings_of: Mapping[str, Mapping[str, str]]
@@ -120,6 +133,7 @@ class KafkaSystem(System):
             java.libs(host, software.asked_for(wanted)),
             f"{host.workdir}/server.properties",
             heap=wanted.get(settings.HEAP, java.HEAP),
+            flags=agent.flags(host, wanted),
         )
         return host.start(argv, log=f"{host.workdir}/node.log")
 

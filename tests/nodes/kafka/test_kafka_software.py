@@ -11,6 +11,7 @@ from framework.errors import EngineError, UsageError
 from framework.plugins.system import NodeSpec
 from nodes.adapting.layout import layout
 from nodes.kafka import java, releases, settings, software
+from nodes.kafka.defects import agent
 from nodes.kafka.releases import Release
 from nodes.kafka.system import KafkaSystem
 
@@ -72,6 +73,23 @@ def test_what_is_not_on_the_list_is_not_kept(
     assert list((software.CACHE / "kafka").iterdir()) == []
 
 
+def test_what_defects_are_made_with_is_brought_once_and_held_against_its_list(
+    maven: Callable[[dict[str, bytes]], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(agent, "LIST", tmp_path / "list.txt")
+    agent.LIST.write_text("".join(f"{digest}  {name}\n" for name, digest in KNOWN.jars.items()))
+    maven({**JARS, "scala.jar": b"another"})
+    with pytest.raises(EngineError, match=r"scala\.jar is not the one of the agent of defects"):
+        agent.get_tools()
+    maven(JARS)
+    agent.get_tools()
+    monkeypatch.setenv("PATH", "")
+    agent.get_tools()
+    (home,) = (tmp_path / "cache" / "kafka" / "defects").iterdir()
+    assert {path.name for path in home.iterdir()} == JARS.keys()
+
+
 def test_maven_that_fails_or_is_not_there_is_named(
     maven: Callable[[dict[str, bytes]], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +124,8 @@ def test_a_build_of_ones_own(tmp_path: Path) -> None:
         (("--set", "home=/nowhere", "--set", "version=4.2.0"), "one of them says what runs"),
         (("--set", "node.id=3"), "the layout of the cluster decides that"),
         (("--set", "java_home=/nowhere"), "needs Java 17, and /nowhere/bin/java does not start"),
+        (("--set", "defect=none-such"), "--set defect=none-such: known are acknowledge-before-"),
+        (("--defect", "none-such"), "unknown defect: 'none-such' (known: acknowledge-before-"),
         (("--nodes", "many"), "CONTROLLERS+BROKERS"),
         (("--workload", "isr"), "the system has no"),
     ],
@@ -150,7 +170,12 @@ def of(spec: NodeSpec, wanted: dict[str, str]) -> dict[str, str]:
 
 def test_settings_are_kafkas_own_and_those_that_are_wanted() -> None:
     spec = layout("3+3", one_id=True)[3]
-    asked = {"version": "4.2.0", "heap": "1g", "broker.session.timeout.ms": "9000"}
+    asked = {
+        "version": "4.2.0",
+        "defect": "vote-twice",
+        "heap": "1g",
+        "broker.session.timeout.ms": "9000",
+    }
     made = of(spec, asked)
     assert made["process.roles"] == "broker"
     assert made["node.id"] == "4"

@@ -1,0 +1,106 @@
+"""Which of the defects that are put into Apache Kafka are found, each by the run of its entry in
+`nodes/kafka/defects/catalogue.py`, and by which checkers.
+
+    python -m benchmarks.kafka_defects [--results FOLDER] [--only DEFECT,...] [--seeds 1,2]
+    python -m benchmarks.kafka_defects --check FOLDER      # what was recorded before
+"""
+
+import argparse
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from framework.checking.engine import check_runs
+from framework.checking.results import CheckerResult, RunResult
+from framework.checking.runs import find_runs
+from framework.checking.spark import running
+from framework.verdict import Verdict
+from nodes.kafka.defects.catalogue import DEFECTS
+from nodes.kafka.software import DEFECT
+from tests.end_to_end.runs import recorded
+
+HEADER: Final = (
+    "| defect | what is wrong (promise) | the run that finds it | found in | by (clauses) |",
+    "| --- | --- | --- | --- | --- |",
+)
+
+
+def record(name: str, seed: int, into: Path) -> Path:
+    """The folder of a run with this defect: one at a time, for each is six JVMs."""
+    defect = DEFECTS[name]
+    put_in = {"settings": (*defect.settings, f"{defect.nodes}:{DEFECT}={name}")}
+    return recorded(
+        into,
+        name,
+        system="kafka",
+        workload=defect.workload,
+        nemesis=defect.nemesis,
+        time_limit_s=defect.time_limit_s,
+        seed=seed,
+        **put_in if defect.nodes else {"defect": name, "settings": defect.settings},
+    )
+
+
+def judged(into: Path) -> Mapping[str, list[RunResult]]:
+    """Defect -> what came of its runs, all checked in one job."""
+    folders = find_runs([into])
+    with running("local[*]") as spark:
+        results = check_runs(spark, folders)
+    found: dict[str, list[RunResult]] = {}
+    for folder, result in zip(folders, results, strict=True):
+        found.setdefault(folder.parent.name, []).append(result)
+    return found
+
+
+def table(results: Mapping[str, Sequence[RunResult]]) -> Iterator[str]:
+    """Markdown, in the order of the catalogue."""
+    yield from HEADER
+    for name, defect in DEFECTS.items():
+        if runs := results.get(name):
+            hits = sum(bool(convicting(run) & defect.found_by) for run in runs)
+            wrong = f"{defect.breaks} ({defect.promise})"
+            run = f"`{defect.command(name)}`"
+            yield f"| `{name}` | {wrong} | {run} | {hits} of {len(runs)} | {_found(runs)} |"
+
+
+def convicting(run: RunResult) -> set[str]:
+    """The checkers that found something."""
+    return {each.name for each in run.checkers if each.verdict is Verdict.INVALID}
+
+
+def _found(runs: Sequence[RunResult]) -> str:
+    """Checkers with their clauses, those of most runs first."""
+    wrong = [each for run in runs for each in run.checkers if each.verdict is Verdict.INVALID]
+    checkers = Counter(each.name for each in wrong)
+    clauses = {name: _clauses(each for each in wrong if each.name == name) for name in checkers}
+    return "; ".join(f"`{name}` ({clauses[name]})" for name, _ in checkers.most_common()) or "-"
+
+
+def _clauses(checkers: Iterable[CheckerResult]) -> str:
+    names = {
+        each.name for one in checkers for each in one.clauses if each.verdict is Verdict.INVALID
+    }
+    return ", ".join(sorted(names))
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kafka_defects")
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--seeds", default="11")
+    parser.add_argument("--record", action="store_true", help="and do not check")
+    parser.add_argument("--check", type=Path)
+    options = parser.parse_args(argv)
+    folder = options.check or options.results or Path(tempfile.mkdtemp(prefix="kafka-defects-"))
+    if options.check is None:
+        for name in [each for each in options.only.split(",") if each] or DEFECTS:
+            for seed in map(int, options.seeds.split(",")):
+                record(name, seed, folder)
+    if not options.record:
+        print(*table(judged(folder)), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

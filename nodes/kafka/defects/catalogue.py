@@ -1,0 +1,180 @@
+"""The defects there are, and the run that finds each.
+
+Each is a file of `java/`: `vote-twice` is `VoteTwice.java`. They are of Apache Kafka 4.2.0; another
+release whose methods are others refuses them before anything starts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+BALANCED: Final = (
+    "controller:leader.imbalance.check.interval.seconds=1",
+    "controller:leader.imbalance.per.broker.percentage=0",
+)
+"""Leaderships go back to the first replica as soon as it lives."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defect:
+    """`breaks`: what is wrong then. `promise`: what says that it should not be. The run that finds
+    it has this workload, nemesis, length in s and settings (`--set`); `nodes`: the one that has the
+    defect, else all. `found_by`: checkers of which one at least must convict it."""
+
+    breaks: str
+    promise: str
+    workload: str
+    nemesis: str = "none"
+    time_limit_s: float = 15.0
+    settings: tuple[str, ...] = ()
+    nodes: str | None = None
+    found_by: frozenset[str]
+
+    def command(self, name: str) -> str:
+        """What `run` is given, as one types it."""
+        put_in = f"--set {self.nodes}:defect={name}" if self.nodes else f"--defect {name}"
+        parts = [put_in, f"--workload {self.workload}"]
+        parts += [] if self.nemesis == "none" else [f"--nemesis {self.nemesis}"]
+        parts += [
+            f"--time-limit {self.time_limit_s:g}",
+            *(f"--set {each}" for each in self.settings),
+        ]
+        return " ".join(parts)
+
+
+DEFECTS: Final[Mapping[str, Defect]] = {
+    "acknowledge-before-replication": Defect(
+        breaks="a partition's leader acknowledges acks=all as soon as it has appended itself",
+        promise="producer configuration `acks`: all in-sync replicas have it",
+        workload="log",
+        nemesis="partition:target=b1,interval=5",
+        time_limit_s=20,
+        found_by=frozenset({"kafka-log", "partition-data", "isr-chain"}),
+    ),
+    "watermark-of-one-replica": Defect(
+        breaks="a partition's leader takes the end of its own log for the high watermark",
+        promise="KIP-101: the high watermark is what all in-sync replicas have",
+        workload="log",
+        nemesis="partition:target=b1,interval=5",
+        time_limit_s=20,
+        found_by=frozenset({"kafka-log", "partition-data", "isr-chain"}),
+    ),
+    "serve-uncommitted": Defect(
+        breaks="consumers are given records above the high watermark",
+        promise="KIP-207, KIP-392: consumers read below the high watermark",
+        workload="log",
+        nemesis="partition:target=b1,interval=5",
+        time_limit_s=20,
+        found_by=frozenset({"kafka-log", "partition-data"}),
+    ),
+    "no-truncation": Defect(
+        breaks="a follower keeps what its new leader has not",
+        promise="KIP-101, KIP-595: logs that part are cut back to where they agree",
+        workload="log",
+        nemesis="partition:target=b1,interval=5",
+        time_limit_s=20,
+        found_by=frozenset({"replica-matching", "kafka-log", "partition-data", "isr-chain"}),
+    ),
+    "lose-some-appends": Defect(
+        breaks="some records are acknowledged and cut off again",
+        promise="producer configuration `acks`: what is acknowledged is in the log",
+        workload="log",
+        time_limit_s=10,
+        found_by=frozenset({"kafka-log", "partition-data"}),
+    ),
+    "elect-any-replica": Defect(
+        breaks="a controller elects leaders that are not in sync",
+        promise="topic configuration `unclean.leader.election.enable`: by default none of those",
+        workload="log",
+        nemesis="kill:target=brokers,interval=3",
+        time_limit_s=20,
+        settings=BALANCED,
+        found_by=frozenset({"isr-chain", "kafka-log", "partition-data"}),
+    ),
+    "watermark-of-one-voter": Defect(
+        breaks="the leader of the metadata log commits what no other voter has",
+        promise="KIP-595: the high watermark is what a majority of voters has",
+        workload="topics",
+        nemesis="partition:target=leader,interval=4",
+        found_by=frozenset(
+            {"observed-cluster", "uncommitted-never-visible", "effects-once", "voter-durability"}
+        ),
+    ),
+    "answer-before-commit": Defect(
+        breaks="the active controller answers before its records are committed",
+        promise="KIP-631, KIP-595: answers wait for the high watermark",
+        workload="topics",
+        nemesis="partition:target=leader,interval=4",
+        found_by=frozenset({"uncommitted-never-visible", "effects-once"}),
+    ),
+    "vote-twice": Defect(
+        breaks="a voter votes for several candidates of an epoch",
+        promise="KIP-595: one vote an epoch",
+        workload="topics",
+        nemesis="kill:target=leader,interval=3",
+        found_by=frozenset({"one-leader-per-epoch", "log-matching", "observed-cluster"}),
+    ),
+    "same-broker-epoch": Defect(
+        breaks="each registration is given the same broker epoch",
+        promise="KIP-380, KIP-631: a registration's epoch is its own, and higher than those before",
+        workload="topics",
+        time_limit_s=10,
+        found_by=frozenset({"identity-uniqueness", "monotonic-counters"}),
+    ),
+    "same-producer-ids": Defect(
+        breaks="all brokers are given the same block of producer ids",
+        promise="KIP-730: blocks of producer ids are given out once",
+        workload="log",
+        time_limit_s=10,
+        found_by=frozenset({"identity-uniqueness"}),
+    ),
+    "delete-only-answers": Defect(
+        breaks="a topic's deletion is acknowledged, and there is no record of it",
+        promise="KIP-631: a deletion is a RemoveTopicRecord",
+        workload="topics",
+        time_limit_s=10,
+        found_by=frozenset({"effects-once"}),
+    ),
+    "drop-configs": Defect(
+        breaks="topics are made without the configuration that was asked for",
+        promise="KIP-4, KIP-525: CreateTopics sets the configuration that it is given",
+        workload="topics",
+        time_limit_s=10,
+        found_by=frozenset({"asked-is-made"}),
+    ),
+    "snapshot-without-topics": Defect(
+        breaks="snapshots of the metadata leave out the topics",
+        promise="KIP-630: a snapshot stands for all records below its end",
+        workload="topics",
+        nemesis="kill:target=brokers,interval=3",
+        time_limit_s=20,
+        found_by=frozenset({"isr-chain", "metadata-answers", "observed-cluster", "availability"}),
+    ),
+    "frozen-metadata": Defect(
+        breaks="a broker shows the first topics that it saw, for ever",
+        promise="KIP-631: brokers follow the metadata log",
+        workload="topics",
+        nodes="b1",
+        found_by=frozenset({"metadata-answers", "observed-cluster", "availability"}),
+    ),
+    "ignore-generation": Defect(
+        breaks="commits of a group's earlier generations are taken",
+        promise="KIP-62: ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID fence former members",
+        workload="groups:churn_s=2",
+        found_by=frozenset({"groups"}),
+    ),
+    "same-generation": Defect(
+        breaks="a group stays in its first generation however often its members change",
+        promise="KIP-62: each rebalance begins a new generation",
+        workload="groups:churn_s=2",
+        found_by=frozenset({"groups"}),
+    ),
+    "drop-commits": Defect(
+        breaks="committed offsets are acknowledged and not kept",
+        promise="OffsetCommit: a group goes on where it committed",
+        workload="groups",
+        time_limit_s=10,
+        found_by=frozenset({"groups", "kafka-log"}),
+    ),
+}
+BREAKS: Final[Mapping[str, str]] = {name: defect.breaks for name, defect in DEFECTS.items()}
