@@ -8,7 +8,7 @@ conformance, lease exclusion, controlled shutdowns, identities, the replayed log
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -17,7 +17,7 @@ from framework.history.event import Event, Invocation, Process
 from framework.plugins.outcomes import PRESENT
 from framework.plugins.system import Cluster
 from framework.plugins.workload import Client, WorkloadOptions
-from workloads.base import KafkaWorkload, topic_read
+from workloads.base import FinalReads, KafkaWorkload, topic_read
 from workloads.kafka.operations.brokers import broker_key
 from workloads.kafka.operations.topics import CreateTopic
 from workloads.options import at_least
@@ -30,6 +30,10 @@ READ_SHARE: Final = 0.3
 TOPIC: Final = "lifecycle"
 READS_WITHOUT: Final = 2
 """Of the topic, in the end, while a broker is gone."""
+PATIENCE: Final = 2
+"""How often a process that did not serve in time is waited for, before it is ended and another one
+started. On a busy machine a start takes longer than an operation may; who begins anew each time
+never has one that serves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,15 +70,17 @@ class Lifecycle(KafkaWorkload):
         )
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
-        """Every broker is up; one is drained, for what faults refused until now is granted now,
-        looked for while it is gone, and is back, so that all partitions can have leaders; then the
-        reads."""
+        """Every broker is up, and the topic there, also where faults kept both from it until now;
+        one is drained, for what was refused is granted now, looked for while it is gone, and is
+        back, so that all partitions can have leaders; then the reads."""
         keys = list(map(broker_key, self._ids))
+        topic = placed(self._ids, self._options.partitions)
         return phases(
-            *(op("start", key=key) for key in keys),
+            FinalReads(names=lambda: keys, f="start"),
+            op("create", key=TOPIC, value=topic.to_json()),
             op("drain", key=keys[0]),
             *(op(topic_read(options), key=TOPIC) for _ in range(READS_WITHOUT)),
-            op("start", key=keys[0]),
+            FinalReads(names=lambda: keys[:1], f="start"),
             super().final_generator(options),
         )
 
@@ -85,10 +91,12 @@ class Lifecycle(KafkaWorkload):
 @dataclass(frozen=True, slots=True)
 class BrokerProcess:
     """What is known of a broker's process: whether it runs (None: not known), and when it may be
-    disturbed again. `drained`: it has been, once."""
+    disturbed again. `in_vain`: how often it was started, or waited for, and did not serve in time.
+    `drained`: it has been, once."""
 
     broker_id: int
     up: bool | None = False
+    in_vain: int = 0
     drained: bool = False
     quiet_until_ns: int = 0
 
@@ -127,7 +135,8 @@ class ComingAndGoing:
             return op(self.read, key=TOPIC)
         all_up = all(broker.up for broker in self.brokers)
         if not self.created and all_up and TOPIC not in self.busy.values():
-            return op("create", key=TOPIC, value=self._placed().to_json())
+            ids = [broker.broker_id for broker in self.brokers]
+            return op("create", key=TOPIC, value=placed(ids, self.partitions).to_json())
         ready = [broker for broker in self.brokers if broker.key not in self.busy.values()]
         due = [broker for broker in ready if broker.quiet_until_ns <= now_ns]
         if due:
@@ -135,14 +144,6 @@ class ComingAndGoing:
         if self.created:
             return op(self.read, key=TOPIC)
         return Pending(min((broker.quiet_until_ns for broker in ready), default=None))
-
-    def _placed(self) -> CreateTopic:
-        """Every broker leads some partitions, where there are so many, and follows the
-        others'."""
-        ids = [broker.broker_id for broker in self.brokers]
-        turns = [tuple(ids[turn:] + ids[:turn]) for turn in range(len(ids))]
-        placed = [turns[number % len(turns)] for number in range(self.partitions)]
-        return CreateTopic(assignment=tuple(placed))
 
     def update(self, context: Context, event: Event) -> Generator:
         if event.type == "invoke" or event.process not in self.busy:
@@ -159,8 +160,14 @@ class ComingAndGoing:
         return replace(after, brokers=brokers)
 
 
+def placed(ids: Sequence[int], partitions: int) -> CreateTopic:
+    """Every broker leads some partitions, where there are so many, and follows the others'."""
+    turns = [(*ids[turn:], *ids[:turn]) for turn in range(len(ids))]
+    return CreateTopic(assignment=tuple(turns[number % len(turns)] for number in range(partitions)))
+
+
 def _process_operation(broker: BrokerProcess, rng: random.Random) -> Invocation:
-    if broker.up is None:
+    if broker.up is None and not 0 < broker.in_vain <= PATIENCE:
         return op("restart", key=broker.key)
     if not broker.up:
         return op("start", key=broker.key)
@@ -173,5 +180,17 @@ def _after(broker: BrokerProcess, event: Event, now_ns: int) -> BrokerProcess:
     up: bool | None = None
     if event.type == "ok":
         up = event.f != "drain"
-    drained = broker.drained or (event.f == "drain" and event.type == "ok")
-    return replace(broker, up=up, drained=drained, quiet_until_ns=now_ns + SETTLE_NS)
+    return replace(
+        broker,
+        up=up,
+        in_vain=_in_vain(broker, event),
+        drained=broker.drained or (event.f == "drain" and event.type == "ok"),
+        quiet_until_ns=now_ns + SETTLE_NS,
+    )
+
+
+def _in_vain(broker: BrokerProcess, event: Event) -> int:
+    """After anything else of unknown outcome, as after a drain, nobody knows what runs."""
+    if event.type == "ok" or event.f not in ("start", "restart"):
+        return 0
+    return broker.in_vain + 1 if event.f == "start" else 1

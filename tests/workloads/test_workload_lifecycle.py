@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from histories import CAPABILITIES, pairs
 
-from framework.generators import clients, simulate, stagger
+from framework.generators import clients, simulate, stagger, time_limit
 from framework.history.event import Event
 from framework.plugins.workload import WorkloadOptions
-from workloads.lifecycle import SETTLE_NS, TOPIC, Lifecycle, LifecycleOptions
+from workloads.kafka.operations.brokers import broker_of
+from workloads.lifecycle import PATIENCE, SETTLE_NS, TOPIC, Lifecycle, LifecycleOptions
 from workloads.process_client import FIRST_ID
 
 BROKERS = LifecycleOptions().brokers
@@ -78,13 +79,55 @@ def test_one_operation_at_a_time_and_peace_between_them() -> None:
 
 def test_what_is_down_is_started_and_what_is_not_known_restarted() -> None:
     up: dict[str, bool | None] = dict.fromkeys(KEYS, False)
-    for op, end in pairs(run(Operator(fail=0.2))):
+    waiting = dict.fromkeys(KEYS, 0)
+    seen = Counter[tuple[str, int]]()
+    for op, end in pairs(run(Operator(fail=0.5))):
         if op.key not in KEYS:
             continue
         key = str(op.key)
-        expected = {False: {"start"}, None: {"restart"}, True: {"drain", "bounce", "replace"}}
+        late = "start" if 0 < waiting[key] <= PATIENCE else "restart"
+        expected = {False: {"start"}, None: {late}, True: {"drain", "bounce", "replace"}}
         assert op.f in expected[up[key]]
+        seen[op.f, waiting[key]] += 1
         up[key] = op.f != "drain" if end.type == "ok" else None
+        begins = {"start": waiting[key] + 1, "restart": 1}
+        waiting[key] = 0 if end.type == "ok" else begins.get(op.f, 0)
+    assert seen["restart", 0] > 2, "what ran is not known"
+    assert seen["start", 1] > 2 and seen["start", PATIENCE] > 2, "it is waited for"
+    assert seen["restart", PATIENCE + 1] > 0, "not for ever"
+
+
+class Slow:
+    """Processes serve 12 s after they were started, and no operation waits longer than 5 s."""
+
+    def __init__(self) -> None:
+        self.serves: dict[str, float] = {}
+
+    def __call__(self, op: Event, n: int) -> tuple[int, Event]:
+        key, now = str(op.key), (op.time or 0) / 1e9
+        if key not in KEYS:
+            return 20_000_000, replace(op, type="ok")
+        if op.f in ("restart", "drain", "bounce", "replace"):
+            self.serves.pop(key, None)
+        if op.f == "drain":
+            return 10**9, replace(op, type="ok", value={})
+        left = self.serves.setdefault(key, now + 12) - now
+        if left <= 5:
+            return round(max(0.1, left) * 1e9), replace(op, type="ok", value={})
+        return 5 * 10**9, replace(op, type="info", error=("TIMED_OUT", ""))
+
+
+def test_where_a_start_takes_longer_than_an_operation_it_is_waited_for() -> None:
+    options = WorkloadOptions(seed=0, threads=4, rate=5.0, capabilities=CAPABILITIES)
+    main = time_limit(20, stagger(1 / 5, Lifecycle().generator(options)))
+    done = [
+        (op.f, str(op.key))
+        for op, end in pairs(simulate(clients(main), threads=4, completion=Slow()))
+        if end.type == "ok"
+    ]
+    assert {("start", key) for key in KEYS} <= set(done)
+    assert ("create", TOPIC) in done
+    assert {("drain", key) for key in KEYS} <= set(done)
 
 
 def test_the_topic_is_made_when_every_broker_is_there_and_each_leads_some_of_it() -> None:
@@ -95,6 +138,19 @@ def test_the_topic_is_made_when_every_broker_is_there_and_each_leads_some_of_it(
     assignment = history[created].value["assignment"]
     assert {replicas[0] for replicas in assignment} == {FIRST_ID + n for n in range(BROKERS)}
     assert all(len(replicas) == BROKERS for replicas in assignment)
+
+
+def test_where_nothing_came_about_the_end_has_a_broker_with_replicas_drained() -> None:
+    options = WorkloadOptions(seed=0, threads=4, rate=5.0, capabilities=CAPABILITIES)
+    final = clients(Lifecycle().final_generator(options))
+    history = simulate(final, threads=4, completion=Slow())
+    done = [(op.f, str(op.key), end.type) for op, end in pairs(history)]
+    (drain,) = [each for each in done if each[0] == "drain"]
+    before = done[: done.index(drain)]
+    assert {("start", key, "ok") for key in KEYS} <= set(before)
+    assert before[-1] == ("create", TOPIC, "ok")
+    (created,) = [event for event in history if event.f == "create" and event.type == "invoke"]
+    assert any(broker_of(drain[1]) in replicas for replicas in created.value["assignment"])
 
 
 def test_at_the_end_the_brokers_are_up() -> None:
