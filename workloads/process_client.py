@@ -68,11 +68,11 @@ class ProcessClient:
 
 
 def _start(slots: Sequence[ExtraBroker]) -> ProcessState:
-    """Start it, where nothing runs."""
-    slot = _used(slots)
-    if not slot.running():
-        slot.start()
-    return _active(slot)
+    """Start it, where nothing runs. Where two do, either may have the id."""
+    running = [slot for slot in slots if slot.running()]
+    if not running:
+        slots[0].start()
+    return _active(*(running or slots[:1]))
 
 
 def _restart(slots: Sequence[ExtraBroker]) -> ProcessState:
@@ -150,12 +150,12 @@ def _registered(slot: ExtraBroker) -> ProcessState | None:
     return state if state is not None and state.broker_epoch != NO_EPOCH else None
 
 
-def _active(slot: ExtraBroker) -> ProcessState:
-    """Wait until the process holds the id and serves. Raises `TimeoutError`."""
+def _active(*slots: ExtraBroker) -> ProcessState:
+    """Wait until one of the processes holds the id and serves. Raises `TimeoutError`."""
 
     def serving() -> ProcessState | None:
-        state = _state(slot)
-        return state if state is not None and state.broker_state == "active" else None
+        states = map(_state, slots)
+        return next((each for each in states if each and each.broker_state == "active"), None)
 
     return _until(serving, ACTIVE_S, "active")
 
