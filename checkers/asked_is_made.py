@@ -238,13 +238,16 @@ def _replicas(reported: Sequence[int] | None) -> Replicas | None:
 
 
 def _records(log: CommittedLog) -> Iterator[tuple[Shown, int]]:
-    """Each topic with what follows its record: its configuration, then its partitions; and when
-    somebody had applied that."""
+    """Each topic with what stands around its record: its configuration before it or behind it,
+    then its partitions; and when somebody had applied that."""
     for change, by_ns in zip(log.records, log.by_ns, strict=True):
         if not isinstance(change, TopicCreated):
             continue
+        before = _configured_before(log, change)
         configs: dict[str, str] = {}
-        made: list[Change] = [change]
+        for each in before:
+            _configure(configs, each)
+        made: list[Change] = [*before, change]
         partitions: dict[int, Replicas | None] = {}
         after = log.at(change.offset + 1)
         while isinstance(after, ConfigSet | PartitionCreated):
@@ -252,8 +255,8 @@ def _records(log: CommittedLog) -> Iterator[tuple[Shown, int]]:
                 partitions[after.partition] = after.replicas
             elif partitions or not _configures(after, change):
                 break
-            elif isinstance(after, ConfigSet) and after.value is not None:
-                configs[after.name] = after.value
+            elif isinstance(after, ConfigSet):
+                _configure(configs, after)
             made.append(after)
             after = log.at(after.offset + 1)
         if after is not None:  # else nobody tells where it ends
@@ -266,6 +269,24 @@ def _records(log: CommittedLog) -> Iterator[tuple[Shown, int]]:
                 configs=configs,
             )
             yield shown, by_ns
+
+
+def _configured_before(log: CommittedLog, topic: TopicCreated) -> Sequence[ConfigSet]:
+    """Configurations are by name, so a create may set them first: in the order of the log."""
+    found: list[ConfigSet] = []
+    before = log.at(topic.offset - 1)
+    while isinstance(before, ConfigSet) and _configures(before, topic):
+        found.insert(0, before)
+        before = log.at(before.offset - 1)
+    return found
+
+
+def _configure(configs: dict[str, str], change: ConfigSet) -> None:
+    """No value takes one away."""
+    if change.value is None:
+        configs.pop(change.name, None)
+    else:
+        configs[change.name] = change.value
 
 
 def _configures(change: Change, topic: TopicCreated) -> bool:

@@ -26,7 +26,7 @@ from nodes.disk_evidence.form import Decoder, Form
 from nodes.disk_evidence.growth import Growth
 from nodes.kafka_files.batches import Batches
 from nodes.kafka_files.checkpoints import read_epochs, read_offsets
-from nodes.kafka_files.log_directory import Log, Segment, read_log
+from nodes.kafka_files.log_directory import GIVEN_UP, Log, Segment, read_log
 from nodes.kafka_files.node_logs import read_node_log
 from nodes.kafka_files.quorum_state import read_quorum_state
 from nodes.kafka_files.reading import contents
@@ -139,6 +139,7 @@ class Disk:
         """What can be read of it, and where that ends."""
         log = read_log(directory)
         wrong: list[str] = []
+        yield from self.dropped(directory, log)
         grown = self.metadata.to(log)
         if grown.began is not None:
             yield self._tell(
@@ -160,6 +161,19 @@ class Disk:
             torn=torn,
             wrong=tuple(wrong),
         )
+
+    def dropped(self, directory: Path, log: Log) -> Iterator[Evidence]:
+        """What the process held before its log began where it does now, as a node has it that took
+        another one's snapshot: its former segments, where they are not deleted yet."""
+        former = read_log(directory, GIVEN_UP)
+        below = [each for each in former.segments if each.base_offset < log.start_offset]
+        if below and below[0].base_offset == self.metadata.start:
+            grown = self.metadata.to(Log(tuple(below)))
+            if grown.cut is not None:
+                yield self._tell(kinds.Truncated, directory, None, end_offset=grown.cut)
+            decoder = self.form.decoder(directory, grown.kept)
+            for segment in grown.appended:
+                yield from self._appended(segment, decoder, [])
 
     def _appended(self, segment: Segment, decoder: Decoder, wrong: list[str]) -> Iterator[Evidence]:
         """A batch that cannot be read, or is none of this node's, is in `wrong`."""

@@ -22,6 +22,7 @@ PARTITION_FILE: Final = "partition.metadata"
 KEPT: Final = (
     f"{METADATA}/quorum-state",
     f"{METADATA}/*.log",
+    f"{METADATA}/*.log.deleted",
     f"{METADATA}/*.checkpoint",
     f"{PARTITIONS}/*checkpoint",
     f"{PARTITIONS}/*/{PARTITION_FILE}",

@@ -15,6 +15,8 @@ from nodes.kafka_files.batches import BATCHES, Batches, scan
 from nodes.kafka_files.reading import contents
 
 SEGMENT: Final = re.compile(r"(\d{20})\.log")
+GIVEN_UP: Final = re.compile(r"(\d{20})\.log\.deleted")
+"""A segment that its node dropped, and that lies there until its files are deleted in earnest."""
 SEGMENT_BATCHES: Final = pa.schema([pa.field("segment", pa.int64()), *BATCHES])
 """`BATCHES`, with the base offset of the segment that a batch is in."""
 
@@ -90,13 +92,14 @@ class Log:
         return pa.concat_tables(parts) if parts else SEGMENT_BATCHES.empty_table()
 
 
-def read_log(directory: Path) -> Log:
-    """The log in a directory; one without segments where there is none."""
+def read_log(directory: Path, segment: re.Pattern[str] = SEGMENT) -> Log:
+    """The log in a directory, of files that are named so; one without segments where there is
+    none."""
     try:
         names = sorted(each.name for each in directory.iterdir())
     except OSError:
         names = []
-    matches = [match for match in map(SEGMENT.fullmatch, names) if match]
+    matches = [match for match in map(segment.fullmatch, names) if match]
     return Log(tuple(_segment(directory / each[0], int(each[1])) for each in matches))
 
 

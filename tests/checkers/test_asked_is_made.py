@@ -505,6 +505,36 @@ def test_configuration_of_another_topic_is_not_its() -> None:
     assert_valid(asked_is_made(story.run_events()))
 
 
+@pytest.mark.parametrize(
+    ("before", "fits"),
+    [
+        ([("v", "60000")], True),
+        ([("v", "1"), ("v", "60000")], True),
+        ([("w", "1"), ("v", "60000")], True),
+        ([("v", "60000"), ("w", "1")], False),
+        ([("v", "60000"), ("v", None)], False),
+        ([("v", None), ("v", "60000")], True),
+        ([("v", "60000"), ("v", "1")], False),
+        ([("v", "1")], False),
+        ([], False),
+    ],
+)
+def test_a_create_may_set_the_configuration_before_the_topic(
+    before: list[tuple[str, str | None]], fits: bool
+) -> None:
+    """As Apache Kafka 3.3 has it."""
+    story = clean()
+    create(story, "v", ASKED, FIFTH)
+    for name, value in before:
+        story.config("retention.ms", value, name)
+    story.topic("v", FIFTH)
+    for number, each in enumerate(MADE):
+        story.new_partition(each, number, FIFTH)
+    story.record("NoOpRecord")
+    judged = asked_is_made(story.run_events())
+    assert_valid(judged) if fits else assert_invalid(judged, "topic v")
+
+
 def test_a_finding_of_the_log_shows_the_topics_records() -> None:
     story = clean()
     records_without_the_configuration(story)

@@ -1,8 +1,9 @@
 """Apache Kafka's metadata records, by its own DumpLogSegments and by our reader.
 
-The files in stored/ are those of a controller of Apache Kafka 4.2.0 after a run with partitions.
-Beside each, in `*.records`, is what Kafka's own tool says of it (`DumpLogSegments
---cluster-metadata-decoder --skip-record-metadata`).
+The files in stored/ are those of a controller of Apache Kafka 4.2.0 after a run with partitions,
+and of one of 3.3.2 after a run with partitions and kills. Beside each, in `*.records`, is what
+Kafka's own tool of that release says of it (`DumpLogSegments --cluster-metadata-decoder
+--skip-record-metadata`).
 """
 
 import base64
@@ -29,7 +30,9 @@ from nodes.kafka_files.records import records
 STORED: Final = Path(__file__).parent / "stored" / "__cluster_metadata-0"
 LOG: Final = STORED / "00000000000000000000.log"
 SNAPSHOT: Final = STORED / "00000000000000000249-0000000001.checkpoint"
-FILES: Final = (LOG, SNAPSHOT)
+OLDER: Final = STORED.parent / "3.3.2"
+OLDER_SNAPSHOT: Final = OLDER / "00000000000000000318-0000000006.checkpoint"
+FILES: Final = (LOG, SNAPSHOT, OLDER / LOG.name, OLDER_SNAPSHOT)
 
 
 def dumped(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
@@ -64,7 +67,7 @@ def values(path: Path) -> list[bytes]:
     return [row["value"] for row in table.to_pylist() if not row["control"]]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.suffix)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}{path.suffix}")
 def test_records_are_what_kafka_says_that_they_are(path: Path) -> None:
     ours = [read_record(value) for value in values(path)]
     theirs = dumped(path)
@@ -179,6 +182,54 @@ def test_what_is_no_record_is_wrong_and_stops_nothing(home: Path) -> None:
     log.write_bytes(log.read_bytes()[:-3])
     (torn,) = left(home, kinds.LogOnDisk)
     assert torn.torn
+
+
+def half(home: Path) -> Path:
+    """The log from a snapshot on, as a node has it that took that snapshot from another one. What
+    it held before, up to an offset below, lies there under the name of dropped segments."""
+    log = home / METADATA / LOG.name
+    data = log.read_bytes()
+    rows = scan(data).sound.to_pylist()
+    begins = next(row for row in rows if row["base_offset"] == 249)["position"]
+    ends = next(row for row in rows if row["base_offset"] >= 100)["position"]
+    log.with_name(f"{249:020}.log").write_bytes(data[begins:])
+    dropped = log.with_name(f"{LOG.name}.deleted")
+    dropped.write_bytes(data[:ends])
+    log.unlink()
+    return dropped
+
+
+def test_what_a_node_held_before_it_took_a_snapshot_is_told(home: Path) -> None:
+    whole = {each.base_offset: each for each in left(home, kinds.Appended)}
+    dropped = half(home)
+    found = left(home, kinds.Appended)
+    ends = scan(dropped.read_bytes()).sound["end_offset"][-1].as_py()
+    assert [each.base_offset for each in found] == [
+        offset for offset in whole if offset < ends or offset >= 249
+    ]
+    assert all(each.crcs == whole[each.base_offset].crcs for each in found)
+    (began,) = left(home, kinds.LogBegan)
+    assert (began.offset, began.dropped) == (249, True)
+    assert not left(home, kinds.Truncated)
+    (log,) = left(home, kinds.LogOnDisk)
+    assert (log.start_offset, log.wrong) == (249, ())
+
+
+def test_a_dropped_segment_is_told_once(home: Path) -> None:
+    """The next process finds what the former one dropped, if it comes soon enough."""
+    half(home)
+    shutil.copytree(home / "data", home / "kept" / "1" / "data")
+    assert {each.incarnation for each in left(home, kinds.Appended)} == {"1"}
+    assert [each.incarnation for each in left(home, kinds.LogBegan)] == ["1"]
+
+
+@pytest.mark.parametrize("base", [0, 249])
+def test_a_dropped_segment_that_is_not_below_the_log_is_none_of_it(home: Path, base: int) -> None:
+    """It was cut off before, or is there under its own name again."""
+    whole = left(home)
+    log = home / METADATA / LOG.name
+    shutil.copy(log, log.with_name(f"{base:020}.log.deleted"))
+    assert left(home) == whole
 
 
 # --- partitions' directories --------------------------------------------------------------

@@ -107,6 +107,22 @@ def test_a_release_that_is_not_there_is_refused_with_the_command_that_brings_it(
         software.asked_for({})
 
 
+def test_each_release_of_the_table_is_whole_and_runs_on_a_java() -> None:
+    known = releases.versions()
+    assert known[-1] == releases.newest()
+    assert {"3.3.2", "3.6.1", "3.7.1", "3.9.1", "4.0.1", "4.1.1", "4.2.0"} <= set(known)
+    for version in known:
+        found = releases.release(version)
+        own = {
+            f"kafka_2.13-{version}.jar",
+            f"kafka-clients-{version}.jar",
+            "slf4j-simple-1.7.36.jar",
+        }
+        assert own <= found.jars.keys(), version
+        assert all(len(bytes.fromhex(each)) == 32 for each in found.jars.values()), version
+        assert found.java == (11 if version.startswith("3.") else 17)
+
+
 def test_a_build_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "libs").mkdir()
     (tmp_path / "libs" / "kafka-clients-5.0.0-SNAPSHOT.jar").touch()
