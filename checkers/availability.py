@@ -78,10 +78,10 @@ PARTITIONS: Final = Clause(
 NODES: Final = Clause(
     name="nodes",
     says="No node that clients ask is silent",
-    compares="nodes that answered",
+    compares="nodes that answered, clients or the observer",
     floor=2,
     because="with one alone all is stuck; this run needs all that were asked in peace, and more "
-    "than twice",
+    "than twice: who was asked while it started, and then not again, need only answer the observer",
     sources=(CLIENTS, LEDGER),
     blind="nodes that no client asks, as most of those that vote",
 )
@@ -284,7 +284,8 @@ def _partitions(operations: Iterable[Operation], events: RunEvents) -> Count:
 
 
 def _nodes(operations: Iterable[Operation], events: RunEvents) -> Count:
-    """So many nodes as answered, of those that were asked in peace."""
+    """So many nodes as answered, of those that were asked in peace. Clients that have found a
+    leader ask nobody else; the observer asks everybody to the end."""
     nodes = events.plan.get("nodes") or {}
     if len(nodes) < 2:
         return "no nodes that could be told apart"
@@ -296,6 +297,7 @@ def _nodes(operations: Iterable[Operation], events: RunEvents) -> Count:
         return "clients do not say whom they ask"
     peace = Peace(events)
     heard = {node for node, own in asked.items() if any(map(_heard, own))}
+    heard |= {str(each.node) for each in events.observations if each.node in asked and each.ok}
     tried = {node for node, own in asked.items() if peace.held_in(own) >= TRIES}
     return len(heard), len(heard | tried)
 
@@ -501,4 +503,4 @@ class Availability(RunChecker):
     requires = frozenset[str]()
     clauses = (KINDS, PARTITIONS, NODES)
     Options = AvailabilityOptions
-    check_run = RunCheck(availability, evidence=(Elected,), fs=None, faults=True)
+    check_run = RunCheck(availability, evidence=(Elected,), fs=None, observations=True, faults=True)

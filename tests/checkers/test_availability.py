@@ -570,6 +570,21 @@ def test_node_that_never_answered_is_unknown() -> None:
     assert clauses_of(story)["nodes"] == (4, 4)
 
 
+def test_node_that_clients_asked_in_vain_and_that_answered_the_observer_is_not_silent() -> None:
+    """They asked while it started, found another one, and asked no more."""
+    story = clean()
+    for _ in range(3):
+        story.op("fetch", "log-0/1", type="fail", error="CONNECTION_FAILED", node="b3")
+    story.ask("b3", "describe-node", type="fail", error="CONNECTION_FAILED")
+    story.ask("b3", "describe-node", type="fail", error="NO_CLIENT")
+    story.ask("b4", "describe-node", {})
+    assert clauses_of(story)["nodes"] == (3, 4), "neither it nor another one that nobody asked"
+    assert judged(story).verdict is Verdict.UNKNOWN
+    story.ask("b3", "describe-node", {})
+    assert clauses_of(story)["nodes"] == (4, 4)
+    assert judged(story).verdict is Verdict.VALID, judged(story).note
+
+
 def test_what_was_tried_under_faults_alone_need_not_have_worked() -> None:
     story = clean()
 
