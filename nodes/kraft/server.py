@@ -19,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
 from kio.schema.envelope.v0.request import EnvelopeRequest
-from kio.static.protocol import RequestPayload
+from kio.static.protocol import RequestPayload, ResponsePayload
 
 from nodes.kraft.broker import view
 from nodes.kraft.config import Config, Endpoint
@@ -51,7 +51,7 @@ from nodes.kraft.wire.quorum import QuorumRequest
 if TYPE_CHECKING:
     from nodes.kraft.runtime.control import ControlPlane
     from nodes.kraft.runtime.data import DataPlane
-    from nodes.kraft.wire.requests import DescribeQuorumRequest
+    from nodes.kraft.wire.requests import DescribeClusterRequest, DescribeQuorumRequest
 
 log: Final = logging.getLogger(__name__)
 
@@ -364,8 +364,17 @@ class Node(Watcher):
             self.control.envelope(context, request)
         elif key == DESCRIBE_QUORUM:
             context.answer(self.replica.describe_quorum(cast("DescribeQuorumRequest", request)))
+        elif key == view.DESCRIBE_CLUSTER:
+            context.answer(self._describe_cluster(cast("DescribeClusterRequest", request)))
         else:
             self.control.ask(request, context.answer)
+
+    def _describe_cluster(self, request: DescribeClusterRequest) -> ResponsePayload:
+        voters = ((each.id, each.host, each.port) for each in self.config.voters)
+        leader_id = self.replica.leader_id
+        return view.describe_controllers_response(
+            request, self.config.cluster_id, voters, leader_id
+        )
 
     def _describe(self) -> DescribeNodeResponse:
         state, image = self.replica.state, self.replica.image

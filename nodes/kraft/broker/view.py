@@ -8,8 +8,8 @@ active broker, which forwards (B.9.3).
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from kio.schema.api_versions.v0.response import ApiVersion as ApiVersionV0
 from kio.schema.api_versions.v0.response import ApiVersionsResponse as ApiVersionsResponseV0
@@ -18,6 +18,12 @@ from kio.static.primitive import i16
 from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
 from nodes.kraft.broker.producer_ids import INIT_PRODUCER_ID, init_producer_id_response
+from nodes.kraft.broker.replica_reports import (
+    DESCRIBE_LOG_DIRS,
+    DESCRIBE_PRODUCERS,
+    log_dirs_refusal,
+    producers,
+)
 from nodes.kraft.controller.answers import (
     DESCRIBE_ACLS,
     DESCRIBE_CONFIGS,
@@ -52,6 +58,7 @@ from nodes.kraft.wire.versions import NEWEST
 if TYPE_CHECKING:
     from nodes.kraft.wire.requests import (
         DescribeClusterRequest,
+        DescribeProducersRequest,
         MetadataRequest,
         MetadataRequestTopic,
     )
@@ -255,11 +262,9 @@ def describe_cluster_response(
     listener: str | None = None,
     allows: Allows = everything,
 ) -> ResponsePayload:
-    """The answer to DescribeCluster v0-2: brokers alone, for controllers are not for clients."""
-    endpoint_type = getattr(request, "endpoint_type", BROKERS)
-    if endpoint_type != BROKERS:
-        known = endpoint_type == CONTROLLERS
-        code = ErrorCode.mismatched_endpoint_type if known else ErrorCode.unsupported_endpoint_type
+    """The answer to DescribeCluster v0-2 on a client listener: brokers alone."""
+    code = _endpoint_code(request, BROKERS)
+    if code != ErrorCode.none:
         return _describe_cluster(request, code, cluster_id, -1, ())
     schema = item_schema(schema_of(request), "brokers")
     also_fenced = getattr(request, "include_fenced_brokers", False)
@@ -268,6 +273,34 @@ def describe_cluster_response(
     return _describe_cluster(
         request, ErrorCode.none, cluster_id, _controller(image), brokers, operations
     )
+
+
+def describe_controllers_response(
+    request: DescribeClusterRequest,
+    cluster_id: str,
+    controllers: Iterable[tuple[int, str, int]],
+    leader_id: int,
+) -> ResponsePayload:
+    """The answer to DescribeCluster v1-2 on a controller's listener (KIP-919): the voters, as
+    (id, host, port), and the one that is active as far as is known (-1: none)."""
+    code = _endpoint_code(request, CONTROLLERS)
+    if code != ErrorCode.none:
+        return _describe_cluster(request, code, cluster_id, -1, ())
+    schema = item_schema(schema_of(request), "brokers")
+    described = tuple(
+        make(schema, broker_id=each, host=host, port=port, rack=None, is_fenced=False)
+        for each, host, port in sorted(controllers)
+    )
+    return _describe_cluster(request, ErrorCode.none, cluster_id, leader_id, described)
+
+
+def _endpoint_code(request: DescribeClusterRequest, here: int) -> ErrorCode:
+    """Whether the request is for the kind of endpoints that its listener has."""
+    asked = getattr(request, "endpoint_type", BROKERS)
+    if asked == here:
+        return ErrorCode.none
+    known = asked in (BROKERS, CONTROLLERS)
+    return ErrorCode.mismatched_endpoint_type if known else ErrorCode.unsupported_endpoint_type
 
 
 def _describe_cluster(
@@ -339,6 +372,11 @@ def refusal(request: RequestPayload) -> ResponsePayload | None:
         return group_api.refused(request, ErrorCode.coordinator_not_available)
     if key in group_api.KEYS:
         return group_api.refused(request, ErrorCode.not_coordinator)
+    if key == DESCRIBE_PRODUCERS:
+        asked = cast("DescribeProducersRequest", request)
+        return producers(asked, lambda *_: ErrorCode.not_leader_or_follower)
+    if key == DESCRIBE_LOG_DIRS and request.__version__ >= 3:
+        return log_dirs_refusal(request, ErrorCode.broker_not_available)
     if key == INIT_PRODUCER_ID:
         return init_producer_id_response(request, ErrorCode.coordinator_load_in_progress)
     if key == METADATA and request.__version__ >= 13:

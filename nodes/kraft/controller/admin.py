@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kio.static.protocol import ResponsePayload
 
-from nodes.kraft.controller import acls, answers, configs, topics
+from nodes.kraft.controller import acls, answers, configs, elect_leaders, topics
 from nodes.kraft.controller.config import ControllerConfig
 from nodes.kraft.controller.draws import Draws
 from nodes.kraft.controller.elections import CanLead
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         CreateTopicsRequest,
         DeleteAclsRequest,
         DeleteTopicsRequest,
+        ElectLeadersRequest,
         IncrementalAlterConfigsRequest,
     )
 
@@ -87,6 +88,12 @@ def _delete_acls(
     return acls.delete_acls(builder, request, enabled=enabled, allows=context.allows)
 
 
+def _elect_leaders(
+    builder: RecordBatchBuilder, request: ElectLeadersRequest, context: DecisionContext
+) -> ResponsePayload:
+    return elect_leaders.elect_leaders(builder, request, context.can_lead, context.allows)
+
+
 APIS: Final[dict[int, Decision]] = {
     answers.CREATE_TOPICS: _create_topics,
     answers.DELETE_TOPICS: _delete_topics,
@@ -95,5 +102,6 @@ APIS: Final[dict[int, Decision]] = {
     answers.INCREMENTAL_ALTER_CONFIGS: _incremental_alter_configs,
     answers.CREATE_ACLS: _create_acls,
     answers.DELETE_ACLS: _delete_acls,
+    answers.ELECT_LEADERS: _elect_leaders,
 }
 """Each gives the response; its records go to the builder."""

@@ -45,6 +45,8 @@ KEYS: Final = frozenset(
         DELETE_GROUPS,
     }
 )
+CLASSIC: Final = "classic"
+"""The type of all groups here: those of JoinGroup (KIP-848's name for them)."""
 NO_OPERATIONS: Final = -(2**31)
 """DescribeGroups' way to say that authorized operations were not asked for."""
 
@@ -217,9 +219,10 @@ def _fetched_partition(
 def listed(
     request: RequestPayload, groups: Iterable[Group], error: ErrorCode = ErrorCode.none
 ) -> ResponsePayload:
-    """The answer to ListGroups v0-4, its filter by state applied."""
+    """The answer to ListGroups v0-5, its filters by state and type applied."""
     schema = schema_of(request)
     states = {state.lower() for state in getattr(request, "states_filter", ())}
+    types = {each.lower() for each in getattr(request, "types_filter", ())}
     return make(
         schema,
         throttle_time=NO_THROTTLE,
@@ -230,9 +233,11 @@ def listed(
                 group_id=group.group_id,
                 protocol_type=group.protocol_type or "",
                 group_state=group.phase.value,
+                group_type=CLASSIC,
             )
             for group in groups
-            if not states or group.phase.value.lower() in states
+            if (not states or group.phase.value.lower() in states)
+            and (not types or CLASSIC in types)
         ),
     )
 

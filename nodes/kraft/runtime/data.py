@@ -30,6 +30,7 @@ from nodes.kraft.runtime.planes import DataWatcher, Handler, Service
 from nodes.kraft.runtime.produce import Produce
 from nodes.kraft.runtime.producer_ids import ProducerIds
 from nodes.kraft.runtime.refusals import listed, refuse, unsupported
+from nodes.kraft.runtime.replica_reports import ReplicaReports
 from nodes.kraft.runtime.tasks import Tasks
 from nodes.kraft.security.authorizer import Authorizer, Operation, ResourceType
 from nodes.kraft.wire.apis import CLIENT_APIS, TOLD_APIS
@@ -96,6 +97,7 @@ class DataPlane:
             Offsets(self, self.partitions),
             Groups(self, self.partitions, self.forwarder),
             ProducerIds(self),
+            ReplicaReports(self, self.partitions),
         )
         for service in services:
             self._services.append(service)

@@ -417,6 +417,10 @@ class Partitions(Service):
         """Call `callback` at each change of any partition here."""
         self._change_watches.append(callback)
 
+    def replicas(self) -> Iterator[tuple[PartitionKey, Hosted]]:
+        """All replicas of this broker that are open."""
+        yield from self._hosted.items()
+
     def produce(
         self,
         key: PartitionKey,

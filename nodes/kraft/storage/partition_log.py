@@ -86,6 +86,11 @@ class PartitionLog:
     def end_offset(self) -> Offset:
         return self._segments[-1].end_offset if self._segments else LOG_START
 
+    @property
+    def size(self) -> int:
+        """Bytes of all batches."""
+        return sum(segment.size for segment in self._segments)
+
     def append(self, batch: Batch) -> None:
         """Write `batch`, whose base offset is the end of the log."""
         if batch.base_offset != self.end_offset:

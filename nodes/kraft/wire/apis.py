@@ -15,7 +15,7 @@ CLIENT_APIS: Final[dict[int, tuple[int, int]]] = {
     13: (0, 5),  # LeaveGroup
     14: (0, 5),  # SyncGroup
     15: (0, 5),  # DescribeGroups
-    16: (0, 4),  # ListGroups
+    16: (0, 5),  # ListGroups
     17: (0, 1),  # SaslHandshake
     18: (0, 4),  # ApiVersions
     19: (2, 7),  # CreateTopics
@@ -27,12 +27,15 @@ CLIENT_APIS: Final[dict[int, tuple[int, int]]] = {
     31: (1, 3),  # DeleteAcls
     32: (1, 4),  # DescribeConfigs
     33: (0, 2),  # AlterConfigs
+    35: (1, 4),  # DescribeLogDirs
     36: (0, 2),  # SaslAuthenticate
     37: (0, 3),  # CreatePartitions
     42: (0, 2),  # DeleteGroups
+    43: (1, 2),  # ElectLeaders
     44: (0, 1),  # IncrementalAlterConfigs
     55: (0, 2),  # DescribeQuorum
     60: (0, 2),  # DescribeCluster
+    61: (0, 0),  # DescribeProducers
 }
 """Api key -> lowest and highest version that clients are served in."""
 
@@ -53,6 +56,7 @@ CONTROL_APIS: Final[dict[int, tuple[int, int]]] = {
     56: (3, 3),  # AlterPartition
     58: (0, 0),  # Envelope
     59: (1, 1),  # FetchSnapshot
+    60: (1, 2),  # DescribeCluster
     67: (0, 0),  # AllocateProducerIds
 }
 """The same on the control listener. Keys 50 and 51, which shipped Kafka gave to other messages,

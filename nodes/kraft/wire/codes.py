@@ -19,6 +19,8 @@ _NESTED: Final = (
     "coordinators",
     "groups",
     "members",
+    "replica_election_results",
+    "partition_result",
 )
 """Where responses keep results that have codes: of topics, resources, rules, partitions, groups."""
 
@@ -62,4 +64,6 @@ def with_code(response: E, code: int) -> E:
 def _item_with_code(item: E, code: int) -> E:
     if first_error(item) == 0:
         return item
+    if not hasattr(item, "error_code"):  # its parts have
+        return with_code(item, code)
     return replace(item, error_code=ErrorCode(code), error_message=None)

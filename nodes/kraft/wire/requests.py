@@ -59,9 +59,16 @@ if TYPE_CHECKING:
     from kio.schema.describe_groups.v3 import request as describe_groups_v3
     from kio.schema.describe_groups.v4 import request as describe_groups_v4
     from kio.schema.describe_groups.v5 import request as describe_groups_v5
+    from kio.schema.describe_log_dirs.v1 import request as describe_log_dirs_v1
+    from kio.schema.describe_log_dirs.v2 import request as describe_log_dirs_v2
+    from kio.schema.describe_log_dirs.v3 import request as describe_log_dirs_v3
+    from kio.schema.describe_log_dirs.v4 import request as describe_log_dirs_v4
+    from kio.schema.describe_producers.v0 import request as describe_producers_v0
     from kio.schema.describe_quorum.v0 import request as describe_quorum_v0
     from kio.schema.describe_quorum.v1 import request as describe_quorum_v1
     from kio.schema.describe_quorum.v2 import request as describe_quorum_v2
+    from kio.schema.elect_leaders.v1 import request as elect_leaders_v1
+    from kio.schema.elect_leaders.v2 import request as elect_leaders_v2
     from kio.schema.fetch.v4 import request as fetch_v4
     from kio.schema.fetch.v5 import request as fetch_v5
     from kio.schema.fetch.v6 import request as fetch_v6
@@ -113,6 +120,7 @@ if TYPE_CHECKING:
     from kio.schema.list_groups.v2 import request as list_groups_v2
     from kio.schema.list_groups.v3 import request as list_groups_v3
     from kio.schema.list_groups.v4 import request as list_groups_v4
+    from kio.schema.list_groups.v5 import request as list_groups_v5
     from kio.schema.list_offsets.v1 import request as list_offsets_v1
     from kio.schema.list_offsets.v2 import request as list_offsets_v2
     from kio.schema.list_offsets.v3 import request as list_offsets_v3
@@ -296,6 +304,7 @@ if TYPE_CHECKING:
         | list_groups_v2.ListGroupsRequest
         | list_groups_v3.ListGroupsRequest
         | list_groups_v4.ListGroupsRequest
+        | list_groups_v5.ListGroupsRequest
     )
     ApiVersionsRequest: TypeAlias = (
         api_versions_v0.ApiVersionsRequest
@@ -319,6 +328,16 @@ if TYPE_CHECKING:
         | delete_topics_v4.DeleteTopicsRequest
         | delete_topics_v5.DeleteTopicsRequest
         | delete_topics_v6.DeleteTopicsRequest
+    )
+    DescribeLogDirsRequest: TypeAlias = (
+        describe_log_dirs_v1.DescribeLogDirsRequest
+        | describe_log_dirs_v2.DescribeLogDirsRequest
+        | describe_log_dirs_v3.DescribeLogDirsRequest
+        | describe_log_dirs_v4.DescribeLogDirsRequest
+    )
+    DescribeProducersRequest: TypeAlias = describe_producers_v0.DescribeProducersRequest
+    ElectLeadersRequest: TypeAlias = (
+        elect_leaders_v1.ElectLeadersRequest | elect_leaders_v2.ElectLeadersRequest
     )
     InitProducerIdRequest: TypeAlias = (
         init_producer_id_v0.InitProducerIdRequest

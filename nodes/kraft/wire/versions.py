@@ -28,6 +28,7 @@ NEWEST: Final = {
     31: 3,  # DeleteAcls
     33: 2,  # AlterConfigs
     37: 3,  # CreatePartitions
+    43: 2,  # ElectLeaders
     44: 1,  # IncrementalAlterConfigs
     55: 2,  # DescribeQuorum
 }

@@ -161,6 +161,30 @@ def test_describe_cluster(image, version):
     assert encode_response(response, correlation_id=1)
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_describe_cluster_of_controllers(version):
+    """KIP-919: the voters, in order, and who leads; brokers are not told of there."""
+    request_schema = schema("describe_cluster", version, "DescribeClusterRequest")
+    voters = [(2, "c2", 9093), (1, "c1", 9093)]
+
+    def tell(endpoint_type):
+        request = request_schema(
+            include_cluster_authorized_operations=False, endpoint_type=endpoint_type
+        )
+        response = view.describe_controllers_response(request, "cluster", voters, 2)
+        assert encode_response(response, correlation_id=1)
+        return response
+
+    told = tell(2)
+    assert [(each.broker_id, each.host, each.port) for each in told.brokers] == [
+        (1, "c1", 9093),
+        (2, "c2", 9093),
+    ]
+    assert (told.controller_id, told.error_code, told.endpoint_type) == (2, 0, 2)
+    assert (tell(1).error_code, tell(1).brokers) == (114, ())
+    assert (tell(7).error_code, tell(7).brokers) == (115, ())
+
+
 @pytest.mark.parametrize(("endpoint_type", "code"), [(2, 114), (7, 115)])
 def test_describe_cluster_tells_brokers_only(image, endpoint_type, code):
     request = DescribeClusterRequest(

@@ -308,6 +308,11 @@ def test_list_groups(version):
     if version >= 4:
         request = ask(api.LIST_GROUPS, version, states_filter=("Empty",))
         assert reported(request, api.listed(request, [GROUP])).groups == ()
+    if version >= 5:
+        assert one.group_type == "classic"
+        for wanted, found in ((("Classic", "share"), [one]), (("consumer",), [])):
+            request = ask(api.LIST_GROUPS, version, states_filter=(), types_filter=wanted)
+            assert list(reported(request, api.listed(request, [GROUP])).groups) == found
 
 
 @pytest.mark.parametrize("version", versions(api.DESCRIBE_GROUPS))

@@ -13,6 +13,7 @@ from nodes.kraft.wire.versions import NEWEST, newest_request, response_for
 
 ITEMS = {19: "topics", 20: "topics", 30: "creations", 31: "filters", 33: "resources"} | {
     37: "topics",
+    43: "topic_partitions",
     44: "resources",
     55: "topics",
 }
