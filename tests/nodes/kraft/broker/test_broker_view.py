@@ -10,6 +10,7 @@ from kio.schema.describe_cluster.v1.request import DescribeClusterRequest
 from kio.schema.metadata.v12.request import MetadataRequest, MetadataRequestTopic
 
 from nodes.kraft.broker import view
+from nodes.kraft.controller.answers import blank
 from nodes.kraft.metadata.image import EMPTY, apply
 from nodes.kraft.wire.codec import encode_response
 from nodes.kraft.wire.records import (
@@ -168,9 +169,7 @@ def test_describe_cluster_of_controllers(version):
     voters = [(2, "c2", 9093), (1, "c1", 9093)]
 
     def tell(endpoint_type):
-        request = request_schema(
-            include_cluster_authorized_operations=False, endpoint_type=endpoint_type
-        )
+        request = blank(request_schema, endpoint_type=endpoint_type)
         response = view.describe_controllers_response(request, "cluster", voters, 2)
         assert encode_response(response, correlation_id=1)
         return response
