@@ -79,17 +79,18 @@ class IsrChanges:
     def offer(self, context: Context) -> Offer:
         template = self._next(context.rng(self.taken), context.time)
         if template is None:
-            return Offer(Pending(self.brokers.next_due_ns()), self)
+            return Offer(Pending(self.brokers.next_due_ns(context.time)), self)
         chosen = assign(context.fork(self.taken), template)
         if isinstance(chosen, Pending):
             return Offer(chosen, self)
         return Offer(chosen, replace(self, taken=self.taken + 1))
 
     def _next(self, rng: random.Random, now_ns: int) -> Invocation | None:
-        urgent = self.brokers.due_heartbeat(now_ns) or self.brokers.upkeep()
+        urgent = self.brokers.due_heartbeat(now_ns) or self.brokers.upkeep(now_ns)
         if urgent is not None:
             return urgent
-        if self.finished and not any(each.f == "delete" for each in self.brokers.open.values()):
+        deleting = any(each.f == "delete" for each in self.brokers.open.values())
+        if self.finished and not deleting and now_ns >= self.brokers.topics_ns:
             return op("delete", key=self.finished[0])
         if self.brokers.topic.partitions and rng.random() < DESCRIBE_SHARE:
             return self.brokers.describe()

@@ -97,14 +97,14 @@ class Zombies:
         turned = self._turned(context)
         template = turned._next(context.rng(self.taken), context.time)
         if template is None:
-            return Offer(Pending(turned.brokers.next_due_ns()), turned)
+            return Offer(Pending(turned.brokers.next_due_ns(context.time)), turned)
         chosen = assign(context.fork(self.taken), template)
         if isinstance(chosen, Pending):
             return Offer(chosen, turned)
         return Offer(chosen, replace(turned, taken=self.taken + 1))
 
     def _next(self, rng: random.Random, now_ns: int) -> Invocation | None:
-        urgent = self.brokers.due_heartbeat(now_ns) or self.brokers.upkeep()
+        urgent = self.brokers.due_heartbeat(now_ns) or self.brokers.upkeep(now_ns)
         if urgent is not None:
             return urgent
         if rng.random() < ZOMBIE_SHARE:

@@ -1,5 +1,6 @@
 from collections import Counter, defaultdict
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from histories import assert_encodable, invocations, pairs, run
@@ -8,9 +9,11 @@ from reference_controller import ReferenceController
 from framework.history.event import Event
 from framework.plugins.workload import Workload
 from workloads.isr import CHANGES_A_TOPIC, Isr, IsrOptions
+from workloads.synthetic.brokers import AGAIN_NS
 from workloads.topics import Topics
 from workloads.zombie import Zombie
 
+TOPIC_FS = ("create", "delete")
 BROKER_IDS = (101, 102, 103)
 PARTITIONS = IsrOptions().partitions
 
@@ -39,6 +42,39 @@ def test_brokers_register_become_active_and_keep_their_leases() -> None:
             assert op.time - last[op.key] < 2.5e9
         last[op.key] = op.time
     assert last.keys() == {f"broker-{broker_id}" for broker_id in BROKER_IDS}
+
+
+class NoController(ReferenceController):
+    """For 20 s nobody creates or deletes a topic, and says so at once."""
+
+    def __init__(self, begin_s: int) -> None:
+        super().__init__()
+        self.begin_ns, self.end_ns = begin_s * 10**9, (begin_s + 20) * 10**9
+
+    def __call__(self, op: Event, n: int) -> tuple[int, Event]:
+        if op.f in TOPIC_FS and self.begin_ns <= (op.time or 0) < self.end_ns:
+            return 10**6, replace(op, type="fail", value=None, error=("NOT_CONTROLLER", ""))
+        return super().__call__(op, n)
+
+
+@pytest.mark.parametrize(
+    ("workload", "begin_s", "fs"),
+    [(Isr, 20, {"create", "delete"}), (Isr, 0, {"create"}), (Zombie, 0, {"create"})],
+)
+def test_topics_that_nobody_makes_now_are_asked_for_now_and_then(
+    workload: type[Workload], begin_s: int, fs: set[str]
+) -> None:
+    controller = NoController(begin_s)
+    history = run(workload(), controller, seconds=60)
+    asked = [(op.time or 0, op.f, end.type) for op, end in pairs(history) if op.f in TOPIC_FS]
+    assert sum(type_ == "fail" for _, _, type_ in asked) > 20, "else it shows nothing"
+    for f in fs:
+        refused = sorted(time for time, each, type_ in asked if (each, type_) == (f, "fail"))
+        assert len(refused) > 1
+        assert all(after - before >= AGAIN_NS for before, after in pairwise(refused))
+        done = (time for time, each, type_ in asked if (each, type_) == (f, "ok"))
+        again = min(time for time in done if time >= controller.end_ns)
+        assert again - controller.end_ns < 4 * AGAIN_NS
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from framework.generators import op
 from framework.history.event import Event, Invocation, Process
@@ -19,6 +20,10 @@ from workloads.kafka.operations.brokers import AlterIsr, Heartbeat, IsrState, br
 from workloads.kafka.operations.topics import CreateTopic, TopicState
 from workloads.synthetic.broker import Broker, heartbeat, learn
 from workloads.synthetic.partition import Partition, alter, described, eligible, newer, propose
+
+AGAIN_NS: Final = 250_000_000
+"""How long a topic's creation or deletion waits that was not done. While no controller is active it
+is refused within a millisecond: asked again at once, a run has hardly anything but refusals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +45,7 @@ class Topic:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntheticBrokers:
     """`open`: what is under way, by process. `period_ns`: between heartbeats of an active
-    broker."""
+    broker. `topics_ns`: before then no topic is created or deleted."""
 
     seed: int
     period_ns: int
@@ -48,6 +53,7 @@ class SyntheticBrokers:
     by_id: Mapping[int, Broker]
     topic: Topic
     open: Mapping[Process, Event] = field(default_factory=dict)
+    topics_ns: int = 0
 
     # --- what could be done ---------------------------------------------------------------
 
@@ -60,18 +66,19 @@ class SyntheticBrokers:
         value = heartbeat(broker, self.seed, now_ns).to_json()
         return op("heartbeat", key=broker_key(broker.broker_id), value=value)
 
-    def next_due_ns(self) -> int | None:
-        """When the next heartbeat is due; None: all are under way."""
-        return min((each.due_ns for each in self.by_id.values() if not each.asking), default=None)
+    def next_due_ns(self, now_ns: int) -> int | None:
+        """When the next heartbeat is due, or a topic may be created; None: all are under way."""
+        due = [each.due_ns for each in self.by_id.values() if not each.asking]
+        return min([*due, *([self.topics_ns] if self.topics_ns > now_ns else [])], default=None)
 
-    def upkeep(self) -> Invocation | None:
+    def upkeep(self, now_ns: int) -> Invocation | None:
         """The topic's creation, or a read where its state is in doubt."""
         topic = self.topic
         if self._under_way("create", topic.name) or self._under_way("describe", topic.name):
             return None
         if not topic.created:
             able = len(eligible(self.by_id.values())) >= len(self.by_id)
-            return self._create() if able else None
+            return self._create() if able and now_ns >= self.topics_ns else None
         if not topic.partitions or not all(each.fresh for each in topic.partitions.values()):
             return self.describe()
         return None
@@ -132,6 +139,8 @@ class SyntheticBrokers:
             return self, None
         rest = {process: each for process, each in self.open.items() if process != event.process}
         after = replace(self, open=rest)
+        if asked.f in ("create", "delete") and event.type != "ok" and event.asserts is None:
+            after = replace(after, topics_ns=now_ns + AGAIN_NS)
         match asked.f:
             case "heartbeat":
                 return after._heard(Heartbeat.from_json(asked.value), event, now_ns), asked
