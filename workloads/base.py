@@ -30,6 +30,8 @@ class KafkaWorkload:
     def __init__(self) -> None:
         self._named: dict[str, None] = {}
         self._configured: dict[str, None] = {}
+        self._there: dict[str, None] = {}
+        """Topics that the final reads found."""
 
     def client(self, cluster: Cluster, thread: int) -> Client:
         """A client for any operation of ours."""
@@ -37,23 +39,28 @@ class KafkaWorkload:
 
     def final_generator(self, options: WorkloadOptions) -> Generator:
         """A read of each topic, again where it had no result; of configurations, where a create
-        asked for some. Then the last ones as each broker shows them, and once more: what brokers
-        serve is judged in every run, also where clients hardly ask them, and against what held
-        before and after."""
+        asked for some. Then the last ones that are there as each broker shows them, and once more:
+        what brokers serve is judged in every run, also where clients hardly ask them, and against
+        what held before and after."""
         brokers: list[str | None] = [spec.name for spec in options.nodes if "broker" in spec.roles]
         read = topic_read(options)
         return phases(
-            FinalReads(names=lambda: tuple(self._named), f=read),
+            FinalReads(names=lambda: tuple(self._named), f=read, found=self._found),
             FinalReads(names=lambda: tuple(self._configured), f="describe-configs"),
             *(
-                FinalReads(names=self._last_named, f="metadata", node=broker)
+                FinalReads(names=self._last, f="metadata", node=broker)
                 for broker in brokers or [None]
             ),
-            FinalReads(names=self._last_named, f=read),
+            FinalReads(names=self._last, f=read),
         )
 
-    def _last_named(self) -> Sequence[str]:
-        return tuple(self._named)[-LAST:]
+    def _found(self, topic: str) -> None:
+        self._there[topic] = None
+
+    def _last(self) -> Sequence[str]:
+        """Those that are there; where there are none, it is to be seen that nobody shows them."""
+        there = [topic for topic in self._named if topic in self._there]
+        return (there or list(self._named))[-LAST:]
 
     def _started(self, invocation: Invocation) -> None:
         if invocation.f in NAMES_A_TOPIC:
@@ -70,7 +77,7 @@ def topic_read(options: WorkloadOptions) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalReads:
     """Reads each name once, by operation `f` of `value`, of one `node` where that is said, and
-    again, up to `ATTEMPTS` times, where that was not ok.
+    again, up to `ATTEMPTS` times, where that was not ok. `found` is told each name that is there.
 
     `names` is asked at the first offer, when the main phase is over: the schedule as a whole is
     built before it begins.
@@ -80,6 +87,7 @@ class FinalReads:
     f: str
     node: str | None = None
     value: Json = None
+    found: Callable[[str], None] = lambda _: None
     left: tuple[tuple[str, int], ...] | None = None
     """(name, attempts left), in order; None before the first offer."""
     open: Mapping[Process, tuple[str, int]] = field(default_factory=dict)
@@ -103,6 +111,8 @@ class FinalReads:
         if event.type == "invoke" or event.process not in self.open or self.left is None:
             return self
         name, attempts = self.open[event.process]
+        if event.type == "ok" and event.value is not None:
+            self.found(name)
         rest = {process: each for process, each in self.open.items() if process != event.process}
         again = event.type != "ok" and attempts > 1
         left = (*self.left, (name, attempts - 1)) if again else self.left

@@ -169,6 +169,33 @@ def test_final_reads_are_of_every_topic_that_was_named(cluster: Cluster) -> None
     assert sorted((event.f, event.key) for event in again) == [("describe", "u"), ("describe", "v")]
 
 
+@pytest.mark.parametrize(
+    ("there", "shown"),
+    [
+        ({"t", "u", "v", "w"}, {"v", "w"}),
+        ({"t", "v"}, {"t", "v"}),
+        ({"u"}, {"u"}),
+        (set[str](), {"v", "w"}),
+    ],
+)
+def test_brokers_are_asked_for_the_last_topics_that_are_there(
+    cluster: Cluster, there: set[str], shown: set[str]
+) -> None:
+    workload = Topics()
+    client = workload.client(cluster, 0)
+    for name in "tuvw":
+        client.invoke(op("create", name, CREATE))
+
+    def completion(invoked: Invocation, n: int) -> tuple[int, Completion]:
+        return 10, invoked.completed("ok", {} if invoked.key in there else None)
+
+    history = simulate(clients(workload.final_generator(OPTIONS)), threads=1, completion=completion)
+    asked = [event for event in history if event.type == "invoke"]
+    assert [each.key for each in asked[:4]] == ["t", "u", "v", "w"]
+    for f in ("metadata", "describe"):
+        assert {each.key for each in asked[4:] if each.f == f} == shown
+
+
 def test_in_the_end_every_broker_is_asked_and_is_the_one_that_answers(
     cluster: Cluster, servers: dict[str, LoopbackServer]
 ) -> None:
