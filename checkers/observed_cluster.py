@@ -18,14 +18,14 @@ from itertools import groupby
 from typing import Final, TypeAlias
 
 from checkers.folds.lives import Lives
-from checkers.folds.peace import FOREVER_NS, Stretch, Upset, owed
+from checkers.folds.peace import FOREVER_NS, Quiet, Stretch, Upset, owed, quiet_times
 from checkers.folds.peace import recovery_ns as recovery_of
 from checkers.folds.sweeps import falls
 from framework.checking.findings import finding, weighed
 from framework.checking.keyed import Outcome
 from framework.checking.run_checks import RunCheck, RunChecker
 from framework.evidence.machine import Machines
-from framework.evidence.run_events import FaultRecord, RunEvents, settle_marks, settled, unhealed
+from framework.evidence.run_events import FaultRecord, RunEvents
 from framework.history.event import Recorded
 from framework.history.pairing import Operation
 from framework.plugins.capabilities import NODE_ANSWERS
@@ -131,7 +131,7 @@ def observed_cluster(events: RunEvents) -> Outcome:
         ONE_LEADER: _one_leader(views, nodes),
         NO_WAY_BACK: _no_way_back(views, Lives(events.faults)),
         COMMITTED_KEPT: _committed_kept(views),
-        LIVE_LISTED: _live_listed(lists, _quiet(events, nodes, recovery_ns), events, recovery_ns),
+        LIVE_LISTED: _live_listed(lists, quiet_times(events), events, recovery_ns),
         DEAD_UNLISTED: _dead_unlisted(lists, events, nodes, recovery_ns),
         ONE_ADDRESS: _one_address(lists, nodes),
         HEARD: _heard(events, nodes, recovery_ns),
@@ -299,39 +299,6 @@ def _committed_kept(views: Sequence[View]) -> Judgement:
                 )
             )
     return compared, findings
-
-
-# --- peace --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Quiet:
-    """No fault holds, and at `since_ns` the system has recovered from those before. `settled`: it
-    was seen to, then."""
-
-    since_ns: int
-    end_ns: int
-    settled: bool = False
-
-    def holds(self, operation: Operation) -> bool:
-        """All of it lies where what is owed is owed."""
-        return self.since_ns <= _asked_ns(operation) and _ended_ns(operation) <= self.end_ns
-
-
-def _quiet(events: RunEvents, nodes: Nodes, recovery_ns: int) -> Sequence[Quiet]:
-    """A run begins with a cluster that has settled."""
-    marks = settle_marks(events.nemesis)
-    seen = settled(events.nemesis) is True and not unhealed(events.faults)
-    mark_ns = marks[-1].time_ns if seen else FOREVER_NS
-    machine = Machines.of(events.plan).harness
-    found = []
-    for each in owed(events.faults, nodes):
-        if each.calm:
-            since_ns = machine.until_ns(each.begin_ns, recovery_ns) if each.begin_ns else 0
-            found.append(Quiet(since_ns, min(mark_ns, each.end_ns)))
-            if each.begin_ns <= mark_ns < each.end_ns:
-                found.append(Quiet(mark_ns, each.end_ns, settled=True))
-    return [each for each in found if each.since_ns < each.end_ns]
 
 
 def _asked_ns(operation: Operation) -> int:

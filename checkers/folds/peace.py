@@ -7,7 +7,14 @@ from itertools import pairwise
 from typing import Any, Final
 
 from framework.evidence.machine import Machine, Machines
-from framework.evidence.run_events import FaultRecord
+from framework.evidence.run_events import (
+    FaultRecord,
+    RunEvents,
+    settle_marks,
+    settled,
+    unhealed,
+)
+from framework.history.pairing import Operation
 from framework.plugins.system import RECOVERY_S
 
 FOREVER_NS: Final = 1 << 62
@@ -45,6 +52,37 @@ def owed(faults: Sequence[FaultRecord], nodes: Mapping[str, Mapping[str, Any]]) 
         if not active or _most(left, nodes):
             found.append(Stretch(begin, end, not active))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """No fault holds, and at `since_ns` the system has recovered from those before. `settled`: it
+    was seen to, then."""
+
+    since_ns: int
+    end_ns: int
+    settled: bool = False
+
+    def holds(self, operation: Operation) -> bool:
+        """All of it lies where what is owed is owed."""
+        asked_ns = operation.invoked_ns or 0
+        return self.since_ns <= asked_ns and (operation.completed_ns or asked_ns) <= self.end_ns
+
+
+def quiet_times(events: RunEvents) -> Sequence[Quiet]:
+    """A run begins with a cluster that has settled."""
+    marks = settle_marks(events.nemesis)
+    seen = settled(events.nemesis) is True and not unhealed(events.faults)
+    mark_ns = marks[-1].time_ns if seen else FOREVER_NS
+    machine, needed_ns = Machines.of(events.plan).harness, recovery_ns(events.plan)
+    found = []
+    for each in owed(events.faults, events.plan.get("nodes") or {}):
+        if each.calm:
+            since_ns = machine.until_ns(each.begin_ns, needed_ns) if each.begin_ns else 0
+            found.append(Quiet(since_ns, min(mark_ns, each.end_ns)))
+            if each.begin_ns <= mark_ns < each.end_ns:
+                found.append(Quiet(mark_ns, each.end_ns, settled=True))
+    return [each for each in found if each.since_ns < each.end_ns]
 
 
 def recovery_ns(plan: Mapping[str, Any]) -> int:

@@ -20,6 +20,7 @@ BY_DISKS = {
     "identity-uniqueness",
     "isr-chain",
     "log-matching",
+    "metadata-cache",
     "node-tells-the-truth",
     "one-leader-per-epoch",
     "replica-matching",

@@ -1,0 +1,146 @@
+"""What the committed metadata log made true, and at which of its points.
+
+A point of a log is how many of its records have been applied. What a record says holds from the
+point behind it on, until another record says otherwise.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from framework.evidence.changes import (
+    NO_LEADER,
+    Change,
+    PartitionCreated,
+    PartitionState,
+    TopicCreated,
+    TopicDeletionBegun,
+    TopicRemoved,
+)
+from framework.history.event import Recorded
+
+NEVER_AGAIN: Final = 1 << 62
+"""The end of what holds to the log's end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Half-open spans of points, in order, that do not touch."""
+
+    begins: Sequence[int]
+    ends: Sequence[int]
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[int, int]]) -> "Spans":
+        """Of spans in order; those that touch become one, and empty ones nothing."""
+        joined: list[tuple[int, int]] = []
+        for begin, end in pairs:
+            if begin >= end:
+                continue
+            if joined and begin <= joined[-1][1]:
+                joined[-1] = (joined[-1][0], end)
+            else:
+                joined.append((begin, end))
+        return cls([begin for begin, _ in joined], [end for _, end in joined])
+
+    def first(self, point: int) -> int | None:
+        """The first point in a span, from `point` on; None: there is none."""
+        at = bisect_right(self.ends, point)
+        return max(point, self.begins[at]) if at < len(self.ends) else None
+
+
+@dataclass(slots=True)
+class Life:
+    """Of a topic: the points from which on it is there, is about to go, and is gone."""
+
+    name: str
+    created: int
+    going: int = NEVER_AGAIN
+    gone: int = NEVER_AGAIN
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Of a partition. `replicas` and `isr` are sorted."""
+
+    leader: int
+    leader_epoch: int
+    isr: Sequence[int]
+    replicas: Sequence[int]
+
+    def shows(self, shown: Mapping[str, Recorded]) -> bool:
+        """Whether an answer shows this state. A cache hides a leader that it cannot reach."""
+        replicas = shown.get("replicas")
+        return (
+            shown["leader"] in (self.leader, NO_LEADER)
+            and shown["leader_epoch"] == self.leader_epoch
+            and sorted(shown["isr"]) == self.isr
+            and (replicas is None or sorted(replicas) == self.replicas)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LogPoints:
+    """Of topics by their ids, and of their partitions: (point, state from there on)."""
+
+    lives: Mapping[str, Life]
+    states: Mapping[tuple[str, int], Sequence[tuple[int, State]]]
+    _names: Mapping[str, Sequence[Life]] = field(repr=False)
+
+    @classmethod
+    def of(cls, records: Iterable[Change]) -> "LogPoints":
+        """Of all records of a log, in order."""
+        lives: dict[str, Life] = {}
+        states: dict[tuple[str, int], list[tuple[int, State]]] = defaultdict(list)
+        names: dict[str, list[Life]] = defaultdict(list)
+        for point, record in enumerate(records, 1):
+            match record:
+                case TopicCreated():
+                    lives[record.topic_id] = Life(record.name, point)
+                    names[record.name].append(lives[record.topic_id])
+                case TopicDeletionBegun() if record.topic_id in lives:
+                    lives[record.topic_id].going = point
+                case TopicRemoved() if record.topic_id in lives:
+                    life = lives[record.topic_id]
+                    life.going, life.gone = min(life.going, point), point
+                case PartitionState():
+                    of_it = states[record.key]
+                    of_it.append((point, _state(record, of_it[-1][1].replicas if of_it else ())))
+        return cls(lives, states, names)
+
+    def topic(self, name: str, topic_id: str) -> Spans:
+        """When the name is that topic's."""
+        life = self.lives.get(topic_id)
+        known = life is not None and life.name == name
+        return Spans.of([(life.created, life.gone)] if life is not None and known else [])
+
+    def state(self, topic_id: str, shown: Mapping[str, Recorded]) -> Spans:
+        """When a partition is as it is shown."""
+        return Spans.of(self._spans((topic_id, shown["partition"]), lambda it: it.shows(shown)))
+
+    def absent(self, name: str) -> Spans:
+        """When there need be no topic of that name: one that is about to go need not be shown."""
+        lives = self._names.get(name, ())
+        bounds = [0, *(point for life in lives for point in (life.created, life.going))]
+        bounds.append(NEVER_AGAIN)
+        return Spans.of(zip(bounds[::2], bounds[1::2], strict=True))
+
+    def _spans(
+        self, key: tuple[str, int], holds: Callable[[State], bool]
+    ) -> Iterator[tuple[int, int]]:
+        life = self.lives.get(key[0])
+        states = self.states.get(key, ())
+        if life is not None and states:
+            ends = [*(point for point, _ in states), max(life.gone, states[-1][0])]
+            for (begin, end), (_, state) in zip(pairwise(ends), states, strict=True):
+                if holds(state):
+                    yield begin, end
+
+
+def _state(record: PartitionState, replicas: Sequence[int]) -> State:
+    if isinstance(record, PartitionCreated):
+        replicas = sorted(record.replicas)
+    return State(record.leader, record.leader_epoch, sorted(record.isr), replicas)

@@ -1,0 +1,393 @@
+"""Each answer of a broker's metadata is a point of the committed log, and its points never go back
+(D.13; KIP-631, "Broker Metadata Management").
+
+A broker applies the metadata log in order, and answers from what it has applied. So each answer has
+a point of the committed log at which all was true that it shows; no answer of a process has a point
+before that of one which had ended before it was asked for; and in peace none has a point before
+what had been acknowledged longer ago than recovery takes. In turn, each answer is given the first
+point that is left to it: no other choice leaves more to those that follow.
+
+The log is that of the disks. An answer that lists all topics may have looked for their names a
+little earlier than at the topics themselves, as Kafka's brokers do.
+"""
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import accumulate
+from typing import Final
+
+from checkers.folds.committed_log import CommittedLog, known_log
+from checkers.folds.disk_logs import DISK_KINDS
+from checkers.folds.lives import Lives
+from checkers.folds.log_points import NEVER_AGAIN, LogPoints, Spans
+from checkers.folds.peace import FOREVER_NS, Quiet, Upset, quiet_times
+from framework.checking.findings import finding, weighed
+from framework.checking.keyed import Outcome
+from framework.checking.run_checks import RunCheck, RunChecker
+from framework.evidence.changes import Change
+from framework.evidence.kinds import DISK, either_of
+from framework.evidence.machine import Machine, Machines
+from framework.evidence.run_events import RunEvents
+from framework.history.event import Recorded
+from framework.history.pairing import Operation
+from framework.plugins.capabilities import NODE_ANSWERS
+from framework.plugins.checker import CLIENTS, DISKS, EVENTS, LEDGER, Clause, Finding
+
+ONE_TOPIC: Final = "metadata"
+ALL_TOPICS: Final = "describe-topics"
+CHANGES: Final = ("create", "delete")
+ENOUGH: Final = 2
+"""Changes: with fewer there is hardly anything to show."""
+FS: Final = (ONE_TOPIC, *CHANGES)
+
+ONE_POINT: Final = Clause(
+    name="one-point",
+    says="All that an answer shows is true at one point of the committed log",
+    compares="answers that show something of a topic, or leave out one that others showed",
+    floor=4,
+    because="two brokers, each asked about two topics or twice",
+    sources=(LEDGER, CLIENTS, DISKS, EVENTS),
+    blind="a point between two records that were written together; brokers in the answer, and "
+    "topics' configurations",
+)
+NO_WAY_BACK: Final = Clause(
+    name="points-rise",
+    says="No answer of a process is of an earlier point than one that it had given before",
+    compares="answers of a process after another of its own that needed records",
+    floor=4,
+    because="two brokers, each asked twice more",
+    sources=(LEDGER, CLIENTS, DISKS, EVENTS),
+    blind="what went back to a point at which the same was true",
+)
+KEEPS_UP: Final = Clause(
+    name="keeps-up",
+    says="In peace an answer shows what had been acknowledged longer ago than recovery takes, and "
+    "once the cluster has settled, all that had been acknowledged before",
+    compares="answers in peace, after something had been acknowledged that they must show",
+    floor=2,
+    because="what one broker says once is no state",
+    sources=(LEDGER, CLIENTS, DISKS, EVENTS),
+    blind="answers that show nothing of what was acknowledged, and might be of any point",
+)
+
+
+def metadata_cache(events: RunEvents) -> Outcome:
+    records, by = _surest(known_log(events))
+    points, peace, asked = LogPoints.of(records), Peace.of(events), _asked(events)
+    changed = [each for each in events.operations if each.f in CHANGES and each.ok]
+    answers = _answers(asked, points) if records else []
+    placed = list(_placed(answers, Lives(events.faults)))
+    owing = list(_owing(placed, peace, _acknowledged(changed, points)))
+    found = {
+        ONE_POINT: len(answers),
+        NO_WAY_BACK: sum(each.low.point > 0 for each in placed),
+        KEEPS_UP: len(owing),
+    }
+    occasions = {NO_WAY_BACK: _seldom(asked), KEEPS_UP: _no_peace(asked, changed, peace)}
+    counts = {
+        each.name: each.count(found[each], _no_topics(changed) or occasions.get(each, ""))
+        for each in found
+    }
+    findings = [*_unexplained(placed, by), *_behind(owing, by)]
+    return weighed(counts, findings, {"answers": len(answers)})
+
+
+def _surest(log: CommittedLog) -> tuple[Sequence[Change], str]:
+    """By the disks, where they carry all of the log; else by what nodes told of it, if nothing is
+    missing. And the contract that says so."""
+    left = log.records[: log.on_disk]
+    if left and all(each.source == DISK for each in left):
+        return left, DISKS
+    return (log.records if log.gap is None else []), EVENTS
+
+
+# --- answers ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Something that an answer says, and when it was true."""
+
+    says: str
+    true: Spans
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All that `shown` says is true at one point; what it says by leaving topics out was so at that
+    point or, of a process, since its answer before."""
+
+    operation: Operation
+    shown: Sequence[Statement]
+    left_out: Sequence[Statement] = ()
+
+    def first(self, low: int) -> int | None:
+        """The first point from `low` on that explains it; None: there is none."""
+        point = latest(each.true.first(low) for each in self.left_out) if self.left_out else low
+        while point is not None:
+            later = latest(each.true.first(point) for each in self.shown) if self.shown else point
+            if later == point:
+                return point
+            point = later
+        return None
+
+    def untrue(self, low: int) -> str:
+        """What of it is true nowhere from `low` on; if each is somewhere, all."""
+        said = [*self.shown, *self.left_out]
+        wrong = [each.says for each in said if each.true.first(low) is None]
+        return "; ".join(wrong or [*(each.says for each in said), "never all of it together"])
+
+    def __str__(self) -> str:
+        return f"{self.operation.node} (operation {self.operation.index})"
+
+
+def latest(points: Iterable[int | None]) -> int | None:
+    """The last of them; None: one of them never comes."""
+    known = list(points)
+    return None if None in known else max(each for each in known if each is not None)
+
+
+def _asked(events: RunEvents) -> list[Operation]:
+    """What brokers were asked of their metadata, by clients and observers."""
+    asked = [each for each in events.operations if each.f == ONE_TOPIC]
+    asked += [each for each in events.observations if each.f == ALL_TOPICS]
+    return sorted(asked, key=lambda each: each.index)
+
+
+def _answers(asked: Iterable[Operation], points: LogPoints) -> list[Answer]:
+    """Those that say something."""
+    answered = [each for each in asked if each.ok]
+    listed = {
+        topic["name"]
+        for each in answered
+        if each.f == ALL_TOPICS
+        for topic in each.result["topics"]
+    }
+    found = (
+        _of_all(each, points, listed) if each.f == ALL_TOPICS else _of_one(each, points)
+        for each in answered
+    )
+    return [each for each in found if each.shown or each.left_out]
+
+
+def _of_one(operation: Operation, points: LogPoints) -> Answer:
+    name, result = str(operation.key), operation.result
+    if result is None:
+        return Answer(operation, [Statement(f"no topic {name}", points.absent(name))])
+    return Answer(operation, list(_topic(name, result, points)))
+
+
+def _of_all(operation: Operation, points: LogPoints, listed: Iterable[str]) -> Answer:
+    """`listed`: the names that any such answer has; others may be nobody's to see."""
+    result = operation.result
+    topics = {str(topic["name"]): topic for topic in result["topics"]}
+    left_out = sorted(set(listed) - topics.keys()) if not result.get("others") else ()
+    return Answer(
+        operation,
+        [each for name, topic in topics.items() for each in _topic(name, topic, points)],
+        [Statement(f"no topic {name}", points.absent(name)) for name in left_out],
+    )
+
+
+def _topic(name: str, shown: Mapping[str, Recorded], points: LogPoints) -> Iterator[Statement]:
+    topic_id = shown["topic_id"]
+    yield Statement(f"{name} is topic {topic_id}", points.topic(name, topic_id))
+    for each in shown.get("partitions") or ():
+        yield Statement(
+            f"{name}/{each['partition']} has leader {each['leader']} in epoch "
+            f"{each['leader_epoch']}, ISR {list(each['isr'])}",
+            points.state(topic_id, each),
+        )
+
+
+# --- points -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Low:
+    """No answer may be of an earlier point. `answer`: the one that had been of this."""
+
+    point: int = 0
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An answer, and the first point that is left to it; None: there is none."""
+
+    answer: Answer
+    low: Low
+    point: int | None
+
+
+def _placed(answers: Iterable[Answer], lives: Lives) -> Iterator[Placed]:
+    """Of one process after the other. Of which process an answer is, if the harness ended one
+    meanwhile, nobody knows: it is by itself."""
+    own: dict[tuple[str, int], list[Answer]] = defaultdict(list)
+    for each in answers:
+        life = lives.of(each.operation)
+        if life is None:
+            yield Placed(each, Low(), each.first(0))
+        else:
+            own[life].append(each)
+    for _, of_process in sorted(own.items()):
+        yield from _in_turn(of_process)
+
+
+def _in_turn(answers: Sequence[Answer]) -> Iterator[Placed]:
+    """Of one process, in the order in which they were asked for."""
+    ended: list[tuple[int, int, Answer]] = []
+    low = Low()
+    for each in answers:
+        while ended and ended[0][0] < each.operation.index:
+            _, point, earlier = heappop(ended)
+            if point > low.point:
+                low = Low(point, earlier)
+        first = each.first(low.point)
+        yield Placed(each, low, first)
+        if first is not None:
+            heappush(ended, (each.operation.end or 0, first, each))
+
+
+def _unexplained(placed: Iterable[Placed], by: str) -> Iterator[Finding]:
+    for each in placed:
+        if each.point is not None:
+            continue
+        answer, before = each.answer, each.low.answer
+        if before is None or answer.first(0) is None:
+            yield finding(
+                f"{answer} shows what the committed log says at none of its points: "
+                f"{answer.untrue(0)}",
+                [answer.operation],
+                by=[by],
+                clause=ONE_POINT.name,
+            )
+        else:
+            yield finding(
+                f"{answer} shows what was over at point {each.low.point} of the committed log, "
+                f"which the same process had reached in operation {before.operation.index}: "
+                f"{answer.untrue(each.low.point)}",
+                [before.operation, answer.operation],
+                by=[by],
+                clause=NO_WAY_BACK.name,
+            )
+
+
+# --- peace --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Peace:
+    """When brokers owe what had been acknowledged, and how long before that."""
+
+    quiet: Sequence[Quiet]
+    upset: Upset
+    machine: Machine
+
+    @classmethod
+    def of(cls, events: RunEvents) -> "Peace":
+        machine = Machines.of(events.plan).harness
+        return cls(quiet_times(events), Upset.of(events.plan), machine)
+
+    def owed_ns(self, operation: Operation) -> int | None:
+        """An answer owes what had been acknowledged by then; None: it owes nothing."""
+        asked_ns = operation.invoked_ns or 0
+        for each in self.quiet:
+            if each.holds(operation) and each.settled:
+                return None if self.upset.at(asked_ns) else each.since_ns
+            if each.holds(operation):
+                return self.machine.since_ns(asked_ns, self.upset.recovery_ns)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """A change that a client was acknowledged, and the first point that has it."""
+
+    at_ns: int
+    point: int
+    operation: Operation
+
+
+def _acknowledged(changed: Iterable[Operation], points: LogPoints) -> list[Acknowledged]:
+    """In the order of their ends, those that the log has."""
+    found = []
+    for each in changed:
+        result = each.result if isinstance(each.result, Mapping) else {}
+        life = points.lives.get(result.get("topic_id") or "")
+        point = NEVER_AGAIN
+        if life is not None:
+            point = life.created if each.f == "create" else life.going
+        if point < NEVER_AGAIN:
+            found.append(Acknowledged(each.completed_ns or 0, point, each))
+    return sorted(found, key=lambda each: each.at_ns)
+
+
+def _owing(
+    placed: Iterable[Placed], peace: Peace, acknowledged: Sequence[Acknowledged]
+) -> Iterator[tuple[Placed, Acknowledged]]:
+    """The answers that have a point, and the last change that they have to show."""
+    latest_of = list(accumulate(acknowledged, lambda *two: max(two, key=lambda it: it.point)))
+    for each in placed:
+        owed_ns = peace.owed_ns(each.answer.operation)
+        if each.point is not None and owed_ns is not None:
+            at = bisect_left(acknowledged, owed_ns, key=lambda it: it.at_ns)
+            if at:
+                yield each, latest_of[at - 1]
+
+
+def _behind(owing: Iterable[tuple[Placed, Acknowledged]], by: str) -> Iterator[Finding]:
+    for each, due in owing:
+        low = max(each.low.point, due.point)
+        if each.answer.first(low) is None:
+            change = due.operation
+            yield finding(
+                f"{each.answer} shows what was over at point {due.point} of the committed log, "
+                f"which {change.f} of {change.key} (operation {change.index}) had been "
+                f"acknowledged at {due.at_ns / 1e9:.1f} s, long before: {each.answer.untrue(low)}",
+                [change, each.answer.operation],
+                by=[by],
+                clause=KEEPS_UP.name,
+            )
+
+
+# --- occasions ----------------------------------------------------------------------------
+
+
+def _no_topics(changed: Sequence[Operation]) -> str:
+    """Why there may be nothing to show; empty: there is something."""
+    return "" if len(changed) >= ENOUGH else "clients were acknowledged hardly a change of topics"
+
+
+def _seldom(asked: Iterable[Operation]) -> str:
+    again = Counter(each.node for each in asked)
+    enough = again.total() - len(again) >= NO_WAY_BACK.floor
+    return "" if enough else "hardly a broker was asked again"
+
+
+def _no_peace(asked: Iterable[Operation], changed: Sequence[Operation], peace: Peace) -> str:
+    first_ns = min((each.completed_ns or 0 for each in changed), default=FOREVER_NS)
+    due = [each for each in asked if (peace.owed_ns(each) or 0) > first_ns]
+    return "" if len(due) >= KEEPS_UP.floor else "hardly a broker was asked in peace"
+
+
+class MetadataCache(RunChecker):
+    name = "metadata-cache"
+    summary = (
+        "Each answer of a broker's metadata is a point of the committed log; the points of a "
+        "process never go back, and in peace they keep up with what was acknowledged"
+    )
+    requires = frozenset({NODE_ANSWERS}) | either_of(Change)
+    clauses = (ONE_POINT, NO_WAY_BACK, KEEPS_UP)
+    check_run = RunCheck(
+        metadata_cache,
+        evidence=(Change,),
+        disk=DISK_KINDS,
+        fs=FS,
+        observations=True,
+        nemesis=True,
+        faults=True,
+    )

@@ -1,0 +1,344 @@
+"""Each answer of a broker's metadata is a point of the committed log, and points never go back."""
+
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+from contract import Plants
+from hypothesis import given
+from hypothesis import strategies as st
+from judging import assert_unknown, clause_of, judged
+from planted_runs import NODES, OTHER, PLAN, TOPIC, Story, assert_invalid, assert_valid
+
+from checkers.metadata_cache import MetadataCache, metadata_cache
+from framework.plugins.checker import DISKS, EVENTS
+from framework.verdict import Verdict
+
+CHECKER = MetadataCache()
+VOTERS = ("c1", "c2", "c3")
+ALL = (4, 5, 6)
+
+
+def record(story: Story, kind: str, **fields: Any) -> None:
+    """At the end of the log, on the disks of all voters."""
+    for node in VOTERS:
+        story.disks.write(node, 1, kind, **fields)
+
+
+def topic(story: Story, name: str, topic_id: str) -> None:
+    """Of one partition, which 4 leads."""
+    record(story, "TopicRecord", name=name, topic_id=topic_id, deleting=False)
+    partition(story, topic_id, 0, "PartitionRecord", replicas=list(ALL))
+
+
+def partition(
+    story: Story, topic_id: str, version: int, kind: str = "IsrChangeRecord", **fields: Any
+) -> None:
+    state: dict[str, Any] = {"leader": 4, "leader_epoch": 0, "isr": list(ALL), **fields}
+    record(story, kind, topic_id=topic_id, partition_id=0, partition_epoch=version, **state)
+
+
+def shows(topic_id: str = TOPIC, **fields: Any) -> dict[str, Any]:
+    """A topic in an answer, as it was made."""
+    state = {"leader": 4, "leader_epoch": 0, "isr": list(ALL), "replicas": list(ALL), **fields}
+    return {"topic_id": topic_id, "partitions": [{"partition": 0, **state}]}
+
+
+def read(story: Story, name: str, shown: dict[str, Any] | None, node: str = "b1") -> None:
+    story.op("metadata", name, None, shown, node=node)
+
+
+def listed(story: Story, node: str = "b1", others: int = 0, **topics: dict[str, Any]) -> None:
+    """An answer to the observer."""
+    named = [{"name": name, **shown} for name, shown in topics.items()]
+    story.ask(node, "describe-topics", {"brokers": [], "topics": named, "others": others})
+
+
+def clean() -> Story:
+    """t is made, and u; the ISR of t shrinks and grows; u goes. b1 is behind b2, and a fault holds
+    for a while."""
+    story = Story()
+    record(story, "NoOpRecord")
+    story.create("t")
+    topic(story, "t", TOPIC)
+    listed(story, "b1", t=shows())
+    listed(story, "b2")
+    story.create("u", OTHER)
+    topic(story, "u", OTHER)
+    partition(story, TOPIC, 1, isr=[4, 5])
+    partition(story, TOPIC, 2)
+    listed(story, "b2", t=shows(isr=[4, 5]), u=shows(OTHER))
+    read(story, "u", None)
+    story.inject(lasts_ms=100)
+    read(story, "t", shows(isr=[5, 4]))
+    read(story, "u", shows(OTHER))
+    story.delete("u", OTHER)
+    record(story, "RemoveTopicRecord", topic_id=OTHER)
+    listed(story, "b2", t=shows())
+    story.final()
+    for node in ("b1", "b2"):
+        read(story, "u", None, node)
+        listed(story, node, t=shows())
+    return story
+
+
+def test_caches_that_are_late_are_accepted() -> None:
+    outcome = metadata_cache(clean().run_events())
+    assert_valid(outcome)
+    result = judged(CHECKER, clean())
+    assert result.verdict is Verdict.VALID
+    compared = {each.name: each.compared for each in result.clauses}
+    assert compared == {"one-point": 11, "points-rise": 8, "keeps-up": 4}
+
+
+PLANTED = Plants(clean)
+
+
+@PLANTED.violation("at none of its points", "leader 5 in epoch 0")
+def a_state_that_never_was(story: Story) -> None:
+    read(story, "t", shows(leader=5))
+
+
+@PLANTED.violation("at none of its points", "t is topic 2222")
+def another_topic_of_that_name(story: Story) -> None:
+    read(story, "t", shows(OTHER))
+
+
+@PLANTED.violation("at none of its points", "never all of it together", "operation")
+def two_states_that_never_met(story: Story) -> None:
+    story.restart("b3")
+    partition(story, TOPIC, 3, isr=[4, 6])
+    listed(story, "b3", t=shows(isr=[4, 6]), u=shows(OTHER))
+
+
+@PLANTED.violation("at none of its points", "t/0 has leader 4 in epoch 1")
+def an_epoch_that_nobody_began(story: Story) -> None:
+    listed(story, "b3", t=shows(leader_epoch=1))
+
+
+@PLANTED.violation("at none of its points", "ISR")
+def replicas_that_nobody_assigned(story: Story) -> None:
+    listed(story, "b3", t=shows(replicas=[4, 5, 7]))
+
+
+@PLANTED.violation("which the same process had reached", "ISR [4, 5]")
+def an_isr_that_was_over(story: Story) -> None:
+    partition(story, TOPIC, 3, isr=[5])
+    read(story, "t", shows(isr=[5]))
+    read(story, "t", shows(isr=[4, 5]))
+
+
+@PLANTED.violation("which the same process had reached", "u is topic 2222")
+def a_topic_that_had_gone(story: Story) -> None:
+    read(story, "u", shows(OTHER))
+
+
+@PLANTED.violation("which the same process had reached", "no topic t")
+def a_topic_that_is_left_out(story: Story) -> None:
+    listed(story, "b2")
+
+
+@PLANTED.violation("had been acknowledged at", "no topic v", "create of v")
+def a_broker_that_stays_behind(story: Story) -> None:
+    story = _settled_late(story)
+    read(story, "v", None, "b3")
+
+
+@PLANTED.violation("had been acknowledged at", "u is topic 2222", "delete of u")
+def a_broker_that_never_saw_it_go(story: Story) -> None:
+    listed(story, "b3", t=shows(), u=shows(OTHER))
+
+
+def _settled_late(story: Story) -> Story:
+    """v is made, and then the cluster is seen to settle once more."""
+    made = "33333333-3333-3333-3333-333333333333"
+    story.create("v", made)
+    topic(story, "v", made)
+    story.final()
+    return story
+
+
+def test_what_was_acknowledged_long_ago_is_owed_before_the_end_as_well() -> None:
+    story = Story()
+    story.plan = {**PLAN, "recovery_s": 2}
+    story.create("t")
+    topic(story, "t", TOPIC)
+    story.create("u", OTHER)
+    topic(story, "u", OTHER)
+    read(story, "t", None, "b3")
+    assert_valid(metadata_cache(story.run_events()))
+    story.wait(2_100)
+    with_it = replace(story, operations=list(story.operations))
+    read(with_it, "t", shows(), "b3")
+    assert_valid(metadata_cache(with_it.run_events()))
+    read(story, "t", None, "b3")
+    assert_invalid(metadata_cache(story.run_events()), "had been acknowledged at", "no topic t")
+
+
+def test_a_fault_excuses_a_cache_that_is_behind() -> None:
+    story = clean()
+    story.inject(lasts_ms=100, effective=True, healed=False, healed_ns=None)
+    read(story, "v", None, "b3")
+    listed(story, "b3", t=shows(), u=shows(OTHER))
+    found = metadata_cache(story.run_events())
+    assert not [each for each in found.findings if each.clause == "keeps-up"]
+
+
+def test_another_process_may_begin_anew() -> None:
+    story = clean()
+    with_kill = story.inject(fault="kill", lasts_ms=20, victims={"b2": []})
+    assert with_kill.ends_processes
+    read(story, "t", None, "b2")
+    found = metadata_cache(story.run_events())
+    assert not [each for each in found.findings if each.clause == "points-rise"]
+
+
+def test_answers_that_overlap_have_no_order() -> None:
+    story = clean()
+    early = story.invoke("metadata", "u", node="b3")
+    later = story.invoke("metadata", "u", node="b3")
+    story.complete(later, "ok", None)
+    story.complete(early, "ok", shows(OTHER))
+    found = metadata_cache(story.run_events())
+    assert not [each for each in found.findings if each.clause == "points-rise"]
+
+
+def test_a_leader_that_cannot_be_reached_is_hidden() -> None:
+    story = clean()
+    listed(story, "b3", t=shows(leader=-1))
+    assert_valid(metadata_cache(story.run_events()))
+
+
+def test_answers_that_were_cut_leave_nothing_out() -> None:
+    story = clean()
+    listed(story, "b2", others=7)
+    assert_valid(metadata_cache(story.run_events()))
+
+
+def test_a_name_may_be_listed_before_its_topic_is_looked_at() -> None:
+    """v was made between the two: the names are of before, the ISR of t of after that."""
+    story = clean()
+    made = "33333333-3333-3333-3333-333333333333"
+    topic(story, "v", made)
+    partition(story, TOPIC, 3, isr=[6])
+    listed(story, "b2", t=shows(isr=[6]))
+    listed(story, "b2", t=shows(isr=[6]), v=shows(made))
+    assert_valid(metadata_cache(story.run_events()))
+    listed(story, "b2", t=shows(isr=[6]))
+    assert_invalid(metadata_cache(story.run_events()), "no topic v")
+
+
+def test_the_disks_say_what_was_and_else_nodes_do() -> None:
+    story = clean()
+    read(story, "t", shows(leader=5))
+    (found,) = metadata_cache(story.run_events()).findings
+    assert DISKS in found.contracts and EVENTS not in found.contracts
+    story = clean()
+    records = [each for each in story.run_events().evidence if hasattr(each, "offset")]
+    assert records
+    story.disks.lost |= {"c2"}
+    assert_unknown(CHECKER, story, "one-point")
+
+
+def test_brokers_that_answer_nothing_are_missed() -> None:
+    story = clean()
+    story.observations.clear()
+    story.operations = [each for each in story.operations if each.f != "metadata"]
+    assert judged(CHECKER, story).verdict is Verdict.UNKNOWN
+
+
+def test_brokers_that_fall_silent_in_the_end_are_missed() -> None:
+    story = clean()
+    settled = story.nemesis[-1].index
+    story.observations = [each for each in story.observations if each.index < settled]
+    story.operations = [
+        replace(each, type="info", result=None) if each.index > settled else each
+        for each in story.operations
+    ]
+    assert_unknown(CHECKER, story, "keeps-up")
+
+
+def test_no_topics_are_no_occasion() -> None:
+    story = Story()
+    record(story, "NoOpRecord")
+    listed(story)
+    result = judged(CHECKER, story)
+    for clause in result.clauses:
+        assert clause_of(result, clause.name).verdict is None
+
+
+STEPS = st.lists(st.sampled_from(["make", "drop", "shrink", "grow"]), max_size=5)
+ANSWERS = st.lists(
+    st.tuples(st.sampled_from(["none", "whole", "small", "one"]), st.booleans()),
+    min_size=1,
+    max_size=4,
+)
+SHOWN: dict[str, dict[str, Any] | None] = {
+    "none": None,
+    "whole": shows(),
+    "small": shows(isr=[4]),
+    "one": shows(leader_epoch=1),
+}
+
+
+@given(steps=STEPS, answers=ANSWERS)
+def test_the_rule_is_what_it_says(steps: list[str], answers: list[tuple[str, bool]]) -> None:
+    """Against all ways to give each answer a point. An answer may begin before the one in front of
+    it has ended."""
+    story, states = Story(), ["none"]
+    story.plan = {"nodes": NODES}
+    for step in steps:
+        _write(story, step, states)
+    opened, spans = [], []
+    for name, beside in answers:
+        begun = story.invoke("metadata", "t", node="b1")
+        if not (beside and opened):
+            opened = []
+        opened.append((begun, name))
+        if not beside:
+            spans += _end(story, opened)
+            opened = []
+    spans += _end(story, opened)
+    possible = any(
+        all(
+            SHOWN[states[point]] == SHOWN[name]
+            for point, (name, _, _) in zip(points, spans, strict=True)
+        )
+        and all(
+            points[one] <= points[other]
+            for one, (_, _, end) in enumerate(spans)
+            for other, (_, begin, _) in enumerate(spans)
+            if end < begin
+        )
+        for points in product(range(len(states)), repeat=len(spans))
+    )
+    assert (not metadata_cache(story.run_events()).findings) == (possible or not story.disks.ends)
+
+
+def _write(story: Story, step: str, states: list[str]) -> None:
+    """One record and the state behind it: t is there, or not, with all in its ISR, or one."""
+    now = states[-1]
+    if step == "make" and now == "none" and len(states) == 1:
+        record(story, "TopicRecord", name="t", topic_id=TOPIC, deleting=False)
+        states.append("bare")
+        partition(story, TOPIC, 0, "PartitionRecord", replicas=list(ALL))
+        states.append("whole")
+    elif step == "drop" and now in ("whole", "small"):
+        record(story, "RemoveTopicRecord", topic_id=TOPIC)
+        states.append("none")
+    elif step in ("shrink", "grow") and now in ("whole", "small"):
+        isr = [4] if step == "shrink" else list(ALL)
+        partition(story, TOPIC, len(states), isr=isr)
+        states.append("small" if step == "shrink" else "whole")
+
+
+SHOWN["bare"] = {"topic_id": TOPIC, "partitions": []}
+
+
+def _end(story: Story, opened: list[tuple[Any, str]]) -> list[tuple[str, int, int]]:
+    """All that are under way, in turn: (what is shown, begin, end)."""
+    ended = []
+    for begun, name in opened:
+        done = story.complete(begun, "ok", SHOWN[name])
+        ended.append((name, begun.index, done.end or 0))
+    return ended
